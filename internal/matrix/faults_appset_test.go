@@ -22,19 +22,19 @@ func applicationSets() []fault {
 	through := []string{bundle.ArgoCDAppSet}
 	return []fault{
 		{
-			id: "F70", what: "an AppProject that does not permit what the recipe delivers", verdict: "red, the Application and what its project does not permit named",
+			id: "F70", what: "an AppProject that does not permit what the recipe delivers", verdict: "fails, the Application and what its project does not permit named",
 			seeds: []seed{{lanes: through, bundle: replaceIn(appset.ProjectFile, "  - namespace: b\n", "  - namespace: elsewhere\n"),
 				want: red(reason.DeployFailed, "Application b: InvalidSpecError: ", "namespace 'b' do not match any of the allowed destinations in project 'aicr-stack'")}},
 			tests: []string{"internal/bundle TestAppSetProject"},
 		},
 		{
-			id: "F71", what: "a generator that is empty: no cluster has the label of an ApplicationSet", verdict: "red at once, the label named; no Application is not a green",
+			id: "F71", what: "a generator that is empty: no cluster has the label of an ApplicationSet", verdict: "fails at once, the label named; no Application is not a pass",
 			seeds: []seed{{lanes: through, bundle: without(appset.ClusterFile),
 				want: red(reason.DeployFailed, "ApplicationSet aicr-stack: generated 0 applications: no cluster has the label environment=gpu-enabled").and("kubectl apply -f local-cluster-secret.yaml")}},
 			tests: []string{"internal/matrix/lane/argocd TestAppSetPoll"},
 		},
 		{
-			id: "F72", what: "two ApplicationSets for one Application; an ApplicationSet that a recipe brings", verdict: "red, the other owner named; what the recipe brings is refused before there is a cluster, and by the API server where only the installation shows it",
+			id: "F72", what: "two ApplicationSets for one Application; an ApplicationSet that a recipe includes", verdict: "fails, the other owner named; what the recipe includes is rejected before a cluster exists, and by the API server where only the installation shows it",
 			seeds: []seed{
 				{name: "two owners", lanes: through, bundle: secondOwner, published: applicationOf("b"), want: red(reason.DeployFailed, "ApplicationSet aicr-stack: ", "already owned by another ApplicationSet controller other")},
 				{name: "of the recipe", lanes: []string{bundle.Helm, bundle.ArgoCDAppSet}, recipe: func(r *tinyRecipe) { r.part("b").add("appsets.yaml", otherSet("mine", "x", "oci://127.0.0.1:1/x")) },

@@ -168,7 +168,7 @@ func attacks() []fault {
 		},
 		{
 			id: "F81", what: "a recipe that replaces the admission policy of the harness, or the deployer's own CRDs, at rendering or only once it is installed",
-			verdict: "refused before there is a cluster, with the component's file and line; what only an installation shows is rejected by a policy that no request can change, and without that one is DEPLOY_FAILED, since no verdict counts",
+			verdict: "rejected before a cluster exists, with the component's file and line; what only an installation shows is rejected by a policy that no request can change, and without that one is DEPLOY_FAILED, since no verdict counts",
 			seeds: []seed{
 				{lanes: []string{bundle.FluxOCI}, recipe: onceInstalled(openPolicy), want: red(reason.DeployFailed, "ValidatingAdmissionPolicy aicr-action-flux judges the recipe")},
 				{name: "no static policy", lanes: []string{bundle.FluxOCI}, recipe: onceInstalled(openPolicy), runner: unprotected(embedded.Protections{Static: true}), want: red(reason.DeployFailed, "ValidatingAdmissionPolicy aicr-action-flux was changed", "no verdict of this cell counts")},

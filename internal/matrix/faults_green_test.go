@@ -82,7 +82,7 @@ func wrongGreens() []fault {
 			tests: []string{"internal/recipe TestConstraints", "internal/matrix TestPlanConstraints"},
 		},
 		{
-			id: "F64", what: "pods for a scheduler that the recipe itself installs, whose pods are simulated", verdict: "passes: kube-scheduler places them in its name, and the result says so; a pod that fits nowhere is red",
+			id: "F64", what: "pods for a scheduler that the recipe itself installs, whose pods are simulated", verdict: "passes: kube-scheduler places them in its name, and the result says so; a pod that fits on no node fails",
 			seeds: []seed{
 				{name: "fits", lanes: helm, nightly: controllers, recipe: ownScheduler("{}"), want: outcomeWanted{check: func(t *testing.T, r result.Result) {
 					t.Helper()

@@ -25,7 +25,7 @@ func probeFaults() []fault {
 	probed := func(r *Runner) { r.Probes = true }
 	return []fault{
 		{
-			id: "F73", what: "a queue without GPU quota: the recipe's pods run, its users' jobs never would", verdict: "red in its probe, the queue named; a queue that may take GPUs passes, and the result says that it was judged, and the scheduler played",
+			id: "F73", what: "a queue without GPU quota: the recipe's pods run, its users' jobs never would", verdict: "fails in its probe, the queue named; a queue that may take GPUs passes, and the result says that it was judged, and the scheduler simulated",
 			seeds: []seed{
 				{lanes: through, runner: probed, recipe: kaiRecipe, want: outcomeWanted{reason: reason.ProbeFailed,
 					cause: []string{"probe kai-queue: queue default-queue: it may have no GPU, and the job needs 32 (gpu quota 0, limit 0, overQuotaWeight 1)"}, screen: []string{"recipes/probes/kai-queue.yaml:", "Queue.scheduling.run.ai default-queue: component kai-scheduler, ", "kai-scheduler/templates/queues.yaml"}, check: probesLeft}},
@@ -33,17 +33,17 @@ func probeFaults() []fault {
 			tests: []string{"internal/verify/probe TestJudgeQueue", "internal/matrix TestHealthChecksOnTheStack"},
 		},
 		{
-			id: "F74", what: "a taint that keeps GPU jobs away", verdict: "red in its probe, a pod and the taint named in the scheduler's words",
+			id: "F74", what: "a taint that keeps GPU jobs away", verdict: "fails in its probe, a pod and the taint named with the scheduler's message",
 			seeds: []seed{{lanes: through, runner: probed, deployed: taintAccelerated, want: red(reason.ProbeFailed, "probe full-nodes: 3 of 4 pods placed; pod aicr-probes/full-nodes-", "Unschedulable: 0/6 nodes are available", "untolerated taint").and("recipes/probes/full-nodes.yaml:11", "Scheduler: default-scheduler (the real one).")}},
 			tests: []string{"internal/verify/probe TestSight"},
 		},
 		{
-			id: "F75", what: "GPUs that the nodes should have, and do not", verdict: "red in its probe, in the scheduler's words",
+			id: "F75", what: "GPUs that the nodes should have, and do not", verdict: "fails in its probe, with the scheduler's message",
 			seeds: []seed{{lanes: through, runner: probed, deployed: withoutGPUs, want: red(reason.ProbeFailed, "probe full-nodes: 0 of 4 pods placed; pod aicr-probes/full-nodes-", "Insufficient nvidia.com/gpu")}},
 			tests: []string{"internal/matrix TestPlanProbes"},
 		},
 		{
-			id: "F76", what: "a probe for a scheduler that nothing installs, or whose pods cannot be made", verdict: "red, the scheduler named, or the words of what rejected the pods",
+			id: "F76", what: "a probe for a scheduler that nothing installs, or whose pods cannot be made", verdict: "fails, the scheduler named, or the error that rejected the pods",
 			tests: []string{"internal/verify/probe TestRun_SchedulerMissing", "internal/verify/probe TestRun_PodsNotCreated"},
 		},
 		{

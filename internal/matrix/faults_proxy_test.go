@@ -54,7 +54,7 @@ func proxies() []fault {
 			tests: []string{"internal/infra/apiproxy TestHold_NeverReady", "internal/infra/apiproxy TestHold_UntilReady", "internal/infra/apiproxy TestHold_WatchEnds", "internal/infra/apiproxy TestHold_Forwarded"},
 		},
 		{
-			id: "F69", what: "a proxy between a controller and the API server ends, or another program uses it", verdict: "red with the proxy named; no connection without the client's certificate",
+			id: "F69", what: "a proxy between a controller and the API server ends, or another program uses it", verdict: "fails with the proxy named; no connection without the client's certificate",
 			seeds: []seed{{lanes: argo, deployed: func(_ context.Context, env *lane.Env) error {
 				port, err := proxyPort(env)
 				if err != nil {

@@ -213,7 +213,7 @@ func strangers() []fault {
 			tests: []string{"internal/infra/stack TestInstall_InvalidArchive", "internal/infra/clusterstate TestReadFile_Untrusted", "internal/charts/archive TestArchive", "internal/bundle/oci TestPack_PathTraversal"},
 		},
 		{
-			id: "F56", what: "a chart with a link or a .. that leaves its directory or archive; a link in a recipe", verdict: "refused before there is a cluster, with the file's name",
+			id: "F56", what: "a chart with a link or a .. that leaves its directory or archive; a link in a recipe", verdict: "rejected before a cluster exists, with the file's name",
 			tests: []string{"internal/charts/catalog TestLinks_OutsideDirectory", "internal/charts/archive TestArchive", "internal/recipe TestOpen_SymbolicLink", "internal/matrix/discover TestCharts_Links"},
 		},
 		{
@@ -264,7 +264,7 @@ func strangers() []fault {
 		},
 		{
 			id: "F80", what: "a template that is harmless when the bundle is rendered, and never ends or takes all memory when it is installed: it asks lookup",
-			verdict: "red with the limit named, once it is reached; the run goes on to its results, and no process is left. Helm's process has limits of CPU time, memory and text, the repo-server and Flux's controllers one of memory",
+			verdict: "fails with the limit named, once it is reached; the run goes on to its results, and no process is left. Helm's process has limits of CPU time, memory and text, the repo-server and Flux's controllers one of memory",
 			seeds: []seed{
 				{name: "endless", lanes: []string{bundle.Helm}, recipe: onceInstalled(`{{ range until 100000 }}{{ range until 100000 }}{{ $x := sha256sum "x" }}{{ end }}{{ end }}`),
 					want: red(reason.DeployFailed, "Release a: install chart a 1.0.0: rendering it takes more than 20s of CPU time when it is installed")},

@@ -145,11 +145,11 @@ func TestFaultsDocument(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(`# Faults
 
-Ways in which a harness like this one can lie, or has. Each is put into a run on purpose by a test, and must end with the verdict of its
+Faults that could make a harness like this one give a wrong verdict, or have. A test injects each of them, and the run must end with the verdict of its
 row. Each cell and each test runs either in ` + "`make test`" + ` or, where the row says so, in ` + "`make test-nightly`" + `.
 The table is made from ` + "`internal/matrix/faults_test.go`" + ` (` + "`go test ./internal/matrix -run TestFaultsDocument -update`" + `).
 
-| | fault | what must come of it | ends as | where |
+| | fault | required outcome | ends as | where |
 |---|---|---|---|---|
 `)
 	for _, f := range faults() {

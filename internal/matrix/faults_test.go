@@ -65,7 +65,7 @@ func firstFaults() []fault {
 			tests: []string{"internal/matrix/lane/argocd TestArgoCDPoll", "internal/matrix/lane/flux TestFluxPoll"},
 		},
 		{
-			id: "F03", what: "no pod, or an empty bundle", verdict: "red: an expectation that is empty is an error, a pass needs a pod",
+			id: "F03", what: "no pod, or an empty bundle", verdict: "fails: an expectation that is empty is an error, a pass needs a pod",
 			seeds: []seed{
 				{name: "no pod", lanes: []string{bundle.Helm}, nightly: []string{bundle.ArgoCDOCI, bundle.FluxOCI}, want: red(reason.SchedulingFailed, "no pod was verified").and("Deployment a/a (a): 0 pods wanted"),
 					recipe: func(r *tinyRecipe) { r.only("a"); r.part("a").edit("replicas: 1", "replicas: 0") }},
@@ -107,11 +107,11 @@ func firstFaults() []fault {
 			tests: []string{"cmd/matrix TestDocumentedCommands_Stack", "internal/matrix/why TestSchedulingFinding", "internal/bundle/forgotten TestMark_MissingRegistryPath"},
 		},
 		{
-			id: "F06", what: "a $values reference between two OCI sources", verdict: "red, with Argo CD's ComparisonError",
+			id: "F06", what: "a $values reference between two OCI sources", verdict: "fails, with Argo CD's ComparisonError",
 			seeds: []seed{{lanes: []string{bundle.ArgoCDOCI}, bundle: multiSource, want: red(reason.DeployFailed, "Application b: ComparisonError: ")}},
 		},
 		{
-			id: "F07", what: "a chart pushed with a tag that is no version, or with another media type", verdict: "red, the cause named",
+			id: "F07", what: "a chart pushed with a tag that is no version, or with another media type", verdict: "fails, the cause named",
 			seeds: []seed{
 				{name: "tag", lanes: []string{bundle.ArgoCDOCI, bundle.FluxOCI}, bundle: notPushed("b"), published: taggedLatest, want: red(reason.DeployFailed, " b: ", "1.0.0")},
 				{name: "media type", lanes: []string{bundle.FluxOCI}, nightly: []string{bundle.ArgoCDOCI}, published: wrongMediaType("charts/b", "1.0.0"), want: red(reason.DeployFailed, " b: ")},
@@ -119,7 +119,7 @@ func firstFaults() []fault {
 			},
 		},
 		{
-			id: "F08", what: "an Application's source.path that is not in the bundle", verdict: "red, the Application named",
+			id: "F08", what: "an Application's source.path that is not in the bundle", verdict: "fails, the Application named",
 			seeds: []seed{
 				{lanes: []string{bundle.ArgoCDOCI}, bundle: replaceIn("c/application.yaml", "path: c/chart", "path: chart/c"), want: red(reason.DeployFailed, "Application c: ComparisonError: ", "chart/c")},
 				{nightly: []string{bundle.ArgoCDHelmOCI}, bundle: replaceIn("templates/children/c.yaml", "path: local/c", "path: c"), want: red(reason.DeployFailed, "Application c: ComparisonError: ")},
@@ -127,12 +127,12 @@ func firstFaults() []fault {
 			},
 		},
 		{
-			id: "F09", what: "a local chart behind a Git source that is a placeholder; what depends on it waits", verdict: "red; the first cause is named, what waits for it is counted",
+			id: "F09", what: "a local chart behind a Git source that is a placeholder; what depends on it waits", verdict: "fails; the first cause is named, what waits for it is counted",
 			seeds: []seed{{lanes: []string{bundle.FluxOCI}, recipe: chain, bundle: placeholderSource, want: red(reason.DeployFailed, "HelmRelease a: its source, GitRepository placeholder: ").and("2 more blocked by this failure")}},
 			tests: []string{"internal/matrix/lane/flux TestChartOf", "internal/matrix/lane/flux TestWithSource", "internal/matrix/gate TestConsequences"},
 		},
 		{
-			id: "F10", what: "an ArtifactGenerator of another API group", verdict: "red: an expected object is not there",
+			id: "F10", what: "an ArtifactGenerator of another API group", verdict: "fails: an expected object is missing",
 			seeds: []seed{{lanes: []string{bundle.FluxOCI}, bundle: replaceIn("c/artifactgenerator.yaml", "source.extensions.fluxcd.io/v1beta1", "source.toolkit.fluxcd.io/v1beta1"), want: red(reason.DeployFailed, "Kustomization aicr-tiny: ", "ArtifactGenerator")}},
 			tests: []string{"internal/matrix/lane/flux TestFluxPoll"},
 		},
@@ -150,9 +150,9 @@ func firstFaults() []fault {
 		},
 		{id: "F13", what: "three sync timeouts in a row, and the job goes on", verdict: "exit 50 for the run; the cells that never ran are listed", tests: []string{"internal/matrix TestStrikes", "cmd/matrix TestRunError"}},
 		{id: "F14", what: "a pass between two timeouts", verdict: "resets its deployer's count", tests: []string{"internal/matrix TestStrikes"}},
-		{id: "F15", what: "pods listed five times with five answers", verdict: "one snapshot per look", tests: []string{"internal/matrix/gate TestPoll_OneListPerKind"}},
-		{id: "F16", what: "evidence collected after cleanup", verdict: "collected first, on a clock of its own; every cell of the fault-injection suite is checked for it", tests: []string{"internal/matrix TestFaultInjection", "internal/matrix TestLanes"}},
-		{id: "F17", what: "the job's timeout kills a run before its evidence", verdict: "an absolute deadline that keeps time for evidence", tests: []string{"internal/matrix TestNewDeadline", "internal/matrix TestDeadlineInTheGate", "internal/matrix TestDeadlineEndsTheCell"}},
+		{id: "F15", what: "pods listed five times with five answers", verdict: "one list of pods per poll", tests: []string{"internal/matrix/gate TestPoll_OneListPerKind"}},
+		{id: "F16", what: "debug artifacts collected after cleanup", verdict: "collected first, with a separate time limit; every cell of the fault-injection suite is checked for it", tests: []string{"internal/matrix TestFaultInjection", "internal/matrix TestLanes"}},
+		{id: "F17", what: "the job's timeout kills a run before its debug artifacts", verdict: "an absolute deadline that reserves time for debug artifacts", tests: []string{"internal/matrix TestNewDeadline", "internal/matrix TestDeadlineInTheGate", "internal/matrix TestDeadlineEndsTheCell"}},
 		{id: "F18", what: "SIGINT or SIGTERM in mid-cell", verdict: "finished results are kept, the cell is interrupted, exit 128+n, no process left", tests: []string{"cmd/matrix TestFaults", "cmd/matrix TestMidRun"}},
 		{
 			id: "F19", what: "what one recipe leaves (a finalizer, an APIService, a CRD of another owner) disturbs the next", verdict: "no cell sees another's cluster; with --reuse-cluster, nothing of it is left",
@@ -169,7 +169,7 @@ func firstFaults() []fault {
 			tests: []string{"internal/matrix TestFaultInjection", "internal/matrix TestLanes"},
 		},
 		{
-			id: "F23", what: "values that the harness slips in", verdict: "each is in the result",
+			id: "F23", what: "values that the harness injects", verdict: "each is in the result",
 			tests: []string{"internal/matrix TestFaultInjection", "internal/bundle TestInject"},
 		},
 		{
@@ -177,7 +177,7 @@ func firstFaults() []fault {
 		},
 		{id: "F25", what: "a cell's name that promises more than its bundle has", verdict: "the bundle is that of the overlay with the cell's name", tests: []string{"internal/matrix TestCellIsWhatItsNameSays"}},
 		{
-			id: "F26", what: "the registry, a controller or the API server goes away in mid-run", verdict: "red with the component named, or recovered and green, or, where a program crashed, run again once; never past the deadline",
+			id: "F26", what: "the registry, a controller or the API server goes away in mid-run", verdict: "fails with the component named, or recovers and passes, or, where a program crashed, run again once; never past the deadline",
 			seeds: append(killed(),
 				seed{name: "registry restarts", lanes: []string{bundle.FluxOCI}, nightly: []string{bundle.ArgoCDOCI, bundle.ArgoCDHelmOCI}, deployed: registryStopsFor(3 * time.Second)},
 				seed{name: "registry is gone", lanes: []string{bundle.FluxOCI}, nightly: []string{bundle.ArgoCDOCI}, published: func(_ context.Context, env *lane.Env) error { env.Registry.Stop(); return nil }, want: red(reason.DeployFailed, "connection refused")},
@@ -185,14 +185,14 @@ func firstFaults() []fault {
 			),
 			tests: []string{"internal/matrix TestCrashOfTheAPIServer"},
 		},
-		{id: "F27", what: "no free port, no space, a process of an earlier run", verdict: "a code of its own for each; nothing is left", tests: []string{"cmd/matrix TestFaults", "cmd/matrix TestDiskFull", "internal/infra/embedded TestRegistryPort"}},
+		{id: "F27", what: "no free port, no space, a process of an earlier run", verdict: "a separate code for each; nothing is left", tests: []string{"cmd/matrix TestFaults", "cmd/matrix TestDiskFull", "internal/infra/embedded TestRegistryPort"}},
 		{id: "F28", what: "malformed overlays, unknown fields, cycles, missing files, paths outside, files of 100 MB", verdict: "exit 2 before any cluster, with file and line", tests: []string{"cmd/matrix TestBadRecipes", "internal/recipe TestOpenInvalid", "internal/recipe TestOpen_InvalidFiles"}},
 		{
 			id: "F29", what: "a claim that no provisioner binds", verdict: "claims bind on the simulated cluster",
 			tests: []string{"internal/matrix TestFaultInjection", "internal/infra/embedded TestEmbeddedCluster"},
 		},
 		{
-			id: "F30", what: "a wave starts before the one before it is synced", verdict: "order is not assumed: a custom resource before its CRD is tried again, and what began early is reported",
+			id: "F30", what: "a wave starts before the one before it is synced", verdict: "order is not assumed: a custom resource before its CRD is tried again, and an early start is reported",
 			seeds: []seed{{lanes: []string{bundle.ArgoCDOCI}, nightly: []string{bundle.ArgoCDHelmOCI}, recipe: func(r *tinyRecipe) {
 				r.part("a").add("widget.yaml", widget)
 				r.part("b").add("crd.yaml", widgetCRD)
@@ -220,11 +220,11 @@ func firstFaults() []fault {
 			tests: []string{"internal/matrix/compare TestTwoOwners", "internal/bundle/owners TestSharedDefinitions"},
 		},
 		{
-			id: "F36", what: "an APIService whose server is simulated", verdict: "answered for and in the result; other verdicts unaffected",
+			id: "F36", what: "an APIService whose server is simulated", verdict: "a stand-in answers, and the result lists it; other verdicts unaffected",
 			tests: []string{"internal/matrix TestFaultInjection"},
 		},
 		{
-			id: "F37", what: "an object that the API server refuses", verdict: "a hard error at once, the API server's sentence first, the same class in every lane",
+			id: "F37", what: "an object that the API server rejects", verdict: "a hard error at once, the API server's error first, the same class in every lane",
 			seeds: []seed{{lanes: families, nightly: otherLanes, recipe: func(r *tinyRecipe) { r.part("b").add("refused.yaml", refusedTemplate) }, want: red(reason.DeployFailed, "DaemonSet", "privileged")}},
 			tests: []string{"internal/matrix/lane/argocd TestApplicationItem"},
 		},
@@ -235,9 +235,9 @@ func firstFaults() []fault {
 			tests: []string{"internal/matrix/lane/helminstall TestInstall_CellEnds"},
 		},
 		{id: "F40", what: "an API server that hangs until the deadline, taken for a sync that is late", verdict: "CLUSTER_FAILED", tests: []string{"internal/matrix/gate TestGateAPIServerHangs"}},
-		{id: "F41", what: "one look that fails just before the deadline turns a sync timeout into a fault of the machine", verdict: "exit 50", tests: []string{"internal/matrix/gate TestGateDeadline_AfterFailedPoll"}},
-		{id: "F42", what: "a service account that another wave installs, taken for a refusal", verdict: "tried again", tests: []string{"internal/matrix/lane/argocd TestApplicationItem"}},
-		{id: "F43", what: "what Flux fails at from the first try on, reported as not looked at yet, and as a timeout", verdict: "fails at once with Flux's words; injected with F07, F09 and F10", tests: []string{"internal/matrix/lane/flux TestFluxItem"}},
+		{id: "F41", what: "one poll that fails just before the deadline turns a sync timeout into a fault of the machine", verdict: "exit 50", tests: []string{"internal/matrix/gate TestGateDeadline_AfterFailedPoll"}},
+		{id: "F42", what: "a service account that another wave installs, taken for a rejection", verdict: "tried again", tests: []string{"internal/matrix/lane/argocd TestApplicationItem"}},
+		{id: "F43", what: "what Flux fails at from the first try on, reported as not processed yet, and as a timeout", verdict: "fails at once with Flux's words; injected with F07, F09 and F10", tests: []string{"internal/matrix/lane/flux TestFluxItem"}},
 		{id: "F44", what: "a component that dies of a full disk, blamed on the component", verdict: "NO_SPACE", tests: []string{"cmd/matrix TestDiskFull", "internal/infra/host TestDeathReason"}},
 		{id: "F45", what: "Argo CD's schema is behind a CRD that has just come", verdict: "waited for, up to 60 s; then the stack's fault, not the recipe's", tests: []string{"internal/matrix/lane/argocd TestArgoCDSchema", "internal/matrix/gate TestGatePatience"}},
 	}

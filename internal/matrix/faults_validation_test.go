@@ -15,7 +15,7 @@ func validationFaults() []fault {
 	wanted := func(r *Runner) { r.Validate = []validate.Phase{validate.Deployment} }
 	return []fault{
 		{
-			id: "F78", what: "a validation check of the recipe that does not hold once every pod runs, and one that holds", verdict: "red with the check, the object, the component and the line of what wants it; both checks were run",
+			id: "F78", what: "a validation check of the recipe that does not hold once every pod runs, and one that holds", verdict: "fails with the check, the object, the component and the line that requires it; both checks were run",
 			seeds: []seed{
 				{name: "missing", lanes: []string{bundle.Helm}, runner: wanted, recipe: withExpected("[{kind: Deployment, name: a, namespace: a}, {kind: DaemonSet, name: forgotten, namespace: a}]"), want: outcomeWanted{reason: reason.ValidationFailed,
 					cause: []string{"validation deployment/expected-resources: DaemonSet a/forgotten is missing"}, screen: []string{"overlays/tiny.yaml:"}, check: checked(1, 1)}},
@@ -24,7 +24,7 @@ func validationFaults() []fault {
 			tests: []string{"internal/matrix TestValidationFinding", "internal/matrix TestPlanValidation", "internal/verify/validate TestChecksFail"},
 		},
 		{
-			id: "F79", what: "a check's Job that never starts, is evicted, prints no result or may not read what it needs; a phase of which no test ran", verdict: "red, each in its own words; a Job that told nothing is not a green, and nothing stays in the cluster",
+			id: "F79", what: "a check's Job that never starts, is evicted, prints no result or may not read what it needs; a phase of which no test ran", verdict: "fails, each with its own message; a Job without a result is not a pass, and nothing stays in the cluster",
 			tests: []string{"internal/verify/validate/agent TestFailures", "internal/verify/validate/agent TestResults", "internal/verify/validate/agent TestOnTheRealStack"},
 		},
 	}
