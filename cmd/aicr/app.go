@@ -15,6 +15,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/cli/document"
 	"github.com/nvidia/aicr-action/internal/recipe/criteria"
+	"github.com/nvidia/aicr-action/internal/recipe/upgrades"
 	"github.com/nvidia/aicr-action/internal/verify/snapshot/collect"
 	"github.com/nvidia/aicr-action/internal/verify/validate"
 )
@@ -68,8 +69,8 @@ which Helm, Argo CD or Flux deploys it, measures clusters, and compares them wit
   aicr bundle -r recipe.yaml -o ./bundles`,
 	}
 	return a.Root(root, flagValues,
-		cli.CommandGroup{ID: "recipes", Title: "Recipes:", Commands: []*cobra.Command{a.recipeCommand(), a.queryCommand(), a.bundleCommand()}},
-		cli.CommandGroup{ID: "clusters", Title: "Clusters:", Commands: []*cobra.Command{a.snapshotCommand(), a.validateCommand()}},
+		cli.CommandGroup{ID: "recipes", Title: "Recipes:", Commands: []*cobra.Command{a.recipeCommand(), a.queryCommand(), a.bundleCommand(), a.verifyCommand(), a.upgradeCheckCommand()}},
+		cli.CommandGroup{ID: "clusters", Title: "Clusters:", Commands: []*cobra.Command{a.snapshotCommand(), a.validateCommand(), a.diffCommand()}},
 		cli.CommandGroup{ID: "other", Title: "About this program:", Commands: []*cobra.Command{a.explainCommand(), a.versionCommand()}},
 	)
 }
@@ -81,6 +82,9 @@ func flagValues(c *cobra.Command, flag string) []string {
 	}
 	switch flag {
 	case "deployer":
+		if c.Name() == "upgrade-check" {
+			return upgrades.Deployers()
+		}
 		return bundle.Names()
 	case "charts":
 		return append([]string{noCharts}, cli.ChartSources()...)
@@ -93,6 +97,9 @@ func flagValues(c *cobra.Command, flag string) []string {
 		}
 		if c.Name() == "list" {
 			return listFormats()
+		}
+		if c.Name() == "verify" {
+			return verifyFormats()
 		}
 		return formats()
 	case "phase":

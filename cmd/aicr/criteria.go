@@ -14,7 +14,6 @@ import (
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/recipe/criteria"
-	"github.com/nvidia/aicr-action/internal/verify/snapshot"
 )
 
 // recipesDir is the environment's --recipes-dir.
@@ -149,11 +148,7 @@ func (a *app) resolve(ctx context.Context, f queryFlags) (*recipe.Store, *recipe
 // that the query does not set, and leaves out overlays whose constraints do not hold there. It
 // prints what it inferred, left out, or could not infer.
 func (a *app) resolveMeasured(ctx context.Context, f queryFlags, store *recipe.Store, query recipe.Criteria, selection recipe.Selection) (*recipe.Result, error) {
-	data, called, err := a.places(f.kubeconfig).Read(ctx, "snapshot", f.snapshot)
-	if err != nil {
-		return nil, err
-	}
-	taken, err := snapshot.Read(called, data)
+	taken, err := a.readSnapshot(ctx, f.kubeconfig, f.snapshot)
 	if err != nil {
 		return nil, err
 	}

@@ -123,12 +123,8 @@ func (a *app) validate(ctx context.Context, f validateFlags) error {
 	in := validate.Inputs{}
 	var taken *snapshot.Snapshot
 	if f.snapshot != "" {
-		data, called, err := places.Read(ctx, "snapshot", f.snapshot)
-		if err != nil {
+		if taken, err = a.readSnapshot(ctx, f.kubeconfig, f.snapshot); err != nil {
 			return err
-		}
-		if taken, err = snapshot.Read(called, data); err != nil {
-			return cli.WrapUsage(err)
 		}
 	}
 	if plan.NeedsCluster() || taken == nil {

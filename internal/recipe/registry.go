@@ -242,6 +242,8 @@ type Entry struct {
 	ValueOverrideKeys []string
 	// At these paths the bundler sets the class of --storage-class, and --workload-selector.
 	StorageClassPaths, WorkloadSelectorPaths []string
+	// Upgrades is the file that records how one version becomes another; empty if there is none.
+	Upgrades string
 }
 
 // Entries gives the components of the registry, sorted by name.
@@ -251,6 +253,7 @@ func (s *Store) Entries() []Entry {
 		r := s.registry[name]
 		e := Entry{ComponentRef: ComponentRef{Name: name}, DisplayName: r.DisplayName, Origin: r.origin, ValueOverrideKeys: slices.Clone(r.ValueOverrideKeys)}
 		e.StorageClassPaths, e.WorkloadSelectorPaths = slices.Clone(r.StorageClassPaths), slices.Clone(r.PodScheduling.Workload.WorkloadSelectorPaths)
+		e.Upgrades = r.registryEntry.Upgrades.File
 		setIfEmpty(&e.DisplayName, name)
 		r.defaults(&e.ComponentRef)
 		e.ManifestOnly = e.Type == TypeHelm && e.Chart == ""

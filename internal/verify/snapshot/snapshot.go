@@ -14,10 +14,11 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/nvidia/aicr-action/internal/recipe/document"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
 
-// APIVersion is the only version of snapshots that exists so far; Kind is the kind of their
+// APIVersion is the version of the snapshots that this program takes; Kind is the kind of their
 // documents.
 const (
 	APIVersion = "aicr.nvidia.com/v1alpha1"
@@ -40,6 +41,9 @@ type Snapshot struct {
 	// Metadata says when, where and by what; nothing depends on it.
 	Metadata     map[string]any `json:"metadata,omitempty" yaml:"metadata"`
 	Measurements []Measurement  `json:"measurements" yaml:"measurements"`
+
+	// Note says, of one that was read, by which rules that was, if its apiVersion is a newer one.
+	Note string `json:"-" yaml:"-"`
 }
 
 // Measurement is everything of one type.
@@ -54,6 +58,14 @@ type Subtype struct {
 	Data map[string]Reading `json:"data" yaml:"data"`
 	// Context describes keys, for people.
 	Context map[string]string `json:"context,omitempty" yaml:"context"`
+	// Items are readings of several things of a kind, in their order.
+	Items []Item `json:"items,omitempty" yaml:"items"`
+}
+
+// Item is one of several things of a kind, e.g. a network adapter.
+type Item struct {
+	Context map[string]string  `json:"context,omitempty" yaml:"context"`
+	Data    map[string]Reading `json:"data,omitempty" yaml:"data"`
 }
 
 // Reading is one value: a string, an int64, a float64, a bool, or nil.
@@ -120,14 +132,20 @@ func Read(file string, data []byte) (*Snapshot, error) {
 	if err == nil && len(docs) > 1 {
 		return nil, fail(docs[1].Line, "a second document starts here; keep one snapshot in the file")
 	}
+	s := &Snapshot{}
 	if err == nil && len(docs) == 1 {
-		for _, want := range [][2]string{{"kind", Kind}, {"apiVersion", APIVersion}} {
-			if got, line := field(docs[0].Content[0], want[0]); got != want[1] {
-				return nil, fail(line, "%s is %.100q, and must be %q; take the snapshot again with a program of this version", want[0], got, want[1])
-			}
+		if got, line := field(docs[0].Content[0], "kind"); got != Kind {
+			return nil, fail(line, "kind is %.100q, and must be %q", got, Kind)
+		}
+		got, line := field(docs[0].Content[0], "apiVersion")
+		note, ok := document.ReadableVersion(Kind, got)
+		if !ok {
+			return nil, fail(line, "apiVersion is %.100q, and must be one of %s; take the snapshot again with a program of this version", got, strings.Join(document.ApiVersions(Kind), ", "))
+		}
+		if note != "" {
+			s.Note = fail(line, "%s", note).Error()
 		}
 	}
-	s := &Snapshot{}
 	if err == nil {
 		err = yamlx.DecodeStrict(data, s)
 	}

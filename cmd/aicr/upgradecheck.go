@@ -1,0 +1,203 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/nvidia/aicr-action/internal/cli"
+	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/recipe/upgrades"
+	"github.com/nvidia/aicr-action/internal/util/bounded"
+	"github.com/nvidia/aicr-action/internal/util/httpstatus"
+)
+
+// upgradeFlags say which move is meant.
+type upgradeFlags struct {
+	from, to, deployer, output, format, kubeconfig string
+	failOnError                                    bool
+	dirs                                           cli.RecipeDirs
+}
+
+func (a *app) upgradeCheckCommand() *cobra.Command {
+	var f upgradeFlags
+	cmd := &cobra.Command{
+		Use: "upgrade-check", Short: "Say whether the components of one recipe can be upgraded to those of another", Args: cobra.NoArgs,
+		Long: `Compare two recipes component by component, and judge each move by the records of upgrades that the recipe files have
+(components/NAME/upgrades.yaml, named in the registry). No cluster is looked at.
+
+A side is a recipe, or the directory of a bundle, which has one. Without --to, the criteria of --from are resolved again with the recipe
+files that are there now: what an upgrade to them would be.
+
+The verdict is safe, manual or blocked as a record says; unknown if none does, and unversioned if versions cannot be compared. A move that
+crosses two records, begins where its record does not, or ends past what its record was looked at, is blocked, and no steps are shown:
+they were written for another move. Anything but safe ends with code 2.`,
+		Example: `  aicr upgrade-check --from old-recipe.yaml --to new-recipe.yaml --deployer helm
+  aicr upgrade-check --from ./bundles --deployer flux`,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.upgradeCheck(cmd.Context(), f) },
+	}
+	flags := cmd.Flags()
+	flags.StringVarP(&f.from, "from", "f", "", "`address` of the recipe that is deployed, or the directory of its bundle (required)")
+	flags.StringVar(&f.to, "to", "", "`address` of the recipe to upgrade to, or the directory of its bundle (default: the criteria of --from, resolved now)")
+	flags.StringVarP(&f.deployer, "deployer", "d", "", "deployer whose steps are shown: "+strings.Join(upgrades.Deployers(), ", ")+"; needed if there are steps")
+	flags.BoolVar(&f.failOnError, "fail-on-error", true, "end with code 2 if a component needs attention")
+	flags.StringVarP(&f.output, "output", "o", "-", "`address` to write the report to: a file, cm://NAMESPACE/NAME, or - for standard output")
+	flags.StringVarP(&f.format, "format", "t", "table", "output format: table, json or yaml")
+	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig `file` for cm:// addresses (default: KUBECONFIG, ~/.kube/config, or the pod's own cluster)")
+	recipesFlags(cmd, &f.dirs)
+	return cmd
+}
+
+func (a *app) upgradeCheck(ctx context.Context, f upgradeFlags) error {
+	deployer, err := f.check()
+	if err != nil {
+		return err
+	}
+	store, err := a.openRecipes(f.dirs)
+	if err != nil {
+		return err
+	}
+	from, err := a.side(ctx, "--from", f.from, f.kubeconfig)
+	if err != nil {
+		return err
+	}
+	to, called := (*recipe.Result)(nil), f.to
+	if f.to == "" {
+		if to, err = resolveAgain(store, from); err != nil {
+			return err
+		}
+		called = "the criteria of " + f.from + ", resolved with these recipe files"
+	} else if to, err = a.side(ctx, "--to", f.to, f.kubeconfig); err != nil {
+		return err
+	}
+	before, after := upgradable(from), upgradable(to)
+	records, err := recordsFor(store, before, after)
+	if err != nil {
+		return cli.WrapUsage(err)
+	}
+	rows := upgrades.Compare(before, after, records)
+	if deployer == "" {
+		for _, r := range rows {
+			if r.Record != nil && r.Record.HasSteps() {
+				return cli.Usagef("--deployer: the upgrade of %s needs steps, which are not the same for each deployer; name one of %s", r.Component, strings.Join(upgrades.Deployers(), ", "))
+			}
+		}
+	}
+	report := newUpgradeReport(f.from, called, deployer, rows)
+	data, err := report.print(f.format)
+	if err != nil {
+		return err
+	}
+	if err := a.places(f.kubeconfig).Write(ctx, "upgrade-check", f.output, f.format, data); err != nil {
+		return err
+	}
+	if report.Summary.Failing > 0 && f.failOnError {
+		return &cli.Reported{Err: cli.Usagef("%d components need attention", report.Summary.Failing)}
+	}
+	return nil
+}
+
+// check refuses flags before anything is read, and gives the deployer by AICR's name.
+func (f *upgradeFlags) check() (string, error) {
+	switch {
+	case f.from == "":
+		return "", cli.Usagef("--from: name the recipe that is deployed, or the directory of its bundle")
+	case f.from == "cluster":
+		return "", cli.Usagef("--from cluster: this program does not read what is installed in a cluster; name the recipe or the bundle that was deployed (a directory of that name is ./cluster)")
+	case f.from == "-" && f.to == "-":
+		return "", cli.Usagef("--from and --to cannot both be read from standard input")
+	}
+	if err := checkOutput("upgrade-check", f.output, f.format); err != nil {
+		return "", err
+	}
+	name := f.deployer
+	for _, end := range []string{"-oci", "-git"} { // as aicr bundle calls them
+		name = strings.TrimSuffix(name, end)
+	}
+	if name != "" && !slices.Contains(upgrades.Deployers(), name) {
+		return "", cli.Usagef("--deployer %q: want one of %s", f.deployer, strings.Join(upgrades.Deployers(), ", "))
+	}
+	return name, nil
+}
+
+// side reads a recipe, or that of a bundle.
+func (a *app) side(ctx context.Context, flag, address, kubeconfig string) (*recipe.Result, error) {
+	if info, err := os.Stat(address); err == nil && info.IsDir() {
+		inside := filepath.Join(address, "recipe.yaml")
+		if _, err := os.Stat(inside); errors.Is(err, fs.ErrNotExist) {
+			return nil, cli.WrapUsage(httpstatus.With(http.StatusNotFound, fmt.Errorf("%s %s: it is a directory without recipe.yaml, so no bundle; name a recipe", flag, address)))
+		}
+		address = inside
+	}
+	data, called, err := a.places(kubeconfig).Read(ctx, "recipe", address)
+	if err != nil {
+		return nil, err
+	}
+	result, err := recipe.ReadResult(called, data)
+	return result, cli.WrapUsage(err)
+}
+
+// resolveAgain is the recipe that the criteria of another one give now.
+func resolveAgain(store *recipe.Store, of *recipe.Result) (*recipe.Result, error) {
+	var selection recipe.Selection
+	if p := of.Metadata.SelectedProfile; p != nil {
+		selection = recipe.Selection{Name: p.Name, Value: p.Value}
+	}
+	result, err := store.ResolveProfile(of.Criteria.Bare(), selection)
+	if err != nil {
+		return nil, cli.Usagef("the criteria of --from cannot be resolved with these recipe files; name the other recipe with --to: %w", err)
+	}
+	return result, nil
+}
+
+// upgradable are the components of a recipe that are deployed.
+func upgradable(r *recipe.Result) []upgrades.Component {
+	var all []upgrades.Component
+	for _, ref := range r.ComponentRefs {
+		if ref.Overrides["enabled"] == false {
+			continue
+		}
+		all = append(all, upgrades.Component{
+			Name: ref.Name, Version: cli.FirstOf(ref.Version, ref.Tag),
+			Identity: map[string]string{"namespace": ref.Namespace, "chart": ref.Chart, "source": ref.Source, "path": ref.Path, "type": ref.Type},
+			Files:    map[string][]string{"manifestFiles": ref.ManifestFiles, "preManifestFiles": ref.PreManifestFiles},
+		})
+	}
+	return all
+}
+
+// mostRecord is the largest file of records that is read, in bytes.
+const mostRecord = 1 << 20
+
+// recordsFor reads the records of the components on both sides.
+func recordsFor(store *recipe.Store, sides ...[]upgrades.Component) (map[string]*upgrades.Record, error) {
+	files, display := store.FS()
+	records := map[string]*upgrades.Record{}
+	var problems []error
+	for _, e := range store.Entries() {
+		used := slices.ContainsFunc(slices.Concat(sides...), func(c upgrades.Component) bool { return c.Name == e.Name })
+		if e.Upgrades == "" || !used {
+			continue
+		}
+		data, err := bounded.FS(files, e.Upgrades, mostRecord)
+		if err != nil {
+			problems = append(problems, fmt.Errorf("%s: the records of component %s: %w", e.Origin, e.Name, err))
+			continue
+		}
+		r, err := upgrades.Read(display(e.Upgrades), e.Name, data)
+		if err != nil {
+			problems = append(problems, err)
+			continue
+		}
+		records[e.Name] = r
+	}
+	return records, errors.Join(problems...)
+}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/nvidia/aicr-action/internal/cli"
+	"github.com/nvidia/aicr-action/internal/recipe/upgrades"
+	"github.com/nvidia/aicr-action/internal/util/lists"
+)
+
+// upgradeReport is what aicr upgrade-check prints, with the keys of AICR's own CLI.
+type upgradeReport struct {
+	From       string        `json:"from"`
+	To         string        `json:"to"`
+	Deployer   string        `json:"deployer,omitempty"`
+	Components []upgradeRow  `json:"components"`
+	Summary    upgradeTotals `json:"summary"`
+}
+
+type upgradeTotals struct {
+	Changes int `json:"changes"`
+	Failing int `json:"failing"`
+}
+
+type upgradeRow struct {
+	Component       string              `json:"component"`
+	Change          upgrades.Change     `json:"change"`
+	From            string              `json:"from,omitempty"`
+	To              string              `json:"to,omitempty"`
+	Verdict         upgrades.Verdict    `json:"verdict,omitempty"`
+	Reason          upgrades.Reason     `json:"reason,omitempty"`
+	Explanation     string              `json:"explanation"`
+	StopAt          string              `json:"stopAt,omitempty"`
+	Breaking        string              `json:"breaking,omitempty"`
+	IdentityChanges []upgrades.Move     `json:"identityChanges,omitempty"`
+	Summary         string              `json:"summary,omitempty"`
+	Precondition    string              `json:"precondition,omitempty"`
+	Reversible      string              `json:"reversible,omitempty"`
+	ReversibleNotes string              `json:"reversibleNotes,omitempty"`
+	VerifiedBy      string              `json:"verifiedBy,omitempty"`
+	Steps           []upgrades.Step     `json:"steps,omitempty"`
+	Affected        []upgrades.Affected `json:"affectedResources,omitempty"`
+	References      []string            `json:"references,omitempty"`
+}
+
+func newUpgradeReport(from, to, deployer string, rows []upgrades.Row) *upgradeReport {
+	r := &upgradeReport{From: from, To: to, Deployer: deployer, Components: []upgradeRow{}}
+	r.Summary.Changes = len(rows)
+	for i := range rows {
+		row := &rows[i]
+		if row.Attention() {
+			r.Summary.Failing++
+		}
+		out := upgradeRow{
+			Component: row.Component, Change: row.Change, From: row.From, To: row.To, Verdict: row.Verdict, Reason: row.Reason,
+			Explanation: row.Explanation, StopAt: row.StopAt, Breaking: row.Breaking, IdentityChanges: row.Moves,
+		}
+		if t := row.Record; t != nil {
+			out.Summary, out.Precondition, out.Reversible, out.ReversibleNotes, out.VerifiedBy = t.Summary, t.Precondition, t.Reversible, t.ReversibleNotes, t.VerifiedBy
+			out.Steps, out.Affected, out.References = t.Steps(deployer), t.Affected, t.References
+		}
+		r.Components = append(r.Components, out)
+	}
+	return r
+}
+
+func (r *upgradeReport) print(format string) ([]byte, error) {
+	switch format {
+	case "json":
+		return cli.DocumentJSON(r)
+	case "yaml":
+		return cli.DocumentYAML(r)
+	}
+	return []byte(cli.Inert(r.table())), nil
+}
+
+func (r *upgradeReport) table() string {
+	text := fmt.Sprintf("from: %s\nto: %s\n", r.From, r.To)
+	if r.Deployer != "" {
+		text += "deployer: " + r.Deployer + "\n"
+	}
+	if len(r.Components) == 0 {
+		return text + "\nno component changes\n"
+	}
+	rows, details := [][]string{{"COMPONENT", "FROM", "TO", "VERDICT", "NOTES"}}, ""
+	for i := range r.Components {
+		c := &r.Components[i]
+		rows = append(rows, []string{c.Component, dash(c.From), dash(c.To), dash(cli.FirstOf(string(c.Verdict), string(c.Change))), dash(c.notes())})
+		details += c.details(r.Deployer)
+	}
+	return text + "\n" + cli.Table(rows) + details + fmt.Sprintf("\n%s, %d need attention\n", lists.Count(r.Summary.Changes, "component change"), r.Summary.Failing)
+}
+
+// notes are what fits into a cell.
+func (c *upgradeRow) notes() string {
+	var notes []string
+	if len(c.Steps) > 0 {
+		notes = append(notes, lists.Count(len(c.Steps), "step"))
+	}
+	if c.StopAt != "" {
+		notes = append(notes, "stop at "+c.StopAt)
+	}
+	if c.Breaking != "" {
+		notes = append(notes, c.Breaking)
+	}
+	for _, m := range c.IdentityChanges {
+		notes = append(notes, m.Field+" changed")
+	}
+	return strings.Join(notes, ", ")
+}
+
+// details are what stands below the table.
+func (c *upgradeRow) details(deployer string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n%s: %s\n", c.Component, c.Explanation)
+	for _, m := range c.IdentityChanges {
+		fmt.Fprintf(&b, "  %s: %s -> %s\n", m.Field, dash(m.From), dash(m.To))
+	}
+	for _, part := range []struct{ title, text string }{
+		{"", c.Summary}, {"before: ", c.Precondition}, {"reversible: ", strings.TrimSpace(c.Reversible + " " + c.ReversibleNotes)}, {"verified by: ", c.VerifiedBy}, {"see ", strings.Join(c.References, ", ")},
+	} {
+		if part.text != "" {
+			fmt.Fprintf(&b, "  %s%s\n", part.title, part.text)
+		}
+	}
+	for i, s := range c.Steps {
+		if i == 0 {
+			fmt.Fprintf(&b, "  steps for %s:\n", deployer)
+		}
+		fmt.Fprintf(&b, "    %d. %s: %s\n", i+1, s.ID, s.Description)
+		if s.Reason != "" {
+			fmt.Fprintf(&b, "       why: %s\n", s.Reason)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,238 @@
+package upgrades
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+)
+
+// Component is a component of a recipe, as far as a move can change it.
+type Component struct {
+	Name, Version string
+	// Identity says where and what it is, besides its version: namespace, chart, source and so on. What
+	// only one side says is not compared.
+	Identity map[string]string
+	// Files are the sets of files that become objects of it; an empty set is compared too.
+	Files map[string][]string
+}
+
+// Change is how a component differs between two recipes.
+type Change string
+
+// The changes.
+const (
+	VersionChange  Change = "version"
+	IdentityChange Change = "identity"
+	Added          Change = "added"
+	Removed        Change = "removed"
+)
+
+// Reason says why a row has its verdict. The words are those of AICR's own CLI.
+type Reason string
+
+// The reasons.
+const (
+	Recorded           Reason = "recorded"
+	MultipleBoundaries Reason = "multiple-boundaries"
+	UndefinedOrigin    Reason = "undefined-origin"
+	BeyondCeiling      Reason = "beyond-record-ceiling"
+	NoRecord           Reason = "no-record"
+	NoBoundary         Reason = "no-boundary-crossed"
+	Downgrade          Reason = "downgrade"
+	IdentityChanged    Reason = "identity-changed"
+	NotComparable      Reason = "not-comparable"
+)
+
+// Move is a part of a component's identity that is another one.
+type Move struct {
+	Field string `json:"field"`
+	From  string `json:"from"`
+	To    string `json:"to"`
+}
+
+// Row is what is said of one component.
+type Row struct {
+	Component   string
+	Change      Change
+	From, To    string
+	Verdict     Verdict // empty if there is nothing to judge
+	Reason      Reason
+	Explanation string
+	// StopAt is the version that a blocked move has to stop at, if one is known.
+	StopAt string
+	// Breaking says how far the move is, if that is farther than versions promise to be compatible.
+	Breaking string
+	Moves    []Move
+	// Record is the transition whose verdict this is; nil if none describes the move.
+	Record *Transition
+}
+
+// Attention reports whether a person has to look before the move is made.
+func (r *Row) Attention() bool { return r.Verdict != "" && r.Verdict != Safe }
+
+// Compare gives a row for each component that is not the same on both sides, sorted by name. Records
+// are by component.
+func Compare(from, to []Component, records map[string]*Record) []Row {
+	before, after := byName(from), byName(to)
+	var names []string
+	for _, c := range slices.Concat(from, to) {
+		names = append(names, c.Name)
+	}
+	slices.Sort(names)
+	var rows []Row
+	for _, name := range slices.Compact(names) {
+		a, was := before[name]
+		b, is := after[name]
+		switch {
+		case !was:
+			rows = append(rows, Row{Component: name, Change: Added, To: b.Version, Explanation: "it is installed; nothing is to be done"})
+		case !is:
+			rows = append(rows, Row{Component: name, Change: Removed, From: a.Version, Explanation: "it stays installed: nothing removes it. Remove it yourself if it is not wanted"})
+		default:
+			if row, changed := judge(a, b, records[name]); changed {
+				rows = append(rows, row)
+			}
+		}
+	}
+	return rows
+}
+
+func byName(components []Component) map[string]Component {
+	m := map[string]Component{}
+	for _, c := range components {
+		m[c.Name] = c
+	}
+	return m
+}
+
+// judge compares the two sides of one component.
+func judge(a, b Component, record *Record) (Row, bool) {
+	row := Row{Component: a.Name, Change: VersionChange, From: a.Version, To: b.Version, Moves: moves(a, b)}
+	va, errA := ParseVersion(a.Version)
+	vb, errB := ParseVersion(b.Version)
+	same := a.Version == b.Version || errA == nil && errB == nil && va.Equal(vb)
+	switch {
+	case same && len(row.Moves) == 0:
+		return row, false
+	case same:
+		row.Change = IdentityChange
+		row.relocated()
+		return row, true
+	case errA != nil || errB != nil:
+		side, text := "from", a.Version
+		if errA == nil {
+			side, text = "to", b.Version
+		}
+		row.set(Unversioned, NotComparable, "the version %q of --%s cannot be compared: it is not three numbers, such as 1.2.3; pin one that is", text, side)
+	default:
+		row.judge(va, vb, record)
+		row.Breaking = breaking(va, vb)
+	}
+	if len(row.Moves) > 0 && row.Verdict == Safe {
+		row.relocated() // the record is about versions, and nobody was asked about the rest
+	}
+	return row, true
+}
+
+func (r *Row) set(v Verdict, why Reason, format string, args ...any) {
+	r.Verdict, r.Reason, r.Explanation = v, why, fmt.Sprintf(format, args...)
+}
+
+func (r *Row) relocated() {
+	r.Record = nil
+	var fields []string
+	for _, m := range r.Moves {
+		fields = append(fields, m.Field)
+	}
+	r.set(Unknown, IdentityChanged, "%s changed, and records are about versions only. A deployer installs a second copy, or refuses; move the component on its own, or keep what it was", strings.Join(fields, ", "))
+}
+
+// judge looks for the one record that describes the move. A move that more than one record is about,
+// or that begins or ends where its record was not looked at, is blocked: steps for another move can
+// destroy what they are meant to keep.
+func (r *Row) judge(from, to *semver.Version, record *Record) {
+	if to.LessThan(from) {
+		r.set(Unknown, Downgrade, "%s is older than %s, and records are of moves forward: nobody has said that the way back is safe", r.To, r.From)
+		return
+	}
+	if record == nil {
+		r.set(Unknown, NoRecord, "nobody has recorded how this component is upgraded; read its release notes from %s to %s", r.From, r.To)
+		return
+	}
+	var crossed []*Transition
+	for i := range record.Transitions {
+		if t := &record.Transitions[i]; t.To.below(from) && !t.To.below(to) {
+			crossed = append(crossed, t)
+		}
+	}
+	if len(crossed) == 0 {
+		r.set(Unknown, NoBoundary, "%s has no record of a move between %s and %s", record.File, r.From, r.To)
+		return
+	}
+	first := crossed[0]
+	switch {
+	case len(crossed) > 1:
+		r.StopAt = first.To.lower.version.String()
+		r.set(Blocked, MultipleBoundaries, "the move crosses %d recorded boundaries, at %s; upgrade to %s first, and check again from there", len(crossed), boundaries(crossed), r.StopAt)
+	case !first.From.Has(from):
+		r.set(Blocked, UndefinedOrigin, "the record at %s is for a move from %s, which %s is not", first.Origin, first.From, r.From)
+		if first.From.below(from) {
+			r.StopAt = first.From.lower.version.String()
+			r.Explanation += fmt.Sprintf("; upgrade to %s first, and check again from there", r.StopAt)
+		} else {
+			r.Explanation += "; it needs a record of its own"
+		}
+	case first.To.above(to):
+		r.StopAt = first.To.upper.version.String()
+		way := "no further than"
+		if !first.To.upper.inclusive {
+			way = "to below"
+		}
+		r.set(Blocked, BeyondCeiling, "the record at %s was looked at up to %s only; upgrade %s %s, and check again from there", first.Origin, first.To, way, r.StopAt)
+	default:
+		r.Record = first
+		r.set(first.Verdict, Recorded, "%s: from %s to %s", first.Origin, first.From, first.To)
+	}
+}
+
+func boundaries(crossed []*Transition) string {
+	var all []string
+	for _, t := range crossed {
+		all = append(all, t.To.lower.version.String())
+	}
+	return strings.Join(all, ", ")
+}
+
+// breaking says in what way versions are farther apart than semantic versions promise to be
+// compatible; empty if they are not.
+func breaking(from, to *semver.Version) string {
+	switch {
+	case from.Major() != to.Major():
+		return "major version"
+	case from.Major() == 0 && from.Minor() != to.Minor():
+		return "minor version below 1.0"
+	case from.Minor() == to.Minor() && from.Patch() == to.Patch() && from.Prerelease() != to.Prerelease():
+		return "prerelease"
+	}
+	return ""
+}
+
+// moves are the parts of the identity that differ.
+func moves(a, b Component) []Move {
+	var all []Move
+	for _, field := range slices.Sorted(maps.Keys(a.Identity)) {
+		if from, to := a.Identity[field], b.Identity[field]; from != "" && to != "" && from != to {
+			all = append(all, Move{field, from, to})
+		}
+	}
+	for _, field := range slices.Sorted(maps.Keys(a.Files)) {
+		from, to := slices.Sorted(slices.Values(a.Files[field])), slices.Sorted(slices.Values(b.Files[field]))
+		if !slices.Equal(from, to) {
+			all = append(all, Move{field, strings.Join(from, ", "), strings.Join(to, ", ")})
+		}
+	}
+	return all
+}
