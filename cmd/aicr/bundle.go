@@ -68,7 +68,7 @@ what the recipe sets. README.md in the bundle lists everything that was injected
 	flags.StringArrayVar(&f.set, "set", nil, "`COMPONENT:PATH=VALUE` to set, over what the recipe sets, as helm --set does (repeatable); COMPONENT:enabled=false leaves it out")
 	flags.StringArrayVar(&f.setJSON, "set-json", nil, "`COMPONENT:PATH=JSON` to set, over --set and --set-file: a map is merged, anything else replaces (repeatable)")
 	flags.StringArrayVar(&f.setFile, "set-file", nil, "`COMPONENT:PATH=FILE` to set to the YAML or JSON value in the file, over --set (repeatable)")
-	flags.StringArrayVar(&f.dynamic, "dynamic", nil, "`COMPONENT:PATH` of a value that is filled in where the bundle is installed (repeatable; helm and flux)")
+	flags.StringArrayVar(&f.dynamic, "dynamic", nil, "`COMPONENT:PATH` of a value that is filled in where the bundle is installed (repeatable; not for argocd-oci and argocd-appset)")
 	flags.StringVar(&f.storageClass, "storage-class", "", "`name` of the StorageClass, for the components that want to know it")
 	flags.StringVar(&f.workloadGate, "workload-gate", "", "`KEY=VALUE:EFFECT` of the taint that nodes have until they are tuned")
 	flags.StringArrayVar(&f.workloadSelector, "workload-selector", nil, "`KEY=VALUE` of a pod label: node tuning waits for such pods (repeatable)")

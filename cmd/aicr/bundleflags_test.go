@@ -3,6 +3,7 @@ package main
 import (
 	"crypto/sha256"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +11,9 @@ import (
 	"strings"
 	"testing"
 
+	"helm.sh/helm/v3/pkg/chart/loader"
+	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v3/pkg/engine"
 	"sigs.k8s.io/yaml"
 )
 
@@ -136,8 +140,8 @@ func TestBundleDynamic(t *testing.T) {
 	if flux["flux-root.yaml"] == plain["flux-root.yaml"] {
 		t.Error("both bundles have the same tag")
 	}
-	for _, deployer := range []string{"argocd-oci", "argocd-helm-oci"} {
-		invoke(t, append([]string{"bundle", "-o", filepath.Join(t.TempDir(), "b"), "-d", deployer, "--repo", "oci://registry.example.com/a/b"}, dynamic...)...).want(t, 2, "--dynamic is for Helm and Flux: in a bundle of "+deployer)
+	for _, deployer := range []string{"argocd-oci", "argocd-appset"} {
+		invoke(t, append([]string{"bundle", "-o", filepath.Join(t.TempDir(), "b"), "-d", deployer, "--repo", "oci://registry.example.com/a/b"}, dynamic...)...).want(t, 2, "--dynamic is not for "+deployer)
 	}
 }
 
@@ -237,4 +241,78 @@ func TestBundleValuesRefused(t *testing.T) {
 	} {
 		invoke(t, append([]string{"bundle", "-r", made, "-o", filepath.Join(t.TempDir(), "b")}, args...)...).want(t, 2, want)
 	}
+}
+
+// rendered are the objects that a bundle which is a chart makes, by name.
+func rendered(t *testing.T, files map[string]string, values map[string]any) map[string]map[string]any {
+	t.Helper()
+	var buffers []*loader.BufferedFile
+	for name, text := range files {
+		buffers = append(buffers, &loader.BufferedFile{Name: name, Data: []byte(text)})
+	}
+	c, err := loader.LoadFiles(buffers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := chartutil.ToRenderValues(c, values, chartutil.ReleaseOptions{Name: "stack", Namespace: "argocd"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts, err := engine.Render(c, all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects := map[string]map[string]any{}
+	for _, text := range texts {
+		o := map[string]any{}
+		if err := yaml.Unmarshal([]byte(text), &o); err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+		if name, ok := at(o, "metadata.name").(string); ok {
+			objects[name] = o
+		}
+	}
+	return objects
+}
+
+// The wrapper chart takes the values of the cluster when it is installed, and passes them on.
+func TestBundleDynamicWrapper(t *testing.T) {
+	files, _ := bundled(t, "-r", recipeFile(t), "-d", "argocd-helm-oci", "--dynamic", "gpuoperator:driver.version", "--dynamic", "skyhook-customizations:nodeCount", "--dynamic", "certmanager:cluster.name", "--dynamic", "gpuoperator:driver.rdma.enabled")
+	summed(t, files)
+	given := map[string]any{"repoURL": "oci://a/b", "targetRevision": "1.0.0", "gpu-operator": map[string]any{"driver": map[string]any{"version": "1.2.3", "rdma": map[string]any{"enabled": false}}}, "skyhook-customizations": map[string]any{"nodeCount": 9}}
+	root := rendered(t, files, given)["aicr-stack"]
+	passed, _ := at(root, "spec.source.helm.valuesObject").(map[string]any)
+	if at(passed, "gpu-operator.driver.version") != "1.2.3" || at(passed, "cert-manager.cluster.name") != "" || passed["render"] != "children" {
+		t.Fatalf("the root passes on %v", passed)
+	}
+	children := rendered(t, files, passed)
+	gpu, _ := at(children["gpu-operator"], "spec.source.helm.valuesObject").(map[string]any)
+	if at(gpu, "driver.version") != "1.2.3" || at(gpu, "driver.enabled") != true || at(gpu, "driver.rdma.enabled") != false || at(children["cert-manager"], "spec.source.helm.valuesObject.cluster.name") != "" {
+		t.Errorf("gpu-operator has %v", gpu["driver"])
+	}
+	tuning, _ := at(children["skyhook-customizations"], "spec.source.helm.valuesObject").(map[string]any)
+	if got := at(tuning, "skyhook-customizations.nodeCount"); got != float64(9) {
+		t.Errorf("skyhook-customizations has %v", tuning)
+	}
+	plain, _ := bundled(t, "-r", recipeFile(t), "-d", "argocd-helm-oci")
+	before := rendered(t, plain, map[string]any{"repoURL": "oci://a/b", "targetRevision": "1.0.0", "render": "children"})
+	for name, app := range before {
+		if name == "gpu-operator" || name == "gpu-operator-post" || name == "skyhook-customizations" || name == "cert-manager" {
+			continue
+		}
+		if !reflect.DeepEqual(at(app, "spec.source.helm"), at(children[name], "spec.source.helm")) {
+			t.Errorf("%s has other values than without --dynamic", name)
+		}
+	}
+	if v, _ := at(children["gpu-operator"], "spec.source.helm.valuesObject.driver").(map[string]any); !reflect.DeepEqual(without(v, "version", "rdma"), without(at(before["gpu-operator"], "spec.source.helm.valuesObject.driver").(map[string]any), "version", "rdma")) {
+		t.Errorf("the driver's other values changed: %v", v)
+	}
+}
+
+func without(m map[string]any, keys ...string) map[string]any {
+	m = maps.Clone(m)
+	for _, key := range keys {
+		delete(m, key)
+	}
+	return m
 }

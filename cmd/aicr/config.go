@@ -75,7 +75,10 @@ func (f *configFlag) place(err error) error {
 		return nil
 	}
 	rest, ok := strings.CutPrefix(err.Error(), "--")
-	name, _, _ := strings.Cut(strings.FieldsFunc(rest+" ", func(r rune) bool { return r == ' ' || r == ':' })[0], "=")
+	name := rest
+	if end := strings.IndexAny(rest, " :="); end >= 0 {
+		name = rest[:end]
+	}
 	v, fromFile := f.from[name]
 	var quiet *cli.Reported
 	if !ok || !fromFile || errors.As(err, &quiet) {

@@ -126,14 +126,22 @@ func remove(values map[string]any, path []string) {
 }
 
 // ApplyDynamic moves the values out of a bundle's own files into files that are to be filled in:
-// cluster-values.yaml for Helm, the ConfigMap of a HelmRelease for Flux. Other deployers are refused.
+// cluster-values.yaml for Helm, the ConfigMap of a HelmRelease for Flux, the values of a bundle that is a
+// chart. Other deployers are refused.
 func ApplyDynamic(b *bundle.Bundle, dynamic []Dynamic) error {
 	if len(dynamic) == 0 {
 		return nil
 	}
-	write := map[bool]func(*files, bundle.Release, []Dynamic) error{true: fluxDynamic, false: helmDynamic}[bundle.ByFlux(b.Deployer)]
-	if b.Deployer != bundle.Helm && !bundle.ByFlux(b.Deployer) {
-		return fmt.Errorf("--dynamic is for Helm and Flux: in a bundle of %s there is no place for values of the cluster; use --set", b.Deployer)
+	var write func(*files, bundle.Release, []Dynamic) error
+	switch {
+	case b.Deployer == bundle.Helm:
+		write = helmDynamic
+	case b.Deployer == bundle.ArgoCDHelmOCI:
+		write = argoHelmDynamic
+	case bundle.ByFlux(b.Deployer):
+		write = fluxDynamic
+	default:
+		return fmt.Errorf("--dynamic is not for %s: such a bundle has no place for values of the cluster; use --set, or one of helm, flux-oci and argocd-helm-oci", b.Deployer)
 	}
 	f := filesOf(b)
 	for _, release := range b.Expectation.Releases {

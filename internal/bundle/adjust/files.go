@@ -93,12 +93,27 @@ func (f *files) editAll(path string, change func(map[string]any) bool) {
 
 // chartValues are the values of a component in the chart of its manifests.
 func (f *files) chartValues(r bundle.Release) map[string]any {
+	return f.valuesBelow(r.Name+"/chart/values.yaml", r.Component)
+}
+
+// valuesBelow are the values below a key of a file.
+func (f *files) valuesBelow(path, key string) map[string]any {
 	all := map[string]any{}
-	if err := yaml.Unmarshal(f.content(r.Name+"/chart/values.yaml"), &all); err != nil {
-		f.fail("%s/chart/values.yaml: %w", r.Name, err)
+	if err := yaml.Unmarshal(f.content(path), &all); err != nil {
+		f.fail("%s: %w", path, err)
 	}
-	own, _ := all[r.Component].(map[string]any)
+	own, _ := all[key].(map[string]any)
 	return own
+}
+
+// swap replaces a text that a file has once.
+func (f *files) swap(path, old, new string) {
+	text := string(f.content(path))
+	if n := strings.Count(text, old); n != 1 {
+		f.fail("%s has %q %d times, and not once", path, old, n)
+		return
+	}
+	f.replace(path, []byte(strings.Replace(text, old, new, 1)))
 }
 
 // addLast appends to the only line of a file that begins so.
