@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/nvidia/aicr-action/internal/bundle/july"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
@@ -133,7 +134,7 @@ metadata:
     helm.sh/hook: pre-delete
     helm.sh/hook-weight: "1"
 `
-	got := stripHooks(text)
+	got := string(july.WithoutHooks(today().Recipe, []recipe.Manifest{{Content: []byte(text)}})[0].Content)
 	if strings.Count(got, "\n") != strings.Count(text, "\n") {
 		t.Errorf("lines moved:\n%s", got)
 	}
@@ -147,10 +148,10 @@ metadata:
 	}
 	in := fixture()
 	manifests := []recipe.Manifest{{Path: "a.yaml", Content: []byte(text)}}
-	if got := withoutHooks(in.Recipe, manifests); string(got[0].Content) != text {
+	if got := july.WithoutHooks(in.Recipe, manifests); string(got[0].Content) != text {
 		t.Error("a recipe of March loses its hooks")
 	}
-	if got := withoutHooks(today().Recipe, manifests); string(got[0].Content) == text || string(manifests[0].Content) != text {
+	if got := july.WithoutHooks(today().Recipe, manifests); string(got[0].Content) == text || string(manifests[0].Content) != text {
 		t.Error("a recipe of July keeps its hooks, or the recipe's own manifest was changed")
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chartutil"
 
+	"github.com/nvidia/aicr-action/internal/bundle/july"
 	"github.com/nvidia/aicr-action/internal/bundle/kustomize"
 	"github.com/nvidia/aicr-action/internal/charts/archive"
 	"github.com/nvidia/aicr-action/internal/charts/catalog"
@@ -212,7 +213,7 @@ func contribute(ctx context.Context, in Input, c *recipe.Component) (*contributi
 			return nil, err
 		}
 	}
-	if pre := slices.Concat(c.PreManifests, criticalQuota(in, c)); len(pre) > 0 {
+	if pre := slices.Concat(c.PreManifests, july.CriticalQuota(in.Recipe, c, namespace(c))); len(pre) > 0 {
 		name := c.Name + preSuffix
 		if c.Chart == "" && len(c.Manifests) == 0 {
 			name = c.Name // there is nothing that it is before
@@ -373,7 +374,7 @@ func localRelease(in Input, c *recipe.Component, name string, manifests []recipe
 	}
 	if r.chart = in.Given[name].Chart; r.chart == nil {
 		var err error
-		if r.files, r.chart, err = localChart(c, name, withoutHooks(in.Recipe, manifests), values); err != nil {
+		if r.files, r.chart, err = localChart(c, name, july.WithoutHooks(in.Recipe, manifests), values); err != nil {
 			return nil, &ComponentError{Component: c.Name, Origin: c.Declared, Problem: "its manifests do not make a chart: " + err.Error()}
 		}
 	}

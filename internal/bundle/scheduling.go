@@ -255,16 +255,4 @@ func formatSelector(m map[string]string) string {
 	return strings.Join(out, ",")
 }
 
-// splitList splits at commas and drops what is empty.
-func splitList(text string) []string {
-	parts := strings.FieldsFunc(text, func(r rune) bool { return r == ',' })
-	out := parts[:0]
-	for _, p := range parts {
-		if p = strings.TrimSpace(p); p != "" {
-			out = append(out, p)
-		}
-	}
-	return out
-}
-
 func sortedUnique(in []string) []string { return slices.Compact(slices.Sorted(slices.Values(in))) }

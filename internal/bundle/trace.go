@@ -9,6 +9,7 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/nvidia/aicr-action/internal/bundle/podspec"
 	"github.com/nvidia/aicr-action/internal/bundle/scopes"
 	"github.com/nvidia/aicr-action/internal/charts/render"
 	"github.com/nvidia/aicr-action/internal/recipe"
@@ -125,7 +126,7 @@ func (t *tracer) follow(ctx context.Context, renderer *render.Renderer, r *relea
 		objects := []Object{{Object: o.object}}
 		objects = append(objects, synthesized(objects[0], r.Namespace)...)
 		for _, o := range objects {
-			spec, ok := podTemplate(o.Object)
+			spec, ok := podspec.Of(o.Object)
 			if !ok {
 				continue
 			}

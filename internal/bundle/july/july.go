@@ -1,6 +1,9 @@
-package bundle
+// Package july has what AICR's bundler does with a component's manifests since July 2026. It must not
+// know which deployer delivers them.
+package july
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,10 +17,10 @@ var (
 	hookDetailLine = regexp.MustCompile(`^\s*["']?helm\.sh/hook-(weight|delete-policy|output-log-policy)["']?\s*:`)
 )
 
-// withoutHooks makes ordinary objects of the hooks in a component's manifests, as AICR's bundler does
+// WithoutHooks makes ordinary objects of the hooks in a component's manifests, as AICR's bundler does
 // since July: the release has them in its own place, so that they need no hook to come in time. What
 // runs when a release is deleted stays a hook. Lines keep their numbers.
-func withoutHooks(r *recipe.Result, manifests []recipe.Manifest) []recipe.Manifest {
+func WithoutHooks(r *recipe.Result, manifests []recipe.Manifest) []recipe.Manifest {
 	if document.GenerationOf(r.APIVersion) == recipe.March {
 		return manifests
 	}
@@ -57,4 +60,29 @@ func stripDocument(lines []string) {
 			lines[i] = ""
 		}
 	}
+}
+
+// CriticalQuota is what AICR's bundler adds since July for a component whose pods have a system
+// priority (gkeCriticalPriority in the registry, AICR's issue 915): GKE admits such pods only in a
+// namespace with a ResourceQuota for their priority. It allows 32 pods a node, and at least 32.
+func CriticalQuota(r *recipe.Result, c *recipe.Component, namespace string) []recipe.Manifest {
+	if !c.GKECriticalPriority || r.Criteria.Service != "gke" || document.GenerationOf(r.APIVersion) == recipe.March {
+		return nil
+	}
+	const name = "aicr-gke-critical-pods"
+	content := fmt.Sprintf(`apiVersion: v1
+kind: ResourceQuota
+metadata:
+  name: %s
+  namespace: %s
+spec:
+  hard:
+    pods: "%d"
+  scopeSelector:
+    matchExpressions:
+    - scopeName: PriorityClass
+      operator: In
+      values: [system-node-critical, system-cluster-critical]
+`, name, namespace, max(32, 32*r.Criteria.Nodes))
+	return []recipe.Manifest{{Path: name + ".yaml", File: c.Registered.String(), Content: []byte(content)}}
 }
