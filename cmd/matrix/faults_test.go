@@ -87,10 +87,10 @@ func TestNoProfile(t *testing.T) {
 // F31: no shell is on the way to a verdict: no program but the stack's own binaries, and go, is
 // started, and by these functions only.
 func TestNoShell(t *testing.T) {
-	starts := map[string]bool{"Start": true, "RunCommand": true, "CheckGo": true, "buildPart": true, "checkGit": true, "git": true, // go and git
+	starts := map[string]bool{"Start": true, "RunCommand": true, "CheckGo": true, "buildPart": true, "checkGit": true, "git": true, // go and git: in internal/matrix/discover, and in internal/bundle/git, which pushes
 		"Process":   true, // internal/util/hidden: this program itself
 		"Build":     true, // internal/bundle/foreign: Go, for the CLI of the checkout that --aicr build means
-		"run":       true, // internal/bundle/foreign: the CLI that the user names with --aicr
+		"run":       true, // internal/bundle/foreign: the CLI that the user names with --aicr; internal/infra/gitserver: git
 		"stream":    true, // internal/infra/kind: docker
 		"gpus":      true, // internal/verify/snapshot/collect: nvidia-smi, for aicr snapshot; a cell's snapshot leaves GPUs out
 		"runChecks": true, // internal/verify/validate/agent/runchecks: this program itself, as a test binary

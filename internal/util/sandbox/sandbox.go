@@ -21,7 +21,7 @@ import (
 type Profile struct {
 	ReadWrite []string // directories, with all that is below
 	Read      []string // files and directories
-	Execute   []string // directories of programs: read and execute
+	Execute   []string // programs, and directories of them: read and execute
 	// Scratch are directories that other processes use too: files can be made, read and removed by
 	// name, but not listed or started.
 	Scratch []string

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -88,7 +89,8 @@ func restrictPaths(p Profile) error {
 	const read = landlock.AccessFSSet(ll.AccessFSReadFile | ll.AccessFSReadDir)
 	rules := []landlock.Rule{
 		landlock.RWDirs(p.ReadWrite...).WithRefer(),
-		landlock.RODirs(p.Execute...),
+		landlock.RODirs(slices.DeleteFunc(slices.Clone(p.Execute), regular)...),
+		landlock.PathAccess(ll.AccessFSReadFile|ll.AccessFSExecute, files(p.Execute)...),
 		landlock.PathAccess(ll.AccessFSReadFile, files(p.Read)...),
 		landlock.PathAccess(read, directories(p.Read)...),
 		landlock.PathAccess(ll.AccessFSReadFile, files(system)...),
@@ -108,6 +110,9 @@ func restrictPaths(p Profile) error {
 	}
 	return landlock.V6.BestEffort().Restrict(rules...)
 }
+
+// regular reports whether a path is that of a file.
+func regular(path string) bool { return len(files([]string{path})) > 0 }
 
 // files and directories are those of the paths that exist: the kernel takes no right of directories
 // for a file.
