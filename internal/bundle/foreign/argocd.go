@@ -28,6 +28,8 @@ type application struct {
 	node *yamlv3.Node
 	unit unit
 	wave int
+	// git: the bundle is in a Git repository, so that a second source can have the values.
+	git bool
 }
 
 // applicationsForm is a root Application and a directory with an Application per release.
@@ -47,9 +49,9 @@ func (f *applicationsForm) units() []unit {
 
 func (f *applicationsForm) place(in bundle.Input) bundle.Input { return in }
 
-func readApplications(t *tree) (form, error) {
+func readApplications(t *tree, deployer string) (form, error) {
 	if _, ok := t.files[rootFile]; !ok {
-		return nil, t.bad("", 0, "not a bundle for the lane argocd-oci: it has no %s", rootFile)
+		return nil, t.bad("", 0, "not a bundle for the lane %s: it has no %s", deployer, rootFile)
 	}
 	docs, err := t.documents(rootFile)
 	if err != nil {
@@ -75,7 +77,7 @@ func readApplications(t *tree) (form, error) {
 			return nil, err
 		}
 		for _, doc := range docs {
-			a := application{file: name, node: doc}
+			a := application{file: name, node: doc, git: bundle.ByGit(deployer)}
 			if err := t.applicationFields(name, doc, false); err != nil {
 				return nil, err
 			}
@@ -114,10 +116,15 @@ func (a *application) read(t *tree, own string, place func(line int) recipe.Orig
 			return bad(lineOf(n, "metadata", "annotations"), "sync wave %q is not a number", wave)
 		}
 	}
-	if sources := find(n, "spec", "sources"); sources != nil {
-		return bad(sources.Line, "Application %s has several sources; $values of another source work with Git only, and the lane pulls from an OCI registry. Make the bundle with an oci:// output, so that values are inline", u.name)
-	}
 	source := find(n, "spec", "source")
+	if sources := find(n, "spec", "sources"); sources != nil {
+		if !a.git {
+			return bad(sources.Line, "Application %s has several sources; $values of another source work with Git only, and the lane pulls from an OCI registry. Make the bundle with an oci:// output, so that values are inline, or run it in the lane %s", u.name, bundle.ArgoCDGit)
+		}
+		if source, _ = a.sources(); source == nil {
+			return bad(sources.Line, "the sources of Application %s are not understood: want that of a chart, and that of this bundle's repository, with ref", u.name)
+		}
+	}
 	if source == nil {
 		return bad(n.Line, "Application %s has no spec.source", u.name)
 	}
@@ -129,7 +136,51 @@ func (a *application) read(t *tree, own string, place func(line int) recipe.Orig
 	if err := a.chart(t, source, own); err != nil {
 		return err
 	}
-	return a.values(t, find(source, "helm"), place)
+	return a.values(t, find(source, "helm"), own, place)
+}
+
+// sources gives the source of the chart, and the one that only has its values; nil if there are not
+// these two.
+func (a *application) sources() (chart, values *yamlv3.Node) {
+	list := find(a.node, "spec", "sources")
+	if list == nil || list.Kind != yamlv3.SequenceNode || len(list.Content) != 2 {
+		return nil, nil
+	}
+	chart, values = list.Content[0], list.Content[1]
+	if text(chart, "ref") != "" {
+		chart, values = values, chart
+	}
+	if text(chart, "ref") != "" || text(values, "ref") == "" || len(keysOf(values)) != 3 || find(values, "targetRevision") == nil {
+		return nil, nil
+	}
+	return chart, values
+}
+
+// valuesFiles reads the files that are named by the reference to the bundle's repository.
+func (a *application) valuesFiles(t *tree, files *yamlv3.Node, own string) error {
+	_, values := a.sources()
+	if values == nil {
+		return t.bad(a.file, files.Line, "spec.source.helm.valueFiles of Application %s is not understood: want files of this bundle's repository, which is a source with ref", a.unit.name)
+	}
+	if repo := text(values, "repoURL"); repo != own {
+		return t.bad(a.file, lineOf(values, "repoURL"), "the values of Application %s are in the repository %s, which is not that of this bundle, %s", a.unit.name, repo, own)
+	}
+	for _, item := range files.Content {
+		name, ok := strings.CutPrefix(item.Value, "$"+text(values, "ref")+"/")
+		if !ok {
+			return t.bad(a.file, item.Line, "values file %s of Application %s is not understood: want $%s/PATH, a file of this bundle", item.Value, a.unit.name, text(values, "ref"))
+		}
+		at, err := t.inside(a.file, item.Line, "", name)
+		if err != nil {
+			return err
+		}
+		v, err := t.valuesFile(a.file, item.Line, at)
+		if err != nil {
+			return err
+		}
+		a.unit.values.over(v)
+	}
+	return nil
 }
 
 func (a *application) chart(t *tree, source *yamlv3.Node, own string) error {
@@ -153,14 +204,19 @@ func (a *application) chart(t *tree, source *yamlv3.Node, own string) error {
 	return nil
 }
 
-func (a *application) values(t *tree, helm *yamlv3.Node, place func(line int) recipe.Origin) error {
+func (a *application) values(t *tree, helm *yamlv3.Node, own string, place func(line int) recipe.Origin) error {
 	u := &a.unit
 	if u.local == nil {
 		u.values = valueSet{values: map[string]any{}, origins: t.noOrigins()}
 	}
 	for _, key := range keysOf(helm) {
-		if !slices.Contains([]string{"releaseName", "valuesObject", "values"}, key) {
+		if !slices.Contains([]string{"releaseName", "valuesObject", "values"}, key) && (!a.git || key != "valueFiles") {
 			return t.bad(a.file, lineOf(helm, key), "spec.source.helm.%s of Application %s is not understood, and may change what is installed", key, u.name)
+		}
+	}
+	if files := find(helm, "valueFiles"); files != nil {
+		if err := a.valuesFiles(t, files, own); err != nil {
+			return err
 		}
 	}
 	if name := text(helm, "releaseName"); name != u.name {
@@ -194,7 +250,13 @@ func (f *applicationsForm) fit(_ context.Context, in bundle.Input, b *bundle.Bun
 	changed := map[string][]*yamlv3.Node{}
 	for _, a := range f.children {
 		node := cloneNode(a.node)
-		toRegistry(find(node, "spec", "source"), in, releaseOf(b, a.unit.name))
+		source := find(node, "spec", "source")
+		if chart, values := (&application{node: node}).sources(); chart != nil {
+			source = chart
+			set(values, "repoURL", "!!str", in.RepoURL)
+			set(values, "targetRevision", "!!str", in.TargetRevision)
+		}
+		toRegistry(source, in, releaseOf(b, a.unit.name))
 		changed[a.file] = append(changed[a.file], node)
 	}
 	root := cloneNode(f.root)
@@ -226,7 +288,8 @@ func (f *applicationsForm) fit(_ context.Context, in bundle.Input, b *bundle.Bun
 func applicationsDelivered(root string, children []application) []bundle.Delivered {
 	list := []bundle.Delivered{{Ref: result.Ref{Group: "argoproj.io", Kind: "Application", Namespace: bundle.ArgoNamespace, Name: root}, Root: true}}
 	for _, a := range children {
-		list = append(list, bundle.Delivered{Ref: a.unit.ref})
+		chart, _ := a.sources()
+		list = append(list, bundle.Delivered{Ref: a.unit.ref, ValuesSource: chart != nil})
 	}
 	return list
 }

@@ -82,6 +82,11 @@ func open(ctx context.Context, dir, called string, d bundle.Deployer) (*Bundle, 
 	if err != nil {
 		return nil, err
 	}
+	if bundle.ByGit(d.Name()) {
+		if err := t.checkGit(); err != nil {
+			return nil, err
+		}
+	}
 	if b.form, b.unknown, err = row.read(ctx, t); err != nil {
 		return nil, err
 	}

@@ -165,9 +165,12 @@ func (e *Exec) make(ctx context.Context, d bundle.Deployer, in bundle.Input, dir
 		return nil, fmt.Errorf("%s recipe exited with 0 and did not write the file of --output, %s", e.path, recipeFile)
 	}
 	args = []string{"bundle", "--recipe", recipeFile}
-	if row.cli == "" {
+	switch {
+	case row.cli == "":
 		args = append(args, "--output", out)
-	} else {
+	case row.dir:
+		args = append(args, "--deployer", row.cli, "--output", out, "--repo", in.RepoURL)
+	default:
 		host, stop, err := discardingRegistry()
 		if err != nil {
 			return nil, err

@@ -31,6 +31,10 @@ type fluxForm struct {
 	sources    map[string]string
 	artifacts  map[string]string
 	generators []bundle.Delivered
+	// git: the bundle is in a Git repository. repositories are the GitRepositories that it has of
+	// itself, by name.
+	git          bool
+	repositories map[string]bool
 }
 
 func (f *fluxForm) units() []unit                      { return f.list }
@@ -47,13 +51,23 @@ const (
 	groupExtension = "source.extensions.fluxcd.io"
 )
 
+// own is the source that the lane makes, which has the bundle.
+func (f *fluxForm) own() result.Ref {
+	if f.git {
+		return fluxRef(groupSource, kindGit, bundle.FluxSource)
+	}
+	return fluxRef(groupSource, "OCIRepository", bundle.FluxSource)
+}
+
+const kindGit = "GitRepository"
+
 // readFlux also gives what the bundle applies that nothing here verifies.
-func readFlux(t *tree) (form, []string, error) {
-	f := &fluxForm{tree: t, files: map[string][]*yamlv3.Node{}, sources: map[string]string{}, artifacts: map[string]string{}}
+func readFlux(t *tree, git bool) (form, []string, error) {
+	f := &fluxForm{tree: t, files: map[string][]*yamlv3.Node{}, sources: map[string]string{}, artifacts: map[string]string{}, git: git, repositories: map[string]bool{bundle.FluxSource: git}}
 	if err := f.resources(); err != nil {
 		return nil, nil, err
 	}
-	source := fluxRef(groupSource, "OCIRepository", bundle.FluxOCIRepository)
+	source := f.own()
 	var unknown []string
 	type found struct {
 		file string
@@ -83,8 +97,13 @@ func readFlux(t *tree) (form, []string, error) {
 				}
 				f.generators = append(f.generators, bundle.Delivered{Ref: fluxRef(groupExtension, kind, object), DependsOn: []result.Ref{source}})
 			default:
+				if ours && git && kind == kindGit {
+					f.repositories[object] = true
+					f.generators = append(f.generators, bundle.Delivered{Ref: fluxRef(groupSource, kind, object)})
+					continue
+				}
 				if ours {
-					return nil, nil, t.bad(name, n.Line, "%s %s is not understood: a bundle that is pulled from an OCI registry has HelmReleases, HelmRepositories and ArtifactGenerators; make it with an oci:// output", kind, object)
+					return nil, nil, t.bad(name, n.Line, "%s %s is not understood: a bundle that is pulled from an OCI registry has HelmReleases, HelmRepositories and ArtifactGenerators; make it with an oci:// output, or run it in the lane %s", kind, object, bundle.FluxGit)
 				}
 				if err := t.reserved(name, n); err != nil {
 					return nil, nil, err
@@ -108,7 +127,7 @@ func readFlux(t *tree) (form, []string, error) {
 func (f *fluxForm) resources() error {
 	t := f.tree
 	if _, ok := t.files[kustomizationFile]; !ok {
-		return t.bad("", 0, "not a bundle for the lane flux-oci: it has no %s", kustomizationFile)
+		return t.bad("", 0, "not a bundle for the lanes of Flux: it has no %s", kustomizationFile)
 	}
 	docs, err := t.documents(kustomizationFile)
 	if err != nil {
@@ -203,8 +222,20 @@ func (f *fluxForm) release(file string, n *yamlv3.Node) (unit, error) {
 			return u, err
 		}
 		u.dependsOn = append(u.dependsOn, f.generatorOf(text(ref, "name")))
+	} else if chart := find(spec, "chart", "spec"); f.git && text(chart, "sourceRef", "kind") == kindGit {
+		repository := text(chart, "sourceRef", "name")
+		if !f.repositories[repository] || find(chart, "valuesFiles") != nil {
+			return bad("chart", "the chart of HelmRelease %s is not understood: want a directory of a GitRepository of the bundle, without valuesFiles", u.name)
+		}
+		dir, err := t.inside(file, lineOf(chart, "chart"), "", path.Clean(text(chart, "chart")))
+		if err != nil {
+			return u, err
+		}
+		if err := t.localChart(&u, dir); err != nil {
+			return u, err
+		}
+		u.dependsOn = append(u.dependsOn, fluxRef(groupSource, kindGit, repository))
 	} else {
-		chart := find(spec, "chart", "spec")
 		url, ok := f.sources[text(chart, "sourceRef", "name")]
 		if text(chart, "sourceRef", "kind") != "HelmRepository" || !ok || text(chart, "valuesFiles") != "" || find(chart, "valuesFiles") != nil {
 			return bad("chart", "the chart of HelmRelease %s is not understood: want one of a HelmRepository of the bundle, without valuesFiles", u.name)
@@ -302,8 +333,15 @@ func (f *fluxForm) fit(_ context.Context, in bundle.Input, b *bundle.Bundle) err
 				set(spec, "type", "!!str", "oci")
 				set(spec, "insecure", "!!bool", "true")
 				drop(spec, "secretRef")
+			case kindGit:
+				spec := find(n, "spec")
+				set(spec, "url", "!!str", in.RepoURL)
+				if ref := find(spec, "ref"); ref != nil {
+					ref.Content = nil
+					set(ref, "branch", "!!str", in.TargetRevision)
+				}
 			case "HelmRelease":
-				if chart := find(n, "spec", "chart", "spec"); chart != nil {
+				if chart := find(n, "spec", "chart", "spec"); chart != nil && text(chart, "sourceRef", "kind") != kindGit {
 					r := releaseOf(b, text(n, "metadata", "name"))
 					set(chart, "chart", "!!str", r.Chart)
 					set(chart, "version", "!!str", r.ChartVersion)
@@ -318,7 +356,7 @@ func (f *fluxForm) fit(_ context.Context, in bundle.Input, b *bundle.Bundle) err
 		others[name] = data
 	}
 	b.Files = f.tree.replaced(others)
-	source := fluxRef(groupSource, "OCIRepository", bundle.FluxOCIRepository)
+	source := f.own()
 	list := []bundle.Delivered{{Ref: source}, {Ref: fluxRef(groupKustomize, "Kustomization", bundle.FluxKustomization(bundle.RecipeName(in.Recipe))), Root: true, DependsOn: []result.Ref{source}}}
 	list = append(list, f.generators...)
 	for _, u := range f.list {

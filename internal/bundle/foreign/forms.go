@@ -18,18 +18,22 @@ type formRow struct {
 	cli string
 	// repo: the bundle names its own address, which the CLI takes as a flag.
 	repo bool
+	// dir: the CLI writes a directory all the same, which is pushed to a Git repository.
+	dir bool
 }
 
 // forms is the table of the deployers whose bundles another program may make.
 func forms() []formRow {
 	return []formRow{
 		{deployer: bundle.Helm, read: whole(readHelm)},
-		{deployer: bundle.ArgoCDOCI, read: whole(readApplications), cli: "argocd", repo: true},
+		{deployer: bundle.ArgoCDOCI, read: whole(func(t *tree) (form, error) { return readApplications(t, bundle.ArgoCDOCI) }), cli: "argocd", repo: true},
+		{deployer: bundle.ArgoCDGit, read: whole(func(t *tree) (form, error) { return readApplications(t, bundle.ArgoCDGit) }), cli: "argocd", repo: true, dir: true},
 		{deployer: bundle.ArgoCDHelmOCI, read: func(ctx context.Context, t *tree) (form, []string, error) {
 			f, err := readWrapper(ctx, t)
 			return f, nil, err
 		}, cli: "argocd-helm", repo: true},
-		{deployer: bundle.FluxOCI, read: func(_ context.Context, t *tree) (form, []string, error) { return readFlux(t) }, cli: "flux"},
+		{deployer: bundle.FluxOCI, read: func(_ context.Context, t *tree) (form, []string, error) { return readFlux(t, false) }, cli: "flux"},
+		{deployer: bundle.FluxGit, read: func(_ context.Context, t *tree) (form, []string, error) { return readFlux(t, true) }, cli: "flux", repo: true, dir: true},
 	}
 }
 

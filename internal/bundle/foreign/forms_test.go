@@ -13,7 +13,7 @@ import (
 // file and the line; nothing of it is guessed.
 func TestForms_Unknown(t *testing.T) {
 	made := map[string]string{}
-	for _, deployer := range []string{bundle.Helm, bundle.ArgoCDOCI, bundle.ArgoCDHelmOCI, bundle.FluxOCI} {
+	for _, deployer := range []string{bundle.Helm, bundle.ArgoCDOCI, bundle.ArgoCDHelmOCI, bundle.FluxOCI, bundle.ArgoCDGit, bundle.FluxGit} {
 		made[deployer] = written(t, elsewhere(t, mustDeployer(t, deployer), ownInput(t, "kind")))
 	}
 	const child, release = "cert-manager/application.yaml", "cert-manager/helmrelease.yaml"
@@ -53,6 +53,16 @@ func TestForms_Unknown(t *testing.T) {
 		"a template that fails":    {bundle.ArgoCDHelmOCI, "templates/children/cert-manager.yaml", "metadata:", `metadata: {{ fail "no" }}`, []string{"Chart.yaml", "does not render"}},
 		"a Secret among them":      {bundle.ArgoCDHelmOCI, "templates/children/cert-manager.yaml", "kind: Application", "kind: Secret", []string{`kind "Secret" is not understood here`}},
 		"a hook":                   {bundle.ArgoCDHelmOCI, "templates/root-application.yaml", "  name:", "  annotations: {helm.sh/hook: post-install}\n  name:", []string{"has hooks"}},
+		"three sources":            {bundle.ArgoCDGit, child, "  sources:\n", "  sources:\n  - {repoURL: a, targetRevision: b, ref: c}\n", []string{child + ":", "the sources of Application cert-manager are not understood"}},
+		"values of another source": {bundle.ArgoCDGit, child, "repoURL: http://elsewhere.example.org/aicr/kind.git", "repoURL: http://example.org/x.git", []string{child + ":", "in the repository http://example.org/x.git, which is not that of this bundle"}},
+		"values of another name":   {bundle.ArgoCDGit, child, "$values/", "$other/", []string{child + ":", "want $values/PATH, a file of this bundle"}},
+		"values outside":           {bundle.ArgoCDGit, child, "$values/", "$values/../", []string{child + ":", "leads out of the bundle"}},
+		"values that are not":      {bundle.ArgoCDGit, child, "$values/cert-manager", "$values/nobody", []string{child + ":", "values file nobody/values.yaml is not in the bundle"}},
+		"values by an address":     {bundle.ArgoCDOCI, child, "      releaseName:", "      valueFiles: [\"https://example.org/v.yaml\"]\n      releaseName:", []string{child + ":", "spec.source.helm.valueFiles of Application cert-manager is not understood"}},
+		"Git from a registry":      {bundle.FluxOCI, release, helmAPI, "apiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: a, namespace: flux-system}\nspec: {url: x}\n---\n" + helmAPI, []string{release + ":1", "GitRepository a is not understood", "run it in the lane flux-git"}},
+		"submodules of Flux":       {bundle.FluxGit, release, helmAPI, "apiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: a, namespace: flux-system}\nspec: {url: x, recurseSubmodules: true}\n---\n" + helmAPI, []string{release + ":", "spec.recurseSubmodules of GitRepository"}},
+		"a chart of another Git":   {bundle.FluxGit, "gpu-operator-post/helmrelease.yaml", "name: aicr-bundle", "name: another", []string{"gpu-operator-post/helmrelease.yaml:", "want a directory of a GitRepository of the bundle"}},
+		"a chart outside of Git":   {bundle.FluxGit, "gpu-operator-post/helmrelease.yaml", "chart: ./gpu-operator-post/chart", "chart: ../../etc", []string{"gpu-operator-post/helmrelease.yaml:", "leads out of the bundle"}},
 		"an address that is made":  {bundle.ArgoCDHelmOCI, "templates/children/cert-manager.yaml", "repoURL: https://charts.jetstack.io", `repoURL: {{ printf "https://charts.jetstack.io" }}`, []string{"cannot be changed to the cell's registry"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -122,6 +132,37 @@ func TestReadTree(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, err := Open(t.Context(), dir, mustDeployer(t, bundle.Helm)); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got %v, want %q", err, tc.want)
+			}
+		})
+	}
+}
+
+// A directory for the Git lanes with submodules, Git LFS or hooks is refused, each with its own
+// message; the other lanes do not follow any of them.
+func TestGitParts(t *testing.T) {
+	made := written(t, elsewhere(t, mustDeployer(t, bundle.FluxGit), ownInput(t, "kind")))
+	for name, tc := range map[string]struct{ file, content, want string }{
+		"a submodule":    {".gitmodules", "[submodule \"x\"]\n", ".gitmodules: the repository has a submodule"},
+		"Git LFS":        {".gitattributes", "*.tgz filter=lfs\n", ".gitattributes:1: the repository uses Git LFS"},
+		"an LFS pointer": {"a.tgz", "version https://git-lfs.github.com/spec/v1\n", "a.tgz:1: the repository uses Git LFS"},
+		"a hook":         {".git/hooks/post-checkout", "#!/bin/sh\n", ".git/hooks/post-checkout: the repository has a hook"},
+		"a sample":       {".git/hooks/pre-push.sample", "#!/bin/sh\n", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "bundle")
+			if err := os.CopyFS(dir, os.DirFS(made)); err != nil {
+				t.Fatal(err)
+			}
+			file := filepath.Join(dir, filepath.FromSlash(tc.file))
+			if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(file, []byte(tc.content), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			_, err := Open(t.Context(), dir, mustDeployer(t, bundle.FluxGit))
+			if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
 				t.Errorf("got %v, want %q", err, tc.want)
 			}
 		})

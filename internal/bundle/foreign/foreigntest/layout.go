@@ -27,10 +27,11 @@ func inAICRsLayout(b *bundle.Bundle) []bundle.File {
 		dir, rest, _ := strings.Cut(f.Path, "/")
 		switch to := numbered[dir]; {
 		case f.Path == "checksums.txt" || f.Path == "deploy.sh" || f.Path == "flux-root.yaml" || strings.HasSuffix(f.Path, "README.md"):
-		case b.Deployer == bundle.Helm && to != "" || b.Deployer == bundle.ArgoCDOCI && to != "":
+		case b.Deployer == bundle.Helm && to != "" || (b.Deployer == bundle.ArgoCDOCI || b.Deployer == bundle.ArgoCDGit) && to != "":
 			content := string(f.Content)
 			if rest == "application.yaml" {
 				content = strings.ReplaceAll(content, "path: "+dir+"/chart", "path: "+to)
+				content = strings.ReplaceAll(content, "$values/"+dir+"/", "$values/"+to+"/")
 				content = strings.ReplaceAll(content, "      releaseName: "+dir+"\n", "")
 				content = strings.ReplaceAll(content, "    helm:\n    path:", "    path:")
 			}
