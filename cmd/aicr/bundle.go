@@ -78,7 +78,7 @@ what the recipe sets. README.md in the bundle lists everything that was injected
 	f.config.register(cmd)
 	f.scheduling.Register(flags)
 	flags.IntVar(&f.nodes, "nodes", 0, "number of GPU nodes, for the components that want to know it")
-	flags.StringVar(&f.repo, "repo", "", "`oci://` address at which the controllers will find the bundle (GitOps deployers; default: --output, if that is one)")
+	flags.StringVar(&f.repo, "repo", "", "`address` at which the controllers will find the bundle: oci://, or https:// for one that is pushed to Git (GitOps deployers; default: --output, if that is one)")
 	flags.StringVar(&f.revision, "revision", "", "`tag` under which the controllers will find the bundle (default: from its content)")
 	flags.StringArrayVar(&f.charts, "charts", []string{noCharts}, "chart `source` for checking that the values render: none, simulated, simulated-any-version, upstream, direct, or a directory; several flags are a list")
 	flags.StringVar(&f.chartRepository, "chart-repository", "", "take every chart from this `oci://` repository instead of its own")

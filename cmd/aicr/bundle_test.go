@@ -63,6 +63,8 @@ func TestBundle(t *testing.T) {
 		switch deployer {
 		case bundle.ArgoCDOCI, bundle.FluxOCI, bundle.ArgoCDAppSet:
 			args = append(args, "--repo", "oci://registry.example.com/aicr/mine")
+		case bundle.ArgoCDGit, bundle.FluxGit:
+			args = append(args, "--repo", "https://git.example.com/aicr/mine.git")
 		case bundle.HelmTemplate:
 			args = append(args, "--charts", "simulated")
 		}

@@ -163,13 +163,16 @@ func (a *app) discoverInput(ctx context.Context, f discoverFlags) (discover.Inpu
 			return in, err
 		}
 	}
-	deployers, err := bundle.ByName(cli.SplitList(f.deployers))
-	if err != nil {
+	if _, err := bundle.ByName(cli.SplitList(f.deployers)); err != nil { // before the recipes are read
 		return in, reason.Wrap(reason.Usage, err)
 	}
 	store, _, err := a.Recipes(f.recipes)
 	if err != nil {
 		return in, err
+	}
+	deployers, err := bundle.ByNameFor(cli.SplitList(f.deployers), store.Generation())
+	if err != nil {
+		return in, reason.Wrap(reason.Usage, err)
 	}
 	if dirs := cli.ChartDirectories(f.charts); len(dirs) > 0 { // a run would refuse them, in each of its jobs
 		if _, err := a.Charts(dirs, ""); err != nil {

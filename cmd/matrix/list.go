@@ -15,6 +15,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/cli/inventory"
 	"github.com/nvidia/aicr-action/internal/infra/embedded"
 	"github.com/nvidia/aicr-action/internal/matrix"
+	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
 type listFlags struct {
@@ -216,6 +217,7 @@ func listCharts(ctx context.Context, s inventory.Sources) (listed, error) {
 type deployerItem struct {
 	Name        string   `json:"name"`
 	All         bool     `json:"all"`         // --deployer all has it
+	AllSince    string   `json:"allSince"`    // with recipes from which release of AICR on: march or july; empty unless all
 	Controllers []string `json:"controllers"` // that its lane starts
 	Built       bool     `json:"built"`       // the programs that it needs are in the cache; otherwise a run compiles them
 	inventory.Readiness
@@ -224,18 +226,15 @@ type deployerItem struct {
 // listDeployers says which lanes can be run on this machine as it is: a run compiles what the stack
 // lacks, if there is a Go that can.
 func (a *app) listDeployers() (listed, error) {
-	all, err := bundle.ByName([]string{"all"})
-	if err != nil {
-		return listed{}, err
-	}
 	l := listed{head: []string{"NAME", "ALL", "CONTROLLERS", "BUILT"}}
 	for _, d := range bundle.Deployers() {
 		kinds := matrix.NewLane(d).Controllers()
 		groups := embedded.StackGroups(kinds...)
 		item := &deployerItem{
 			Name: d.Name(), Controllers: []string{}, Built: len(a.Stack.Missing(groups...)) == 0,
-			All: slices.ContainsFunc(all, func(other bundle.Deployer) bool { return other.Name() == d.Name() }),
+			AllSince: allSince(d.Name()),
 		}
+		item.All = item.AllSince != ""
 		for _, kind := range kinds {
 			item.Controllers = append(item.Controllers, string(kind))
 		}
@@ -244,10 +243,35 @@ func (a *app) listDeployers() (listed, error) {
 		}
 		item.Runnable = len(item.Missing) == 0
 		l.rows = append(l.rows, listRow{
-			name: item.Name, cells: []string{item.Name, yesNo(item.All), dash(strings.Join(item.Controllers, ", ")), yesNo(item.Built)}, ready: item.Readiness, item: item,
+			name: item.Name, cells: []string{item.Name, allText(item.AllSince), dash(strings.Join(item.Controllers, ", ")), yesNo(item.Built)}, ready: item.Readiness, item: item,
 		})
 	}
 	return l, nil
+}
+
+// The recipes from which on --deployer all has a deployer.
+const (
+	marchRecipes = "march"
+	julyRecipes  = "july"
+)
+
+// allSince says with recipes from which release of AICR on all stands for a deployer too.
+func allSince(name string) string {
+	switch {
+	case slices.Contains(bundle.AICRNames(recipe.March), name):
+		return marchRecipes
+	case slices.Contains(bundle.AICRNames(recipe.July), name):
+		return julyRecipes
+	}
+	return ""
+}
+
+// allText is allSince for people.
+func allText(since string) string {
+	if since == julyRecipes {
+		return "since July"
+	}
+	return yesNo(since != "")
 }
 
 func dash(text string) string {

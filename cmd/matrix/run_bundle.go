@@ -11,6 +11,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/charts"
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/matrix"
+	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
@@ -107,7 +108,7 @@ func (f bundlerFlags) check(args []string, run runFlags) error {
 	lanes, names := cli.SplitList(run.deployers), cli.SplitList(args)
 	switch {
 	case len(lanes) != 1 || lanes[0] == "all":
-		return cli.Usagef("--bundle-dir is one bundle for one lane: pass --deployer with one of %s, for which it was made", strings.Join(bundle.AICRNames(), ", "))
+		return cli.Usagef("--bundle-dir is one bundle for one lane: pass --deployer with one of %s, for which it was made", strings.Join(bundle.AICRNames(recipe.July), ", "))
 	case len(names) > 1:
 		return cli.Usagef("--bundle-dir is one bundle, and has one name; got %s", strings.Join(names, ", "))
 	case f.service == "":

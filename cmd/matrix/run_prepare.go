@@ -43,6 +43,11 @@ func (a *app) prepareRun(ctx context.Context, args []string, f runFlags) (*prepa
 	if err != nil {
 		return nil, err
 	}
+	if in.Store != nil {
+		if err := valid.forRecipes(f.deployers, in.Store.Generation()); err != nil {
+			return nil, err
+		}
+	}
 	p := &prepared{jobs: f.jobs}
 	if p.runner, err = a.choosePlatform(ctx, f, valid, in); err != nil {
 		return nil, err
@@ -116,6 +121,12 @@ func (a *app) validateFlags(args []string, f *runFlags) (v validFlags, err error
 	}
 	f.jobs, err = a.jobControllers(*f)
 	return v, err
+}
+
+// forRecipes settles which deployers all stands for, which the rules of the recipes decide.
+func (v *validFlags) forRecipes(deployers []string, g format.Generation) (err error) {
+	v.deployers, err = bundle.ByNameFor(cli.SplitList(deployers), g)
+	return reason.Wrap(reason.Usage, err)
 }
 
 // runInputs is what a run reads: recipes and charts, or a bundle, and what the simulation is made of.

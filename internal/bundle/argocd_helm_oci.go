@@ -37,7 +37,7 @@ func (d argoHelmOCI) Bundle(ctx context.Context, in Input) (*Bundle, error) {
 				return err
 			}
 		}
-		expectApplications(p, ArgoHelmApplication, e)
+		expectApplications(p, ArgoHelmApplication, e, nil)
 		return nil
 	})
 }

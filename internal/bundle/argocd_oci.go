@@ -32,7 +32,7 @@ func (d argoOCI) Bundle(ctx context.Context, in Input) (*Bundle, error) {
 			}
 			s.addDir(r.Name+"/chart", r.files)
 		}
-		expectApplications(p, ArgoRootApplication, e)
+		expectApplications(p, ArgoRootApplication, e, nil)
 		return nil
 	})
 }

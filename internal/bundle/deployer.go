@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/nvidia/aicr-action/internal/recipe/document"
 )
 
 // Names of the deployers.
@@ -17,19 +19,27 @@ const (
 	ArgoCDOCI     = "argocd-oci"
 	ArgoCDHelmOCI = "argocd-helm-oci"
 	FluxOCI       = "flux-oci"
+	ArgoCDGit     = "argocd-git"
+	FluxGit       = "flux-git"
 	ArgoCDAppSet  = "argocd-appset"
 )
+
+// GitBranch is the branch that the controllers of a Git deployer read.
+const GitBranch = "main"
 
 // row is a row of the table of deployers: all that other packages ask of a deployer by its name.
 type row struct {
 	deployer Deployer
-	// aicr: it is one of AICR's own, which is what "all" means. Another one is run when it is asked
-	// for by name.
-	aicr bool
+	// aicr: it is one of AICR's own, which is what "all" means, and since says from which rules of
+	// AICR's recipes on. Another one is run when it is asked for by name.
+	aicr  bool
+	since document.Generation
 	// by is whose controllers deliver its bundles.
 	by controllers
 	// chart: its bundle is itself a Helm chart.
 	chart bool
+	// git: its bundle is pushed to a Git repository.
+	git bool
 }
 
 // controllers are those that deliver a bundle, as far as charts see a difference.
@@ -47,7 +57,9 @@ func table() []row {
 		{deployer: helmDeployer{}, aicr: true},
 		{deployer: argoOCI{}, aicr: true, by: byArgoCD},
 		{deployer: argoHelmOCI{}, aicr: true, by: byArgoCD, chart: true},
+		{deployer: argoGit{}, aicr: true, since: document.July, by: byArgoCD, git: true},
 		{deployer: fluxOCI{}, aicr: true, by: byFlux},
+		{deployer: fluxGit{}, aicr: true, since: document.July, by: byFlux, git: true},
 		{deployer: helmTemplate{}},
 		{deployer: argoAppSet{}, by: byArgoCD},
 	}
@@ -66,6 +78,9 @@ func rowOf(name string) row {
 // IsChart reports whether a deployer's bundle is itself a Helm chart, which is published as one.
 func IsChart(deployer string) bool { return rowOf(deployer).chart }
 
+// ByGit reports whether a deployer's bundle is published in a Git repository, on GitBranch.
+func ByGit(deployer string) bool { return rowOf(deployer).git }
+
 // ByFlux reports whether Flux's controllers deliver a deployer's bundle, which is published as
 // `flux push artifact` does.
 func ByFlux(deployer string) bool { return rowOf(deployer).by == byFlux }
@@ -73,11 +88,12 @@ func ByFlux(deployer string) bool { return rowOf(deployer).by == byFlux }
 // ByArgoCD reports whether Argo CD's controllers deliver a deployer's bundle.
 func ByArgoCD(deployer string) bool { return rowOf(deployer).by == byArgoCD }
 
-// AICRNames are the names of AICR's own deployers, in the table's order: what "all" stands for.
-func AICRNames() []string {
+// AICRNames are the names of the deployers that AICR tests recipes of a generation with, in the
+// table's order: what "all" stands for.
+func AICRNames(g document.Generation) []string {
 	var names []string
 	for _, r := range table() {
-		if r.aicr {
+		if r.aicr && r.since <= g {
 			names = append(names, r.deployer.Name())
 		}
 	}
@@ -103,16 +119,21 @@ func Names() []string {
 }
 
 // ByName gives the deployers with those names, in the table's order and each once. A name may be a
-// list with commas, and "all" means AICR's own. No name at all, and an unknown one, is an
+// list with commas, and "all" means AICR's own of March. No name at all, and an unknown one, is an
 // *UnknownDeployerError.
-func ByName(names []string) ([]Deployer, error) {
+func ByName(names []string) ([]Deployer, error) { return ByNameFor(names, document.March) }
+
+// ByNameFor is ByName for recipes of a generation: "all" means the deployers that AICR has tested
+// such recipes with.
+func ByNameFor(names []string, g document.Generation) ([]Deployer, error) {
 	known := Names()
 	wanted := map[string]bool{}
 	for _, list := range names {
-		for _, name := range splitList(list) {
-			switch {
+		for name := range strings.SplitSeq(list, ",") {
+			switch name = strings.TrimSpace(name); {
+			case name == "":
 			case name == "all":
-				for _, own := range AICRNames() {
+				for _, own := range AICRNames(g) {
 					wanted[own] = true
 				}
 			case slices.Contains(known, name):

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/nvidia/aicr-action/internal/bundle/documents"
+	"github.com/nvidia/aicr-action/internal/recipe/document"
 	"github.com/nvidia/aicr-action/internal/testkit/testskip"
 )
 
@@ -29,11 +30,14 @@ func names(ds []Deployer) []string {
 func TestByName(t *testing.T) {
 	all, known := []string{"helm", "argocd-oci", "argocd-helm-oci", "flux-oci"}, names(Deployers()) // all are AICR's own
 	for _, test := range []struct {
-		in      []string
-		want    []string
-		unknown string
+		in         []string
+		want       []string
+		unknown    string
+		generation document.Generation
 	}{
 		{in: []string{"all"}, want: all},
+		{in: []string{"all"}, generation: document.July, want: []string{"helm", "argocd-oci", "argocd-helm-oci", "argocd-git", "flux-oci", "flux-git"}},
+		{in: []string{"flux-git"}, want: []string{"flux-git"}},
 		{in: []string{"flux-oci,helm"}, want: []string{"helm", "flux-oci"}},
 		{in: []string{"helm", "helm", "argocd-oci"}, want: []string{"helm", "argocd-oci"}},
 		{in: []string{"helm", "all"}, want: all},
@@ -42,7 +46,7 @@ func TestByName(t *testing.T) {
 		{in: nil, unknown: ""},
 		{in: []string{" , "}, unknown: " , "},
 	} {
-		got, err := ByName(test.in)
+		got, err := ByNameFor(test.in, test.generation)
 		var unknown *UnknownDeployerError
 		if errors.As(err, &unknown) {
 			if test.want != nil || unknown.Name != test.unknown || !reflect.DeepEqual(unknown.Known, known) {
@@ -63,8 +67,8 @@ func TestExpectedNames(t *testing.T) {
 		const application, flux, release = "Application.argoproj.io argocd/", ".toolkit.fluxcd.io flux-system/", "HelmRelease.helm.toolkit.fluxcd.io flux-system/"
 		var want []string
 		switch d.Name() {
-		case ArgoCDOCI, ArgoCDHelmOCI:
-			root := map[string]string{ArgoCDOCI: "nvidia-stack", ArgoCDHelmOCI: "aicr-stack"}[d.Name()]
+		case ArgoCDOCI, ArgoCDHelmOCI, ArgoCDGit:
+			root := map[string]string{ArgoCDOCI: "nvidia-stack", ArgoCDHelmOCI: "aicr-stack", ArgoCDGit: "nvidia-stack"}[d.Name()]
 			want = append(want, application+root+" (root)")
 			for _, r := range releases {
 				want = append(want, application+r)
@@ -82,6 +86,14 @@ func TestExpectedNames(t *testing.T) {
 				release + "web", release + "monitor after " + release + "web", release + "gpu after " + release + "monitor, " + release + "web",
 				release + "gpu-post after " + generator + "gpu-post, " + release + "gpu",
 				release + "tuning after " + generator + "tuning, " + release + "gpu, " + release + "gpu-post",
+			}
+		}
+		if d.Name() == FluxGit {
+			const source = "GitRepository.source" + flux + "aicr-bundle"
+			want = []string{
+				source, "Kustomization.kustomize" + flux + "aicr-demo (root) after " + source,
+				release + "web", release + "monitor after " + release + "web", release + "gpu after " + release + "monitor, " + release + "web",
+				release + "gpu-post after " + source + ", " + release + "gpu", release + "tuning after " + source + ", " + release + "gpu, " + release + "gpu-post",
 			}
 		}
 		var got []string
@@ -103,7 +115,7 @@ func TestExpectedNames(t *testing.T) {
 
 // Each object that a bundle lists as delivered is in its files.
 func TestDelivered_InFiles(t *testing.T) {
-	for _, d := range []Deployer{argoOCI{}, fluxOCI{}} {
+	for _, d := range []Deployer{argoOCI{}, fluxOCI{}, argoGit{}, fluxGit{}} {
 		b := mustBundle(t, d, fixture())
 		for _, o := range b.Expectation.Delivered {
 			found := slices.ContainsFunc(b.Files, func(f File) bool {
@@ -148,6 +160,9 @@ func TestInRegistry(t *testing.T) {
 	if got.ChartRepository != at.ChartRepository || got.RepoURL != "oci://registry:5000/aicr/demo" || got.TargetRevision != "0.0.0-"+Revision(at)+"-argocd-helm-oci" {
 		t.Errorf("got charts at %s, the bundle at %s %s", got.ChartRepository, got.RepoURL, got.TargetRevision)
 	}
+	if got = in.InRegistry("registry:5000", FluxGit); got.ChartRepository != at.ChartRepository || got.RepoURL != "http://registry:5000/aicr/demo.git" || got.TargetRevision != "main" {
+		t.Errorf("Git: got charts at %s, the bundle at %s %s", got.ChartRepository, got.RepoURL, got.TargetRevision)
+	}
 }
 
 func TestRepoURL(t *testing.T) {
@@ -155,13 +170,18 @@ func TestRepoURL(t *testing.T) {
 		in := fixture()
 		in.RepoURL = ""
 		_, err := d.Bundle(context.Background(), in)
-		needed := d.Name() == ArgoCDOCI || d.Name() == FluxOCI || d.Name() == ArgoCDAppSet
+		git := ByGit(d.Name())
+		needed := d.Name() == ArgoCDOCI || d.Name() == FluxOCI || d.Name() == ArgoCDAppSet || git
 		if needed != errors.Is(err, ErrNoRepoURL) || !needed && err != nil {
 			t.Errorf("%s without a repository URL: %v", d.Name(), err)
 		}
 		in.RepoURL = "https://github.com/x/y"
-		if _, err = d.Bundle(context.Background(), in); needed != (err != nil) {
+		if _, err = d.Bundle(context.Background(), in); (needed && !git) != (err != nil) {
 			t.Errorf("%s with a Git URL: %v", d.Name(), err)
+		}
+		in.RepoURL = "oci://registry.example.com/x"
+		if _, err = d.Bundle(context.Background(), in); git != (err != nil) {
+			t.Errorf("%s with a registry's URL: %v", d.Name(), err)
 		}
 	}
 }

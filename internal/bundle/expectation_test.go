@@ -147,7 +147,7 @@ func TestBundle_Empty(t *testing.T) {
 	}}
 	for name, in := range map[string]Input{"no component": none, "all disabled": disabled, "no workload": noWorkload} {
 		for _, d := range Deployers() {
-			if _, err := d.Bundle(context.Background(), in); !errors.Is(err, ErrEmpty) {
+			if _, err := d.Bundle(context.Background(), placed(d, in)); !errors.Is(err, ErrEmpty) {
 				t.Errorf("%s, %s: got %v, want ErrEmpty", name, d.Name(), err)
 			}
 		}

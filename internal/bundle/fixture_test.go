@@ -3,6 +3,7 @@ package bundle
 import (
 	"context"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/nvidia/aicr-action/internal/charts/catalog"
@@ -100,9 +101,18 @@ spec:
 	}
 }
 
+// placed gives the input an address that the deployer takes: that of a Git repository, or of a
+// registry.
+func placed(d Deployer, in Input) Input {
+	if rest, ok := strings.CutPrefix(in.RepoURL, ociScheme); ok && ByGit(d.Name()) {
+		in.RepoURL = "https://" + rest + ".git"
+	}
+	return in
+}
+
 func mustBundle(t *testing.T, d Deployer, in Input) *Bundle {
 	t.Helper()
-	b, err := d.Bundle(context.Background(), in)
+	b, err := d.Bundle(context.Background(), placed(d, in))
 	if err != nil {
 		t.Fatal(err)
 	}

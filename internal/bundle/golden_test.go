@@ -21,7 +21,7 @@ var update = flag.Bool("update", false, "write the golden bundles anew")
 func goldenInput(deployer string) Input {
 	in := fixture()
 	in.TargetRevision = Tag(deployer, "1a2b3c4")
-	if deployer == FluxOCI || deployer == Helm { // the other two show the components' own repositories
+	if deployer == FluxOCI || deployer == Helm || deployer == ArgoCDGit || deployer == FluxGit { // the others show the components' own repositories
 		in.ChartRepository, in.PlainHTTP = "oci://127.0.0.1:5500/charts", true
 	}
 	return in

@@ -14,12 +14,16 @@ const ociScheme = "oci://"
 // flux-root.yaml selects it.
 const LayerMediaType = "application/vnd.oci.image.layer.v1.tar+gzip"
 
-// InRegistry gives the Input of a bundle that will be found in an OCI registry, HOST:PORT from the
+// InRegistry gives the Input of a bundle that will be found in a registry, HOST:PORT from the
 // controllers' side: the charts at oci://HOST:PORT/charts/NAME:VERSION, and the bundle at
-// oci://HOST:PORT/aicr/RECIPE with the deployer's tag.
+// oci://HOST:PORT/aicr/RECIPE with the deployer's tag, or, for a Git deployer, in the Git repository
+// http://HOST:PORT/aicr/RECIPE.git.
 func (in Input) InRegistry(host, deployer string) Input {
 	in.ChartRepository = ociScheme + host + "/charts"
 	in.RepoURL = ociScheme + host + "/aicr/" + RecipeName(in.Recipe)
+	if ByGit(deployer) {
+		in.RepoURL = "http://" + host + "/aicr/" + RecipeName(in.Recipe) + ".git"
+	}
 	in.TargetRevision = Tag(deployer, Revision(in))
 	return in
 }
@@ -40,3 +44,17 @@ func needOCI(in Input) error {
 	}
 	return nil
 }
+
+// needGit checks the address of the Git repository that a bundle will be pushed to.
+func needGit(in Input) error {
+	if in.RepoURL == "" {
+		return fmt.Errorf("%w: its root object says where the controllers find the rest; give https://HOST/PATH.git, the Git repository it will be pushed to", ErrNoRepoURL)
+	}
+	if !strings.HasPrefix(in.RepoURL, "https://") && !strings.HasPrefix(in.RepoURL, "http://") {
+		return fmt.Errorf("repository URL %q begins with neither https:// nor http://, as that of a Git repository does", in.RepoURL)
+	}
+	return nil
+}
+
+// inGit reports whether the controllers find the bundle in a Git repository.
+func (in Input) inGit() bool { return in.RepoURL != "" && !strings.HasPrefix(in.RepoURL, ociScheme) }

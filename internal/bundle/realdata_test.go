@@ -88,7 +88,7 @@ func TestShippedRecipes(t *testing.T) {
 			lanes = Deployers()
 		}
 		for _, d := range lanes {
-			b, err := d.Bundle(context.Background(), in)
+			b, err := d.Bundle(context.Background(), placed(d, in))
 			if err != nil {
 				return err
 			}

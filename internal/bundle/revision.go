@@ -44,8 +44,11 @@ func Revision(in Input) string {
 
 // Tag is the tag under which a deployer's bundle is published. Helm finds only tags that are
 // semantic versions and passes over others without a word, so a bundle that is a chart gets 0.0.0
-// in front.
+// in front. A bundle in a Git repository is on the one branch.
 func Tag(deployer, rev string) string {
+	if ByGit(deployer) {
+		return GitBranch
+	}
 	tag := rev + "-" + deployer
 	if IsChart(deployer) {
 		return "0.0.0-" + tag

@@ -45,6 +45,12 @@ func TestTag(t *testing.T) {
 		// a number.
 		for _, rev := range []string{"1a2b3c4", "0123456", "1234567", "1e10000"} {
 			tag := Tag(d.Name(), rev)
+			if ByGit(d.Name()) {
+				if tag != GitBranch {
+					t.Errorf("got %s", tag)
+				}
+				continue
+			}
 			if d.Name() == ArgoCDHelmOCI {
 				v, err := semver.StrictNewVersion(tag)
 				if err != nil || v.Prerelease() != rev+"-"+d.Name() {

@@ -181,6 +181,9 @@ type Delivered struct {
 	// DependsOn are the objects of the same list that the deployer was told to wait for, besides
 	// the root.
 	DependsOn []result.Ref
+	// ValuesSource: an Application whose values are in the bundle's repository, which is its second
+	// source.
+	ValuesSource bool
 }
 
 // Expectation is what the cluster must contain once the bundle is deployed. The gate compares the

@@ -147,6 +147,13 @@ type Fingerprinter interface {
 	Fingerprint() string
 }
 
+// GitHost is a platform whose registries are Git servers too: a push to http://PUSHHOST/PATH.git
+// makes a repository, which controllers find at http://PULLHOST/PATH.git.
+type GitHost interface {
+	// ServesGit is nil, or why no Git server can run on this machine. Reason: GIT_NOT_READY.
+	ServesGit() error
+}
+
 // SchedulerHost is a cluster that can place pods in the name of schedulers that are only simulated,
 // since their pods are.
 type SchedulerHost interface {
@@ -209,6 +216,9 @@ type ControllerOptions struct {
 	// Root is the name of the object that the lane applies and that delivers the rest, for
 	// controllers that accept no other of its kind: Flux's Kustomization. Empty: none.
 	Root string
+	// Git is the address of the Git repository that has the bundle, as the controllers reach it.
+	// Empty: they read no Git.
+	Git string
 }
 
 // UnreadError: the content of a file of evidence could not be had. The file says so in its place.

@@ -3,6 +3,8 @@ package matrix
 import (
 	"bytes"
 	"context"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -178,6 +180,32 @@ func TestDroppedValue(t *testing.T) {
 	testkit.WantText(t, "cause", res.Cause, `ConfigMap web/web  data.limit  helm: "7"; flux-oci: "1"`)
 	testkit.WantText(t, "rerun", res.Rerun, "plain/helm,flux-oci")
 	testkit.WantText(t, "notes", strings.Join(res.Notes, "\n"), "Secret extras/generated data.password: the chart generates", `Secret extras/generated metadata.labels["helm.sh/chart"]: helm-controller`)
+}
+
+// A recipe with a chart and with manifests is the same through the Git lanes as through Helm: values
+// from a file of the repository, charts that are directories of it, and the commit that was pushed.
+func TestGitLanes(t *testing.T) {
+	t.Parallel()
+	got := smallRun(t, func(r *Runner) []Plan {
+		return plansOf(t, r, "plain", deployers(t, bundle.Helm, bundle.ArgoCDGit, bundle.FluxGit)...)
+	})
+	for _, name := range []string{bundle.Helm, bundle.ArgoCDGit, bundle.FluxGit} {
+		res := got["plain/"+name]
+		if res.Status != result.Passed {
+			t.Errorf("%s: got %s, %s: %s", name, res.Status, res.Reason, res.Cause)
+			continue
+		}
+		if name == bundle.Helm {
+			continue
+		}
+		if res.ComparedWith != bundle.Helm || res.ComparedObjects < 4 {
+			t.Errorf("%s: compared %d objects with %q", name, res.ComparedObjects, res.ComparedWith)
+		}
+		content, err := os.ReadFile(filepath.Join(res.Artifacts, "logs", "registry.log"))
+		if err != nil || !strings.Contains(string(content), "/aicr/plain.git/git-receive-pack 200 git/") || !strings.Contains(string(content), "/aicr/plain.git/git-upload-pack 200 ") {
+			t.Errorf("%s: the log has no push, or no fetch: %v\n%s", name, err, content)
+		}
+	}
 }
 
 // F34: a null takes a chart's default away in every lane, or the lanes differ and that is said.

@@ -56,7 +56,9 @@ func TestLaneBudgets(t *testing.T) {
 		bundle.ArgoCDOCI:     {2, 1, reason.SyncTimeout},
 		bundle.ArgoCDHelmOCI: {2, 1, reason.SyncTimeout},
 		bundle.ArgoCDAppSet:  {2, 1, reason.SyncTimeout},
+		bundle.ArgoCDGit:     {2, 1, reason.SyncTimeout},
 		bundle.FluxOCI:       {4, 3, reason.SyncTimeout},
+		bundle.FluxGit:       {4, 3, reason.SyncTimeout},
 	}
 	for _, d := range bundle.Deployers() {
 		lane := NewLane(d)
@@ -78,7 +80,7 @@ func TestControllersFor(t *testing.T) {
 	var all []Plan
 	want := map[string][]infra.ControllerKind{
 		bundle.ArgoCDOCI: {infra.ArgoCDControllers}, bundle.ArgoCDHelmOCI: {infra.ArgoCDControllers}, bundle.FluxOCI: {infra.FluxControllers},
-		bundle.ArgoCDAppSet: {infra.ArgoCDControllers, infra.ApplicationSetControllers},
+		bundle.ArgoCDAppSet: {infra.ArgoCDControllers, infra.ApplicationSetControllers}, bundle.ArgoCDGit: {infra.ArgoCDControllers}, bundle.FluxGit: {infra.FluxControllers},
 	}
 	for _, d := range bundle.Deployers() {
 		p := Plan{Deployer: d}

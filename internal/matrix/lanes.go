@@ -21,12 +21,14 @@ type LaneRow struct {
 // LaneTable returns the table of lanes: one row per deployer.
 func LaneTable() []LaneRow {
 	return []LaneRow{
-		{"helm", helm.New, 4},
+		{"helm", helm.New, 6},
 		{"argocd-oci", argocd.New, 1},
 		{"argocd-helm-oci", argocd.NewHelm, 3},
+		{bundle.ArgoCDGit, argocd.New, 5},
 		{"flux-oci", flux.New, 2},
-		{bundle.HelmTemplate, helm.NewTemplate, 5},
-		{bundle.ArgoCDAppSet, argocd.NewAppSet, 6},
+		{bundle.FluxGit, flux.New, 4},
+		{bundle.HelmTemplate, helm.NewTemplate, 7},
+		{bundle.ArgoCDAppSet, argocd.NewAppSet, 8},
 	}
 }
 

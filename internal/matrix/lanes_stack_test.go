@@ -167,7 +167,7 @@ func checkGreen(t *testing.T, r *Runner, p Plan, res result.Result) {
 	}
 	checkCompared(t, res)
 	in := p.input
-	in.RepoURL = "oci://127.0.0.1:5500/aicr/eks-training"
+	in.RepoURL = in.InRegistry("127.0.0.1:5500", p.Cell.Deployer).RepoURL
 	b, err := p.Deployer.Bundle(t.Context(), in)
 	if err != nil {
 		t.Fatalf("make the bundle again: %v", err)
@@ -182,7 +182,8 @@ func checkGreen(t *testing.T, r *Runner, p Plan, res result.Result) {
 	n := len(e.Releases)
 	counts := map[string]map[string]int{
 		bundle.ArgoCDOCI: {"Application": 1 + n}, bundle.ArgoCDHelmOCI: {"Application": 1 + n}, bundle.ArgoCDAppSet: {"ApplicationSet": 1, "Application": n},
-		bundle.FluxOCI: {"OCIRepository": 1, "Kustomization": 1, "HelmRelease": n, "ArtifactGenerator": localCharts(e)},
+		bundle.FluxOCI: {"OCIRepository": 1, "Kustomization": 1, "HelmRelease": n, "ArtifactGenerator": localCharts(e)}, bundle.ArgoCDGit: {"Application": 1 + n},
+		bundle.FluxGit: {"GitRepository": 1, "Kustomization": 1, "HelmRelease": n},
 	}[p.Cell.Deployer]
 	kinds := map[string]int{}
 	for _, d := range e.Delivered {
@@ -241,11 +242,11 @@ func checkArtifacts(t *testing.T, res result.Result) {
 	t.Helper()
 	want := []string{"cell.json", "summary.md", "bundle/README.md", "logs/harness.log", "logs/kube-apiserver.log", "logs/etcd.log", "logs/kube-scheduler.log", "logs/registry.log"}
 	switch res.Deployer {
-	case bundle.ArgoCDOCI, bundle.ArgoCDHelmOCI:
+	case bundle.ArgoCDOCI, bundle.ArgoCDHelmOCI, bundle.ArgoCDGit:
 		want = append(want, "logs/"+infra.ArgoCDController+".log", "logs/"+infra.ArgoCDRepoServer+".log")
 	case bundle.ArgoCDAppSet:
 		want = append(want, "logs/"+infra.ArgoCDController+".log", "logs/"+infra.ArgoCDApplicationSets+".log")
-	case bundle.FluxOCI:
+	case bundle.FluxOCI, bundle.FluxGit:
 		want = append(want, "logs/"+infra.FluxHelmController+".log", "logs/"+infra.FluxSourceController+".log")
 	}
 	for _, name := range want {

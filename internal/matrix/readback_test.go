@@ -1,6 +1,7 @@
 package matrix
 
 import (
+	"cmp"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -57,14 +58,19 @@ func readBackEnv(t *testing.T, d bundle.Deployer, releases []*helmrelease.Releas
 		},
 	}}
 	switch d.Name() {
-	case bundle.ArgoCDOCI:
+	case bundle.ArgoCDOCI, bundle.ArgoCDGit:
 		b.Expectation.Delivered = testkit.MustDeliver("*Application root", "Application web", "Application own")
+		b.Expectation.Delivered[1].ValuesSource = d.Name() == bundle.ArgoCDGit
 	case bundle.FluxOCI:
 		b.Expectation.Delivered = testkit.MustDeliver("OCIRepository aicr-bundle", "*Kustomization aicr-demo", "ArtifactGenerator own", "HelmRelease web", "HelmRelease own")
 	}
 	pushedBundle, err := oci.PublishBundle(t.Context(), b, repo+":1", true)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if bundle.ByGit(d.Name()) {
+		repo = "http://" + reg.PullHost() + "/aicr/demo.git"
+		pushedBundle = oci.Published{URL: repo, Tag: "1", Digest: "sha1:" + strings.Repeat("c", 40)}
 	}
 	reg.Stop() // the published digests are known, and not read again
 	return &lane.Env{
@@ -199,11 +205,76 @@ func TestFluxReadBack(t *testing.T) {
 			}
 			k := kustomization.DeepCopy()
 			_ = unstructured.SetNestedField(k.Object, "1@"+digest, "status", "lastAppliedRevision")
-			kinds := map[schema.GroupVersionResource]string{infra.HelmReleaseGVR: "HelmReleaseList", infra.KustomizationGVR: "KustomizationList", infra.ArtifactGeneratorGVR: "ArtifactGeneratorList"}
-			env.Clients.Dynamic = dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds, append(tc.objs, k)...)
+			source := testkit.Parsed(t, `{apiVersion: source.toolkit.fluxcd.io/v1, kind: OCIRepository, metadata: {name: aicr-bundle, namespace: flux-system}, spec: {url: "`+env.Input.RepoURL+`"}, status: {artifact: {revision: "1@`+digest+`"}}}`)
+			env.Clients.Dynamic = dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), fluxLists, append(tc.objs, k, source)...)
 			got := readBack(t, bundle.FluxOCI, env)
 			testkit.WantEach(t, name, got, tc.says)
 		})
+	}
+}
+
+var fluxLists = map[schema.GroupVersionResource]string{
+	infra.HelmReleaseGVR: "HelmReleaseList", infra.KustomizationGVR: "KustomizationList", infra.ArtifactGeneratorGVR: "ArtifactGeneratorList",
+	infra.OCIRepositoryGVR: "OCIRepositoryList", infra.GitRepositoryGVR: "GitRepositoryList",
+}
+
+// What Flux has fetched and applied from Git is the commit that was pushed, from the repository that
+// it was pushed to.
+func TestFluxGitReadBack(t *testing.T) {
+	for name, tc := range map[string]struct {
+		url, fetched, applied string
+		says                  []string
+	}{
+		"good":               {"", "c", "c", nil},
+		"another commit":     {"", "d", "c", []string{"GitRepository flux-system/aicr-bundle: fetched revision: want 1@sha1:cccc"}},
+		"not applied":        {"", "c", "d", []string{"Kustomization flux-system/aicr-demo: applied revision: want 1@sha1:cccc"}},
+		"another repository": {"http://example.org/x.git", "c", "c", []string{"GitRepository flux-system/aicr-bundle: source: want http://127.0.0.1:"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			env := readBackEnv(t, deployers(t, bundle.FluxGit)[0], nil)
+			env.Bundle.Expectation = bundle.Expectation{Delivered: testkit.MustDeliver("GitRepository aicr-bundle", "*Kustomization aicr-demo")}
+			revision := func(of string) string { return "1@sha1:" + strings.Repeat(of, 40) }
+			objs := []runtime.Object{
+				testkit.Parsed(t, `{apiVersion: source.toolkit.fluxcd.io/v1, kind: GitRepository, metadata: {name: aicr-bundle, namespace: flux-system}, spec: {url: "`+cmp.Or(tc.url, env.Input.RepoURL)+`"}, status: {artifact: {revision: "`+revision(tc.fetched)+`"}}}`),
+				testkit.Parsed(t, `{apiVersion: kustomize.toolkit.fluxcd.io/v1, kind: Kustomization, metadata: {name: aicr-demo, namespace: flux-system}, status: {lastAppliedRevision: "`+revision(tc.applied)+`"}}`),
+			}
+			env.Clients.Dynamic = dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), fluxLists, objs...)
+			testkit.WantEach(t, name, readBack(t, bundle.FluxGit, env), tc.says)
+		})
+	}
+}
+
+// An Application with values from Git has synced the chart that was pushed and the commit that was
+// pushed; the root's source is the Git repository.
+func TestArgoCDGitReadBack(t *testing.T) {
+	env := readBackEnv(t, deployers(t, bundle.ArgoCDGit)[0], nil)
+	chartURL, repo, commit := env.Input.ChartRepository+"/web", env.Input.RepoURL, strings.Repeat("c", 40)
+	digest, err := env.PublishedDigest(chartURL, "1.0.0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := func(name, path, release string) string {
+		return `{apiVersion: argoproj.io/v1alpha1, kind: Application, metadata: {name: ` + name + `, namespace: argocd}, spec: {destination: {namespace: ns}, source: {repoURL: "` + repo + `", targetRevision: "1", path: ` + path + release + `}},
+  status: {sync: {revision: ` + commit + `}, operationState: {syncResult: {revision: ` + commit + `}}}}`
+	}
+	two := func(values, synced string) string {
+		return `{apiVersion: argoproj.io/v1alpha1, kind: Application, metadata: {name: web, namespace: argocd}, spec: {destination: {namespace: ns}, sources: [
+  {repoURL: "` + chartURL + `", targetRevision: 1.0.0, path: ., helm: {releaseName: web, valueFiles: [$values/web/values.yaml]}}, {repoURL: "` + values + `", targetRevision: "1", ref: values}]},
+  status: {sync: {revisions: ["` + digest + `", ` + commit + `]}, operationState: {syncResult: {revisions: ["` + digest + `", ` + synced + `]}}}}`
+	}
+	for name, tc := range map[string]struct {
+		web  string
+		says []string
+	}{
+		"good":                    {two(repo, commit), nil},
+		"values of another place": {two("http://example.org/x.git", commit), []string{"argocd/web: source: want " + chartURL + " and " + repo}},
+		"values of another time":  {two(repo, strings.Repeat("d", 40)), []string{"argocd/web: synced revision: want " + digest + " and cccc"}},
+		"no values":               {one("web", ".", ""), []string{"argocd/web: source: want ", "argocd/web: version", "argocd/web: path", "argocd/web: synced", "argocd/web: compared"}},
+	} {
+		list := []runtime.Object{testkit.Parsed(t, one("root", ".", "")), testkit.Parsed(t, one("own", "own/chart", ", helm: {releaseName: own}")), testkit.Parsed(t, tc.web)}
+		kinds := map[schema.GroupVersionResource]string{infra.ApplicationGVR: "ApplicationList"}
+		env.Clients.Dynamic = dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds, list...)
+		testkit.WantEach(t, name, readBack(t, bundle.ArgoCDGit, env), tc.says)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
@@ -71,6 +72,9 @@ func (p Plan) Components() []recipe.Component { return p.input.Components }
 // Plan resolves a recipe, chooses its nodes and returns a plan per deployer. It starts nothing. An
 // error is about the recipe's files.
 func (r *Runner) Plan(name string, deployers []bundle.Deployer) ([]Plan, error) {
+	if err := r.checkGit(deployers); err != nil {
+		return nil, err
+	}
 	shared, err := r.planRecipe(name)
 	if err != nil {
 		return nil, err
@@ -134,6 +138,9 @@ func (r *Runner) planRecipe(name string) (p Plan, err error) {
 // recipe, its components and its replacement for generated charts. The nodes are those of the
 // service and accelerator.
 func (r *Runner) PlanBundle(d bundle.Deployer, in bundle.Input, service, accelerator string) (Plan, error) {
+	if err := r.checkGit([]bundle.Deployer{d}); err != nil {
+		return Plan{}, err
+	}
 	if err := r.checkConstraints(in.Recipe); err != nil {
 		return Plan{}, err
 	}
@@ -145,6 +152,31 @@ func (r *Runner) PlanBundle(d bundle.Deployer, in bundle.Input, service, acceler
 	r.planned++
 	cell := result.Cell{Recipe: bundle.RecipeName(in.Recipe), Deployer: d.Name()}
 	return Plan{Cell: cell, Deployer: d, input: in, rendering: &rendering{}, bundler: r.Bundler, nodes: nodes, notes: in.Recipe.Unevaluated(), number: r.planned}, nil
+}
+
+// checkGit rejects lanes whose Git server this platform, or this machine, does not have. Reasons:
+// USAGE, GIT_NOT_READY.
+func (r *Runner) checkGit(deployers []bundle.Deployer) error {
+	var git, others []string
+	for _, d := range deployers {
+		if bundle.ByGit(d.Name()) {
+			git = append(git, d.Name())
+		} else {
+			others = append(others, d.Name())
+		}
+	}
+	if len(git) == 0 {
+		return nil
+	}
+	host, ok := r.Platform.(infra.GitHost)
+	if ok {
+		return host.ServesGit()
+	}
+	advice := "choose another deployer"
+	if len(others) > 0 {
+		advice = "pass --deployer " + strings.Join(others, ",")
+	}
+	return reason.New(reason.Usage, "%s: clusters of the platform %s have no Git server yet; %s, or leave out --cluster", strings.Join(git, ", "), r.Platform.Kind(), advice)
 }
 
 // directNote is among what a run does not verify.

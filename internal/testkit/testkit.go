@@ -165,7 +165,7 @@ func MustDeliver(texts ...string) []bundle.Delivered {
 		at := map[string][2]string{
 			"Application": {infra.ApplicationGVR.Group, infra.ArgoCDNamespace}, "HelmRelease": {infra.HelmReleaseGVR.Group, infra.FluxNamespace},
 			"OCIRepository": {infra.OCIRepositoryGVR.Group, infra.FluxNamespace}, "Kustomization": {infra.KustomizationGVR.Group, infra.FluxNamespace},
-			"ArtifactGenerator": {infra.ArtifactGeneratorGVR.Group, infra.FluxNamespace},
+			"ArtifactGenerator": {infra.ArtifactGeneratorGVR.Group, infra.FluxNamespace}, "GitRepository": {infra.GitRepositoryGVR.Group, infra.FluxNamespace},
 		}[kind]
 		return result.Ref{Group: at[0], Kind: kind, Namespace: at[1], Name: name}
 	}

@@ -53,6 +53,8 @@ type ArgoCD struct {
 	// speak plain HTTP.
 	Env             []string
 	PlainRegistries []string
+	// Git: the repo-server reads Git repositories, for which it runs git.
+	Git bool
 	// Plain leaves out the proxy between the application-controller and the API server (package
 	// apiproxy).
 	Plain bool
@@ -155,13 +157,17 @@ func (a *ArgoCD) Start(ctx context.Context) error {
 		"--kubeconfig", a.proxy.or(a.Kubeconfig), "--namespace", infra.ArgoCDNamespace, "--repo-server", "127.0.0.1:" + port(1), "--repo-server-plaintext",
 		"--redis", redisAddr, "--metrics-port", port(3), "--status-processors", "10", "--operation-processors", "5",
 	}
+	repoEnv, repoProfile, err := a.forGit(ctx, []string{"KUBECONFIG=" + a.Kubeconfig, renderTime}, withUnixSockets(profile))
+	if err != nil {
+		return reason.Wrap(reason.ArgoCDNotReady, err)
+	}
 	for _, p := range []struct {
 		name      string
 		args, env []string
 		sandbox   *sandbox.Profile
 		memory    uint64
 	}{
-		{infra.ArgoCDRepoServer, repo, []string{"KUBECONFIG=" + a.Kubeconfig, renderTime}, withUnixSockets(profile), host.RenderLimit},
+		{infra.ArgoCDRepoServer, repo, repoEnv, repoProfile, host.RenderLimit},
 		{infra.ArgoCDController, controller, append(batch, "KUBECONFIG="+a.proxy.or(a.Kubeconfig)), a.proxy.open(profile), 0},
 	} {
 		_, err := a.Sup.Start(host.ProcessSpec{

@@ -79,8 +79,8 @@ func controllerTable() []controllerRow {
 func newArgoCD(c *cluster, o infra.ControllerOptions) infra.Controllers {
 	a := &ArgoCD{
 		Stack: c.platform.Stack, Ports: c.platform.Ports, Sup: c.sup, Clients: c.clients, Kubeconfig: c.Kubeconfig(), Preloaded: c.control.hasPreloaded(stack.GroupArgoCD),
-		Dir: filepath.Join(c.spec.Dir, "argocd"), Logs: c.logs, RegistryHost: c.registry.PullHost(), Health: o.Health, Settings: o.Objects,
-		Confine: c.confine(), Policy: c.policy(gitops.ArgoCDPolicy(c.registry.PullHost(), c.wayOut.repositories()...)), Env: c.wayOut.environment(), PlainRegistries: c.wayOut.plainRegistries(), Plain: c.platform.PlainControllers,
+		Dir: filepath.Join(c.spec.Dir, "argocd"), Logs: c.logs, RegistryHost: c.registry.PullHost(), Health: o.Health, Settings: o.Objects, Git: o.Git != "",
+		Confine: c.confine(), Policy: c.policy(gitops.ArgoCDPolicy(c.registry.PullHost(), o.Git, c.wayOut.repositories()...)), Env: c.wayOut.environment(), PlainRegistries: c.wayOut.plainRegistries(), Plain: c.platform.PlainControllers,
 	}
 	c.proxied = a
 	return a
@@ -97,7 +97,7 @@ func newFlux(c *cluster, o infra.ControllerOptions) infra.Controllers {
 	f := &Flux{
 		Stack: c.platform.Stack, Ports: c.platform.Ports, Sup: c.sup, Clients: c.clients, Kubeconfig: c.Kubeconfig(), Preloaded: c.control.hasPreloaded(stack.GroupFlux),
 		Dir: filepath.Join(c.spec.Dir, "flux"), Logs: c.logs,
-		Confine: c.confine(), Policy: c.policy(gitops.FluxPolicy(c.registry.PullHost(), o.Root, c.wayOut.repositories()...)), Env: c.wayOut.environment(), Plain: c.platform.PlainControllers,
+		Confine: c.confine(), Policy: c.policy(gitops.FluxPolicy(c.registry.PullHost(), o.Root, o.Git, c.wayOut.repositories()...)), Env: c.wayOut.environment(), Plain: c.platform.PlainControllers,
 	}
 	c.proxied = f
 	return f

@@ -16,6 +16,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/addons"
+	"github.com/nvidia/aicr-action/internal/infra/gitserver"
 	"github.com/nvidia/aicr-action/internal/infra/host"
 	"github.com/nvidia/aicr-action/internal/infra/podrun"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
@@ -69,6 +70,7 @@ type RegistryPort struct {
 var (
 	_ infra.Platform      = (*Platform)(nil)
 	_ infra.Fingerprinter = (*Platform)(nil)
+	_ infra.GitHost       = (*Platform)(nil)
 )
 
 // Kind is "embedded".
@@ -116,6 +118,12 @@ func (p *Platform) Needs(ctx context.Context, controllers ...infra.ControllerKin
 	return p.Stack.Build(ctx, p.Progress, StackGroups(controllers...)...)
 }
 
+// ServesGit of an infra.GitHost: git has to be there, and its part that serves HTTP.
+func (p *Platform) ServesGit() error {
+	_, err := gitserver.New(context.Background(), "", bundle.GitBranch)
+	return reason.Wrap(reason.GitNotReady, err)
+}
+
 // Plays reports whether a stand-in here writes the status of a kind.
 func (p *Platform) Plays(kind schema.GroupVersionKind) bool {
 	return simulate.Plays(p.Operators, kind)
@@ -132,7 +140,7 @@ func (p *Platform) Simulates(objects []bundle.Object) []string {
 // runs.
 func (p *Platform) Cluster(spec infra.Spec) (infra.Cluster, error) {
 	logs := filepath.Join(spec.Dir, "logs")
-	registry, err := NewMemoryRegistry(RegistryOptions{Ports: p.Ports, Port: p.Registry.Port, Exact: p.Registry.Exact, Log: filepath.Join(logs, registryName+".log")})
+	registry, err := NewMemoryRegistry(RegistryOptions{Ports: p.Ports, Port: p.Registry.Port, Exact: p.Registry.Exact, Log: filepath.Join(logs, registryName+".log"), Git: filepath.Join(spec.Dir, "git")})
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,9 @@ import (
 
 	ociregistry "github.com/google/go-containerregistry/pkg/registry"
 
+	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/gitserver"
 	"github.com/nvidia/aicr-action/internal/infra/host"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
@@ -24,7 +26,7 @@ import (
 // KWOK_REGISTRY_HOST_PORT).
 const DefaultRegistryPort = 5500
 
-// MemoryRegistry is an OCI registry in this process, in memory.
+// MemoryRegistry is an OCI registry in this process, in memory. On the same port it is a Git server.
 type MemoryRegistry struct {
 	port int
 	log  string
@@ -33,6 +35,7 @@ type MemoryRegistry struct {
 	server   *http.Server
 	file     *os.File
 	store    http.Handler
+	git      string // directory of the repositories
 	ports    *host.Ports
 	serve    chan struct{}
 }
@@ -46,6 +49,8 @@ type RegistryOptions struct {
 	Exact bool
 	// Log gets one line per request.
 	Log string
+	// Git is the directory of the Git repositories. Empty: no Git is served.
+	Git string
 }
 
 // NewMemoryRegistry allots the port and listens on it, so that no other program can take it. Start
@@ -63,7 +68,7 @@ func NewMemoryRegistry(o RegistryOptions) (*MemoryRegistry, error) {
 		}
 		port = got[0]
 	}
-	r := &MemoryRegistry{port: port, log: o.Log, ports: o.Ports}
+	r := &MemoryRegistry{port: port, log: o.Log, ports: o.Ports, git: o.Git}
 	if r.listener, err = r.listen(); err != nil {
 		o.Ports.Release(port)
 		return nil, err
@@ -102,7 +107,7 @@ func (r *MemoryRegistry) Start(ctx context.Context) error {
 	}
 	r.file = file
 	if r.store == nil {
-		r.store = ociregistry.New(ociregistry.Logger(stdlog.New(io.Discard, "", 0)))
+		r.store = r.withGit(ctx, ociregistry.New(ociregistry.Logger(stdlog.New(io.Discard, "", 0))))
 	}
 	listener := r.listener
 	r.listener = nil
@@ -121,6 +126,25 @@ func (r *MemoryRegistry) Start(ctx context.Context) error {
 		}
 	}(r.server, r.serve)
 	return reason.Wrap(reason.RegistryUnreachable, infra.WaitRegistry(ctx, r.PushHost()))
+}
+
+// withGit has the Git server answer what is addressed to a Git repository. A machine without git has
+// none; what needs it was refused before (Platform.ServesGit).
+func (r *MemoryRegistry) withGit(ctx context.Context, registry http.Handler) http.Handler {
+	if r.git == "" {
+		return registry
+	}
+	git, err := gitserver.New(ctx, r.git, bundle.GitBranch)
+	if err != nil {
+		return registry
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if gitserver.Serves(req) {
+			git.ServeHTTP(w, req)
+			return
+		}
+		registry.ServeHTTP(w, req)
+	})
 }
 
 // Stop ends the server at once; connections are cut.

@@ -48,9 +48,11 @@ var (
 const policyReason = "a recipe may not configure the controllers that deploy it (docs/security.md)"
 
 // ArgoCDPolicy rejects what configures Argo CD, in its namespace, and Applications whose sources
-// are neither in the registry nor one of the chart repositories. Of ApplicationSets there may be
+// are neither in the registry nor the bundle's Git repository (git, empty for none) nor one of the
+// chart repositories. Of ApplicationSets there may be
 // the bundle's, whose spec stays as it was made: all that a recipe delivers comes after it.
-func ArgoCDPolicy(registryHost string, repositories ...string) *Policy {
+func ArgoCDPolicy(registryHost, git string, repositories ...string) *Policy {
+	repositories = append(given(git), repositories...)
 	rules := strings.NewReplacer("REGISTRY", registryHost, "REPOSITORIES", listed(repositories), "APPSET", appset.Name,
 		"SOURCES", allowed.Gather(allowed.SourcePaths()), "DEFINITIONS", reserved.ArgoCDDefinitions, "REASON", policyReason).Replace(argocdRules)
 	rules += fieldRules(allowed.ArgoCDKinds())
@@ -67,6 +69,14 @@ func listed(addresses []string) string {
 		}
 	}
 	return strings.Join(all, ",")
+}
+
+// given is the list of what is not empty.
+func given(address string) []string {
+	if address == "" {
+		return nil
+	}
+	return []string{address}
 }
 
 const argocdRules = `
@@ -102,11 +112,17 @@ validations:
 
 const argocdProbe = `{apiVersion: v1, kind: ConfigMap, metadata: {name: argocd-policy-probe, namespace: argocd}}`
 
-// FluxPolicy rejects sources that are not in the registry, nor one of the chart repositories, other
-// clusters, logins to clouds, and every Kustomization but the bundle's root. Flux's controllers
-// watch every namespace, so it holds in all of them. root is the name of that one.
-func FluxPolicy(registryHost, root string, repositories ...string) *Policy {
-	rules := strings.NewReplacer("REGISTRY", registryHost, "REPOSITORIES", listed(repositories), "SOURCE", bundle.FluxOCIRepository, "ROOT", listed([]string{root}),
+// FluxPolicy rejects sources that are not in the registry, nor one of the chart repositories, nor
+// the bundle's Git repository, other clusters, logins to clouds, and every Kustomization but the
+// bundle's root. Flux's controllers watch every namespace, so it holds in all of them. root is the
+// name of that one; git is the address of the Git repository that has the bundle, empty if an OCI
+// registry has it.
+func FluxPolicy(registryHost, root, git string, repositories ...string) *Policy {
+	source := "OCIRepository"
+	if git != "" {
+		source = "GitRepository"
+	}
+	rules := strings.NewReplacer("REGISTRY", registryHost, "REPOSITORIES", listed(repositories), "GIT", listed(given(git)), "BUNDLE", source, "SOURCE", bundle.FluxSource, "ROOT", listed([]string{root}),
 		"GROUPS", strings.Join(allowed.FluxGroups(), ", "), "KINDS", listed(allowed.FluxKinds()), "DEFINITIONS", reserved.FluxDefinitions, "REASON", policyReason).Replace(fluxRules)
 	rules += fieldRules(allowed.FluxKinds())
 	return &Policy{name: reserved.Prefix + "flux", rules: rules, probe: fluxProbe, gvr: infra.OCIRepositoryGVR}
@@ -142,7 +158,7 @@ variables:
 - name: isRoot
   expression: >-
     request.namespace == 'flux-system' && object.metadata.name in dyn([ROOT]) && has(object.spec.path) && object.spec.path == './' && !has(object.spec.components) &&
-    object.spec.sourceRef.kind == 'OCIRepository' && object.spec.sourceRef.name == 'SOURCE' &&
+    object.spec.sourceRef.kind == 'BUNDLE' && object.spec.sourceRef.name == 'SOURCE' &&
     (!has(object.spec.sourceRef.namespace) || object.spec.sourceRef.namespace == 'flux-system')
 - name: isSource
   expression: "request.kind.kind in ['OCIRepository', 'HelmRepository', 'GitRepository']"
@@ -151,7 +167,9 @@ validations:
   messageExpression: "variables.id + ' is the definition of objects that the deployer reads: REASON'"
 - expression: "request.kind.kind == 'CustomResourceDefinition' || request.kind.kind in [KINDS]"
   messageExpression: "variables.id + ' is of a kind that no bundle needs: REASON'"
-- expression: "!variables.isSource || variables.url.startsWith('oci://REGISTRY/') || variables.url.startsWith('http://REGISTRY/') || request.kind.kind == 'HelmRepository' && variables.url in dyn([REPOSITORIES])"
+- expression: "request.kind.kind != 'GitRepository' || variables.url in dyn([GIT])"
+  messageExpression: "variables.id + ' would make Flux dial ' + variables.url + ', which is not the repository of the bundle: REASON'"
+- expression: "!variables.isSource || request.kind.kind == 'GitRepository' || variables.url.startsWith('oci://REGISTRY/') || variables.url.startsWith('http://REGISTRY/') || request.kind.kind == 'HelmRepository' && variables.url in dyn([REPOSITORIES])"
   messageExpression: "variables.id + ' would make Flux dial ' + variables.url + ', which is not the registry of this cell (REGISTRY): REASON'"
 - expression: "!has(object.spec.provider) || object.spec.provider == 'generic'"
   messageExpression: "variables.id + ' would make Flux log in to a cloud (spec.provider): REASON'"

@@ -96,6 +96,8 @@ func objects() []policyTest {
 		{object{"source" + flux + "v1", "OCIRepository", "flux-system", "certificate", `spec: {interval: 1m, url: "oci://HOST/x", certSecretRef: {name: a}}`}, "a field of spec that no bundle needs"},
 		{object{"helm" + flux + "v2", "HelmRelease", "flux-system", "post-renderers", `spec: {interval: 1m, chart: {spec: {chart: a, sourceRef: {kind: HelmRepository, name: a}}}, postRenderers: [{kustomize: {}}]}`}, "a field of spec that no bundle needs"},
 		{object{"helm" + flux + "v2", "HelmRelease", "flux-system", "fine", `spec: {interval: 1m, suspend: true, chart: {spec: {chart: a, version: "1", sourceRef: {kind: HelmRepository, name: a}}}, valuesFrom: [{kind: ConfigMap, name: a}]}`}, ""},
+		{object{"source" + flux + "v1", "GitRepository", "flux-system", "git", `spec: {interval: 1m, url: "http://HOST/aicr/x.git", ref: {branch: main}}`}, "which is not the repository of the bundle"},
+		{object{app, "Application", "argocd", "git", `spec: {sources: [{repoURL: "http://HOST/aicr/x.git", targetRevision: main, ref: values}]` + destination}, "would make Argo CD dial"},
 		{object{"source.extensions.fluxcd.io/v1beta1", "ArtifactGenerator", "flux-system", "fine", `spec: {sources: [{alias: bundle, kind: OCIRepository, name: aicr-bundle}], artifacts: [{name: a, copy: [{from: "@bundle/a/**", to: "@artifact/a/"}]}]}`}, ""},
 	}
 }

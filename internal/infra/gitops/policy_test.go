@@ -25,7 +25,7 @@ func TestArgoCDObjects_OnlyHelmFromRegistry(t *testing.T) {
 // Every rule has a message that says what is rejected and why, and rejects when the API server
 // cannot evaluate it.
 func TestPolicies(t *testing.T) {
-	for _, p := range []*Policy{ArgoCDPolicy("127.0.0.1:5500"), FluxPolicy("127.0.0.1:5500", "aicr-x")} {
+	for _, p := range []*Policy{ArgoCDPolicy("127.0.0.1:5500", ""), FluxPolicy("127.0.0.1:5500", "aicr-x", ""), ArgoCDPolicy("127.0.0.1:5500", gitURL), FluxPolicy("127.0.0.1:5500", "aicr-x", gitURL)} {
 		policy, binding, err := p.objects()
 		if err != nil {
 			t.Fatal(err)
@@ -36,7 +36,7 @@ func TestPolicies(t *testing.T) {
 		}
 		for _, v := range spec["validations"].([]any) {
 			message, _ := v.(map[string]any)["messageExpression"].(string)
-			if !strings.Contains(message, policyReason) || strings.Contains(message, "REASON") || strings.Contains(p.rules, "REGISTRY") {
+			if !strings.Contains(message, policyReason) || strings.Contains(message, "REASON") || strings.Contains(p.rules, "REGISTRY") || strings.Contains(p.rules, "GIT") || strings.Contains(p.rules, "BUNDLE") {
 				t.Errorf("%s: the message of %v", p.name, v)
 			}
 		}
@@ -45,14 +45,34 @@ func TestPolicies(t *testing.T) {
 
 // What a recipe says of a repository is part of an expression, and no more than a string in it.
 func TestFluxPolicyOfRepositories(t *testing.T) {
-	p := FluxPolicy("127.0.0.1:5500", "aicr-x", "https://a.example/charts", "oci://b.example", "https://c.example/'] || true || variables.url in ['", "https://d.example/\"x")
+	p := FluxPolicy("127.0.0.1:5500", "aicr-x", "", "https://a.example/charts", "oci://b.example", "https://c.example/'] || true || variables.url in ['", "https://d.example/\"x")
 	if !strings.Contains(p.rules, "variables.url in dyn(['https://a.example/charts','oci://b.example'])") {
 		t.Errorf("the rules are\n%s", p.rules)
 	}
 	if _, _, err := p.objects(); err != nil {
 		t.Error(err)
 	}
-	if !strings.Contains(FluxPolicy("127.0.0.1:5500", "aicr-x").rules, "variables.url in dyn([])") {
+	if !strings.Contains(FluxPolicy("127.0.0.1:5500", "aicr-x", "").rules, "variables.url in dyn([])") {
 		t.Error("without repositories the list is not empty")
+	}
+}
+
+const gitURL = "http://127.0.0.1:5500/aicr/x.git"
+
+// Only with a Git repository do the controllers read Git, that one, and Flux's root is in it.
+func TestPoliciesOfGit(t *testing.T) {
+	for git, want := range map[string][2]string{
+		"":     {"variables.url in dyn([])", "sourceRef.kind == 'OCIRepository'"},
+		gitURL: {"variables.url in dyn(['" + gitURL + "'])", "sourceRef.kind == 'GitRepository'"},
+	} {
+		rules := FluxPolicy("127.0.0.1:5500", "aicr-x", git).rules
+		for _, part := range want {
+			if !strings.Contains(rules, part) {
+				t.Errorf("%q: no %s in\n%s", git, part, rules)
+			}
+		}
+		if strings.Contains(ArgoCDPolicy("127.0.0.1:5500", git).rules, gitURL) != (git != "") {
+			t.Errorf("Argo CD, %q: the list of repositories", git)
+		}
 	}
 }

@@ -17,7 +17,7 @@ func TestOwnObjects_Reserved(t *testing.T) {
 			all = append(all, o)
 		}
 	}
-	for _, p := range []*Policy{ArgoCDPolicy("h"), FluxPolicy("h", "r")} {
+	for _, p := range []*Policy{ArgoCDPolicy("h", ""), FluxPolicy("h", "r", "")} {
 		policy, binding, err := p.objects()
 		if err != nil {
 			t.Fatal(err)

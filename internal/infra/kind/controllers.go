@@ -58,7 +58,7 @@ func (c *cluster) Controllers(kind infra.ControllerKind, o infra.ControllerOptio
 		return &controllers{
 			cluster: c, kinds: kinds, name: "Argo CD", namespace: infra.ArgoCDNamespace,
 			settings: ignoringHostPolicies(gitops.ArgoCDObjects(o.Health)), last: []*unstructured.Unstructured{redisPassword()}, ofCell: o.Objects,
-			secrets: []*unstructured.Unstructured{gitops.RepositorySecret(0, registryHost)}, policy: gitops.ArgoCDPolicy(registryHost, repositories...),
+			secrets: []*unstructured.Unstructured{gitops.RepositorySecret(0, registryHost)}, policy: gitops.ArgoCDPolicy(registryHost, o.Git, repositories...),
 			crdBudget: 120 * time.Second, podBudget: 180 * time.Second,
 			installFailed: reason.ArgoCDInstallFailed, crdMissing: reason.ArgoCDCRDMissing, notReady: reason.ArgoCDNotReady,
 		}, nil
@@ -72,7 +72,7 @@ func (c *cluster) Controllers(kind infra.ControllerKind, o infra.ControllerOptio
 		namespace := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": infra.FluxNamespace}}}
 		return &controllers{
 			cluster: c, kinds: []infra.ControllerKind{kind}, name: "Flux", namespace: infra.FluxNamespace, settings: []*unstructured.Unstructured{namespace},
-			policy: gitops.FluxPolicy(registryHost, o.Root, repositories...), crdBudget: 60 * time.Second, podBudget: 180 * time.Second,
+			policy: gitops.FluxPolicy(registryHost, o.Root, o.Git, repositories...), crdBudget: 60 * time.Second, podBudget: 180 * time.Second,
 			installFailed: reason.FluxInstallFailed, crdMissing: reason.FluxCRDMissing, notReady: reason.FluxNotReady,
 		}, nil
 	}

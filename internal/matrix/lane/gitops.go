@@ -7,13 +7,15 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/git"
 	"github.com/nvidia/aicr-action/internal/bundle/oci"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // GitOps is what lanes with controllers have in common: controllers of one kind, which pull the
-// bundle as one OCI artifact, and a sync deadline. Such a lane adds its root objects, how its
+// bundle as one OCI artifact or from a Git repository, and a sync deadline. Such a lane adds its root objects, how its
 // objects report, and its debug artifacts.
 type GitOps struct {
 	Kind infra.ControllerKind
@@ -39,8 +41,12 @@ func (g *GitOps) InstallWith(ctx context.Context, env *Env, settings []*unstruct
 	if g.Root != nil {
 		root = g.Root(env)
 	}
+	repository := ""
+	if bundle.ByGit(env.Cell.Deployer) {
+		repository = env.Input.RepoURL
+	}
 	for _, kind := range g.Controllers() {
-		controllers, err := env.Cluster.Controllers(kind, infra.ControllerOptions{Health: env.Health, Objects: settings, Root: root})
+		controllers, err := env.Cluster.Controllers(kind, infra.ControllerOptions{Health: env.Health, Objects: settings, Root: root, Git: repository})
 		if err != nil {
 			return err
 		}
@@ -55,8 +61,15 @@ func (g *GitOps) InstallWith(ctx context.Context, env *Env, settings []*unstruct
 	return nil
 }
 
-// Publish pushes the bundle as one OCI artifact.
+// Publish pushes the bundle as one OCI artifact, or as one commit.
 func (g *GitOps) Publish(ctx context.Context, env *Env) ([]oci.Published, error) {
+	if bundle.ByGit(env.Cell.Deployer) {
+		pushed, err := git.Publish(ctx, env.Bundle, env.PushURL(env.Input.RepoURL), env.Input.TargetRevision, env.Dir)
+		if err != nil {
+			return nil, reason.New(reason.PublishFailed, "push the bundle: %w", err)
+		}
+		return []oci.Published{pushed}, nil
+	}
 	pushed, err := oci.PublishBundle(ctx, env.Bundle, env.PushURL(env.Input.RepoURL)+":"+env.Input.TargetRevision, true)
 	if err != nil {
 		return nil, reason.New(reason.PublishFailed, "push the bundle: %w", err)

@@ -47,6 +47,7 @@ const (
 	SchedulerFailed        Reason = "SCHEDULER_FAILED"
 	PodsTooSlow            Reason = "PODS_TOO_SLOW"
 	MachineTooSlow         Reason = "MACHINE_TOO_SLOW"
+	GitNotReady            Reason = "GIT_NOT_READY"
 	Interrupted            Reason = "INTERRUPTED"
 )
 
@@ -167,6 +168,8 @@ func Table() []Row {
 			[]Lead{{PodFiles, ""}, {"logs/kwok-controller.log", "KWOK writes the status of each pod"}}},
 		{69, MachineTooSlow, ClassInfrastructure, "The machine became too slow for the time that a cell has",
 			"A deadline passed while a piece of work that this program repeats took on average at least 10 times what it takes when the machine is free, and no pod was refused or misplaced. Other programs, a container's limit or the host took the cores. It says nothing about the recipe: run it again on a machine that is free, with fewer cells side by side (--parallel), or raise KWOK_SCHEDULING_TIMEOUT (helm, helm-template), KWOK_ARGOCD_SYNC_TIMEOUT or KWOK_FLUX_SYNC_TIMEOUT. It is no strike. The report has the state of everything that was not ready.", nil},
+		{70, GitNotReady, ClassInfrastructure, "There is no Git server for a Git lane",
+			"argocd-git and flux-git push the bundle to a Git server, which is git's own git-http-backend. The message says what of git is missing on this machine; install git, or leave these lanes out (--deployer). Nothing was started. (71 and 72 are upstream's codes for a Gitea that does not answer, and for its user.)", nil},
 		{SignalBase, Interrupted, ClassInterrupted, "The run was ended by signal n",
 			"Results of finished cells are kept; the rest is listed as not run.",
 			[]Lead{{"cell.json", "how far the cell had come: observed against expectation"}}},

@@ -1,4 +1,4 @@
-// Package argocd has the lanes of Argo CD: argocd-oci, argocd-helm-oci and argocd-appset. It knows
+// Package argocd has the lanes of Argo CD: argocd-oci, argocd-git, argocd-helm-oci and argocd-appset. It knows
 // Applications, their states and their records. It must not know how Argo CD's processes are
 // started, which the cluster does, or how long the gate waits.
 package argocd
@@ -21,7 +21,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// appLane is argocd-oci: the app-of-apps is applied, Argo CD pulls the bundle as one OCI artifact.
+// appLane is argocd-oci and argocd-git: the app-of-apps is applied, Argo CD pulls the bundle as one
+// OCI artifact or from a Git repository.
 type appLane struct {
 	lane.GitOps
 	d bundle.Deployer
@@ -29,7 +30,7 @@ type appLane struct {
 	localPath func(release string) string
 }
 
-// New returns the lane argocd-oci, for one cell.
+// New returns the lane argocd-oci or argocd-git, for one cell.
 func New(d bundle.Deployer) lane.Lane { return newAppLane(d) }
 
 func newAppLane(d bundle.Deployer) *appLane {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/appset"
+	"github.com/nvidia/aicr-action/internal/bundle/git"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 )
@@ -32,7 +33,7 @@ func applicationTiming(app *unstructured.Unstructured) *lane.Timing {
 const waveAnnotation = "argocd.argoproj.io/sync-wave"
 
 // ReadBack reads every Application of the cluster: what it had to deploy, and the revision that its
-// last operation deployed, which must be the digest that was published under the tag. Helm's
+// last operation deployed, which must be the digest or the commit that was published. Helm's
 // storage must be empty, except for what a lane adds: Argo CD renders charts and creates no
 // releases.
 func (l *appLane) ReadBack(ctx context.Context, env *lane.Env) (lane.Record, error) {
@@ -59,57 +60,97 @@ func (l *appLane) ReadBack(ctx context.Context, env *lane.Env) (lane.Record, err
 	return rec, nil
 }
 
+// source is one source of an Application, with the revision that was synced and compared.
+type source struct{ repoURL, version, path, revision string }
+
+// and joins what an Application has of each of its sources.
+const and = " and "
+
+// sourceFacts are the facts of an Application's sources. Without a revision, as of an upstream
+// registry's chart, none is compared.
+func sourceFacts(sources []source, release, namespace string) []lane.Fact {
+	joined := func(of func(source) string) string {
+		var parts []string
+		for _, s := range sources {
+			parts = append(parts, of(s))
+		}
+		return strings.Join(parts, and)
+	}
+	facts := []lane.Fact{
+		{Name: "source", Value: joined(func(s source) string { return s.repoURL })}, {Name: "version", Value: joined(func(s source) string { return s.version })},
+		{Name: "path", Value: joined(func(s source) string { return s.path })},
+	}
+	if release != "" {
+		facts = append(facts, lane.Fact{Name: "release", Value: release}, lane.Fact{Name: "namespace", Value: namespace})
+	}
+	for _, s := range sources {
+		if s.revision == "" {
+			return facts
+		}
+	}
+	revisions := joined(func(s source) string { return s.revision })
+	return append(facts, lane.Fact{Name: "synced revision", Value: revisions}, lane.Fact{Name: "compared revision", Value: revisions})
+}
+
+// expectApplications: each Application has the sources that the bundle gives it, and has synced what
+// was published there: the digest of a chart, the digest or the commit of the bundle.
 func (l *appLane) expectApplications(env *lane.Env, rec *lane.Record) error {
 	e, in := env.Bundle.Expectation, env.Input
-	add := func(name, repoURL, revision, path string, more ...lane.Fact) error {
-		digest, err := env.PublishedDigest(repoURL, revision)
-		if err != nil {
-			return err
-		}
-		facts := append([]lane.Fact{{Name: "source", Value: repoURL}, {Name: "version", Value: revision}, {Name: "path", Value: path}}, more...)
-		facts = append(facts, lane.Fact{Name: "synced revision", Value: digest}, lane.Fact{Name: "compared revision", Value: digest})
-		rec.Want = append(rec.Want, lane.Delivered(applicationRef(name), facts...))
-		return nil
+	published := func(repoURL, version, path string) (source, error) {
+		digest, err := env.PublishedDigest(repoURL, version)
+		return source{repoURL, version, path, git.Commit(digest)}, err
 	}
+	values := map[string]bool{} // that have a source of their own
 	for _, d := range e.Delivered {
+		values[d.Name] = d.ValuesSource
 		if !d.Root || d.Kind != "Application" {
 			continue
 		}
-		if err := add(d.Name, in.RepoURL, in.TargetRevision, "."); err != nil {
+		own, err := published(in.RepoURL, in.TargetRevision, ".")
+		if err != nil {
 			return err
 		}
+		rec.Want = append(rec.Want, lane.Delivered(applicationRef(d.Name), sourceFacts([]source{own}, "", "")...))
 	}
 	for i, r := range e.Releases {
-		if in.Direct && !r.Local {
-			rec.Want = append(rec.Want, directApplication(env.Bundle.Installs[i]))
-			continue
+		var chart source
+		var err error
+		switch {
+		case r.Local:
+			chart, err = published(in.RepoURL, in.TargetRevision, cmp.Or(r.Path, l.localPath(r.Name)))
+		case in.Direct:
+			chart = directSource(env.Bundle.Installs[i])
+		default:
+			chart, err = published(strings.TrimSuffix(in.ChartRepository, "/")+"/"+r.Chart, r.ChartVersion, ".")
 		}
-		repoURL, revision, path := strings.TrimSuffix(in.ChartRepository, "/")+"/"+r.Chart, r.ChartVersion, "."
-		if r.Local {
-			repoURL, revision, path = in.RepoURL, in.TargetRevision, cmp.Or(r.Path, l.localPath(r.Name))
-		}
-		if err := add(r.Name, repoURL, revision, path, lane.Fact{Name: "release", Value: r.InHelm()}, lane.Fact{Name: "namespace", Value: r.Namespace}); err != nil {
+		if err != nil {
 			return err
 		}
+		sources := []source{chart}
+		if values[r.Name] {
+			own, err := published(in.RepoURL, in.TargetRevision, valuesPath)
+			if err != nil {
+				return err
+			}
+			sources = append(sources, own)
+		}
+		rec.Want = append(rec.Want, lane.Delivered(applicationRef(r.Name), sourceFacts(sources, r.InHelm(), r.Namespace)...))
 	}
 	return nil
 }
 
-// directApplication returns the Application of a chart that Argo CD pulls from upstream. From a
-// repository with an index, the revision is the chart's version; from a registry, it is a digest
-// that only the registry knows.
-func directApplication(in bundle.Install) lane.Delivery {
+// valuesPath stands for the path of a source that is only referred to.
+const valuesPath = "ref values"
+
+// directSource returns the source of a chart that Argo CD pulls from upstream. From a repository
+// with an index, the revision is the chart's version; from a registry, it is a digest that only the
+// registry knows.
+func directSource(in bundle.Install) source {
 	r := in.Release
-	source, path := in.Ref, "."
-	var revisions []lane.Fact
 	if in.RepoURL != "" {
-		source, path = in.RepoURL, "chart "+r.Chart
-		revisions = []lane.Fact{{Name: "synced revision", Value: r.ChartVersion}, {Name: "compared revision", Value: r.ChartVersion}}
+		return source{in.RepoURL, r.ChartVersion, "chart " + r.Chart, r.ChartVersion}
 	}
-	facts := []lane.Fact{
-		{Name: "source", Value: source}, {Name: "version", Value: r.ChartVersion}, {Name: "path", Value: path}, {Name: "release", Value: r.Name}, {Name: "namespace", Value: r.Namespace},
-	}
-	return lane.Delivered(applicationRef(r.Name), append(facts, revisions...)...)
+	return source{in.Ref, r.ChartVersion, ".", ""}
 }
 
 func applicationDelivery(app *unstructured.Unstructured) lane.Delivery {
@@ -117,15 +158,37 @@ func applicationDelivery(app *unstructured.Unstructured) lane.Delivery {
 		s, _, _ := unstructured.NestedString(app.Object, fields...)
 		return s
 	}
-	path := get("spec", "source", "path")
-	if chart := get("spec", "source", "chart"); chart != "" {
-		path = "chart " + chart
+	specs, several, _ := unstructured.NestedSlice(app.Object, "spec", "sources")
+	if one, _, _ := unstructured.NestedMap(app.Object, "spec", "source"); !several {
+		specs = []any{one}
 	}
-	return lane.Delivered(lane.RefOf(app), []lane.Fact{
-		{Name: "source", Value: get("spec", "source", "repoURL")}, {Name: "version", Value: get("spec", "source", "targetRevision")}, {Name: "path", Value: path},
-		{Name: "release", Value: cmp.Or(get("spec", "source", "helm", "releaseName"), app.GetName())}, {Name: "namespace", Value: get("spec", "destination", "namespace")},
-		{Name: "synced revision", Value: get("status", "operationState", "syncResult", "revision")}, {Name: "compared revision", Value: get("status", "sync", "revision")},
-	}...)
+	var sources []source
+	release := app.GetName()
+	for _, spec := range specs {
+		m, _ := spec.(map[string]any)
+		text := func(key string) string { s, _ := m[key].(string); return s }
+		s := source{repoURL: text("repoURL"), version: text("targetRevision"), path: text("path")}
+		switch {
+		case text("chart") != "":
+			s.path = "chart " + text("chart")
+		case text("ref") != "":
+			s.path = "ref " + text("ref")
+		}
+		sources = append(sources, s)
+		name, _, _ := unstructured.NestedString(m, "helm", "releaseName")
+		release = cmp.Or(name, release)
+	}
+	revisions := func(fields ...string) string {
+		if !several {
+			return get(append(fields, "revision")...)
+		}
+		all, _, _ := unstructured.NestedStringSlice(app.Object, append(fields, "revisions")...)
+		return strings.Join(all, and)
+	}
+	facts := sourceFacts(sources, release, get("spec", "destination", "namespace"))
+	return lane.Delivered(lane.RefOf(app), append(facts,
+		lane.Fact{Name: "synced revision", Value: revisions("status", "operationState", "syncResult")}, lane.Fact{Name: "compared revision", Value: revisions("status", "sync")},
+	)...)
 }
 
 // ApplicationObjects returns the live objects that an Application tracks. Hooks are left out: Argo

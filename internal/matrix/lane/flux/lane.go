@@ -1,4 +1,4 @@
-// Package flux has the lane flux-oci. It knows HelmReleases, sources and ArtifactGenerators, their
+// Package flux has the lanes flux-oci and flux-git. It knows HelmReleases, sources and ArtifactGenerators, their
 // states and their records. It must not know how Flux's controllers are started, which the cluster
 // does, or how long the gate waits.
 package flux
@@ -20,14 +20,14 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// fluxLane is flux-oci: an OCIRepository and a Kustomization are applied; Flux pulls the bundle as
-// one OCI artifact.
+// fluxLane is flux-oci and flux-git: an OCIRepository or a GitRepository, and a Kustomization, are
+// applied; Flux pulls the bundle.
 type fluxLane struct {
 	lane.GitOps
 	d bundle.Deployer
 }
 
-// New returns the lane flux-oci, for one cell.
+// New returns the lane flux-oci or flux-git, for one cell.
 func New(d bundle.Deployer) lane.Lane {
 	return &fluxLane{GitOps: lane.GitOps{Kind: infra.FluxControllers, Root: rootName}, d: d}
 }
@@ -49,8 +49,8 @@ func (l *fluxLane) Deploy(ctx context.Context, env *lane.Env) error {
 func (l *fluxLane) Artifacts() lane.Artifacts {
 	return lane.Artifacts{
 		Dumps: []lane.ObjectDump{{
-			Name: "flux-resources.yaml", What: "OCIRepositories, Kustomizations, HelmReleases, ArtifactGenerators, ExternalArtifacts, as kubectl get -o yaml",
-			Resources: []schema.GroupVersionResource{infra.OCIRepositoryGVR, infra.KustomizationGVR, infra.HelmReleaseGVR, infra.ArtifactGeneratorGVR, infra.ExternalArtifactGVR},
+			Name: "flux-resources.yaml", What: "OCIRepositories, GitRepositories, Kustomizations, HelmReleases, ArtifactGenerators, ExternalArtifacts, as kubectl get -o yaml",
+			Resources: []schema.GroupVersionResource{infra.OCIRepositoryGVR, infra.GitRepositoryGVR, infra.KustomizationGVR, infra.HelmReleaseGVR, infra.ArtifactGeneratorGVR, infra.ExternalArtifactGVR},
 		}},
 		Logs: []lane.LogTail{
 			{
@@ -69,9 +69,12 @@ func (l *fluxLane) Artifacts() lane.Artifacts {
 	}
 }
 
-// fluxKinds returns the resources of the kinds that a bundle delivers through Flux.
-func fluxKinds() []schema.GroupVersionResource {
-	return []schema.GroupVersionResource{infra.OCIRepositoryGVR, infra.KustomizationGVR, infra.ArtifactGeneratorGVR, infra.HelmReleaseGVR}
+// fluxKinds returns the resources of the kinds that a bundle delivers through Flux, by kind.
+func fluxKinds() map[string]schema.GroupVersionResource {
+	return map[string]schema.GroupVersionResource{
+		"OCIRepository": infra.OCIRepositoryGVR, "GitRepository": infra.GitRepositoryGVR, kindKustomization: infra.KustomizationGVR,
+		"ArtifactGenerator": infra.ArtifactGeneratorGVR, KindHelmRelease: infra.HelmReleaseGVR,
+	}
 }
 
 // Poll reads every object that the bundle delivers, by name, and the HelmCharts, which HelmReleases
@@ -81,15 +84,16 @@ func (l *fluxLane) Poll(ctx context.Context, env *lane.Env) (lane.State, error) 
 	if err != nil {
 		return lane.State{}, err
 	}
-	live := map[string]map[string]*unstructured.Unstructured{} // by API group and name; a bundle has one kind of each group
-	for _, gvr := range fluxKinds() {
-		if live[gvr.Group], err = l.objects(ctx, env, gvr); err != nil {
-			return lane.State{}, err
-		}
-	}
+	live := map[string]map[string]*unstructured.Unstructured{} // by kind and name
+	kinds := fluxKinds()
 	var state lane.State
 	for _, d := range env.Bundle.Expectation.Delivered {
-		obj := live[d.Group][d.Name]
+		if live[d.Kind] == nil {
+			if live[d.Kind], err = l.objects(ctx, env, kinds[d.Kind]); err != nil {
+				return lane.State{}, err
+			}
+		}
+		obj := live[d.Kind][d.Name]
 		state.RootSeen = state.RootSeen || d.Root && obj != nil
 		it := fluxItem(d.Kind, d.Name, obj)
 		it.Ref = d.Ref
@@ -128,7 +132,7 @@ func Ref(kind, name string) result.Ref {
 		ref.Group = infra.HelmReleaseGVR.Group
 	case kindKustomization:
 		ref.Group = infra.KustomizationGVR.Group
-	case "OCIRepository":
+	case "OCIRepository", "GitRepository":
 		ref.Group = infra.OCIRepositoryGVR.Group
 	case "ArtifactGenerator":
 		ref.Group = infra.ArtifactGeneratorGVR.Group

@@ -43,7 +43,8 @@ func releaseTiming(hr *unstructured.Unstructured) *lane.Timing {
 }
 
 // ReadBack reads every HelmRelease and its newest release in status.history, Helm's storage, the
-// ArtifactGenerators, and the revision of the bundle that the Kustomization has applied.
+// ArtifactGenerators, and the revision of the bundle that its source has fetched and the
+// Kustomization has applied: the digest or the commit that was pushed.
 func (l *fluxLane) ReadBack(ctx context.Context, env *lane.Env) (lane.Record, error) {
 	rec := lane.Record{}
 	e, in := env.Bundle.Expectation, env.Input
@@ -51,12 +52,15 @@ func (l *fluxLane) ReadBack(ctx context.Context, env *lane.Env) (lane.Record, er
 	if err != nil {
 		return rec, err
 	}
+	revision := in.TargetRevision + "@" + digest
 	var generators []lane.Delivery
 	for _, d := range e.Delivered {
-		switch d.Group {
-		case infra.KustomizationGVR.Group:
-			rec.Want = append(rec.Want, lane.Delivered(d.Ref, lane.Fact{Name: "applied revision", Value: in.TargetRevision + "@" + digest}))
-		case infra.ArtifactGeneratorGVR.Group:
+		switch d.Kind {
+		case "OCIRepository", "GitRepository":
+			rec.Want = append(rec.Want, lane.Delivered(d.Ref, lane.Fact{Name: "source", Value: in.RepoURL}, lane.Fact{Name: "fetched revision", Value: revision}))
+		case kindKustomization:
+			rec.Want = append(rec.Want, lane.Delivered(d.Ref, lane.Fact{Name: "applied revision", Value: revision}))
+		case "ArtifactGenerator":
 			generators = append(generators, lane.Delivered(d.Ref))
 		}
 	}
@@ -73,6 +77,8 @@ func (l *fluxLane) ReadBack(ctx context.Context, env *lane.Env) (lane.Record, er
 		gvr  schema.GroupVersionResource
 		read func(*unstructured.Unstructured) lane.Delivery
 	}{
+		{infra.OCIRepositoryGVR, sourceDelivery},
+		{infra.GitRepositoryGVR, sourceDelivery},
 		{infra.KustomizationGVR, func(o *unstructured.Unstructured) lane.Delivery {
 			revision, _, _ := unstructured.NestedString(o.Object, "status", "lastAppliedRevision")
 			return lane.Delivered(lane.RefOf(o), lane.Fact{Name: "applied revision", Value: revision})
@@ -93,6 +99,13 @@ func (l *fluxLane) ReadBack(ctx context.Context, env *lane.Env) (lane.Record, er
 	return rec, lane.ReadHelmStorage(env, func(rel *helmrelease.Release) string {
 		return withoutDigest(rel.Chart.Metadata.Version, local[rel.Namespace+"/"+rel.Name])
 	}, &rec)
+}
+
+// sourceDelivery returns where a source fetches from, and what it has fetched.
+func sourceDelivery(source *unstructured.Unstructured) lane.Delivery {
+	url, _, _ := unstructured.NestedString(source.Object, "spec", "url")
+	revision, _, _ := unstructured.NestedString(source.Object, "status", "artifact", "revision")
+	return lane.Delivered(lane.RefOf(source), lane.Fact{Name: "source", Value: url}, lane.Fact{Name: "fetched revision", Value: revision})
 }
 
 func helmReleaseDelivery(hr *unstructured.Unstructured, local map[string]bundle.Release) lane.Delivery {

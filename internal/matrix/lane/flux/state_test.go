@@ -173,7 +173,7 @@ func TestFluxPoll(t *testing.T) {
 			true, []string{"repo good", "kust good", "gen good", "one good", "two good"}},
 	}
 	kinds := map[schema.GroupVersionResource]string{
-		infra.OCIRepositoryGVR: "OCIRepositoryList", infra.KustomizationGVR: "KustomizationList", infra.HelmReleaseGVR: "HelmReleaseList",
+		infra.OCIRepositoryGVR: "OCIRepositoryList", infra.GitRepositoryGVR: "GitRepositoryList", infra.KustomizationGVR: "KustomizationList", infra.HelmReleaseGVR: "HelmReleaseList",
 		infra.ArtifactGeneratorGVR: "ArtifactGeneratorList", infra.HelmChartGVR: "HelmChartList",
 	}
 	for name, tc := range tests {

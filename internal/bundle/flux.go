@@ -12,10 +12,10 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// The names and numbers of a flux-oci bundle.
+// The names and numbers of Flux's bundles.
 const (
-	FluxNamespace     = "flux-system"
-	FluxOCIRepository = "aicr-bundle"
+	FluxNamespace = "flux-system"
+	FluxSource    = "aicr-bundle" // the OCIRepository or GitRepository of the bundle itself
 
 	fluxInterval = "10m"
 	fluxTimeout  = "5m"
@@ -37,59 +37,87 @@ func (d fluxOCI) Bundle(ctx context.Context, in Input) (*Bundle, error) {
 		if err := needOCI(in); err != nil {
 			return err
 		}
-		repositories, names := fluxRepositories(p, in.plainCharts)
-		var resources []any
-		if len(repositories) > 0 {
-			resources = append(resources, "helmrepositories.yaml")
-			if err := s.addYAML("helmrepositories.yaml", repositories...); err != nil {
-				return err
-			}
+		return writeFlux(p, in, s, e)
+	})
+}
+
+// fluxGit makes what fluxOCI makes, to be pushed to a Git repository: the source is a GitRepository,
+// and the charts of manifest-only components are directories of it.
+type fluxGit struct{}
+
+var _ Deployer = fluxGit{}
+
+func (fluxGit) Name() string { return FluxGit }
+
+func (d fluxGit) Bundle(ctx context.Context, in Input) (*Bundle, error) {
+	return build(ctx, in, d.Name(), func(p *plan, in Input, s *fileSet, e *Expectation) error {
+		if err := needGit(in); err != nil {
+			return err
 		}
-		for _, r := range p.releases {
-			if r.Local {
-				file := r.Name + "/artifactgenerator.yaml"
-				if err := s.addYAML(file, artifactGenerator(r)); err != nil {
-					return err
-				}
-				resources = append(resources, file)
-				s.addDir(r.Name+"/chart", r.files)
-			}
-			file := r.Name + "/helmrelease.yaml"
-			if err := s.addYAML(file, helmRelease(r, names[r.source])); err != nil {
+		return writeFlux(p, in, s, e)
+	})
+}
+
+// writeFlux adds the files of a Flux bundle: the HelmReleases, their sources, and the two objects
+// that are applied.
+func writeFlux(p *plan, in Input, s *fileSet, e *Expectation) error {
+	repositories, names := fluxRepositories(p, in.plainCharts)
+	var resources []any
+	if len(repositories) > 0 {
+		resources = append(resources, "helmrepositories.yaml")
+		if err := s.addYAML("helmrepositories.yaml", repositories...); err != nil {
+			return err
+		}
+	}
+	for _, r := range p.releases {
+		if r.Local {
+			s.addDir(r.Name+"/chart", r.files)
+		}
+		if r.Local && !in.inGit() {
+			file := r.Name + "/artifactgenerator.yaml"
+			if err := s.addYAML(file, artifactGenerator(r)); err != nil {
 				return err
 			}
 			resources = append(resources, file)
 		}
-		if err := s.addYAML("kustomization.yaml", map[string]any{
-			"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization", "resources": resources,
-		}); err != nil {
+		file := r.Name + "/helmrelease.yaml"
+		if err := s.addYAML(file, helmRelease(r, names[r.source], in.inGit())); err != nil {
 			return err
 		}
-		roots := fluxRoot(in)
-		e.Delivered = fluxDelivered(p, in)
-		return s.addYAML("flux-root.yaml", roots[0], roots[1])
-	})
+		resources = append(resources, file)
+	}
+	if err := s.addYAML("kustomization.yaml", map[string]any{
+		"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization", "resources": resources,
+	}); err != nil {
+		return err
+	}
+	roots := fluxRoot(in)
+	e.Delivered = fluxDelivered(p, in)
+	return s.addYAML("flux-root.yaml", roots[0], roots[1])
 }
 
 // fluxDelivered are the two objects that are applied, then the sources of local charts, then the
-// HelmReleases.
+// HelmReleases. In Git the bundle itself is the source of a local chart.
 func fluxDelivered(p *plan, in Input) []Delivered {
 	ref := func(group, kind, name string) result.Ref {
 		return result.Ref{Group: group + ".toolkit.fluxcd.io", Kind: kind, Namespace: FluxNamespace, Name: name}
 	}
-	source := ref("source", "OCIRepository", FluxOCIRepository)
+	source := ref("source", fluxSourceKind(in), FluxSource)
 	list := []Delivered{{Ref: source}, {Ref: ref("kustomize", "Kustomization", FluxKustomization(RecipeName(in.Recipe))), Root: true, DependsOn: []result.Ref{source}}}
 	generator := func(r *release) result.Ref {
 		return result.Ref{Group: "source.extensions.fluxcd.io", Kind: "ArtifactGenerator", Namespace: FluxNamespace, Name: r.Name}
 	}
 	for _, r := range p.releases {
-		if r.Local {
+		if r.Local && !in.inGit() {
 			list = append(list, Delivered{Ref: generator(r), DependsOn: []result.Ref{source}})
 		}
 	}
 	for _, r := range p.releases {
 		d := Delivered{Ref: ref("helm", "HelmRelease", r.Name)}
-		if r.Local {
+		switch {
+		case r.Local && in.inGit():
+			d.DependsOn = append(d.DependsOn, source)
+		case r.Local:
 			d.DependsOn = append(d.DependsOn, generator(r))
 		}
 		for _, name := range r.DependsOn {
@@ -100,8 +128,16 @@ func fluxDelivered(p *plan, in Input) []Delivered {
 	return list
 }
 
-// FluxRoot is the OCIRepository and the Kustomization of a flux-oci bundle, as in its
-// flux-root.yaml: what is applied, in this order. The bundle does not apply them itself.
+// fluxSourceKind is the kind of the source that has the bundle.
+func fluxSourceKind(in Input) string {
+	if in.inGit() {
+		return "GitRepository"
+	}
+	return "OCIRepository"
+}
+
+// FluxRoot is the source and the Kustomization of a Flux bundle, as in its flux-root.yaml: what is
+// applied, in this order. The bundle does not apply them itself.
 func FluxRoot(in Input) []*unstructured.Unstructured {
 	if in.TargetRevision == "" {
 		in.TargetRevision = Tag(FluxOCI, Revision(in))
@@ -135,15 +171,19 @@ func fluxRoot(in Input) []map[string]any {
 	if in.PlainHTTP {
 		repository["insecure"] = true
 	}
+	if in.inGit() {
+		repository = map[string]any{"interval": "1m", "url": in.RepoURL, "ref": map[string]any{"branch": in.TargetRevision}}
+	}
+	kind := fluxSourceKind(in)
 	return []map[string]any{
-		fluxObject("source.toolkit.fluxcd.io/v1", "OCIRepository", FluxOCIRepository, repository),
+		fluxObject("source.toolkit.fluxcd.io/v1", kind, FluxSource, repository),
 		fluxObject("kustomize.toolkit.fluxcd.io/v1", "Kustomization", FluxKustomization(RecipeName(in.Recipe)), map[string]any{
 			"interval":  "1m",
 			"timeout":   fluxTimeout,
 			"path":      "./",
 			"prune":     true,
 			"wait":      false,
-			"sourceRef": map[string]any{"kind": "OCIRepository", "name": FluxOCIRepository},
+			"sourceRef": map[string]any{"kind": kind, "name": FluxSource},
 		}),
 	}
 }
@@ -194,8 +234,8 @@ func repositoryName(url string) string {
 }
 
 // helmRelease installs and keeps one release. Helm's record of it is in the release's namespace,
-// where `helm list` finds it.
-func helmRelease(r *release, repository string) map[string]any {
+// where `helm list` finds it. In Git a local chart is a directory of the bundle's own source.
+func helmRelease(r *release, repository string, git bool) map[string]any {
 	spec := map[string]any{
 		"interval":         fluxInterval,
 		"timeout":          fluxTimeout,
@@ -205,9 +245,16 @@ func helmRelease(r *release, repository string) map[string]any {
 		"install":          map[string]any{"createNamespace": true, "crds": "CreateReplace"},
 		"upgrade":          map[string]any{"crds": "CreateReplace"},
 	}
-	if r.Local {
+	switch {
+	case r.Local && git:
+		spec["chart"] = map[string]any{"spec": map[string]any{
+			"chart":     "./" + r.Name + "/chart",
+			"interval":  fluxInterval,
+			"sourceRef": map[string]any{"kind": "GitRepository", "name": FluxSource},
+		}}
+	case r.Local:
 		spec["chartRef"] = map[string]any{"kind": "ExternalArtifact", "name": r.Name}
-	} else {
+	default:
 		spec["chart"] = map[string]any{"spec": map[string]any{
 			"chart":     r.Chart,
 			"version":   r.ChartVersion,
@@ -232,7 +279,7 @@ func helmRelease(r *release, repository string) map[string]any {
 // of its archive, not at the root, hence the name in "to".
 func artifactGenerator(r *release) map[string]any {
 	return fluxObject("source.extensions.fluxcd.io/v1beta1", "ArtifactGenerator", r.Name, map[string]any{
-		"sources": []any{map[string]any{"alias": "bundle", "kind": "OCIRepository", "name": FluxOCIRepository}},
+		"sources": []any{map[string]any{"alias": "bundle", "kind": "OCIRepository", "name": FluxSource}},
 		"artifacts": []any{map[string]any{
 			"name": r.Name,
 			"copy": []any{map[string]any{"from": "@bundle/" + r.Name + "/chart/**", "to": "@artifact/" + r.Name + "/"}},
