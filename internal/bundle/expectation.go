@@ -35,6 +35,9 @@ func (p *plan) expect(ctx context.Context, in Input, deployer string) error {
 		return err
 	}
 	found, err := p.trace(ctx, in, with, kinds)
+	if err == nil {
+		err = p.findUnread(ctx, in, with, renderings)
+	}
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/nvidia/aicr-action/internal/bundle/documents"
+	"github.com/nvidia/aicr-action/internal/bundle/steering"
 	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
@@ -123,7 +124,7 @@ func TestValues_SameInEveryDeployer(t *testing.T) {
 	}
 	for _, w := range e.Workloads {
 		for key := range w.PodSpec.NodeSelector {
-			if strings.HasPrefix(key, tracePrefix) {
+			if strings.HasPrefix(key, steering.Prefix) {
 				t.Errorf("%s is expected with the tracer's key %s", w.Name, key)
 			}
 		}

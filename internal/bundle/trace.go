@@ -11,13 +11,10 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle/podspec"
 	"github.com/nvidia/aicr-action/internal/bundle/scopes"
+	"github.com/nvidia/aicr-action/internal/bundle/steering"
 	"github.com/nvidia/aicr-action/internal/charts/render"
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
-
-// tracePrefix is the prefix of the placeholder keys of labels and taints, by which the tracer
-// follows a scheduling path through a chart.
-const tracePrefix = "trace.aicr.nvidia.com/"
 
 // tracedPath is a scheduling path with the placeholder key that stands for it in the traced
 // rendering.
@@ -29,7 +26,7 @@ type tracedPath struct {
 	origin     recipe.Origin
 	set        bool
 	reached    bool
-	value      *ValueSource // not a path of the registry but a value of the recipe (trace_values.go)
+	value      *steering.Source // not a path of the registry but a value of the recipe
 }
 
 // tracer finds out which scheduling path reaches which workload. It renders a component's charts a
@@ -38,11 +35,11 @@ type tracedPath struct {
 type tracer struct {
 	component *recipe.Component
 	paths     []*tracedPath
-	values    []*tracedValue
+	values    []*steering.Value
 }
 
 func newTracer(c *recipe.Component) *tracer {
-	t := &tracer{component: c, values: tracedValues(c)}
+	t := &tracer{component: c, values: steering.Values(c)}
 	add := func(path string, toleration bool, node NodeKind) {
 		for _, p := range t.paths {
 			if p.path == path && p.toleration == toleration {
@@ -58,7 +55,7 @@ func newTracer(c *recipe.Component) *tracer {
 		}
 		t.paths = append(t.paths, &tracedPath{
 			path: path, toleration: toleration, nodes: []NodeKind{node}, origin: originOf(c, path), set: setByRecipe(c, path),
-			key: fmt.Sprintf("%s%s%03d", tracePrefix, letter, len(t.paths)),
+			key: fmt.Sprintf("%s%s%03d", steering.Prefix, letter, len(t.paths)),
 		})
 	}
 	for _, k := range schedulingOf(c, Scheduling{}) {
@@ -141,7 +138,7 @@ func (t *tracer) follow(ctx context.Context, renderer *render.Renderer, r *relea
 				}
 			}
 			for _, v := range marked {
-				for _, source := range v.foundIn(spec) {
+				for _, source := range v.FoundIn(spec) {
 					into[key] = append(into[key], &tracedPath{value: &source})
 				}
 			}
@@ -151,10 +148,10 @@ func (t *tracer) follow(ctx context.Context, renderer *render.Renderer, r *relea
 }
 
 // render renders a release with the keys of all paths, and the marks of these values, in place.
-func (t *tracer) render(ctx context.Context, renderer *render.Renderer, r *release, marks []*tracedValue, kubeVersion string, apiVersions chartutil.VersionSet) (*rendering, error) {
+func (t *tracer) render(ctx context.Context, renderer *render.Renderer, r *release, marks []*steering.Value, kubeVersion string, apiVersions chartutil.VersionSet) (*rendering, error) {
 	values, marked := r.ownValues()
 	for _, v := range marks {
-		v.put(marked)
+		v.Put(marked)
 	}
 	if err := t.mark(marked); err != nil {
 		return nil, err
@@ -188,14 +185,7 @@ func (in Input) Rerender(ctx context.Context, deployer, component string, change
 		if r.Component != component {
 			continue
 		}
-		values, own := r.ownValues()
-		change(own)
-		again := *r
-		if r.Local { // what is left out must not come back as the chart's default
-			again.chart = CloneChart(r.chart)
-			again.chart.Values = values
-		}
-		out, err := renderRelease(ctx, renderer, &again, values, in.KubeVersion, r.apis)
+		out, err := r.again(ctx, renderer, in.KubeVersion, change)
 		if err != nil {
 			return nil, err
 		}
@@ -204,6 +194,18 @@ func (in Input) Rerender(ctx context.Context, deployer, component string, change
 		}
 	}
 	return objects, nil
+}
+
+// again renders a release with values that change may alter.
+func (r *release) again(ctx context.Context, renderer *render.Renderer, kubeVersion string, change func(own map[string]any)) (*rendering, error) {
+	values, own := r.ownValues()
+	change(own)
+	with := *r
+	if r.Local { // what is left out must not come back as the chart's default
+		with.chart = CloneChart(r.chart)
+		with.chart.Values = values
+	}
+	return renderRelease(ctx, renderer, &with, values, kubeVersion, r.apis)
 }
 
 // apply writes what was learnt to a workload. Its warning, if any, names two kinds of paths that

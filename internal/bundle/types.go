@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/nvidia/aicr-action/internal/bundle/owners"
+	"github.com/nvidia/aicr-action/internal/bundle/steering"
 	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -146,7 +147,7 @@ type Workload struct {
 	ForgottenPaths []ValuePath
 	// Values are the values of the recipe itself that come out in the pod spec's selector, affinity
 	// and resources.
-	Values []ValueSource
+	Values []steering.Source
 	// Built is set for a workload of a Kustomize component: the files that decide about its pods.
 	Built *recipe.Place
 }
@@ -205,9 +206,11 @@ type Expectation struct {
 	// Overrides are the values that the harness put in and the recipe did not have, one line each
 	// (docs/faults.md, F23).
 	Overrides []string
-	// Warnings are findings that do not stop a bundle: a scheduling path that no template uses, an
-	// object that two components own.
+	// Warnings are findings that do not stop a bundle: a scheduling path that no template uses, a
+	// value that a chart does not have, an object that two components own.
 	Warnings []string
+	// NotVerified is what the charts that were there cannot show.
+	NotVerified []string
 }
 
 // Bundle is what a deployer makes of a recipe.

@@ -34,7 +34,7 @@ func (c *cellRun) makeBundle(ctx context.Context) error {
 	if b.Foreign != "" {
 		c.result.Notes = append(c.result.Notes, "bundle: not made by this program; "+b.Foreign)
 	}
-	c.result.NotVerified = append(c.result.NotVerified, unverified...)
+	c.result.NotVerified = slices.Concat(c.result.NotVerified, unverified, b.Expectation.NotVerified)
 	c.result.Components = len(b.Expectation.Releases)
 	c.result.ChartSources = chartSources(b.Expectation.Releases, c.charts)
 	c.result.Overrides = append(c.result.Overrides, b.Expectation.Overrides...)

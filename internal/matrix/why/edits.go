@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/steering"
 )
 
 // edit is one change to a pod spec that a person could make in one place.
@@ -146,7 +147,7 @@ func (p *provenance) selectorEdits(r *Refusal, g *NodeGroup, spec *corev1.PodSpe
 }
 
 func (p *provenance) affinityEdits(r *Refusal) []edit {
-	where := p.whereField(bundle.FieldAffinity, "", "affinity")
+	where := p.whereField(steering.FieldAffinity, "", "affinity")
 	drop := edit{text: "remove the required node affinity `" + r.Wanted + "`", where: where, apply: func(s *corev1.PodSpec) {
 		required := requiredAffinity(s)
 		for i := range required.NodeSelectorTerms {

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/steering"
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
@@ -46,15 +47,15 @@ func (p *provenance) sources(r *Refusal) (lines []string, places []source) {
 		return nil, nil
 	}
 	var what, part string
-	var values []bundle.ValueSource
+	var values []steering.Source
 	var paths []bundle.ValuePath
 	switch r.Kind {
 	case RefusalNodeSelector:
 		what = fmt.Sprintf("nodeSelector %s=%s", r.Key, r.Wanted)
 		part = "selector"
-		values, paths = p.values(bundle.FieldNodeSelector, r.Key), p.selectorPaths(r.Key)
+		values, paths = p.values(steering.FieldNodeSelector, r.Key), p.selectorPaths(r.Key)
 	case RefusalNodeAffinity:
-		what, part, values = "node affinity", "affinity", p.values(bundle.FieldAffinity, "")
+		what, part, values = "node affinity", "affinity", p.values(steering.FieldAffinity, "")
 	case RefusalTaint:
 		what, part, paths = "tolerations", "tolerations", p.w.TolerationPaths
 		if len(paths) == 0 {
@@ -101,11 +102,11 @@ func pathText(vp bundle.ValuePath) string {
 	return fmt.Sprintf("value path %s, set by the harness only (component declared in %s)", vp.Path, vp.Origin)
 }
 
-func (p *provenance) values(field, key string) []bundle.ValueSource {
+func (p *provenance) values(field, key string) []steering.Source {
 	if p.w == nil {
 		return nil
 	}
-	var found []bundle.ValueSource
+	var found []steering.Source
 	for _, v := range p.w.Values {
 		if v.Field == field && v.Key == key {
 			found = append(found, v)
@@ -116,8 +117,8 @@ func (p *provenance) values(field, key string) []bundle.ValueSource {
 
 // resourceValues returns the values behind a pod's requests, including limits, which alone are
 // requests too. For an extended resource such as nvidia.com/gpu, both must be equal.
-func (p *provenance) resourceValues(name string) []bundle.ValueSource {
-	requests, limits := p.values(bundle.FieldRequests, name), p.values(bundle.FieldLimits, name)
+func (p *provenance) resourceValues(name string) []steering.Source {
+	requests, limits := p.values(steering.FieldRequests, name), p.values(steering.FieldLimits, name)
 	if len(requests) > 0 && !strings.Contains(name, "/") {
 		return requests
 	}
@@ -166,7 +167,7 @@ func (p *provenance) templateOnly(what string) string {
 	return fmt.Sprintf("%s (no value of the recipe reaches its %s)", p.template(), what)
 }
 
-func placesOf(values []bundle.ValueSource) string {
+func placesOf(values []steering.Source) string {
 	var places []string
 	for _, v := range values {
 		places = append(places, fmt.Sprintf("at %s in %s", v.Path, v.Origin))
@@ -175,8 +176,8 @@ func placesOf(values []bundle.ValueSource) string {
 }
 
 func (p *provenance) whereSelector(key string) string {
-	if values := p.values(bundle.FieldNodeSelector, key); len(values) > 0 || p.w == nil {
-		return p.whereField(bundle.FieldNodeSelector, key, "selector")
+	if values := p.values(steering.FieldNodeSelector, key); len(values) > 0 || p.w == nil {
+		return p.whereField(steering.FieldNodeSelector, key, "selector")
 	}
 	return p.wherePaths(p.selectorPaths(key), "selector")
 }

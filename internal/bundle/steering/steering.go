@@ -1,4 +1,7 @@
-package bundle
+// Package steering finds the values of a recipe that decide which nodes admit a component's pods: it
+// marks each in the values of a rendering, and looks where the marks come out. It knows values and
+// pod specs. It must not know charts, nor render.
+package steering
 
 import (
 	"fmt"
@@ -9,9 +12,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
-// ValueSource is a value that a file of the recipe sets and that comes out in a workload's pod
+// Source is a value that a file of the recipe sets and that comes out in a workload's pod
 // spec, where it takes part in deciding which nodes admit the pods.
-type ValueSource struct {
+type Source struct {
 	// Field is the part of the pod spec: "nodeSelector", "affinity" (required node affinity),
 	// "requests" or "limits".
 	Field string
@@ -23,7 +26,7 @@ type ValueSource struct {
 	Origin recipe.Origin
 }
 
-// The parts of a pod spec that a ValueSource can name.
+// The parts of a pod spec that a Source can name.
 const (
 	FieldNodeSelector = "nodeSelector"
 	FieldAffinity     = "affinity"
@@ -31,18 +34,21 @@ const (
 	FieldLimits       = "limits"
 )
 
-// tracedValue is a value of the recipe with what stands for it in the traced rendering.
-type tracedValue struct {
+// Prefix begins the label and taint keys by which values are followed through a chart.
+const Prefix = "trace.aicr.nvidia.com/"
+
+// Value is a value of the recipe with what stands for it in the traced rendering.
+type Value struct {
 	keys   []string // not a dotted path: label keys have dots of their own
-	source ValueSource
+	source Source
 	mark   string
 	number bool // the value was a number, so its mark must be one
 }
 
-// tracedValues finds the values of a component that may steer its pods, by the names that charts
+// Values finds the values of a component that may steer its pods, by the names that charts
 // give to the maps around them. Whether they do is for the rendering to say.
-func tracedValues(c *recipe.Component) []*tracedValue {
-	var found []*tracedValue
+func Values(c *recipe.Component) []*Value {
+	var found []*Value
 	var walk func(m map[string]any, keys []string)
 	walk = func(m map[string]any, keys []string) {
 		for _, k := range slices.Sorted(maps.Keys(m)) {
@@ -56,7 +62,7 @@ func tracedValues(c *recipe.Component) []*tracedValue {
 			if !ok {
 				continue // the harness put it in
 			}
-			v := &tracedValue{keys: here, source: ValueSource{Path: path, Origin: origin}}
+			v := &Value{keys: here, source: Source{Path: path, Origin: origin}}
 			if !v.classify(m[k]) {
 				continue
 			}
@@ -70,7 +76,7 @@ func tracedValues(c *recipe.Component) []*tracedValue {
 }
 
 // classify says what the value may steer; false if nothing.
-func (v *tracedValue) classify(value any) bool {
+func (v *Value) classify(value any) bool {
 	last, parent := v.keys[len(v.keys)-1], ""
 	if len(v.keys) > 1 {
 		parent = v.keys[len(v.keys)-2]
@@ -99,9 +105,9 @@ func (v *tracedValue) classify(value any) bool {
 	return true
 }
 
-// put replaces the value by its mark; a list of node selector terms gets the mark as a requirement
+// Put replaces the value by its mark; a list of node selector terms gets the mark as a requirement
 // of each term.
-func (v *tracedValue) put(values map[string]any) {
+func (v *Value) Put(values map[string]any) {
 	m := values
 	for _, k := range v.keys[:len(v.keys)-1] {
 		next, ok := m[k].(map[string]any)
@@ -130,12 +136,12 @@ func (v *tracedValue) put(values map[string]any) {
 	}
 }
 
-func (v *tracedValue) label() string { return tracePrefix + "v" + v.mark }
+func (v *Value) label() string { return Prefix + "v" + v.mark }
 
-// foundIn reports the sources of the parts of a pod spec in which the mark comes out. The key is
+// FoundIn reports the sources of the parts of a pod spec in which the mark comes out. The key is
 // the pod spec's own: a template may rename one.
-func (v *tracedValue) foundIn(spec map[string]any) []ValueSource {
-	var found []ValueSource
+func (v *Value) FoundIn(spec map[string]any) []Source {
+	var found []Source
 	add := func(field, key string) {
 		s := v.source
 		s.Field, s.Key = field, key

@@ -1,0 +1,76 @@
+package bundle
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/nvidia/aicr-action/internal/bundle/unread"
+	"github.com/nvidia/aicr-action/internal/charts/render"
+	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/util/inorder"
+)
+
+// findUnread warns of the values of a recipe that its charts do not have. Of a simulated chart it is
+// not known, as it has only some of its original's.
+func (p *plan) findUnread(ctx context.Context, in Input, with render.Pool, renderings []*rendering) error {
+	simulated := false
+	var remote []int
+	for i, r := range p.releases {
+		switch {
+		case r.Local || len(valuesOf(r.component)) == 0:
+		case unread.Simulated(r.chart):
+			simulated = true
+		default:
+			remote = append(remote, i)
+		}
+	}
+	if simulated {
+		p.expectation.NotVerified = append(p.expectation.NotVerified,
+			"values: whether charts have each value of the recipe, as simulated charts have only some of their originals' values; --charts upstream, or a directory with the originals, shows it")
+	}
+	return inorder.Do(ctx, len(remote), func(ctx context.Context, worker, i int) ([]string, error) {
+		return p.unreadOf(ctx, in, with[worker], remote[i], renderings), ctx.Err()
+	}, func(_ int, warnings []string) error {
+		p.expectation.Warnings = append(p.expectation.Warnings, warnings...)
+		return nil
+	})
+}
+
+// valuesOf are the keys of each value that the recipe sets, scheduling paths of the registry apart:
+// of those that reach nothing another warning tells.
+func valuesOf(c *recipe.Component) [][]string {
+	var paths []string
+	for _, k := range schedulingOf(c, Scheduling{}) {
+		paths = slices.Concat(paths, k.paths.NodeSelectorPaths, k.paths.TolerationPaths, k.paths.TaintStrPaths)
+	}
+	return unread.Set(c.Values, c.Origins, paths)
+}
+
+// unreadOf gives the warnings for the component of a release with a chart. What the text of the
+// templates makes unread is left out and rendered again.
+func (p *plan) unreadOf(ctx context.Context, in Input, renderer *render.Renderer, at int, renderings []*rendering) []string {
+	r := p.releases[at]
+	c := r.component
+	var manifests [][]byte
+	for _, m := range slices.Concat(c.PreManifests, c.Manifests) {
+		manifests = append(manifests, m.Content)
+	}
+	found := unread.Confirm(unread.Find(r.chart, c.Name, valuesOf(c), manifests), func(without []unread.Value) bool {
+		for i, r := range p.releases {
+			if r.component != c {
+				continue
+			}
+			out, err := r.again(ctx, renderer, in.KubeVersion, func(own map[string]any) { unread.Drop(own, without) })
+			if err != nil || out.text != renderings[i].text {
+				return false
+			}
+		}
+		return true
+	})
+	var warnings []string
+	for i := range found {
+		warnings = append(warnings, fmt.Sprintf("%s: chart %s %s has no value %s", r.Component, r.Chart, r.ChartVersion, found[i].Describe(c.Origins)))
+	}
+	return warnings
+}
