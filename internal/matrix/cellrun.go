@@ -18,6 +18,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/matrix/compare"
 	"github.com/nvidia/aicr-action/internal/matrix/gate"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
+	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/observe/placement"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -52,6 +53,7 @@ type cellRun struct {
 	probes       *probe.Run        // nil before that step
 	jobs         *infra.JobControllers
 	observer     *placement.Observer // nil before there is a cluster
+	jobs         *observe.Jobs       // the same
 	deployed     time.Time           // when the deployment started
 	log          *os.File
 	turn         *turn

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/observe/placement"
 )
 
@@ -17,6 +18,11 @@ func (c *cellRun) observe(ctx context.Context) {
 		return
 	}
 	c.observer = o
+	bounded, done := context.WithTimeout(ctx, time.Minute)
+	defer done()
+	if c.jobs, err = observe.WatchJobs(bounded, c.env.Clients.Kube); err != nil {
+		c.result.Notes = append(c.result.Notes, fmt.Sprintf("Jobs: how one ended that was deleted is not known: %s", err))
+	}
 	if !c.startedAhead {
 		c.showPlacement()
 	}
@@ -36,6 +42,7 @@ func (c *cellRun) stopObserving() {
 		return
 	}
 	c.observer.Stop()
+	c.jobs.Stop()
 	if !c.deployed.IsZero() {
 		c.result.Scheduling = c.observer.ComputeAll(c.deployed, time.Now(), placement.DefaultTopology())
 	}

@@ -22,6 +22,7 @@ type lists struct {
 	statefulSets []appsv1.StatefulSet
 	daemonSets   []appsv1.DaemonSet
 	jobs         []batchv1.Job
+	replications []corev1.ReplicationController
 	cronJobs     []batchv1.CronJob
 }
 
@@ -57,12 +58,16 @@ func list(ctx context.Context, kube kubernetes.Interface) (*lists, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list CronJobs: %w", err)
 	}
+	replications, err := kube.CoreV1().ReplicationControllers("").List(ctx, opts)
+	if err != nil {
+		return nil, fmt.Errorf("list ReplicationControllers: %w", err)
+	}
 	// Pods come last: the workload of a listed pod was listed before, unless it is newer still.
 	pods, err := kube.CoreV1().Pods("").List(ctx, opts)
 	if err != nil {
 		return nil, fmt.Errorf("list pods: %w", err)
 	}
 	l.nodes, l.pods, l.deployments, l.replicaSets = nodes.Items, pods.Items, deployments.Items, replicaSets.Items
-	l.statefulSets, l.daemonSets, l.jobs, l.cronJobs = statefulSets.Items, daemonSets.Items, jobs.Items, cronJobs.Items
+	l.statefulSets, l.daemonSets, l.jobs, l.cronJobs, l.replications = statefulSets.Items, daemonSets.Items, jobs.Items, cronJobs.Items, replications.Items
 	return l, nil
 }

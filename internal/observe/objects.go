@@ -51,8 +51,8 @@ func MissingFinding(first MissingObject, all []MissingObject, cause string) *res
 }
 
 // MissingObjects returns the expected objects that do not exist. It reads only names, with one list
-// per kind.
-func MissingObjects(ctx context.Context, clients *infra.Clients, expected []bundle.Object) ([]MissingObject, error) {
+// per kind. A Job that was seen complete may have been deleted since.
+func MissingObjects(ctx context.Context, clients *infra.Clients, expected []bundle.Object, jobs *Jobs) ([]MissingObject, error) {
 	groups, err := restmapper.GetAPIGroupResources(clients.Discovery)
 	if err != nil {
 		return nil, fmt.Errorf("discover the cluster's kinds: %w", err)
@@ -69,6 +69,9 @@ func MissingObjects(ctx context.Context, clients *infra.Clients, expected []bund
 			continue
 		}
 		gvk := o.Object.GroupVersionKind()
+		if gvk.Group == "batch" && gvk.Kind == "Job" && jobs.Completed(o.Object.GetNamespace(), o.Object.GetName()) {
+			continue
+		}
 		if _, ok := have[gvk]; !ok {
 			found, err := listNames(ctx, client, mapper, gvk)
 			if err != nil {

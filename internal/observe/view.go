@@ -31,7 +31,9 @@ type View struct {
 	// Namespaces and Volumes are empty before ReadScheduling.
 	Namespaces []corev1.Namespace
 	Volumes    Volumes
-	refused    map[types.UID]string // why pods could not be created, by the UID of the controller; nil before ReadRefusals
+	// Jobs says how Jobs ended that no longer exist; nil if no watch of them was started.
+	Jobs    *Jobs
+	refused map[types.UID]string // why pods could not be created, by the UID of the controller; nil before ReadRefusals
 }
 
 // LiveWorkload is what the gate needs of a live workload of any kind.
@@ -116,7 +118,28 @@ func (v *View) addWorkloads(l *lists) {
 		v.add("Deployment", d.Namespace, d.Name, w)
 	}
 	for i := range l.replicaSets {
-		v.owners[l.replicaSets[i].UID] = &l.replicaSets[i]
+		r := &l.replicaSets[i]
+		v.owners[r.UID] = r
+		if metav1.GetControllerOf(r) != nil {
+			continue // its Deployment is the workload
+		}
+		w := LiveWorkload{UID: r.UID, generation: r.Generation, observed: r.Status.ObservedGeneration, want: orOne(r.Spec.Replicas)}
+		for _, c := range r.Status.Conditions {
+			if c.Type == appsv1.ReplicaSetReplicaFailure && c.Status == corev1.ConditionTrue {
+				w.complaint = c.Message
+			}
+		}
+		v.add("ReplicaSet", r.Namespace, r.Name, w)
+	}
+	for i := range l.replications {
+		r := &l.replications[i]
+		w := LiveWorkload{UID: r.UID, generation: r.Generation, observed: r.Status.ObservedGeneration, want: orOne(r.Spec.Replicas)}
+		for _, c := range r.Status.Conditions {
+			if c.Type == corev1.ReplicationControllerReplicaFailure && c.Status == corev1.ConditionTrue {
+				w.complaint = c.Message
+			}
+		}
+		v.add("ReplicationController", r.Namespace, r.Name, w)
 	}
 	for i := range l.statefulSets {
 		d := &l.statefulSets[i]

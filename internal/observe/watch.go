@@ -29,7 +29,7 @@ func Watch(ctx context.Context, kube kubernetes.Interface) *Watcher {
 	f := informers.NewSharedInformerFactoryWithOptions(kube, 0, informers.WithTransform(withoutManagedFields))
 	w := &Watcher{factory: f, stores: []cache.SharedIndexInformer{
 		f.Core().V1().Nodes().Informer(), f.Core().V1().Pods().Informer(), f.Apps().V1().Deployments().Informer(), f.Apps().V1().ReplicaSets().Informer(),
-		f.Apps().V1().StatefulSets().Informer(), f.Apps().V1().DaemonSets().Informer(), f.Batch().V1().Jobs().Informer(), f.Batch().V1().CronJobs().Informer(),
+		f.Apps().V1().StatefulSets().Informer(), f.Apps().V1().DaemonSets().Informer(), f.Batch().V1().Jobs().Informer(), f.Batch().V1().CronJobs().Informer(), f.Core().V1().ReplicationControllers().Informer(),
 	}}
 	f.StartWithContext(ctx)
 	return w
@@ -60,6 +60,7 @@ func (w *Watcher) View() (*View, bool) {
 	l.statefulSets = values[appsv1.StatefulSet](f.Apps().V1().StatefulSets().Informer())
 	l.daemonSets = values[appsv1.DaemonSet](f.Apps().V1().DaemonSets().Informer())
 	l.jobs = values[batchv1.Job](f.Batch().V1().Jobs().Informer())
+	l.replications = values[corev1.ReplicationController](f.Core().V1().ReplicationControllers().Informer())
 	l.cronJobs = values[batchv1.CronJob](f.Batch().V1().CronJobs().Informer())
 	return l.view(), true
 }

@@ -90,6 +90,9 @@ func (r *WorkloadReport) check(w *bundle.Workload, s *View, kinds map[string]bun
 	} else {
 		live, ok := s.Live[id]
 		switch {
+		case !ok && w.Kind == "Job" && !w.Hook && s.Jobs != nil:
+			r.deletedJob(w, s.Jobs.of(w.Namespace, w.Name))
+			return
 		case !ok && w.Ephemeral:
 			return // a hook that ran and was deleted; the deployer says whether it succeeded
 		case !ok && w.Operator != "":
@@ -130,6 +133,19 @@ func (r *WorkloadReport) check(w *bundle.Workload, s *View, kinds map[string]bun
 		refused = r.refuse(w, text)
 	}
 	r.checkPods(w, want, pods, kinds, refused)
+}
+
+// deletedJob judges a Job that does not exist: one with spec.ttlSecondsAfterFinished is deleted once
+// it is complete or has failed.
+func (r *WorkloadReport) deletedJob(w *bundle.Workload, end jobEnd) {
+	switch {
+	case end.failed != "":
+		r.Wrong = append(r.Wrong, WrongWorkload{Workload: w, Text: "the Job failed: " + end.failed})
+	case end.complete:
+		r.Pods += w.Replicas
+	default:
+		r.Waiting = append(r.Waiting, WaitingWorkload{Workload: w, Text: "does not exist yet"})
+	}
 }
 
 // daemonSet returns how many pods a DaemonSet must have: one on every node that its template

@@ -13,6 +13,7 @@ import (
 // podSpecs are the ways to the pod specification, by the kind of workload.
 var podSpecs = map[string][]string{
 	"Deployment": {"spec", "template", "spec"}, "StatefulSet": {"spec", "template", "spec"}, "DaemonSet": {"spec", "template", "spec"}, "Job": {"spec", "template", "spec"},
+	"ReplicaSet": {"spec", "template", "spec"}, "ReplicationController": {"spec", "template", "spec"},
 	"CronJob": {"spec", "jobTemplate", "spec", "template", "spec"}, "Pod": {"spec"},
 }
 

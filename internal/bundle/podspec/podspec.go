@@ -12,7 +12,7 @@ import (
 func Of(obj *unstructured.Unstructured) (spec map[string]any, ok bool) {
 	var path []string
 	switch gvk := obj.GroupVersionKind(); gvk.Group + "/" + gvk.Kind {
-	case "apps/Deployment", "apps/StatefulSet", "apps/DaemonSet", "batch/Job":
+	case "apps/Deployment", "apps/StatefulSet", "apps/DaemonSet", "apps/ReplicaSet", "batch/Job", "/ReplicationController":
 		path = []string{"spec", "template", "spec"}
 	case "batch/CronJob":
 		path = []string{"spec", "jobTemplate", "spec", "template", "spec"}
@@ -37,7 +37,7 @@ func Count(obj *unstructured.Unstructured) int {
 		return int(v)
 	}
 	switch obj.GetKind() {
-	case "Deployment", "StatefulSet":
+	case "Deployment", "StatefulSet", "ReplicaSet", "ReplicationController":
 		return number("replicas", 1)
 	case "DaemonSet":
 		return -1

@@ -184,7 +184,7 @@ func objectsOf(made resmap.ResMap) ([]Object, error) {
 // parts are the fields of an object's pod specification, as JSON.
 func (o *Object) parts() map[string]string {
 	var object map[string]any
-	if !slices.Contains([]string{"Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob", "Pod"}, o.Kind) || yaml.Unmarshal([]byte(o.YAML), &object) != nil {
+	if !slices.Contains([]string{"Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "ReplicationController", "Job", "CronJob", "Pod"}, o.Kind) || yaml.Unmarshal([]byte(o.YAML), &object) != nil {
 		return nil
 	}
 	steps := map[string][]string{"Pod": {"spec"}, "CronJob": {"spec", "jobTemplate", "spec", "template", "spec"}}[o.Kind]

@@ -73,6 +73,31 @@ func allocated(kind string) [][]string {
 	return nil
 }
 
+// takesTemplateLabels reports whether the API server copies the pod template's labels to an object
+// of this kind that has none. It does so on create, and not on server-side apply (SetDefaults_Job
+// in k8s.io/kubernetes pkg/apis/batch/v1, SetDefaults_ReplicationController in pkg/apis/core/v1).
+func takesTemplateLabels(kind string) bool { return kind == "Job" || kind == "ReplicationController" }
+
+// dropTemplateLabels drops the labels that the pod template has, too.
+func dropTemplateLabels(m map[string]any) {
+	labels, _, _ := unstructured.NestedStringMap(m, "metadata", "labels")
+	template, _, _ := unstructured.NestedStringMap(m, "spec", "template", "metadata", "labels")
+	for key, value := range labels {
+		if template[key] == value {
+			unstructured.RemoveNestedField(m, "metadata", "labels", key)
+		}
+	}
+}
+
+func rendersLabels(rendered []*unstructured.Unstructured) bool {
+	for _, r := range rendered {
+		if len(r.GetLabels()) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // normalise changes obj. rendered are the renderings of the same object: none if no chart of the
 // expectation contains it, and more than one if two releases own it.
 func normalise(obj *unstructured.Unstructured, rendered []*unstructured.Unstructured) {
@@ -92,6 +117,9 @@ func normalise(obj *unstructured.Unstructured, rendered []*unstructured.Unstruct
 		if !has(f...) {
 			unstructured.RemoveNestedField(m, f...)
 		}
+	}
+	if takesTemplateLabels(obj.GetKind()) && !rendersLabels(rendered) {
+		dropTemplateLabels(m)
 	}
 	for _, field := range []string{"labels", "annotations"} {
 		keys, _, _ := unstructured.NestedMap(m, "metadata", field)

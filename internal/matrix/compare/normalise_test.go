@@ -55,6 +55,16 @@ func TestNormalise(t *testing.T) {
   spec: {selector: {matchLabels: {batch.kubernetes.io/controller-uid: u}}, template: {metadata: {labels: {controller-uid: u, batch.kubernetes.io/controller-uid: u, app: a}}}}}`,
 			want: `{kind: Job, metadata: {name: a, labels: {job-name: a}}, spec: {selector: {matchLabels: {}}, template: {metadata: {labels: {app: a}}}}}`,
 		},
+		"labels of a Job that has none, from its template": {
+			live:     `{kind: Job, metadata: {name: a, labels: {app: a, added: later}}, spec: {template: {metadata: {labels: {app: a}}}}}`,
+			rendered: `{kind: Job, metadata: {name: a}, spec: {template: {metadata: {labels: {app: a}}}}}`,
+			want:     `{kind: Job, metadata: {name: a, labels: {added: later}}, spec: {template: {metadata: {labels: {app: a}}}}}`,
+		},
+		"labels that a Job renders": {
+			live:     `{kind: Job, metadata: {name: a, labels: {app: a}}, spec: {template: {metadata: {labels: {app: a}}}}}`,
+			rendered: `{kind: Job, metadata: {name: a, labels: {app: a}}, spec: {template: {metadata: {labels: {app: a}}}}}`,
+			want:     `{kind: Job, metadata: {name: a, labels: {app: a}}, spec: {template: {metadata: {labels: {app: a}}}}}`,
+		},
 		"owners without UIDs, and no finalizer of a hook": {
 			live: `{kind: StatefulSet, metadata: {name: a, finalizers: [argocd.argoproj.io/hook-finalizer, example.com/keep], ownerReferences: [{kind: Prometheus, name: p, uid: u}]}}`,
 			want: `{kind: StatefulSet, metadata: {name: a, finalizers: [example.com/keep], ownerReferences: [{kind: Prometheus, name: p}]}}`,

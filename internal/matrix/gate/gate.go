@@ -57,6 +57,8 @@ type Gate struct {
 	// Slowness, if set, is how many times slower than at its best the machine was since a time
 	// (host.Speed).
 	Slowness func(since time.Time) float64
+	// Jobs says how Jobs ended that have been deleted since; nil if that was not watched.
+	Jobs *observe.Jobs
 	// pace is how fast pods became ready.
 	pace pace
 	// watcher follows a large cluster; nil for others. listed is when a poll last listed

@@ -30,6 +30,7 @@ func (g *Gate) poll(ctx, watched context.Context) wait.Result {
 	if err != nil {
 		return g.readFailed(ctx, err)
 	}
+	snap.Jobs = g.Jobs
 	report := observe.CheckWorkloads(g.Env.Bundle.Expectation.Workloads, snap)
 	if len(report.Waiting) > 0 {
 		if err := snap.ReadRefusals(ctx, g.Env.Clients.Kube); err != nil {
@@ -84,7 +85,7 @@ func (g *Gate) resetTimers() {
 
 // checkObjects checks that every object exists, by name, which the deployer reports as delivered.
 func (g *Gate) checkObjects(ctx context.Context) wait.Result {
-	missing, err := observe.MissingObjects(ctx, g.Env.Clients, slices.Concat(g.Env.Bundle.Expectation.Objects, g.Env.Bundle.Expectation.Made))
+	missing, err := observe.MissingObjects(ctx, g.Env.Clients, slices.Concat(g.Env.Bundle.Expectation.Objects, g.Env.Bundle.Expectation.Made), g.Jobs)
 	if err != nil {
 		return g.readFailed(ctx, err)
 	}

@@ -41,6 +41,7 @@ func (g *Gate) checkWatched(state lane.State) string {
 	if !ok {
 		return ""
 	}
+	view.Jobs = g.Jobs
 	report := observe.CheckWorkloads(g.Env.Bundle.Expectation.Workloads, view)
 	if len(report.Waiting) == 0 || len(report.Pending)+len(report.Wrong)+len(report.Refused) > 0 {
 		return ""
@@ -63,6 +64,7 @@ func (g *Gate) pollAfterDeadline(ctx context.Context) {
 	if err != nil {
 		return // the watched state has to do; unanswered reports a silent API server
 	}
+	view.Jobs = g.Jobs
 	report := observe.CheckWorkloads(g.Env.Bundle.Expectation.Workloads, view)
 	if len(report.Waiting) == 0 && len(report.Wrong) == 0 {
 		return // ready just now, which is too late: report what was lacking at the deadline

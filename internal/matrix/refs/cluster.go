@@ -4,7 +4,10 @@ import (
 	"context"
 	"fmt"
 
+	certificatesv1beta1 "k8s.io/api/certificates/v1beta1"
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
@@ -20,6 +23,9 @@ type Cluster struct {
 	StorageClasses, PriorityClasses, IngressClasses, RuntimeClasses map[string]bool
 	// DefaultClass means that a claim without a class gets one.
 	DefaultClass bool
+	// CSIDrivers and TrustBundles are by name.
+	CSIDrivers   map[string]storagev1.CSIDriverSpec
+	TrustBundles map[string]*certificatesv1beta1.ClusterTrustBundle
 	Services     []corev1.Service
 	// View is the gate's newest poll: its pods, nodes and workloads.
 	View *observe.View
@@ -83,6 +89,22 @@ func (c *Cluster) readNames(ctx context.Context, kube kubernetes.Interface) erro
 	runtimes, err := kube.NodeV1().RuntimeClasses().List(ctx, all)
 	if err != nil {
 		return fmt.Errorf("list RuntimeClasses: %w", err)
+	}
+	drivers, err := kube.StorageV1().CSIDrivers().List(ctx, all)
+	if err != nil {
+		return fmt.Errorf("list CSIDrivers: %w", err)
+	}
+	// Its feature gate is off by default: then the kind is not served.
+	bundles, err := kube.CertificatesV1beta1().ClusterTrustBundles().List(ctx, all)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("list ClusterTrustBundles: %w", err)
+	}
+	c.CSIDrivers, c.TrustBundles = map[string]storagev1.CSIDriverSpec{}, map[string]*certificatesv1beta1.ClusterTrustBundle{}
+	for i := range drivers.Items {
+		c.CSIDrivers[drivers.Items[i].Name] = drivers.Items[i].Spec
+	}
+	for i := range bundles.Items {
+		c.TrustBundles[bundles.Items[i].Name] = &bundles.Items[i]
 	}
 	c.ServiceAccounts, c.Claims = namesOf(accounts.Items), namesOf(claims.Items)
 	c.StorageClasses, c.PriorityClasses = namesOf(storage.Items), namesOf(priority.Items)

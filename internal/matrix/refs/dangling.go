@@ -32,6 +32,8 @@ func (c *checker) object(o *bundle.Object) {
 		if read(o, &b) {
 			c.selectsPods(r, b.Namespace, b.Spec.Selector, "it protects nothing")
 		}
+	case "/Node":
+		c.node(o, r)
 	case "/Service":
 		var s corev1.Service
 		if read(o, &s) && len(s.Spec.Selector) > 0 && s.Spec.Type != corev1.ServiceTypeExternalName {
@@ -79,7 +81,7 @@ func (c *checker) autoscaler(o *bundle.Object, r reference) {
 	}
 	t := h.Spec.ScaleTargetRef
 	switch t.Kind {
-	case "Deployment", "StatefulSet":
+	case "Deployment", "StatefulSet", "ReplicaSet", "ReplicationController":
 	default:
 		return // only its operator knows another kind's scale
 	}

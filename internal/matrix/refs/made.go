@@ -130,7 +130,7 @@ func podSpecOf(o *bundle.Object) *corev1.PodSpec {
 func podTemplateOf(o *bundle.Object) *corev1.PodTemplateSpec {
 	path := []string{"spec", "template"}
 	switch gvk := o.Object.GroupVersionKind(); gvk.Group + "/" + gvk.Kind {
-	case "apps/Deployment", "apps/StatefulSet", "apps/DaemonSet", "batch/Job":
+	case "apps/Deployment", "apps/StatefulSet", "apps/DaemonSet", "apps/ReplicaSet", "batch/Job", "/ReplicationController":
 	case "batch/CronJob":
 		path = []string{"spec", "jobTemplate", "spec", "template"}
 	case "/Pod":

@@ -91,6 +91,7 @@ func (c *checker) claims() {
 			var claim corev1.PersistentVolumeClaim
 			if runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object.Object, &claim) == nil && claim.Spec.VolumeName == "" {
 				c.class(r, &claim.ObjectMeta, &claim.Spec)
+				c.source(r, claim.Namespace, &claim.Spec)
 			}
 		case "apps/StatefulSet":
 			var set appsv1.StatefulSet
@@ -98,6 +99,7 @@ func (c *checker) claims() {
 				for j := range set.Spec.VolumeClaimTemplates {
 					t := &set.Spec.VolumeClaimTemplates[j]
 					c.class(r, &t.ObjectMeta, &t.Spec)
+					c.source(r, set.Namespace, &t.Spec)
 				}
 			}
 		}
@@ -110,6 +112,7 @@ func (c *checker) claims() {
 			if v.Ephemeral != nil && v.Ephemeral.VolumeClaimTemplate != nil {
 				t := v.Ephemeral.VolumeClaimTemplate
 				c.class(r, &metav1.ObjectMeta{Name: ephemeral.VolumeClaimName(&corev1.Pod{}, v), Annotations: t.Annotations}, &t.Spec)
+				c.source(r, w.Namespace, &t.Spec)
 			}
 			if v.PersistentVolumeClaim != nil && !starts(w) {
 				c.claim(r, w, v.PersistentVolumeClaim.ClaimName)

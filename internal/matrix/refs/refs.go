@@ -50,6 +50,9 @@ func Check(e *bundle.Expectation, components []recipe.Component, have *Cluster) 
 		w := &e.Workloads[i]
 		c.podNeeds(w)
 		c.admission(w)
+		c.volumes(w)
+		c.readinessGates(w)
+		c.system(w)
 		if !starts(w) {
 			c.template(w)
 		}

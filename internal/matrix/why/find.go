@@ -179,6 +179,7 @@ func podsUnder(s *observe.View, uid types.UID) []*corev1.Pod {
 func workloadKinds() map[string]string {
 	return map[string]string{
 		"deployment": "Deployment", "deploy": "Deployment", "statefulset": "StatefulSet", "st": "StatefulSet", "daemonset": "DaemonSet", "d": "DaemonSet",
+		"replicaset": "ReplicaSet", "r": "ReplicaSet", "replicationcontroller": "ReplicationController", "rc": "ReplicationController",
 		"job": "Job", "cronjob": "CronJob", "cj": "CronJob",
 	}
 }

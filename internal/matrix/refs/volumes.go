@@ -1,0 +1,123 @@
+package refs
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/observe"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+)
+
+// volumes checks the volumes that a driver on the node has to mount, or that come from an object
+// which is neither a Secret nor a ConfigMap. A kubelet starts no container of the pod before it has
+// them.
+func (c *checker) volumes(w *bundle.Workload) {
+	r := reference{from: observe.WorkloadRef(w.Kind, w.Namespace, w.Name), component: w.Component, template: w.Template, then: "a kubelet waits for the volume for ever"}
+	for i := range w.PodSpec.Volumes {
+		v := &w.PodSpec.Volumes[i]
+		switch {
+		case v.CSI != nil:
+			c.csiVolume(r, v.CSI.Driver)
+		case v.FlexVolume != nil:
+			r.name, r.cause = v.FlexVolume.Driver, "flexVolume "+v.FlexVolume.Driver
+			r.text = "mounts a flexVolume of driver " + v.FlexVolume.Driver + ", a program that nothing in the recipe installs on a node"
+			c.fail(reason.SchedulingFailed, r)
+		case v.Projected != nil:
+			for _, s := range v.Projected.Sources {
+				if s.ClusterTrustBundle != nil {
+					c.trustBundle(r, s.ClusterTrustBundle)
+				}
+			}
+		}
+	}
+}
+
+// csiVolume checks the driver of an inline volume. A kubelet mounts one only if the driver's
+// CSIDriver has the mode Ephemeral
+// (https://kubernetes.io/docs/concepts/storage/ephemeral-volumes/#csi-ephemeral-volumes).
+func (c *checker) csiVolume(r reference, driver string) {
+	r.name, r.cause = driver, "CSIDriver "+driver
+	d, exists := c.have.CSIDrivers[driver]
+	switch {
+	case exists && slices.Contains(d.VolumeLifecycleModes, storagev1.VolumeLifecycleEphemeral):
+		return
+	case exists:
+		r.text = "mounts an inline volume of CSI driver " + driver + ", whose CSIDriver does not allow them (spec.volumeLifecycleModes without Ephemeral)"
+	default:
+		if by := providerOfDriver(driver); by != "" {
+			c.unverified("CSI driver "+driver, "is a part of "+by, r.from, "does not start", "do not start")
+			return
+		}
+		if m := c.maker("CSIDriver", "", driver, r.from); m != nil {
+			c.unverified("CSI driver "+driver, "is installed at run time by "+m.by, r.from, "does not start", "do not start")
+			return
+		}
+		r.text = "mounts an inline volume of CSI driver " + driver + ", which nothing in the recipe installs"
+	}
+	c.fail(reason.SchedulingFailed, r)
+}
+
+// providerOfDriver returns the managed Kubernetes that may have a CSI driver without a recipe; empty
+// for any other driver.
+func providerOfDriver(driver string) string {
+	for suffix, provider := range map[string]string{".csi.azure.com": "AKS", ".csi.storage.gke.io": "GKE", ".csi.aws.com": "EKS", ".csi.oraclecloud.com": "OKE", ".linodebs.com": "LKE"} {
+		if strings.HasSuffix(driver, suffix) {
+			return provider
+		}
+	}
+	return ""
+}
+
+// trustBundle checks a projected ClusterTrustBundle.
+func (c *checker) trustBundle(r reference, p *corev1.ClusterTrustBundleProjection) {
+	if p.Optional != nil && *p.Optional {
+		return
+	}
+	what := "ClusterTrustBundle " + deref(p.Name)
+	found := c.have.TrustBundles[deref(p.Name)] != nil
+	if p.Name == nil {
+		what = "a ClusterTrustBundle of signer " + deref(p.SignerName)
+		for _, b := range c.have.TrustBundles {
+			found = found || b.Spec.SignerName == deref(p.SignerName)
+		}
+	}
+	if found {
+		return
+	}
+	r.name, r.cause, r.text = deref(p.Name), what, fmt.Sprintf("mounts %s, which does not exist, and nothing in the recipe makes it", what)
+	c.fail(reason.SchedulingFailed, r)
+}
+
+// source checks what a claim is filled from. A provisioner waits for it before it makes the volume.
+func (c *checker) source(r reference, namespace string, spec *corev1.PersistentVolumeClaimSpec) {
+	var group, kind, name string
+	switch {
+	case spec.DataSourceRef != nil:
+		group, kind, name = deref(spec.DataSourceRef.APIGroup), spec.DataSourceRef.Kind, spec.DataSourceRef.Name
+		if spec.DataSourceRef.Namespace != nil {
+			namespace = *spec.DataSourceRef.Namespace
+		}
+	case spec.DataSource != nil:
+		group, kind, name = deref(spec.DataSource.APIGroup), spec.DataSource.Kind, spec.DataSource.Name
+	default:
+		return
+	}
+	full := infra.NamespacedName(namespace, name)
+	claim := group == "" && kind == "PersistentVolumeClaim"
+	if claim && c.have.Claims[full] || !claim && observe.Makes(c.expectation, kind, namespace, name) {
+		return
+	}
+	if m := c.maker(kind, namespace, name, r.from); m != nil {
+		c.note("%s %s, which %s (%s) is filled from, is made at run time by %s", kind, full, r.from, r.component, m.by)
+		return
+	}
+	r.name, r.cause, r.then = name, kind+" "+full, "no provisioner makes its volume"
+	r.text = fmt.Sprintf("is filled from %s %s, which does not exist, and nothing in the recipe makes it", kind, full)
+	c.fail(reason.SchedulingFailed, r)
+}
