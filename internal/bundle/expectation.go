@@ -58,6 +58,7 @@ func (p *plan) expect(ctx context.Context, in Input, deployer string) error {
 			}
 		}
 	}
+	e.scale()
 	if err := e.findShared(); err != nil {
 		return err
 	}

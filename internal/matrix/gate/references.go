@@ -2,7 +2,9 @@ package gate
 
 import (
 	"context"
+	"slices"
 
+	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/refs"
 	"github.com/nvidia/aicr-action/internal/util/wait"
 )
@@ -14,6 +16,7 @@ func (g *Gate) checkReferences(ctx context.Context) wait.Result {
 	if err != nil {
 		return g.readFailed(ctx, err)
 	}
+	have.SelfHeals = slices.Contains(g.lane.Controllers(), infra.ArgoCDControllers)
 	g.references = refs.Check(&g.Env.Bundle.Expectation, g.Env.Input.Components, have)
 	err = g.references.Err()
 	if err == nil {

@@ -19,7 +19,7 @@ import (
 // and ConfigMaps it has the keys, and never a value.
 type Cluster struct {
 	Secrets, ConfigMaps                                             map[string]map[string]bool
-	ServiceAccounts, Claims                                         map[string]bool
+	ServiceAccounts, Claims, Roles, ClusterRoles                    map[string]bool
 	StorageClasses, PriorityClasses, IngressClasses, RuntimeClasses map[string]bool
 	// DefaultClass means that a claim without a class gets one.
 	DefaultClass bool
@@ -27,6 +27,8 @@ type Cluster struct {
 	CSIDrivers   map[string]storagev1.CSIDriverSpec
 	TrustBundles map[string]*certificatesv1beta1.ClusterTrustBundle
 	Services     []corev1.Service
+	// SelfHeals means that the deployer creates again what is missing.
+	SelfHeals bool
 	// View is the gate's newest poll: its pods, nodes and workloads.
 	View *observe.View
 }
@@ -106,6 +108,15 @@ func (c *Cluster) readNames(ctx context.Context, kube kubernetes.Interface) erro
 	for i := range bundles.Items {
 		c.TrustBundles[bundles.Items[i].Name] = &bundles.Items[i]
 	}
+	roles, err := kube.RbacV1().Roles("").List(ctx, all)
+	if err != nil {
+		return fmt.Errorf("list Roles: %w", err)
+	}
+	clusterRoles, err := kube.RbacV1().ClusterRoles().List(ctx, all)
+	if err != nil {
+		return fmt.Errorf("list ClusterRoles: %w", err)
+	}
+	c.Roles, c.ClusterRoles = namesOf(roles.Items), namesOf(clusterRoles.Items)
 	c.ServiceAccounts, c.Claims = namesOf(accounts.Items), namesOf(claims.Items)
 	c.StorageClasses, c.PriorityClasses = namesOf(storage.Items), namesOf(priority.Items)
 	c.IngressClasses, c.RuntimeClasses = namesOf(ingress.Items), namesOf(runtimes.Items)

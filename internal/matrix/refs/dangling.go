@@ -31,13 +31,21 @@ func (c *checker) object(o *bundle.Object) {
 		var b policyv1.PodDisruptionBudget
 		if read(o, &b) {
 			c.selectsPods(r, b.Namespace, b.Spec.Selector, "it protects nothing")
+			c.budget(r, &b)
 		}
+	case "batch/Job":
+		c.recreated(o, r)
 	case "/Node":
 		c.node(o, r)
 	case "/Service":
 		var s corev1.Service
-		if read(o, &s) && len(s.Spec.Selector) > 0 && s.Spec.Type != corev1.ServiceTypeExternalName {
+		if !read(o, &s) {
+			return
+		}
+		c.loadBalancer(r, &s)
+		if len(s.Spec.Selector) > 0 && s.Spec.Type != corev1.ServiceTypeExternalName {
 			c.selectsPods(r, s.Namespace, &metav1.LabelSelector{MatchLabels: s.Spec.Selector}, "it has no endpoints")
+			c.targetPorts(r, &s)
 		}
 	case "monitoring.coreos.com/ServiceMonitor", "monitoring.coreos.com/PodMonitor":
 		c.monitor(o, r)
@@ -59,6 +67,8 @@ func (c *checker) object(o *bundle.Object) {
 		c.served(o, r, []string{"spec", "service"}, "is served by", "every discovery of APIs is incomplete, and namespaces cannot be deleted")
 	case "apiextensions.k8s.io/CustomResourceDefinition":
 		c.served(o, r, []string{"spec", "conversion", "webhook", "clientConfig", "service"}, "is converted by", "its resources cannot be read in another version")
+	case "rbac.authorization.k8s.io/RoleBinding", "rbac.authorization.k8s.io/ClusterRoleBinding":
+		c.binding(o, r)
 	case "networking.k8s.io/Ingress":
 		var in networkingv1.Ingress
 		if class := ""; read(o, &in) {

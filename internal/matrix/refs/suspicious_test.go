@@ -1,0 +1,74 @@
+package refs
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/nvidia/aicr-action/internal/observe"
+)
+
+// What is allowed and probably not meant.
+func TestSuspicious(t *testing.T) {
+	head := func(api, kind string) string {
+		return "apiVersion: " + api + "\nkind: " + kind + "\nmetadata: {name: o, namespace: x}\n"
+	}
+	pods := []corev1.Pod{}
+	for _, name := range []string{"web-1", "web-2"} {
+		pods = append(pods, corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: name, Labels: map[string]string{"app": "web"}}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "m", Ports: []corev1.ContainerPort{{Name: "http"}}}}}})
+	}
+	pdb := func(field string) string {
+		return head("policy/v1", "PodDisruptionBudget") + "spec: {selector: {matchLabels: {app: web}}, " + field + "}\n"
+	}
+	service := func(spec string) string {
+		return head("v1", "Service") + "spec: {selector: {app: web}, " + spec + "}\n"
+	}
+	job := func(ttl, more string) string {
+		return strings.Replace(head("batch/v1", "Job"), "namespace: x", "namespace: x"+more, 1) + "spec: {" + ttl + "template: {spec: {containers: [{name: m}]}}}\n"
+	}
+	for name, tc := range map[string]struct{ objects, warning, fault string }{
+		"minAvailable of all":      {objects: pdb("minAvailable: 2"), warning: "allows none of its 2 pods to be evicted; a node with one of them cannot be drained"},
+		"minAvailable of one":      {objects: pdb("minAvailable: 50%")},
+		"maxUnavailable of none":   {objects: pdb("maxUnavailable: 0"), warning: "allows none of its 2 pods"},
+		"maxUnavailable of some":   {objects: pdb("maxUnavailable: 10%")}, // rounded up
+		"load balancer class":      {objects: service("type: LoadBalancer, loadBalancerClass: a.b/c, ports: [{port: 80}]"), warning: "has loadBalancerClass a.b/c, which nothing in the recipe serves"},
+		"class that is served":     {objects: service("type: LoadBalancer, loadBalancerClass: a.b/c, ports: [{port: 80}]") + "---\n" + pod(`{containers: [{name: m, args: ["--load-balancer-class=a.b/c"]}]}`)},
+		"one port twice":           {objects: service("type: LoadBalancer, ports: [{name: a, port: 53}, {name: b, port: 53, protocol: UDP}]"), warning: "is a load balancer with port 53 for TCP and for UDP"},
+		"one port twice, inside":   {objects: service("ports: [{name: a, port: 53}, {name: b, port: 53, protocol: UDP}]")},
+		"target port":              {objects: service("ports: [{port: 80, targetPort: metrics}]"), warning: "sends port 80 to port metrics of its pods, and no container has one of that name"},
+		"target port there":        {objects: service("ports: [{port: 80, targetPort: http}]")},
+		"target port in numbers":   {objects: service("ports: [{port: 80, targetPort: 8080}]")},
+		"binding":                  {objects: head("rbac.authorization.k8s.io/v1", "RoleBinding") + "roleRef: {kind: Role, name: nope}\n", warning: "gives Role x/nope, which does not exist"},
+		"binding to the cluster's": {objects: head("rbac.authorization.k8s.io/v1", "RoleBinding") + "roleRef: {kind: ClusterRole, name: view}\n"},
+		"binding of the cluster":   {objects: head("rbac.authorization.k8s.io/v1", "ClusterRoleBinding") + "roleRef: {kind: ClusterRole, name: nope}\n", warning: "gives ClusterRole nope, which does not exist"},
+		"Job":                      {objects: job("", "")},
+		"Job that comes again":     {objects: job("ttlSecondsAfterFinished: 5, ", ""), fault: "is deleted 5s after it has finished (spec.ttlSecondsAfterFinished: 5), and is no hook"},
+		"Job of a day":             {objects: job("ttlSecondsAfterFinished: 86400, ", ""), warning: "is deleted 24h0m0s after it has finished"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := Check(expected(t, tc.objects), nil, &Cluster{View: &observe.View{Pods: pods}, SelfHeals: true, ClusterRoles: map[string]bool{"view": true}})
+			warnings, faults := r.Warnings, []string{}
+			for _, f := range r.Faults {
+				faults = append(faults, f.Finding.Cause)
+			}
+			for _, c := range []struct {
+				what, want string
+				got        []string
+			}{{"warnings", tc.warning, warnings}, {"faults", tc.fault, faults}} {
+				if c.want == "" && len(c.got) > 0 || c.want != "" && (len(c.got) != 1 || !strings.Contains(c.got[0], c.want)) {
+					t.Errorf("%s: got %q, want %q", c.what, c.got, c.want)
+				}
+			}
+		})
+	}
+	e := expected(t, job("ttlSecondsAfterFinished: 5, ", ""))
+	if r := Check(e, nil, &Cluster{View: &observe.View{}}); len(r.Faults) > 0 {
+		t.Errorf("where nothing creates it again: got %+v", r.Faults)
+	}
+	e.Objects[0].Hook = true
+	if r := Check(e, nil, &Cluster{View: &observe.View{}, SelfHeals: true}); len(r.Faults) > 0 {
+		t.Errorf("a hook: got %+v", r.Faults)
+	}
+}
