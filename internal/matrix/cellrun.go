@@ -53,7 +53,7 @@ type cellRun struct {
 	probes       *probe.Run        // nil before that step
 	jobs         *infra.JobControllers
 	observer     *placement.Observer // nil before there is a cluster
-	jobs         *observe.Jobs       // the same
+	seenJobs     *observe.Jobs       // the same
 	deployed     time.Time           // when the deployment started
 	log          *os.File
 	turn         *turn

@@ -121,7 +121,7 @@ func (c *cellRun) deploy(ctx context.Context) error {
 
 func (c *cellRun) gate(ctx context.Context) error {
 	c.gated = gate.New(c.env, c.lane, c.budgets(), c.Deadline, c.env.Tell)
-	c.gated.Slowness, c.gated.Jobs = c.Slowness, c.jobs
+	c.gated.Slowness, c.gated.Jobs = c.Slowness, c.seenJobs
 	out, err := c.gated.Pass(ctx)
 	c.result.Placement = observe.PlacementOf(c.env.Bundle.Expectation.Workloads, c.gated.View)
 	c.result.Pods = out.Pods

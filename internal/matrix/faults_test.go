@@ -42,7 +42,7 @@ func (w outcomeWanted) in(d time.Duration) outcomeWanted { w.within = d; return 
 
 // faults is the fault-injection suite, one row per fault.
 func faults() []fault {
-	return slices.SortedFunc(slices.Values(slices.Concat(firstFaults(), wrongGreens(), attacks(), strangers(), proxies(), applicationSets(), probeFaults(), validationFaults())), func(a, b fault) int { return strings.Compare(a.id, b.id) })
+	return slices.SortedFunc(slices.Values(slices.Concat(firstFaults(), wrongGreens(), attacks(), strangers(), proxies(), applicationSets(), probeFaults(), validationFaults(), workloadFaults())), func(a, b fault) int { return strings.Compare(a.id, b.id) })
 }
 
 func firstFaults() []fault {

@@ -20,7 +20,7 @@ func (c *cellRun) observe(ctx context.Context) {
 	c.observer = o
 	bounded, done := context.WithTimeout(ctx, time.Minute)
 	defer done()
-	if c.jobs, err = observe.WatchJobs(bounded, c.env.Clients.Kube); err != nil {
+	if c.seenJobs, err = observe.WatchJobs(bounded, c.env.Clients.Kube); err != nil {
 		c.result.Notes = append(c.result.Notes, fmt.Sprintf("Jobs: how one ended that was deleted is not known: %s", err))
 	}
 	if !c.startedAhead {
@@ -42,7 +42,7 @@ func (c *cellRun) stopObserving() {
 		return
 	}
 	c.observer.Stop()
-	c.jobs.Stop()
+	c.seenJobs.Stop()
 	if !c.deployed.IsZero() {
 		c.result.Scheduling = c.observer.ComputeAll(c.deployed, time.Now(), placement.DefaultTopology())
 	}

@@ -1,0 +1,79 @@
+package matrix
+
+import (
+	"strings"
+	"time"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+)
+
+// workloadFaults are faults of pods that a simulated kubelet would run, and of workloads that are
+// easily left out.
+func workloadFaults() []fault {
+	helm, controllers := []string{bundle.Helm}, []string{bundle.ArgoCDOCI, bundle.FluxOCI}
+	set := func(kind, group, selector, pod string) func(*tinyRecipe) {
+		text := "apiVersion: " + group + "\nkind: " + kind + "\nmetadata: {name: set}\nspec: {selector: " + selector + ", template: {metadata: {labels: {app: set}}, spec: " + pod + "}}\n"
+		return func(r *tinyRecipe) { r.part("b").add("set.yaml", text) }
+	}
+	main := `containers: [{name: main, image: "example.com/set:1"`
+	return []fault{
+		{
+			id: "F83", what: "a ReplicaSet or ReplicationController without a Deployment, whose pods can never start", verdict: "exit 1: every kind that makes pods counts",
+			seeds: []seed{
+				{name: "ReplicaSet", lanes: helm, nightly: controllers, recipe: set("ReplicaSet", "apps/v1", "{matchLabels: {app: set}}", "{nodeSelector: {disktype: ssd}, "+main+"}]}"),
+					want: red(reason.SchedulingFailed, "ReplicaSet b/set (b): 0/6 nodes are available", "didn't match Pod's node affinity/selector")},
+				{name: "ReplicationController", lanes: helm, nightly: controllers, recipe: set("ReplicationController", "v1", "{app: set}", "{tolerations: [{operator: Exists}], "+main+", envFrom: [{secretRef: {name: nobodys}}]}]}"),
+					want: red(reason.SchedulingFailed, "ReplicationController b/set (b): takes its environment from Secret b/nobodys, which does not exist")},
+			},
+			tests: []string{"internal/observe TestReplicaSets_WithoutDeployment"},
+		},
+		{
+			id: "F84", what: "a Job that is deleted once it has finished (ttlSecondsAfterFinished), complete or failed", verdict: "passes if it was seen complete; exit 1 if it failed, although it is gone; exit 51 in Argo CD's lanes, which create it again for ever",
+			seeds: []seed{
+				{name: "complete", lanes: []string{bundle.Helm, bundle.FluxOCI}, recipe: shortLivedJob("")},
+				{name: "failed", lanes: helm, nightly: []string{bundle.FluxOCI}, runner: stage(neverCompletes), recipe: shortLivedJob("  activeDeadlineSeconds: 2\n"),
+					want: red(reason.SchedulingFailed, "Job b/b-job", "DeadlineExceeded")},
+				{name: "comes again", lanes: []string{bundle.ArgoCDOCI}, nightly: []string{bundle.ArgoCDHelmOCI}, recipe: shortLivedJob(""),
+					want: red(reason.DeployFailed, "Job b/b-job (b): is deleted 2s after it has finished (spec.ttlSecondsAfterFinished: 2), and is no hook")},
+			},
+			tests: []string{"internal/observe TestJobs_Deleted", "internal/matrix/refs TestSuspicious"},
+		},
+		{
+			id: "F85", what: "a volume that no driver mounts, a claim that is filled from nothing, a readiness gate that nothing sets, a pod for another operating system, a Node that a chart contains", verdict: "exit 1: a kubelet starts none of the containers, or the pod never becomes ready",
+			seeds: []seed{
+				{name: "inline CSI", lanes: helm, nightly: controllers, recipe: func(r *tinyRecipe) {
+					r.part("b").edit("      containers:", "      volumes: [{name: keys, csi: {driver: nobodys.example.com}}]\n      containers:")
+				}, want: red(reason.SchedulingFailed, "Deployment b/b (b): mounts an inline volume of CSI driver nobodys.example.com, which nothing in the recipe installs")},
+				{name: "readiness gate", nightly: families, recipe: func(r *tinyRecipe) {
+					r.part("b").edit("      containers:", "      readinessGates: [{conditionType: example.com/warm}]\n      containers:")
+				}, want: red(reason.SchedulingFailed, "Deployment b/b (b): has the readiness gate example.com/warm")},
+			},
+			tests: []string{"internal/matrix/refs TestVolumesAndReadiness", "internal/matrix/refs TestNodesOfPods"},
+		},
+		{
+			id: "F86", what: "a HorizontalPodAutoscaler whose least number of pods has no room", verdict: "exit 1: the workload has as many pods as the autoscaler gives it, and not as the template says",
+			seeds: []seed{{lanes: helm, nightly: controllers, recipe: func(r *tinyRecipe) {
+				r.part("b").add("hpa.yaml", strings.NewReplacer("name: nobody", "name: b", "maxReplicas: 2", "minReplicas: 9, maxReplicas: 9").Replace(nowhereHPA))
+				r.part("b").edit("  replicas: 1\n", "")
+				r.part("b").edit("      containers:", "      affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: b}}}]}}\n      containers:")
+			}, want: red(reason.SchedulingFailed, "Deployment b/b (b): 0/6 nodes are available").in(4 * time.Minute)}},
+			tests: []string{"internal/bundle/operators TestScaled"},
+		},
+		{
+			id: "F87", what: "what the API server fills in only where an object is created, or only where it is applied: the labels of a Job", verdict: "no difference between lanes",
+			tests: []string{"internal/matrix/compare TestDefaults_CreateAndApply", "internal/matrix/compare TestNormalise"},
+		},
+		{
+			id: "F88", what: "a PodDisruptionBudget that allows nothing, a load balancer's class that nothing serves, a port that no container has, a binding to a role that does not exist", verdict: "a warning with file and line",
+			tests: []string{"internal/matrix/refs TestSuspicious"},
+		},
+	}
+}
+
+// shortLivedJob has a Job that is deleted two seconds after it has finished.
+func shortLivedJob(more string) func(*tinyRecipe) {
+	return func(r *tinyRecipe) {
+		r.part("b").add("job.yaml", strings.NewReplacer("LABEL", "never-completes", "spec:\n  template:", "spec:\n  ttlSecondsAfterFinished: 2\n"+more+"  template:").Replace(jobTemplate))
+	}
+}
