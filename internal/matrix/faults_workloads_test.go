@@ -21,7 +21,7 @@ func workloadFaults() []fault {
 		{
 			id: "F83", what: "a ReplicaSet or ReplicationController without a Deployment, whose pods can never start", verdict: "exit 1: every kind that makes pods counts",
 			seeds: []seed{
-				{name: "ReplicaSet", lanes: helm, nightly: controllers, recipe: set("ReplicaSet", "apps/v1", "{matchLabels: {app: set}}", "{nodeSelector: {disktype: ssd}, "+main+"}]}"),
+				{name: "ReplicaSet", lanes: helm, nightly: controllers, recipe: set("ReplicaSet", "apps/v1", "{matchLabels: {app: set}}", "{nodeSelector: {disktype: ssd}, tolerations: [{operator: Exists}], "+main+"}]}"),
 					want: red(reason.SchedulingFailed, "ReplicaSet b/set (b): 0/6 nodes are available", "didn't match Pod's node affinity/selector")},
 				{name: "ReplicationController", lanes: helm, nightly: controllers, recipe: set("ReplicationController", "v1", "{app: set}", "{tolerations: [{operator: Exists}], "+main+", envFrom: [{secretRef: {name: nobodys}}]}]}"),
 					want: red(reason.SchedulingFailed, "ReplicationController b/set (b): takes its environment from Secret b/nobodys, which does not exist")},
@@ -32,10 +32,10 @@ func workloadFaults() []fault {
 			id: "F84", what: "a Job that is deleted once it has finished (ttlSecondsAfterFinished), complete or failed", verdict: "passes if it was seen complete; exit 1 if it failed, although it is gone; exit 51 in Argo CD's lanes, which create it again for ever",
 			seeds: []seed{
 				{name: "complete", lanes: []string{bundle.Helm, bundle.FluxOCI}, recipe: shortLivedJob("")},
-				{name: "failed", lanes: helm, nightly: []string{bundle.FluxOCI}, runner: stage(neverCompletes), recipe: shortLivedJob("  activeDeadlineSeconds: 2\n"),
-					want: red(reason.SchedulingFailed, "Job b/b-job", "DeadlineExceeded")},
+				{name: "failed", lanes: helm, nightly: []string{bundle.FluxOCI}, runner: stage(fails), recipe: shortLivedJob("  backoffLimit: 0\n"),
+					want: red(reason.SchedulingFailed, "Job b/b-job (b): the Job failed: BackoffLimitExceeded")},
 				{name: "comes again", lanes: []string{bundle.ArgoCDOCI}, nightly: []string{bundle.ArgoCDHelmOCI}, recipe: shortLivedJob(""),
-					want: red(reason.DeployFailed, "Job b/b-job (b): is deleted 2s after it has finished (spec.ttlSecondsAfterFinished: 2), and is no hook")},
+					want: red(reason.DeployFailed, "Job b/b-job (b): is deleted 0s after it has finished (spec.ttlSecondsAfterFinished: 0), and is no hook")},
 			},
 			tests: []string{"internal/observe TestJobs_Deleted", "internal/matrix/refs TestSuspicious"},
 		},
@@ -71,9 +71,24 @@ func workloadFaults() []fault {
 	}
 }
 
-// shortLivedJob has a Job that is deleted two seconds after it has finished.
+// fails is a stage that lets a Job's pod fail once it runs.
+const fails = `
+---
+apiVersion: kwok.x-k8s.io/v1alpha1
+kind: Stage
+metadata: {name: faults-fails}
+spec:
+  resourceRef: {apiGroup: v1, kind: Pod}
+  selector:
+    matchLabels: {faults: fails}
+    matchExpressions: [{key: .status.phase, operator: In, values: [Running]}]
+  weight: 1000
+  next: {statusTemplate: "phase: Failed\nmessage: it failed"}
+`
+
+// shortLivedJob has a Job that is deleted as soon as it has finished.
 func shortLivedJob(more string) func(*tinyRecipe) {
 	return func(r *tinyRecipe) {
-		r.part("b").add("job.yaml", strings.NewReplacer("LABEL", "never-completes", "spec:\n  template:", "spec:\n  ttlSecondsAfterFinished: 2\n"+more+"  template:").Replace(jobTemplate))
+		r.part("b").add("job.yaml", strings.NewReplacer("LABEL", "fails", "spec:\n  template:", "spec:\n  ttlSecondsAfterFinished: 0\n"+more+"  template:").Replace(jobTemplate))
 	}
 }
