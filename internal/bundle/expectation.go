@@ -8,9 +8,11 @@ import (
 	"strings"
 
 	"helm.sh/helm/v3/pkg/chartutil"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/nvidia/aicr-action/internal/bundle/allowed"
 	"github.com/nvidia/aicr-action/internal/bundle/apis"
+	"github.com/nvidia/aicr-action/internal/bundle/operators"
 	"github.com/nvidia/aicr-action/internal/bundle/owners"
 	"github.com/nvidia/aicr-action/internal/bundle/reserved"
 	"github.com/nvidia/aicr-action/internal/bundle/scopes"
@@ -58,7 +60,10 @@ func (p *plan) expect(ctx context.Context, in Input, deployer string) error {
 			}
 		}
 	}
-	e.scale()
+	for i := range e.Workloads {
+		w := &e.Workloads[i]
+		w.Replicas = operators.Scaled(e.Objects, func(o Object) *unstructured.Unstructured { return o.Object }, w.Kind, w.Namespace, w.Name, w.Replicas)
+	}
 	if err := e.findShared(); err != nil {
 		return err
 	}

@@ -46,15 +46,3 @@ func synthesized(o Object, namespace string) []Object {
 	}
 	return out
 }
-
-// scale corrects the numbers of pods for the HorizontalPodAutoscalers among the objects.
-func (e *Expectation) scale() {
-	var all []*unstructured.Unstructured
-	for i := range e.Objects {
-		all = append(all, e.Objects[i].Object)
-	}
-	for i := range e.Workloads {
-		w := &e.Workloads[i]
-		w.Replicas = operators.Scaled(all, w.Kind, w.Namespace, w.Name, w.Replicas)
-	}
-}

@@ -6,11 +6,12 @@ import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 // if any, has acted for the first time. Without metrics it moves the number between its bounds, and
 // it leaves a workload alone that is scaled to zero
 // (https://kubernetes.io/docs/tasks/run-application/horizontal-pod-autoscale/).
-func Scaled(objects []*unstructured.Unstructured, kind, namespace, name string, replicas int) int {
+func Scaled[T any](objects []T, of func(T) *unstructured.Unstructured, kind, namespace, name string, replicas int) int {
 	if replicas <= 0 {
 		return replicas
 	}
-	for _, o := range objects {
+	for i := range objects {
+		o := of(objects[i])
 		if o.GetKind() != "HorizontalPodAutoscaler" || o.GroupVersionKind().Group != "autoscaling" || o.GetNamespace() != namespace {
 			continue
 		}

@@ -30,7 +30,7 @@ func TestScaled(t *testing.T) {
 		"of another kind":    {hpa("x", map[string]any{"minReplicas": int64(5), "maxReplicas": int64(9)}), "StatefulSet", 1, 1},
 		"bounds that cannot": {hpa("x", map[string]any{"minReplicas": int64(5), "maxReplicas": int64(2)}), "Deployment", 1, 5},
 	} {
-		if got := Scaled(tc.objects, tc.kind, "x", "web", tc.replicas); got != tc.want {
+		if got := Scaled(tc.objects, func(o *unstructured.Unstructured) *unstructured.Unstructured { return o }, tc.kind, "x", "web", tc.replicas); got != tc.want {
 			t.Errorf("%s: got %d, want %d", name, got, tc.want)
 		}
 	}
