@@ -30,7 +30,7 @@ func BenignRules() []benignRule {
 			link:   "https://fluxcd.io/flux/components/helm/helmreleases/#chart-reference",
 		},
 		{
-			object: "ConfigMap *", path: "data*", lanes: []string{bundle.FluxOCI}, only: lastNewline,
+			object: "ConfigMap *", path: "data*", lanes: []string{bundle.FluxOCI, bundle.FluxGit}, only: lastNewline,
 			reason: "helm-controller labels objects with a post-renderer, for which Helm 4 reads each document by itself: a text at the end of one that ends without a line break has none, where Helm otherwise adds it",
 			link:   "https://github.com/helm/helm/blob/v4.2.4/pkg/action/action.go",
 		},
