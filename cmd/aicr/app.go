@@ -148,7 +148,7 @@ func (a *app) places(kubeconfig string) document.Places {
 	}
 }
 
-// note tells a person something that is no error.
+// note prints a message for people that is no error.
 func (a *app) note(format string, args ...any) {
 	_, _ = fmt.Fprintf(a.Stderr, format+"\n", args...)
 }

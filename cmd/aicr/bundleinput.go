@@ -58,8 +58,8 @@ func (f *bundleFlags) parse() (p putIn, err error) {
 	return p, nil
 }
 
-// bundleInput reads the recipe and everything that it names, and puts in what the flags say. The
-// dynamic values are still in it: they are taken out of the bundle's files.
+// bundleInput reads the recipe and everything that it names, and injects what the flags set. The
+// input still has the dynamic values, which are removed from the bundle's files later.
 func (a *app) bundleInput(ctx context.Context, f *bundleFlags) (in bundle.Input, dynamic []adjust.Dynamic, err error) {
 	p, err := f.parse()
 	if err != nil {

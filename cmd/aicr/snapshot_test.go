@@ -9,8 +9,8 @@ import (
 
 const snapshotFile = "testdata/snapshot.yaml"
 
-// A snapshot tells service, accelerator and operating system; the recipe is that of the same
-// criteria.
+// A snapshot shows service, accelerator and operating system. The recipe equals that of a query
+// with the same criteria.
 func TestRecipeFromSnapshot(t *testing.T) {
 	r := invoke(t, "recipe", "--snapshot", snapshotFile, "--intent", "training")
 	r.want(t, 0, "note: service eks, by the snapshot: K8s.server.version v1.33.5-eks-3025e55", "note: accelerator h100, by the snapshot: GPU.smi.product-name NVIDIA H100 80GB HBM3",

@@ -136,7 +136,7 @@ begun in the 120 s before; evidence of a failure has 60 s of its own after it.`,
 	cmd.Flags().IntVar(&f.maxStrikes, "max-strikes", matrix.DefaultMaxStrikes, "consecutive sync timeouts of one deployer that end the run; 0 for never")
 	cmd.Flags().StringVar(&f.shard, "shard", "", "run one share of the recipes, e.g. `2/4` for the second of four; matrix merge joins the results")
 	cmd.Flags().StringSliceVar(&f.costs, "costs", nil, "results `file` of an earlier run: what was red then goes first, then the cells that took longest, and shards end at about the same time; every shard needs the same files")
-	cmd.Flags().BoolVar(&f.failFast, "fail-fast", false, "begin no further cell once one is red; those that run are let finish")
+	cmd.Flags().BoolVar(&f.failFast, "fail-fast", false, "start no further cell after a failed one; cells that run are allowed to finish")
 	cmd.Flags().StringSliceVar(&f.tiers, "tier", nil, "run what a change needs instead of named recipes: auto, or a list of `1, 2, 3` (matrix discover --help)")
 	cmd.Flags().StringVar(&f.base, "base", "", "with --tier: `commit` or branch to compare with (default: from GitHub's event)")
 	f.bundles.register(cmd)

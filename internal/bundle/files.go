@@ -88,7 +88,7 @@ func (s *fileSet) finish() ([]File, error) {
 	return s.files, nil
 }
 
-// Sum sorts the files and makes checksums.txt anew, for a caller that changed some of them.
+// Sum sorts the files and writes checksums.txt again, for a caller that changed some of them.
 func (b *Bundle) Sum() (err error) {
 	s := &fileSet{files: slices.DeleteFunc(b.Files, func(f File) bool { return f.Path == checksumsFile })}
 	b.Files, err = s.finish()

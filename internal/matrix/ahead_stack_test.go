@@ -72,7 +72,7 @@ func waitAhead(t *testing.T, a *aheadCell) {
 
 // The second cell's cluster is started ahead: the cell passes like any other, its time excludes the
 // start ahead, and the lanes are compared.
-func TestAheadIsTaken(t *testing.T) {
+func TestAhead_CellRuns(t *testing.T) {
 	t.Parallel()
 	r := aheadRunner(t)
 	steps := map[result.Cell][]string{} // one cell at a time reports its steps
@@ -131,7 +131,7 @@ func TestAheadIsTaken(t *testing.T) {
 }
 
 // A cluster that is not needed goes without a trace, at whatever point it is.
-func TestAheadIsDropped(t *testing.T) {
+func TestAhead_Dropped(t *testing.T) {
 	t.Parallel()
 	r := aheadRunner(t)
 	r.Keep = true // what has not run is not kept
@@ -160,9 +160,9 @@ func TestAheadIsDropped(t *testing.T) {
 	}
 }
 
-// TestAheadIsBrokenWhileItWaits: a process that ends, or stops to answer, while its cluster waits
+// TestAhead_ProcessDies: a process that ends, or stops to answer, while its cluster waits
 // is noticed. The cell is started from scratch, and its verdict is its own.
-func TestAheadIsBrokenWhileItWaits(t *testing.T) {
+func TestAhead_ProcessDies(t *testing.T) {
 	t.Run("API server stopped", func(t *testing.T) {
 		t.Parallel()
 		brokenAhead(t, "kube-apiserver", syscall.SIGSTOP, "ask its API server whether it is ready")

@@ -19,7 +19,7 @@ import (
 
 // A real API server that crashes once does not fail the cell, and one that crashes in each attempt
 // does. The crash is SIGSEGV: Go's runtime ends the program as after its own fault (faults F26).
-func TestCrashOfTheAPIServer(t *testing.T) {
+func TestAPIServerCrash(t *testing.T) {
 	for name, tc := range map[string]struct {
 		crashes int
 		status  result.Status

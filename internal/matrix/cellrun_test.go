@@ -63,7 +63,7 @@ func (c *keptCluster) Down(ctx context.Context) error {
 
 // Keeping and removing a cluster have their own time limit: the cell's time is over, and collecting
 // debug artifacts may have used its whole budget.
-func TestCloseHasItsOwnTime(t *testing.T) {
+func TestClose_TimeLimit(t *testing.T) {
 	log, err := os.Create(filepath.Join(t.TempDir(), "harness.log"))
 	if err != nil {
 		t.Fatal(err)

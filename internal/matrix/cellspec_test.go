@@ -21,7 +21,7 @@ func (p *specPlatform) Cluster(spec infra.Spec) (infra.Cluster, error) {
 
 // A platform gets the names of the controllers that a cell will install, so that it can prepare
 // them while the cluster starts.
-func TestCellNamesItsControllers(t *testing.T) {
+func TestCell_ControllersInSpec(t *testing.T) {
 	for deployer, want := range map[string][]infra.ControllerKind{
 		bundle.Helm: nil, bundle.FluxOCI: {infra.FluxControllers}, bundle.ArgoCDOCI: {infra.ArgoCDControllers},
 	} {

@@ -16,7 +16,7 @@ import (
 )
 
 // What is wrong with a check is found with the plan, and only if checks are wanted.
-func TestPlanReadsHealthChecks(t *testing.T) {
+func TestPlan_HealthChecks(t *testing.T) {
 	registry, err := aicraction.Recipes.ReadFile("recipes/registry.yaml")
 	if err != nil {
 		t.Fatal(err)

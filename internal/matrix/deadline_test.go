@@ -85,7 +85,7 @@ func TestDeadlineInTheGate(t *testing.T) {
 }
 
 // The cell's work ends at the deadline, with its cause; not before the gate had its say.
-func TestDeadlineEndsTheCell(t *testing.T) {
+func TestDeadline_EndsCell(t *testing.T) {
 	ctx, release := gate.Deadline{At: time.Now().Add(-gate.GateSpeaksFirst)}.Bind(t.Context())
 	defer release()
 	<-ctx.Done()

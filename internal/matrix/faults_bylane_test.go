@@ -114,7 +114,7 @@ func sharedFaults() []sharedFault {
 			recipe: adds("hook", strings.Replace(strings.ReplaceAll(jobTemplate, "LABEL", "never-completes"),
 				"metadata: {name: {{ .Release.Name }}-job}", "metadata: {name: {{ .Release.Name }}-hook, annotations: {helm.sh/hook: pre-install}}", 1))},
 		{name: "a Job that never completes", with: late, recipe: endlessJob, reason: reason.SchedulingFailed, cause: []string{"Job b/b-job: not complete yet"}},
-		{name: "a pod that never runs", with: late, reason: reason.SchedulingFailed, cause: []string{"Deployment b/stays: 0 of 1 pods as they should be"}, screen: []string{"is Pending"},
+		{name: "a pod that never runs", with: late, reason: reason.SchedulingFailed, cause: []string{"Deployment b/stays: 0 of 1 pods as expected"}, screen: []string{"is Pending"},
 			recipe: adds("stays", web("stays", "labels: {app: stays}}\n    spec:", "labels: {app: stays, faults: never-runs}}\n    spec:"))},
 		{name: "two objects of one name in a chart", reason: reason.DeployFailed, cause: []string{`"twice" already exists`},
 			recipe: adds("twice", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: twice}\ndata: {a: \"1\"}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: twice}\ndata: {a: \"2\"}\n"),

@@ -218,7 +218,7 @@ func strangers() []fault {
 		},
 		{
 			id: "F57", what: "a chart's template, a values schema, a health check, or a template of a probe, a workflow or a KWOK stage that reads files, variables, names, addresses or Secrets", verdict: "exit 2 before any cluster, with file and line, if it calls what is not in the list of functions; otherwise finds nothing: all are evaluated by a process without files, network and environment",
-			tests: []string{"internal/charts/render TestTemplates_NoFilesNoVariables", "internal/charts/render TestSchemas_NoFilesNoNetwork", "internal/verify/checks TestParse_Attacks", "internal/verify/checks TestFill_ExpressionFromExpression", "internal/verify/checks TestEvaluation_NoVariables", "internal/verify/checks TestIdentity_ReadOnly", "internal/matrix TestPlanReadsHealthChecks", "internal/util/texttemplate TestExecute_NoFilesNoNetwork", "internal/workflow TestTemplates_Untrusted", "internal/verify/probe TestParseRefuses", "internal/infra/simulate TestOperatorStages_Invalid", "internal/infra/embedded TestEmbeddedCluster", "internal/util/confined TestNoEnvironment", "internal/util/confined TestNoFilesNoNetwork"},
+			tests: []string{"internal/charts/render TestTemplates_NoFilesNoVariables", "internal/charts/render TestSchemas_NoFilesNoNetwork", "internal/verify/checks TestParse_Attacks", "internal/verify/checks TestFill_ExpressionFromExpression", "internal/verify/checks TestEvaluation_NoVariables", "internal/verify/checks TestIdentity_ReadOnly", "internal/matrix TestPlan_HealthChecks", "internal/util/texttemplate TestExecute_NoFilesNoNetwork", "internal/workflow TestTemplates_Untrusted", "internal/verify/probe TestParseRefuses", "internal/infra/simulate TestOperatorStages_Invalid", "internal/infra/embedded TestEmbeddedCluster", "internal/util/confined TestNoEnvironment", "internal/util/confined TestNoFilesNoNetwork"},
 		},
 		{
 			id: "F58", what: "a template that never ends, makes ten million objects or takes all memory", verdict: "BUNDLE_FAILED with file and line, before there is a cluster; limits of time, memory and text",
@@ -254,7 +254,7 @@ func strangers() []fault {
 				{name: "patched", lanes: []string{bundle.Helm}, nightly: append([]string{bundle.ArgoCDOCI, bundle.FluxOCI}, otherLanes...), recipe: kustomizeComponent("untolerate.yaml"), want: red(reason.SchedulingFailed, "Deployment k/my-web (k): 0/6 nodes are available").
 					and("tolerations: set in ", "components/k/base/web.yaml:12, a file of the kustomization ", "components/k/prod/kustomization.yaml", "changed by the patch in ", "components/k/untolerate.yaml:1")},
 			},
-			tests: []string{"internal/charts/kustomize TestPatches", "internal/bundle/kustomize TestPlaces", "internal/matrix/why TestBuiltByKustomize", "internal/bundle TestKustomize_EveryDeployer"},
+			tests: []string{"internal/charts/kustomize TestPatches", "internal/bundle/kustomize TestPlaces", "internal/matrix/why TestProvenance_Kustomize", "internal/bundle TestKustomize_EveryDeployer"},
 		},
 		{
 			id: "F66", what: "a Kustomize component with a remote base, a plugin, a chart, a link, a .., variables of this machine, or no end; a source elsewhere that was not allowed",
@@ -272,7 +272,7 @@ func strangers() []fault {
 					want: red(reason.DeployFailed, "helm-controller ended unexpectedly").and("it went over its limit of 2560 MiB of memory")},
 			},
 			tests: []string{"internal/matrix/lane/helminstall TestInstall_HostileTemplate", "internal/matrix/lane/helminstall TestInstall_CellEnds", "internal/matrix/lane/helminstall TestInstall_HarnessKilled",
-				"internal/matrix TestLaneThatDoesNotStop", "internal/infra/host TestMemoryLimit"},
+				"internal/matrix TestLane_StopHangs", "internal/infra/host TestMemoryLimit"},
 		},
 	}
 }

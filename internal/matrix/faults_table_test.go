@@ -252,7 +252,7 @@ func (f fault) places() []string {
 }
 
 // The expected verdict of a fault must not be one that the table of statuses calls a pass.
-func TestNoSeedWantsAPassForAReason(t *testing.T) {
+func TestFaultTable_PassHasNoReason(t *testing.T) {
 	for _, f := range faults() {
 		for _, s := range f.seeds {
 			if s.want.reason != "" && result.StatusOf(s.want.reason) == result.Passed || s.want.reason == reason.Internal {

@@ -152,7 +152,7 @@ func firstFaults() []fault {
 		{id: "F14", what: "a pass between two timeouts", verdict: "resets its deployer's count", tests: []string{"internal/matrix TestStrikes"}},
 		{id: "F15", what: "pods listed five times with five answers", verdict: "one list of pods per poll", tests: []string{"internal/matrix/gate TestPoll_OneListPerKind"}},
 		{id: "F16", what: "debug artifacts collected after cleanup", verdict: "collected first, with a separate time limit; every cell of the fault-injection suite is checked for it", tests: []string{"internal/matrix TestFaultInjection", "internal/matrix TestLanes"}},
-		{id: "F17", what: "the job's timeout kills a run before its debug artifacts", verdict: "an absolute deadline that reserves time for debug artifacts", tests: []string{"internal/matrix TestNewDeadline", "internal/matrix TestDeadlineInTheGate", "internal/matrix TestDeadlineEndsTheCell"}},
+		{id: "F17", what: "the job's timeout kills a run before its debug artifacts", verdict: "an absolute deadline that reserves time for debug artifacts", tests: []string{"internal/matrix TestNewDeadline", "internal/matrix TestDeadlineInTheGate", "internal/matrix TestDeadline_EndsCell"}},
 		{id: "F18", what: "SIGINT or SIGTERM in mid-cell", verdict: "finished results are kept, the cell is interrupted, exit 128+n, no process left", tests: []string{"cmd/matrix TestFaults", "cmd/matrix TestMidRun"}},
 		{
 			id: "F19", what: "what one recipe leaves (a finalizer, an APIService, a CRD of another owner) disturbs the next", verdict: "no cell sees another's cluster; with --reuse-cluster, nothing of it is left",
@@ -175,7 +175,7 @@ func firstFaults() []fault {
 		{
 			id: "F24", what: "no node profile for the recipe, and another cloud's nodes in its place", verdict: "exit 18 if asked for; skipped in a sweep, never passed", tests: []string{"internal/infra/simulate TestChooseProfiles", "cmd/matrix TestNoProfile"},
 		},
-		{id: "F25", what: "a cell's name that promises more than its bundle has", verdict: "the bundle is that of the overlay with the cell's name", tests: []string{"internal/matrix TestCellIsWhatItsNameSays"}},
+		{id: "F25", what: "a cell's name that promises more than its bundle has", verdict: "the bundle is that of the overlay with the cell's name", tests: []string{"internal/matrix TestCellName_Overlay"}},
 		{
 			id: "F26", what: "the registry, a controller or the API server goes away in mid-run", verdict: "fails with the component named, or recovers and passes, or, where a program crashed, run again once; never past the deadline",
 			seeds: append(killed(),
@@ -183,7 +183,7 @@ func firstFaults() []fault {
 				seed{name: "registry is gone", lanes: []string{bundle.FluxOCI}, nightly: []string{bundle.ArgoCDOCI}, published: func(_ context.Context, env *lane.Env) error { env.Registry.Stop(); return nil }, want: red(reason.DeployFailed, "connection refused")},
 				seed{name: "API server pauses", lanes: []string{bundle.ArgoCDOCI}, nightly: []string{bundle.Helm, bundle.FluxOCI}, deployed: pauses("kube-apiserver", 5*time.Second)},
 			),
-			tests: []string{"internal/matrix TestCrashOfTheAPIServer"},
+			tests: []string{"internal/matrix TestAPIServerCrash"},
 		},
 		{id: "F27", what: "no free port, no space, a process of an earlier run", verdict: "a separate code for each; nothing is left", tests: []string{"cmd/matrix TestFaults", "cmd/matrix TestDiskFull", "internal/infra/embedded TestRegistryPort"}},
 		{id: "F28", what: "malformed overlays, unknown fields, cycles, missing files, paths outside, files of 100 MB", verdict: "exit 2 before any cluster, with file and line", tests: []string{"cmd/matrix TestBadRecipes", "internal/recipe TestOpenInvalid", "internal/recipe TestOpen_InvalidFiles"}},

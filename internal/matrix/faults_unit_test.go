@@ -23,7 +23,7 @@ import (
 // F25: the recipe of a cell is the one of its name, with all that this overlay adds to those below
 // it. Each of the shipped ones that sets a service can be run: it has node profiles, and its
 // constraint holds.
-func TestCellIsWhatItsNameSays(t *testing.T) {
+func TestCellName_Overlay(t *testing.T) {
 	paths := host.Paths{Root: t.TempDir()}
 	stack, err := stack.NewStack(paths, kwok.StackMod, kwok.StackSum)
 	if err != nil {
@@ -70,7 +70,7 @@ func TestCellIsWhatItsNameSays(t *testing.T) {
 
 // The clock may jump: whatever decides a verdict or ends a wait is measured on the monotonic clock,
 // which time.Now carries along and these calls lose.
-func TestVerdictsUseTheMonotonicClock(t *testing.T) {
+func TestMonotonicClock(t *testing.T) {
 	allowed := map[string]string{
 		"noteStart":   "the time at which a cell started, for people",
 		"NewDeadline": "KWOK_SYNC_DEADLINE_EPOCH is a point of the wall clock; it is turned into one of the monotonic clock once, here",

@@ -37,7 +37,7 @@ func TestHealthAnswers(t *testing.T) {
 }
 
 // Every custom resource of the shipped charts has an answer.
-func TestShippedKindsAreAnswered(t *testing.T) {
+func TestHealth_ShippedKinds(t *testing.T) {
 	r := unitRunner(t)
 	for recipe, also := range map[string][]string{
 		"eks-training": nil, "h100-aks-ubuntu-inference-dynamo": {"GatewayParameters."}, "h100-gke-cos-training-kubeflow": {"ClusterTrainingRuntime."},

@@ -96,7 +96,7 @@ func TestControllersFor(t *testing.T) {
 
 // A release that cannot be installed is a failure at once, and those after it wait for it; none is
 // tried.
-func TestHelmLaneStopsAtTheFirstFailure(t *testing.T) {
+func TestHelmLane_FirstFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		install := func(name string) bundle.Install {
 			return bundle.Install{Release: bundle.Release{Name: name, Namespace: "ns", Chart: name, ChartVersion: "1.0.0"}, Chart: &chart.Chart{Metadata: &chart.Metadata{APIVersion: "v2", Name: name, Version: "1.0.0"}}}
@@ -130,7 +130,7 @@ func (l deafLane) Stop()                     { <-l.stop }
 func (l deafLane) Deployer() bundle.Deployer { return bundle.Deployers()[0] }
 
 // The end of a cell does not wait for a lane for ever.
-func TestLaneThatDoesNotStop(t *testing.T) {
+func TestLane_StopHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := deafLane{stop: make(chan struct{})}
 		began := time.Now()

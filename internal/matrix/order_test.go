@@ -93,7 +93,7 @@ func (noProgress) End(string, error)       {}
 
 // While there is no memory for a second cell, one runs at a time, and none is lost; without a
 // reading, or with enough, they run side by side.
-func TestMemoryIsWatched(t *testing.T) {
+func TestMemory_Watched(t *testing.T) {
 	for name, c := range map[string]struct {
 		memory func() (uint64, error)
 		nodes  int

@@ -99,7 +99,7 @@ func namedPlans(recipes ...string) []Plan {
 
 // The next cells are started ahead once the running one is ready to deploy, at most as many as
 // --ahead says, and are taken in order.
-func TestPoolTakesTheNext(t *testing.T) {
+func TestPool_StartsNextCells(t *testing.T) {
 	for ahead, want := range map[int]struct {
 		log  string
 		took time.Duration
@@ -128,7 +128,7 @@ func TestPoolTakesTheNext(t *testing.T) {
 
 // A cell that was started ahead and does not run after all is dropped, and is listed as not run,
 // like any other.
-func TestPoolDropsWhatIsNotTaken(t *testing.T) {
+func TestPool_DropsUnusedCells(t *testing.T) {
 	red, timeout := result.Verdict{Status: result.Failed, Reason: reason.DeployFailed}, result.Verdict{Status: result.Timeout, Reason: reason.SyncTimeout}
 	for name, tc := range map[string]struct {
 		change func(*Runner)
@@ -168,7 +168,7 @@ func TestPoolDropsWhatIsNotTaken(t *testing.T) {
 
 // No cell is started ahead without enough memory. When memory becomes short, started ones are
 // dropped, and start again in their order.
-func TestPoolAndMemory(t *testing.T) {
+func TestPool_Memory(t *testing.T) {
 	for name, tc := range map[string]struct {
 		free  uint64
 		later uint64 // when the first cell runs
@@ -205,7 +205,7 @@ func TestPoolAndMemory(t *testing.T) {
 
 // A worker whose cell has to wait for memory drops the cells that were started ahead, its own
 // first.
-func TestWaitingForMemoryGivesUp(t *testing.T) {
+func TestPool_WaitForMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeRun{}
 		r := testRunner()

@@ -71,7 +71,7 @@ func renderingRunner(t *testing.T) (*Runner, *countingCharts, []Plan) {
 
 // The lanes of a recipe, side by side, share one rendering; it is dropped with the last of them,
 // those included that never began.
-func TestRenderedOnceForAllLanes(t *testing.T) {
+func TestRendering_OnceForAllLanes(t *testing.T) {
 	r, charts, plans := renderingRunner(t)
 	run := bundleOnly(r)
 	var mu sync.Mutex
@@ -112,7 +112,7 @@ func TestRenderedOnceForAllLanes(t *testing.T) {
 }
 
 // A rendering that fails is tried once, and each cell fails for the same reason.
-func TestFailedRenderingIsShared(t *testing.T) {
+func TestRendering_SharedError(t *testing.T) {
 	r, charts, plans := renderingRunner(t)
 	charts.fail = errors.New("the disk is gone")
 	results, _ := r.runAll(t.Context(), plans, len(plans), bundleOnly(r))
@@ -133,7 +133,7 @@ func TestFailedRenderingIsShared(t *testing.T) {
 }
 
 // A lane that is ended while it renders does not spoil the rendering for the others.
-func TestInterruptedRendering(t *testing.T) {
+func TestRendering_Interrupted(t *testing.T) {
 	_, _, plans := renderingRunner(t)
 	ended, cancel := context.WithCancelCause(t.Context())
 	died := errors.New("etcd ended unexpectedly")

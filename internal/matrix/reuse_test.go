@@ -161,7 +161,7 @@ func TestInputsOfACell(t *testing.T) {
 
 // Every new field of a bundle's input must be classified here: either it is part of the key, or it
 // is on this list.
-func TestNoInputIsForgotten(t *testing.T) {
+func TestInputs_EveryField(t *testing.T) {
 	known := map[string][]string{
 		// hashed: Recipe, Components, Scheduling, Charts (by each chart's bytes), KubeVersion;
 		// Direct is never reused, nor is a bundle of another program, which alone has Given
@@ -264,7 +264,7 @@ func TestReuse(t *testing.T) {
 }
 
 // What is damaged, or cannot be known, is run.
-func TestReuseRunsInDoubt(t *testing.T) {
+func TestReuse_UnknownInputs(t *testing.T) {
 	r, u := reusable(t, newTinyRecipe())
 	plans := plansThrough(t, r, bundle.Helm)
 	if kept, _ := u.Keep(t.Context(), r, plans, passedOf(r, plans)); kept != 1 {

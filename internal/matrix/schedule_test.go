@@ -99,7 +99,7 @@ func TestStrikes(t *testing.T) {
 }
 
 // Cells without enough time are listed as such: they neither start nor fail.
-func TestNothingBegunTooLate(t *testing.T) {
+func TestRunAll_NoTimeLeft(t *testing.T) {
 	r := testRunner()
 	r.Deadline = gate.Deadline{At: time.Now().Add(gate.LeastSyncTime - time.Second)}
 	results, err := r.runAll(t.Context(), []Plan{{Cell: result.Cell{Recipe: "a", Deployer: "helm"}}}, 1, func(context.Context, Plan) finishedCell {

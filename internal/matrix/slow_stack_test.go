@@ -36,7 +36,7 @@ func manyPods(label string) func(*tinyRecipe) {
 
 func podsTooSlow(t *testing.T, runner *Runner, through string) {
 	t.Helper()
-	want := outcomeWanted{reason: reason.PodsTooSlow, cause: []string{"pods were still becoming ready after "}, screen: []string{"pods became ready per second at the end", "of 120 pods as they should be"}}
+	want := outcomeWanted{reason: reason.PodsTooSlow, cause: []string{"pods were still becoming ready after "}, screen: []string{"pods became ready per second at the end", "of 120 pods as expected"}}
 	seed{recipe: manyPods("slow-to-run"), runner: stage(slowToRun), sync: 45 * time.Second, want: want}.run(t, *runner, through)
 }
 
@@ -59,7 +59,7 @@ func TestPodsTooSlowOnTheStack(t *testing.T) {
 			r.part("a").add("stuck.yaml", web("stuck", "labels: {app: stuck}}\n    spec", "labels: {app: stuck, faults: never-runs}}\n    spec"))
 		}
 		seed{recipe: stuck, runner: stage(quick + neverRuns), sync: 25 * time.Second, want: outcomeWanted{
-			reason: reason.SchedulingFailed, cause: []string{"Deployment a/stuck: 0 of 1 pods as they should be"},
+			reason: reason.SchedulingFailed, cause: []string{"Deployment a/stuck: 0 of 1 pods as expected"},
 		}}.run(t, *runner, bundle.Helm)
 	})
 }

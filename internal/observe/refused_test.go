@@ -51,7 +51,7 @@ func TestRefusedPods(t *testing.T) {
 	}
 	testkit.WantEach(t, "refused", refused, []string{"d: " + noClass, `s: pods "s-0" is forbidden: exceeded quota: q`, `j: pods "j-" is forbidden: error looking up service account`})
 	testkit.WantEach(t, "waiting", r.WaitingTexts(), []string{
-		"DaemonSet ns/d: 0 of 2 pods as they should be (the API server rejects its pods: " + noClass, "StatefulSet ns/s: 0 of 1 pods as they should be (the API server rejects its pods: pods", "Job ns/j: not complete yet", `Job ns/j: 0 of 1 pods as they should be (the API server rejects its pods: pods "j-"`,
+		"DaemonSet ns/d: 0 of 2 pods as expected (the API server rejects its pods: " + noClass, "StatefulSet ns/s: 0 of 1 pods as expected (the API server rejects its pods: pods", "Job ns/j: not complete yet", `Job ns/j: 0 of 1 pods as expected (the API server rejects its pods: pods "j-"`,
 	})
 }
 

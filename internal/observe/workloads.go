@@ -27,7 +27,7 @@ type WorkloadReport struct {
 // WaitingWorkload is a workload that may still become ready.
 type WaitingWorkload struct {
 	Workload *bundle.Workload
-	Text     string // "1 of 2 pods as they should be"
+	Text     string // "1 of 2 pods as expected"
 	// Started means that it exists and its controller has seen it. What keeps it from being ready
 	// is in its pods.
 	Started bool
@@ -225,7 +225,7 @@ func (r *WorkloadReport) checkPods(w *bundle.Workload, want int, pods []*corev1.
 	}
 	r.Pods += good
 	if good != want {
-		text := fmt.Sprintf("%d of %d pods as they should be", good, want)
+		text := fmt.Sprintf("%d of %d pods as expected", good, want)
 		if state != "" {
 			text += " (" + state + ")"
 		}

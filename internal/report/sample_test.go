@@ -96,7 +96,7 @@ func sample() *Report {
 			"  tolerations: value path daemonsets.tolerations, set by the harness only (component declared in recipes/overlays/base.yaml:12)",
 			"Deployment cert-manager/webhook (cert-manager): 0/6 nodes are available",
 			"  for the same reasons as Deployment cert-manager/cert-manager",
-			"Deployment x/y: 1 of 2 pods as they should be",
+			"Deployment x/y: 1 of 2 pods as expected",
 		},
 	}
 	manager := result.Ref{Group: "apps", Kind: "Deployment", Namespace: "cert-manager", Name: "cert-manager"}

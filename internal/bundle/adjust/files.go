@@ -128,7 +128,7 @@ func (f *files) addLast(path, begins, end string) {
 	f.replace(path, []byte(strings.Join(lines, "\n")))
 }
 
-// done sorts the files and makes their checksums anew.
+// done sorts the files and computes their checksums again.
 func (f *files) done() error {
 	if f.err != nil {
 		return f.err

@@ -14,8 +14,7 @@ import (
 // another recipe, which `aicr recipe --profile` has to resolve.
 type Locked struct {
 	profile *recipe.SelectedProfile
-	// values are those before anything was put in, by component and path; a path that is not there
-	// is not in it.
+	// values are those before any injection, by component and path. It has only paths that exist.
 	values map[string]map[string]any
 }
 

@@ -170,7 +170,7 @@ func (s Sets) Apply(components []recipe.Component) (lines []string, err error) {
 	return lines, nil
 }
 
-// leaves tells of every path that has no map.
+// leaves calls tell for every path whose value is not a map.
 func leaves(values map[string]any, prefix string, tell func(path string)) {
 	for key, v := range values {
 		if m, ok := v.(map[string]any); ok {

@@ -173,8 +173,8 @@ func NameTyped(typed []Typed, entries []recipe.Entry, result *recipe.Result) ([]
 	return named, nil
 }
 
-// ApplyTyped sets the values in the components. A map is merged into one that is there, and a null
-// in it removes the key; anything else replaces what is there. The lines say what was put in.
+// ApplyTyped sets the values in the components. It merges a map into an existing one, and a null in
+// it removes the key. Any other value replaces the existing one. The lines say what was set.
 func ApplyTyped(typed []Typed, components []recipe.Component) (lines []string, err error) {
 	for _, t := range typed {
 		i := slices.IndexFunc(components, func(c recipe.Component) bool { return c.Name == t.key })

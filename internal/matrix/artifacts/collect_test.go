@@ -251,7 +251,7 @@ func TestCellRecord(t *testing.T) {
 	testkit.WantText(t, "cell.json", string(raw), `"reason":"DEPLOY_FAILED"`, `"cause":"it went wrong"`, `"id":"Secret ns/s"`,
 		`{"id":"Deployment ns/web","component":"comp","release":"comp","pods":1,"nodes":"system"`, `"path":"nodeSelector"`,
 		`{"id":"HelmRelease web","state":"suspect","text":"install failed","object":{"group":"helm.toolkit.fluxcd.io","kind":"HelmRelease","namespace":"flux-system","name":"web"}}`, `"unreadable":"connection refused"`,
-		`{"id":"Deployment ns/web","problems":["0 of 1 pods as they should be (pod ns/web-1 is not scheduled)"],"pods":[{"name":"ns/web-1","phase":"Pending","ready":false,"refused":"0/4 nodes are available: no."}]}`,
+		`{"id":"Deployment ns/web","problems":["0 of 1 pods as expected (pod ns/web-1 is not scheduled)"],"pods":[{"name":"ns/web-1","phase":"Pending","ready":false,"refused":"0/4 nodes are available: no."}]}`,
 		`{"id":"Deployment ns/later","absent":true,"problems":["does not exist yet"]}`,
 		`{"kind":"system","taints":["kwok.x-k8s.io/node=fake:NoSchedule"],"allocatable":"cpu=16, memory=64Gi, pods=110","nodes":["s0","s1"]`)
 }

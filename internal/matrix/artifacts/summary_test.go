@@ -62,7 +62,7 @@ func schedulingRecord() CellRecord {
 		At:    time.Date(2026, 1, 2, 3, 4, 25, 0, time.UTC),
 		Items: []gate.ObservedItem{seen("Release", "web", "good", "deployed"), seen("Release", "db", "waiting", "is being installed"), seen("Release", "ui", "blocked", "not installed yet")},
 		Workloads: []gate.ObservedWorkload{
-			{ID: "Deployment ns/web", Problems: []string{"0 of 1 pods as they should be (pod ns/web-1 is not scheduled)"},
+			{ID: "Deployment ns/web", Problems: []string{"0 of 1 pods as expected (pod ns/web-1 is not scheduled)"},
 				Pods: []gate.ObservedPod{{Name: "ns/web-1", Phase: "Pending", Refused: "0/3 nodes are available: 3 node(s) didn't match | <selector>."}}},
 			{ID: "DaemonSet ns/agent", Problems: []string{"it belongs on system nodes, but its template also admits a0 (accelerated)"}},
 			{ID: "Deployment ns/ui", Absent: true, Problems: []string{"does not exist yet"}},

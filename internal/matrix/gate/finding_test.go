@@ -27,7 +27,7 @@ func TestGateFindingFields(t *testing.T) {
 	}})
 	late := New(lanetest.Env(fake.NewClientset(), bundle.Expectation{}), &lanetest.Lane{}, lane.Budgets{}, Deadline{}, func(string) {})
 	slow, slower := testkit.Expected("Deployment", "slow", 1, testkit.Sys), testkit.Expected("Job", "slower", 1, testkit.Sys)
-	late.lastReport = observe.WorkloadReport{Pods: 1, Waiting: []observe.WaitingWorkload{{Workload: &slow, Text: "0 of 1 pods as they should be"}, {Workload: &slower, Text: "not complete yet"}}}
+	late.lastReport = observe.WorkloadReport{Pods: 1, Waiting: []observe.WaitingWorkload{{Workload: &slow, Text: "0 of 1 pods as expected"}, {Workload: &slower, Text: "not complete yet"}}}
 	for name, tc := range map[string]struct {
 		err  error
 		want string

@@ -72,7 +72,7 @@ func TestWatched_LargeCluster(t *testing.T) {
 	if lists > 12 {
 		t.Errorf("all pods were listed %d times in 100 s, want about one in %s", lists, listEvery)
 	}
-	if len(r.told) < 1 || r.told[0] != "1 workloads not ready; Deployment ns/d: 0 of 1 pods as they should be (pod ns/d-1 on node s0 is Running but not Ready)" {
+	if len(r.told) < 1 || r.told[0] != "1 workloads not ready; Deployment ns/d: 0 of 1 pods as expected (pod ns/d-1 on node s0 is Running but not Ready)" {
 		t.Errorf("told %q", r.told)
 	}
 
@@ -116,7 +116,7 @@ func TestWatched_SlowPolls(t *testing.T) {
 	g.lastReport = observe.WorkloadReport{Waiting: []observe.WaitingWorkload{{Workload: &g.Env.Bundle.Expectation.Workloads[0], Text: "as it was"}}}
 	testkit.WantText(t, "after a checkWatched that took long", g.checkWatched(state), "as it was")
 	g.watchChecked = time.Now().Add(-idle * time.Hour)
-	testkit.WantText(t, "a while after one that took long", g.checkWatched(state), "0 of 1 pods as they should be")
+	testkit.WantText(t, "a while after one that took long", g.checkWatched(state), "0 of 1 pods as expected")
 	failed, _ := items(is("a", lane.ItemFailed, "no"))
 	if got := g.checkWatched(failed); got != "" {
 		t.Errorf("with a release that failed: got %q, want a look at everything", got)
@@ -136,7 +136,7 @@ func TestWatched_NoDecision(t *testing.T) {
 		}
 	}
 	late := gateCase{timeout: reason.SchedulingFailed, sync: 60 * time.Second, poll: always(good("a")), workloads: oneDeployment(), live: large(notReady()), kube: lies(ready())}.run(t)
-	late.failed(t, reason.SchedulingFailed, "0 of 1 pods as they should be")
+	late.failed(t, reason.SchedulingFailed, "0 of 1 pods as expected")
 	late.within(t, 60*time.Second, 61*time.Second)
 
 	failed := ready()

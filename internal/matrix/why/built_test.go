@@ -15,7 +15,7 @@ import (
 
 // A pod of a Kustomize component: the first place is the patch behind the refusal, then the
 // manifest, and the kustomization is named.
-func TestBuiltByKustomize(t *testing.T) {
+func TestProvenance_Kustomize(t *testing.T) {
 	at := func(file string, line int) recipe.Origin {
 		return recipe.Origin{File: "recipes/app/" + file, Line: line}
 	}
