@@ -32,7 +32,7 @@ func recipesFlags(cmd *cobra.Command, dirs *cli.RecipeDirs) {
 
 // inBinary makes the recipes in the binary the default.
 func (a *app) inBinary(dirs cli.RecipeDirs) cli.RecipeDirs {
-	dirs.Recipes = cli.FirstOf(dirs.Recipes, a.Getenv(recipesDir), cli.Embedded)
+	dirs.Recipes = cli.FirstOf(dirs.Recipes, a.Getenv(recipesDir), cli.InBinary)
 	return dirs
 }
 

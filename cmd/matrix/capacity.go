@@ -3,12 +3,10 @@ package main
 import (
 	"runtime"
 
+	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/host"
 	"github.com/nvidia/aicr-action/internal/matrix"
 )
-
-// mostAtATime is how many cells run at a time by default, at most.
-const mostAtATime = 4
 
 // capacity is what a run may take of its machine, within the limits of its control groups.
 type capacity struct {
@@ -33,13 +31,18 @@ func coresOf(processors int, limit float64, limited bool) int {
 	return max(1, processors)
 }
 
-// cells is how many run at a time: a cell keeps about one core busy, a Kind cluster four, and takes
-// so many bytes of memory.
-func (c capacity) cells(kind bool, memory uint64) int {
-	n := min(c.cores, mostAtATime)
-	if kind {
-		n = c.cores / 4
+// byCores is how many cells there are cores for, on a platform with these limits.
+func (c capacity) byCores(l infra.Limits) int {
+	n := c.cores / l.Cores
+	if l.Cells > 0 {
+		n = min(n, l.Cells)
 	}
+	return n
+}
+
+// cells is how many run at a time, of which each takes so many bytes of memory.
+func (c capacity) cells(l infra.Limits, memory uint64) int {
+	n := c.byCores(l)
 	if c.known {
 		n = min(n, matrix.CellsThatFit(c.memory, memory))
 	} else {

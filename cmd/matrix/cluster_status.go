@@ -14,7 +14,7 @@ import (
 // statusRow is a cluster in the output of `matrix cluster status`.
 type statusRow struct {
 	Name string `json:"name"`
-	// Platform is embedded or kind; Running are processes or containers.
+	// Platform is a value of --cluster; Running are processes or containers.
 	Platform   string    `json:"platform"`
 	Purpose    string    `json:"purpose,omitempty"`
 	State      string    `json:"state"`
@@ -24,16 +24,16 @@ type statusRow struct {
 }
 
 func (a *app) clusterStatus(ctx context.Context, output string) error {
-	rows, err := a.embeddedRows()
-	if err != nil {
-		return err
-	}
-	if len(kind.Clusters(a.Paths)) > 0 { // else Docker is not asked
-		more, err := a.kindRows(ctx)
+	rows := []statusRow{}
+	for _, p := range platforms() {
+		more, err := p.status(a, ctx)
 		if err != nil {
 			return err
 		}
-		rows = append(rows, more...)
+		for _, r := range more {
+			r.Platform = p.name
+			rows = append(rows, r)
+		}
 	}
 	switch output {
 	case "json":
@@ -51,23 +51,23 @@ func (a *app) clusterStatus(ctx context.Context, output string) error {
 			table = append(table, []string{r.Name, r.Platform, cli.FirstOf(r.Purpose, "-"), time.Since(r.Created).Round(time.Second).String(), fmt.Sprint(len(r.Running)), r.State})
 		}
 		if len(rows) == 0 {
-			_, err = io.WriteString(a.Stdout, "no clusters; `matrix cluster up` makes one\n")
+			_, err := io.WriteString(a.Stdout, "no clusters; `matrix cluster up` makes one\n")
 			return err
 		}
-		_, err = io.WriteString(a.Stdout, cli.Table(table))
+		_, err := io.WriteString(a.Stdout, cli.Table(table))
 		return err
 	}
 	return cli.Usagef("--output %q: want table, json or name", output)
 }
 
-func (a *app) embeddedRows() ([]statusRow, error) {
+func (a *app) embeddedRows(context.Context) ([]statusRow, error) {
 	all, err := embedded.Clusters(a.Paths)
 	if err != nil {
 		return nil, err
 	}
-	rows := []statusRow{}
+	var rows []statusRow
 	for _, s := range all {
-		r := statusRow{Name: s.Name, Platform: onEmbedded, Purpose: s.Purpose, Created: s.Created, Running: s.Running(), Kubeconfig: s.Kubeconfig(), State: "up"}
+		r := statusRow{Name: s.Name, Purpose: s.Purpose, Created: s.Created, Running: s.Running(), Kubeconfig: s.Kubeconfig(), State: "up"}
 		switch {
 		case s.Stale():
 			r.State = "stale: its run is gone; `matrix cluster down --name " + s.Name + "` removes it"
@@ -82,6 +82,9 @@ func (a *app) embeddedRows() ([]statusRow, error) {
 }
 
 func (a *app) kindRows(ctx context.Context) ([]statusRow, error) {
+	if len(kind.Clusters(a.Paths)) == 0 { // Docker need not be asked
+		return nil, nil
+	}
 	p, err := a.kindPlatform("")
 	if err != nil {
 		return nil, err
@@ -90,7 +93,7 @@ func (a *app) kindRows(ctx context.Context) ([]statusRow, error) {
 	defer cancel()
 	var rows []statusRow
 	for _, k := range p.Kept(ctx) {
-		r := statusRow{Name: k.Name, Platform: onKind, Purpose: "left by --keep", Created: k.Created, Running: append([]string{}, k.Containers...), Kubeconfig: k.Kubeconfig, State: "up"}
+		r := statusRow{Name: k.Name, Purpose: "left by --keep", Created: k.Created, Running: append([]string{}, k.Containers...), Kubeconfig: k.Kubeconfig, State: "up"}
 		if k.Reused {
 			r.Purpose = "--reuse-cluster"
 		}

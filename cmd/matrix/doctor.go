@@ -60,7 +60,7 @@ func (a *app) doctor(ctx context.Context, output string) error {
 	missing := a.Stack.Missing(stack.Groups()...)
 	machine, each := thisMachine(), matrix.MemoryOfCell(a.Settings.NodeGroups())
 	checks := []check{
-		{Name: "platform", Status: "ok", Detail: fmt.Sprintf("%s/%s, %s: %s at a time", runtime.GOOS, runtime.GOARCH, lists.Count(machine.cores, "core"), lists.Count(machine.cells(false, each), "cell"))},
+		{Name: "platform", Status: "ok", Detail: fmt.Sprintf("%s/%s, %s: %s at a time", runtime.GOOS, runtime.GOARCH, lists.Count(machine.cores, "core"), lists.Count(machine.cells(defaultPlatform().limits, each), "cell"))},
 		a.checkStack(missing), a.checkSpace(len(missing) > 0), checkMemory(machine, each), a.checkPort(), checkGit(ctx), checkSandbox(sandbox.Support()), a.checkLeftovers(),
 	}
 	if c, ok := checkPages(os.DirFS("/")); ok {
@@ -144,7 +144,7 @@ func checkMemory(m capacity, each uint64) check {
 	}
 	cells := m.memory / each
 	c.Status, c.Detail = "ok", fmt.Sprintf("%s available, enough for %s at a time", size(m.memory), lists.Count(int(cells), "cell"))
-	if want := min(m.cores, mostAtATime); cells < uint64(want) {
+	if want := m.byCores(defaultPlatform().limits); cells < uint64(want) {
 		c.Status, c.Detail = "note", fmt.Sprintf("%s; there are cores for %d", c.Detail, want)
 		if cells == 0 {
 			c.Fix = "free some, or raise the limit of the container: one cell runs all the same, and may be killed"

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -45,37 +46,33 @@ PLATFORM_DIVERGENCE (59). It needs what ` + "`matrix run`" + ` needs on both pla
 // parity refuses what cannot run on either platform before anything is started on one of them.
 func (a *app) parity(ctx context.Context, args []string, f runFlags) error {
 	f.charts = cli.ChartValues(f.charts)
-	both := f.platform
-	both.cluster = onKind
-	if err := both.check(f.charts); err != nil {
-		return err
+	for _, p := range platforms() {
+		if err := p.refuse(false, f.wanted()...); err != nil {
+			return err
+		}
 	}
 	known, err := cli.KnownDifferences()
 	if err != nil {
 		return reason.Wrap(reason.Internal, err)
 	}
+	var runs [2]*prepared
 	var sides [2]matrix.Side
-	for i, platform := range []string{onEmbedded, onKind} {
+	for i, p := range platforms() {
 		f := f
-		f.platform.cluster = platform
-		if platform == onEmbedded {
+		f.platform.cluster = p.name
+		if _, none := p.limits.Lacks[infra.ImageArchive]; none {
 			f.platform.images = ""
 		}
-		this, err := a.prepareRun(ctx, args, f)
-		if err != nil {
+		if runs[i], err = a.prepareRun(ctx, args, f); err != nil {
 			return err
 		}
-		sides[i] = matrix.Side{Runner: this.runner, Plans: this.plans, AtATime: a.cellsAtATime(f.parallel, len(this.plans), this.runner.MemoryPerCell(), f.platform)}
+		r := runs[i].runner
+		sides[i] = matrix.Side{Runner: r, Plans: runs[i].plans, AtATime: a.cellsAtATime(f.parallel, len(runs[i].plans), r.MemoryPerCell(), p, false)}
 	}
-	kinds := matrix.ControllersFor(sides[0].Plans)
-	if err := sides[1].Runner.Platform.Needs(ctx, kinds...); err != nil { // the more likely to be missing
-		return err
-	}
-	if err := a.checkToolchain(sides[0].Plans); err != nil {
-		return err
-	}
-	if err := sides[0].Runner.Platform.Needs(ctx, kinds...); err != nil {
-		return err
+	for _, this := range slices.Backward(runs[:]) { // what the last one needs is the more likely to be missing
+		if err := a.ready(ctx, this); err != nil {
+			return err
+		}
 	}
 	for _, side := range sides {
 		dir, err := host.OpenRunDir(a.Paths, side.Runner.RunID)
@@ -117,7 +114,8 @@ type parityRow struct {
 
 func (a *app) printParity(pairs []matrix.Pair, format string) error {
 	rows := []parityRow{}
-	table := [][]string{{"CELL", strings.ToUpper(onEmbedded), strings.ToUpper(onKind), "OBJECTS", "KNOWN", "DIFFERENCES"}}
+	on := platforms()
+	table := [][]string{{"CELL", strings.ToUpper(on[0].name), strings.ToUpper(on[1].name), "OBJECTS", "KNOWN", "DIFFERENCES"}}
 	var details strings.Builder
 	for _, p := range pairs {
 		verdict := func(r result.Result) string { return strings.TrimSpace(fmt.Sprintf("%s %s", r.Status, r.Reason)) }

@@ -21,6 +21,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/addons"
+	"github.com/nvidia/aicr-action/internal/infra/embedded"
 	"github.com/nvidia/aicr-action/internal/infra/host"
 	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -183,25 +184,20 @@ func (a *app) run(ctx context.Context, args []string, f runFlags) error {
 	if len(plans) == 0 {
 		return a.runNothing(ctx, out, f.output, nothing)
 	}
-	if !f.platform.kind() { // which compiles nothing
-		if err := a.checkToolchain(plans); err != nil {
-			return out.setupFailed(err)
-		}
+	if err := a.ready(ctx, this); err != nil {
+		return out.setupFailed(err)
 	}
 	if slices.ContainsFunc(plans, matrix.Plan.RunsControllers) {
 		if err := a.buildSchedulers(ctx, this.jobs); err != nil {
 			return out.setupFailed(err)
 		}
 	}
-	if err := runner.Platform.Needs(ctx, matrix.ControllersFor(plans)...); err != nil {
-		return out.setupFailed(err)
-	}
 	dir, err := host.OpenRunDir(a.Paths, runner.RunID)
 	if err != nil {
 		return out.setupFailed(reason.Wrap(infra.DiskReason(err, reason.Internal), err))
 	}
 	runner.Dir = dir.Path
-	n := a.cellsAtATime(f.parallel, len(plans), runner.MemoryPerCell(), f.platform)
+	n := a.cellsAtATime(f.parallel, len(plans), runner.MemoryPerCell(), this.on, f.platform.reuse)
 	a.overview(runner, plans, n)
 	results, struck := runner.RunAll(ctx, plans, n)
 	if verdicts != nil {
@@ -265,15 +261,27 @@ func (a *app) plainControllers(f runFlags) (bool, error) {
 	return plain, nil
 }
 
+// ready makes sure that what the cells are made of is on the machine. A toolchain that is too old
+// is said before it fails in the middle of a module's source.
+func (a *app) ready(ctx context.Context, p *prepared) error {
+	controllers := matrix.ControllersFor(p.plans)
+	if p.on.limits.Compiled {
+		if err := a.CheckGo(a.Stack, embedded.StackGroups(controllers...)...); err != nil {
+			return err
+		}
+	}
+	return p.runner.Platform.Needs(ctx, controllers...)
+}
+
 // cellsAtATime is as many as the user asked for, or as the machine has room for. With a fixed
 // registry port, and in a cluster that is reused, there is room for one. memory is what a cell
 // takes, in bytes.
-func (a *app) cellsAtATime(asked, cells int, memory uint64, on platformFlags) int {
-	if _, exact, err := a.RegistryPort(); err == nil && exact || on.reuse {
+func (a *app) cellsAtATime(asked, cells int, memory uint64, on platform, reused bool) int {
+	if _, exact, err := a.RegistryPort(); err == nil && exact || reused {
 		return 1
 	}
 	if asked == 0 {
-		asked = thisMachine().cells(on.kind(), memory)
+		asked = thisMachine().cells(on.limits, memory)
 	}
 	return max(1, min(asked, cells))
 }

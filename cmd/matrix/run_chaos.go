@@ -19,11 +19,8 @@ func readChaos(f runFlags) (*chaos.Plan, error) {
 	if f.chaos == "" {
 		return nil, nil
 	}
-	switch {
-	case f.reuse != "":
+	if f.reuse != "" {
 		return nil, cli.Usagef("--chaos and --reuse exclude each other: a cell whose verdict is reused has no cluster to break")
-	case f.platform.reuse:
-		return nil, cli.Usagef("--chaos and --reuse-cluster exclude each other: the next cell needs whole nodes")
 	}
 	plan, err := chaos.Read(f.chaos)
 	if err != nil {

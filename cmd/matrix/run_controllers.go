@@ -37,8 +37,6 @@ func (a *app) jobControllers(f runFlags) ([]addons.Scheduler, error) {
 		return nil, nil
 	case !f.probes:
 		return nil, cli.Usagef("--controller %s runs the controller of the probes' jobs, and there are none without --probes", strings.Join(names, ","))
-	case f.platform.kind():
-		return nil, cli.Usagef("--controller runs programs of this machine beside an embedded cluster; leave it out, or --cluster %s", onKind)
 	}
 	return all, nil
 }

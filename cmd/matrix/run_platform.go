@@ -4,12 +4,10 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/nvidia/aicr-action/internal/charts"
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/embedded"
@@ -27,13 +25,8 @@ type platformFlags struct {
 	// programs are IMAGE=FILE each; table is what check makes of them.
 	programs []string
 	table    []infra.Program
+	on       platform // which cluster names; check finds it
 }
-
-// The values of --cluster.
-const (
-	onEmbedded = "embedded"
-	onKind     = "kind"
-)
 
 const programFlag = "program"
 
@@ -44,7 +37,7 @@ const (
 )
 
 func (f *platformFlags) register(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.cluster, "cluster", onEmbedded, "where cells run: embedded (processes of this machine) or kind (containers in Docker)")
+	cmd.Flags().StringVar(&f.cluster, "cluster", defaultPlatform().name, "where cells run: "+clusterHelp())
 	cmd.Flags().StringArrayVar(&f.programs, programFlag, nil, "`IMAGE=FILE`: run the executable FILE for pods with this image, instead of simulating them (repeatable; docs/how-it-works.md, Pods that run)")
 	f.registerImages(cmd)
 	cmd.Flags().BoolVar(&f.reuse, "reuse-cluster", false, "with --cluster kind: run all cells in the one cluster that KWOK_CLUSTER names, one after another. It is made where it does not exist, put back to its first state before each cell, and stays")
@@ -54,18 +47,15 @@ func (f *platformFlags) registerImages(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.images, "kind-images", "", "with --cluster kind: `file` that matrix images save wrote; no image is pulled then ("+imagesVariable+")")
 }
 
-func (f *platformFlags) kind() bool { return f.cluster == onKind }
-
 // rerun are the flags of a command that runs a cell again.
 func (f *platformFlags) rerun() []string {
-	if !f.kind() {
-		var parts []string
-		for _, p := range f.programs {
-			parts = append(parts, "--"+programFlag, p)
-		}
-		return parts
+	var parts []string
+	if f.cluster != "" && f.cluster != defaultPlatform().name {
+		parts = append(parts, "--cluster", f.cluster)
 	}
-	parts := []string{"--cluster", onKind}
+	for _, p := range f.programs {
+		parts = append(parts, "--"+programFlag, p)
+	}
 	if f.images != "" {
 		parts = append(parts, "--kind-images", f.images)
 	}
@@ -80,8 +70,9 @@ type platformParts struct {
 	exact     bool // the user asked for this port
 }
 
-// check refuses flags that do not go together.
-func (f *platformFlags) check(chartValues []string) error {
+// check finds the platform that the flags name, and refuses what it cannot do: what these flags ask
+// for, and what others of the command do.
+func (f *platformFlags) check(others ...wanted) error {
 	var programs []infra.Program
 	for _, text := range f.programs {
 		image, file, _ := strings.Cut(text, "=") // an image has no such sign
@@ -91,30 +82,27 @@ func (f *platformFlags) check(chartValues []string) error {
 	if f.table, err = podrun.CheckPrograms(programs); err != nil {
 		return cli.Usagef("--%s: %w", programFlag, err)
 	}
-	switch {
-	case !slices.Contains([]string{"", onEmbedded, onKind}, f.cluster): // empty: a command without the flag
-		return cli.Usagef("--cluster %q: want %s or %s", f.cluster, onEmbedded, onKind)
-	case f.kind() && len(f.programs) > 0:
-		return cli.Usagef("--%s does not work with --cluster %s: there, pods on nodes of the cluster run in containers", programFlag, onKind)
-	case !f.kind() && f.images != "":
-		return cli.Usagef("--kind-images needs --cluster %s", onKind)
-	case !f.kind() && f.reuse:
-		return cli.Usagef("--reuse-cluster needs --cluster %s: a cluster of processes is as quickly made as reset", onKind)
-	case f.kind() && slices.Contains(chartValues, charts.DirectName):
-		return cli.Usagef("--charts %s does not work with --cluster %s: pods do not reach repositories on this machine; use --charts upstream", charts.DirectName, onKind)
+	if f.on, err = platformNamed(f.cluster); err != nil {
+		return err
 	}
-	return nil
+	return f.on.refuse(f.reuse, append([]wanted{
+		{len(f.programs) > 0, infra.Programs, "--" + programFlag},
+		{f.images != "", infra.ImageArchive, "--kind-images"},
+		{f.reuse, infra.ReusedCluster, "--reuse-cluster"},
+	}, others...)...)
 }
 
-// platform makes the platform that the flags name.
-func (a *app) platform(f runFlags, parts platformParts) (infra.Platform, error) {
-	if !f.platform.kind() {
-		return &embedded.Platform{
-			Paths: a.Paths, Stack: a.Stack, Ports: a.Ports, Stages: parts.stages, Operators: parts.operators,
-			Registry: embedded.RegistryPort{Port: parts.port, Exact: parts.exact}, Progress: a.Progress, PlainControllers: f.plain,
-			Programs: f.platform.table, JobControllers: f.jobs,
-		}, nil
-	}
+// embeddedPlatform is the platform embedded, for a run.
+func (a *app) embeddedPlatform(f runFlags, parts platformParts) (infra.Platform, error) {
+	return &embedded.Platform{
+		Paths: a.Paths, Stack: a.Stack, Ports: a.Ports, Stages: parts.stages, Operators: parts.operators,
+		Registry: embedded.RegistryPort{Port: parts.port, Exact: parts.exact}, Progress: a.Progress, PlainControllers: f.plain,
+		Programs: f.platform.table, JobControllers: f.jobs,
+	}, nil
+}
+
+// kindPlatformFor is the platform kind, for a run.
+func (a *app) kindPlatformFor(f runFlags, parts platformParts) (infra.Platform, error) {
 	p, err := a.kindPlatform(f.platform.images)
 	if err != nil {
 		return nil, err

@@ -2,12 +2,15 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/charts"
 	"github.com/nvidia/aicr-action/internal/cli"
+	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/addons"
 	"github.com/nvidia/aicr-action/internal/infra/host"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
@@ -30,6 +33,7 @@ type prepared struct {
 	skipped []result.Result
 	shards  []report.Shard // the one that it is; none if it is not divided
 	jobs    []addons.Scheduler
+	on      platform
 }
 
 // prepareRun refuses what can be refused before anything is started. With the reason
@@ -48,7 +52,7 @@ func (a *app) prepareRun(ctx context.Context, args []string, f runFlags) (*prepa
 			return nil, err
 		}
 	}
-	p := &prepared{jobs: f.jobs}
+	p := &prepared{jobs: f.jobs, on: f.platform.on}
 	if p.runner, err = a.choosePlatform(ctx, f, valid, in); err != nil {
 		return nil, err
 	}
@@ -70,6 +74,9 @@ type validFlags struct {
 // flags that others decide.
 func (a *app) validateFlags(args []string, f *runFlags) (v validFlags, err error) {
 	if err := f.bundles.settle(a.RecipesDirectory(f.recipes.Recipes)); err != nil {
+		return v, err
+	}
+	if err := f.platform.check(f.wanted()...); err != nil {
 		return v, err
 	}
 	if v.deployers, err = bundle.ByName(cli.SplitList(f.deployers)); err != nil {
@@ -107,14 +114,11 @@ func (a *app) validateFlags(args []string, f *runFlags) (v validFlags, err error
 	if f.parallel < 0 || v.exactPort && f.parallel > 1 {
 		return v, cli.Usagef("--parallel %d: want 0 (as many as fit) or more, and at most 1 with KWOK_REGISTRY_HOST_PORT, since each cell has a registry of its own", f.parallel)
 	}
-	if f.platform.reuse && (f.keep || f.parallel > 1) {
-		return v, cli.Usagef("--reuse-cluster excludes --keep and --parallel: the one cluster stays, and its cells run one after another")
+	if f.ahead < 0 {
+		return v, cli.Usagef("--%s %d: want 0 (none) or more", aheadFlag, f.ahead)
 	}
-	if err := f.platform.check(f.charts); err != nil {
-		return v, err
-	}
-	if err := f.checkAhead(v.exactPort); err != nil {
-		return v, err
+	if f.ahead > 0 && v.exactPort {
+		return v, cli.Usagef("--%s %d does not work with KWOK_REGISTRY_HOST_PORT: the registry of the running cell has that port", aheadFlag, f.ahead)
 	}
 	if err := f.bundles.check(args, *f); err != nil {
 		return v, err
@@ -127,6 +131,20 @@ func (a *app) validateFlags(args []string, f *runFlags) (v validFlags, err error
 func (v *validFlags) forRecipes(deployers []string, g format.Generation) (err error) {
 	v.deployers, err = bundle.ByNameFor(cli.SplitList(deployers), g)
 	return reason.Wrap(reason.Usage, err)
+}
+
+const aheadFlag = "ahead"
+
+// wanted are the features that the flags ask for besides those of the platform.
+func (f *runFlags) wanted() []wanted {
+	return []wanted{
+		{slices.Contains(f.charts, charts.DirectName), infra.DirectCharts, "--charts " + charts.DirectName},
+		{len(f.controllers) > 0, infra.SidePrograms, "--controller"},
+		{f.keep, infra.KeptClusters, "--keep"},
+		{f.parallel > 1, infra.ParallelCells, fmt.Sprintf("--parallel %d", f.parallel)},
+		{f.ahead > 0, infra.ClustersAhead, fmt.Sprintf("--%s %d", aheadFlag, f.ahead)},
+		{f.chaos != "", infra.Chaos, "--chaos"},
+	}
 }
 
 // runInputs is what a run reads: recipes and charts, or a bundle, and what the simulation is made of.
@@ -193,18 +211,19 @@ func (a *app) choosePlatform(ctx context.Context, f runFlags, v validFlags, in r
 	if err != nil {
 		return nil, err
 	}
-	platform, err := a.platform(f, platformParts{in.stages, in.operators, v.port, v.exactPort})
+	platform, err := f.platform.on.forRun(a, f, platformParts{in.stages, in.operators, v.port, v.exactPort})
 	if err != nil {
 		return nil, err
 	}
 	if in.Store != nil && in.Store.Generation() == format.July {
 		v.budgets = v.budgets.OfToday()
 	}
+	_, noSnapshot := f.platform.on.limits.Lacks[infra.Snapshots]
 	runner := &matrix.Runner{
 		Platform: platform, Progress: a.Progress, Inputs: in.Inputs,
 		Limits:       matrix.Limits{Budgets: v.budgets, Deadline: v.deadline, MaxStrikes: f.maxStrikes, FailFast: f.failFast, Slowness: host.WatchSpeed(ctx).Slowness},
 		Schedule:     matrix.Schedule{Durations: v.book, Memory: host.MemoryAvailable, Ahead: f.ahead},
-		Output:       matrix.Output{RunID: newRunID(), ClusterPrefix: prefix, Artifacts: artifacts, NoSnapshot: f.noSnapshot, Keep: f.keep},
+		Output:       matrix.Output{RunID: newRunID(), ClusterPrefix: prefix, Artifacts: artifacts, NoSnapshot: f.noSnapshot || noSnapshot, Keep: f.keep},
 		Verification: matrix.Verification{Checks: f.checks, Probes: f.probes, JobControllers: jobsOf(f.jobs), Validate: f.phases, Chaos: v.chaos},
 	}
 	if a.Verbose {

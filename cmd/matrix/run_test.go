@@ -107,20 +107,22 @@ func TestRun_AfterInterrupt(t *testing.T) {
 }
 
 func TestParallelCells(t *testing.T) {
+	here, inDocker := platforms()[0], platforms()[1]
 	tests := []struct {
 		port         string
 		asked, cells int
-		on           platformFlags
+		on           platform
+		reused       bool
 		want         func(int) bool
 	}{
-		{"", 3, 4, platformFlags{}, func(n int) bool { return n == 3 }},
-		{"", 9, 4, platformFlags{cluster: onKind}, func(n int) bool { return n == 4 }},
-		{"", 0, 1, platformFlags{}, func(n int) bool { return n == 1 }},
-		{"", 0, 100, platformFlags{}, func(n int) bool { return n >= 1 && n <= 4 }},
-		{"", 0, 100, platformFlags{cluster: onKind}, func(n int) bool { return n == max(1, runtime.NumCPU()/4) }},
-		{"", 2, 0, platformFlags{}, func(n int) bool { return n == 1 }},
-		{"", 0, 4, platformFlags{cluster: onKind, reuse: true}, func(n int) bool { return n == 1 }},
-		{"5500", 0, 4, platformFlags{}, func(n int) bool { return n == 1 }},
+		{"", 3, 4, here, false, func(n int) bool { return n == 3 }},
+		{"", 9, 4, inDocker, false, func(n int) bool { return n == 4 }},
+		{"", 0, 1, here, false, func(n int) bool { return n == 1 }},
+		{"", 0, 100, here, false, func(n int) bool { return n >= 1 && n <= 4 }},
+		{"", 0, 100, inDocker, false, func(n int) bool { return n == max(1, runtime.NumCPU()/4) }},
+		{"", 2, 0, here, false, func(n int) bool { return n == 1 }},
+		{"", 0, 4, inDocker, true, func(n int) bool { return n == 1 }},
+		{"5500", 0, 4, here, false, func(n int) bool { return n == 1 }},
 	}
 	for _, tc := range tests {
 		a := &app{App: cli.App{Getenv: func(name string) string {
@@ -129,7 +131,7 @@ func TestParallelCells(t *testing.T) {
 			}
 			return ""
 		}}}
-		if got := a.cellsAtATime(tc.asked, tc.cells, matrix.CellMemory, tc.on); !tc.want(got) {
+		if got := a.cellsAtATime(tc.asked, tc.cells, matrix.CellMemory, tc.on, tc.reused); !tc.want(got) {
 			t.Errorf("port %q, asked for %d, %d cells: got %d", tc.port, tc.asked, tc.cells, got)
 		}
 	}

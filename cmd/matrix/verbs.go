@@ -11,9 +11,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/charts"
 	"github.com/nvidia/aicr-action/internal/cli"
-	"github.com/nvidia/aicr-action/internal/infra/embedded"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
-	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
@@ -46,12 +44,6 @@ instead, which are not part of the stack: ` + "`matrix workflow run`" + ` compil
 	}
 	cmd.Flags().BoolVar(&schedulers, "schedulers", false, "compile the second schedulers and controllers (coscheduling, Kueue, JobSet, Kubeflow Trainer)")
 	return cmd
-}
-
-// checkToolchain: a toolchain that is too old is said before it fails in the middle of a module's
-// source.
-func (a *app) checkToolchain(plans []matrix.Plan) error {
-	return a.CheckGo(a.Stack, embedded.StackGroups(matrix.ControllersFor(plans)...)...)
 }
 
 func (a *app) bundleCommand() *cobra.Command {

@@ -49,7 +49,7 @@ func (p *workflowPlace) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&p.program, "scheduler-program", "", "a second scheduler of yours, as `NAME=FILE`: the name that pods ask for, and a program on the scheduler framework (the run's own cluster only)")
 	cmd.Flags().StringVar(&p.config, "scheduler-config", "", "`file` with the KubeSchedulerConfiguration of --scheduler-program (default: a profile with its name)")
 	stagesFlag(cmd, &p.stages)
-	cmd.Flags().StringVar(&p.platform.cluster, "cluster", onEmbedded, "what a cluster of the run's own is made of: embedded (processes of this machine) or kind (containers in Docker)")
+	cmd.Flags().StringVar(&p.platform.cluster, "cluster", defaultPlatform().name, "what a cluster of the run's own is made of: "+clusterHelp())
 	p.platform.registerImages(cmd)
 }
 
@@ -77,8 +77,6 @@ func (p *workflowPlace) check(cmd *cobra.Command) error {
 		return cli.Usagef("--name, --kubeconfig and --context: want a value that is not empty")
 	case !p.own() && (cmd.Flags().Changed("cluster") || p.platform.images != ""):
 		return cli.Usagef("--cluster and --kind-images are for a cluster of the run's own; leave out --name, --kubeconfig, --context and --in-cluster")
-	case p.platform.cluster == onKind && p.programs():
-		return cli.Usagef("--scheduler, --scheduler-program and --controller run programs of this machine beside an embedded cluster; leave them out, or --cluster kind")
 	case p.config != "" && p.program == "":
 		return cli.Usagef("--scheduler-config is for --scheduler-program, which is missing")
 	case p.keep && p.programs():
@@ -86,7 +84,10 @@ func (p *workflowPlace) check(cmd *cobra.Command) error {
 	case !p.own() && (p.keep || len(p.schedulers) > 0 || len(p.stages) > 0 || p.programs()):
 		return cli.Usagef("--keep, --play-scheduler, --scheduler, --scheduler-program, --controller and --stages are for a cluster of the run's own; `matrix cluster up --stages` makes a persistent one with stages")
 	}
-	if err := p.platform.check(nil); err != nil {
+	if err := p.platform.check(
+		wanted{len(p.run) > 0, infra.SidePrograms, "--scheduler"}, wanted{len(p.controllers) > 0, infra.SidePrograms, "--controller"},
+		wanted{p.program != "", infra.SidePrograms, "--scheduler-program"},
+	); err != nil {
 		return err
 	}
 	for _, file := range p.apply {
@@ -118,10 +119,8 @@ type workflowCluster struct {
 // itself cancels the run.
 func (a *app) openWorkflowCluster(ctx context.Context, cancel context.CancelCauseFunc, p workflowPlace, plan *workflow.Plan) (on *workflowCluster, err error) {
 	switch {
-	case p.own() && p.platform.kind():
-		on, err = a.kindWorkflowCluster(ctx, cancel, p, plan)
 	case p.own():
-		on, err = a.ownWorkflowCluster(ctx, cancel, p, plan)
+		on, err = p.platform.on.forWorkflows(a, ctx, cancel, p, plan)
 	case p.name != "":
 		on, err = a.keptWorkflowCluster(p.name, plan)
 	default:

@@ -22,9 +22,6 @@ func (a *app) kindWorkflowCluster(ctx context.Context, cancel context.CancelCaus
 	if err != nil {
 		return nil, err
 	}
-	if len(own.second) > 0 {
-		return nil, cli.Usagef("the workflows ask for %s, which runs as a program of this machine beside an embedded cluster: leave out --cluster kind, or let the default scheduler play a scheduler with --play-scheduler", own.second[0])
-	}
 	platform, err := a.kindPlatform(p.platform.images)
 	if err != nil {
 		return nil, err
@@ -88,6 +85,11 @@ func (a *app) planOwnCluster(p workflowPlace, plan *workflow.Plan) (*ownCluster,
 	var err error
 	if own.second, err = a.secondSchedulers(p, plan, own.schedulers); err != nil {
 		return nil, err
+	}
+	if len(own.second) > 0 {
+		if err := p.platform.on.refuse(false, wanted{true, infra.SidePrograms, own.second[0].String() + ", which the workflows ask for,"}); err != nil {
+			return nil, err
+		}
 	}
 	if own.prefix, err = a.ClusterName(""); err != nil {
 		return nil, err

@@ -29,9 +29,9 @@ func RecipesFlags(cmd *cobra.Command, dirs *RecipeDirs) {
 	cmd.Flags().StringArrayVar(&dirs.Sources, "kustomize-source", nil, "allow a `SOURCE=DIRECTORY` of Kustomize components: what is checked out in the directory stands for the source; may be given several times")
 }
 
-// Embedded is the value of --recipes-dir that stands for the recipes in the binary. A directory of
+// InBinary is the value of --recipes-dir that stands for the recipes in the binary. A directory of
 // that name is ./embedded.
-const Embedded = "embedded"
+const InBinary = "embedded"
 
 // The environment's --recipes-dir and --data.
 const (
@@ -115,7 +115,7 @@ func checkDataDirectory(dir string) error {
 func (a *App) recipesLayer(flag string) (recipe.Layer, string, error) {
 	dir := a.RecipesDirectory(flag)
 	if dir == "" {
-		if FirstOf(flag, a.Getenv(recipesVariable)) != Embedded && a.inCI() {
+		if FirstOf(flag, a.Getenv(recipesVariable)) != InBinary && a.inCI() {
 			return recipe.Layer{}, "", Usagef("no recipes of this repository were found: the working directory has no recipes/registry.yaml. Check out the repository first " +
 				"(actions/checkout), or name its recipes directory (--recipes-dir DIR, input recipes-dir). To run the recipes in this binary instead, write --recipes-dir embedded")
 		}
@@ -140,7 +140,7 @@ func (a *App) inCI() bool {
 // RecipesDirectory is where Recipes reads them; empty for those in the binary.
 func (a *App) RecipesDirectory(flag string) string {
 	dir := FirstOf(flag, a.Getenv(recipesVariable))
-	if dir == Embedded {
+	if dir == InBinary {
 		return ""
 	}
 	if dir == "" {
@@ -153,7 +153,7 @@ func (a *App) RecipesDirectory(flag string) string {
 
 // EmbeddedRecipes reports whether the user asked for the recipes in this binary.
 func (a *App) EmbeddedRecipes(flag string) bool {
-	return FirstOf(flag, a.Getenv(recipesVariable)) == Embedded
+	return FirstOf(flag, a.Getenv(recipesVariable)) == InBinary
 }
 
 // DataDirectory is what Recipes lays over the recipes; empty for nothing.

@@ -40,7 +40,7 @@ type Platform struct {
 	Registry  RegistryPort
 	// Programs run for the pods with their images (package podrun). Every other pod is simulated.
 	Programs []infra.Program
-	// JobControllers are the programs of an infra.JobHost. They are compiled by whoever gives them.
+	// JobControllers are the programs for StartJobControllers. They are compiled by whoever gives them.
 	JobControllers []addons.Scheduler
 	// Progress, if set, is told what Needs compiles.
 	Progress infra.Progress
@@ -67,18 +67,25 @@ type RegistryPort struct {
 	Exact bool
 }
 
-var (
-	_ infra.Platform      = (*Platform)(nil)
-	_ infra.Fingerprinter = (*Platform)(nil)
-	_ infra.GitHost       = (*Platform)(nil)
-)
+var _ infra.Platform = (*Platform)(nil)
 
-// Kind is "embedded".
-func (p *Platform) Kind() string { return "embedded" }
+// Name is the platform's on the command line.
+const Name = "embedded"
 
-// Fingerprint of an infra.Fingerprinter: the stack, by the digest of its parts list, with what is
-// compiled for which machine. Stages and stand-ins are part of this program. A program that cannot
-// be read gives the error: no result is taken for that of another one.
+// Limits are those of clusters of processes.
+func Limits() infra.Limits {
+	return infra.Limits{Cores: 1, Cells: 4, Compiled: true, Lacks: map[infra.Feature]string{
+		infra.ImageArchive:  "clusters of processes are made of no images",
+		infra.ReusedCluster: "a cluster of processes is as quickly made as reset",
+	}}
+}
+
+// Kind is Name.
+func (p *Platform) Kind() string { return Name }
+
+// Fingerprint is the stack, by the digest of its parts list, with what is compiled for which
+// machine. Stages and stand-ins are part of this program. A program that cannot be read gives the
+// error: no result is taken for that of another one.
 func (p *Platform) Fingerprint() string {
 	text := fmt.Sprintf("%s %s sandbox=%t policy=%t static=%t proxies=%t", p.Kind(), p.Stack.Name(), !p.Without.Sandbox, !p.Without.Policy, !p.Without.Static, !p.PlainControllers)
 	for _, program := range p.Programs {

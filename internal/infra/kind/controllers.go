@@ -81,7 +81,7 @@ func (c *cluster) Controllers(kind infra.ControllerKind, o infra.ControllerOptio
 
 // noControllers refuses what clusters here do not know.
 func noControllers(kind infra.ControllerKind) error {
-	return reason.New(reason.Internal, "the platform %s has no controllers of kind %s", platformKind, kind)
+	return reason.New(reason.Internal, "the platform %s has no controllers of kind %s", Name, kind)
 }
 
 // ignoringHostPolicies tells Argo CD what hostPolicies add to DaemonSets: they would never be in

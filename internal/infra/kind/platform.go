@@ -21,7 +21,28 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-const platformKind = "kind"
+// Name is the platform's on the command line.
+const Name = "kind"
+
+// Limits are those of clusters in containers.
+func Limits() infra.Limits {
+	return infra.Limits{
+		Cores: 4,
+		Lacks: map[infra.Feature]string{
+			infra.Programs:      "there, pods on nodes of the cluster run in containers",
+			infra.SidePrograms:  "second schedulers and controllers are programs of this machine, which run beside a cluster of processes",
+			infra.DirectCharts:  "pods do not reach repositories on this machine; use --charts upstream",
+			infra.ClustersAhead: "starting a Kind cluster keeps four cores busy, which the running cells need",
+			infra.Snapshots:     "etcd is in a container, where nothing reads it",
+		},
+		LacksReused: map[infra.Feature]string{
+			infra.KeptClusters:  "the one cluster stays, and the next cell or run takes it",
+			infra.ParallelCells: "its cells run one after another",
+			infra.ClustersAhead: "all cells run in one cluster",
+			infra.Chaos:         "the next cell needs whole nodes",
+		},
+	}
+}
 
 // Platform is the platform whose clusters are made by kind.
 type Platform struct {
@@ -69,19 +90,17 @@ type Provider interface {
 }
 
 var (
-	_ infra.Platform      = (*Platform)(nil)
-	_ infra.Fingerprinter = (*Platform)(nil)
-	_ Provider            = (*kindcluster.Provider)(nil)
+	_ infra.Platform = (*Platform)(nil)
+	_ Provider       = (*kindcluster.Provider)(nil)
 )
 
-// Kind is "kind".
-func (p *Platform) Kind() string { return platformKind }
+// Kind is Name.
+func (p *Platform) Kind() string { return Name }
 
-// Fingerprint of an infra.Fingerprinter: the images. Manifests and settings are part of this
-// program.
+// Fingerprint is the images. Manifests and settings are part of this program.
 func (p *Platform) Fingerprint() string {
 	images, err := p.Images(controllerKinds()...)
-	return fmt.Sprint(platformKind, images, err)
+	return fmt.Sprint(Name, images, err)
 }
 
 // KubeVersion is that of the node image.
