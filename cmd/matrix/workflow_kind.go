@@ -46,9 +46,7 @@ func (a *app) kindWorkflowCluster(ctx context.Context, cancel context.CancelCaus
 	if err != nil {
 		return nil, errors.Join(err, dir.Close())
 	}
-	if s, ok := c.(infra.SchedulerHost); ok {
-		s.PlaySchedulers(own.schedulers)
-	}
+	c.PlaySchedulers(own.schedulers)
 	on = &workflowCluster{name: c.Name(), notes: simulate.StandInLines(own.schedulers, nil, nil), labels: kind.NodeLabels(), end: func(ctx context.Context) error {
 		return errors.Join(c.Down(ctx), dir.Close())
 	}}

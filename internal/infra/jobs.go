@@ -1,7 +1,5 @@
 package infra
 
-import "context"
-
 // JobController is a controller of the jobs of a recipe's users: it creates pods for its own kinds.
 // In a cell the pods of the controller are simulated, so that no pods are created for its kinds
 // unless the real program runs too.
@@ -16,16 +14,6 @@ type JobController struct {
 
 // String is its title with its version.
 func (j JobController) String() string { return j.Title + " " + j.Version }
-
-// JobHost is a cluster in which controllers of jobs can run for real.
-type JobHost interface {
-	// StartJobControllers starts these controllers, one after the other, and waits until they are
-	// ready. Their webhooks are called for the objects of one namespace, and for nothing that is
-	// written by other clients than the ones that it returns. Definitions that the cluster has are
-	// used as they are; those that it lacks are installed. They end with the cluster. Reasons:
-	// SCHEDULER_FAILED, CLUSTER_FAILED, PORT_TAKEN, NO_SPACE.
-	StartJobControllers(ctx context.Context, namespace string, names []string) (*JobControllers, error)
-}
 
 // JobControllers are controllers of jobs that run.
 type JobControllers struct {

@@ -39,6 +39,14 @@ type Platform interface {
 	Simulates(objects []bundle.Object) []string
 	// Plays reports whether a stand-in writes the status of the custom resources of a kind.
 	Plays(kind schema.GroupVersionKind) bool
+	// Fingerprint is what a verdict depends on besides the cell's own inputs, e.g. the versions of
+	// what clusters are made of: platforms with the same one do the same with the same cell.
+	Fingerprint() string
+	// ServesGit is nil if its registries are Git servers too: a push to http://PUSHHOST/PATH.git
+	// makes a repository, which controllers find at http://PULLHOST/PATH.git. Otherwise it says why
+	// not. Reasons: USAGE if no cluster of the platform has one, GIT_NOT_READY if this machine lacks
+	// git.
+	ServesGit() error
 }
 
 // ControllerKind names the software that a lane needs besides the control plane.
@@ -102,9 +110,27 @@ type Cluster interface {
 	// Controllers are the controllers of a kind, not installed yet. An error: the platform has none
 	// of that kind.
 	Controllers(kind ControllerKind, o ControllerOptions) (Controllers, error)
+	// PlaySchedulers has the kube-scheduler place the pods that ask for these schedulers too, by
+	// its own rules, since their own pods are only simulated. It is called before Up.
+	PlaySchedulers(names []string)
+	// Runs reports whether pods with this image run, so that a scheduler in one of them need
+	// not be simulated.
+	Runs(image string) bool
+	// StartJobControllers starts these controllers, one after the other, and waits until they are
+	// ready. Their webhooks are called for the objects of one namespace, and for nothing that is
+	// written by other clients than the ones that it returns. Definitions that the cluster has are
+	// used as they are; those that it lacks are installed. They end with the cluster. Reasons:
+	// SCHEDULER_FAILED, CLUSTER_FAILED, PORT_TAKEN, NO_SPACE; INTERNAL if the platform has none.
+	StartJobControllers(ctx context.Context, namespace string, names []string) (*JobControllers, error)
 	// StandIns lists what was answered so far for components that are only simulated, e.g.
 	// "Prometheus monitoring/main".
 	StandIns() []string
+	// Sandbox says what keeps the cluster's processes from the rest of this machine, a line each;
+	// nil if they are not on it.
+	Sandbox() []string
+	// Proxies says for each controller of a kind whether it reaches the API server through a proxy,
+	// a line each; nil without such controllers.
+	Proxies(kind ControllerKind) []string
 	// Died delivers each component that ended by itself.
 	Died() <-chan *DeathError
 	// Tail is the end of a component's log, at most so many lines; controllers and the registry
@@ -113,56 +139,17 @@ type Cluster interface {
 	// CollectLogs writes the whole log of every component to dir. What could not be read is an
 	// *UnreadError; the file says so in its place.
 	CollectLogs(ctx context.Context, dir string) error
+	// Snapshot writes the cluster's state at this moment to a file, the values of Secrets replaced:
+	// what `matrix replay` boots from. Of about, the cluster fills in its own name and version.
+	Snapshot(ctx context.Context, path string, about clusterstate.About) error
 	// Keep lets the cluster outlive this program, usable at the same address, and leaves files with
 	// it; see Attachment. Its controllers, registry and stand-ins end with this program.
 	Keep(ctx context.Context, files map[string][]byte) error
 	// Down removes it, and nothing else. After Keep it only gives back what does not stay.
 	Down(ctx context.Context) error
-}
-
-// Sandboxed is a cluster whose processes are on this machine.
-type Sandboxed interface {
-	// Sandbox says what keeps them from the rest of the machine, a line each; never empty.
-	Sandbox() []string
-}
-
-// Proxied is a cluster whose controllers may reach the API server through a proxy.
-type Proxied interface {
-	// Proxies says for each controller of a kind that there is a proxy for whether it has it, a
-	// line each.
-	Proxies(kind ControllerKind) []string
-}
-
-// Metered is a cluster that says what its processes took.
-type Metered interface {
-	// Processes are those that have ended: after Down all of them, but for what is kept. They are
-	// sorted by name.
+	// Processes are what those of its processes on this machine took that have ended, sorted by
+	// name: after Down all of them, but for what is kept.
 	Processes() []result.ProcessUse
-}
-
-// Fingerprinter is a platform that can say what a verdict on it depends on, besides the cell's own
-// inputs: two platforms with the same fingerprint do the same with the same cell.
-type Fingerprinter interface {
-	// Fingerprint is a short text, e.g. the versions of what clusters are made of.
-	Fingerprint() string
-}
-
-// GitHost is a platform whose registries are Git servers too: a push to http://PUSHHOST/PATH.git
-// makes a repository, which controllers find at http://PULLHOST/PATH.git.
-type GitHost interface {
-	// ServesGit is nil, or why no Git server can run on this machine. Reason: GIT_NOT_READY.
-	ServesGit() error
-}
-
-// SchedulerHost is a cluster that can place pods in the name of schedulers that are only simulated,
-// since their pods are.
-type SchedulerHost interface {
-	// PlaySchedulers has the kube-scheduler place the pods that ask for these schedulers too, by
-	// its own rules. It is called before Up.
-	PlaySchedulers(names []string)
-	// Runs reports whether pods with this image run, so that a scheduler in one of them needs
-	// nobody in its place.
-	Runs(image string) bool
 }
 
 // Program is a file on this machine that runs for an image.
@@ -171,13 +158,6 @@ type Program struct {
 	Image string
 	// Path is an executable file.
 	Path string
-}
-
-// Snapshotter is a cluster whose state can be saved.
-type Snapshotter interface {
-	// Snapshot writes the cluster's state at this moment to a file, the values of Secrets replaced:
-	// what `matrix replay` boots from. Of about, the cluster fills in its own name and version.
-	Snapshot(ctx context.Context, path string, about clusterstate.About) error
 }
 
 // Registry is a cluster's OCI registry. It speaks plain HTTP.

@@ -54,9 +54,7 @@ func (c *cellRun) close(ctx context.Context, failure error) error {
 	}
 	if c.env.Cluster != nil {
 		errs = append(errs, c.env.Cluster.Down(ctx))
-		if m, ok := c.env.Cluster.(infra.Metered); ok {
-			c.result.Processes = m.Processes()
-		}
+		c.result.Processes = c.env.Cluster.Processes()
 	}
 	errs = append(errs, c.log.Close())
 	return errors.Join(append(errs, removal.All(c.dir))...)

@@ -12,7 +12,6 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/testkit/lanetest"
 )
@@ -45,12 +44,10 @@ func TestVerdictAfter(t *testing.T) {
 
 // keptCluster notes what it was given to be kept in.
 type keptCluster struct {
-	infra.Cluster
+	lanetest.Cluster
 	kept, down context.Context
 }
 
-func (c *keptCluster) StandIns() []string { return nil }
-func (c *keptCluster) Kubeconfig() string { return "kubeconfig.yaml" }
 func (c *keptCluster) Keep(ctx context.Context, _ map[string][]byte) error {
 	c.kept = ctx
 	return nil

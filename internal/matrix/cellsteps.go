@@ -71,13 +71,9 @@ func chartSources(releases []bundle.Release, source string) []string {
 }
 
 func (c *cellRun) startCluster(ctx context.Context) error {
-	if s, ok := c.env.Cluster.(infra.Sandboxed); ok {
-		c.result.Sandbox = s.Sandbox()
-	}
-	if s, ok := c.env.Cluster.(infra.SchedulerHost); ok {
-		c.played = c.playedSchedulers(s.Runs)
-		s.PlaySchedulers(c.played)
-	}
+	c.result.Sandbox = c.env.Cluster.Sandbox()
+	c.played = c.playedSchedulers(c.env.Cluster.Runs)
+	c.env.Cluster.PlaySchedulers(c.played)
 	err := c.env.Cluster.Up(ctx)
 	c.env.Clients = c.env.Cluster.Clients()
 	if err == nil {
@@ -87,10 +83,8 @@ func (c *cellRun) startCluster(ctx context.Context) error {
 }
 
 func (c *cellRun) startControllers(ctx context.Context) error {
-	if p, ok := c.env.Cluster.(infra.Proxied); ok {
-		for _, kind := range c.lane.Controllers() {
-			c.result.Controllers = append(c.result.Controllers, p.Proxies(kind)...)
-		}
+	for _, kind := range c.lane.Controllers() {
+		c.result.Controllers = append(c.result.Controllers, c.env.Cluster.Proxies(kind)...)
 	}
 	return c.lane.Install(ctx, c.env)
 }

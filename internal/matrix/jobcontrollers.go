@@ -38,16 +38,12 @@ func (r *Runner) planControllers(probes []*probe.Probe, nodes []simulate.NodeGro
 
 // startJobControllers is the step before the probes.
 func (c *cellRun) startJobControllers(ctx context.Context) error {
-	on, ok := c.env.Cluster.(infra.JobHost)
-	if !ok {
-		return reason.New(reason.Internal, "the platform %s runs no controllers of users' jobs", c.platform.Kind())
-	}
 	var names, titles []string
 	for _, j := range c.plan.controllers {
 		names, titles = append(names, j.Name), append(titles, j.String())
 	}
 	var err error
-	if c.jobs, err = on.StartJobControllers(ctx, probe.Namespace, names); err != nil {
+	if c.jobs, err = c.env.Cluster.StartJobControllers(ctx, probe.Namespace, names); err != nil {
 		return err
 	}
 	c.result.Notes = append(c.result.Notes, fmt.Sprintf("controllers of users' jobs: %s run as their own programs beside the recipe's simulated pods, since the gate", strings.Join(titles, ", ")))

@@ -108,10 +108,6 @@ func TestStartJobControllers(t *testing.T) {
 	if err := steps[at].do(t.Context()); reason.Of(err) != reason.SchedulerFailed {
 		t.Errorf("got %v", err)
 	}
-	c.env.Cluster = struct{ infra.Cluster }{}
-	if err := steps[at].do(t.Context()); reason.Of(err) != reason.Internal {
-		t.Errorf("a cluster without: got %v", err)
-	}
 	if c = r.newCell(Plan{probes: []*probe.Probe{{}}}, nil); slices.ContainsFunc(c.steps(), func(s step) bool { return s.phase == "job-controllers" }) {
 		t.Error("controllers start that nobody asked for")
 	}

@@ -90,7 +90,7 @@ type Verification struct {
 	// Probes runs the jobs that a user of the recipe would run (recipes/probes).
 	Probes bool
 	// JobControllers run as their own programs in the cells whose probes have objects of theirs.
-	// The clusters must be an infra.JobHost that has them.
+	// The platform must have them.
 	JobControllers []infra.JobController
 	// Validate are the phases of the recipe's own validation block.
 	Validate []validate.Phase

@@ -26,6 +26,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/testkit"
 	"github.com/nvidia/aicr-action/internal/testkit/infratest"
+	"github.com/nvidia/aicr-action/internal/testkit/lanetest"
 )
 
 // foreignPlatform is a second platform, as small as one can be: its one cluster was started by
@@ -48,6 +49,8 @@ func (p *foreignPlatform) Simulates([]bundle.Object) []string {
 	return []string{"said by the foreign platform"}
 }
 func (p *foreignPlatform) Plays(schema.GroupVersionKind) bool { return false }
+func (p *foreignPlatform) Fingerprint() string                { return "foreign" }
+func (p *foreignPlatform) ServesGit() error                   { return nil }
 
 func (p *foreignPlatform) Cluster(spec infra.Spec) (infra.Cluster, error) {
 	server := httptest.NewServer(ociregistry.New(ociregistry.Logger(stdlog.New(io.Discard, "", 0))))
@@ -66,18 +69,18 @@ func (r foreignRegistry) Start(context.Context) error { return nil }
 func (r foreignRegistry) Stop()                       {}
 
 type foreignCluster struct {
-	platform *foreignPlatform
-	spec     infra.Spec
-	registry foreignRegistry
-	sup      *host.Supervisor
-	clients  *infra.Clients
+	lanetest.Cluster // for what it does not have
+	platform         *foreignPlatform
+	spec             infra.Spec
+	registry         foreignRegistry
+	sup              *host.Supervisor
+	clients          *infra.Clients
 }
 
 func (c *foreignCluster) Name() string             { return c.spec.Name }
 func (c *foreignCluster) Kubeconfig() string       { return c.platform.kubeconfig }
 func (c *foreignCluster) Clients() *infra.Clients  { return c.clients }
 func (c *foreignCluster) Registry() infra.Registry { return c.registry }
-func (c *foreignCluster) StandIns() []string       { return nil }
 func (c *foreignCluster) logs() string             { return filepath.Join(c.spec.Dir, "foreign-logs") }
 
 func (c *foreignCluster) Died() <-chan *infra.DeathError { return c.sup.Died() }
@@ -116,8 +119,6 @@ func (c *foreignCluster) Tail(context.Context, string, int) ([]byte, error) {
 func (c *foreignCluster) CollectLogs(_ context.Context, dir string) error {
 	return os.WriteFile(filepath.Join(dir, "foreign.log"), []byte("collected by the foreign platform\n"), 0o644)
 }
-
-func (c *foreignCluster) Keep(context.Context, map[string][]byte) error { return nil }
 
 func (c *foreignCluster) Down(context.Context) error {
 	c.sup.Close(0)

@@ -9,7 +9,6 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/charts/archive"
 	"github.com/nvidia/aicr-action/internal/charts/catalog"
-	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/matrix/reuse"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -34,10 +33,7 @@ type Reuser struct {
 // published bundle, which differs in every cell, is none either. An error means that the inputs
 // cannot be known, so that the verdict can be neither kept nor reused.
 func (u *Reuser) Inputs(ctx context.Context, r *Runner, p Plan) (reuse.Inputs, error) {
-	platform, ok := r.Platform.(infra.Fingerprinter)
 	switch {
-	case !ok:
-		return nil, fmt.Errorf("the platform %s does not say what its verdicts depend on", r.Platform.Kind())
 	case p.input.Direct:
 		return nil, fmt.Errorf("with --charts direct the bytes that the controllers download are unknown")
 	case p.bundler != nil:
@@ -50,7 +46,7 @@ func (u *Reuser) Inputs(ctx context.Context, r *Runner, p Plan) (reuse.Inputs, e
 		value any
 	}
 	all := []input{
-		{"harness", u.Harness}, {"settings", u.Settings}, {"platform", platform.Fingerprint()}, {"Kubernetes version", p.input.KubeVersion},
+		{"harness", u.Harness}, {"settings", u.Settings}, {"platform", r.Platform.Fingerprint()}, {"Kubernetes version", p.input.KubeVersion},
 		{"deployer", p.Cell.Deployer}, {"recipe", p.input.Recipe}, {"scheduling", p.input.Scheduling}, {"nodes", simulate.Nodes(p.nodes)},
 		{"health policy", r.Health}, {"health checks", p.checks.content}, {"validation phases", r.Validate},
 	}

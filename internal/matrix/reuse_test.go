@@ -292,14 +292,4 @@ func TestReuse_UnknownInputs(t *testing.T) {
 	if kept, problems := u.Keep(t.Context(), r, plans, passedOf(r, plans)); kept != 0 || len(problems) != 1 {
 		t.Errorf("direct: kept %d, %q", kept, problems)
 	}
-	plans[0].input.Direct = false
-	r.Platform = kindOnly{}
-	if f, err := u.Find(t.Context(), r, plans); err != nil || len(f.Rest) != 1 || !strings.Contains(strings.Join(f.Why, ""), "does not say what its verdicts depend on") {
-		t.Errorf("a platform without a fingerprint: got %+v, %v", f, err)
-	}
 }
-
-// kindOnly is a platform without a fingerprint.
-type kindOnly struct{ versionOnly }
-
-func (kindOnly) Kind() string { return "test" }

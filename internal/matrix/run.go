@@ -168,15 +168,15 @@ func (r *Runner) checkGit(deployers []bundle.Deployer) error {
 	if len(git) == 0 {
 		return nil
 	}
-	host, ok := r.Platform.(infra.GitHost)
-	if ok {
-		return host.ServesGit()
+	err := r.Platform.ServesGit()
+	if reason.Of(err) != reason.Usage {
+		return err
 	}
 	advice := "choose another deployer"
 	if len(others) > 0 {
 		advice = "pass --deployer " + strings.Join(others, ",")
 	}
-	return reason.New(reason.Usage, "%s: clusters of the platform %s have no Git server yet; %s, or leave out --cluster", strings.Join(git, ", "), r.Platform.Kind(), advice)
+	return reason.New(reason.Usage, "%s: %w; %s, or leave out --cluster", strings.Join(git, ", "), err, advice)
 }
 
 // directNote is among what a run does not verify.

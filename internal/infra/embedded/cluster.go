@@ -44,16 +44,7 @@ type cluster struct {
 	jobs    *addons.Runner // nil without controllers of jobs
 }
 
-var (
-	_ infra.Cluster     = (*cluster)(nil)
-	_ infra.Snapshotter = (*cluster)(nil)
-	_ infra.Sandboxed   = (*cluster)(nil)
-	_ infra.Proxied     = (*cluster)(nil)
-	_ infra.Metered     = (*cluster)(nil)
-
-	_ infra.SchedulerHost = (*cluster)(nil)
-	_ infra.JobHost       = (*cluster)(nil)
-)
+var _ infra.Cluster = (*cluster)(nil)
 
 func (c *cluster) Name() string             { return c.spec.Name }
 func (c *cluster) Kubeconfig() string       { return c.control.Kubeconfig() }
@@ -121,17 +112,17 @@ func (c *cluster) StandIns() []string {
 	return lines
 }
 
-// PlaySchedulers of an infra.SchedulerHost.
+// PlaySchedulers of an infra.Cluster.
 func (c *cluster) PlaySchedulers(names []string) { c.control.schedulers = slices.Clone(names) }
 
-// Runs of an infra.SchedulerHost.
+// Runs of an infra.Cluster.
 func (c *cluster) Runs(image string) bool {
 	return slices.ContainsFunc(c.control.programs, func(p infra.Program) bool { return p.Image == image })
 }
 
 func (c *cluster) Died() <-chan *infra.DeathError { return c.sup.Died() }
 
-// Processes of an infra.Metered.
+// Processes of an infra.Cluster.
 func (c *cluster) Processes() []result.ProcessUse { return c.sup.Uses() }
 
 // PID is the process of a component, 0 if it does not run: for a test that ends it.

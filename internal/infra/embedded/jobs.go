@@ -11,7 +11,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// StartJobControllers of an infra.JobHost.
+// StartJobControllers of an infra.Cluster.
 func (c *cluster) StartJobControllers(ctx context.Context, namespace string, names []string) (*infra.JobControllers, error) {
 	var programs []addons.Scheduler
 	for _, name := range names {

@@ -125,7 +125,7 @@ func (p *Platform) Needs(ctx context.Context, controllers ...infra.ControllerKin
 	return p.Stack.Build(ctx, p.Progress, StackGroups(controllers...)...)
 }
 
-// ServesGit of an infra.GitHost: git has to be there, and its part that serves HTTP.
+// ServesGit of an infra.Platform: git has to be there, and its part that serves HTTP.
 func (p *Platform) ServesGit() error {
 	_, err := gitserver.New(context.Background(), "", bundle.GitBranch)
 	return reason.Wrap(reason.GitNotReady, err)

@@ -15,7 +15,9 @@ import (
 	"sigs.k8s.io/kind/pkg/cluster/nodes"
 
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/clusterstate"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
+	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/util/wait"
 )
@@ -45,10 +47,7 @@ type cluster struct {
 	resetAt    time.Time // when it was put back to what it was; zero if it was made for this cell
 }
 
-var (
-	_ infra.Cluster       = (*cluster)(nil)
-	_ infra.SchedulerHost = (*cluster)(nil)
-)
+var _ infra.Cluster = (*cluster)(nil)
 
 func (c *cluster) Name() string                   { return c.spec.Name }
 func (c *cluster) Kubeconfig() string             { return c.state.kubeconfig() }
@@ -59,6 +58,21 @@ func (c *cluster) PlaySchedulers(names []string)  { c.schedulers = slices.Clone(
 func (c *cluster) Runs(string) bool               { return false } // pods of a recipe are simulated here
 func (c *cluster) fail(r reason.Reason, err error) error {
 	return reason.Wrap(infra.DiskReason(err, r), err)
+}
+
+// Sandbox, Proxies and Processes of an infra.Cluster: its processes are in containers.
+func (c *cluster) Sandbox() []string                     { return nil }
+func (c *cluster) Proxies(infra.ControllerKind) []string { return nil }
+func (c *cluster) Processes() []result.ProcessUse        { return nil }
+
+// Snapshot of an infra.Cluster.
+func (c *cluster) Snapshot(context.Context, string, clusterstate.About) error {
+	return fmt.Errorf("the state of Kind cluster %s is not saved: its etcd is in a container, where nothing reads it", c.Name())
+}
+
+// StartJobControllers of an infra.Cluster.
+func (c *cluster) StartJobControllers(context.Context, string, []string) (*infra.JobControllers, error) {
+	return nil, reason.New(reason.Internal, "the platform %s runs no controllers of users' jobs", Name)
 }
 
 // StandIns of an infra.Cluster.

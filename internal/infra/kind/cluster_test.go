@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,6 +16,7 @@ import (
 	"sigs.k8s.io/kind/pkg/cluster/nodes"
 
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/clusterstate"
 	"github.com/nvidia/aicr-action/internal/infra/host"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
@@ -285,5 +287,20 @@ func TestWithoutStack(t *testing.T) {
 	got := strings.Join(withoutStack(strings.Split(output, "\n")), "\n")
 	if got != "[wait-control-plane] Waiting\nerror execution phase wait-control-plane: the API server is not healthy" {
 		t.Errorf("got\n%s", got)
+	}
+}
+
+// A cluster in containers has nothing to tell of processes on this machine, and refuses what needs
+// them.
+func TestNoProcessesHere(t *testing.T) {
+	c := testCluster(t, &fakeEngine{}, &fakeProvider{})
+	if got := [][]string{c.Sandbox(), c.Proxies(infra.ArgoCDControllers), c.Proxies(infra.FluxControllers)}; slices.ContainsFunc(got, func(lines []string) bool { return lines != nil }) || c.Processes() != nil || c.Runs("app:1") {
+		t.Errorf("got %q and %v", got, c.Processes())
+	}
+	if err := c.Snapshot(t.Context(), filepath.Join(t.TempDir(), "state"), clusterstate.About{}); err == nil || !strings.Contains(err.Error(), c.Name()) {
+		t.Errorf("a snapshot: got %v", err)
+	}
+	if _, err := c.StartJobControllers(t.Context(), "default", []string{"jobset"}); reason.Of(err) != reason.Internal {
+		t.Errorf("controllers of jobs: got %v", err)
 	}
 }

@@ -103,6 +103,11 @@ func (p *Platform) Fingerprint() string {
 	return fmt.Sprint(Name, images, err)
 }
 
+// ServesGit of an infra.Platform.
+func (p *Platform) ServesGit() error {
+	return reason.New(reason.Usage, "clusters of the platform %s have no Git server yet", Name)
+}
+
 // KubeVersion is that of the node image.
 func (p *Platform) KubeVersion() string { return p.Version }
 

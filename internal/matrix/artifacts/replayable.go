@@ -17,14 +17,13 @@ const snapshotPatience = 20 * time.Second
 // stateCollectors write the snapshot of a failed cell's cluster, for `matrix replay`; none with
 // NoSnapshot. Without a live etcd there is no snapshot; the summary says so.
 func (c *Source) stateCollectors(failure error) []collector {
-	state, ok := c.Env.Cluster.(infra.Snapshotter)
-	if failure == nil || c.NoSnapshot || !ok || !c.Started {
+	if failure == nil || c.NoSnapshot || !c.Started {
 		return nil
 	}
 	return []collector{{
 		name: c.Env.Cluster.Name() + clusterstate.FileSuffix, what: "the cluster's state without the values of Secrets: `matrix replay` boots it again",
 		make: func(ctx context.Context, path string) error {
-			if err := c.saveState(ctx, state, path, failure); err != nil {
+			if err := c.saveState(ctx, path, failure); err != nil {
 				return &infra.UnreadError{Err: fmt.Errorf("no snapshot for matrix replay: %w", err)}
 			}
 			return nil
@@ -33,12 +32,12 @@ func (c *Source) stateCollectors(failure error) []collector {
 }
 
 // saveState writes the snapshot to path.
-func (c *Source) saveState(ctx context.Context, state infra.Snapshotter, path string, failure error) error {
+func (c *Source) saveState(ctx context.Context, path string, failure error) error {
 	ctx, cancel := context.WithTimeout(ctx, snapshotPatience)
 	defer cancel()
 	v := result.VerdictOf(failure)
 	start := time.Now()
-	err := state.Snapshot(ctx, path, clusterstate.About{Cell: c.Env.Cell.String(), Verdict: string(v.Status) + " " + string(v.Reason)})
+	err := c.Env.Cluster.Snapshot(ctx, path, clusterstate.About{Cell: c.Env.Cell.String(), Verdict: string(v.Status) + " " + string(v.Reason)})
 	c.Env.Log.Info("snapshot of the cluster", "took", time.Since(start).Round(time.Millisecond), "err", err)
 	return err
 }

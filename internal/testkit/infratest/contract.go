@@ -129,11 +129,7 @@ func (c *contract) described(t *testing.T) {
 }
 
 func (c *contract) up(t *testing.T) {
-	if s, ok := c.cluster.(infra.SchedulerHost); ok {
-		s.PlaySchedulers([]string{scheduler})
-	} else {
-		t.Error("pods that name a scheduler of the recipe's stay Pending")
-	}
+	c.cluster.PlaySchedulers([]string{scheduler})
 	start := time.Now()
 	if err := c.cluster.Up(t.Context()); err != nil {
 		t.Fatal(err)

@@ -24,6 +24,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
+var _ infra.Cluster = Cluster{}
+
 // ViewOf is one poll of a cluster that has these objects.
 func ViewOf(t *testing.T, objs ...runtime.Object) *observe.View {
 	t.Helper()
@@ -91,6 +93,20 @@ func (Cluster) Clients() *infra.Clients { return nil }
 func (Cluster) Registry() infra.Registry { return nil }
 
 func (Cluster) StandIns() []string { return nil }
+
+func (Cluster) PlaySchedulers([]string) {}
+
+func (Cluster) Runs(string) bool { return false }
+
+func (Cluster) StartJobControllers(context.Context, string, []string) (*infra.JobControllers, error) {
+	return nil, errors.New("not a real cluster")
+}
+
+func (Cluster) Sandbox() []string { return nil }
+
+func (Cluster) Proxies(infra.ControllerKind) []string { return nil }
+
+func (Cluster) Processes() []result.ProcessUse { return nil }
 
 func (Cluster) Down(context.Context) error { return nil }
 
