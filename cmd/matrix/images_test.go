@@ -34,6 +34,7 @@ func TestKindFlags(t *testing.T) {
 		{[]string{"run", "eks-training", "--cluster", "kind", "--charts", "direct"}, nil, 2, "--charts direct does not work with --cluster kind"},
 		{[]string{"run", "eks-training", "--cluster", "kind"}, []string{"AICR_ACTION_KIND_NODE_IMAGE=--privileged"}, 10, `kind.nodeImage is "--privileged"`},
 		{[]string{"run", "eks-training", "--cluster", "kind"}, nil, 25, "needs Docker"},
+		{[]string{"run", "eks-training", "--cluster", "kind", "-d", "helm,argocd-git"}, nil, 2, "argocd-git: clusters of the platform kind have no Git server yet; pass --deployer helm, or leave out --cluster"},
 		{[]string{"run", "eks-training", "--reuse-cluster"}, nil, 2, "--reuse-cluster needs --cluster kind"},
 		{[]string{"run", "eks-training", "--cluster", "kind", "--reuse-cluster", "--keep"}, nil, 2, "--keep does not work with --reuse-cluster: the one cluster stays"},
 		{[]string{"run", "eks-training", "--cluster", "kind", "--reuse-cluster", "--parallel", "2"}, nil, 2, "--parallel 2 does not work with --reuse-cluster: its cells run one after another"},
