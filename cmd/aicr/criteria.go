@@ -14,6 +14,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/recipe/criteria"
+	"github.com/nvidia/aicr-action/internal/recipe/profile"
 )
 
 // recipesDir is the environment's --recipes-dir.
@@ -124,7 +125,7 @@ func (a *app) resolve(ctx context.Context, f queryFlags) (*recipe.Store, *recipe
 		}
 		query = override(query, lower(given))
 	}
-	selection, err := recipe.ParseSelection(f.profile)
+	selection, err := profile.Parse(f.profile)
 	if err != nil {
 		return nil, nil, cli.Usagef("--profile: %w", err)
 	}
@@ -147,7 +148,7 @@ func (a *app) resolve(ctx context.Context, f queryFlags) (*recipe.Store, *recipe
 // resolveMeasured makes the recipe of the system that a snapshot was taken of. It infers criteria
 // that the query does not set, and leaves out overlays whose constraints do not hold there. It
 // prints what it inferred, left out, or could not infer.
-func (a *app) resolveMeasured(ctx context.Context, f queryFlags, store *recipe.Store, query recipe.Criteria, selection recipe.Selection) (*recipe.Result, error) {
+func (a *app) resolveMeasured(ctx context.Context, f queryFlags, store *recipe.Store, query recipe.Criteria, selection profile.Selection) (*recipe.Result, error) {
 	taken, err := a.readSnapshot(ctx, f.kubeconfig, f.snapshot)
 	if err != nil {
 		return nil, err

@@ -14,6 +14,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/matrix/discover"
 	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/recipe/profile"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
@@ -55,7 +56,7 @@ func (a *app) planRun(ctx context.Context, runner *matrix.Runner, deployers []bu
 
 // withProfile gives the recipes with the value of their profile that --profile names.
 func withProfile(store *recipe.Store, names []string, flag string) ([]string, error) {
-	selection, err := recipe.ParseSelection(flag)
+	selection, err := profile.Parse(flag)
 	if err != nil {
 		return nil, cli.Usagef("--profile: %w", err)
 	}

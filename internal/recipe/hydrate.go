@@ -7,10 +7,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/recipe/document"
 )
 
-// enabledKey is the override by which a recipe leaves a component out of the bundle.
-const enabledKey = "enabled"
-
-// installKey does the same since AICR's apiVersion v1beta1. It keeps the component in the inventory.
+// installKey does the same as document.EnabledKey, since AICR's apiVersion v1beta1. It keeps the component in the inventory.
 const installKey = "install"
 
 // Components gives the result's components with everything that a bundle needs, in deployment
@@ -80,7 +77,7 @@ func (s *Store) Components(r *Result) ([]Component, error) {
 
 // enabled reports whether the component is to be in the bundle.
 func (m *merged) enabled(ref ComponentRef) (bool, *FileError) {
-	key := enabledKey
+	key := document.EnabledKey
 	v, ok := ref.Overrides[key]
 	if on, isBool := v.(bool); m.installs && (!ok || isBool && on) {
 		if other, set := ref.Overrides[installKey].(bool); set { // charts have values of that name: another type is theirs

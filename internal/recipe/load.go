@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/nvidia/aicr-action/internal/recipe/document"
+	"github.com/nvidia/aicr-action/internal/recipe/profile"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -203,7 +204,7 @@ func (l *loader) loadOverlay(file string) {
 	}
 	o.layer.validation = spec.Validation.phases()
 	o.layer.lines = linesOfValidation(d.File, root, o.layer.validation, "spec", "validation")
-	o.profile = d.profile(root, spec.Profile)
+	o.profile = profile.Read(&d.Decoder, root, spec.Profile)
 	if spec.Resolution != nil && document.GenerationOf(d.APIVersion) == document.March {
 		d.tooNew(root, "spec.resolution", "spec", "resolution")
 	}

@@ -6,8 +6,8 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/nvidia/aicr-action/internal/recipe/condition"
 	"github.com/nvidia/aicr-action/internal/recipe/document"
+	"github.com/nvidia/aicr-action/internal/recipe/profile"
 )
 
 // LeftOut is an overlay that would apply, and whose constraint does not hold on the measured
@@ -27,7 +27,7 @@ func (l LeftOut) String() string {
 // constraint, TYPE.SUBTYPE.KEY. An overlay whose constraints do not hold there, with those of its
 // bases that it does not replace, is left out. Unmeasured are the names of the constraints of the
 // recipe that have no reading.
-func (s *Store) ResolveMeasured(query Criteria, selection Selection, value func(name string) (string, bool)) (r *Result, left []LeftOut, unmeasured []string, err error) {
+func (s *Store) ResolveMeasured(query Criteria, selection profile.Selection, value func(name string) (string, bool)) (r *Result, left []LeftOut, unmeasured []string, err error) {
 	fits := func(o *Overlay) bool {
 		m, failed := s.merge(s.chain(o))
 		if failed != nil {
@@ -69,6 +69,3 @@ func (s *Store) ResolveMeasured(query Criteria, selection Selection, value func(
 	}
 	return r, left, unmeasured, nil
 }
-
-// Holds reports whether a reading fulfils the constraint (package condition).
-func (c Constraint) Holds(have string) (bool, error) { return condition.Holds(c.Value, have) }

@@ -3,6 +3,7 @@ package recipe
 import (
 	"github.com/nvidia/aicr-action/internal/recipe/criteria"
 	"github.com/nvidia/aicr-action/internal/recipe/document"
+	"github.com/nvidia/aicr-action/internal/recipe/profile"
 )
 
 // baseOverlay is the root of every chain of overlays.
@@ -21,7 +22,7 @@ type Overlay struct {
 	Effective Criteria
 
 	layer   layer
-	profile *profile
+	profile *profile.Profile
 	lines   overlayLines
 }
 
@@ -90,7 +91,7 @@ type overlaySpec struct {
 	Validation    validationPhase `json:"validation"`
 	Mixins        []string        `json:"mixins"`
 	// Since April 2026.
-	Profile    *profileDocument `json:"profile"`
+	Profile    *profile.Document `json:"profile"`
 	Resolution *struct {
 		StrictDimensions []string `json:"strictDimensions"`
 	} `json:"resolution"`

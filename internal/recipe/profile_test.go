@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/nvidia/aicr-action/internal/recipe/profile"
 )
 
 const driverProfile = `
@@ -91,7 +93,7 @@ func TestProfile_Selection(t *testing.T) {
 		{"gke", "driver", "write NAME=VALUE"},
 		{"gke", "driver=a=b", "write NAME=VALUE"},
 	} {
-		selection, err := ParseSelection(test.text)
+		selection, err := profile.Parse(test.text)
 		if err == nil {
 			_, err = s.ResolveProfile(Criteria{Service: test.service}, selection)
 		}

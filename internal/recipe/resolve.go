@@ -9,22 +9,23 @@ import (
 	"strings"
 
 	"github.com/nvidia/aicr-action/internal/recipe/document"
+	"github.com/nvidia/aicr-action/internal/recipe/profile"
 	"sigs.k8s.io/yaml"
 )
 
 // Resolve makes the recipe for the systems that the query describes. Errors are *FileErrors, joined
 // if there are several.
 func (s *Store) Resolve(query Criteria) (*Result, error) {
-	return s.ResolveProfile(query, Selection{})
+	return s.ResolveProfile(query, profile.Selection{})
 }
 
 // ResolveProfile is Resolve with a value of the recipe's profile.
-func (s *Store) ResolveProfile(query Criteria, selection Selection) (*Result, error) {
+func (s *Store) ResolveProfile(query Criteria, selection profile.Selection) (*Result, error) {
 	return s.resolve(query, func(*Overlay) bool { return true }, selection)
 }
 
 // resolve is ResolveProfile with the overlays that match and fit.
-func (s *Store) resolve(query Criteria, fits func(*Overlay) bool, selection Selection) (*Result, error) {
+func (s *Store) resolve(query Criteria, fits func(*Overlay) bool, selection profile.Selection) (*Result, error) {
 	applied := s.applied(query.Bare(), fits)
 	m, err := s.merge(applied)
 	if err != nil {
@@ -80,7 +81,7 @@ func (s *Store) mergedOf(r *Result) (*merged, error) {
 		return nil, err
 	}
 	if selected := r.Metadata.SelectedProfile; selected != nil {
-		if _, err := s.applyProfile(m, r.Metadata.AppliedOverlays, Selection{selected.Name, selected.Value}); err != nil {
+		if _, err := s.applyProfile(m, r.Metadata.AppliedOverlays, profile.Selection{selected.Name, selected.Value}); err != nil {
 			return nil, err
 		}
 	}

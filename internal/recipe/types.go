@@ -1,6 +1,10 @@
 package recipe
 
-import "github.com/nvidia/aicr-action/internal/recipe/criteria"
+import (
+	"github.com/nvidia/aicr-action/internal/recipe/criteria"
+	"github.com/nvidia/aicr-action/internal/recipe/document"
+	"github.com/nvidia/aicr-action/internal/recipe/profile"
+)
 
 // Any is the criteria value that stands for "not set".
 const Any = criteria.Any
@@ -8,17 +12,8 @@ const Any = criteria.Any
 // Criteria are the systems that a query selects, or that an overlay applies to.
 type Criteria = criteria.Criteria
 
-// Constraint is a requirement on the system that a recipe is for, e.g. K8s.server.version ">=
-// 1.30".
-type Constraint struct {
-	Name        string `json:"name"`
-	Value       string `json:"value"`
-	Severity    string `json:"severity,omitempty"`
-	Remediation string `json:"remediation,omitempty"`
-	Unit        string `json:"unit,omitempty"`
-	// Origin is where it was set last.
-	Origin Origin `json:"-"`
-}
+// Constraint is a requirement on the system that a recipe is for.
+type Constraint = document.Constraint
 
 // ExpectedResource names an object that a component must produce.
 type ExpectedResource struct {
@@ -118,7 +113,7 @@ type Metadata struct {
 	Name            string   `json:"name,omitempty"` // the overlay that was asked for by name, if any
 	AppliedOverlays []string `json:"appliedOverlays"`
 	// SelectedProfile is the value that holds of the profile of one of the overlays, if one has any.
-	SelectedProfile *SelectedProfile `json:"selectedProfile,omitempty"`
+	SelectedProfile *profile.Selected `json:"selectedProfile,omitempty"`
 }
 
 // Result is a resolved recipe: kind RecipeResult.
