@@ -2,36 +2,12 @@ package bundle
 
 import (
 	"fmt"
-	"slices"
 	"sort"
 	"strings"
 
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
 )
-
-// CloneChart copies as much of a chart as Helm changes when it renders: metadata, values and the
-// tree of dependencies. File contents are shared.
-func CloneChart(ch *chart.Chart) *chart.Chart {
-	c := *ch
-	if ch.Metadata != nil {
-		m := *ch.Metadata
-		m.Dependencies = nil
-		for _, d := range ch.Metadata.Dependencies {
-			dep := *d
-			dep.ImportValues = slices.Clone(d.ImportValues)
-			m.Dependencies = append(m.Dependencies, &dep)
-		}
-		c.Metadata = &m
-	}
-	c.Values = copyMap(ch.Values)
-	deps := make([]*chart.Chart, 0, len(ch.Dependencies()))
-	for _, d := range ch.Dependencies() {
-		deps = append(deps, CloneChart(d))
-	}
-	c.SetDependencies(deps...)
-	return &c
-}
 
 // loadChart makes a chart of a bundle's files under a directory ("" for all of them).
 func loadChart(files []File, dir string) (*chart.Chart, error) {

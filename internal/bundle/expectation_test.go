@@ -4,14 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/nvidia/aicr-action/internal/bundle/documents"
 	"github.com/nvidia/aicr-action/internal/bundle/steering"
@@ -155,28 +152,6 @@ func TestBundle_Empty(t *testing.T) {
 	}
 }
 
-func TestDisabledComponent(t *testing.T) {
-	in := fixture()
-	in.Components[0].Overrides = map[string]any{"enabled": false}
-	e := mustBundle(t, helmDeployer{}, in).Expectation
-	for _, r := range e.Releases {
-		if r.Component == "web" || slices.Contains(r.DependsOn, "web") {
-			t.Errorf("the disabled component is in release %+v", r)
-		}
-	}
-	if !slices.Contains(e.Warnings, "monitor depends on web, which the recipe disables") {
-		t.Errorf("warnings %q", e.Warnings)
-	}
-}
-
-func TestUndone_Warning(t *testing.T) {
-	in := fixture()
-	in.Components[1].Undone = []string{"monitor has the check CheckDisk"}
-	if e := mustBundle(t, helmDeployer{}, in).Expectation; !slices.Contains(e.Warnings, "monitor has the check CheckDisk") {
-		t.Errorf("warnings %q", e.Warnings)
-	}
-}
-
 // chartFS is a chart source with one chart "c" of one template.
 func chartFS(template, values string) catalog.Source {
 	return catalog.FromFS(fstest.MapFS{
@@ -299,106 +274,5 @@ func TestPods(t *testing.T) {
 		if !ok || warning != "" || w.Replicas != want {
 			t.Errorf("%s: %d pods, want %d (%t %s)", doc, w.Replicas, want, ok, warning)
 		}
-	}
-}
-
-// A name that the recipe gives must become exactly one release, one Application and one
-// HelmRelease.
-func TestComponents_Invalid(t *testing.T) {
-	for _, test := range []struct {
-		name   string
-		change func(*Input)
-		want   string
-	}{
-		{"name", func(in *Input) { in.Components[0].Name = "Web_1" }, "cannot be a Helm release's"},
-		{"kustomize", func(in *Input) { in.Components[0].Type = "Kustomize" }, "Kustomize"},
-		{"nothing", func(in *Input) { in.Components[0].Chart = "" }, "neither a chart nor manifestFiles"},
-		{"no source", func(in *Input) { in.Components[0].Source = "" }, "no source"},
-		{"unknown dependency", func(in *Input) { in.Components[0].DependencyRefs = []string{"nope"} }, "nope, which is not in the recipe"},
-		{"order", func(in *Input) { in.Components[0].DependencyRefs = []string{"gpu"} }, "comes before gpu"},
-		{"two of a name", func(in *Input) { in.Components[3].Name = "gpu-post" }, "release gpu-post has the same name"},
-		{"no charts", func(in *Input) { in.Charts = nil }, "no chart source"},
-		{"chart missing", func(in *Input) { in.Components[0].Version = "v9.9.9" }, "recipes/overlays/base.yaml:12: web: chart web v9.9.9 is not in chart source dir:testdata/charts, which has web v1.4.0"},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			in := fixture()
-			test.change(&in)
-			_, err := helmDeployer{}.Bundle(context.Background(), in)
-			if err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("got %v, want %q", err, test.want)
-			}
-		})
-	}
-}
-
-func TestBundle_Cancelled(t *testing.T) {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	if _, err := (helmDeployer{}).Bundle(ctx, fixture()); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
-}
-
-// Prepare saves the work, and must not change the result.
-func TestPrepare(t *testing.T) {
-	prepared, err := Prepare(context.Background(), fixture())
-	if err != nil {
-		t.Fatal(err)
-	}
-	prepared.Charts = catalog.FromFS(os.DirFS(t.TempDir()), "gone") // it is not asked again
-	for _, d := range Deployers() {
-		a, b := mustBundle(t, d, fixture()), mustBundle(t, d, prepared)
-		if !reflect.DeepEqual(a.Files, b.Files) {
-			t.Errorf("%s: other files after Prepare", d.Name())
-		}
-		if len(a.Expectation.Workloads) != len(b.Expectation.Workloads) || !reflect.DeepEqual(a.Expectation.Warnings, b.Expectation.Warnings) {
-			t.Errorf("%s: other expectation after Prepare", d.Name())
-		}
-	}
-	elsewhere := prepared
-	elsewhere.ChartRepository = "oci://127.0.0.1:5500/charts"
-	if _, err := (helmDeployer{}).Bundle(context.Background(), elsewhere); err == nil || !strings.Contains(err.Error(), "prepared with a chart repository") {
-		t.Errorf("a chart repository where there was none: %v", err)
-	}
-}
-
-// Cells that run at the same time share one rendering, and each has its own registry. Each bundle
-// names its own registry, and changing it does not change another cell's bundle.
-func TestPrepare_SeveralRegistries(t *testing.T) {
-	in := fixture()
-	in.PlainHTTP = true
-	prepared, err := Prepare(context.Background(), in.InRegistry("prepared:1", Helm))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var group errgroup.Group
-	for i, d := range Deployers() {
-		group.Go(func() error {
-			host := fmt.Sprintf("127.0.0.1:%d", 5500+i)
-			got, err := d.Bundle(context.Background(), prepared.InRegistry(host, d.Name()))
-			if err != nil {
-				return err
-			}
-			want, err := d.Bundle(context.Background(), in.InRegistry(host, d.Name()))
-			if err != nil {
-				return err
-			}
-			if !reflect.DeepEqual(got.Files, want.Files) || !reflect.DeepEqual(got.Expectation.Overrides, want.Expectation.Overrides) {
-				t.Errorf("%s: another bundle than without Prepare, with the overrides %q", d.Name(), got.Expectation.Overrides)
-			}
-			for _, inst := range got.Installs {
-				for key := range inst.Values {
-					delete(inst.Values, key)
-				}
-			}
-			return nil
-		})
-	}
-	if err := group.Wait(); err != nil {
-		t.Fatal(err)
-	}
-	again := mustBundle(t, helmDeployer{}, prepared)
-	if len(again.Installs[0].Values) == 0 {
-		t.Error("one bundle's values are those of all")
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle/documents"
 	"github.com/nvidia/aicr-action/internal/bundle/scopes"
+	"github.com/nvidia/aicr-action/internal/charts/archive"
 	"github.com/nvidia/aicr-action/internal/charts/render"
 )
 
@@ -132,7 +133,7 @@ type templateText struct{ template, manifest string }
 // templateTexts are what Helm would create of a release, in Helm's order: crds/, hooks before the
 // installation, manifests, hooks after it.
 func templateTexts(ctx context.Context, renderer *render.Renderer, r *release, kubeVersion string) ([]templateText, error) {
-	c := CloneChart(r.chart)
+	c := archive.Clone(r.chart)
 	if err := chartutil.ProcessDependenciesWithMerge(c, copyMap(r.values)); err != nil {
 		return nil, err
 	}

@@ -10,44 +10,12 @@ import (
 	"sync"
 
 	"helm.sh/helm/v3/pkg/chart"
-	"helm.sh/helm/v3/pkg/chartutil"
 
-	"github.com/nvidia/aicr-action/internal/bundle/july"
 	"github.com/nvidia/aicr-action/internal/bundle/kustomize"
 	"github.com/nvidia/aicr-action/internal/charts/archive"
-	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/recipe"
-	"github.com/nvidia/aicr-action/internal/recipe/document"
 	"github.com/nvidia/aicr-action/internal/util/inorder"
 )
-
-// release is a Release with what the deployers and the expectation need to know of it.
-type release struct {
-	Release
-	component *recipe.Component
-	chart     *chart.Chart
-	// values are for the chart as Helm reads them from valuesYAML; nil for a local chart, which has
-	// its own values.yaml.
-	values     map[string]any
-	valuesYAML []byte
-	source     string // repository URL; empty for a local chart
-	files      []File // a local chart's, relative to it
-	// apis are what its chart sees in .Capabilities.APIVersions.
-	apis chartutil.VersionSet
-}
-
-func (r *release) oci() bool { return strings.HasPrefix(r.source, "oci://") }
-
-// ref is what Helm's command line calls the chart, and the value of its --repo flag.
-func (r *release) ref() (ref, repo string) {
-	switch {
-	case r.Local:
-		return "", ""
-	case r.oci():
-		return strings.TrimSuffix(r.source, "/") + "/" + r.Chart, ""
-	}
-	return r.Chart, r.source
-}
 
 // plan is what all deployers' bundles of one recipe have in common. Nothing changes it once it is
 // made.
@@ -170,7 +138,7 @@ func makePlan(ctx context.Context, in Input, deployer string) (*plan, error) {
 	}
 	p.replaced = sortedUnique(p.replaced)
 	for _, r := range p.releases {
-		r.HelmName, r.Path = in.Given[r.Name].HelmName, in.Given[r.Name].Path
+		r.Given = in.Given[r.Name]
 	}
 	if err := p.link(in.Components); err != nil {
 		return nil, err
@@ -189,52 +157,6 @@ func makePlan(ctx context.Context, in Input, deployer string) (*plan, error) {
 		return nil, err
 	}
 	return p, nil
-}
-
-// contribution is what one component contributes to a plan, before it has a place among the others.
-type contribution struct {
-	overrides []string
-	// Its releases, in order; nil if it has none: of preManifestFiles, the chart, and manifestFiles.
-	pre, remote, local *release
-}
-
-// contribute needs to know nothing of the other components.
-func contribute(ctx context.Context, in Input, c *recipe.Component) (*contribution, error) {
-	if err := checkComponent(c); err != nil {
-		return nil, err
-	}
-	values, overrides, err := inject(c, in.Scheduling, document.GenerationOf(in.Recipe.APIVersion))
-	if err != nil {
-		return nil, err
-	}
-	out := &contribution{overrides: overrides}
-	if !c.ManifestOnly() {
-		if out.remote, err = remoteRelease(ctx, in, c, values); err != nil {
-			return nil, err
-		}
-	}
-	if pre := slices.Concat(c.PreManifests, july.CriticalQuota(in.Recipe, c, namespace(c))); len(pre) > 0 {
-		name := c.Name + preSuffix
-		if c.Chart == "" && len(c.Manifests) == 0 {
-			name = c.Name // there is nothing that it is before
-		}
-		if out.pre, err = localRelease(in, c, name, pre, values); err != nil {
-			return nil, err
-		}
-	}
-	if len(c.Manifests) > 0 {
-		name := c.Name
-		if !c.ManifestOnly() {
-			name += postSuffix
-		}
-		if out.local, err = localRelease(in, c, name, c.Manifests, values); err != nil {
-			return nil, err
-		}
-		if name != c.Name {
-			out.local.DependsOn = []string{c.Name}
-		}
-	}
-	return out, nil
 }
 
 // add puts a component behind those that come before it.
@@ -287,106 +209,6 @@ func (p *plan) addChart(ch *chart.Chart) {
 	}) {
 		p.charts = append(p.charts, ch)
 	}
-}
-
-// disabled: overrides.enabled: false leaves a component out of the bundle.
-func disabled(c *recipe.Component) bool {
-	enabled, ok := c.Overrides["enabled"].(bool)
-	return ok && !enabled
-}
-
-// A component's name becomes a directory, a Helm release, an Application and a HelmRelease.
-var componentName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,51}[a-z0-9])?$`)
-
-func checkComponent(c *recipe.Component) error {
-	fail := func(problem string) error {
-		return &ComponentError{Component: c.Name, Origin: c.Declared, Problem: problem}
-	}
-	switch {
-	case !componentName.MatchString(c.Name):
-		return fail("its name cannot be a Helm release's: use at most 53 lower-case letters, digits and dashes")
-	case c.Type == recipe.TypeKustomize && c.Kustomization == nil:
-		return fail("it is of type Kustomize, and the files of its kustomization were not read")
-	case c.Chart == "" && len(c.Manifests)+len(c.PreManifests) == 0:
-		return fail("it has neither a chart nor manifestFiles, so there is nothing to deploy")
-	}
-	return nil
-}
-
-func remoteRelease(ctx context.Context, in Input, c *recipe.Component, values map[string]any) (*release, error) {
-	ref := catalog.RefOf(c)
-	name := ref.Name
-	ch, from, err := &chart.Chart{Metadata: &chart.Metadata{Version: c.Version}}, "", error(nil)
-	switch {
-	case in.Unrendered && c.Version == "":
-		return nil, &ComponentError{Component: c.Name, Origin: c.Declared, Problem: "the recipe pins no version of its chart " + name + ", and only a chart source knows the newest one: write the version into the recipe, or name a chart source"}
-	case in.Unrendered:
-	case in.Charts == nil:
-		return nil, &ComponentError{Component: c.Name, Origin: c.Declared, Problem: "chart " + name + " cannot be rendered: no chart source is given"}
-	default:
-		ch, from, err = in.Charts.Load(ctx, ref)
-	}
-	if err != nil {
-		if ctx.Err() != nil {
-			return nil, err
-		}
-		err = fmt.Errorf("%s: %w", c.Name, err)
-		if c.Declared.File != "" {
-			err = &recipe.FileError{File: c.Declared.File, Line: c.Declared.Line, Err: err}
-		}
-		return nil, err
-	}
-	r := &release{component: c, chart: ch, source: c.Source}
-	r.Release = Release{Component: c.Name, Name: c.Name, Namespace: namespace(c), Chart: name, ChartVersion: c.Version, ChartFrom: from}
-	if in.ChartRepository != "" {
-		r.source = strings.TrimSuffix(in.ChartRepository, "/")
-	}
-	if in.ChartRepository != "" || c.Version == "" {
-		// The replacement repository is filled from the chart source, so a version there is spelled
-		// as the chart spells it.
-		r.ChartVersion = ch.Metadata.Version
-	}
-	if r.source == "" {
-		return nil, &ComponentError{Component: c.Name, Origin: c.Declared, Problem: "its chart " + name + " has no source (a chart repository URL)"}
-	}
-	if r.valuesYAML, err = marshal(values); err == nil {
-		r.values, err = readValues(r.valuesYAML)
-	}
-	if err != nil {
-		return nil, &ComponentError{Component: c.Name, Origin: c.Declared, Problem: "its values cannot be written as YAML: " + err.Error()}
-	}
-	return r, nil
-}
-
-// What the releases of a component's manifests are called besides the component.
-const (
-	preSuffix  = "-pre"
-	postSuffix = "-post"
-)
-
-// localRelease is the release of some of a component's manifests: its only one, or one before or after
-// its chart's.
-func localRelease(in Input, c *recipe.Component, name string, manifests []recipe.Manifest, values map[string]any) (*release, error) {
-	r := &release{component: c}
-	r.Release = Release{Component: c.Name, Name: name, Namespace: namespace(c), Local: true}
-	if !componentName.MatchString(name) {
-		return nil, &ComponentError{Component: c.Name, Origin: c.Declared, Problem: "the release of its manifests, " + name + ", has a name of more than 53 characters"}
-	}
-	if r.chart = in.Given[name].Chart; r.chart == nil {
-		var err error
-		if r.files, r.chart, err = localChart(c, name, july.WithoutHooks(in.Recipe, manifests), values); err != nil {
-			return nil, &ComponentError{Component: c.Name, Origin: c.Declared, Problem: "its manifests do not make a chart: " + err.Error()}
-		}
-	}
-	r.Chart, r.ChartVersion = r.chart.Metadata.Name, r.chart.Metadata.Version
-	return r, nil
-}
-
-func namespace(c *recipe.Component) string {
-	if c.Namespace == "" {
-		return "default"
-	}
-	return c.Namespace
 }
 
 // link turns the components' dependencies into the releases'. A dependency counts as deployed when

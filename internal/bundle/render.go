@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/nvidia/aicr-action/internal/bundle/documents"
+	"github.com/nvidia/aicr-action/internal/charts/archive"
 	"github.com/nvidia/aicr-action/internal/charts/render"
 )
 
@@ -92,7 +93,7 @@ func runTemplate(ctx context.Context, renderer *render.Renderer, r *release, val
 // crdsOf parses the crds/ directories of a chart and of those of its dependencies that the values
 // leave enabled. They are not templates, so they are parsed apart from the rendering and only once.
 func crdsOf(ch *chart.Chart, values map[string]any) ([]rendered, error) {
-	c := CloneChart(ch)
+	c := archive.Clone(ch)
 	if err := chartutil.ProcessDependenciesWithMerge(c, copyMap(values)); err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle/podspec"
 	"github.com/nvidia/aicr-action/internal/bundle/scopes"
 	"github.com/nvidia/aicr-action/internal/bundle/steering"
+	"github.com/nvidia/aicr-action/internal/charts/archive"
 	"github.com/nvidia/aicr-action/internal/charts/render"
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
@@ -202,7 +203,7 @@ func (r *release) again(ctx context.Context, renderer *render.Renderer, kubeVers
 	change(own)
 	with := *r
 	if r.Local { // what is left out must not come back as the chart's default
-		with.chart = CloneChart(r.chart)
+		with.chart = archive.Clone(r.chart)
 		with.chart.Values = values
 	}
 	return renderRelease(ctx, renderer, &with, values, kubeVersion, r.apis)

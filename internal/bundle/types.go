@@ -69,17 +69,11 @@ type Input struct {
 	// APIs that charts see beside those that the bundle itself adds. Zero: Helm's default.
 	APIs APIs
 
-	// Given has what a bundle that somebody else made has instead of what would be generated here,
-	// by the name of the release.
+	// Given is what another program's bundle has in place of what would be generated here, by the
+	// name of the release. Nil for a bundle that is generated.
 	Given map[string]Given
 
 	prepared *plan // set by Prepare
-}
-
-// Given is what somebody else's bundle has for a release.
-type Given struct {
-	Chart          *chart.Chart // inside the bundle, with its values; nil for a chart of the chart source
-	HelmName, Path string       // the Release's fields of that name
 }
 
 // File is one file of a bundle.
@@ -101,13 +95,8 @@ type Release struct {
 	// ChartFrom says, for people, where the chart source found the chart; empty for a local one.
 	ChartFrom string
 	DependsOn []string
-	// HelmName is its name in Helm, if that is not Name. Path is where a local chart is in the
-	// bundle, if not at the deployer's usual place.
-	HelmName, Path string
+	Given     Given // of Input.Given; zero in a generated bundle
 }
-
-// InHelm is the name of the release in Helm, and to the templates of its chart.
-func (r Release) InHelm() string { return cmp.Or(r.HelmName, r.Name) }
 
 // ValuePath is a value path that decides where a workload's pods go, and the place that set it.
 type ValuePath struct {
@@ -223,20 +212,15 @@ type Bundle struct {
 	// deploy.sh does, for a caller that uses Helm as a library. The same in every deployer's
 	// bundle.
 	Installs []Install
-	// Foreign says, for people, where the bundle is from; empty for one that was generated here.
-	// The fields below are for such a bundle only: the objects by which the deployer is started,
-	// and the values with which a wrapper chart is installed.
-	Foreign  string
-	Roots    []*unstructured.Unstructured
-	Values   map[string]any
-	Original []File // the files before they were changed for the cell, if nobody else has them
+	// Foreign is nil for a bundle that was generated here.
+	Foreign *Foreign
 }
 
 // Install is one Helm release to install.
 type Install struct {
 	Release Release
 	// Chart is as loaded from the chart source, or from the bundle's own files; it must be cloned
-	// (CloneChart) before it is given to Helm, which changes the charts that it renders.
+	// (archive.Clone) before it is given to Helm, which changes the charts that it renders.
 	Chart *chart.Chart
 	// Values are as Helm reads them from the bundle's values.yaml. Nil for a local chart: its own
 	// values.yaml has them.
@@ -259,3 +243,31 @@ type Deployer interface {
 func (e *Expectation) Main(r Release) bool {
 	return r.Name == r.Component || !slices.ContainsFunc(e.Releases, func(other Release) bool { return other.Component == r.Component && other.Name == r.Component })
 }
+
+// Given is what another program's bundle has for a release (package foreign).
+type Given struct {
+	// Chart is inside the bundle, with its values; nil for a chart of the chart source.
+	Chart *chart.Chart
+	// HelmName is the release's name in Helm, if that is not its own. Path is where a local chart is
+	// in the bundle, if not at the deployer's usual place.
+	HelmName, Path string
+}
+
+// Foreign is what a Bundle has besides if another program made it.
+type Foreign struct {
+	// Maker says, for people, where the bundle is from.
+	Maker string
+	// Roots are the objects by which the deployer is started, Values those with which a wrapper
+	// chart is installed. Both are nil if they are as in a generated bundle.
+	Roots  []*unstructured.Unstructured
+	Values map[string]any
+	// Original are the files before they were changed for the cell, if no directory has them.
+	Original []File
+}
+
+// InHelm is the name of the release in Helm, and to the templates of its chart.
+func (r Release) InHelm() string { return cmp.Or(r.Given.HelmName, r.Name) }
+
+// PathOr is where a local chart is in the bundle: the deployer's usual place, unless another program
+// made the bundle and put it elsewhere.
+func (r Release) PathOr(usual string) string { return cmp.Or(r.Given.Path, usual) }

@@ -31,8 +31,8 @@ func (c *cellRun) makeBundle(ctx context.Context) error {
 		return reason.Wrap(reason.BundleFailed, err)
 	}
 	c.env.Input, c.env.Bundle = in, b
-	if b.Foreign != "" {
-		c.result.Notes = append(c.result.Notes, "bundle: not made by this program; "+b.Foreign)
+	if b.Foreign != nil {
+		c.result.Notes = append(c.result.Notes, "bundle: not made by this program; "+b.Foreign.Maker)
 	}
 	c.result.NotVerified = slices.Concat(c.result.NotVerified, unverified, b.Expectation.NotVerified)
 	c.result.Components = len(b.Expectation.Releases)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/oci"
+	"github.com/nvidia/aicr-action/internal/charts/archive"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 )
 
@@ -117,7 +118,7 @@ func taggedLatest(ctx context.Context, env *lane.Env) error {
 		if in.Release.Chart != "b" {
 			continue
 		}
-		img := bundle.CloneChart(in.Chart)
+		img := archive.Clone(in.Chart)
 		img.Raw = nil
 		img.Metadata.Version = "1.0.0"
 		_, err := oci.PushChart(ctx, img, "oci://"+env.Registry.PushHost()+"/elsewhere", true)

@@ -18,7 +18,7 @@ import (
 // other lanes. Reasons: DEPLOY_FAILED for a release that is missing, unexpected or different from
 // the bundle's; CLUSTER_FAILED if the cluster cannot be read.
 func (c *cellRun) verify(ctx context.Context) error {
-	if f := lane.RecipeMismatch(c.env.Bundle); f != nil && c.env.Bundle.Foreign == "" { // a foreign bundle may differ, and was compared when it was read
+	if f := lane.RecipeMismatch(c.env.Bundle); f != nil && c.env.Bundle.Foreign == nil { // a foreign bundle may differ, and was compared when it was read
 		return &reason.Error{Reason: reason.Internal, Err: f}
 	}
 	var rec lane.Record

@@ -280,7 +280,7 @@ func (f *applicationsForm) fit(_ context.Context, in bundle.Input, b *bundle.Bun
 	if err != nil {
 		return err
 	}
-	b.Roots = []*unstructured.Unstructured{object}
+	b.Foreign.Roots = []*unstructured.Unstructured{object}
 	b.Expectation.Delivered = applicationsDelivered(text(root, "metadata", "name"), f.children)
 	return nil
 }
@@ -300,7 +300,7 @@ func toRegistry(source *yamlv3.Node, in bundle.Input, r bundle.Release) {
 	if r.Local {
 		set(source, "repoURL", "!!str", in.RepoURL)
 		set(source, "targetRevision", "!!str", in.TargetRevision)
-		set(source, "path", "!!str", r.Path)
+		set(source, "path", "!!str", r.PathOr(""))
 		return
 	}
 	drop(source, "chart")

@@ -17,6 +17,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/forgotten"
+	"github.com/nvidia/aicr-action/internal/charts/archive"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
 )
@@ -265,7 +266,7 @@ func (b *Bundle) Make(ctx context.Context, in bundle.Input) (bundle.Input, *bund
 	if err := b.markLacking(ctx, prepared, made); err != nil {
 		return in, nil, err
 	}
-	made.Foreign = "it was in " + b.tree.name
+	made.Foreign = &bundle.Foreign{Maker: "it was in " + b.tree.name}
 	e := &made.Expectation
 	e.Warnings = append(e.Warnings, b.warnings...)
 	if err := b.form.fit(ctx, in, made); err != nil {
@@ -325,7 +326,7 @@ func effective(ch *chart.Chart, values map[string]any) *chart.Chart {
 	if values == nil {
 		return ch
 	}
-	c := bundle.CloneChart(ch)
+	c := archive.Clone(ch)
 	c.Values = values
 	c.Raw = slices.Clone(ch.Raw)
 	for i, f := range c.Raw {

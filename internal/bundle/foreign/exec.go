@@ -138,11 +138,11 @@ func (e *Exec) Bundle(ctx context.Context, d bundle.Deployer, in bundle.Input, d
 	if err != nil {
 		return fail(err)
 	}
-	made.Original = slices.Collect(maps.Values(b.tree.files))
+	made.Foreign.Original = slices.Collect(maps.Values(b.tree.files))
 	for _, set := range sets {
 		made.Expectation.Overrides = append(made.Expectation.Overrides, "bundler: --set "+set+", as AICR's KWOK tests pass it")
 	}
-	made.Foreign = "AICR's CLI " + e.version + " made it"
+	made.Foreign.Maker = "AICR's CLI " + e.version + " made it"
 	notes := append(b.NotVerified(made), "bundler: AICR's CLI resolved the recipe from the criteria with its own recipes; of the recipes directory, only the criteria, the constraints and the node profile were used")
 	return in, made, notes, nil
 }

@@ -54,8 +54,8 @@ func TestExec_Bundles(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !strings.Contains(b.Foreign, "0.11.2") || !strings.Contains(strings.Join(notes, "\n"), "resolved the recipe") {
-				t.Errorf("who made it is not said: %q, %q", b.Foreign, notes)
+			if !strings.Contains(b.Foreign.Maker, "0.11.2") || !strings.Contains(strings.Join(notes, "\n"), "resolved the recipe") {
+				t.Errorf("who made it is not said: %q, %q", b.Foreign.Maker, notes)
 			}
 			own, err := mustDeployer(t, deployer).Bundle(t.Context(), ownInput(t, "kind").InRegistry(cellRegistry, deployer))
 			if err != nil {

@@ -172,11 +172,16 @@ func compareExpectations(t *testing.T, want, got *bundle.Expectation) {
 			t.Errorf("%s %s: no value path of the bundle is known to bring its tolerations", want.Workloads[i].Kind, want.Workloads[i].Name)
 		}
 	}
-	releases := func(e *bundle.Expectation) []bundle.Release {
-		var all []bundle.Release
+	type release struct {
+		bundle.Release
+		InHelm string
+	}
+	releases := func(e *bundle.Expectation) []release {
+		var all []release
 		for _, r := range e.Releases {
-			r.Path = "" // only a foreign bundle has it
-			all = append(all, r)
+			name := r.InHelm()
+			r.Given = bundle.Given{} // only another program's bundle has it
+			all = append(all, release{r, name})
 		}
 		return all
 	}

@@ -228,7 +228,7 @@ func (f *wrapperForm) fit(ctx context.Context, in bundle.Input, b *bundle.Bundle
 	if len(children) != len(f.children) {
 		return errors.New("the chart of Applications renders others for the cell's registry than before")
 	}
-	b.Values = f.values(in)
+	b.Foreign.Values = f.values(in)
 	b.Expectation.Delivered = applicationsDelivered(text(root, "metadata", "name"), f.children)
 	return nil
 }

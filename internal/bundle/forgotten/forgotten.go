@@ -17,6 +17,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/charts/archive"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/recipe/document"
 )
@@ -112,7 +113,7 @@ func candidates(c *recipe.Component, b *bundle.Bundle) []string {
 		if inst.Release.Local { // its values are the component's
 			continue
 		}
-		values, err := chartutil.CoalesceValues(bundle.CloneChart(inst.Chart), document.CopyValue(inst.Values).(map[string]any))
+		values, err := chartutil.CoalesceValues(archive.Clone(inst.Chart), document.CopyValue(inst.Values).(map[string]any))
 		if err == nil {
 			walk(values, "", found)
 			all = append(all, values)

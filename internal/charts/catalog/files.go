@@ -16,7 +16,6 @@ import (
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"sigs.k8s.io/yaml"
 
-	"github.com/nvidia/aicr-action/internal/charts/archive"
 	"github.com/nvidia/aicr-action/internal/util/bounded"
 )
 
@@ -72,7 +71,7 @@ func (s *fsCharts) Name() string { return s.name }
 
 // Load prefers the exact version, then one that differs only by a leading "v". Without a version it
 // is the highest one. The repository of the reference is ignored. The chart is shared: a caller
-// that passes it to Helm clones it first (bundle.CloneChart).
+// that passes it to Helm clones it first (archive.Clone).
 func (s *fsCharts) Load(ctx context.Context, ref Ref) (*chart.Chart, string, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, "", err

@@ -155,8 +155,8 @@ func (c *Source) localCollectors(e *collection) []collector {
 	}
 	if b := c.Env.Bundle; b != nil {
 		list = append(list, collector{"bundle", "the rendered bundle, as it was deployed", func(_ context.Context, path string) error { return b.WriteTo(path, true) }})
-		if len(b.Original) > 0 {
-			original := &bundle.Bundle{Deployer: b.Deployer, Files: b.Original}
+		if b.Foreign != nil && len(b.Foreign.Original) > 0 {
+			original := &bundle.Bundle{Deployer: b.Deployer, Files: b.Foreign.Original}
 			list = append(list, collector{"bundle-original", "the bundle as AICR's CLI made it, before its addresses were changed", func(_ context.Context, path string) error { return original.WriteTo(path, true) }})
 		}
 	}

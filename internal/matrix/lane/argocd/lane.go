@@ -45,8 +45,8 @@ var _ lane.Lane = (*appLane)(nil)
 func (l *appLane) Deployer() bundle.Deployer { return l.d }
 
 func (l *appLane) Deploy(ctx context.Context, env *lane.Env) error {
-	if len(env.Bundle.Roots) > 0 {
-		return lane.ApplyObjects(ctx, env, env.Bundle.Roots...)
+	if f := env.Bundle.Foreign; f != nil && len(f.Roots) > 0 {
+		return lane.ApplyObjects(ctx, env, f.Roots...)
 	}
 	return lane.ApplyObjects(ctx, env, bundle.ArgoRoot(env.Input))
 }

@@ -117,7 +117,7 @@ func (l *appLane) expectApplications(env *lane.Env, rec *lane.Record) error {
 		var err error
 		switch {
 		case r.Local:
-			chart, err = published(in.RepoURL, in.TargetRevision, cmp.Or(r.Path, l.localPath(r.Name)))
+			chart, err = published(in.RepoURL, in.TargetRevision, r.PathOr(l.localPath(r.Name)))
 		case in.Direct:
 			chart = directSource(env.Bundle.Installs[i])
 		default:

@@ -58,9 +58,9 @@ func (l helmLane) ReadBack(ctx context.Context, env *lane.Env) (lane.Record, err
 // Deploy is `helm upgrade --install <recipe>-stack oci://…/aicr/<recipe> --version TAG -n argocd
 // --plain-http --set repoURL=… --set targetRevision=TAG`.
 func (helmLane) Deploy(ctx context.Context, env *lane.Env) error {
-	values := env.Bundle.Values
-	if values == nil {
-		values = map[string]any{"repoURL": env.Input.RepoURL, "targetRevision": env.Input.TargetRevision}
+	values := map[string]any{"repoURL": env.Input.RepoURL, "targetRevision": env.Input.TargetRevision}
+	if f := env.Bundle.Foreign; f != nil && f.Values != nil {
+		values = f.Values
 	}
 	installer := helminstall.New(env, true)
 	defer installer.Close()
