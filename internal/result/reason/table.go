@@ -1,5 +1,7 @@
 package reason
 
+import "slices"
+
 // The names, in the order of their exit codes. What each one means is its row in Table.
 const (
 	SchedulingFailed       Reason = "SCHEDULING_FAILED"
@@ -59,6 +61,11 @@ const apiServerLog = "logs/kube-apiserver.log"
 // all come from it. The numbers of KWOK's deployer matrix in AICR keep their meaning; other causes
 // have the next free number of their group. Each call returns a new table.
 func Table() []Row {
+	return slices.Concat(commandRows(), machineRows(), sourceRows(), argoCDRows(), verdictRows(), fluxRows(), workRows())
+}
+
+// commandRows are about success, and what is decided before anything starts.
+func commandRows() []Row {
 	return []Row{
 		{0, "", ClassPassed, "Every cell passed", "Nothing to do.", nil},
 		{1, SchedulingFailed, ClassFailed, "A pod is not where the recipe says it must be",
@@ -70,6 +77,12 @@ func Table() []Row {
 			"With --tier: the change reaches no recipe of the tiers, or the shard is empty. Nothing was checked, so it is no pass; nothing is wrong either, so the Action's step does not fail, and its output conclusion is neutral. `matrix discover` with the same tiers says what it looked at. Tier 1 always has cells.", nil},
 		{4, ClusterAccess, ClassInfrastructure, "A cluster could not be reached, or refused the request",
 			"The message has the cluster's address and quotes the API server's error. Check the kubeconfig (--kubeconfig, KUBECONFIG) and the permissions (`kubectl auth can-i`).", nil},
+	}
+}
+
+// machineRows are about the settings, the machine, and the cluster that runs on it.
+func machineRows() []Row {
+	return []Row{
 		{10, SettingsInvalid, ClassInfrastructure, ".settings.yaml lacks a field", "The message names the field. Take the shipped .settings.yaml as the model.", nil},
 		{11, StackBuildFailed, ClassInfrastructure, "A binary of the stack did not compile",
 			"`matrix stack build` shows the compiler's output. A module that cannot be downloaded is the usual cause: check GOPROXY and the network. Nothing half-made is left behind; run it again.", nil},
@@ -91,6 +104,12 @@ func Table() []Row {
 		{18, NoProfile, ClassFailed, "No node profile for the recipe's service and accelerator",
 			"Add a KWOKNodeProfile to a directory of yours (`--profiles DIR`) or to kwok/profiles/. There is no fallback to another cloud's nodes: what passes there says nothing about yours.", nil},
 		{19, Internal, ClassInfrastructure, "The harness itself failed", "This is a bug. Please report it with the message.", nil},
+	}
+}
+
+// sourceRows are about the registry, and what is fetched from elsewhere.
+func sourceRows() []Row {
+	return []Row{
 		{20, RegistryNotReady, ClassInfrastructure, "The registry did not start",
 			"The message has the address that it could not listen on.",
 			[]Lead{{"registry.log", "which request failed, and how"}}},
@@ -108,6 +127,12 @@ func Table() []Row {
 			"With --cluster kind: no docker program, an engine that does not answer or that this user may not use, a rootless or remote one, Docker Desktop, or Podman. The message says which, and what to do. Nothing was started. --cluster embedded needs no engine.", nil},
 		{26, ImageMissing, ClassInfrastructure, "A container image is missing, or could not be pulled",
 			"With --cluster kind: the message names the image. Check the network and the login (`docker login`), or take an archive along: `matrix images save FILE` where there is a network, and --kind-images FILE here. `matrix images list` names all that a run needs.", nil},
+	}
+}
+
+// argoCDRows are about Argo CD.
+func argoCDRows() []Row {
+	return []Row{
 		{30, ArgoCDInstallFailed, ClassInfrastructure, "Argo CD could not be installed",
 			"The message quotes the API server's error.",
 			[]Lead{{apiServerLog, "what the API server made of the controllers' CRDs and configuration"}}},
@@ -122,6 +147,12 @@ func Table() []Row {
 		{40, RepositorySecretFailed, ClassInfrastructure, "Argo CD's repository Secret could not be applied",
 			"The message quotes the API server's error.",
 			[]Lead{{apiServerLog, "what the API server made of the controllers' CRDs and configuration"}}},
+	}
+}
+
+// verdictRows are about what is found out about a recipe by deploying it.
+func verdictRows() []Row {
+	return []Row{
 		{50, SyncTimeout, ClassTimeout, "A GitOps sync deadline passed",
 			"KWOK_ARGOCD_SYNC_TIMEOUT or KWOK_FLUX_SYNC_TIMEOUT seconds passed and the report lists the state of every object that was expected. Only a deadline that really passed has this code; raise the variable if the machine is slow.",
 			[]Lead{{DeployerFiles, ""}, {PodFiles, ""}}},
@@ -145,6 +176,12 @@ func Table() []Row {
 			"`matrix run --validate`: the cluster was read, and is not what the recipe's validation block or its constraints want. The message has the phase, the check, the component and the line that wants it. Change what the message names in the cluster or the recipe. What could not be checked is skipped, and never has this code.", nil},
 		{59, PlatformDivergence, ClassFailed, "A cell is not the same on the two platforms",
 			"`matrix parity` ran the cell on embedded and in a Kind cluster: it ended differently, or an object differs. The report has the object, the path in it, and the value on each platform. Either one platform lacks something that the recipe needs, or the harness has a bug. A difference that is known and harmless belongs on the list in kwok/parity.yaml, with its reason and its place in docs/kind.md.", nil},
+	}
+}
+
+// fluxRows are about Flux.
+func fluxRows() []Row {
+	return []Row{
 		{60, FluxInstallFailed, ClassInfrastructure, "Flux could not be installed",
 			"The message quotes the API server's error.",
 			[]Lead{{apiServerLog, "what the API server made of the controllers' CRDs and configuration"}}},
@@ -154,6 +191,12 @@ func Table() []Row {
 		{62, FluxCRDMissing, ClassInfrastructure, "Flux's CRDs were not Established within 60 s",
 			"The API server is overloaded or a CRD was refused; see its log.",
 			[]Lead{{apiServerLog, "what the API server made of the controllers' CRDs and configuration"}}},
+	}
+}
+
+// workRows are about workflows, probes, and the time that work takes.
+func workRows() []Row {
+	return []Row{
 		{63, WorkflowFailed, ClassFailed, "A task of a workflow failed",
 			"For `matrix workflow run`: the message has the file, the line and the id of the task, and says what it waited for or what the API server answered. The tasks after it were not run. Change the workflow, or its timeout if the machine is slow; --keep leaves the cluster for a look.", nil},
 		{64, SchedulerMissing, ClassFailed, "A pod asks for a scheduler that does not run",
