@@ -215,7 +215,7 @@ func (a *app) finish(ctx context.Context, f validateFlags, recipeName string, li
 	a.note("%s", made.Summary)
 	var first *result.Check
 	for i := range list {
-		if list[i].Status == validate.Failed {
+		if list[i].Status == result.StepFailed {
 			a.note("%s", report.CheckLine(&list[i]))
 			if first == nil {
 				first = &list[i]

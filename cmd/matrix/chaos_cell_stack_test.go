@@ -49,15 +49,15 @@ steps:
 		t.Errorf("the last step is %s, want chaos", last.Name)
 	}
 	for i, want := range []struct {
-		status result.ChaosStatus
+		status result.StepStatus
 		did    string
 		hurt   string // what is not whole: state, workload, ready and required pods, and words of the reason; "" for nothing
 	}{
-		{result.ChaosDone, "1 pod killed", ""},
+		{result.StepPassed, "1 pod killed", ""},
 		// The app tolerates every taint: its pod stays on its node, without a kubelet.
-		{result.ChaosDone, "1 node stopped", "lost Deployment app/app 0/1 which is not Ready"},
-		{result.ChaosDone, "1 node restored", ""},
-		{result.ChaosFailed, "", ""},
+		{result.StepPassed, "1 node stopped", "lost Deployment app/app 0/1 which is not Ready"},
+		{result.StepPassed, "1 node restored", ""},
+		{result.StepFailed, "", ""},
 	} {
 		s := &r.Chaos.Steps[i]
 		if s.Status != want.status || !strings.HasPrefix(s.Did, want.did) || s.Unsettled != "" {

@@ -70,7 +70,7 @@ func TestChaos(t *testing.T) {
 		t.Errorf("the drain: got %q", drained)
 	}
 	last := r.Chaos.Steps[len(want)-1]
-	if last.Status != result.ChaosFailed || !strings.Contains(last.Error, "no node has the labels rack=r9") || len(r.Notes) != 1 {
+	if last.Status != result.StepFailed || !strings.Contains(last.Error, "no node has the labels rack=r9") || len(r.Notes) != 1 {
 		t.Errorf("a step that cannot be done: got %+v and the notes %q", last, r.Notes)
 	}
 	raw, err := os.ReadFile(page)

@@ -17,6 +17,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/observe/placement"
 	"github.com/nvidia/aicr-action/internal/report"
+	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/util/atomicfile"
 	"github.com/nvidia/aicr-action/internal/verify/chaos"
@@ -205,11 +206,11 @@ func workflowTable(r *workflow.Result) string {
 	for _, flow := range r.Workflows {
 		passed := 0
 		for _, t := range flow.Tasks {
-			if t.Status == workflow.StatusPassed {
+			if t.Status == result.StepPassed {
 				passed++
 			}
 		}
-		row := []string{flow.Name, flow.Status, fmt.Sprintf("%d of %d", passed, len(flow.Tasks)), "-", "-", "-", "-", flow.Duration.Round(100 * time.Millisecond).String()}
+		row := []string{flow.Name, string(flow.Status), fmt.Sprintf("%d of %d", passed, len(flow.Tasks)), "-", "-", "-", "-", flow.Duration.Round(100 * time.Millisecond).String()}
 		if p := flow.Placement; p != nil && p.Pods > 0 {
 			row[3] = fmt.Sprintf("%d of %d", p.Placed, p.Pods)
 			row[4] = fmt.Sprintf("%d ms, %d ms", p.TimeToSchedule.Median, p.TimeToSchedule.Max)

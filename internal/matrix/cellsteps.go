@@ -165,13 +165,13 @@ func (c *cellRun) deliverers() []string {
 // changes no verdict: only the recipe's author knows which failures the recipe must survive. A step
 // that could not be done is a warning.
 func (c *cellRun) runChaos(ctx context.Context) error {
-	runner := &chaos.Runner{Clients: c.env.Clients, Tell: c.env.Tell, Begin: func(step string) func(string) {
-		c.env.Log.Info("chaos step", "name", step)
-		return func(end string) { c.env.Log.Info("chaos step ended", "name", step, "end", end) }
+	runner := &chaos.Runner{Clients: c.env.Clients, Tell: c.env.Tell, Begin: func(name string) func(string) {
+		c.env.Log.Info("chaos step", "name", name)
+		return func(end string) { c.env.Log.Info("chaos step ended", "name", name, "end", end) }
 	}}
 	c.result.Chaos = runner.Run(ctx, c.chaos)
 	for i := range c.result.Chaos.Steps {
-		if s := &c.result.Chaos.Steps[i]; s.Status == result.ChaosFailed {
+		if s := &c.result.Chaos.Steps[i]; s.Status == result.StepFailed {
 			c.result.Warnings = append(c.result.Warnings, fmt.Sprintf("chaos step %s (%s:%d) could not be done: %s", s.Name, c.chaos.File, s.Line, s.Error))
 		}
 	}

@@ -103,7 +103,7 @@ func wantProbe(name, message string) func(*testing.T, result.Result) {
 		t.Helper()
 		for _, c := range r.Validation {
 			if c.Phase == probe.Phase && c.Name == name {
-				if c.Status != result.CheckPassed || !strings.HasPrefix(c.Message, message) {
+				if c.Status != result.StepPassed || !strings.HasPrefix(c.Message, message) {
 					t.Errorf("probe %s: got %s, %q; want %q", name, c.Status, c.Message, message)
 				}
 				return

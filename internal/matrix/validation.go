@@ -65,7 +65,7 @@ func (c *cellRun) runValidation(ctx context.Context) error {
 		c.result.Notes = append(c.result.Notes, phase.Notes...)
 	}
 	for i := range list {
-		if list[i].Status == validate.Skipped {
+		if list[i].Status == result.StepSkipped {
 			c.result.NotVerified = append(c.result.NotVerified, fmt.Sprintf("validation %s: %s", &list[i], list[i].Message))
 		}
 	}
@@ -119,7 +119,7 @@ func simulatedReadings(groups []simulate.NodeGroup) []snapshot.Measurement {
 func validationFinding(list []result.Check) *result.Failure {
 	var failed []*result.Check
 	for i := range list {
-		if list[i].Status == validate.Failed {
+		if list[i].Status == result.StepFailed {
 			failed = append(failed, &list[i])
 		}
 	}

@@ -71,13 +71,13 @@ func TestSimulatedReadings(t *testing.T) {
 }
 
 func TestValidationFinding(t *testing.T) {
-	if validationFinding([]result.Check{{Status: validate.Passed}, {Status: validate.Skipped}}) != nil {
+	if validationFinding([]result.Check{{Status: result.StepPassed}, {Status: result.StepSkipped}}) != nil {
 		t.Error("nothing failed")
 	}
 	v := result.VerdictOf(&reason.Error{Reason: reason.ValidationFailed, Err: validationFinding([]result.Check{
-		{Phase: "readiness", Name: "a", Status: validate.Passed},
-		{Phase: "deployment", Name: "operator-health", Status: validate.Failed, Message: "x is not ready (and 1 more)", Component: "gpu-operator", Place: result.Place{File: "recipes/overlays/base.yaml", Line: 82}, Details: []string{"x is not ready", "y is not ready"}},
-		{Phase: "deployment", Name: "b", Status: validate.Failed, Message: "no"},
+		{Phase: "readiness", Name: "a", Status: result.StepPassed},
+		{Phase: "deployment", Name: "operator-health", Status: result.StepFailed, Message: "x is not ready (and 1 more)", Component: "gpu-operator", Place: result.Place{File: "recipes/overlays/base.yaml", Line: 82}, Details: []string{"x is not ready", "y is not ready"}},
+		{Phase: "deployment", Name: "b", Status: result.StepFailed, Message: "no"},
 	})})
 	want := []result.Finding{{
 		Cause: "validation deployment/operator-health: x is not ready (and 1 more) (and 1 more)", Component: "gpu-operator", Place: result.Place{File: "recipes/overlays/base.yaml", Line: 82},

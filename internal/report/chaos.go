@@ -21,7 +21,7 @@ func ChaosLines(s *result.ChaosStep) []string {
 		head += " (" + s.Action + ")"
 	}
 	switch {
-	case s.Status == result.ChaosNotRun:
+	case s.Status == result.StepNotRun:
 		return []string{head + ": not run, since the run ended before it"}
 	case s.Did == "":
 		return []string{head + ": not done: " + s.Error}
@@ -85,7 +85,7 @@ func (r *Report) chaosMany() []string {
 		}
 		cells++
 		for j := range r.Results[i].Chaos.Steps {
-			if s := &r.Results[i].Chaos.Steps[j]; s.Status != result.ChaosDone || s.Count(result.Degraded)+s.Count(result.Lost) > 0 {
+			if s := &r.Results[i].Chaos.Steps[j]; s.Status != result.StepPassed || s.Count(result.Degraded)+s.Count(result.Lost) > 0 {
 				hurt++
 				break
 			}

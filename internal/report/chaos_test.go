@@ -19,9 +19,9 @@ func TestChaosInReports(t *testing.T) {
 		hurt = append(hurt, result.Survivor{Workload: result.Ref{Kind: "Pod", Name: fmt.Sprintf("p%d", i)}, State: result.Waiting, Want: 1})
 	}
 	r.Results[0].Chaos = &result.Chaos{File: "rack.yaml", Seed: 7, Steps: []result.ChaosStep{
-		{Name: "a rack", Action: "drain", Status: result.ChaosDone, Did: "2 nodes cordoned", Whole: 9, Hurt: hurt, Unsettled: "waited 1s"},
-		{Name: "stopNodes", Action: "stopNodes", Status: result.ChaosFailed, Error: "no node has the labels rack=r9"},
-		{Name: "late", Action: "killPods", Status: result.ChaosNotRun},
+		{Name: "a rack", Action: "drain", Status: result.StepPassed, Did: "2 nodes cordoned", Whole: 9, Hurt: hurt, Unsettled: "waited 1s"},
+		{Name: "stopNodes", Action: "stopNodes", Status: result.StepFailed, Error: "no node has the labels rack=r9"},
+		{Name: "late", Action: "killPods", Status: result.StepNotRun},
 	}}
 	want := []string{
 		"a rack (drain): 2 nodes cordoned. Of 34 workloads: 9 whole, 1 degraded, 24 waiting", "not at rest: waited 1s", "degraded: Deployment a/web, 1 of 2 pods, as before the first step: 0/4 nodes are available:",

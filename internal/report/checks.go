@@ -77,9 +77,9 @@ func junitCheck(check *result.Check) testreport.Case {
 	one.Properties = testreport.PropertiesOf([][2]string{{"status", string(check.Status)}, {"component", check.Component}, {"expected", check.Expected}, {"actual", check.Actual}, {"place", place}}...)
 	problem := &testreport.Problem{Message: check.Message, Text: strings.Join(check.Details, "\n")}
 	switch check.Status {
-	case result.CheckPassed:
+	case result.StepPassed:
 		one.Out = check.Message
-	case result.CheckFailed:
+	case result.StepFailed:
 		one.Failure = problem
 	default:
 		one.Skipped = problem
@@ -90,7 +90,7 @@ func junitCheck(check *result.Check) testreport.Case {
 // CheckLine is a check in one line, e.g. "✗ deployment/operator-health (gpu-operator): 1 of 2 pods
 // are ready (recipes/overlays/base.yaml:79)".
 func CheckLine(check *result.Check) string {
-	text := map[result.CheckStatus]string{result.CheckPassed: "✓", result.CheckFailed: "✗"}[check.Status]
+	text := map[result.StepStatus]string{result.StepPassed: "✓", result.StepFailed: "✗"}[check.Status]
 	if text == "" {
 		text = "–"
 	}

@@ -13,9 +13,9 @@ import (
 
 func someChecks() []result.Check {
 	return []result.Check{
-		{Phase: "readiness", Name: "K8s.server.version", Status: result.CheckPassed, Expected: ">= 1.30", Actual: "v1.36.1"},
-		{Phase: "deployment", Name: "operator-health", Status: result.CheckFailed, Component: "gpu-operator", Message: "x is <not> ready", Details: []string{"x is <not> ready", "y"}, Place: result.Place{File: "recipes/overlays/base.yaml", Line: 82}},
-		{Phase: "performance", Name: "nccl-all-reduce-bw", Status: result.CheckSkipped, Message: "simulated"},
+		{Phase: "readiness", Name: "K8s.server.version", Status: result.StepPassed, Expected: ">= 1.30", Actual: "v1.36.1"},
+		{Phase: "deployment", Name: "operator-health", Status: result.StepFailed, Component: "gpu-operator", Message: "x is <not> ready", Details: []string{"x is <not> ready", "y"}, Place: result.Place{File: "recipes/overlays/base.yaml", Line: 82}},
+		{Phase: "performance", Name: "nccl-all-reduce-bw", Status: result.StepSkipped, Message: "simulated"},
 	}
 }
 

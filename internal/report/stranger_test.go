@@ -52,9 +52,9 @@ func full() *Report {
 	red.Artifacts, red.Data, red.Service, red.Component, red.Stage = "out/x", "data", "eks", "cert-manager", "health"
 	red.Upload = &result.Upload{Artifact: "kwok-debug", Directory: "eks-flux-oci", Snapshot: true, Repository: "o/r", Run: "9", URL: r.CI.URL}
 	red.Past, red.Known = []result.Past{{Run: "8", URL: r.CI.URL, Commit: strings.Repeat("d", 40), Ended: began, Status: result.Passed, Key: "k"}}, result.New
-	red.Validation = []result.Check{{Phase: "deployment", Name: "health", Component: "x", Status: result.CheckFailed, Message: "no", Details: []string{"line"}, Expected: "1", Actual: "2", Place: result.Place{File: "recipes/x.yaml", Line: 3}}}
+	red.Validation = []result.Check{{Phase: "deployment", Name: "health", Component: "x", Status: result.StepFailed, Message: "no", Details: []string{"line"}, Expected: "1", Actual: "2", Place: result.Place{File: "recipes/x.yaml", Line: 3}}}
 	red.Chaos = &result.Chaos{Seed: 1, Steps: []result.ChaosStep{
-		{Name: "drain", Action: "drain-node", Status: result.ChaosDone, Did: "drained a", Error: "late", Whole: 3, Unsettled: "b", Hurt: []result.Survivor{{State: result.Lost, Why: "gone"}}},
+		{Name: "drain", Action: "drain-node", Status: result.StepPassed, Did: "drained a", Error: "late", Whole: 3, Unsettled: "b", Hurt: []result.Survivor{{State: result.Lost, Why: "gone"}}},
 		{Name: "kill", Action: "kill", Error: "no such node"},
 	}}
 	green := &r.Results[0]

@@ -2,6 +2,7 @@ package result
 
 import (
 	"cmp"
+	"encoding/json"
 	"slices"
 	"strings"
 )
@@ -18,24 +19,15 @@ type Chaos struct {
 	Steps     []ChaosStep `json:"steps"`
 }
 
-// ChaosStatus is how a step ended.
-type ChaosStatus string
-
-// The statuses of a step. Failed: it could not be done, e.g. no node has the labels. NotRun: the
-// run ended before it.
-const (
-	ChaosDone   ChaosStatus = "done"
-	ChaosFailed ChaosStatus = "failed"
-	ChaosNotRun ChaosStatus = "not run"
-)
-
 // ChaosStep is one step, and the state of the workloads once they had settled after it.
 type ChaosStep struct {
 	Name string `json:"name"`
 	// Action is the step's field in the file, e.g. drain; Line is the step's first line.
-	Action string      `json:"action"`
-	Line   int         `json:"line"`
-	Status ChaosStatus `json:"status"`
+	Action string `json:"action"`
+	Line   int    `json:"line"`
+	// Status is StepPassed if the step was done, StepFailed if it could not be, e.g. since no node
+	// has the labels. In JSON a step that was done has the status "done".
+	Status StepStatus `json:"status"`
 	// Did is what was done, in a few words; Targets are the nodes or pods that were chosen.
 	Did     string   `json:"did,omitempty"`
 	Targets []string `json:"targets,omitempty"`
@@ -51,6 +43,30 @@ type ChaosStep struct {
 	// Whole is the number of workloads that have all that they require; Hurt are the others.
 	Whole int        `json:"whole"`
 	Hurt  []Survivor `json:"hurt,omitempty"`
+}
+
+// doneWord is StepPassed in the JSON of a ChaosStep: a step of chaos checks nothing that could pass.
+const doneWord = "done"
+
+// MarshalJSON writes doneWord for StepPassed.
+func (s ChaosStep) MarshalJSON() ([]byte, error) {
+	type fields ChaosStep
+	if s.Status == StepPassed {
+		s.Status = doneWord
+	}
+	return json.Marshal(fields(s))
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (s *ChaosStep) UnmarshalJSON(data []byte) error {
+	type fields ChaosStep
+	if err := json.Unmarshal(data, (*fields)(s)); err != nil {
+		return err
+	}
+	if s.Status == doneWord {
+		s.Status = StepPassed
+	}
+	return nil
 }
 
 // SurvivorState is the state of a workload.

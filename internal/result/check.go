@@ -2,24 +2,13 @@ package result
 
 import "time"
 
-// CheckStatus is how a check or a constraint of a recipe's validation ended.
-type CheckStatus string
-
-// The statuses of a check. Skipped means that it cannot be answered here, and its message says why;
-// it is never counted as passed.
-const (
-	CheckPassed  CheckStatus = "passed"
-	CheckFailed  CheckStatus = "failed"
-	CheckSkipped CheckStatus = "skipped"
-)
-
 // Check is the result of one check or constraint of a recipe's validation block, or of one probe.
 type Check struct {
 	// Phase is readiness, deployment, performance or conformance, or probes. Name is the check's,
 	// or the constraint's.
-	Phase  string      `json:"phase"`
-	Name   string      `json:"name"`
-	Status CheckStatus `json:"status"`
+	Phase  string     `json:"phase"`
+	Name   string     `json:"name"`
+	Status StepStatus `json:"status"`
 	// Expected and Actual are a constraint's: its value, and the reading; both empty for a check,
 	// and Actual without a reading.
 	Expected string `json:"expected,omitempty"`
@@ -42,9 +31,9 @@ func (c *Check) String() string { return c.Phase + "/" + c.Name }
 func CountChecks(list []Check) (passed, failed, skipped int) {
 	for i := range list {
 		switch list[i].Status {
-		case CheckPassed:
+		case StepPassed:
 			passed++
-		case CheckFailed:
+		case StepFailed:
 			failed++
 		default:
 			skipped++

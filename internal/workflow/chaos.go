@@ -85,7 +85,7 @@ func started(r *Result) int {
 func chaosNotes(c *result.Chaos) []string {
 	var all []string
 	for i := range c.Steps {
-		if s := &c.Steps[i]; s.Status == result.ChaosFailed {
+		if s := &c.Steps[i]; s.Status == result.StepFailed {
 			all = append(all, fmt.Sprintf("chaos step %s (%s:%d) could not be done: %s", s.Name, c.File, s.Line, s.Error))
 		}
 	}

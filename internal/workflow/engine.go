@@ -65,7 +65,7 @@ type job struct {
 type TaskEvent struct {
 	Type string
 	// Status is empty at the start.
-	Status   string
+	Status   result.StepStatus
 	Duration time.Duration
 }
 
@@ -87,13 +87,6 @@ func (e *Engine) Submitted() []placement.Submitted {
 	return all
 }
 
-// The statuses of workflows and tasks.
-const (
-	StatusPassed = "passed"
-	StatusFailed = "failed"
-	StatusNotRun = "not run"
-)
-
 // Result is the outcome of a run.
 type Result struct {
 	Passed bool `json:"passed"`
@@ -113,23 +106,23 @@ type Result struct {
 
 // WorkflowResult is the outcome of one workflow.
 type WorkflowResult struct {
-	File     string        `json:"file"`
-	Name     string        `json:"name"`
-	Status   string        `json:"status"`
-	Started  time.Time     `json:"started"`
-	Duration time.Duration `json:"durationNs"`
-	Tasks    []TaskResult  `json:"tasks"`
+	File     string            `json:"file"`
+	Name     string            `json:"name"`
+	Status   result.StepStatus `json:"status"`
+	Started  time.Time         `json:"started"`
+	Duration time.Duration     `json:"durationNs"`
+	Tasks    []TaskResult      `json:"tasks"`
 	// Placement is nil for a workflow that did not run.
 	Placement *placement.Result `json:"placement,omitempty"`
 }
 
 // TaskResult is the outcome of one task.
 type TaskResult struct {
-	ID       string        `json:"id"`
-	Type     string        `json:"type"`
-	Line     int           `json:"line"`
-	Status   string        `json:"status"`
-	Duration time.Duration `json:"durationNs"`
+	ID       string            `json:"id"`
+	Type     string            `json:"type"`
+	Line     int               `json:"line"`
+	Status   result.StepStatus `json:"status"`
+	Duration time.Duration     `json:"durationNs"`
 	// Detail is what it did, in a few words.
 	Detail string `json:"detail,omitempty"`
 	// Error and Reason are set if it failed.
@@ -145,9 +138,9 @@ func (e *Engine) Run(ctx context.Context, plan *Plan) (*Result, error) {
 	e.mapper = restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(e.Clients.Discovery))
 	r := &Result{}
 	for _, w := range plan.Workflows {
-		one := WorkflowResult{File: w.File, Name: w.Name, Status: StatusNotRun}
+		one := WorkflowResult{File: w.File, Name: w.Name, Status: result.StepNotRun}
 		for _, t := range w.Tasks {
-			one.Tasks = append(one.Tasks, TaskResult{ID: t.ID, Type: t.Type, Line: t.Line, Status: StatusNotRun})
+			one.Tasks = append(one.Tasks, TaskResult{ID: t.ID, Type: t.Type, Line: t.Line, Status: result.StepNotRun})
 		}
 		r.Workflows = append(r.Workflows, one)
 	}
@@ -212,7 +205,7 @@ func (e *Engine) submitted(w *Workflow) []placement.Submitted {
 }
 
 func (e *Engine) runOne(ctx context.Context, w *Workflow, r *WorkflowResult) error {
-	r.Started, r.Status = time.Now(), StatusPassed
+	r.Started, r.Status = time.Now(), result.StepPassed
 	defer func() { r.Duration = time.Since(r.Started) }()
 	for i, t := range w.Tasks {
 		one := &r.Tasks[i]
@@ -224,11 +217,11 @@ func (e *Engine) runOne(ctx context.Context, w *Workflow, r *WorkflowResult) err
 			err = cause // the task's error only follows from it
 		}
 		line.End(detail, err)
-		one.Duration, one.Detail, one.Status = time.Since(start), detail, StatusPassed
+		one.Duration, one.Detail, one.Status = time.Since(start), detail, result.StepPassed
 		if err != nil {
 			named := reason.Wrap(reason.WorkflowFailed, fmt.Errorf("%s:%d: task %s (%s): %w", t.File, t.Line, t.ID, t.Type, err))
-			one.Status, one.Error, one.Reason = StatusFailed, err.Error(), reason.Of(named)
-			r.Status = StatusFailed
+			one.Status, one.Error, one.Reason = result.StepFailed, err.Error(), reason.Of(named)
+			r.Status = result.StepFailed
 			e.tell(TaskEvent{t.Type, one.Status, one.Duration})
 			return named
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/observe/placement"
+	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/util/lists"
 )
@@ -27,12 +28,12 @@ func checkGangs(plan *Plan, r *Result) error {
 			if one.Placement == nil || one.Placement.Gangs.Jobs == 0 {
 				continue
 			}
-			check := TaskResult{ID: GangCheck, Type: "Check", Line: limit.halfPlacedLine, Status: StatusPassed, Detail: fmt.Sprintf("%d jobs", one.Placement.Gangs.Jobs)}
+			check := TaskResult{ID: GangCheck, Type: "Check", Line: limit.halfPlacedLine, Status: result.StepPassed, Detail: fmt.Sprintf("%d jobs", one.Placement.Gangs.Jobs)}
 			if torn := tornGangs(one.Placement.Jobs, time.Duration(limit.HalfPlacedAtMost)); len(torn) > 0 {
 				err := reason.New(reason.WorkflowFailed, "%s:%d: halfPlacedAtMost %s: %d jobs of %s held nodes for some of their pods while others waited: %s",
 					limit.File, limit.halfPlacedLine, time.Duration(limit.HalfPlacedAtMost), len(torn), one.Name, strings.Join(lists.AtMost(torn, named), "; "))
-				check.Status, check.Detail, check.Error, check.Reason = StatusFailed, "", err.Error(), reason.WorkflowFailed
-				one.Status = StatusFailed
+				check.Status, check.Detail, check.Error, check.Reason = result.StepFailed, "", err.Error(), reason.WorkflowFailed
+				one.Status = result.StepFailed
 				if first == nil {
 					first = err
 				}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/observe/placement"
+	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
@@ -24,7 +25,7 @@ func TestHalfPlacedAtMost(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			plan := &Plan{Workflows: []*Workflow{{Name: "config", File: "b.yaml", HalfPlacedAtMost: Duration(c.limit), halfPlacedLine: 2}, {Name: "burst"}}}
-			r := &Result{Workflows: []WorkflowResult{{Name: "config", Status: StatusPassed, Placement: &placement.Result{}}, {Name: "burst", Status: StatusPassed, Placement: &placement.Result{
+			r := &Result{Workflows: []WorkflowResult{{Name: "config", Status: result.StepPassed, Placement: &placement.Result{}}, {Name: "burst", Status: result.StepPassed, Placement: &placement.Result{
 				Gangs: placement.Gang{Jobs: 2}, Jobs: []placement.Job{
 					{Name: "single", Wanted: 1, HalfPlaced: 60000}, {Name: "whole", Namespace: "gangs", Wanted: 3, Placed: 3, HalfPlaced: 10},
 					{Name: "torn", Namespace: "gangs", Wanted: 3, Placed: 2, HalfPlaced: c.half},
@@ -36,12 +37,12 @@ func TestHalfPlacedAtMost(t *testing.T) {
 				t.Fatal(err)
 			}
 			if c.want == "" {
-				if err != nil || r.Workflows[1].Status != StatusPassed || strings.Contains(junit.String(), "<failure") {
+				if err != nil || r.Workflows[1].Status != result.StepPassed || strings.Contains(junit.String(), "<failure") {
 					t.Errorf("got %v, %+v\n%s", err, r.Workflows[1], junit.String())
 				}
 				return
 			}
-			if reason.Of(err) != reason.WorkflowFailed || err.Error() != c.want || r.Workflows[1].Status != StatusFailed || r.Workflows[0].Status != StatusPassed {
+			if reason.Of(err) != reason.WorkflowFailed || err.Error() != c.want || r.Workflows[1].Status != result.StepFailed || r.Workflows[0].Status != result.StepPassed {
 				t.Errorf("got %v, %+v", err, r.Workflows)
 			}
 			if !strings.Contains(junit.String(), "<failure") {

@@ -9,6 +9,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/observe/placement"
 	"github.com/nvidia/aicr-action/internal/report"
 	"github.com/nvidia/aicr-action/internal/report/testreport"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // toolName is this program's name in reports.
@@ -27,9 +28,9 @@ func (r *Result) WriteJUnit(w io.Writer) error {
 		for _, t := range flow.Tasks {
 			c := testreport.Case{Name: t.ID + " (" + t.Type + ")", Class: "workflow." + flow.Name, File: flow.File, Line: t.Line, Time: testreport.Seconds(t.Duration)}
 			switch t.Status {
-			case StatusFailed:
+			case result.StepFailed:
 				c.Failure = &testreport.Problem{Type: string(t.Reason), Message: t.Error}
-			case StatusNotRun:
+			case result.StepNotRun:
 				c.Skipped = &testreport.Problem{Message: notRun}
 			}
 			s.Add(c)
@@ -88,9 +89,9 @@ func (r *Result) WriteCTRF(w io.Writer) error {
 			out.Extra.Occupancy = append(out.Extra.Occupancy, occupancy{flow.Name, p.MeanOccupancy, p.PeakOccupancy, p.Fragmentation})
 		}
 		for i, t := range flow.Tasks {
-			one := testreport.Test{Name: t.ID + " (" + t.Type + ")", Suite: []string{flow.Name}, Status: t.Status, Duration: t.Duration.Milliseconds(), Message: t.Error, FilePath: flow.File, Line: t.Line}
-			if t.Status == StatusNotRun {
-				one.Status, one.RawStatus, one.Message = "skipped", t.Status, notRun
+			one := testreport.Test{Name: t.ID + " (" + t.Type + ")", Suite: []string{flow.Name}, Status: string(t.Status), Duration: t.Duration.Milliseconds(), Message: t.Error, FilePath: flow.File, Line: t.Line}
+			if t.Status == result.StepNotRun {
+				one.Status, one.RawStatus, one.Message = "skipped", string(t.Status), notRun
 			}
 			if i == len(flow.Tasks)-1 && flow.Placement != nil {
 				raw, err := json.Marshal(map[string]any{"placement": flow.Placement})

@@ -10,19 +10,33 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/observe/placement"
 	"github.com/nvidia/aicr-action/internal/report/testreport"
+	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 func sample() *Result {
 	return &Result{Cluster: "c", Workflows: []WorkflowResult{{
-		File: "w.yaml", Name: "w", Status: StatusFailed, Started: time.Unix(1000, 0), Duration: 2 * time.Second,
+		File: "w.yaml", Name: "w", Status: result.StepFailed, Started: time.Unix(1000, 0), Duration: 2 * time.Second,
 		Tasks: []TaskResult{
-			{ID: "a", Type: Sleep, Status: StatusPassed, Duration: time.Second},
-			{ID: "b", Type: CheckPod, Line: 7, Status: StatusFailed, Error: "no \x01 <pods>", Reason: reason.WorkflowFailed},
-			{ID: "c", Type: Pause, Status: StatusNotRun},
+			{ID: "a", Type: Sleep, Status: result.StepPassed, Duration: time.Second},
+			{ID: "b", Type: CheckPod, Line: 7, Status: result.StepFailed, Error: "no \x01 <pods>", Reason: reason.WorkflowFailed},
+			{ID: "c", Type: Pause, Status: result.StepNotRun},
 		},
 		Placement: &placement.Result{Pods: 4, Placed: 3, MeanOccupancy: 12.5, Jobs: []placement.Job{}},
 	}}}
+}
+
+// TestStatusWords holds the statuses in the JSON of a run.
+func TestStatusWords(t *testing.T) {
+	data, err := json.Marshal(sample())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"name":"w","status":"failed"`, `"line":0,"status":"passed"`, `"line":7,"status":"failed"`, `"line":0,"status":"not run"`} {
+		if !strings.Contains(string(data), want) {
+			t.Errorf("want %s in %s", want, data)
+		}
+	}
 }
 
 func TestJUnit(t *testing.T) {

@@ -64,7 +64,7 @@ func follow(t *testing.T, objects ...runtime.Object) (*prometheus.Registry, *Pla
 	tasks := NewTasks(&workflow.Plan{Workflows: []*workflow.Workflow{{Tasks: []*workflow.Task{{Type: workflow.Sleep}, {Type: workflow.Sleep}}}}})
 	tasks.Register(registry)
 	tasks.Tell(workflow.TaskEvent{Type: workflow.Sleep})
-	tasks.Tell(workflow.TaskEvent{Type: workflow.Sleep, Status: workflow.StatusPassed, Duration: time.Second})
+	tasks.Tell(workflow.TaskEvent{Type: workflow.Sleep, Status: result.StepPassed, Duration: time.Second})
 	return registry, p, kube
 }
 

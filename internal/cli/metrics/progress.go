@@ -114,7 +114,7 @@ func NewTasks(plan *workflow.Plan) *Tasks {
 	for _, w := range plan.Workflows {
 		n += len(w.Tasks)
 	}
-	for _, status := range []string{waiting, running, workflow.StatusPassed, workflow.StatusFailed} {
+	for _, status := range []string{waiting, running, string(result.StepPassed), string(result.StepFailed)} {
 		t.tasks.WithLabelValues(status).Set(0)
 	}
 	t.tasks.WithLabelValues(waiting).Set(float64(n))
@@ -132,6 +132,6 @@ func (t *Tasks) Tell(e workflow.TaskEvent) {
 		return
 	}
 	t.tasks.WithLabelValues(running).Dec()
-	t.tasks.WithLabelValues(e.Status).Inc()
+	t.tasks.WithLabelValues(string(e.Status)).Inc()
 	t.duration.WithLabelValues(e.Type).Observe(e.Duration.Seconds())
 }

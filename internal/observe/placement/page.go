@@ -6,6 +6,8 @@ import (
 	"html/template"
 	"io"
 	"time"
+
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 //go:embed page/page.html.tmpl
@@ -27,16 +29,18 @@ type Page struct {
 
 // PageWorkflow is one workflow.
 type PageWorkflow struct {
-	Name, File, Status, Error string
-	Took                      time.Duration
-	Tasks                     []PageTask
-	Placement                 *Result
+	Name, File, Error string
+	Status            result.StepStatus
+	Took              time.Duration
+	Tasks             []PageTask
+	Placement         *Result
 }
 
 // PageTask is one of its tasks.
 type PageTask struct {
-	ID, Type, Status, Error string
-	Took                    time.Duration
+	ID, Type, Error string
+	Status          result.StepStatus
+	Took            time.Duration
 }
 
 // WriteHTML writes one page that needs neither network nor script.

@@ -44,10 +44,10 @@ func TestRun_FirstPollFails(t *testing.T) {
 	plan := &Plan{Steps: []Step{{Name: "a", action: act}, {Name: "b", action: act}}}
 	got := (&Runner{Clients: failingPolls(1)}).Run(t.Context(), plan)
 	first, second := got.Steps[0], got.Steps[1]
-	if first.Status != result.ChaosFailed || !strings.Contains(first.Error, "poll the workloads before the first step: ") || !strings.Contains(first.Error, "the connection was reset") {
+	if first.Status != result.StepFailed || !strings.Contains(first.Error, "poll the workloads before the first step: ") || !strings.Contains(first.Error, "the connection was reset") {
 		t.Errorf("the first step: got %s %q; want failed, with what failed", first.Status, first.Error)
 	}
-	if second.Status != result.ChaosNotRun || act.n != 0 {
+	if second.Status != result.StepNotRun || act.n != 0 {
 		t.Errorf("got %s and %d actions; want no further step", second.Status, act.n)
 	}
 	for _, s := range got.Steps {
@@ -62,10 +62,10 @@ func TestRun_PollBeforeStepFails(t *testing.T) {
 	plan := &Plan{Steps: []Step{{Name: "a", action: act}, {Name: "b", action: act}}}
 	got := (&Runner{Clients: failingPolls(2)}).Run(t.Context(), plan)
 	first, second := got.Steps[0], got.Steps[1]
-	if first.Status != result.ChaosFailed || !strings.Contains(first.Error, "poll the workloads before the step: ") {
+	if first.Status != result.StepFailed || !strings.Contains(first.Error, "poll the workloads before the step: ") {
 		t.Errorf("the first step: got %s %q; want failed, with what failed", first.Status, first.Error)
 	}
-	if second.Status != result.ChaosDone || act.n != 1 {
+	if second.Status != result.StepPassed || act.n != 1 {
 		t.Fatalf("the second step: got %s %q after %d actions; want done", second.Status, second.Error, act.n)
 	}
 	if len(second.Hurt) != 1 || !second.Hurt[0].Before {
@@ -78,7 +78,7 @@ func TestRun_EndsBeforeFirstPoll(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	got := (&Runner{Clients: failingPolls(1)}).Run(ctx, &Plan{Steps: []Step{{Name: "a", action: &countedAction{}}}})
-	if s := got.Steps[0]; s.Status != result.ChaosNotRun || s.Error != "" {
+	if s := got.Steps[0]; s.Status != result.StepNotRun || s.Error != "" {
 		t.Errorf("got %s %q", s.Status, s.Error)
 	}
 }

@@ -57,14 +57,14 @@ func (r *Runner) Run(ctx context.Context, p *Plan) *result.Chaos {
 	}
 	out := &result.Chaos{File: p.File, Seed: p.Seed}
 	for _, s := range p.Steps {
-		out.Steps = append(out.Steps, result.ChaosStep{Name: s.Name, Action: s.action.name(), Line: s.Line, Status: result.ChaosNotRun})
+		out.Steps = append(out.Steps, result.ChaosStep{Name: s.Name, Action: s.action.name(), Line: s.Line, Status: result.StepNotRun})
 	}
 	begun := time.Now()
 	v, err := observe.Poll(ctx, r.Clients.Kube)
 	if err != nil {
 		if ctx.Err() == nil && len(out.Steps) > 0 {
 			first := &out.Steps[0]
-			first.Status, first.Error = result.ChaosFailed, fmt.Sprintf("poll the workloads before the first step: %v; no step was taken, since what was broken before is not known", err)
+			first.Status, first.Error = result.StepFailed, fmt.Sprintf("poll the workloads before the first step: %v; no step was taken, since what was broken before is not known", err)
 		}
 		return out
 	}
@@ -77,7 +77,7 @@ func (r *Runner) Run(ctx context.Context, p *Plan) *result.Chaos {
 			if ctx.Err() != nil {
 				break
 			}
-			one.Status, one.Error, one.Started = result.ChaosFailed, err.Error(), time.Since(begun).Milliseconds()
+			one.Status, one.Error, one.Started = result.StepFailed, err.Error(), time.Since(begun).Milliseconds()
 			continue
 		}
 		r.take(ctx, p, step, one, begun)
@@ -142,15 +142,15 @@ func (r *Runner) take(ctx context.Context, p *Plan, s *Step, one *result.ChaosSt
 	v, err := observe.Poll(ctx, r.Clients.Kube)
 	if err != nil {
 		if ctx.Err() == nil {
-			one.Status, one.Error = result.ChaosFailed, fmt.Sprintf("poll the workloads before the step: %v; the step was not taken", err)
+			one.Status, one.Error = result.StepFailed, fmt.Sprintf("poll the workloads before the step: %v; the step was not taken", err)
 		}
 		return
 	}
 	r.survey.see(v)
 	done, err := s.action.do(ctx, r, newPicker(p.Seed, s.index))
-	one.Status, one.Did, one.Targets = result.ChaosDone, done.what, done.targets
+	one.Status, one.Did, one.Targets = result.StepPassed, done.what, done.targets
 	if err != nil {
-		one.Status, one.Error = result.ChaosFailed, err.Error()
+		one.Status, one.Error = result.StepFailed, err.Error()
 		if len(done.targets) == 0 {
 			return // nothing was done
 		}

@@ -97,14 +97,14 @@ func (r *Run) Run(ctx context.Context) (list []result.Check, failure *result.Fai
 		case err != nil:
 			return list, nil, fmt.Errorf("probe %s: %w", p.Name, err)
 		case failure == nil:
-			check.Status, check.Message = result.CheckPassed, said
+			check.Status, check.Message = result.StepPassed, said
 			list = append(list, check)
 			continue
 		}
-		check.Status, check.Message, check.Details = result.CheckFailed, failure.Cause(), failure.Details()
+		check.Status, check.Message, check.Details = result.StepFailed, failure.Cause(), failure.Details()
 		list = append(list, check)
 		for _, rest := range r.Probes[i+1:] {
-			list = append(list, result.Check{Phase: Phase, Name: rest.Name, Status: result.CheckSkipped, Message: "not run, since probe " + p.Name + " failed", Place: result.Place{File: rest.File, Line: rest.Line}})
+			list = append(list, result.Check{Phase: Phase, Name: rest.Name, Status: result.StepSkipped, Message: "not run, since probe " + p.Name + " failed", Place: result.Place{File: rest.File, Line: rest.Line}})
 		}
 		return list, failure, nil
 	}

@@ -36,17 +36,6 @@ const (
 // Phases are all phases, in order.
 func Phases() []Phase { return []Phase{Readiness, Deployment, Performance, Conformance} }
 
-// Status is how a check or a constraint ended.
-type Status = result.CheckStatus
-
-// The statuses. Skipped means that it cannot be answered here, and the message says why; it is
-// never counted as passed.
-const (
-	Passed  = result.CheckPassed
-	Failed  = result.CheckFailed
-	Skipped = result.CheckSkipped
-)
-
 // Check is one row of Table.
 type Check struct {
 	// Name is what a recipe's validation block calls it, e.g. operator-health.
@@ -83,7 +72,7 @@ type Inputs struct {
 
 // Outcome is what a check found.
 type Outcome struct {
-	Status Status `json:"status"`
+	Status result.StepStatus `json:"status"`
 	// Message is one line: what holds, what does not, or why this cannot be checked here.
 	Message string `json:"message"`
 	// Component is the recipe's component that is to blame; empty if unknown.
@@ -123,7 +112,7 @@ func (c *Check) Run(ctx context.Context, in Inputs) (out Outcome) {
 	start := time.Now()
 	defer func() {
 		if v := recover(); v != nil {
-			out = Outcome{Status: Failed, Message: fmt.Sprintf("the check itself failed; this is a bug: %v", v), Details: strings.Split(string(debug.Stack()), "\n")}
+			out = Outcome{Status: result.StepFailed, Message: fmt.Sprintf("the check itself failed; this is a bug: %v", v), Details: strings.Split(string(debug.Stack()), "\n")}
 		}
 		if out.Component == "" {
 			out.Component = c.Component
@@ -135,9 +124,9 @@ func (c *Check) Run(ctx context.Context, in Inputs) (out Outcome) {
 	case err == nil:
 		return out
 	case apierrors.IsForbidden(err):
-		return Outcome{Status: Failed, Message: fmt.Sprintf("the check %s needs a permission that its Role lacks: %v", c.Name, err), Final: true}
+		return Outcome{Status: result.StepFailed, Message: fmt.Sprintf("the check %s needs a permission that its Role lacks: %v", c.Name, err), Final: true}
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return Outcome{Status: Failed, Message: fmt.Sprintf("the check %s had no answer from the cluster within %s: %v", c.Name, Timeout, err)}
+		return Outcome{Status: result.StepFailed, Message: fmt.Sprintf("the check %s had no answer from the cluster within %s: %v", c.Name, Timeout, err)}
 	}
-	return Outcome{Status: Failed, Message: fmt.Sprintf("the check %s could not read the cluster: %v", c.Name, err)}
+	return Outcome{Status: result.StepFailed, Message: fmt.Sprintf("the check %s could not read the cluster: %v", c.Name, err)}
 }

@@ -161,9 +161,9 @@ func TestChecksHold(t *testing.T) {
 	in := healthy().inputs(t)
 	for _, c := range Table() {
 		got := outcome(t, c.Name, in)
-		want := Passed
+		want := result.StepPassed
 		if c.Name == "nccl-all-reduce-bw" || c.Name == "check-nvidia-smi" {
-			want = Skipped
+			want = result.StepSkipped
 		}
 		if got.Status != want {
 			t.Errorf("%s: got %+v, want %s", c.Name, got, want)
@@ -229,7 +229,7 @@ func TestChecksFail(t *testing.T) {
 			cluster := healthy()
 			c.breaks(cluster)
 			got := outcome(t, c.check, cluster.inputs(t))
-			if got.Status != Failed || !strings.Contains(got.Message+strings.Join(got.Details, "\n"), c.want) || got.Component != c.component {
+			if got.Status != result.StepFailed || !strings.Contains(got.Message+strings.Join(got.Details, "\n"), c.want) || got.Component != c.component {
 				t.Errorf("got %+v, want component %q, %q", got, c.component, c.want)
 			}
 		})
@@ -240,31 +240,31 @@ func TestChecksFail(t *testing.T) {
 func TestChecksSkip(t *testing.T) {
 	real := healthy()
 	real.nodes["gpu"].Annotations = nil
-	if got := outcome(t, "nccl-all-reduce-bw", real.inputs(t)); got.Status != Skipped || !strings.Contains(got.Message, "run all_reduce_perf of nccl-tests") {
+	if got := outcome(t, "nccl-all-reduce-bw", real.inputs(t)); got.Status != result.StepSkipped || !strings.Contains(got.Message, "run all_reduce_perf of nccl-tests") {
 		t.Errorf("got %+v", got)
 	}
-	if got := outcome(t, "check-nvidia-smi", real.inputs(t)); got.Status != Skipped || !strings.Contains(got.Message, "aicr snapshot --agent") {
+	if got := outcome(t, "check-nvidia-smi", real.inputs(t)); got.Status != result.StepSkipped || !strings.Contains(got.Message, "aicr snapshot --agent") {
 		t.Errorf("got %+v", got)
 	}
 	real.snapshot = "- {type: GPU, subtypes: [{subtype: smi, data: {driver-version: 580.82.07}}]}\n"
-	if got := outcome(t, "check-nvidia-smi", real.inputs(t)); got.Status != Passed || got.Actual != "580.82.07" {
+	if got := outcome(t, "check-nvidia-smi", real.inputs(t)); got.Status != result.StepPassed || got.Actual != "580.82.07" {
 		t.Errorf("got %+v", got)
 	}
 	in := healthy().inputs(t)
 	in.Recipe.ComponentRefs = nil
 	for _, name := range []string{"expected-resources", "robust-controller", "gpu-operator-version"} {
-		if got := outcome(t, name, in); got.Status != Skipped {
+		if got := outcome(t, name, in); got.Status != result.StepSkipped {
 			t.Errorf("%s: got %+v", name, got)
 		}
 	}
-	if got := outcome(t, "operator-health", in); got.Status != Failed || got.Message != "nothing was found to check" {
+	if got := outcome(t, "operator-health", in); got.Status != result.StepFailed || got.Message != "nothing was found to check" {
 		t.Errorf("a check that finds nothing: got %+v", got)
 	}
 	gke := healthy()
 	delete(gke.workloads, "kube-system/cluster-autoscaler")
 	in = gke.inputs(t)
 	in.Recipe.Criteria.Service = "gke"
-	if got := outcome(t, "cluster-autoscaling", in); got.Status != Skipped {
+	if got := outcome(t, "cluster-autoscaling", in); got.Status != result.StepSkipped {
 		t.Errorf("got %+v", got)
 	}
 }

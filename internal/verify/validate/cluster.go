@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/discovery"
 
 	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
@@ -60,7 +61,7 @@ func (l *observation) outcome() Outcome {
 	switch {
 	case len(l.bad) > 0:
 		first := l.bad[0]
-		o := Outcome{Status: Failed, Message: first.text, Component: first.component, Place: placeOf(first.place)}
+		o := Outcome{Status: result.StepFailed, Message: first.text, Component: first.component, Place: placeOf(first.place)}
 		for _, f := range l.bad {
 			o.Details = append(o.Details, f.String())
 		}
@@ -69,13 +70,13 @@ func (l *observation) outcome() Outcome {
 		}
 		return o
 	case len(l.good) == 0:
-		return Outcome{Status: Failed, Message: "nothing was found to check"}
+		return Outcome{Status: result.StepFailed, Message: "nothing was found to check"}
 	}
 	text := strings.Join(l.good, "; ")
 	if len(l.unseen) > 0 {
 		text += "; not checked, since the nodes are simulated: " + strings.Join(l.unseen, ", ")
 	}
-	return Outcome{Status: Passed, Message: text}
+	return Outcome{Status: result.StepPassed, Message: text}
 }
 
 // enabled are the recipe's components that are deployed.

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
@@ -231,9 +232,9 @@ func clusterAutoscaling(ctx context.Context, in Inputs) (Outcome, error) {
 		return l.outcome(), nil
 	}
 	if service := in.Recipe.Criteria.Service; slices.Contains([]string{"gke", "aks"}, service) {
-		return Outcome{Status: Skipped, Message: service + " scales its node pools from outside the cluster, where this check cannot look"}, nil
+		return Outcome{Status: result.StepSkipped, Message: service + " scales its node pools from outside the cluster, where this check cannot look"}, nil
 	}
-	return Outcome{Status: Failed, Message: "nothing scales the cluster: there is neither a NodePool of Karpenter nor a Deployment of cluster-autoscaler"}, nil
+	return Outcome{Status: result.StepFailed, Message: "nothing scales the cluster: there is neither a NodePool of Karpenter nor a Deployment of cluster-autoscaler"}, nil
 }
 
 // inferenceGateway: requests to models have a way in. kgateway runs, its GatewayClass is accepted,
@@ -303,7 +304,7 @@ func robustController(ctx context.Context, in Inputs) (Outcome, error) {
 		}
 	}
 	if len(l.good)+len(l.bad) == 0 {
-		return Outcome{Status: Skipped, Message: "the recipe has no operator for AI workloads that this check knows: dynamo-platform, kubeflow-trainer"}, nil
+		return Outcome{Status: result.StepSkipped, Message: "the recipe has no operator for AI workloads that this check knows: dynamo-platform, kubeflow-trainer"}, nil
 	}
 	simulated, err := in.simulated(ctx)
 	if simulated {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
@@ -101,7 +102,7 @@ func expectedResources(ctx context.Context, in Inputs) (Outcome, error) {
 		}
 	}
 	if len(l.good)+len(l.bad) == 0 {
-		return Outcome{Status: Skipped, Message: "no component of the recipe lists expectedResources"}, nil
+		return Outcome{Status: result.StepSkipped, Message: "no component of the recipe lists expectedResources"}, nil
 	}
 	return l.outcome(), nil
 }
@@ -146,7 +147,7 @@ func (l *observation) exists(ctx context.Context, in *Inputs, ref recipe.Compone
 func gpuOperatorVersion(ctx context.Context, in Inputs) (Outcome, error) {
 	ref, ok := in.component(gpuOperator)
 	if !ok {
-		return Outcome{Status: Skipped, Message: "the recipe does not deploy gpu-operator"}, nil
+		return Outcome{Status: result.StepSkipped, Message: "the recipe does not deploy gpu-operator"}, nil
 	}
 	all, err := in.workloads(ctx, ref.Namespace)
 	if err != nil {
@@ -170,7 +171,7 @@ func gpuOperatorVersion(ctx context.Context, in Inputs) (Outcome, error) {
 		break
 	}
 	if have == "" {
-		return Outcome{Status: Failed, Message: fmt.Sprintf("namespace %s has no Deployment gpu-operator with a version", ref.Namespace)}, nil
+		return Outcome{Status: result.StepFailed, Message: fmt.Sprintf("namespace %s has no Deployment gpu-operator with a version", ref.Namespace)}, nil
 	}
 	wanted := in.Constraints
 	if len(wanted) == 0 {
@@ -179,11 +180,11 @@ func gpuOperatorVersion(ctx context.Context, in Inputs) (Outcome, error) {
 	for _, c := range wanted {
 		holds, err := c.Holds(have)
 		if err != nil {
-			return Outcome{Status: Failed, Message: fmt.Sprintf("constraint %s: %v", c.Name, err), Actual: have}, nil
+			return Outcome{Status: result.StepFailed, Message: fmt.Sprintf("constraint %s: %v", c.Name, err), Actual: have}, nil
 		}
 		if !holds {
-			return Outcome{Status: Failed, Message: fmt.Sprintf("%s has version %s, want %s", from, have, c.Value), Actual: have, Final: true}, nil
+			return Outcome{Status: result.StepFailed, Message: fmt.Sprintf("%s has version %s, want %s", from, have, c.Value), Actual: have, Final: true}, nil
 		}
 	}
-	return Outcome{Status: Passed, Message: fmt.Sprintf("%s has version %s, want %s", from, have, wanted[0].Value), Actual: have}, nil
+	return Outcome{Status: result.StepPassed, Message: fmt.Sprintf("%s has version %s, want %s", from, have, wanted[0].Value), Actual: have}, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
@@ -44,14 +45,14 @@ func gpuHardwareDetection(ctx context.Context, in Inputs) (Outcome, error) {
 func nvidiaSMI(ctx context.Context, in Inputs) (Outcome, error) {
 	const reading = "GPU.smi.driver-version"
 	if simulated, err := in.simulated(ctx); err != nil || simulated {
-		return Outcome{Status: Skipped, Message: "the nodes are simulated: they have no GPU that nvidia-smi could ask"}, err
+		return Outcome{Status: result.StepSkipped, Message: "the nodes are simulated: they have no GPU that nvidia-smi could ask"}, err
 	}
 	if in.Snapshot != nil {
 		if version, ok := in.Snapshot.Value(reading); ok {
-			return Outcome{Status: Passed, Message: "nvidia-smi answered when the snapshot was taken: driver " + version, Actual: version}, nil
+			return Outcome{Status: result.StepPassed, Message: "nvidia-smi answered when the snapshot was taken: driver " + version, Actual: version}, nil
 		}
 	}
-	return Outcome{Status: Skipped, Message: "the snapshot has no " + reading + "; take it on a GPU node, with aicr snapshot --agent"}, nil
+	return Outcome{Status: result.StepSkipped, Message: "the snapshot has no " + reading + "; take it on a GPU node, with aicr snapshot --agent"}, nil
 }
 
 // ncclBandwidth needs GPUs and their network. This program starts no benchmark, so the check never
@@ -66,9 +67,9 @@ func ncclBandwidth(ctx context.Context, in Inputs) (Outcome, error) {
 		want = ", and compare its bus bandwidth in GB/s with " + in.Constraints[0].Value
 	}
 	if simulated {
-		return Outcome{Status: Skipped, Message: "the nodes are simulated: they have no network whose bandwidth could be measured"}, nil
+		return Outcome{Status: result.StepSkipped, Message: "the nodes are simulated: they have no network whose bandwidth could be measured"}, nil
 	}
-	return Outcome{Status: Skipped, Message: "this program runs no benchmark; run all_reduce_perf of nccl-tests on the GPU nodes" + want}, nil
+	return Outcome{Status: result.StepSkipped, Message: "this program runs no benchmark; run all_reduce_perf of nccl-tests on the GPU nodes" + want}, nil
 }
 
 // secureAcceleratorAccess: pods get GPUs from the device plugin or by a claim, and never by
@@ -102,7 +103,7 @@ func secureAcceleratorAccess(ctx context.Context, in Inputs) (Outcome, error) {
 		}
 	}
 	if n == 0 {
-		return Outcome{Status: Skipped, Message: "there is no pod outside the namespaces of the recipe's components"}, nil
+		return Outcome{Status: result.StepSkipped, Message: "there is no pod outside the namespaces of the recipe's components"}, nil
 	}
 	l.holds("%s checked: none gets a device of its node except through Kubernetes", lists.Count(n, "pod"))
 	return l.outcome(), nil

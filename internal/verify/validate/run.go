@@ -173,7 +173,7 @@ func (d Direct) RunPhase(ctx context.Context, _ Phase, items []Item, in Inputs) 
 			in.Constraints = item.Constraints
 			start := time.Now()
 			outcomes[i] = item.Check.Run(ctx, in)
-			for outcomes[i].Status == Failed && !outcomes[i].Final && time.Since(start) < d.Patience {
+			for outcomes[i].Status == result.StepFailed && !outcomes[i].Final && time.Since(start) < d.Patience {
 				select {
 				case <-ctx.Done():
 					return nil
@@ -203,7 +203,7 @@ func (p *Plan) Run(ctx context.Context, with Executor, in Inputs) ([]result.Chec
 		phase := &p.Phases[i]
 		if failed != "" {
 			for j := range phase.Items {
-				all = append(all, phase.outcome(&phase.Items[j], Outcome{Status: Skipped, Message: fmt.Sprintf("not run, since phase %s failed", failed)}))
+				all = append(all, phase.outcome(&phase.Items[j], Outcome{Status: result.StepSkipped, Message: fmt.Sprintf("not run, since phase %s failed", failed)}))
 			}
 			continue
 		}
@@ -212,7 +212,7 @@ func (p *Plan) Run(ctx context.Context, with Executor, in Inputs) ([]result.Chec
 			return all, fmt.Errorf("run the checks of phase %s: %w", phase.Phase, err)
 		}
 		all = append(all, checks...)
-		if slices.ContainsFunc(checks, func(c result.Check) bool { return c.Status == Failed }) {
+		if slices.ContainsFunc(checks, func(c result.Check) bool { return c.Status == result.StepFailed }) {
 			failed = phase.Phase
 		}
 	}
@@ -230,9 +230,9 @@ func (p *PlannedPhase) run(ctx context.Context, with Executor, in Inputs) ([]res
 		case item.isConstraint():
 			list[i] = p.compare(item, in)
 		case item.Check == nil:
-			list[i] = p.outcome(item, Outcome{Status: Skipped, Message: fmt.Sprintf("this program has no check %.100q; it has %s", item.Name, strings.Join(Names(), ", "))})
+			list[i] = p.outcome(item, Outcome{Status: result.StepSkipped, Message: fmt.Sprintf("this program has no check %.100q; it has %s", item.Name, strings.Join(Names(), ", "))})
 		case len(item.Check.Rules) > 0 && (in.Kube == nil || in.Dynamic == nil):
-			list[i] = p.outcome(item, Outcome{Status: Skipped, Message: "it looks at the cluster, and there is none; name a kubeconfig with --kubeconfig or in KUBECONFIG"})
+			list[i] = p.outcome(item, Outcome{Status: result.StepSkipped, Message: "it looks at the cluster, and there is none; name a kubeconfig with --kubeconfig or in KUBECONFIG"})
 		default:
 			run, at = append(run, *item), append(at, i)
 		}
@@ -284,7 +284,7 @@ func (p *PlannedPhase) compare(item *Item, in Inputs) result.Check {
 		if in.Snapshot == nil {
 			text = "there is no snapshot to compare it with; name one with --snapshot"
 		}
-		return p.outcome(item, Outcome{Status: Skipped, Message: text})
+		return p.outcome(item, Outcome{Status: result.StepSkipped, Message: text})
 	}
 	from := ""
 	if origin := in.Snapshot.ContextOf(c.Name)[Simulated]; origin != "" {
@@ -294,13 +294,13 @@ func (p *PlannedPhase) compare(item *Item, in Inputs) result.Check {
 	holds, err := c.Holds(have)
 	switch {
 	case err != nil:
-		o.Status, o.Message = Failed, err.Error()
+		o.Status, o.Message = result.StepFailed, err.Error()
 	case holds:
-		o.Status, o.Message = Passed, fmt.Sprintf("%s is %s, want %s%s", c.Name, have, c.Value, from)
+		o.Status, o.Message = result.StepPassed, fmt.Sprintf("%s is %s, want %s%s", c.Name, have, c.Value, from)
 	default:
-		o.Status, o.Message = Failed, fmt.Sprintf("%s is %s, want %s%s", c.Name, have, c.Value, from)
+		o.Status, o.Message = result.StepFailed, fmt.Sprintf("%s is %s, want %s%s", c.Name, have, c.Value, from)
 		if mild := strings.ToLower(c.Severity); mild == "warning" || mild == "info" {
-			o.Status, o.Message = Skipped, o.Message+"; it has severity "+mild+", so it does not fail"
+			o.Status, o.Message = result.StepSkipped, o.Message+"; it has severity "+mild+", so it does not fail"
 		}
 		if c.Remediation != "" {
 			o.Message += "; " + c.Remediation

@@ -65,7 +65,7 @@ func (p *played) RunPhase(_ context.Context, _ Phase, items []Item, _ Inputs) ([
 		p.asked = append(p.asked, i.Name)
 		o, ok := p.outcomes[i.Name]
 		if !ok {
-			o = Outcome{Status: Passed}
+			o = Outcome{Status: result.StepPassed}
 		}
 		all = append(all, o)
 	}
@@ -91,26 +91,26 @@ func TestConstraints(t *testing.T) {
   subtypes: [{subtype: driver, data: {version: 570.86.16}, context: {simulated: node profile eks-h100}}]
 `)
 	for constraint, want := range map[string]struct {
-		status Status
+		status result.StepStatus
 		text   string
 	}{
-		`K8s.server.version ~ >= 1.30`:                                {Passed, "K8s.server.version is v1.33.5-eks-3025e55, want >= 1.30"},
-		`K8s.server.version ~ <= 1.33`:                                {Passed, ""},
-		`K8s.server.version ~ > 1.33`:                                 {Failed, "want > 1.33"},
-		`K8s.server.version ~ < 1.34`:                                 {Passed, ""},
-		`K8s.server.version ~ >= 1.33.6`:                              {Failed, ""},
-		`K8s.server.version ~ == 1.33`:                                {Passed, ""},
-		`K8s.server.version ~ != 1.33`:                                {Failed, ""},
-		`OS.release.ID ~ ubuntu`:                                      {Passed, ""},
-		`OS.release.ID ~ == rhel`:                                     {Failed, "OS.release.ID is ubuntu, want == rhel"},
-		`OS.release.ID ~ != rhel`:                                     {Passed, ""},
-		`OS.release.ID ~ >= rhel`:                                     {Failed, "orders what is no version"},
-		`OS.release.VERSION_ID ~ >= 22.04`:                            {Passed, ""},
-		`OS.sysctl./proc/sys/kernel/osrelease ~ >= 6.8`:               {Passed, ""},
-		`GPU.driver.version ~ >= 580`:                                 {Failed, "(simulated: node profile eks-h100)"},
-		`GPU.driver.version ~ >= 580 ~ warning`:                       {Skipped, "it has severity warning, so it does not fail"},
-		`SystemD.kubelet.service.ActiveState ~ active`:                {Skipped, "the snapshot has no such reading"},
-		`K8s.server.version ~ >= 99999999999999999999999999999999999`: {Failed, "a number that is too large"},
+		`K8s.server.version ~ >= 1.30`:                                {result.StepPassed, "K8s.server.version is v1.33.5-eks-3025e55, want >= 1.30"},
+		`K8s.server.version ~ <= 1.33`:                                {result.StepPassed, ""},
+		`K8s.server.version ~ > 1.33`:                                 {result.StepFailed, "want > 1.33"},
+		`K8s.server.version ~ < 1.34`:                                 {result.StepPassed, ""},
+		`K8s.server.version ~ >= 1.33.6`:                              {result.StepFailed, ""},
+		`K8s.server.version ~ == 1.33`:                                {result.StepPassed, ""},
+		`K8s.server.version ~ != 1.33`:                                {result.StepFailed, ""},
+		`OS.release.ID ~ ubuntu`:                                      {result.StepPassed, ""},
+		`OS.release.ID ~ == rhel`:                                     {result.StepFailed, "OS.release.ID is ubuntu, want == rhel"},
+		`OS.release.ID ~ != rhel`:                                     {result.StepPassed, ""},
+		`OS.release.ID ~ >= rhel`:                                     {result.StepFailed, "orders what is no version"},
+		`OS.release.VERSION_ID ~ >= 22.04`:                            {result.StepPassed, ""},
+		`OS.sysctl./proc/sys/kernel/osrelease ~ >= 6.8`:               {result.StepPassed, ""},
+		`GPU.driver.version ~ >= 580`:                                 {result.StepFailed, "(simulated: node profile eks-h100)"},
+		`GPU.driver.version ~ >= 580 ~ warning`:                       {result.StepSkipped, "it has severity warning, so it does not fail"},
+		`SystemD.kubelet.service.ActiveState ~ active`:                {result.StepSkipped, "the snapshot has no such reading"},
+		`K8s.server.version ~ >= 99999999999999999999999999999999999`: {result.StepFailed, "a number that is too large"},
 	} {
 		parts := strings.Split(constraint, " ~ ")
 		severity := ""
@@ -128,7 +128,7 @@ func TestConstraints(t *testing.T) {
 		}
 	}
 	p := planOf(t, "constraints: [{name: K8s.server.version, value: '>= 1.30'}]\n", Readiness)
-	if list, err := p.Run(t.Context(), &played{}, Inputs{}); err != nil || list[0].Status != Skipped || !strings.Contains(list[0].Message, "--snapshot") {
+	if list, err := p.Run(t.Context(), &played{}, Inputs{}); err != nil || list[0].Status != result.StepSkipped || !strings.Contains(list[0].Message, "--snapshot") {
 		t.Errorf("without a snapshot: got %+v, %v", list, err)
 	}
 }
@@ -175,7 +175,7 @@ func TestPlanAndPhases(t *testing.T) {
 	}
 
 	// After a failure the checks of the same phase still run, and those of later phases do not.
-	bad := &played{outcomes: map[string]Outcome{"operator-health": {Status: Failed, Message: "no"}}}
+	bad := &played{outcomes: map[string]Outcome{"operator-health": {Status: result.StepFailed, Message: "no"}}}
 	list, err = p.Run(t.Context(), bad, in)
 	if err != nil {
 		t.Fatal(err)
@@ -198,14 +198,14 @@ func TestPlanAndPhases(t *testing.T) {
 }
 
 func TestVerdict(t *testing.T) {
-	of := func(all ...Status) []result.Check {
+	of := func(all ...result.StepStatus) []result.Check {
 		var list []result.Check
 		for _, s := range all {
 			list = append(list, result.Check{Status: s})
 		}
 		return list
 	}
-	for want, list := range map[string][]result.Check{"pass": of(Passed, Passed), "partial": of(Passed, Skipped), "fail": of(Failed, Skipped)} {
+	for want, list := range map[string][]result.Check{"pass": of(result.StepPassed, result.StepPassed), "partial": of(result.StepPassed, result.StepSkipped), "fail": of(result.StepFailed, result.StepSkipped)} {
 		if got := Verdict(list); got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
@@ -245,7 +245,7 @@ func TestCheckRun(t *testing.T) {
 		"unreadable": {func(context.Context, Inputs) (Outcome, error) { return Outcome{}, errors.New("connection refused") }, "could not read the cluster: connection refused"},
 	} {
 		check := Check{Name: "c", Component: "comp", run: c.run}
-		if got := check.Run(t.Context(), in); got.Status != Failed || got.Component != "comp" || !strings.Contains(got.Message, c.want) {
+		if got := check.Run(t.Context(), in); got.Status != result.StepFailed || got.Component != "comp" || !strings.Contains(got.Message, c.want) {
 			t.Errorf("%s: got %+v, want %q", name, got, c.want)
 		}
 	}
@@ -256,16 +256,16 @@ func TestPatience(t *testing.T) {
 	n := 0
 	item := Item{Check: &Check{Name: "c", run: func(context.Context, Inputs) (Outcome, error) {
 		if n++; n < 2 {
-			return Outcome{Status: Failed}, nil
+			return Outcome{Status: result.StepFailed}, nil
 		}
-		return Outcome{Status: Passed}, nil
+		return Outcome{Status: result.StepPassed}, nil
 	}}}
 	got, err := Direct{Patience: 1e12}.RunPhase(t.Context(), Deployment, []Item{item}, Inputs{})
-	if err != nil || got[0].Status != Passed || n != 2 {
+	if err != nil || got[0].Status != result.StepPassed || n != 2 {
 		t.Errorf("got %+v, %v after %d", got, err, n)
 	}
 	n = 0
-	if got, err = (Direct{}).RunPhase(t.Context(), Deployment, []Item{item}, Inputs{}); err != nil || got[0].Status != Failed || n != 1 {
+	if got, err = (Direct{}).RunPhase(t.Context(), Deployment, []Item{item}, Inputs{}); err != nil || got[0].Status != result.StepFailed || n != 1 {
 		t.Errorf("got %+v, %v after %d", got, err, n)
 	}
 }

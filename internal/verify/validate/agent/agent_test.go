@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 
+	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/testkit"
 	"github.com/nvidia/aicr-action/internal/verify/validate"
 )
@@ -215,13 +216,13 @@ func TestResults(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := summarize(list)
-	if r.Status != StatusFail || r.Duration != 750*time.Millisecond || r.Message != "2 of 3 checks failed: TestA, TestC" {
+	if r.Status != result.StepFailed || r.Duration != 750*time.Millisecond || r.Message != "2 of 3 checks failed: TestA, TestC" {
 		t.Errorf("got %+v", r)
 	}
 	if out, ok := r.Tests[0].Outcome(); !ok || out.Message != "m" || len(r.Tests[0].Output) != 1 {
 		t.Errorf("got %+v, %v of %q", out, ok, r.Tests[0].Output)
 	}
-	if r.Tests[1].Status != StatusSkip || r.Tests[2].Status != StatusFail {
+	if r.Tests[1].Status != result.StepSkipped || r.Tests[2].Status != result.StepFailed {
 		t.Errorf("got %+v", r.Tests)
 	}
 	for log, want := range map[string]string{
@@ -232,7 +233,7 @@ func TestResults(t *testing.T) {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}
-	if r := summarize([]GoTestEvent{{Action: "output", Output: "no recipe\n"}, {Action: "fail"}}); r.Status != StatusFail || r.Message != "no test ran: no recipe" {
+	if r := summarize([]GoTestEvent{{Action: "output", Output: "no recipe\n"}, {Action: "fail"}}); r.Status != result.StepFailed || r.Message != "no test ran: no recipe" {
 		t.Errorf("got %+v", r)
 	}
 }
@@ -252,7 +253,7 @@ func TestStoredResults(t *testing.T) {
 		}
 	}
 	wants("Job ns/job is gone, and there is no ConfigMap ns/result with its result")
-	mine := &ValidationResult{Phase: "deployment", Status: StatusPass, Details: map[string]any{"job": "job"}}
+	mine := &ValidationResult{Phase: "deployment", Status: result.StepPassed, Details: map[string]any{"job": "job"}}
 	if err := d.StoreResults(t.Context(), "result", []*ValidationResult{{Details: map[string]any{"job": "other"}}}); err != nil {
 		t.Fatal(err)
 	}
@@ -260,7 +261,7 @@ func TestStoredResults(t *testing.T) {
 	if err := d.StoreResults(t.Context(), "result", []*ValidationResult{{Details: map[string]any{"job": "other"}}, mine}); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := d.GetResult(t.Context()); err != nil || r.Status != StatusPass || r.Phase != "deployment" {
+	if r, err := d.GetResult(t.Context()); err != nil || r.Status != result.StepPassed || r.Phase != "deployment" {
 		t.Errorf("got %+v, %v", r, err)
 	}
 	m, err := kube.CoreV1().ConfigMaps("ns").Get(t.Context(), "result", metav1.GetOptions{})

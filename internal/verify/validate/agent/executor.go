@@ -11,6 +11,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/verify/validate"
 )
 
@@ -98,24 +99,14 @@ func outcomes(r *ValidationResult, items []validate.Item) ([]validate.Outcome, e
 			return nil, fmt.Errorf("%s has no result of the check %s: %s", named("Job", fmt.Sprint(r.Details["namespace"]), fmt.Sprint(r.Details["job"])), items[i].Name, r.Message)
 		}
 		out, ok := t.Outcome()
-		if !ok || statusOf(out) != t.Status {
+		if !ok || out.Status != t.Status {
 			out = validate.Outcome{
-				Status: validate.Failed, Message: "the check ended before it had an outcome", Details: t.Output, Component: items[i].Check.Component, Duration: t.Duration,
+				Status: result.StepFailed, Message: "the check ended before it had an outcome", Details: t.Output, Component: items[i].Check.Component, Duration: t.Duration,
 			}
 		}
 		all = append(all, out)
 	}
 	return all, nil
-}
-
-func statusOf(o validate.Outcome) string {
-	switch o.Status {
-	case validate.Passed:
-		return StatusPass
-	case validate.Skipped:
-		return StatusSkip
-	}
-	return StatusFail
 }
 
 // Results are those of the phases that have run.
@@ -135,7 +126,7 @@ func (j *Jobs) Close(ctx context.Context) error {
 }
 
 // runJob runs the Job of one phase, and always removes it.
-func (d *Deployer) runJob(ctx context.Context) (result *ValidationResult, err error) {
+func (d *Deployer) runJob(ctx context.Context) (_ *ValidationResult, err error) {
 	defer func() {
 		if !d.config.Cleanup {
 			return
@@ -156,7 +147,7 @@ func (d *Deployer) runJob(ctx context.Context) (result *ValidationResult, err er
 	switch {
 	case err != nil:
 		return nil, errors.Join(done, err)
-	case done != nil && r.Status != StatusFail:
+	case done != nil && r.Status != result.StepFailed:
 		return nil, fmt.Errorf("%w; its results do not say why", done)
 	}
 	return r, nil

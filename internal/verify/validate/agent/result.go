@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/verify/validate"
 )
 
@@ -24,13 +25,6 @@ const (
 // OutcomePrefix is the prefix of the line of a test's output with the check's validate.Outcome, as
 // JSON.
 const OutcomePrefix = "aicr outcome: "
-
-// The statuses of results.
-const (
-	StatusPass = "pass"
-	StatusFail = "fail"
-	StatusSkip = "skip"
-)
 
 // GoTestEvent represents a single event from go test -json output.
 type GoTestEvent struct {
@@ -46,8 +40,8 @@ type GoTestEvent struct {
 type TestResult struct {
 	// Name is the test function's name, e.g. TestOperatorHealth.
 	Name string `json:"name"`
-	// Status is the test result: pass, fail or skip.
-	Status string `json:"status"`
+	// Status is the test result: pass, fail or skip in JSON.
+	Status result.StepStatus `json:"status"`
 	// Duration is how long the test took, in nanoseconds as JSON.
 	Duration time.Duration `json:"duration"`
 	// Output contains the test output lines.
@@ -76,8 +70,8 @@ type ValidationResult struct {
 	CheckName string `json:"checkName"`
 	// Phase is the validation phase.
 	Phase string `json:"phase"`
-	// Status is the result status: pass, fail or skip.
-	Status string `json:"status"`
+	// Status is the result status: pass, fail or skip in JSON.
+	Status result.StepStatus `json:"status"`
 	// Message provides details about the result.
 	Message string `json:"message,omitempty"`
 	// Duration is how long the checks took, in nanoseconds as JSON.
@@ -127,7 +121,7 @@ func (d *Deployer) GetResult(ctx context.Context) (*ValidationResult, error) {
 		for _, t := range r.Tests {
 			names = append(names, t.Name)
 		}
-		r.Status = StatusFail
+		r.Status = result.StepFailed
 		r.Message = fmt.Sprintf("%d tests were expected, and %d ran: %s; the image may be of another version than this program", want, len(r.Tests), strings.Join(names, ", "))
 	}
 	return r, nil
@@ -195,7 +189,7 @@ func tail(log string) string {
 // summarize returns the tests of events in the order of their starts. A test without an end has
 // failed, since its process ended before it.
 func summarize(events []GoTestEvent) *ValidationResult {
-	r := &ValidationResult{Status: StatusPass}
+	r := &ValidationResult{Status: result.StepPassed}
 	at := map[string]int{}
 	var around []string // output of no test, e.g. a panic
 	for _, e := range events {
@@ -203,8 +197,8 @@ func summarize(events []GoTestEvent) *ValidationResult {
 			if line := strings.TrimSpace(e.Output); line != "" && line != "PASS" && line != "FAIL" {
 				around = append(around, line)
 			}
-			if e.Action == StatusFail {
-				r.Status = StatusFail
+			if e.Action == failAction {
+				r.Status = result.StepFailed
 			}
 			continue
 		}
@@ -215,14 +209,12 @@ func summarize(events []GoTestEvent) *ValidationResult {
 			r.Tests = append(r.Tests, TestResult{Name: e.Test})
 		}
 		t := &r.Tests[i]
-		switch e.Action {
-		case "output":
+		if e.Action == "output" {
 			if line := strings.TrimRight(e.Output, "\n"); line != "" && !strings.HasPrefix(line, "=== ") && !strings.HasPrefix(strings.TrimLeft(line, " "), "--- ") {
 				t.Output = append(t.Output, line)
 			}
-		case StatusPass, StatusFail, StatusSkip:
-			t.Status = e.Action
-			t.Duration = time.Duration(e.Elapsed * float64(time.Second))
+		} else if status, ok := statusOf(e.Action); ok {
+			t.Status, t.Duration = status, time.Duration(e.Elapsed*float64(time.Second))
 		}
 	}
 	var failures, skipped []string
@@ -231,29 +223,29 @@ func summarize(events []GoTestEvent) *ValidationResult {
 		r.Duration += t.Duration
 		switch t.Status {
 		case "":
-			t.Status = StatusFail
+			t.Status = result.StepFailed
 			t.Output = append(t.Output, "the test did not end: its process ended first")
 			failures = append(failures, t.Name)
-		case StatusFail:
+		case result.StepFailed:
 			failures = append(failures, t.Name)
-		case StatusSkip:
+		case result.StepSkipped:
 			skipped = append(skipped, t.Name)
 		}
 	}
 	switch {
 	case len(r.Tests) == 0:
-		r.Status, r.Message = StatusFail, "no test ran"
+		r.Status, r.Message = result.StepFailed, "no test ran"
 	case len(failures) > 0:
-		r.Status = StatusFail
+		r.Status = result.StepFailed
 		r.Message = fmt.Sprintf("%d of %d checks failed: %s", len(failures), len(r.Tests), strings.Join(failures, ", "))
-	case r.Status == StatusFail:
+	case r.Status == result.StepFailed:
 		r.Message = "every test passed, and the test binary failed"
 	case len(skipped) == len(r.Tests):
-		r.Status, r.Message = StatusSkip, fmt.Sprintf("all %d checks were skipped", len(skipped))
+		r.Status, r.Message = result.StepSkipped, fmt.Sprintf("all %d checks were skipped", len(skipped))
 	default:
 		r.Message = fmt.Sprintf("%d of %d checks passed", len(r.Tests)-len(skipped), len(r.Tests))
 	}
-	if r.Status == StatusFail && len(around) > 0 && len(failures) != len(r.Tests) || len(r.Tests) == 0 && len(around) > 0 {
+	if r.Status == result.StepFailed && len(around) > 0 && len(failures) != len(r.Tests) || len(r.Tests) == 0 && len(around) > 0 {
 		r.Message += ": " + strings.Join(around[:min(3, len(around))], "; ")
 	}
 	return r

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/verify/validate/agent"
 )
 
@@ -22,7 +23,7 @@ type converter struct {
 	current string // the test that output belongs to
 	start   time.Time
 	now     func() time.Time
-	verdict string
+	failed  bool // the binary says so
 }
 
 func newConverter(emit func(agent.GoTestEvent)) *converter {
@@ -69,7 +70,7 @@ func (c *converter) line(text string) {
 		return
 	}
 	if own == "PASS" || own == "FAIL" {
-		c.current, c.verdict = "", strings.ToLower(own)
+		c.current, c.failed = "", own == "FAIL"
 	}
 	c.output(own)
 }
@@ -77,11 +78,11 @@ func (c *converter) line(text string) {
 // end gives the event of the whole binary.
 func (c *converter) end(passed bool) {
 	c.current = ""
-	action := agent.StatusPass
-	if !passed || c.verdict == agent.StatusFail {
-		action = agent.StatusFail
+	status := result.StepPassed
+	if !passed || c.failed {
+		status = result.StepFailed
 	}
-	c.send(action, c.now().Sub(c.start).Seconds())
+	c.send(agent.ActionOf(status), c.now().Sub(c.start).Seconds())
 }
 
 func (c *converter) output(line string) {

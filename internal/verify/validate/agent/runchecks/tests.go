@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/util/bounded"
 	"github.com/nvidia/aicr-action/internal/verify/snapshot"
 	"github.com/nvidia/aicr-action/internal/verify/validate"
@@ -105,8 +106,8 @@ func runCheck(t *testing.T, check *validate.Check, in validate.Inputs) {
 	// lines too.
 	fmt.Println(strings.ReplaceAll(strings.Join(append([]string{out.Message}, out.Details...), "\n"), string(mark), ""))
 	switch out.Status {
-	case validate.Passed:
-	case validate.Skipped:
+	case result.StepPassed:
+	case result.StepSkipped:
 		t.SkipNow()
 	default:
 		t.FailNow()
