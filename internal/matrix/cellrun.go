@@ -200,9 +200,9 @@ func (c *cellRun) run(ctx context.Context) (err error) {
 
 // interruption returns the cause of a cell that was ended from outside; for the job's deadline,
 // with the step that was running.
-func interruption(cause error, step string) error {
+func interruption(cause error, title string) error {
 	if reason.Of(cause) == reason.JobDeadline {
-		return fmt.Errorf("%s: %w", strings.ToLower(step[:1])+step[1:], cause)
+		return fmt.Errorf("%s: %w", strings.ToLower(title[:1])+title[1:], cause)
 	}
 	return cause
 }

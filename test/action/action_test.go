@@ -334,7 +334,7 @@ func TestPrepare(t *testing.T) {
 // deadline is the one that the step which runs the program has.
 func (r *runner) deadline() int64 {
 	r.t.Helper()
-	epoch, err := strconv.ParseInt(r.fill(r.action.step(r.t, "run").Env["KWOK_SYNC_DEADLINE_EPOCH"]), 10, 64)
+	epoch, err := strconv.ParseInt(r.fill(r.action.stepOf(r.t, "run").Env["KWOK_SYNC_DEADLINE_EPOCH"]), 10, 64)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -381,9 +381,9 @@ func TestDeadline(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := time.Now().Unix()
-	prepare := r.action.step(t, "prepare")
+	prepare := r.action.stepOf(t, "prepare")
 	prepare.Run = "./Runner.Worker -c 'sleep 3; bash -c \"bash -e -o pipefail -c \\\"\\$SCRIPT\\\"; exit \\$?\"; exit $?'"
-	cmd, out := r.startStep(prepare, "SCRIPT="+r.action.step(t, "prepare").Run)
+	cmd, out := r.startStep(prepare, "SCRIPT="+r.action.stepOf(t, "prepare").Run)
 	if code := r.finish("prepare", cmd); code != 0 {
 		t.Fatalf("exit code %d\n%s", code, out)
 	}

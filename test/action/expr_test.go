@@ -101,7 +101,7 @@ func (r *runner) lookup(name string) string {
 	r.t.Helper()
 	value, ok := r.known[name]
 	if parts := strings.Split(name, "."); !ok && len(parts) > 2 && parts[0] == "steps" {
-		r.action.step(r.t, parts[1]) // fails the test without such a step
+		r.action.stepOf(r.t, parts[1]) // fails the test without such a step
 		ok = true
 		if parts[2] == "outcome" {
 			return "skipped"

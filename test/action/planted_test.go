@@ -76,7 +76,7 @@ func TestPlanted(t *testing.T) {
 			t.Errorf("%s has what an earlier job left: %v, %v", dir, left, err)
 		}
 	}
-	build := r.action.step(t, "build")
+	build := r.action.stepOf(t, "build")
 	build.Env["STACK"] = "" // which would take many minutes
 	cmd, log := r.startStep(build)
 	if code := r.finish("build", cmd); code != 0 {

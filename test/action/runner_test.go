@@ -44,7 +44,7 @@ func readAction(t *testing.T) action {
 	return parseAction(t, "action.yml")
 }
 
-func (a action) step(t *testing.T, id string) step {
+func (a action) stepOf(t *testing.T, id string) step {
 	t.Helper()
 	for _, s := range a.Runs.Steps {
 		if s.ID == id {
@@ -95,7 +95,7 @@ func newRunner(t *testing.T, inputs map[string]string) *runner {
 // files for outputs.
 func (r *runner) start(id string) (*exec.Cmd, *testkit.Log) {
 	r.t.Helper()
-	return r.startStep(r.action.step(r.t, id))
+	return r.startStep(r.action.stepOf(r.t, id))
 }
 
 func (r *runner) startStep(s step, env ...string) (*exec.Cmd, *testkit.Log) {

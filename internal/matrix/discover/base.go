@@ -100,8 +100,8 @@ func defaultBranch(e event) string {
 	return e.Repository.DefaultBranch
 }
 
-func isPullRequest(event string) bool {
-	return slices.Contains([]string{"pull_request", "pull_request_target", "pull_request_review"}, event)
+func isPullRequest(name string) bool {
+	return slices.Contains([]string{"pull_request", "pull_request_target", "pull_request_review"}, name)
 }
 
 // mergeRef is where GitHub keeps a pull request merged into its base.

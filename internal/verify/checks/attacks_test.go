@@ -28,7 +28,7 @@ const letsThrough = "evaluating health checks with every function"
 
 func TestMain(m *testing.M) {
 	workers.Main(m, sandbox.Hidden(), render.Hidden(), Hidden(), []hidden.Command{{Name: letsThrough, Run: func(args []string) error {
-		return confined.Serve(args, everything().answer)
+		return confined.Serve(args, everything().evaluate)
 	}}})
 }
 
@@ -198,7 +198,7 @@ func TestEvaluation_Messages(t *testing.T) {
 // The process that evaluates has only the functions of the list, for any question.
 func TestEvaluation_FunctionNotAllowed(t *testing.T) {
 	pod := []byte(`{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}}`)
-	a := newLanguage(allowed).answer(question{What: verbAssert, Resource: []byte(`{"(env('HOME'))": "x"}`), Objects: [][]byte{pod}})
+	a := newLanguage(allowed).evaluate(question{What: verbAssert, Resource: []byte(`{"(env('HOME'))": "x"}`), Objects: [][]byte{pod}})
 	if got := strings.Join(a.Why, "\n"); !strings.Contains(got, "Pod a: (env('HOME')): the expression calls env, which health checks may not call: it reads the job's") {
 		t.Errorf("got %q", got)
 	}

@@ -30,7 +30,7 @@ const evaluation = "evaluating health checks"
 // Hidden returns the hidden command in which expressions are evaluated.
 func Hidden() []hidden.Command {
 	return []hidden.Command{{Name: evaluation, Run: func(args []string) error {
-		return confined.Serve(args, newLanguage(allowed).answer)
+		return confined.Serve(args, newLanguage(allowed).evaluate)
 	}}}
 }
 
@@ -58,7 +58,7 @@ type answer struct {
 	Why      []string
 }
 
-func (l language) answer(q question) (a answer) {
+func (l language) evaluate(q question) (a answer) {
 	defer func() {
 		if failed := recover(); failed != nil {
 			a = answer{Why: []string{fmt.Sprintf("the check cannot be evaluated: %v", failed)}}

@@ -145,7 +145,7 @@ func (p *parser) document(n *yaml.Node) {
 	}
 	asserts := 0
 	for _, s := range p.list(doc["spec"], spec["steps"], "spec.steps") {
-		asserts += p.step(s)
+		asserts += p.readStep(s)
 	}
 	if asserts == 0 && len(p.found) == 0 {
 		p.add(n, "the Test has no assert: an error operation alone also passes where nothing exists; add an assert")
@@ -164,8 +164,8 @@ func (p *parser) list(parent, n *yaml.Node, what string) []*yaml.Node {
 	return n.Content
 }
 
-// step returns the number of asserts.
-func (p *parser) step(n *yaml.Node) int {
+// readStep returns the number of asserts.
+func (p *parser) readStep(n *yaml.Node) int {
 	f := p.fields(n, "a step", stepFields)
 	if f == nil {
 		return 0
@@ -176,7 +176,7 @@ func (p *parser) step(n *yaml.Node) int {
 	}
 	asserts := 0
 	for _, o := range p.list(n, f["try"], "try of step "+s.name) {
-		op := p.operation(o)
+		op := p.readOperation(o)
 		if op == nil {
 			continue
 		}
@@ -189,7 +189,7 @@ func (p *parser) step(n *yaml.Node) int {
 	return asserts
 }
 
-func (p *parser) operation(n *yaml.Node) *operation {
+func (p *parser) readOperation(n *yaml.Node) *operation {
 	f := p.fields(n, "an operation", operationFields)
 	if f == nil || (f[verbAssert] == nil) == (f[verbError] == nil) {
 		if f != nil && 2*len(f) == len(n.Content) { // otherwise what is wrong has been said
