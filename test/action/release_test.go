@@ -197,39 +197,7 @@ func TestRelease(t *testing.T) {
 	p := publish(t)
 	binary := release.Binary(pinnedVersion, here())
 
-	t.Run("fetched", func(t *testing.T) {
-		r := p.pinnedRunner(t)
-		asked := p.server(t, r, p.serve)
-		ran, code, out := r.untilRun(nil)
-		if code != 0 {
-			t.Fatalf("exit code %d\n%s", code, out)
-		}
-		if want := []string{"Restore matrix", "Fetch the release", "Cache matrix"}; !slices.Equal(ran, want) {
-			t.Errorf("steps %q, want %q", ran, want)
-		}
-		if got := asked(); !slices.Equal(got, []string{binary, p.archive}) {
-			t.Errorf("downloads: %q", got)
-		}
-		cmd := exec.Command(r.output("find.outputs.bin"), "stack", "path", "--complete")
-		cmd.Env = append(os.Environ(), "AICR_ACTION_CACHE="+r.output("find.outputs.cache"))
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Errorf("the stack: %v\n%s", err, out)
-		}
-
-		// The next job gets the same directory from the cache, and downloads nothing.
-		r.env = append(r.env, "GITHUB_SERVER_URL=https://127.0.0.1:1")
-		if err := os.RemoveAll(r.output("find.outputs.cache")); err != nil {
-			t.Fatal(err)
-		}
-		ran, code, out = r.untilRun(map[string]string{"matrix": "true"})
-		if want := []string{"Restore matrix", "Fetch the release"}; code != 0 || !slices.Equal(ran, want) {
-			t.Errorf("with a cache: exit code %d, steps %q, want %q\n%s", code, ran, want, out)
-		}
-		if _, err := os.Stat(filepath.Join(r.output("find.outputs.cache"), "stack")); err != nil {
-			t.Errorf("with a cache, no stack was installed: %v", err)
-		}
-	})
-
+	t.Run("fetched", p.testFetched)
 	t.Run("a changed file in the cache", func(t *testing.T) {
 		t.Parallel()
 		r := p.pinnedRunner(t)
@@ -290,7 +258,47 @@ func TestRelease(t *testing.T) {
 			t.Errorf("through the proxy: %q, want each file from the server first and then from github.com", got)
 		}
 	})
+	p.testRefused(t)
+}
 
+// testFetched: a job downloads program and stack once, and the next one has them from the cache.
+func (p published) testFetched(t *testing.T) {
+	binary := release.Binary(pinnedVersion, here())
+	r := p.pinnedRunner(t)
+	asked := p.server(t, r, p.serve)
+	ran, code, out := r.untilRun(nil)
+	if code != 0 {
+		t.Fatalf("exit code %d\n%s", code, out)
+	}
+	if want := []string{"Restore matrix", "Fetch the release", "Cache matrix"}; !slices.Equal(ran, want) {
+		t.Errorf("steps %q, want %q", ran, want)
+	}
+	if got := asked(); !slices.Equal(got, []string{binary, p.archive}) {
+		t.Errorf("downloads: %q", got)
+	}
+	cmd := exec.Command(r.output("find.outputs.bin"), "stack", "path", "--complete")
+	cmd.Env = append(os.Environ(), "AICR_ACTION_CACHE="+r.output("find.outputs.cache"))
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("the stack: %v\n%s", err, out)
+	}
+
+	// The next job gets the same directory from the cache, and downloads nothing.
+	r.env = append(r.env, "GITHUB_SERVER_URL=https://127.0.0.1:1")
+	if err := os.RemoveAll(r.output("find.outputs.cache")); err != nil {
+		t.Fatal(err)
+	}
+	ran, code, out = r.untilRun(map[string]string{"matrix": "true"})
+	if want := []string{"Restore matrix", "Fetch the release"}; code != 0 || !slices.Equal(ran, want) {
+		t.Errorf("with a cache: exit code %d, steps %q, want %q\n%s", code, ran, want, out)
+	}
+	if _, err := os.Stat(filepath.Join(r.output("find.outputs.cache"), "stack")); err != nil {
+		t.Errorf("with a cache, no stack was installed: %v", err)
+	}
+}
+
+// testRefused: what is not what the action is pinned to is not used, and nothing of it stays.
+func (p published) testRefused(t *testing.T) {
+	binary := release.Binary(pinnedVersion, here())
 	other := func(name, content string) func(http.ResponseWriter, *http.Request, string) {
 		return func(w http.ResponseWriter, req *http.Request, asked string) {
 			if asked == name {

@@ -126,56 +126,7 @@ func (s *recipesRun) again(run, event string) {
 func TestReusableWorkflow(t *testing.T) {
 	bin := matrix(t)
 	two := map[string]string{"recipe": "eks,aks", "deployer": "helm"}
-	t.Run("green, then red", func(t *testing.T) {
-		t.Parallel()
-		s := newRecipesRun(t, bin)
-		s.leaves("eks", result.Passed, "", "0", "42")
-		s.leaves("aks", result.Passed, "", "0", "42")
-		s.call(".github/workflows/recipes.yaml", map[string]string{"deployer": "helm", "recipe": "eks,aks"})
-		if s.results["plan"] != "success" || s.results["cells"] != "success" || s.results["report"] != "success" {
-			t.Fatalf("jobs: %v\n%s", s.results, s.log.String())
-		}
-		if got := report.Count(s.report().Results); got.Passed != 2 || !s.report().Green() {
-			t.Errorf("got %+v", got)
-		}
-		raw, err := os.ReadFile(s.built)
-		if err != nil || strings.Count(string(raw), "\n") != 1 {
-			t.Errorf("a cold run compiled %q (%v), want one program once", raw, err)
-		}
-		if got := s.artifacts(); len(got) != 4 || !slices.Contains(got, "kwok-results.recipes.eks-helm-cells-1-42-1") {
-			t.Errorf("artifacts: %q", got)
-		}
-		// A push to main keeps a history. The failed cell of a later pull request is new.
-		s.known["inputs.recipe"] = ""
-		s.again("43", "push")
-		s.leaves("eks", result.Passed, "", "0", "43")
-		s.leaves("aks", result.Passed, "", "0", "43")
-		s.history(t)
-		s.again("44", "pull_request")
-		s.leaves("eks", result.Passed, "", "0", "44")
-		s.leaves("aks", result.Failed, reason.DeployFailed, "51", "44")
-		s.call(".github/workflows/recipes.yaml", two)
-		if s.results["cells"] != "failure" || s.results["report"] != "failure" || s.known["needs.report.outputs.conclusion"] != "failure" {
-			t.Errorf("jobs: %v, conclusion %q\n%s", s.results, s.known["needs.report.outputs.conclusion"], s.log.String())
-		}
-		for _, c := range s.report().Results {
-			if want := map[string]result.Known{"aks": result.New}[c.Recipe]; c.Known != want || len(c.Past) != 1 {
-				t.Errorf("%s is %q after %+v, want %q after one run", c.Cell, c.Known, c.Past, want)
-			}
-		}
-		var errors []command
-		for _, c := range commands(s.log.String()) {
-			if c.name == "error" {
-				errors = append(errors, c)
-			}
-		}
-		if len(errors) != 1 || errors[0].properties != "file=recipes/overlays/aks.yaml,line=7,title=DEPLOY_FAILED (51) in 1 cell" || !strings.Contains(errors[0].message, "new, passed in run 43") {
-			t.Errorf("annotations: %+v, want one on the cause\n%s", errors, s.log.String())
-		}
-		if n := len(s.caches); strings.Contains(s.caches[n-1], "-44-") {
-			t.Errorf("a pull request wrote to the history: %q", s.caches)
-		}
-	})
+	t.Run("green, then red", func(t *testing.T) { testGreenThenRed(t, bin, two) })
 	for name, test := range map[string]struct {
 		inputs     map[string]string
 		prepare    func(s *recipesRun)
@@ -254,6 +205,58 @@ func TestReusableWorkflow(t *testing.T) {
 			}
 			s.want(test.want, test.log)
 		})
+	}
+}
+
+// testGreenThenRed: the red cell of a pull request after a green push is new.
+func testGreenThenRed(t *testing.T, bin string, two map[string]string) {
+	t.Parallel()
+	s := newRecipesRun(t, bin)
+	s.leaves("eks", result.Passed, "", "0", "42")
+	s.leaves("aks", result.Passed, "", "0", "42")
+	s.call(".github/workflows/recipes.yaml", map[string]string{"deployer": "helm", "recipe": "eks,aks"})
+	if s.results["plan"] != "success" || s.results["cells"] != "success" || s.results["report"] != "success" {
+		t.Fatalf("jobs: %v\n%s", s.results, s.log.String())
+	}
+	if got := report.Count(s.report().Results); got.Passed != 2 || !s.report().Green() {
+		t.Errorf("got %+v", got)
+	}
+	raw, err := os.ReadFile(s.built)
+	if err != nil || strings.Count(string(raw), "\n") != 1 {
+		t.Errorf("a cold run compiled %q (%v), want one program once", raw, err)
+	}
+	if got := s.artifacts(); len(got) != 4 || !slices.Contains(got, "kwok-results.recipes.eks-helm-cells-1-42-1") {
+		t.Errorf("artifacts: %q", got)
+	}
+	// A push to main keeps a history. The failed cell of a later pull request is new.
+	s.known["inputs.recipe"] = ""
+	s.again("43", "push")
+	s.leaves("eks", result.Passed, "", "0", "43")
+	s.leaves("aks", result.Passed, "", "0", "43")
+	s.history(t)
+	s.again("44", "pull_request")
+	s.leaves("eks", result.Passed, "", "0", "44")
+	s.leaves("aks", result.Failed, reason.DeployFailed, "51", "44")
+	s.call(".github/workflows/recipes.yaml", two)
+	if s.results["cells"] != "failure" || s.results["report"] != "failure" || s.known["needs.report.outputs.conclusion"] != "failure" {
+		t.Errorf("jobs: %v, conclusion %q\n%s", s.results, s.known["needs.report.outputs.conclusion"], s.log.String())
+	}
+	for _, c := range s.report().Results {
+		if want := map[string]result.Known{"aks": result.New}[c.Recipe]; c.Known != want || len(c.Past) != 1 {
+			t.Errorf("%s is %q after %+v, want %q after one run", c.Cell, c.Known, c.Past, want)
+		}
+	}
+	var errors []command
+	for _, c := range commands(s.log.String()) {
+		if c.name == "error" {
+			errors = append(errors, c)
+		}
+	}
+	if len(errors) != 1 || errors[0].properties != "file=recipes/overlays/aks.yaml,line=7,title=DEPLOY_FAILED (51) in 1 cell" || !strings.Contains(errors[0].message, "new, passed in run 43") {
+		t.Errorf("annotations: %+v, want one on the cause\n%s", errors, s.log.String())
+	}
+	if n := len(s.caches); strings.Contains(s.caches[n-1], "-44-") {
+		t.Errorf("a pull request wrote to the history: %q", s.caches)
 	}
 }
 

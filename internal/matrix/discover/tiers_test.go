@@ -13,16 +13,55 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
+// tier2Case is one change, and the cells that it selects.
+type tier2Case struct {
+	name   string
+	change func(*project)
+	want   []string // recipes; tier 2 is helm only
+	reason string   // a part of each one's reasons
+	note   string
+}
+
 // TestTier2 changes one thing at a time in a real repository and checks the cells and the reasons.
 func TestTier2(t *testing.T) {
 	all := []string{"gb200-eks", "h100-eks", "h100-eks-training"}
-	for _, test := range []struct {
-		name   string
-		change func(*project)
-		want   []string // recipes; tier 2 is helm only
-		reason string   // a part of each one's reasons
-		note   string
-	}{
+	for _, test := range slices.Concat(fileChanges(all), registryChanges(all), removals(all)) {
+		t.Run(test.name, test.check)
+	}
+}
+
+func (test tier2Case) check(t *testing.T) {
+	t.Parallel()
+	p := newProject(t)
+	base := p.git("rev-parse", "HEAD")
+	p.git("checkout", "--quiet", "-b", "topic")
+	test.change(p)
+	p.commit("the change")
+	plan := p.plan([]int{2}, base, noEnv)
+	var got []string
+	for _, e := range plan.Entries {
+		got = append(got, e.Recipe)
+		if e.Deployer != "helm" || !slices.Equal(e.Tiers, []int{2}) {
+			t.Errorf("%s: deployer %s, tiers %v; tier 2 is helm only", e.Recipe, e.Deployer, e.Tiers)
+		}
+		if !strings.Contains(strings.Join(e.Reasons, "; "), test.reason) {
+			t.Errorf("%s: reasons %q, want %q among them", e.Recipe, e.Reasons, test.reason)
+		}
+	}
+	if !slices.Equal(got, test.want) {
+		t.Errorf("recipes: got %v, want %v", got, test.want)
+	}
+	if notes := strings.Join(plan.Notes, "\n"); !strings.Contains(notes, test.note) {
+		t.Errorf("notes: want %q in %q", test.note, notes)
+	}
+	if plan.Base.Commit != base {
+		t.Errorf("base: got %s, want %s", plan.Base.Commit, base)
+	}
+}
+
+// fileChanges are changes of one file that belongs to recipes, charts or checks. All are the recipes of the project.
+func fileChanges(all []string) []tier2Case {
+	return []tier2Case{
 		{"nothing", func(p *project) { p.append("README.md", "more\n") }, nil, "", ""},
 		{"an overlay", func(p *project) { p.append("recipes/overlays/gb200-eks.yaml", "# x\n") }, []string{"gb200-eks"}, "recipes/overlays/gb200-eks.yaml (overlay gb200-eks)", ""},
 		{"the base of two", func(p *project) { p.append("recipes/overlays/h100-eks.yaml", "# x\n") }, []string{"h100-eks", "h100-eks-training"}, "recipes/overlays/h100-eks.yaml (overlay h100-eks)", ""},
@@ -47,7 +86,12 @@ func TestTier2(t *testing.T) {
 		}, []string{"h100-eks-training"}, "recipes/charts.lock (locked chart of adapter)", ""},
 		{"a lock file that cannot be read", func(p *project) { p.write("recipes/charts.lock", "charts: [\n") }, all, "(locked chart of gpu-operator)", ""},
 		{"a lock file without a change", func(p *project) { p.write("recipes/charts.lock", "# x\nversion: 1\n") }, nil, "", "recipes/charts.lock has no part in any recipe"},
+	}
+}
 
+// registryChanges are changes of registry.yaml and base.yaml, which every recipe reads. All are the recipes of the project.
+func registryChanges(all []string) []tier2Case {
+	return []tier2Case{
 		{"a chart version in registry.yaml alone", func(p *project) {
 			p.replace("recipes/registry.yaml", "example/adapter, defaultVersion: 1.0.0", "example/adapter, defaultVersion: 1.0.1")
 		}, []string{"h100-eks-training"}, "recipes/registry.yaml (entry of adapter)", ""},
@@ -110,7 +154,12 @@ func TestTier2(t *testing.T) {
 			p.append("recipes/registry.yaml", "# comment\n")
 			p.append("recipes/overlays/gb200-eks.yaml", "# x\n")
 		}, []string{"gb200-eks"}, "(overlay gb200-eks)", "recipes/registry.yaml changed, but"},
+	}
+}
 
+// removals are files that are moved or removed. All are the recipes of the project.
+func removals(all []string) []tier2Case {
+	return []tier2Case{
 		{"a renamed values file", func(p *project) {
 			p.git("mv", "recipes/components/gpu-operator/values-gb200.yaml", "recipes/components/gpu-operator/values-nvl72.yaml")
 			p.replace("recipes/overlays/gb200-eks.yaml", "values-gb200.yaml", "values-nvl72.yaml")
@@ -125,35 +174,6 @@ func TestTier2(t *testing.T) {
 			p.git("mv", "recipes/overlays/gb200-eks.yaml", "recipes/overlays/eks/gb200-eks.yaml")
 		}, []string{"gb200-eks"}, "recipes/overlays/eks/gb200-eks.yaml (overlay gb200-eks)", ""},
 		{"an overlay without node profiles", func(p *project) { p.append("recipes/overlays/l40-oke.yaml", "# x\n") }, nil, "", ""},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			p := newProject(t)
-			base := p.git("rev-parse", "HEAD")
-			p.git("checkout", "--quiet", "-b", "topic")
-			test.change(p)
-			p.commit("the change")
-			plan := p.plan([]int{2}, base, noEnv)
-			var got []string
-			for _, e := range plan.Entries {
-				got = append(got, e.Recipe)
-				if e.Deployer != "helm" || !slices.Equal(e.Tiers, []int{2}) {
-					t.Errorf("%s: deployer %s, tiers %v; tier 2 is helm only", e.Recipe, e.Deployer, e.Tiers)
-				}
-				if !strings.Contains(strings.Join(e.Reasons, "; "), test.reason) {
-					t.Errorf("%s: reasons %q, want %q among them", e.Recipe, e.Reasons, test.reason)
-				}
-			}
-			if !slices.Equal(got, test.want) {
-				t.Errorf("recipes: got %v, want %v", got, test.want)
-			}
-			if notes := strings.Join(plan.Notes, "\n"); !strings.Contains(notes, test.note) {
-				t.Errorf("notes: want %q in %q", test.note, notes)
-			}
-			if plan.Base.Commit != base {
-				t.Errorf("base: got %s, want %s", plan.Base.Commit, base)
-			}
-		})
 	}
 }
 

@@ -54,13 +54,7 @@ func TestSchedulingFinding(t *testing.T) {
 	p := func(w *bundle.Workload, name, message string) observe.PendingPod {
 		return observe.PendingPod{Workload: w, PodFacts: observe.FactsOf(testkit.Pod(name, "", "", "", testkit.Refused(message), func(p *corev1.Pod) { p.Spec = w.PodSpec })), Message: message}
 	}
-	tests := map[string]struct {
-		report observe.WorkloadReport
-		cause  string
-		want   []string
-		not    []string
-		fields string // per finding: object, place, value path, what it is the same as
-	}{
+	tests := map[string]findingCase{
 		"selector": {
 			observe.WorkloadReport{Pending: []observe.PendingPod{p(ssd, "d-1", selector), p(ssd, "d-2", selector)}}, "Deployment ns/d (comp): " + selector,
 			[]string{
@@ -125,28 +119,39 @@ func TestSchedulingFinding(t *testing.T) {
 		},
 	}
 	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			f := SchedulingFinding(tc.report, &observe.View{Nodes: testkit.NodeList(testkit.TestNodes())})
-			if f.Cause() != tc.cause {
-				t.Errorf("cause: got %q, want %q", f.Cause(), tc.cause)
-			}
-			var fields []string
-			for _, found := range f.Findings {
-				line := fmt.Sprintf("%s (%s): %s %s", found.Object, found.Component, found.Place, found.Place.Path)
-				if found.SameAs != nil {
-					line += ", as " + found.SameAs.String()
-				}
-				fields = append(fields, line)
-			}
-			testkit.WantText(t, "fields", strings.Join(fields, "\n"), tc.fields)
-			details := strings.Join(f.Details(), "\n")
-			testkit.WantText(t, "details", details, tc.want...)
-			for _, part := range tc.not {
-				if strings.Contains(details, part) {
-					t.Errorf("details: do not want %q in:\n%s", part, details)
-				}
-			}
-		})
+		t.Run(name, tc.check)
+	}
+}
+
+// findingCase is what the gate saw, and what is said about it.
+type findingCase struct {
+	report observe.WorkloadReport
+	cause  string
+	want   []string
+	not    []string
+	fields string // per finding: object, place, value path, what it is the same as
+}
+
+func (tc findingCase) check(t *testing.T) {
+	f := SchedulingFinding(tc.report, &observe.View{Nodes: testkit.NodeList(testkit.TestNodes())})
+	if f.Cause() != tc.cause {
+		t.Errorf("cause: got %q, want %q", f.Cause(), tc.cause)
+	}
+	var fields []string
+	for _, found := range f.Findings {
+		line := fmt.Sprintf("%s (%s): %s %s", found.Object, found.Component, found.Place, found.Place.Path)
+		if found.SameAs != nil {
+			line += ", as " + found.SameAs.String()
+		}
+		fields = append(fields, line)
+	}
+	testkit.WantText(t, "fields", strings.Join(fields, "\n"), tc.fields)
+	details := strings.Join(f.Details(), "\n")
+	testkit.WantText(t, "details", details, tc.want...)
+	for _, part := range tc.not {
+		if strings.Contains(details, part) {
+			t.Errorf("details: do not want %q in:\n%s", part, details)
+		}
 	}
 }
 
