@@ -15,6 +15,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/recipe/profile"
 	"github.com/nvidia/aicr-action/internal/recipe/upgrades"
 	"github.com/nvidia/aicr-action/internal/util/bounded"
 	"github.com/nvidia/aicr-action/internal/util/httpstatus"
@@ -147,9 +148,9 @@ func (a *app) side(ctx context.Context, flag, address, kubeconfig string) (*reci
 
 // resolveAgain is the recipe that the criteria of another one give now.
 func resolveAgain(store *recipe.Store, of *recipe.Result) (*recipe.Result, error) {
-	var selection recipe.Selection
+	var selection profile.Selection
 	if p := of.Metadata.SelectedProfile; p != nil {
-		selection = recipe.Selection{Name: p.Name, Value: p.Value}
+		selection = profile.Selection{Name: p.Name, Value: p.Value}
 	}
 	result, err := store.ResolveProfile(of.Criteria.Bare(), selection)
 	if err != nil {

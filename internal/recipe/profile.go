@@ -180,7 +180,7 @@ func (s *Store) variant(name string) (*Overlay, profile.Selection, bool) {
 	}
 	for _, value := range p.Values {
 		if strings.EqualFold(value, name[i+len(variantMark):]) {
-			return s.overlays[name[:i]], profile.Selection{p.Name, value}, true
+			return s.overlays[name[:i]], profile.Selection{Name: p.Name, Value: value}, true
 		}
 	}
 	return nil, profile.Selection{}, false

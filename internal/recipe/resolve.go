@@ -81,7 +81,7 @@ func (s *Store) mergedOf(r *Result) (*merged, error) {
 		return nil, err
 	}
 	if selected := r.Metadata.SelectedProfile; selected != nil {
-		if _, err := s.applyProfile(m, r.Metadata.AppliedOverlays, profile.Selection{selected.Name, selected.Value}); err != nil {
+		if _, err := s.applyProfile(m, r.Metadata.AppliedOverlays, profile.Selection{Name: selected.Name, Value: selected.Value}); err != nil {
 			return nil, err
 		}
 	}
