@@ -25,7 +25,7 @@ import (
 	"helm.sh/helm/v3/pkg/registry"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/charts/archive"
+	chartarchive "github.com/nvidia/aicr-action/internal/charts/archive"
 	"github.com/nvidia/aicr-action/internal/charts/catalog"
 )
 
@@ -292,7 +292,7 @@ func TestPushChart(t *testing.T) {
 	if len(back.CRDObjects()) != 1 || len(back.Templates) != len(web.Templates) || len(back.Raw) != len(web.Raw) {
 		t.Errorf("the chart came back with %d CRDs, %d templates, %d files", len(back.CRDObjects()), len(back.Templates), len(back.Raw))
 	}
-	again, err := PushChart(context.Background(), archive.Clone(web), host+"/charts", true)
+	again, err := PushChart(context.Background(), chartarchive.Clone(web), host+"/charts", true)
 	if err != nil || again != pushed {
 		t.Errorf("the second time: %+v, %v; want %+v", again, err, pushed)
 	}
