@@ -101,7 +101,7 @@ func TestReplicaSets_WithoutDeployment(t *testing.T) {
 		testkit.Expected("ReplicationController", "old", 1, testkit.Sys), testkit.Expected("ReplicaSet", "missing", 1, testkit.Sys),
 	}, view)
 	wantReport{pods: 1, pending: []string{"old-1: 0/6 nodes are available"}, waiting: []string{
-		"ReplicaSet ns/set: 1 of 2 pods as they should be", "ReplicaSet ns/refused: the API server rejects its pods: exceeded quota",
+		"ReplicaSet ns/set: 1 of 2 pods as expected", "ReplicaSet ns/refused: the API server rejects its pods: exceeded quota",
 		"ReplicationController ns/old: 0 of 1 pods", "ReplicaSet ns/missing: does not exist yet",
 	}}.check(t, got)
 	if _, ok := view.Live[WorkloadKey("ReplicaSet", testkit.TestNamespace, "d")]; ok {
