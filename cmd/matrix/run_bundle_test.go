@@ -66,7 +66,7 @@ func TestForeignBundleInput(t *testing.T) {
 		"nodes not chosen":            {args: []string{"run", "--bundle-dir", own, "--deployer", "helm"}, want: []string{"--bundle-dir needs --service"}},
 		"nodes that do not exist":     {args: append(at(own)[:5:5], "--service", "moon"), code: 18, want: []string{"service moon"}},
 		"lane not chosen":             {args: []string{"run", "--bundle-dir", own, "--service", "kind"}, want: []string{"pass --deployer with one of helm"}},
-		"a lane without bundles":      {args: []string{"run", "--bundle-dir", own, "--service", "kind", "--deployer", "helm-template"}, want: []string{"helm-template takes no bundle"}},
+		"a lane without bundles":      {args: []string{"run", "--bundle-dir", own, "--service", "kind", "--deployer", "helm-template"}, want: []string{"helm-template does not take bundles of other programs"}},
 		"another lane's bundle":       {args: []string{"run", "--bundle-dir", own, "--service", "kind", "--deployer", "flux-oci"}, want: []string{own, "it has no kustomization.yaml"}},
 		"two names":                   {args: at(own, "a", "b"), want: []string{"one name", "a, b"}},
 		"a name that cannot be one":   {args: at(own, "My Bundle"), want: []string{`"My Bundle" cannot name a bundle`, "my-bundle"}},
