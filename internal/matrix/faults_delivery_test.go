@@ -90,8 +90,8 @@ func deliveryFaults() []fault {
 			},
 		},
 		{
-			id: "F09", what: "a local chart behind a Git source that is a placeholder; what depends on it waits", verdict: "fails; the first cause is named, what waits for it is counted",
-			seeds: []seed{{lanes: []string{bundle.FluxOCI}, recipe: chain, bundle: placeholderSource, want: red(reason.DeployFailed, "HelmRelease a: its source, GitRepository placeholder: ").and("2 more blocked by this failure")}},
+			id: "F09", what: "a local chart behind a Git source that is a placeholder; what depends on it waits", verdict: "fails: a Git repository that is not the bundle's own is rejected by policy; the first cause is named, what waits for it is counted",
+			seeds: []seed{{lanes: []string{bundle.FluxOCI}, recipe: chain, bundle: placeholderSource, want: red(reason.DeployFailed, "Kustomization aicr-tiny: ", "GitRepository flux-system/placeholder would make Flux dial ", "which is not the repository of the bundle")}},
 			tests: []string{"internal/matrix/lane/flux TestChartOf", "internal/matrix/lane/flux TestWithSource", "internal/matrix/gate TestConsequences"},
 		},
 		{

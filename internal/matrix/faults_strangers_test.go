@@ -208,7 +208,7 @@ func strangers() []fault {
 			id: "F55", what: "an artifact that unpacks outside of its directory", verdict: "nothing is written outside, without the sandbox too; Argo CD refuses it, Flux leaves links out, and the artifact is not the one that was pushed; what the harness itself unpacks or packs has no such names",
 			seeds: []seed{
 				outside(bundle.ArgoCDOCI, byDots, red(reason.DeployFailed, "Application nvidia-stack: ComparisonError: ", "path escapes from parent"), tar.Header{Typeflag: tar.TypeReg, Name: strings.Repeat("../", 40) + strings.TrimPrefix(byDots, "/")}),
-				outside(bundle.FluxOCI, byLink, red(reason.DeployFailed, "Kustomization flux-system/aicr-tiny: applied revision: want "), tar.Header{Typeflag: tar.TypeSymlink, Name: "link", Linkname: os.TempDir()}, tar.Header{Typeflag: tar.TypeReg, Name: "link/" + filepath.Base(byLink)}),
+				outside(bundle.FluxOCI, byLink, red(reason.DeployFailed, "OCIRepository flux-system/aicr-bundle: fetched revision: want "), tar.Header{Typeflag: tar.TypeSymlink, Name: "link", Linkname: os.TempDir()}, tar.Header{Typeflag: tar.TypeReg, Name: "link/" + filepath.Base(byLink)}),
 			},
 			tests: []string{"internal/infra/stack TestInstall_InvalidArchive", "internal/infra/clusterstate TestReadFile_Untrusted", "internal/charts/archive TestArchive", "internal/bundle/oci TestPack_PathTraversal"},
 		},
