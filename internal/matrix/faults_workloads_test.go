@@ -61,7 +61,7 @@ func workloadFaults() []fault {
 			tests: []string{"internal/bundle/operators TestScaled"},
 		},
 		{
-			id: "F87", what: "what the API server fills in only where an object is created, or only where it is applied: the labels of a Job", verdict: "no difference between lanes",
+			id: "F87", what: "what the API server fills in only in some lanes: the labels of a Job without any", verdict: "no difference between lanes",
 			tests: []string{"internal/matrix/compare TestDefaults_CreateAndApply", "internal/matrix/compare TestNormalise"},
 		},
 		{

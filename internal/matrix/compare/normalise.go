@@ -74,8 +74,9 @@ func allocated(kind string) [][]string {
 }
 
 // takesTemplateLabels reports whether the API server copies the pod template's labels to an object
-// of this kind that has none. It does so on create, and not on server-side apply (SetDefaults_Job
-// in k8s.io/kubernetes pkg/apis/batch/v1, SetDefaults_ReplicationController in pkg/apis/core/v1).
+// of this kind that has none (SetDefaults_Job in k8s.io/kubernetes pkg/apis/batch/v1,
+// SetDefaults_ReplicationController in pkg/apis/core/v1). Helm gives each object a label of its own
+// first, so nothing is copied in its lanes.
 func takesTemplateLabels(kind string) bool { return kind == "Job" || kind == "ReplicationController" }
 
 // dropTemplateLabels drops the labels that the pod template has, too.
