@@ -10,19 +10,12 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
 
-// podSpecs are the ways to the pod specification, by the kind of workload.
-var podSpecs = map[string][]string{
-	"Deployment": {"spec", "template", "spec"}, "StatefulSet": {"spec", "template", "spec"}, "DaemonSet": {"spec", "template", "spec"}, "Job": {"spec", "template", "spec"},
-	"ReplicaSet": {"spec", "template", "spec"}, "ReplicationController": {"spec", "template", "spec"},
-	"CronJob": {"spec", "jobTemplate", "spec", "template", "spec"}, "Pod": {"spec"},
-}
-
 // places says of each workload where its pods come from. It is never nil.
 func places(k *recipe.Kustomization, objects []kustomize.Object) []recipe.Place {
 	all := []recipe.Place{}
 	for i := range objects {
 		o := &objects[i]
-		if podSpecs[o.Kind] == nil {
+		if kustomize.PodSpecPath(o.Kind) == nil {
 			continue
 		}
 		p := recipe.Place{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, Kustomization: k.File}
@@ -79,7 +72,7 @@ func written(k *recipe.Kustomization, o *kustomize.Object) (recipe.Origin, map[s
 	if best == nil {
 		return recipe.Origin{File: file}, nil
 	}
-	at, spec := child(best, podSpecs[o.Kind]...)
+	at, spec := child(best, kustomize.PodSpecPath(o.Kind)...)
 	if spec == nil {
 		return recipe.Origin{File: file, Line: best.Line}, nil
 	}

@@ -8,22 +8,30 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Of is where each kind of workload keeps its pod spec.
-func Of(obj *unstructured.Unstructured) (spec map[string]any, ok bool) {
-	var path []string
+// Template returns the pod template of a workload, which is the object itself for a Pod; false for
+// an object that makes no pods.
+func Template(obj *unstructured.Unstructured) (template map[string]any, ok bool) {
 	switch gvk := obj.GroupVersionKind(); gvk.Group + "/" + gvk.Kind {
 	case "apps/Deployment", "apps/StatefulSet", "apps/DaemonSet", "apps/ReplicaSet", "batch/Job", "/ReplicationController":
-		path = []string{"spec", "template", "spec"}
+		return at(obj.Object, "spec", "template"), true
 	case "batch/CronJob":
-		path = []string{"spec", "jobTemplate", "spec", "template", "spec"}
+		return at(obj.Object, "spec", "jobTemplate", "spec", "template"), true
 	case "/Pod":
-		path = []string{"spec"}
-	default:
-		return nil, false
+		return obj.Object, true
 	}
-	v, _, _ := unstructured.NestedFieldNoCopy(obj.Object, path...)
-	spec, _ = v.(map[string]any)
-	return spec, true
+	return nil, false
+}
+
+// Of returns the pod spec of a workload.
+func Of(obj *unstructured.Unstructured) (spec map[string]any, ok bool) {
+	template, ok := Template(obj)
+	return at(template, "spec"), ok
+}
+
+func at(m map[string]any, path ...string) map[string]any {
+	v, _, _ := unstructured.NestedFieldNoCopy(m, path...)
+	found, _ := v.(map[string]any)
+	return found
 }
 
 // Count is the number of pods that a workload must have; -1 for a DaemonSet. A CronJob has none

@@ -11,7 +11,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"path"
-	"slices"
 	"strings"
 
 	"sigs.k8s.io/kustomize/api/krusty"
@@ -181,15 +180,26 @@ func objectsOf(made resmap.ResMap) ([]Object, error) {
 	return all, nil
 }
 
+// PodSpecPath returns the path to the pod specification in an object of this kind; nil for a kind
+// that makes no pods.
+func PodSpecPath(kind string) []string {
+	switch kind {
+	case "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "ReplicationController", "Job":
+		return []string{"spec", "template", "spec"}
+	case "CronJob":
+		return []string{"spec", "jobTemplate", "spec", "template", "spec"}
+	case "Pod":
+		return []string{"spec"}
+	}
+	return nil
+}
+
 // parts are the fields of an object's pod specification, as JSON.
 func (o *Object) parts() map[string]string {
 	var object map[string]any
-	if !slices.Contains([]string{"Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "ReplicationController", "Job", "CronJob", "Pod"}, o.Kind) || yaml.Unmarshal([]byte(o.YAML), &object) != nil {
+	steps := PodSpecPath(o.Kind)
+	if steps == nil || yaml.Unmarshal([]byte(o.YAML), &object) != nil {
 		return nil
-	}
-	steps := map[string][]string{"Pod": {"spec"}, "CronJob": {"spec", "jobTemplate", "spec", "template", "spec"}}[o.Kind]
-	if steps == nil {
-		steps = []string{"spec", "template", "spec"}
 	}
 	for _, step := range steps {
 		object, _ = object[step].(map[string]any)

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/podspec"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result"
 )
@@ -128,21 +129,10 @@ func podSpecOf(o *bundle.Object) *corev1.PodSpec {
 }
 
 func podTemplateOf(o *bundle.Object) *corev1.PodTemplateSpec {
-	path := []string{"spec", "template"}
-	switch gvk := o.Object.GroupVersionKind(); gvk.Group + "/" + gvk.Kind {
-	case "apps/Deployment", "apps/StatefulSet", "apps/DaemonSet", "apps/ReplicaSet", "batch/Job", "/ReplicationController":
-	case "batch/CronJob":
-		path = []string{"spec", "jobTemplate", "spec", "template"}
-	case "/Pod":
-		path = nil
-	default:
+	m, ok := podspec.Template(o.Object)
+	if !ok {
 		return nil
 	}
-	var v any = o.Object.Object
-	if path != nil {
-		v, _, _ = unstructured.NestedFieldNoCopy(o.Object.Object, path...)
-	}
-	m, _ := v.(map[string]any)
 	template := &corev1.PodTemplateSpec{}
 	if runtime.DefaultUnstructuredConverter.FromUnstructured(m, template) != nil {
 		return nil
