@@ -21,8 +21,8 @@ type Cache struct {
 	Dir string
 }
 
-// DigestOf is the digest of an archive, as sha256:HEX.
-func DigestOf(tgz []byte) string {
+// digestOf is the digest of an archive, as sha256:HEX.
+func digestOf(tgz []byte) string {
 	sum := sha256.Sum256(tgz)
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
@@ -44,7 +44,7 @@ func (c Cache) Get(digest string) ([]byte, error) {
 	}
 	tgz, err := archive.ReadPacked(file)
 	_ = file.Close() // it was only read
-	if err == nil && DigestOf(tgz) == digest {
+	if err == nil && digestOf(tgz) == digest {
 		return tgz, nil
 	}
 	if err := os.Remove(file.Name()); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -55,7 +55,7 @@ func (c Cache) Get(digest string) ([]byte, error) {
 
 // Put keeps an archive.
 func (c Cache) Put(tgz []byte) error {
-	path := c.File(DigestOf(tgz))
+	path := c.File(digestOf(tgz))
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return fmt.Errorf("keep a chart in the cache: %w", err)
 	}

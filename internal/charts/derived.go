@@ -61,7 +61,7 @@ func (d *Derivation) make(from, crds *chart.Chart) (*chart.Chart, error) {
 	metadata := *from.Metadata
 	metadata.Name, metadata.Version = d.Name, d.Version
 	metadata.Annotations = maps.Clone(metadata.Annotations)
-	delete(metadata.Annotations, AlsoVersions)
+	delete(metadata.Annotations, alsoVersions)
 	if d.AppVersion != "" {
 		metadata.AppVersion = d.AppVersion
 	}

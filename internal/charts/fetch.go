@@ -87,7 +87,7 @@ func (f *Fetcher) Fetch(ctx context.Context, p Pin, want string) (*Download, err
 	case err != nil:
 		return nil, fail(err)
 	}
-	digest := DigestOf(tgz)
+	digest := digestOf(tgz)
 	if want != "" && digest != want {
 		return nil, (&ChangedError{Want: want, Got: digest}).of(p)
 	}
@@ -124,7 +124,7 @@ func (e *ChangedError) of(p Pin) error {
 
 func (e *ChangedError) Error() string {
 	return fmt.Sprintf("chart %s %s of %s (component %s) is not the one that was locked: the lock has %s, and the repository has %s now. Its bytes have changed under the same version, so it was not used. "+
-		"If that is meant, remove its entry from %s and run `%s`", e.pin.Name, versionText(e.pin.Version), e.pin.Repository, e.pin.Component, e.Want, e.Got, LockFile, LockCommand)
+		"If that is meant, remove its entry from %s and run `%s`", e.pin.Name, versionText(e.pin.Version), e.pin.Repository, e.pin.Component, e.Want, e.Got, LockFile, lockCommand)
 }
 
 // statusError explains an HTTP status to the author of the recipe, and says what to do about it.

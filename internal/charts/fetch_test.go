@@ -42,7 +42,7 @@ func TestHTTPRepository(t *testing.T) {
 				t.Errorf("version %q: %v", version, err)
 				continue
 			}
-			if !bytes.Equal(d.Archive, want) || d.Digest != DigestOf(want) || d.Chart.Name() != "web" {
+			if !bytes.Equal(d.Archive, want) || d.Digest != digestOf(want) || d.Chart.Name() != "web" {
 				t.Errorf("version %q: got %s %s", version, d.Chart.Metadata.Version, d.Digest)
 			}
 			if slices.Contains(d.Hosts, u.Host) != bytes.Equal(want, now) || !slices.Contains(d.Hosts, repository.Listener.Addr().String()) {
@@ -115,17 +115,17 @@ func TestChanged(t *testing.T) {
 			t.Error(err)
 		}
 		blobs := got.to(strings.TrimPrefix(now.Digest, "sha256:"))
-		_, err = f.Fetch(t.Context(), pin(address, "1.0.0"), DigestOf(first))
+		_, err = f.Fetch(t.Context(), pin(address, "1.0.0"), digestOf(first))
 		if got.to(strings.TrimPrefix(now.Digest, "sha256:")) != blobs {
 			t.Error("a blob with another digest was downloaded") // the manifest has it already
 		}
-		wantError(t, err, reason.ChartChanged, DigestOf(first), now.Digest, "changed under the same version", "charts.lock", "matrix charts lock", address)
+		wantError(t, err, reason.ChartChanged, digestOf(first), now.Digest, "changed under the same version", "charts.lock", "matrix charts lock", address)
 	}
 	// What the repository itself says of its archive has to hold when it is locked.
-	content["/index.yaml"] = index("web 1.0.0 web.tgz " + strings.TrimPrefix(DigestOf(first), "sha256:"))
+	content["/index.yaml"] = index("web 1.0.0 web.tgz " + strings.TrimPrefix(digestOf(first), "sha256:"))
 	f, _ = newTestFetcher(t)
 	_, err := f.Fetch(t.Context(), pin(repository.URL, "1.0.0"), "")
-	wantError(t, err, reason.ChartDownloadFailed, "is not what the repository's index.yaml says", DigestOf(first), DigestOf(second))
+	wantError(t, err, reason.ChartDownloadFailed, "is not what the repository's index.yaml says", digestOf(first), digestOf(second))
 }
 
 // What an archive has in it is looked at before Helm reads it, and how large it is before it is

@@ -57,8 +57,8 @@ func (f *Fetcher) fromRepository(ctx context.Context, p Pin, want string) ([]byt
 	if err != nil {
 		return nil, nil, err
 	}
-	if told := strings.TrimPrefix(found.Digest, "sha256:"); want == "" && told != "" && "sha256:"+told != DigestOf(tgz) {
-		return nil, nil, fmt.Errorf("%s is not what the repository's index.yaml says: that has sha256:%s, and the archive is %s", address, told, DigestOf(tgz))
+	if told := strings.TrimPrefix(found.Digest, "sha256:"); want == "" && told != "" && "sha256:"+told != digestOf(tgz) {
+		return nil, nil, fmt.Errorf("%s is not what the repository's index.yaml says: that has sha256:%s, and the archive is %s", address, told, digestOf(tgz))
 	}
 	return tgz, hosts, nil
 }

@@ -23,8 +23,8 @@ import (
 // LockFile is the lock file's name in a recipes directory.
 const LockFile = "charts.lock"
 
-// LockCommand is what makes a lock file, or makes one fit again.
-const LockCommand = "matrix charts lock"
+// lockCommand is what makes a lock file, or makes one fit again.
+const lockCommand = "matrix charts lock"
 
 // Entry is a chart in a lock file.
 type Entry struct {
@@ -65,7 +65,7 @@ const mostLock = 10 << 20
 type NoLockError struct{ File string }
 
 func (e *NoLockError) Error() string {
-	return fmt.Sprintf("there is no lock file %s, so the bytes of no chart are known: `%s` downloads the charts of the recipes once and writes it. Check it in", e.File, LockCommand)
+	return fmt.Sprintf("there is no lock file %s, so the bytes of no chart are known: `%s` downloads the charts of the recipes once and writes it. Check it in", e.File, lockCommand)
 }
 
 // ReadLock reads the lock file of a recipes directory, which messages call by its name in root. Its
@@ -85,7 +85,7 @@ func ReadLock(fsys fs.FS, root string) (*Lock, error) {
 
 func parseLock(file string, data []byte) (*Lock, error) {
 	fail := func(line int, format string, args ...any) error {
-		return &recipe.FileError{File: file, Line: line, Err: fmt.Errorf(format+"; `"+LockCommand+"` writes the file again", args...)}
+		return &recipe.FileError{File: file, Line: line, Err: fmt.Errorf(format+"; `"+lockCommand+"` writes the file again", args...)}
 	}
 	if err := yamlx.Check(data); err != nil {
 		return nil, fail(yamlx.Problems(err)[0].Line, "%s", yamlx.Problems(err)[0].Text)
@@ -186,7 +186,7 @@ func (l *Lock) Find(p Pin) (*Entry, error) {
 		from = fmt.Sprintf(" (%s)", p.Declared)
 	}
 	return nil, l.errorAt(near, "the lock does not fit the recipe: component %s has chart %s %s of %s here, and the recipe%s names %s %s of %s; `%s` makes it fit",
-		p.Component, near.Chart, near.Version, near.Repository, from, p.Name, versionText(p.Version), p.Repository, LockCommand)
+		p.Component, near.Chart, near.Version, near.Repository, from, p.Name, versionText(p.Version), p.Repository, lockCommand)
 }
 
 func (l *Lock) errorAt(e *Entry, format string, args ...any) error {
@@ -200,7 +200,7 @@ func (l *Lock) Fits(pins []Pin) error {
 	for _, p := range pins {
 		e, err := l.Find(p)
 		if err == nil && e == nil {
-			err = p.at("its chart %s %s of %s is not in %s; `%s` adds it", p.Name, versionText(p.Version), p.Repository, l.File, LockCommand)
+			err = p.at("its chart %s %s of %s is not in %s; `%s` adds it", p.Name, versionText(p.Version), p.Repository, l.File, lockCommand)
 		}
 		if err != nil {
 			errs = append(errs, err)
@@ -244,7 +244,7 @@ func (l *Lock) unused(pins []Pin) error {
 	var errs []error
 	for _, e := range l.Entries {
 		if !slices.ContainsFunc(pins, func(p Pin) bool { return e.fits(p) }) {
-			errs = append(errs, l.errorAt(e, "no recipe has chart %s %s of %s as component %s; `%s` removes the entry", e.Chart, e.Version, e.Repository, e.Component, LockCommand))
+			errs = append(errs, l.errorAt(e, "no recipe has chart %s %s of %s as component %s; `%s` removes the entry", e.Chart, e.Version, e.Repository, e.Component, lockCommand))
 		}
 	}
 	return errors.Join(errs...)
@@ -267,7 +267,7 @@ func (l *Lock) Of(pins []Pin) *Lock {
 }
 
 const lockHead = `# The charts of the recipes in this directory: where each comes from, and the digest of its bytes. Written by
-# ` + "`" + LockCommand + "`" + `, and read by matrix run --charts upstream. Check it in. Where a digest changes and a version does not, somebody
+# ` + "`" + lockCommand + "`" + `, and read by matrix run --charts upstream. Check it in. Where a digest changes and a version does not, somebody
 # has replaced a chart that was released: find out who before you accept it.
 `
 

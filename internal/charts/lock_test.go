@@ -157,7 +157,7 @@ func TestMake(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(read.Entries) != 2 || read.Entries[0].Component != "free" || !read.Entries[0].Unpinned || read.Entries[0].Version != "2.0.0" || read.Entries[1].Digest != DigestOf(content["/web.tgz"]) ||
+	if len(read.Entries) != 2 || read.Entries[0].Component != "free" || !read.Entries[0].Unpinned || read.Entries[0].Version != "2.0.0" || read.Entries[1].Digest != digestOf(content["/web.tgz"]) ||
 		read.Entries[1].Size != int64(len(content["/web.tgz"])) || strings.Join(read.Entries[1].Hosts, "") != s.Listener.Addr().String() {
 		t.Errorf("got %+v %+v", read.Entries[0], read.Entries[1])
 	}
@@ -185,7 +185,7 @@ func TestMake(t *testing.T) {
 	}
 	content["/web.tgz"] = packed(t, "web", "1.0.0", "other bytes")
 	_, err = makeLock(t, read, cache, [][]Pin{{first}}, []Pin{first, free})
-	wantError(t, err, reason.ChartChanged, read.Entries[1].Digest, "recipes/charts.lock:", DigestOf(content["/web.tgz"]))
+	wantError(t, err, reason.ChartChanged, read.Entries[1].Digest, "recipes/charts.lock:", digestOf(content["/web.tgz"]))
 	f, _ := newTestFetcher(t)
 	wantError(t, read.Again(t.Context(), f, nil), reason.ChartChanged, read.Entries[1].Digest)
 

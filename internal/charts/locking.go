@@ -141,8 +141,8 @@ func writeNew(path string, data []byte) error {
 		return atomicfile.Write(path, data, 0o644)
 	case err != nil:
 		return err
-	case DigestOf(have) != DigestOf(data):
-		return reason.New(reason.Usage, "%s is there already, with other bytes: it is %s, and the lock has %s; remove it or name another directory", path, DigestOf(have), DigestOf(data))
+	case digestOf(have) != digestOf(data):
+		return reason.New(reason.Usage, "%s is there already, with other bytes: it is %s, and the lock has %s; remove it or name another directory", path, digestOf(have), digestOf(data))
 	}
 	return nil
 }

@@ -16,15 +16,15 @@ import (
 	"github.com/nvidia/aicr-action/internal/charts/catalog"
 )
 
-// AlsoVersions is the annotation in a simulated chart's Chart.yaml that has the other versions of
+// alsoVersions is the annotation in a simulated chart's Chart.yaml that has the other versions of
 // its original for which it was written, separated by commas.
-const AlsoVersions = "aicr.nvidia.com/also-versions"
+const alsoVersions = "aicr.nvidia.com/also-versions"
 
 // AnyVersionName is the chart source of the simulated charts in any version that a recipe sets.
 const AnyVersionName = "simulated-any-version"
 
 // Simulated is the chart source of charts that stand for originals. Beside the version that a chart
-// has, it gives it in those that its annotation AlsoVersions lists. With AnyVersion it gives it in
+// has, it gives it in those that its annotation alsoVersions lists. With AnyVersion it gives it in
 // every version that a recipe may name, and says which one it was written for. No review confirmed
 // that the original of such a version still has those workloads and value paths. It is safe for
 // concurrent use.
@@ -130,7 +130,7 @@ func (s *Simulated) keep(ref catalog.Ref, ch *chart.Chart) {
 }
 
 func wasWrittenFor(ch *chart.Chart, version string) bool {
-	return slices.ContainsFunc(strings.Split(ch.Metadata.Annotations[AlsoVersions], ","), func(also string) bool {
+	return slices.ContainsFunc(strings.Split(ch.Metadata.Annotations[alsoVersions], ","), func(also string) bool {
 		return strings.TrimPrefix(strings.TrimSpace(also), "v") == strings.TrimPrefix(version, "v")
 	})
 }

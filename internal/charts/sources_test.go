@@ -19,7 +19,7 @@ func upstream(t *testing.T) (*Upstream, *requests, func()) {
 	home(t)
 	one, two := packed(t, "web", "1.0.0", "x"), packed(t, "web", "v2.0.0", "x")
 	s, got := serve(t, files{"/index.yaml": index("web 1.0.0 web.tgz", "web v2.0.0 web2.tgz"), "/web.tgz": one, "/web2.tgz": two})
-	l := lockOf(t, entryYAML("front", s.URL, "web", "1.0.0", DigestOf(one)), entryYAML("back", s.URL, "web", "2.0.0", DigestOf(two)))
+	l := lockOf(t, entryYAML("front", s.URL, "web", "1.0.0", digestOf(one)), entryYAML("back", s.URL, "web", "2.0.0", digestOf(two)))
 	f, _ := newTestFetcher(t)
 	u := &Upstream{Lock: l, Cache: Cache{Dir: t.TempDir()}, Fetcher: func() (*Fetcher, error) { return f, nil }}
 	return u, got, s.Close

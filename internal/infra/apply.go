@@ -48,8 +48,8 @@ func NamespacedName(namespace, name string) string {
 	return namespace + "/" + name
 }
 
-// ToUnstructured turns a typed object with its TypeMeta set into an unstructured one.
-func ToUnstructured(obj any) (*unstructured.Unstructured, error) {
+// toUnstructured turns a typed object with its TypeMeta set into an unstructured one.
+func toUnstructured(obj any) (*unstructured.Unstructured, error) {
 	m, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
 	if err != nil {
 		return nil, fmt.Errorf("convert %T: %w", obj, err)

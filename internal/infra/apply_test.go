@@ -103,7 +103,7 @@ func TestResourceFor(t *testing.T) {
 }
 
 func TestToUnstructuredAndNames(t *testing.T) {
-	obj, err := ToUnstructured(&corev1.ConfigMap{
+	obj, err := toUnstructured(&corev1.ConfigMap{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, ObjectMeta: metav1.ObjectMeta{Name: "n", Namespace: "ns"}, Data: map[string]string{"a": "b"},
 	})
 	if err != nil {
@@ -119,7 +119,7 @@ func TestToUnstructuredAndNames(t *testing.T) {
 	if got := NamespacedName("", "node-1"); got != "node-1" {
 		t.Errorf("got %s", got)
 	}
-	if _, err := ToUnstructured(7); err == nil {
+	if _, err := toUnstructured(7); err == nil {
 		t.Error("a number is not an object")
 	}
 }

@@ -70,7 +70,7 @@ func TestDeadlineInTheGate(t *testing.T) {
 	if why := d.TooLate(); why != "" {
 		t.Errorf("200 s left: got %q", why)
 	}
-	for _, row := range LaneTable() {
+	for _, row := range laneTable() {
 		through := row.make(nil)
 		g := gate.New(&lane.Env{}, through, lane.Budgets{}, gate.Deadline{At: time.Now().Add(119 * time.Second)}, func(string) {})
 		_, err := g.Pass(t.Context())

@@ -33,7 +33,7 @@ var (
 // same Applications as argocd-oci, which are judged by the same code.
 func lanesBeside(these []string) []string {
 	var all []string
-	for _, row := range LaneTable() {
+	for _, row := range laneTable() {
 		if row.Name != bundle.ArgoCDAppSet && !slices.Contains(these, row.Name) {
 			all = append(all, row.Name)
 		}

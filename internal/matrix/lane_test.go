@@ -35,13 +35,13 @@ func TestEveryDeployerHasALane(t *testing.T) {
 		}
 		names = append(names, d.Name())
 	}
-	for _, row := range LaneTable() {
+	for _, row := range laneTable() {
 		if !slices.Contains(names, row.Name) {
 			t.Errorf("lane %s has no deployer", row.Name)
 		}
 	}
-	if len(LaneTable()) != len(names) {
-		t.Errorf("%d lanes for %d deployers", len(LaneTable()), len(names))
+	if len(laneTable()) != len(names) {
+		t.Errorf("%d lanes for %d deployers", len(laneTable()), len(names))
 	}
 }
 

@@ -8,8 +8,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/matrix/lane/helm"
 )
 
-// LaneRow is a row of the table of lanes.
-type LaneRow struct {
+// laneRow is a row of the table of lanes.
+type laneRow struct {
 	Name string
 	make func(bundle.Deployer) lane.Lane
 	// start is the lane's place in the order in which a recipe's cells start. Argo CD's lanes are
@@ -18,9 +18,9 @@ type LaneRow struct {
 	start int
 }
 
-// LaneTable returns the table of lanes: one row per deployer.
-func LaneTable() []LaneRow {
-	return []LaneRow{
+// laneTable returns the table of lanes: one row per deployer.
+func laneTable() []laneRow {
+	return []laneRow{
 		{"helm", helm.New, 6},
 		{"argocd-oci", argocd.New, 1},
 		{"argocd-helm-oci", argocd.NewHelm, 3},
@@ -35,7 +35,7 @@ func LaneTable() []LaneRow {
 // NewLane returns the lane of a deployer. A test checks that every deployer of package bundle has a
 // row.
 func NewLane(d bundle.Deployer) lane.Lane {
-	for _, row := range LaneTable() {
+	for _, row := range laneTable() {
 		if row.Name == d.Name() {
 			return row.make(d)
 		}

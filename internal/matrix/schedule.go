@@ -122,7 +122,7 @@ func (r *Runner) NotRun(c result.Cell, why result.Verdict) result.Result {
 func (r *Runner) startOrder(plans []Plan, n int) []int {
 	rank := map[string]int{}
 	if n > 1 {
-		for _, row := range LaneTable() {
+		for _, row := range laneTable() {
 			rank[row.Name] = row.start
 		}
 	}

@@ -61,7 +61,7 @@ func TestStrikes(t *testing.T) {
 			var plans []Plan
 			ends := map[result.Cell]result.Verdict{}
 			for i := range 6 {
-				for _, row := range LaneTable() {
+				for _, row := range laneTable() {
 					if i < len(tc.ends[row.Name]) {
 						c := result.Cell{Recipe: string(rune('a' + i)), Deployer: row.Name}
 						plans = append(plans, Plan{Cell: c})

@@ -7,9 +7,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/recipe/document"
 )
 
-// KubeVersionConstraint is the constraint on the version of the API server: the one that is known
+// kubeVersionConstraint is the constraint on the version of the API server: the one that is known
 // before anything is started.
-const KubeVersionConstraint = "K8s.server.version"
+const kubeVersionConstraint = "K8s.server.version"
 
 // BrokenConstraintError is a constraint that does not hold.
 type BrokenConstraintError struct {
@@ -32,7 +32,7 @@ func (e *BrokenConstraintError) Error() string {
 // constraint and for one that cannot be read.
 func (r *Result) CheckKubeVersion(version string) error {
 	for _, c := range r.Constraints {
-		if c.Name != KubeVersionConstraint {
+		if c.Name != kubeVersionConstraint {
 			continue
 		}
 		holds, err := condition.OfKubernetes(c.Value, version)
@@ -50,7 +50,7 @@ func (r *Result) CheckKubeVersion(version string) error {
 func (r *Result) Unevaluated() []string {
 	var lines []string
 	for _, c := range r.Constraints {
-		if c.Name != KubeVersionConstraint {
+		if c.Name != kubeVersionConstraint {
 			lines = append(lines, fmt.Sprintf("constraint %s %s is not evaluated: a simulated cluster has nothing to measure it by", c.Name, c.Value))
 		}
 	}

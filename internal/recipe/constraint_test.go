@@ -15,7 +15,7 @@ func TestConstraints(t *testing.T) {
 		"== 1.36": true, "== 1.36.1": true, "==1.36.2": false, "1.36": true, "1": true, "1.35": false, " v1.36.1 ": true,
 		"!= 1.36": false, "!= 1.35": true, ">= 1.9": true,
 	} {
-		r := &Result{Constraints: []Constraint{{Name: "OS.release.ID", Value: "ubuntu"}, {Name: KubeVersionConstraint, Value: constraint, Origin: Origin{File: "overlays/o.yaml", Line: 7}}}}
+		r := &Result{Constraints: []Constraint{{Name: "OS.release.ID", Value: "ubuntu"}, {Name: kubeVersionConstraint, Value: constraint, Origin: Origin{File: "overlays/o.yaml", Line: 7}}}}
 		err := r.CheckKubeVersion("v1.36.1")
 		if (err == nil) != holds {
 			t.Errorf("%q of v1.36.1: got %v, want that it holds: %v", constraint, err, holds)
@@ -29,7 +29,7 @@ func TestConstraints(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"~1.30", "new", ">= 1.30.1.2", ">= 1.30, < 1.40", ""} {
-		r := &Result{Constraints: []Constraint{{Name: KubeVersionConstraint, Value: bad}}}
+		r := &Result{Constraints: []Constraint{{Name: kubeVersionConstraint, Value: bad}}}
 		if err := r.CheckKubeVersion("v1.36.1"); err == nil || !strings.Contains(err.Error(), "correct it") {
 			t.Errorf("%q: got %v, want that it cannot be read", bad, err)
 		}

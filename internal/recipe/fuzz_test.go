@@ -163,7 +163,7 @@ func FuzzConstraint(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, constraint, version string) {
-		r := &Result{Constraints: []Constraint{{Name: KubeVersionConstraint, Value: constraint, Origin: Origin{File: "recipes/overlays/a.yaml", Line: 7}}}}
+		r := &Result{Constraints: []Constraint{{Name: kubeVersionConstraint, Value: constraint, Origin: Origin{File: "recipes/overlays/a.yaml", Line: 7}}}}
 		err := r.CheckKubeVersion(version)
 		var at *FileError
 		if err != nil && (!errors.As(err, &at) || at.Line != 7) {

@@ -14,8 +14,8 @@ import (
 // Output is an output of a GitHub step.
 type Output struct{ Name, Value string }
 
-// FailedCell is an entry of the output failed-cells. Code is its exit code, or 0 without one.
-type FailedCell struct {
+// failedCell is an entry of the output failed-cells. Code is its exit code, or 0 without one.
+type failedCell struct {
 	Recipe   string        `json:"recipe"`
 	Deployer string        `json:"deployer"`
 	Reason   reason.Reason `json:"reason"`
@@ -23,16 +23,16 @@ type FailedCell struct {
 }
 
 // Outputs are the Action's outputs about cells: total, passed, failed, skipped, not-run, and
-// failed-cells, a JSON array of FailedCell on one line. Each cell counts in exactly one of the
+// failed-cells, a JSON array of failedCell on one line. Each cell counts in exactly one of the
 // four: failed are those that failed, timed out or broke with the machine; not-run are those
 // without a verdict because of a signal, a deadline or a failed setup.
 func (r *Report) Outputs() ([]Output, error) {
 	t := Count(r.Results)
-	failed := []FailedCell{}
+	failed := []failedCell{}
 	for i := range r.Results {
 		switch c := &r.Results[i]; c.Status {
 		case result.Failed, result.Timeout, result.Infrastructure:
-			failed = append(failed, FailedCell{c.Recipe, c.Deployer, c.Reason, r.code(c)})
+			failed = append(failed, failedCell{c.Recipe, c.Deployer, c.Reason, r.code(c)})
 		}
 	}
 	list, err := json.Marshal(failed)

@@ -139,9 +139,9 @@ func FluxGroups() []string {
 	return []string{"source.toolkit.fluxcd.io", "source.extensions.fluxcd.io", "kustomize.toolkit.fluxcd.io", "helm.toolkit.fluxcd.io"}
 }
 
-// ArgoCDGroup is the API group of Argo CD. Other programs have kinds in it too, e.g. Argo
+// argoCDGroup is the API group of Argo CD. Other programs have kinds in it too, e.g. Argo
 // Workflows.
-const ArgoCDGroup = "argoproj.io"
+const argoCDGroup = "argoproj.io"
 
 // ArgoCDKinds are Argo CD's kinds that have rules.
 func ArgoCDKinds() []string { return kindsOf(slices.Concat(applicationRules(), applicationSetRules())) }
@@ -154,7 +154,7 @@ func FluxKinds() []string { return kindsOf(fluxRules()) }
 func governed(apiVersion, kind string) bool {
 	group, _, _ := strings.Cut(apiVersion, "/")
 	if slices.Contains(ArgoCDKinds(), kind) {
-		return apiVersion == "" || group == ArgoCDGroup
+		return apiVersion == "" || group == argoCDGroup
 	}
 	return apiVersion == "" || slices.Contains(FluxGroups(), group)
 }

@@ -30,8 +30,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/removal"
 )
 
-// DefaultLimit is how long each command of an external CLI may take.
-const DefaultLimit = 2 * time.Minute
+// defaultLimit is how long each command of an external CLI may take.
+const defaultLimit = 2 * time.Minute
 
 // known is the first version of AICR's CLI whose bundles and flags this package knows.
 const known = "0.11.0"
@@ -46,7 +46,7 @@ const mostSaid = 4 << 10
 // Exec makes bundles with AICR's own CLI, with the flags that AICR's own test harness gives it. It
 // runs before the cell's cluster exists.
 type Exec struct {
-	// Limit is how long each command may take; 0 for DefaultLimit.
+	// Limit is how long each command may take; 0 for defaultLimit.
 	Limit time.Duration
 
 	path, data string
@@ -251,7 +251,7 @@ func inherited() []string {
 func (e *Exec) run(ctx context.Context, dir string, args ...string) (string, error) {
 	limit := e.Limit
 	if limit == 0 {
-		limit = DefaultLimit
+		limit = defaultLimit
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it did not end within %s, and was ended", limit))
 	defer cancel()

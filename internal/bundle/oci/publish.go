@@ -34,8 +34,8 @@ import (
 
 // Media types of a published chart. Helm and Flux select its layers by them.
 const (
-	ChartLayerMediaType  = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
-	ChartConfigMediaType = "application/vnd.cncf.helm.config.v1+json"
+	chartLayerMediaType  = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
+	chartConfigMediaType = "application/vnd.cncf.helm.config.v1+json"
 )
 
 // published is the time stamp in everything that is published: the same bundle must have the same
@@ -101,7 +101,7 @@ func PushChart(ctx context.Context, ch *chart.Chart, repo string, plainHTTP bool
 	if ch.Metadata.Description != "" {
 		annotations["org.opencontainers.image.description"] = ch.Metadata.Description
 	}
-	img, err := newImage(config, ChartConfigMediaType, tgz, ChartLayerMediaType, annotations)
+	img, err := newImage(config, chartConfigMediaType, tgz, chartLayerMediaType, annotations)
 	if err != nil {
 		return Published{}, fmt.Errorf("packing chart %s: %w", ch.Metadata.Name, err)
 	}

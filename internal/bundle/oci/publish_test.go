@@ -275,7 +275,7 @@ func TestPushChart(t *testing.T) {
 	}
 	ref := host + "/charts/web:v1.4.0"
 	_, m := pull(t, ref)
-	if len(m.Layers) != 1 || m.Layers[0].MediaType != ChartLayerMediaType || m.Config.MediaType != ChartConfigMediaType {
+	if len(m.Layers) != 1 || m.Layers[0].MediaType != chartLayerMediaType || m.Config.MediaType != chartConfigMediaType {
 		t.Errorf("manifest %+v", m)
 	}
 	got, err := helmClient(t).Pull(ref)

@@ -129,8 +129,8 @@ func (o gpuOperand) daemonSet(spec map[string]any, namespace, class string) *uns
 	}}
 }
 
-func gpuOperator() StandIn {
-	return StandIn{
+func gpuOperator() standIn {
+	return standIn{
 		GVK:        schema.GroupVersionKind{Group: "nvidia.com", Version: "v1", Kind: "ClusterPolicy"},
 		Reason:     "GPU Operator would make the RuntimeClass nvidia and the operands' DaemonSets of it",
 		Operator:   "gpu-operator",

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// StandIn is one kind of custom resource whose operator is stood in for.
-type StandIn struct {
+// standIn is one kind of custom resource whose operator is stood in for.
+type standIn struct {
 	GVK schema.GroupVersionKind
 	// Reason says, in one line for a person, why the stand-in is needed.
 	Reason string
@@ -22,10 +22,10 @@ type StandIn struct {
 	status     func(cr *unstructured.Unstructured, now string) map[string]any                     // nil: a stage writes it
 }
 
-// StandIns lists every kind that Synthesize knows. The list is closed on purpose: each entry is
+// standIns lists every kind that Synthesize knows. The list is closed on purpose: each entry is
 // reviewed, and each use is printed in the result.
-func StandIns() []StandIn {
-	return []StandIn{
+func standIns() []standIn {
+	return []standIn{
 		{
 			GVK:        schema.GroupVersionKind{Group: "monitoring.coreos.com", Version: "v1", Kind: "Prometheus"},
 			Reason:     "prometheus-operator would make a StatefulSet of it and report its status, which Argo CD's health check waits for",
@@ -41,18 +41,18 @@ func StandIns() []StandIn {
 	}
 }
 
-func certManager(kind string) StandIn {
-	return StandIn{
+func certManager(kind string) standIn {
+	return standIn{
 		GVK:    schema.GroupVersionKind{Group: "cert-manager.io", Version: "v1", Kind: kind},
 		Reason: "cert-manager would report Ready, which Argo CD's health check waits for",
 		status: readyStatus,
 	}
 }
 
-// Kinds lists the kinds of StandIns.
+// Kinds lists the kinds of standIns.
 func Kinds() []schema.GroupVersionKind {
 	var kinds []schema.GroupVersionKind
-	for _, s := range StandIns() {
+	for _, s := range standIns() {
 		kinds = append(kinds, s.GVK)
 	}
 	return kinds
@@ -60,7 +60,7 @@ func Kinds() []schema.GroupVersionKind {
 
 // Reason says why a kind has a stand-in, or returns "" for a kind without one.
 func Reason(gvk schema.GroupVersionKind) string {
-	for _, s := range StandIns() {
+	for _, s := range standIns() {
 		if s.GVK == gvk {
 			return s.Reason
 		}
@@ -70,7 +70,7 @@ func Reason(gvk schema.GroupVersionKind) string {
 
 // WritesStatus reports whether Status has a status for a kind.
 func WritesStatus(gvk schema.GroupVersionKind) bool {
-	for _, s := range StandIns() {
+	for _, s := range standIns() {
 		if s.GVK == gvk {
 			return s.status != nil
 		}
@@ -81,7 +81,7 @@ func WritesStatus(gvk schema.GroupVersionKind) bool {
 // OperatorOf is the Deployment in whose namespace the operator of a cluster-scoped kind makes what
 // Synthesize gives; empty for kinds of which nothing is made, or in their own namespace.
 func OperatorOf(gvk schema.GroupVersionKind) string {
-	for _, s := range StandIns() {
+	for _, s := range standIns() {
 		if s.GVK == gvk {
 			return s.Operator
 		}
@@ -91,11 +91,11 @@ func OperatorOf(gvk schema.GroupVersionKind) string {
 
 // Synthesize returns the objects that the operator of a custom resource creates for it, in the
 // custom resource's namespace, or in that of the operator if the resource has none. It returns nil
-// for a kind that is not in StandIns and for a resource that its operator ignores (spec.paused).
+// for a kind that is not in standIns and for a resource that its operator ignores (spec.paused).
 // The caller adds owner references, since it knows the resource's UID. The argument is not changed,
 // and the result shares no memory with it.
 func Synthesize(cr *unstructured.Unstructured, operatorNamespace string) []*unstructured.Unstructured {
-	for _, s := range StandIns() {
+	for _, s := range standIns() {
 		if s.GVK == cr.GroupVersionKind() && s.synthesize != nil {
 			return s.synthesize(cr.DeepCopy(), operatorNamespace)
 		}

@@ -5,9 +5,9 @@ import (
 )
 
 // Status is the status that the operator of a custom resource would report once all is well, or nil
-// for a kind that is not in StandIns. now is the time of the transition in RFC 3339.
+// for a kind that is not in standIns. now is the time of the transition in RFC 3339.
 func Status(cr *unstructured.Unstructured, now string) map[string]any {
-	for _, s := range StandIns() {
+	for _, s := range standIns() {
 		if s.GVK == cr.GroupVersionKind() && s.status != nil {
 			return s.status(cr, now)
 		}

@@ -154,14 +154,14 @@ aicr_placement_pods{scope="workflows",state="waiting"} 1
 // A cluster with many nodes has no series for each.
 func TestManyNodes(t *testing.T) {
 	var objects []runtime.Object
-	for i := range MostNodes + 1 {
+	for i := range mostNodes + 1 {
 		objects = append(objects, node(fmt.Sprintf("n%d", i), "b0"))
 	}
 	registry, _, _ := follow(t, objects...)
 	if n, err := testutil.GatherAndCount(registry, "aicr_placement_node_gpus", "aicr_placement_node_pods", "aicr_placement_node_gpus_taken"); n != 0 || err != nil {
 		t.Errorf("got %d series, %v", n, err)
 	}
-	seen(t, registry, fmt.Sprintf("# HELP aicr_placement_nodes Nodes that have GPUs or pods.\n# TYPE aicr_placement_nodes gauge\naicr_placement_nodes{scope=\"workflows\"} %d\n", MostNodes+1), "aicr_placement_nodes")
+	seen(t, registry, fmt.Sprintf("# HELP aicr_placement_nodes Nodes that have GPUs or pods.\n# TYPE aicr_placement_nodes gauge\naicr_placement_nodes{scope=\"workflows\"} %d\n", mostNodes+1), "aicr_placement_nodes")
 }
 
 func TestCells(t *testing.T) {

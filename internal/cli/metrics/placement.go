@@ -11,8 +11,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/observe/placement"
 )
 
-// MostNodes is the largest number of nodes of a cluster for which each node has its own series.
-const MostNodes = 256
+// mostNodes is the largest number of nodes of a cluster for which each node has its own series.
+const mostNodes = 256
 
 // Placement has the metrics of the nodes of pods. Each cluster has its own scope: "workflows", or
 // the cell's name. Pods have no series, since there are too many of them.
@@ -116,7 +116,7 @@ type descriptions struct {
 }
 
 func describe() descriptions {
-	few := fmt.Sprintf(" Only of clusters with at most %d nodes.", MostNodes)
+	few := fmt.Sprintf(" Only of clusters with at most %d nodes.", mostNodes)
 	return descriptions{
 		gpus:       description("gpus", "GPUs of all nodes of the cluster."),
 		taken:      description("gpus_taken", "GPUs that pods hold."),
@@ -166,7 +166,7 @@ func (s *scope) collect(d *descriptions, name string, to chan<- prometheus.Metri
 		gauge(d.pods, now.Pods, "placed")
 		gauge(d.pods, now.Pending, "waiting")
 		gauge(d.nodes, len(now.Nodes))
-		if len(now.Nodes) <= MostNodes {
+		if len(now.Nodes) <= mostNodes {
 			for _, n := range now.Nodes {
 				gauge(d.nodeGPUs, n.GPUs, n.Name)
 				gauge(d.nodeTaken, n.Taken, n.Name)

@@ -15,9 +15,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/sandbox"
 )
 
-// ApplicationSets is Argo CD's applicationset-controller as a host process: the program of Argo CD,
+// applicationSets is Argo CD's applicationset-controller as a host process: the program of Argo CD,
 // under its other name.
-type ApplicationSets struct {
+type applicationSets struct {
 	Stack      *stack.Stack
 	Ports      *host.Ports
 	Sup        *host.Supervisor
@@ -32,13 +32,13 @@ type ApplicationSets struct {
 	taken []int
 }
 
-var _ infra.Controllers = (*ApplicationSets)(nil)
+var _ infra.Controllers = (*applicationSets)(nil)
 
 // Install does nothing: its CRD comes with those of Argo CD.
-func (*ApplicationSets) Install(context.Context) error { return nil }
+func (*applicationSets) Install(context.Context) error { return nil }
 
 // Start starts the process and waits until it is ready, at most 120 s. Reason: ARGOCD_NOT_READY.
-func (a *ApplicationSets) Start(ctx context.Context) error {
+func (a *applicationSets) Start(ctx context.Context) error {
 	ports, err := a.Ports.Take(3)
 	if err != nil {
 		return err
@@ -70,10 +70,10 @@ func (a *ApplicationSets) Start(ctx context.Context) error {
 }
 
 // Unchanged is nil: the policy is Argo CD's.
-func (*ApplicationSets) Unchanged(context.Context) error { return nil }
+func (*applicationSets) Unchanged(context.Context) error { return nil }
 
 // Stop ends the process.
-func (a *ApplicationSets) Stop() {
+func (a *applicationSets) Stop() {
 	if p := a.Sup.Process(infra.ArgoCDApplicationSets); p != nil {
 		p.Stop(0)
 	}

@@ -78,7 +78,7 @@ func newArgoCD(c *cluster, o infra.ControllerOptions) infra.Controllers {
 }
 
 func newApplicationSets(c *cluster, _ infra.ControllerOptions) infra.Controllers {
-	return &ApplicationSets{
+	return &applicationSets{
 		Stack: c.platform.Stack, Ports: c.platform.Ports, Sup: c.sup, Kubeconfig: c.Kubeconfig(), Dir: filepath.Join(c.spec.Dir, "applicationsets"), Logs: c.logs,
 		Confine: c.confine(),
 	}

@@ -216,8 +216,8 @@ func joinTail(log string) string { return strings.Join(host.Tail(log, 8), "\n") 
 // Mine reports whether this very process made the cluster.
 func (s *State) Mine() bool { return s.Owner == os.Getpid() }
 
-// StandInsName is the name of the process that simulates a persistent cluster's operators.
-const StandInsName = "stand-ins"
+// standInsName is the name of the process that simulates a persistent cluster's operators.
+const standInsName = "stand-ins"
 
 // StartStandIns starts command (a hidden command of this program) as a process of a persistent
 // cluster, and marks the cluster as persistent.
@@ -227,12 +227,12 @@ func StartStandIns(sup *host.Supervisor, paths host.Paths, name, command string,
 		return err
 	}
 	p, err := sup.Start(host.ProcessSpec{
-		Name: StandInsName, Path: command, Args: args, Dir: s.dir, Log: filepath.Join(s.dir, "logs", StandInsName+".log"), Detach: true,
+		Name: standInsName, Path: command, Args: args, Dir: s.dir, Log: filepath.Join(s.dir, "logs", standInsName+".log"), Detach: true,
 		Env: []string{host.CacheEnv + "=" + paths.Root},
 	})
 	if err != nil {
 		return err
 	}
 	s.Owner = 0
-	return s.addProcess(StandInsName, p.PID)
+	return s.addProcess(standInsName, p.PID)
 }

@@ -20,8 +20,8 @@ import (
 	"time"
 )
 
-// MaxPush is how many bytes a push may have. AICR's largest bundle has 2 MiB before it is packed.
-const MaxPush = 64 << 20
+// maxPush is how many bytes a push may have. AICR's largest bundle has 2 MiB before it is packed.
+const maxPush = 64 << 20
 
 // Server is the Git server. Its repositories are directories of its own.
 type Server struct {
@@ -70,7 +70,7 @@ func (s *Server) settings() []string {
 	var args []string
 	for _, setting := range []string{
 		"core.hooksPath=" + os.DevNull, "http.receivepack=true", "http.uploadpack=true", "http.getanyfile=false",
-		"receive.fsckObjects=true", fmt.Sprintf("receive.maxInputSize=%d", MaxPush), "receive.denyDeletes=true", "receive.denyNonFastForwards=true", "receive.autogc=false",
+		"receive.fsckObjects=true", fmt.Sprintf("receive.maxInputSize=%d", maxPush), "receive.denyDeletes=true", "receive.denyNonFastForwards=true", "receive.autogc=false",
 		"receive.hideRefs=refs", "receive.hideRefs=!refs/heads/" + s.branch, "uploadpack.allowFilter=false",
 	} {
 		args = append(args, "-c", setting)
@@ -124,13 +124,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // bounded limits a request's body, and reads one that is sent in chunks: a CGI program must know
 // how long it is.
 func bounded(w http.ResponseWriter, r *http.Request) error {
-	r.Body = http.MaxBytesReader(w, r.Body, MaxPush)
+	r.Body = http.MaxBytesReader(w, r.Body, maxPush)
 	if len(r.TransferEncoding) == 0 {
 		return nil
 	}
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
-		return fmt.Errorf("a push has at most %d MiB: %w", MaxPush>>20, err)
+		return fmt.Errorf("a push has at most %d MiB: %w", maxPush>>20, err)
 	}
 	r.Body, r.ContentLength, r.TransferEncoding = io.NopCloser(bytes.NewReader(body)), int64(len(body)), nil
 	return nil

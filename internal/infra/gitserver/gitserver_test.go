@@ -155,7 +155,7 @@ func TestOtherRequests(t *testing.T) {
 
 // A body without a length is read up to the limit, and not further.
 func TestBound(t *testing.T) {
-	for size, ok := range map[int]bool{10: true, MaxPush + 1: false} {
+	for size, ok := range map[int]bool{10: true, maxPush + 1: false} {
 		r := httptest.NewRequestWithContext(context.Background(), http.MethodPost, "/a.git/git-receive-pack", bytes.NewReader(make([]byte, size)))
 		r.TransferEncoding, r.ContentLength = []string{"chunked"}, -1
 		if err := bounded(httptest.NewRecorder(), r); (err == nil) != ok {

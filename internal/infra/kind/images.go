@@ -121,7 +121,7 @@ func (e *Engine) has(ctx context.Context, image string) bool {
 // LoadImages loads an archive into the engine. It must have all of these images, or nothing is
 // loaded. Reasons: IMAGE_MISSING, NO_SPACE.
 func (e *Engine) LoadImages(ctx context.Context, progress infra.Progress, archive string, images []string) error {
-	have, err := ArchiveImages(archive)
+	have, err := archiveImages(archive)
 	if err != nil {
 		return reason.New(reason.ImageMissing, "read the images in %s: %w", archive, err)
 	}
@@ -192,8 +192,8 @@ func imageError(err error, format string, args ...any) error {
 // maxManifest is the largest manifest.json of an archive that is read, in bytes.
 const maxManifest = 16 << 20
 
-// ArchiveImages are the names of the images in a file that `docker save` wrote.
-func ArchiveImages(file string) ([]string, error) {
+// archiveImages are the names of the images in a file that `docker save` wrote.
+func archiveImages(file string) ([]string, error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, err

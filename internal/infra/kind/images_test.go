@@ -93,7 +93,7 @@ func writeArchive(t *testing.T, names ...string) string {
 }
 
 func TestArchiveImages(t *testing.T) {
-	got, err := ArchiveImages(writeArchive(t, "registry:3.1.2", "quay.io/argoproj/argocd:v3", "docker.io/library/a:1"))
+	got, err := archiveImages(writeArchive(t, "registry:3.1.2", "quay.io/argoproj/argocd:v3", "docker.io/library/a:1"))
 	if err != nil || strings.Join(got, " ") != "a:1 quay.io/argoproj/argocd:v3 registry:3.1.2" {
 		t.Errorf("got %q, %v", got, err)
 	}
@@ -102,7 +102,7 @@ func TestArchiveImages(t *testing.T) {
 		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := ArchiveImages(file); err == nil || !strings.Contains(err.Error(), "matrix images save") {
+		if _, err := archiveImages(file); err == nil || !strings.Contains(err.Error(), "matrix images save") {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/bounded"
 )
 
-// MissingHistory says what a clone lacks for a comparison, and how to fetch it.
-type MissingHistory struct {
+// missingHistory says what a clone lacks for a comparison, and how to fetch it.
+type missingHistory struct {
 	Lacks   string
 	Shallow bool
 	Command string // a git command that gets it
@@ -20,7 +20,7 @@ type MissingHistory struct {
 }
 
 // Error ends with the command.
-func (e *MissingHistory) Error() string {
+func (e *missingHistory) Error() string {
 	clone := "this clone"
 	if e.Shallow {
 		clone = "this clone is shallow, and"
@@ -109,7 +109,7 @@ var mergeRef = regexp.MustCompile(`^refs/pull/\d+/merge$`)
 
 // FindBase returns the commit to compare with: the merge base of HEAD and rev or, if rev is empty,
 // the base in GitHub's event. For a checkout of refs/pull/N/merge, that is the merge commit's first
-// parent. A *MissingHistory says what the clone lacks.
+// parent. A *missingHistory says what the clone lacks.
 func (r *Repo) FindBase(ctx context.Context, rev string, getenv func(string) string) (Base, error) {
 	head, ok, err := r.commit(ctx, "HEAD")
 	if err != nil {
@@ -162,7 +162,7 @@ func (r *Repo) firstParent(ctx context.Context) (Base, bool, error) {
 		return Base{}, false, err
 	}
 	if !ok {
-		return Base{}, false, &MissingHistory{
+		return Base{}, false, &missingHistory{
 			Lacks: "the parents of the merge commit HEAD, of which the first is the base", Shallow: true, Command: "git fetch --no-tags --deepen=1 origin", Depth: 2,
 		}
 	}
@@ -174,7 +174,7 @@ func (r *Repo) mergeBaseWith(ctx context.Context, rev, of, branch string) (Base,
 	if err != nil {
 		return Base{}, fmt.Errorf("see whether the clone is shallow: %w", err)
 	}
-	missing := &MissingHistory{Lacks: fmt.Sprintf("the commit %s", rev), Shallow: len(cut) > 0, Command: "git fetch origin"}
+	missing := &missingHistory{Lacks: fmt.Sprintf("the commit %s", rev), Shallow: len(cut) > 0, Command: "git fetch origin"}
 	if branch != "" {
 		missing.Command += fmt.Sprintf(" +refs/heads/%s:refs/remotes/origin/%s", branch, branch)
 	}

@@ -109,7 +109,7 @@ func TestShallow(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			test.checkout.t = t
 			_, _, err := test.checkout.findBase(test.rev, test.env)
-			var missing *MissingHistory
+			var missing *missingHistory
 			if !errors.As(err, &missing) {
 				t.Fatalf("got %v, want a *MissingHistory", err)
 			}
@@ -157,7 +157,7 @@ func TestShallowWithoutAncestor(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(c.dir, ".git", "shallow"), []byte(tip+"\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	var missing *MissingHistory
+	var missing *missingHistory
 	if _, base, err := c.findBase("origin/main", noEnv); !errors.As(err, &missing) {
 		t.Errorf("main's history is cut off: got base %v (%v), want a *MissingHistory", base, err)
 	}
@@ -190,7 +190,7 @@ func TestShallowWithWorseAncestor(t *testing.T) {
 	if got := p.git("merge-base", "HEAD", "main"); got != old {
 		t.Fatalf("git itself: got %s, want the older %s, or this test shows nothing", got, old)
 	}
-	var missing *MissingHistory
+	var missing *missingHistory
 	if _, base, err := p.findBase("main", noEnv); !errors.As(err, &missing) {
 		t.Errorf("got base %v (%v), want a *MissingHistory", base, err)
 	}

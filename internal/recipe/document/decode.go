@@ -90,7 +90,7 @@ func (d *Decoder) fillMap(n *yaml.Node, v reflect.Value, where string) {
 		return
 	}
 	v.Set(reflect.MakeMap(v.Type()))
-	for _, f := range FieldsOf(n) {
+	for _, f := range fieldsOf(n) {
 		element := reflect.New(v.Type().Elem()).Elem()
 		d.fill(f.value, element, Join(where, f.key.Value))
 		v.SetMapIndex(reflect.ValueOf(f.key.Value), element)
@@ -107,7 +107,7 @@ func (d *Decoder) fillStruct(n *yaml.Node, v reflect.Value, where string) {
 		}
 	}
 	slices.Sort(names)
-	for _, f := range FieldsOf(n) {
+	for _, f := range fieldsOf(n) {
 		Target, ok := known[f.key.Value]
 		if !ok {
 			d.unknownField(f.key, where, names)
@@ -171,7 +171,7 @@ func (d *Decoder) Header(root *yaml.Node, kind string) bool {
 	}
 	ok := true
 	said := func(key string) (string, Origin) {
-		for _, f := range FieldsOf(root) {
+		for _, f := range fieldsOf(root) {
 			if f.key.Value == key {
 				return f.value.Value, Origin{d.File, f.key.Line}
 			}

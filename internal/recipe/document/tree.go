@@ -20,7 +20,7 @@ func TreeOf(n *yaml.Node, at Origin, p *Problems) *Tree {
 	n = Target(n)
 	if n.Kind == yaml.MappingNode {
 		t := &Tree{Origin: at, Fields: map[string]*Tree{}}
-		for _, f := range FieldsOf(n) {
+		for _, f := range fieldsOf(n) {
 			keyAt := Origin{at.File, f.key.Line}
 			if f.key.Kind != yaml.ScalarNode {
 				p.Add(keyAt, "%s cannot be a key; use a string", KindName(f.key))
@@ -44,7 +44,7 @@ func leafOf(n *yaml.Node, file string, p *Problems) any {
 		}
 		return list
 	default:
-		v, err := ScalarValue(n)
+		v, err := scalarValue(n)
 		if err != nil {
 			p.Add(Origin{file, n.Line}, "%w", err)
 		}

@@ -62,7 +62,7 @@ func ApiVersions(kind string) []string {
 
 // WithProfile reports whether documents of the apiVersion may have a profile.
 func WithProfile(apiVersion string) bool {
-	return apiVersion == Group+"v1alpha3" || apiVersion == Group+"v1beta2" || NewerThanKnown(OverlayKind, apiVersion)
+	return apiVersion == Group+"v1alpha3" || apiVersion == Group+"v1beta2" || newerThanKnown(OverlayKind, apiVersion)
 }
 
 // GenerationOf gives the rules that go with an apiVersion.
@@ -73,9 +73,9 @@ func GenerationOf(apiVersion string) Generation {
 	return March
 }
 
-// NewerThanKnown reports whether an apiVersion is of AICR's group, and of none of its releases that are
+// newerThanKnown reports whether an apiVersion is of AICR's group, and of none of its releases that are
 // known here.
-func NewerThanKnown(kind, apiVersion string) bool {
+func newerThanKnown(kind, apiVersion string) bool {
 	return strings.HasPrefix(apiVersion, Group) && !slices.Contains(ApiVersions(kind), apiVersion)
 }
 
@@ -85,7 +85,7 @@ func ReadableVersion(kind, apiVersion string) (note string, ok bool) {
 	if slices.Contains(ApiVersions(kind), apiVersion) {
 		return "", true
 	}
-	if NewerThanKnown(kind, apiVersion) {
+	if newerThanKnown(kind, apiVersion) {
 		known := ApiVersions(kind)
 		return fmt.Sprintf("apiVersion %s of %s is newer than this tool, which knows them to %s: it was read by the rules of that one. Use a newer release of this tool", apiVersion, kind, known[len(known)-1]), true
 	}

@@ -47,9 +47,9 @@ type Entry struct {
 	key, value *yaml.Node
 }
 
-// FieldsOf gives the entries of a mapping in the order of the file, with merge keys (<<) expanded
+// fieldsOf gives the entries of a mapping in the order of the file, with merge keys (<<) expanded
 // after the mapping's own.
-func FieldsOf(n *yaml.Node) []Entry {
+func fieldsOf(n *yaml.Node) []Entry {
 	n = Target(n)
 	var own, merged []Entry
 	seen := map[string]bool{}
@@ -65,7 +65,7 @@ func FieldsOf(n *yaml.Node) []Entry {
 			sources = value.Content
 		}
 		for _, source := range sources {
-			merged = append(merged, FieldsOf(source)...)
+			merged = append(merged, fieldsOf(source)...)
 		}
 	}
 	for _, f := range merged {
@@ -108,7 +108,7 @@ func walk(n *yaml.Node, steps []any) (line int, _ *yaml.Node) {
 			if n.Kind != yaml.MappingNode {
 				return line, nil
 			}
-			for _, f := range FieldsOf(n) {
+			for _, f := range fieldsOf(n) {
 				if f.key.Value == step {
 					next, line = f.value, f.key.Line
 				}
@@ -126,9 +126,9 @@ func walk(n *yaml.Node, steps []any) (line int, _ *yaml.Node) {
 	return line, n
 }
 
-// ScalarValue gives a scalar as JSON has it: nil, bool, int64, float64 or string. Dates are
+// scalarValue gives a scalar as JSON has it: nil, bool, int64, float64 or string. Dates are
 // strings, as they are for Helm.
-func ScalarValue(n *yaml.Node) (any, error) {
+func scalarValue(n *yaml.Node) (any, error) {
 	switch n.ShortTag() {
 	case "!!null":
 		return nil, nil

@@ -16,8 +16,8 @@ type Patch struct {
 	Entry string // JSON
 }
 
-// MostPatches is how many patches a file may have.
-const MostPatches = 200
+// mostPatches is how many patches a file may have.
+const mostPatches = 200
 
 // Patches reads a file of patches, to be applied to what a kustomization makes. A document is a
 // strategic merge patch (apiVersion, kind and metadata.name say what it is for), an entry of a
@@ -81,8 +81,8 @@ func Patches(file string, content []byte) ([]Patch, []Problem) {
 		}
 	}
 	switch {
-	case len(found) > MostPatches:
-		w.add(file, found[MostPatches].Line, "the file has more than %d patches", MostPatches)
+	case len(found) > mostPatches:
+		w.add(file, found[mostPatches].Line, "the file has more than %d patches", mostPatches)
 	case len(found) == 0 && len(w.problems) == 0:
 		w.add(file, 1, "it has no patch; write one or remove the file from patches")
 	}

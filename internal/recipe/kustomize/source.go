@@ -21,8 +21,8 @@ import (
 
 // The most that one kustomization may be made of. The largest public ones have 200 files in 5 MiB.
 const (
-	MostFiles = 2000
-	MostBytes = 32 << 20
+	mostFiles = 2000
+	mostBytes = 32 << 20
 )
 
 // Names are what Kustomize calls the file that makes a directory a kustomization.
@@ -83,7 +83,7 @@ func (w *walker) add(file string, line int, format string, args ...any) {
 	w.problems = append(w.problems, Problem{file, line, fmt.Errorf(format, args...)})
 }
 
-func (w *walker) full() bool { return len(w.files) > MostFiles || w.size > MostBytes }
+func (w *walker) full() bool { return len(w.files) > mostFiles || w.size > mostBytes }
 
 // load reads a file once; false if it is known already, or cannot be read.
 func (w *walker) load(name string, at place) ([]byte, bool) {
@@ -98,7 +98,7 @@ func (w *walker) load(name string, at place) ([]byte, bool) {
 	}
 	w.files = append(w.files, File{name, content})
 	if w.size += len(content); w.full() {
-		w.add(at.file, at.line, "with %s the kustomization has %d files and %d MiB; the limits are %d files and %d MiB", name, len(w.files), w.size>>20, MostFiles, MostBytes>>20)
+		w.add(at.file, at.line, "with %s the kustomization has %d files and %d MiB; the limits are %d files and %d MiB", name, len(w.files), w.size>>20, mostFiles, mostBytes>>20)
 		return nil, false
 	}
 	return content, true

@@ -151,7 +151,7 @@ func TestWalk_Invalid(t *testing.T) {
 		"aliases without end":      {tree{"": "resources: [b.yaml]\n", "app/b.yaml": "a: &a " + strings.Repeat("x", 1<<20) + "\nb: [" + strings.Repeat("*a,", 100) + "]\n"}, "app/b.yaml:2: "},
 		"a list":                   {tree{"": "- a\n"}, "app/kustomization.yaml:1: it has 1 YAML documents; a kustomization is one, and a mapping"},
 		"two documents":            {tree{"": "a: 1\n---\nb: 1\n"}, "it has 2 YAML documents"},
-		"much text":                {tree{"": "configMapGenerator: [{files: [a, b]}]\n", "app/a": strings.Repeat("x", MostBytes/2), "app/b": strings.Repeat("x", MostBytes/2+1)}, "app/kustomization.yaml:1: with app/b the kustomization has 3 files and 32 MiB; the limits are"},
+		"much text":                {tree{"": "configMapGenerator: [{files: [a, b]}]\n", "app/a": strings.Repeat("x", mostBytes/2), "app/b": strings.Repeat("x", mostBytes/2+1)}, "app/kustomization.yaml:1: with app/b the kustomization has 3 files and 32 MiB; the limits are"},
 	} {
 		files := tree{"app/kustomization.yaml": c.tree[""], "app/a.yaml": deployment}
 		for file, text := range c.tree {
@@ -179,7 +179,7 @@ func TestWalk_Limits(t *testing.T) {
 	}
 	many := tree{}
 	var names strings.Builder
-	for i := range MostFiles + 10 {
+	for i := range mostFiles + 10 {
 		fmt.Fprintf(&names, "- f%d\n", i)
 		many[fmt.Sprintf("a/f%d", i)] = ""
 	}
@@ -233,7 +233,7 @@ func TestPatches(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", name, got, c.want)
 		}
 	}
-	if _, problems := Patches("p.yaml", []byte(strings.Repeat("- {patch: a}\n", MostPatches+1))); len(problems) != 1 || problems[0].Line != MostPatches+1 {
+	if _, problems := Patches("p.yaml", []byte(strings.Repeat("- {patch: a}\n", mostPatches+1))); len(problems) != 1 || problems[0].Line != mostPatches+1 {
 		t.Errorf("got %v", problems)
 	}
 }

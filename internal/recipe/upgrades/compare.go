@@ -111,8 +111,8 @@ func byName(components []Component) map[string]Component {
 // judge compares the two sides of one component.
 func judge(a, b Component, record *Record) (Row, bool) {
 	row := Row{Component: a.Name, Change: VersionChange, From: a.Version, To: b.Version, Moves: moves(a, b)}
-	va, errA := ParseVersion(a.Version)
-	vb, errB := ParseVersion(b.Version)
+	va, errA := parseVersion(a.Version)
+	vb, errB := parseVersion(b.Version)
 	same := a.Version == b.Version || errA == nil && errB == nil && va.Equal(vb)
 	switch {
 	case same && len(row.Moves) == 0:

@@ -19,9 +19,9 @@ type Range struct {
 	lower, upper *bound
 }
 
-// ParseVersion reads a version: three numbers, a prerelease if any, and a v in front or not. Nothing
+// parseVersion reads a version: three numbers, a prerelease if any, and a v in front or not. Nothing
 // is guessed: v1.2 is no version that can be compared.
-func ParseVersion(text string) (*semver.Version, error) {
+func parseVersion(text string) (*semver.Version, error) {
 	v, err := semver.StrictNewVersion(strings.TrimPrefix(text, "v"))
 	if err != nil {
 		return nil, fmt.Errorf("%.100q is not a version of three numbers, such as 1.2.3 or v1.2.3-rc.1", text)
@@ -29,9 +29,9 @@ func ParseVersion(text string) (*semver.Version, error) {
 	return v, nil
 }
 
-// ParseRange reads comparators with spaces between them, all of which hold: <, <=, >, >= or =, or
+// parseRange reads comparators with spaces between them, all of which hold: <, <=, >, >= or =, or
 // none, which means equal.
-func ParseRange(text string) (Range, error) {
+func parseRange(text string) (Range, error) {
 	r := Range{Text: text}
 	fields := strings.Fields(text)
 	if len(fields) == 0 {
@@ -43,7 +43,7 @@ func ParseRange(text string) (Range, error) {
 		if strings.ContainsAny(rest, "+") {
 			return r, fmt.Errorf("%q has build metadata, by which versions are not compared; remove it", field)
 		}
-		v, err := ParseVersion(rest)
+		v, err := parseVersion(rest)
 		if err != nil {
 			return r, fmt.Errorf("%q is not a comparator: %w; ranges are made of <, <=, >, >= and =, with spaces between them", field, err)
 		}

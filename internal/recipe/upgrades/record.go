@@ -145,13 +145,13 @@ func (c checker) add(steps []any, format string, args ...any) {
 
 // ranges reads the versions that a transition leads from and to. A move backwards has no record.
 func (c checker) ranges(from, to string) (Range, Range) {
-	a, err := ParseRange(from)
+	a, err := parseRange(from)
 	if err != nil {
 		c.add([]any{"from"}, "from: %w", err)
 	} else if a.upper == nil {
 		c.add([]any{"from"}, "from %q has no upper bound, so that it may lead backwards; add one, e.g. <1.3.0", from)
 	}
-	b, err := ParseRange(to)
+	b, err := parseRange(to)
 	switch {
 	case err != nil:
 		c.add([]any{"to"}, "to: %w", err)

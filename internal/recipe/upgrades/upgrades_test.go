@@ -33,13 +33,13 @@ func TestRange(t *testing.T) {
 		"<0.1.0-alpha.12":    {"0.1.0-alpha.8": true, "0.1.0-alpha.12": false},
 		">=1.2.0    <=1.2.0": {"1.2.0": true},
 	} {
-		r, err := ParseRange(text)
+		r, err := parseRange(text)
 		if err != nil {
 			t.Errorf("%s: %v", text, err)
 			continue
 		}
 		for version, want := range versions {
-			v, err := ParseVersion(version)
+			v, err := parseVersion(version)
 			if err != nil || r.Has(v) != want {
 				t.Errorf("%s has %s: got %v, %v", text, version, !want, err)
 			}
@@ -58,7 +58,7 @@ func TestRange(t *testing.T) {
 		">2.0.0 <1.0.0":  "no version is in the range",
 		">=1.0.0 <1.0.0": "no version is in the range",
 	} {
-		if _, err := ParseRange(text); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := parseRange(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %v, want %q", text, err, want)
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// SpecVersion is the version of CTRF (https://ctrf.io) that is written.
-const SpecVersion = "0.0.0"
+// specVersion is the version of CTRF (https://ctrf.io) that is written.
+const specVersion = "0.0.0"
 
 // CTRF is a report in the Common Test Report Format; Extra is the writer's own part of it.
 type CTRF[Extra any] struct {
@@ -114,7 +114,7 @@ type Environment struct {
 
 // NewCTRF makes a report of a tool, without tests.
 func NewCTRF[Extra any](tool Tool) *CTRF[Extra] {
-	return &CTRF[Extra]{ReportFormat: "CTRF", SpecVersion: SpecVersion, GeneratedBy: tool.Name, Results: Results{Tool: tool, Tests: []Test{}}}
+	return &CTRF[Extra]{ReportFormat: "CTRF", SpecVersion: specVersion, GeneratedBy: tool.Name, Results: Results{Tool: tool, Tests: []Test{}}}
 }
 
 // Write counts the tests, which took from start to stop, and writes the report.

@@ -9,8 +9,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/bounded"
 )
 
-// ChecksumsFile is the name of the file that Checksums writes.
-const ChecksumsFile = "checksums.txt"
+// checksumsFile is the name of the file that Checksums writes.
+const checksumsFile = "checksums.txt"
 
 // Checksums writes the SHA-256 of every file in the directory to checksums.txt there, sorted by
 // name, in the form that `sha256sum --check` reads.
@@ -21,7 +21,7 @@ func Checksums(dir string) error {
 	}
 	var b strings.Builder
 	for _, f := range files {
-		if f.Name() == ChecksumsFile {
+		if f.Name() == checksumsFile {
 			continue
 		}
 		digest, err := bounded.SHA256(filepath.Join(dir, f.Name()))
@@ -33,5 +33,5 @@ func Checksums(dir string) error {
 	if b.Len() == 0 {
 		return fmt.Errorf("make checksums: there are no files in %s", dir)
 	}
-	return os.WriteFile(filepath.Join(dir, ChecksumsFile), []byte(b.String()), 0o644)
+	return os.WriteFile(filepath.Join(dir, checksumsFile), []byte(b.String()), 0o644)
 }

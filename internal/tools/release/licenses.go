@@ -15,8 +15,8 @@ import (
 	"strings"
 )
 
-// LicensesFile is the name of the file that Licenses writes.
-const LicensesFile = "licenses.txt"
+// licensesFile is the name of the file that Licenses writes.
+const licensesFile = "licenses.txt"
 
 // licenseName is what files with a licence or a notice are called.
 var licenseName = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice)([._-].*)?$`)
@@ -58,7 +58,7 @@ func Licenses(ctx context.Context, source, dir string) error {
 	if err := errors.Join(missing...); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(dir, LicensesFile), b.Bytes(), 0o644)
+	return os.WriteFile(filepath.Join(dir, licensesFile), b.Bytes(), 0o644)
 }
 
 // modules adds the modules that have packages in the programs of a pattern.

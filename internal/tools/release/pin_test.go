@@ -43,7 +43,7 @@ func TestPin(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := pinsOf(t, file)
-	if len(lines) != 1+2*len(Platforms()) || lines[0] != "v1.2.3" {
+	if len(lines) != 1+2*len(platforms()) || lines[0] != "v1.2.3" {
 		t.Fatalf("pins: %q", lines)
 	}
 	for _, line := range lines[1:] {

@@ -19,8 +19,8 @@ type Platform struct{ OS, Arch string }
 
 func (p Platform) String() string { return p.OS + "/" + p.Arch }
 
-// Platforms are those that a release has files for.
-func Platforms() []Platform {
+// platforms are those that a release has files for.
+func platforms() []Platform {
 	return []Platform{{"darwin", "amd64"}, {"darwin", "arm64"}, {"linux", "amd64"}, {"linux", "arm64"}}
 }
 
@@ -62,7 +62,7 @@ func StackKey() (string, error) {
 // Assets names the files that a release has to have for the action: two for each platform.
 func Assets(version, stackKey string) []string {
 	var names []string
-	for _, p := range Platforms() {
+	for _, p := range platforms() {
 		names = append(names, Binary(version, p), StackArchive(stackKey, p))
 	}
 	return names

@@ -72,7 +72,7 @@ func TestChecksums(t *testing.T) {
 		if err := Checksums(dir); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := os.ReadFile(filepath.Join(dir, ChecksumsFile)); err != nil || string(got) != want {
+		if got, err := os.ReadFile(filepath.Join(dir, checksumsFile)); err != nil || string(got) != want {
 			t.Errorf("got %q, %v", got, err)
 		}
 	}
@@ -88,13 +88,13 @@ func TestLicenses(t *testing.T) {
 	if err := Licenses(t.Context(), "../../..", dir); err != nil {
 		t.Fatal(err)
 	}
-	raw, err := os.ReadFile(filepath.Join(dir, LicensesFile))
+	raw, err := os.ReadFile(filepath.Join(dir, licensesFile))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"==== helm.sh/helm/v3 v", "==== k8s.io/kubernetes v", "==== github.com/argoproj/argo-cd/v3 v", "==== github.com/nvidia/aicr-action\n", "==== Go, its standard library", "Apache License"} {
 		if !strings.Contains(string(raw), want) {
-			t.Errorf("%s lacks %q", LicensesFile, want)
+			t.Errorf("%s lacks %q", licensesFile, want)
 		}
 	}
 	if _, err := licensesIn(t.TempDir()); err == nil {

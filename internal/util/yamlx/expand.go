@@ -8,24 +8,24 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// MostExpanded is how many bytes a YAML text may have once each alias is replaced by what it stands
+// mostExpanded is how many bytes a YAML text may have once each alias is replaced by what it stands
 // for: what its reader makes of a few kilobytes of aliases may otherwise be larger than any memory
 // ("billion laughs").
-const MostExpanded = 64 << 20
+const mostExpanded = 64 << 20
 
 // perNode is what a node counts for besides its text, in bytes.
 const perNode = 8
 
-// TooLargeError is a document whose aliases stand for more than MostExpanded bytes.
+// TooLargeError is a document whose aliases stand for more than mostExpanded bytes.
 type TooLargeError struct {
 	Line int // of the alias with which it becomes too large
 }
 
 func (e *TooLargeError) Error() string {
-	return fmt.Sprintf("yaml: line %d: with this alias the document stands for more than %d MiB; write the values out", e.Line, MostExpanded>>20)
+	return fmt.Sprintf("yaml: line %d: with this alias the document stands for more than %d MiB; write the values out", e.Line, mostExpanded>>20)
 }
 
-// Check rejects a text that becomes larger than MostExpanded when its aliases are replaced
+// Check rejects a text that becomes larger than mostExpanded when its aliases are replaced
 // (*TooLargeError), for a caller that parses it with another library. That library reports other
 // errors of the text.
 func Check(data []byte) error {
@@ -42,7 +42,7 @@ func Check(data []byte) error {
 // A text without one of these has no aliases; one with them may have.
 var anchor, alias = regexp.MustCompile(`&[^\s,\[\]{}]`), regexp.MustCompile(`\*[^\s,\[\]{}]`)
 
-// checkAliases refuses a document that becomes larger than MostExpanded when its aliases are
+// checkAliases refuses a document that becomes larger than mostExpanded when its aliases are
 // replaced (*TooLargeError). The library counts aliases, and so lets a few pass that each stand for
 // megabytes. A document without aliases is not larger than its text, and passes.
 func checkAliases(n *yaml.Node) error {
@@ -58,7 +58,7 @@ type expander struct {
 	last  int // line of the alias that was met last
 }
 
-// size is what a node stands for, in bytes. It never gets much larger than MostExpanded, so that it
+// size is what a node stands for, in bytes. It never gets much larger than mostExpanded, so that it
 // cannot overflow.
 func (e *expander) size(n *yaml.Node) (int, error) {
 	if n.Kind == yaml.AliasNode {
@@ -70,10 +70,10 @@ func (e *expander) size(n *yaml.Node) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		if size += s; size > MostExpanded && e.last > 0 {
+		if size += s; size > mostExpanded && e.last > 0 {
 			return 0, &TooLargeError{Line: e.last}
 		}
-		size = min(size, MostExpanded+1)
+		size = min(size, mostExpanded+1)
 	}
 	return size, nil
 }

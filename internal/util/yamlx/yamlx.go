@@ -14,7 +14,7 @@ import (
 )
 
 // Documents reads the documents of a file; their roots are Content[0] of each. With an error it
-// still returns those before it. A document whose aliases stand for more than MostExpanded bytes is
+// still returns those before it. A document whose aliases stand for more than mostExpanded bytes is
 // an error (*TooLargeError). A file without a document, e.g. of comments only, has none and is no
 // error.
 func Documents(data []byte) ([]*yaml.Node, error) {

@@ -56,7 +56,7 @@ func (a *failPods) do(ctx context.Context, r *Runner, p *picker) (did, error) {
 	if err != nil {
 		return did{}, err
 	}
-	with := FailStage + ".stage.kwok.x-k8s.io"
+	with := failStage + ".stage.kwok.x-k8s.io"
 	annotations := map[string]any{with + "/delay": time.Duration(a.Delay).String(), with + "/jitter-delay": time.Duration(a.Delay).String(), with + "/exit-code": strconv.Itoa(a.ExitCode)}
 	if a.Reason != "" {
 		annotations[with+"/reason"] = a.Reason

@@ -5,8 +5,8 @@ import (
 	"github.com/nvidia/aicr-action/kwok"
 )
 
-// FailStage is the KWOK stage by which failPods makes a running pod fail.
-const FailStage = "pod-container-running-failed"
+// failStage is the KWOK stage by which failPods makes a running pod fail.
+const failStage = "pod-container-running-failed"
 
 // Stages are the KWOK stages that a cluster needs for chaos steps, as one YAML stream. The one that
 // ends deleted pods takes the place of KWOK's own.
@@ -15,7 +15,7 @@ func Stages() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	failing, err := kwok.Files.ReadFile("stages/workflow/" + FailStage + ".yaml")
+	failing, err := kwok.Files.ReadFile("stages/workflow/" + failStage + ".yaml")
 	if err != nil {
 		return nil, err
 	}

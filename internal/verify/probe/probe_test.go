@@ -214,7 +214,7 @@ func TestJudgeQueue(t *testing.T) {
 // quota is a failure of the recipe, with the place of the object.
 func TestJudgeQueues(t *testing.T) {
 	job := pod("a", "g", "")
-	job.Labels = map[string]string{QueueLabel: "mine"}
+	job.Labels = map[string]string{queueLabel: "mine"}
 	p := &Probe{Name: "x", File: "f", Line: 3}
 	judge := func(origin func(result.Ref) *Origin, refused error) (*result.Failure, error) {
 		mine := queueOf(t, "{parentQueue: top, resources: {gpu: {quota: 0, limit: 0}}}")

@@ -27,8 +27,8 @@ import (
 // number. It gets at most its limit; -1 means any number, and 0 or no limit means its quota. Beyond
 // its quota a queue gets GPUs only if its overQuotaWeight is above 0.
 
-// QueueLabel names the queue of a pod.
-const QueueLabel = "kai.scheduler/queue"
+// queueLabel names the queue of a pod.
+const queueLabel = "kai.scheduler/queue"
 
 var queueGVR = schema.GroupVersionResource{Group: "scheduling.run.ai", Version: "v2", Resource: "queues"}
 
@@ -41,7 +41,7 @@ const mostParents = 8
 func (r *Run) judgeQueues(ctx context.Context, p *Probe, pods []corev1.Pod) ([]string, *result.Failure, error) {
 	want := map[string]int{}
 	for i := range pods {
-		if q := pods[i].Labels[QueueLabel]; q != "" {
+		if q := pods[i].Labels[queueLabel]; q != "" {
 			want[q] += infra.PodGPUs(&pods[i])
 		}
 	}

@@ -65,7 +65,7 @@ func healthy() *cluster {
 		}
 	}
 	c.exporter = &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "gpu-operator", Name: "nvidia-dcgm-exporter"}, Status: appsv1.DaemonSetStatus{DesiredNumberScheduled: 1, UpdatedNumberScheduled: 1, NumberReady: 1}}
-	c.nodes["gpu"] = &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "gpu", Labels: map[string]string{gpuPresent: "true"}, Annotations: map[string]string{SimulatedNode: "fake"}}}
+	c.nodes["gpu"] = &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "gpu", Labels: map[string]string{gpuPresent: "true"}, Annotations: map[string]string{simulatedNode: "fake"}}}
 	c.nodes["gpu"].Status.Allocatable = corev1.ResourceList{gpuResource: resource.MustParse("8")}
 	c.typed = append(c.typed, &admissionv1.ValidatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Name: "validator.trainer.kubeflow.org"},

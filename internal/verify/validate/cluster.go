@@ -18,8 +18,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
-// SimulatedNode is the annotation of nodes that KWOK simulates.
-const SimulatedNode = "kwok.x-k8s.io/node"
+// simulatedNode is the annotation of nodes that KWOK simulates.
+const simulatedNode = "kwok.x-k8s.io/node"
 
 // observation collects what a check finds in the cluster.
 type observation struct {
@@ -108,7 +108,7 @@ func (in *Inputs) simulated(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	for i := range nodes.Items {
-		if _, ok := nodes.Items[i].Annotations[SimulatedNode]; ok {
+		if _, ok := nodes.Items[i].Annotations[simulatedNode]; ok {
 			return true, nil
 		}
 	}

@@ -39,7 +39,7 @@ type Config struct {
 	ServiceAccountName string
 	// Tolerations for scheduling on tainted nodes.
 	Tolerations []corev1.Toleration
-	// Affinity of the pods. Nil prefers nodes without GPUs (PreferCPUNodes).
+	// Affinity of the pods. Nil prefers nodes without GPUs (preferCPUNodes).
 	Affinity *corev1.Affinity
 	// SnapshotConfigMap and RecipeConfigMap are the ConfigMaps with the keys snapshot.yaml and
 	// recipe.yaml; EnsureInputs writes them. Without a name there is no such input.

@@ -89,7 +89,7 @@ func TestLeastPrivilege(t *testing.T) {
 		t.Errorf("got %+v, %v", role.Rules, err)
 	}
 	cluster, err := kube.RbacV1().ClusterRoles().Get(t.Context(), "account:ns", metav1.GetOptions{})
-	if err != nil || len(cluster.Rules) == 0 || len(cluster.Rules) != len(RulesOf(validate.Deployment)) {
+	if err != nil || len(cluster.Rules) == 0 || len(cluster.Rules) != len(rulesOf(validate.Deployment)) {
 		t.Fatalf("got %+v, %v", cluster, err)
 	}
 	for _, rule := range cluster.Rules {

@@ -32,9 +32,9 @@ const container = "aicr"
 // GPUPresentLabel is on nodes with GPUs (GPU feature discovery writes it).
 const GPUPresentLabel = "nvidia.com/gpu.present"
 
-// PreferCPUNodes prefers a node without GPUs: a check needs none, and GPU nodes are expensive.
+// preferCPUNodes prefers a node without GPUs: a check needs none, and GPU nodes are expensive.
 // Checks that need GPUs create their own pods.
-func PreferCPUNodes() *corev1.Affinity {
+func preferCPUNodes() *corev1.Affinity {
 	return &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{{
 		Weight: 100,
 		Preference: corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{
@@ -105,7 +105,7 @@ func (d *Deployer) jobObject() *batchv1.Job {
 	pod := &j.Spec.Template.Spec
 	pod.Affinity = c.Affinity
 	if pod.Affinity == nil {
-		pod.Affinity = PreferCPUNodes()
+		pod.Affinity = preferCPUNodes()
 	}
 	pod.Tolerations = c.Tolerations
 	for _, name := range c.ImagePullSecrets {

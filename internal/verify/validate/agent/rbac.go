@@ -33,7 +33,7 @@ func (d *Deployer) rbac() (rbac, error) {
 		if err != nil {
 			return r, err
 		}
-		r.outer = RulesOf(phase)
+		r.outer = rulesOf(phase)
 	}
 	var inputs []string
 	for _, name := range []string{c.SnapshotConfigMap, c.RecipeConfigMap} {
@@ -47,8 +47,8 @@ func (d *Deployer) rbac() (rbac, error) {
 	return r, nil
 }
 
-// RulesOf are the permissions that the checks of these phases need.
-func RulesOf(phases ...validate.Phase) []rbacv1.PolicyRule {
+// rulesOf are the permissions that the checks of these phases need.
+func rulesOf(phases ...validate.Phase) []rbacv1.PolicyRule {
 	all := []rbacv1.PolicyRule{}
 	for _, phase := range phases {
 		for _, check := range validate.Table() {
