@@ -156,6 +156,30 @@ func (a *application) sources() (chart, values *yamlv3.Node) {
 	return chart, values
 }
 
+// localFiles reads the values files of a chart in the bundle, which are named from its directory, or
+// with a slash in front from that of the bundle.
+func (a *application) localFiles(t *tree, files *yamlv3.Node) error {
+	for _, item := range files.Content {
+		dir, name := a.unit.dir, item.Value
+		if rooted, ok := strings.CutPrefix(name, "/"); ok {
+			dir, name = "", rooted
+		}
+		at, err := t.inside(a.file, item.Line, dir, name)
+		if err != nil {
+			return err
+		}
+		v, err := t.valuesFile(a.file, item.Line, at)
+		if err != nil {
+			return err
+		}
+		if path.Base(at) == clusterValues && len(v.values) > 0 {
+			t.filledIn(v.whole)
+		}
+		a.unit.values.over(v)
+	}
+	return nil
+}
+
 // valuesFiles reads the files that are named by the reference to the bundle's repository.
 func (a *application) valuesFiles(t *tree, files *yamlv3.Node, own string) error {
 	_, values := a.sources()
@@ -210,12 +234,20 @@ func (a *application) values(t *tree, helm *yamlv3.Node, own string, place func(
 		u.values = valueSet{values: map[string]any{}, origins: t.noOrigins()}
 	}
 	for _, key := range keysOf(helm) {
-		if !slices.Contains([]string{"releaseName", "valuesObject", "values"}, key) && (!a.git || key != "valueFiles") {
+		if !slices.Contains([]string{"releaseName", "valuesObject", "values"}, key) && (!a.git && u.local == nil || key != "valueFiles") {
 			return t.bad(a.file, lineOf(helm, key), "spec.source.helm.%s of Application %s is not understood, and may change what is installed", key, u.name)
 		}
 	}
-	if files := find(helm, "valueFiles"); files != nil {
-		if err := a.valuesFiles(t, files, own); err != nil {
+	files := find(helm, "valueFiles")
+	if files != nil {
+		read := func() error { return a.valuesFiles(t, files, own) }
+		if u.local != nil {
+			if u.values.values == nil {
+				u.values = valueSet{values: map[string]any{}, origins: t.noOrigins()}
+			}
+			read = func() error { return a.localFiles(t, files) }
+		}
+		if err := read(); err != nil {
 			return err
 		}
 	}
@@ -239,7 +271,7 @@ func (a *application) values(t *tree, helm *yamlv3.Node, own string, place func(
 		return t.bad(a.file, lineOf(helm, "valuesObject"), "values of Application %s: %w", u.name, err)
 	}
 	u.values.over(v)
-	if u.local != nil && len(v.values) > 0 {
+	if u.local != nil && (files != nil || len(v.values) > 0) {
 		u.local = effective(u.local, u.values.values)
 	}
 	return nil

@@ -306,6 +306,9 @@ func (b *Bundle) markLacking(ctx context.Context, in bundle.Input, made *bundle.
 // NotVerified lists facts that the bundle's files do not contain, and contents without a check.
 func (b *Bundle) NotVerified(made *bundle.Bundle) []string {
 	lines := slices.Clone(b.unknown)
+	if len(b.tree.filled) > 0 {
+		lines = append(lines, "bundle: values that are filled in where it is installed were used as the bundle has them: "+fewOf(b.tree.filled))
+	}
 	var anywhere []string
 	for _, w := range made.Expectation.Workloads {
 		if w.Node == bundle.NodeAny {

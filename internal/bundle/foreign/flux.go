@@ -35,6 +35,8 @@ type fluxForm struct {
 	// itself, by name.
 	git          bool
 	repositories map[string]bool
+	// stores are the ConfigMaps and Secrets that HelmReleases may have their values from.
+	stores map[string]*fluxStore
 }
 
 func (f *fluxForm) units() []unit                      { return f.list }
@@ -63,12 +65,13 @@ const kindGit = "GitRepository"
 
 // readFlux also gives what the bundle applies that nothing here verifies.
 func readFlux(t *tree, git bool) (form, []string, error) {
-	f := &fluxForm{tree: t, files: map[string][]*yamlv3.Node{}, sources: map[string]string{}, artifacts: map[string]string{}, git: git, repositories: map[string]bool{bundle.FluxSource: git}}
+	f := &fluxForm{tree: t, files: map[string][]*yamlv3.Node{}, sources: map[string]string{}, artifacts: map[string]string{}, git: git, repositories: map[string]bool{bundle.FluxSource: git}, stores: map[string]*fluxStore{}}
 	if err := f.resources(); err != nil {
 		return nil, nil, err
 	}
 	source := f.own()
 	var unknown []string
+	var others []*fluxStore
 	type found struct {
 		file string
 		node *yamlv3.Node
@@ -108,7 +111,10 @@ func readFlux(t *tree, git bool) (form, []string, error) {
 				if err := t.reserved(name, n); err != nil {
 					return nil, nil, err
 				}
-				unknown = append(unknown, fmt.Sprintf("bundle: %s %s (%s) is applied, and nothing here verifies it", kind, object, t.at(name, n.Line)))
+				others = append(others, &fluxStore{file: name, node: n})
+				if key, ok := storeKey(n); ok {
+					f.stores[key] = others[len(others)-1]
+				}
 			}
 		}
 	}
@@ -118,6 +124,11 @@ func readFlux(t *tree, git bool) (form, []string, error) {
 			return nil, nil, err
 		}
 		f.list = append(f.list, u)
+	}
+	for _, o := range others {
+		if !o.used {
+			unknown = append(unknown, fmt.Sprintf("bundle: %s %s (%s) is applied, and nothing here verifies it", text(o.node, "kind"), text(o.node, "metadata", "name"), t.at(o.file, o.node.Line)))
+		}
 	}
 	return f, unknown, f.sort()
 }
@@ -192,7 +203,7 @@ func (f *fluxForm) generator(file string, n *yamlv3.Node) error {
 func releaseFields() []string {
 	return []string{
 		"interval", "timeout", "releaseName", "targetNamespace", "storageNamespace", "install", "upgrade", "uninstall", "rollback", "maxHistory",
-		"chart", "chartRef", "values", "dependsOn", "driftDetection", "test",
+		"chart", "chartRef", "values", "valuesFrom", "dependsOn", "driftDetection", "test",
 	}
 }
 
@@ -242,10 +253,15 @@ func (f *fluxForm) release(file string, n *yamlv3.Node) (unit, error) {
 		}
 		u.repo, u.chart, u.version = url, path.Base(text(chart, "chart")), text(chart, "version")
 	}
-	v, err := valuesAt(find(spec, "values"), place)
+	v, err := f.valuesFrom(file, u.name, find(spec, "valuesFrom"))
+	if err != nil {
+		return u, err
+	}
+	inline, err := valuesAt(find(spec, "values"), place)
 	if err != nil {
 		return bad("values", "values of HelmRelease %s: %w", u.name, err)
 	}
+	v.over(inline)
 	u.values.over(v)
 	if u.local != nil && len(v.values) > 0 {
 		u.local = effective(u.local, u.values.values)

@@ -43,7 +43,7 @@ func TestForms_Unknown(t *testing.T) {
 		"patches":                  {bundle.FluxOCI, "kustomization.yaml", "resources:", "patches: []\nresources:", []string{"kustomization.yaml:", "patches is not understood"}},
 		"a resource outside":       {bundle.FluxOCI, "kustomization.yaml", "- helmrepositories.yaml", "- ../helmrepositories.yaml", []string{"kustomization.yaml:", "leads out of the bundle"}},
 		"an address for a file":    {bundle.FluxOCI, "kustomization.yaml", "- helmrepositories.yaml", "- https://example.org/x.yaml", []string{"kustomization.yaml:", "is not a file of the bundle"}},
-		"values from elsewhere":    {bundle.FluxOCI, release, "spec:\n", "spec:\n  valuesFrom: []\n", []string{release + ":", "spec.valuesFrom of HelmRelease cert-manager is not understood"}},
+		"values from elsewhere":    {bundle.FluxOCI, release, "spec:\n", "spec:\n  valuesFrom: [{kind: Secret, name: x}]\n", []string{release + ":", "spec.valuesFrom of HelmRelease cert-manager: the bundle has no Secret x"}},
 		"post-renderers":           {bundle.FluxOCI, release, "spec:\n", "spec:\n  postRenderers: []\n", []string{release + ":", "spec.postRenderers"}},
 		"a missing repository":     {bundle.FluxOCI, release, "kind: HelmRepository", "kind: GitRepository", []string{release + ":", "want one of a HelmRepository of the bundle"}},
 		"a dependency that is not": {bundle.FluxOCI, release, "spec:\n", "spec:\n  dependsOn: [{name: nobody}]\n", []string{release + ":", "depends on nobody, which is not in the bundle"}},

@@ -27,6 +27,9 @@ func (f *helmForm) fit(_ context.Context, _ bundle.Input, b *bundle.Bundle) erro
 	return nil
 }
 
+// clusterValues is the file of a release for values that are filled in where it is installed.
+const clusterValues = "cluster-values.yaml"
+
 var numbered = regexp.MustCompile(`^[0-9]{3}-[^/]+/install\.sh$`)
 
 func readHelm(t *tree) (form, error) {
@@ -185,6 +188,9 @@ func (f *helmForm) chartOf(u *unit, script string, line int, ref string, files [
 		values, err := f.tree.valuesFile(script, line, name)
 		if err != nil {
 			return err
+		}
+		if path.Base(name) == clusterValues && len(values.values) > 0 {
+			f.tree.filledIn(values.whole)
 		}
 		u.values.over(values)
 	}

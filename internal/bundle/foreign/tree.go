@@ -38,6 +38,8 @@ type tree struct {
 	name  string // of the directory, as a person can open it
 	files map[string]bundle.File
 	notes []string // what was read in another way than it is written
+	// filled are places whose values are to be filled in where the bundle is installed.
+	filled []string
 }
 
 // readTree reads a directory. It rejects links and other files that are not regular, since they

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -134,7 +135,7 @@ func (f *wrapperForm) render(ctx context.Context, ch *chart.Chart, in bundle.Inp
 		if err := a.read(f.tree, in.RepoURL, func(int) recipe.Origin { return f.tree.at(a.file, 0) }); err != nil {
 			return nil, nil, err
 		}
-		f.findValues(&a.unit)
+		f.findValues(a.file, &a.unit)
 	}
 	inWaves(all)
 	return root, all, nil
@@ -178,8 +179,31 @@ func (f *wrapperForm) applications(ctx context.Context, renderer *render.Rendere
 var sourceComment = regexp.MustCompile(`(?m)^# Source: (\S+)$`)
 
 // findValues finds the file that an Application's values were taken from by its name and content,
-// since the rendering does not name it.
-func (f *wrapperForm) findValues(u *unit) {
+// since the rendering does not name it. Those of the chart's own values.yaml that the template lays
+// over them are to be filled in where the chart is installed.
+func (f *wrapperForm) findValues(template string, u *unit) {
+	f.findStatic(u)
+	if u.local != nil {
+		return
+	}
+	m := dynamicKey.FindSubmatch(f.tree.files[template].Content)
+	if m == nil {
+		return
+	}
+	all, err := f.tree.valuesFile(template, 0, chartutil.ValuesfileName)
+	if err != nil {
+		return
+	}
+	if own := all.below(string(m[1])); len(own.values) > 0 {
+		maps.Copy(u.values.origins, own.origins)
+		f.tree.filledIn(own.whole)
+	}
+}
+
+// dynamicKey matches how a template of AICR's CLI takes the values of a release from the chart's own.
+var dynamicKey = regexp.MustCompile(`\bindex \.Values "([^"]+)"`)
+
+func (f *wrapperForm) findStatic(u *unit) {
 	for _, name := range []string{"values/" + u.name + ".yaml", "static/" + u.name + ".yaml"} {
 		if _, ok := f.tree.files[name]; !ok || u.local != nil {
 			continue
