@@ -62,20 +62,20 @@ test-nightly: ## What takes minutes and rarely breaks: faults in every lane, sec
 test-race: ## Unit tests with the race detector; it needs a C compiler
 	CGO_ENABLED=1 $(GO) test -race -short -count=1 -vet=off -timeout 30m $(RACED)
 
-test-kind: ## Kind clusters: pull the images or, without a registry or Docker, build them; run the contract and four lanes, remove all. Linux, as root; docs/kind-fixture.md
+test-kind: ## Kind clusters: pull the images or, without a registry or Docker, build them; run the contract and four lanes, remove all. Linux, as root; docs/contributing/kind-fixture.md
 	$(GO) run ./test/kindnode test ./internal/infra/kind ./test/kindnode$(if $(KIND_TESTS), -run '$(KIND_TESTS)')
 
 bench: ## Benchmarks, e.g. of starting a cluster
 	$(GO) run ./cmd/matrix stack build
 	$(GO) test -run '^$$' -bench . -timeout 60m ./...
 
-bench-matrix: ## Time BENCH='eks-training' through its lanes, compare with docs/figures.md; UPDATE=1 keeps the table there
+bench-matrix: ## Time BENCH='eks-training' through its lanes, compare with docs/contributing/figures.md; UPDATE=1 keeps the table there
 	$(GO) run ./internal/tools/bench $(if $(UPDATE),-update )-- $(BENCH)
 
-bench-profile: ## What the processes of each lane of BENCH='eks-training' spend their CPU time on; LANES=helm,flux-oci for some; UPDATE=1 keeps the tables in docs/figures.md
+bench-profile: ## What the processes of each lane of BENCH='eks-training' spend their CPU time on; LANES=helm,flux-oci for some; UPDATE=1 keeps the tables in docs/contributing/figures.md
 	$(GO) run ./internal/tools/bench -profile $(if $(LANES),-lanes $(LANES) )$(if $(UPDATE),-update )-- $(BENCH)
 
-bench-gang: ## The gang benchmark, 53 jobs on 32 nodes with 256 GPUs, through each scheduler; UPDATE=1 keeps the table in docs/figures.md
+bench-gang: ## The gang benchmark, 53 jobs on 32 nodes with 256 GPUs, through each scheduler; UPDATE=1 keeps the table in docs/contributing/figures.md
 	$(GO) run ./internal/tools/bench -gangs$(if $(UPDATE), -update)
 
 soak: ## Run eks-training SOAK=50 times in one process; no red, and nothing that grows. About 2 minutes a run on 2 cores

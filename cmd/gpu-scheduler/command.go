@@ -37,7 +37,7 @@ const mapFlag = "scheduling-map"
 func command(getenv func(string) string, stdout, stderr io.Writer) *cobra.Command {
 	root := &cobra.Command{
 		Use: "gpu-scheduler", Short: "Place pods on nodes and GPUs by a map", SilenceUsage: true, SilenceErrors: true,
-		Long: "Places the pods of a StatefulSet on the nodes and GPUs that a map gives them. docs/gpu-scheduler.md describes it.",
+		Long: "Places the pods of a StatefulSet on the nodes and GPUs that a map gives them. examples/gpu-scheduler/README.md describes it.",
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetOut(stdout)

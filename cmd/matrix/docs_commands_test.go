@@ -19,7 +19,7 @@ var (
 )
 
 // another reports whether a page is of the other program, whose own tests execute its commands.
-func another(d document) bool { return strings.HasPrefix(d.name, "docs/aicr") }
+func another(d document) bool { return d.name == "docs/aicr.md" }
 
 // commandsIn are the commands of a page: the lines of its sh blocks, and what code spans have of
 // matrix and make.

@@ -26,7 +26,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/sandbox"
 )
 
-// Sizes in bytes of what a run takes (docs/figures.md and the help of NO_SPACE).
+// Sizes in bytes of what a run takes (docs/contributing/figures.md and the help of NO_SPACE).
 const (
 	gib        = 1 << 30
 	stackSpace = 5 * gib // the stack, and Go's build cache while compiling it
@@ -213,7 +213,7 @@ func checkPages(root fs.FS) (check, bool) {
 	}
 	c := check{Name: "huge pages", Status: "ok", Detail: "transparent_hugepage is " + setting}
 	if setting != "always" {
-		c.Status, c.Detail = "note", c.Detail+"; with always, a run takes less CPU time on virtual machines whose page faults are slow (docs/figures.md)"
+		c.Status, c.Detail = "note", c.Detail+"; with always, a run takes less CPU time on virtual machines whose page faults are slow (docs/contributing/figures.md)"
 		c.Fix = "as root: echo always > /" + hugePages
 	}
 	return c, true

@@ -17,9 +17,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// Every verdict in docs/faults.md is one of the table of exit codes.
+// Every verdict in docs/contributing/faults.md is one of the table of exit codes.
 func TestFaultsHaveCodes(t *testing.T) {
-	raw, err := os.ReadFile("../../docs/faults.md")
+	raw, err := os.ReadFile("../../docs/contributing/faults.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func TestFaultsHaveCodes(t *testing.T) {
 		}
 	}
 	if rows < 37 {
-		t.Errorf("docs/faults.md has %d rows, want 37 at least", rows)
+		t.Errorf("docs/contributing/faults.md has %d rows, want 37 at least", rows)
 	}
 }
 

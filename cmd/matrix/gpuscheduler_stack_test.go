@@ -12,7 +12,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/report"
 )
 
-// TestGPUSchedulerRecipe runs the commands of docs/gpu-scheduler.md: the recipe of the GPU
+// TestGPUSchedulerRecipe runs the commands of examples/gpu-scheduler/README.md: the recipe of the GPU
 // scheduler through argocd-appset on a fresh cluster. The scheduler and its check run for real.
 func TestGPUSchedulerRecipe(t *testing.T) {
 	t.Parallel()

@@ -71,7 +71,7 @@ task failed; 64 when a pod asks for a scheduler that does not run; 67 when a sec
 	cmd.Flags().StringVar(&f.junit, "junit", "", "`file` for a JUnit XML report")
 	cmd.Flags().StringVar(&f.html, "html", "", "`file` for an HTML page with a picture of the nodes over time")
 	cmd.Flags().StringVar(&f.ctrf, "ctrf", "", "`file` for a CTRF report (JSON)")
-	cmd.Flags().StringVar(&f.chaos, "chaos", "", "`file` of steps that break nodes and pods while the workflows run; the result says which workloads survive (docs/chaos.md)")
+	cmd.Flags().StringVar(&f.chaos, "chaos", "", "`file` of steps that break nodes and pods while the workflows run; the result says which workloads survive (docs/workflows.md)")
 	metricsFlag(cmd, &f.metrics)
 	cmd.Flags().StringVar(&f.block, "block-label", "", "node `label` that names the block a node is in (default: Topograph's)")
 	cmd.Flags().StringVar(&f.spine, "spine-label", "", "node `label` that names the spine a node is under (default: Topograph's)")

@@ -149,7 +149,7 @@ func TestShippedSet(t *testing.T) {
 }
 
 // BenchmarkShippedRecipes renders all recipes for AICR's four deployers, on all cores. The figure
-// of docs/figures.md: under 20 s on 2 cores, in less than 300 MiB.
+// of docs/contributing/figures.md: under 20 s on 2 cores, in less than 300 MiB.
 func BenchmarkShippedRecipes(b *testing.B) {
 	four, err := ByName([]string{"all"})
 	if err != nil {

@@ -193,7 +193,7 @@ type Expectation struct {
 	// have them.
 	DefinitionBytes int
 	// Overrides are the values that the harness put in and the recipe did not have, one line each
-	// (docs/faults.md, F23).
+	// (docs/contributing/faults.md, F23).
 	Overrides []string
 	// Warnings are findings that do not stop a bundle: a scheduling path that no template uses, a
 	// value that a chart does not have, an object that two components own.
@@ -235,7 +235,7 @@ type Install struct {
 type Deployer interface {
 	Name() string
 	// Bundle never touches a cluster or the network. An empty expectation is an error
-	// (docs/faults.md, F03).
+	// (docs/contributing/faults.md, F03).
 	Bundle(ctx context.Context, in Input) (*Bundle, error)
 }
 

@@ -16,7 +16,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-var updateFaults = flag.Bool("update", false, "write docs/faults.md anew")
+var updateFaults = flag.Bool("update", false, "write docs/contributing/faults.md anew")
 
 // target is what runs a test: make test or make test-nightly.
 type target string
@@ -140,7 +140,7 @@ func testsIn(t *testing.T, dir string) map[string][]target {
 	return found
 }
 
-// docs/faults.md is the table, for people. cmd/matrix has a test that its names have exit codes.
+// docs/contributing/faults.md is the table, for people. cmd/matrix has a test that its names have exit codes.
 func TestFaultsDocument(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(`# Faults
@@ -156,7 +156,7 @@ The table is made from ` + "`internal/matrix/faults_test.go`" + ` (` + "`go test
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", f.id, f.what, f.verdict, strings.Join(f.endings(), ", "), strings.Join(f.places(), "; "))
 	}
 	b.WriteString(verdictTable())
-	file := filepath.Join("..", "..", "docs", "faults.md")
+	file := filepath.Join("..", "..", "docs", "contributing", "faults.md")
 	if *updateFaults {
 		if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
 			t.Fatal(err)
@@ -167,7 +167,7 @@ The table is made from ` + "`internal/matrix/faults_test.go`" + ` (` + "`go test
 		t.Fatal(err)
 	}
 	if string(have) != b.String() {
-		t.Errorf("docs/faults.md is not the table any more: go test ./internal/matrix -run TestFaultsDocument -update")
+		t.Errorf("docs/contributing/faults.md is not the table any more: go test ./internal/matrix -run TestFaultsDocument -update")
 	}
 }
 
@@ -178,7 +178,7 @@ func verdictTable() string {
 ## One verdict in every lane
 
 A fault of the recipe has the same reason and exit code whichever deployer delivers it. %sTestOneVerdictPerFault%s puts each into the lanes %s; argocd-helm-oci
-and argocd-appset deliver the same Applications as argocd-oci. "At once" is as soon as the state has lasted for the seconds that [the gate](how-it-works.md) wants to
+and argocd-appset deliver the same Applications as argocd-oci. "At once" is as soon as the state has lasted for the seconds that [the gate](../how-it-works.md) wants to
 see it; "at the deadline" is where waiting could still have helped.
 
 | fault | verdict | when | lanes that differ |

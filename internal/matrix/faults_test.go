@@ -23,7 +23,7 @@ import (
 type fault struct {
 	id   string
 	what string
-	// verdict is what must come of it, in words, for docs/faults.md.
+	// verdict is what must come of it, in words, for docs/contributing/faults.md.
 	verdict string
 	// seeds put it into cells on the real stack. tests are the functions that cover it elsewhere,
 	// "directory Test" each; a test of this table fails when one of them does not exist.

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/mod/module"
 )
 
-// docs/dependencies.md says for each library that go.mod requires how it is used, and names no
+// docs/contributing/dependencies.md says for each library that go.mod requires how it is used, and names no
 // other library. In a row with several of one organization, the others have their last names only.
 func TestDependenciesDocument(t *testing.T) {
 	raw, err := os.ReadFile("go.mod")
@@ -23,13 +23,13 @@ func TestDependenciesDocument(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	page, err := os.ReadFile("docs/dependencies.md")
+	page, err := os.ReadFile("docs/contributing/dependencies.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, table, found := strings.Cut(string(page), "\n## Libraries of the harness (`go.mod`)\n")
 	if table, _, _ = strings.Cut(table, "\n### "); !found || table == "" {
-		t.Fatal("docs/dependencies.md has no table of the libraries")
+		t.Fatal("docs/contributing/dependencies.md has no table of the libraries")
 	}
 	var named []string
 	for _, row := range strings.Split(table, "\n") {
@@ -51,7 +51,7 @@ func TestDependenciesDocument(t *testing.T) {
 		short, _, _ := module.SplitPathVersion(r.Mod.Path)
 		direct = append(direct, r.Mod.Path, short, filepath.Base(short))
 		if !has(named, r.Mod.Path) {
-			t.Errorf("docs/dependencies.md does not say what %s is for", r.Mod.Path)
+			t.Errorf("docs/contributing/dependencies.md does not say what %s is for", r.Mod.Path)
 		}
 	}
 	if len(direct) < 60 || len(named) < 20 {
@@ -59,7 +59,7 @@ func TestDependenciesDocument(t *testing.T) {
 	}
 	for _, n := range named {
 		if !slices.Contains(direct, n) {
-			t.Errorf("docs/dependencies.md has %s, which go.mod does not ask for", n)
+			t.Errorf("docs/contributing/dependencies.md has %s, which go.mod does not ask for", n)
 		}
 	}
 }

@@ -1,5 +1,5 @@
 // Package health is the health policy: the kinds of custom resources whose status no controller
-// writes on a simulated cluster, although a deployer may wait for it (docs/faults.md, F22). The
+// writes on a simulated cluster, although a deployer may wait for it (docs/contributing/faults.md, F22). The
 // list is short and reviewed, the same for every lane, and each use is printed. The package does
 // not connect to a cluster.
 package health

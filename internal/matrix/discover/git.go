@@ -18,7 +18,7 @@ import (
 
 // Repo is a git working tree, read through the git program. go-git cannot do it: it supports
 // neither partial clones nor the check of how far a shallow clone can be trusted, and its view of
-// the working tree differs from git's with filters (docs/dependencies.md).
+// the working tree differs from git's with filters (docs/contributing/dependencies.md).
 type Repo struct {
 	Top string // absolute, links resolved
 

@@ -48,7 +48,7 @@ func TestBook(t *testing.T) {
 }
 
 // recorded are the seconds that each cell of the set took in a run of all of them
-// (docs/figures.md), other work on the machine included: the same recipe takes from 30 s to 140 s.
+// (docs/contributing/figures.md), other work on the machine included: the same recipe takes from 30 s to 140 s.
 //
 //go:embed testdata/times.tsv
 var recorded string

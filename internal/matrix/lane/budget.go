@@ -101,7 +101,7 @@ type CellSize struct {
 // The API server rebuilds its OpenAPI documents after each CustomResourceDefinition, and Argo CD
 // reads them again: that takes time by the size of all of them. The simulated charts' have up to
 // usualDefinitions in all. Two Argo CD cells with AICR's original charts, 6.8 MB each, side by side
-// on two slow cores needed 280 s to more than 318 s (docs/figures.md). So each definitionsASecond
+// on two slow cores needed 280 s to more than 318 s (docs/contributing/figures.md). So each definitionsASecond
 // beyond usualDefinitions add a second to the sync budget.
 const (
 	usualPods          = 1000

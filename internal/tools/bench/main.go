@@ -1,5 +1,5 @@
 // Command bench runs `matrix run` on this machine and prints what each cell took: wall time, and
-// CPU time by part. It compares that with the table in docs/figures.md, and writes it there with
+// CPU time by part. It compares that with the table in docs/contributing/figures.md, and writes it there with
 // -update. `make bench-matrix` calls it. With -gangs it runs the gang benchmark through several
 // schedulers instead, as `make bench-gang` does; with -profile it says what the processes of each
 // lane spend their CPU time on, as `make bench-profile` does. The machine should be idle otherwise.
@@ -44,7 +44,7 @@ func main() {
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	page := flags.String("page", "docs/figures.md", "page with the table to compare with; its directory is in the module")
+	page := flags.String("page", "docs/contributing/figures.md", "page with the table to compare with; its directory is in the module")
 	update := flags.Bool("update", false, "write the table to the page")
 	gangs := flags.Bool("gangs", false, "run the gang benchmark instead")
 	profiles := flags.Bool("profile", false, "say instead what the CPU time is spent on, lane by lane")

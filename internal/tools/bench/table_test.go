@@ -55,7 +55,7 @@ func TestCompare(t *testing.T) {
 
 // The page of this repository has a place for each table.
 func TestPage(t *testing.T) {
-	raw, err := os.ReadFile("../../../docs/figures.md")
+	raw, err := os.ReadFile("../../../docs/contributing/figures.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,5 +1,5 @@
 // Package release makes the files of a release and writes their digests into setup/pins. The
-// workflow release.yaml runs it through internal/tools/release/tool; docs/releasing.md says how a
+// workflow release.yaml runs it through internal/tools/release/tool; docs/contributing/releasing.md says how a
 // release is made.
 package release
 

@@ -1,4 +1,4 @@
-// Command tool makes a release: .github/workflows/release.yaml runs it, and docs/releasing.md says
+// Command tool makes a release: .github/workflows/release.yaml runs it, and docs/contributing/releasing.md says
 // how.
 package main
 
@@ -27,7 +27,7 @@ func main() {
 }
 
 func command(stdin io.Reader, stdout, stderr io.Writer) *cobra.Command {
-	root := &cobra.Command{Use: "release", Short: "Make a release (docs/releasing.md)", SilenceUsage: true, SilenceErrors: true}
+	root := &cobra.Command{Use: "release", Short: "Make a release (docs/contributing/releasing.md)", SilenceUsage: true, SilenceErrors: true}
 	var version, dir string
 	add := func(use, short string, run func(ctx context.Context) error) *cobra.Command {
 		cmd := &cobra.Command{Use: use, Short: short, Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
