@@ -2,6 +2,7 @@ package bundle
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"regexp"
 	"slices"
@@ -229,6 +230,22 @@ func repositoryName(url string) string {
 	}
 	if name == "" {
 		return "charts"
+	}
+	return name
+}
+
+// longestReleaseName is how long helm-controller lets a name of a release be.
+const longestReleaseName = 53
+
+// FluxReleaseName is the name that helm-controller gives the release of a HelmRelease that has none
+// of its own: the target namespace and the object's name, cut off with a digest if that is too long.
+// https://fluxcd.io/flux/components/helm/helmreleases/#release-name
+func FluxReleaseName(namespace, name string) string {
+	if namespace != "" {
+		name = namespace + "-" + name
+	}
+	if len(name) > longestReleaseName {
+		name = fmt.Sprintf("%s-%.6x", name[:40], sha256.Sum256([]byte(name)))
 	}
 	return name
 }

@@ -3,6 +3,7 @@ package bundle
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 
 	"helm.sh/helm/v3/pkg/chart"
@@ -267,6 +268,21 @@ type Foreign struct {
 
 // InHelm is the name of the release in Helm, and to the templates of its chart.
 func (r Release) InHelm() string { return cmp.Or(r.Given.HelmName, r.Name) }
+
+// Named is the input with other names of releases in Helm, by the name in the recipe.
+func (in Input) Named(names map[string]string) Input {
+	given := maps.Clone(in.Given)
+	if given == nil {
+		given = map[string]Given{}
+	}
+	for release, name := range names {
+		g := given[release]
+		g.HelmName = name
+		given[release] = g
+	}
+	in.Given, in.prepared = given, nil
+	return in
+}
 
 // PathOr is where a local chart is in the bundle: the deployer's usual place, unless another program
 // made the bundle and put it elsewhere.

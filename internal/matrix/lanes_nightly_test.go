@@ -3,11 +3,15 @@
 package matrix
 
 import (
+	"os"
+	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/foreign"
 	"github.com/nvidia/aicr-action/internal/bundle/foreign/foreigntest"
+	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/testkit/infratest"
 )
 
@@ -69,4 +73,27 @@ func TestNightlyAheadDropped(t *testing.T) {
 		t.Error(err)
 	}
 	wantNothingOf(t, r)
+}
+
+// TestNightlyFluxNames: a bundle of AICR's CLI for Flux, without the names of releases, is the same
+// as its bundle for Helm but for what these names decide.
+func TestNightlyFluxNames(t *testing.T) {
+	t.Parallel()
+	r := stackRunner(t)
+	e, err := foreign.NewExec(t.Context(), foreigntest.Install(t, foreigntest.Good), "", os.LookupEnv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Bundler = e
+	infratest.Slots(t, 2)
+	results, err := r.RunAll(t.Context(), plansOf(t, r, "eks-training", deployers(t, bundle.Helm, bundle.FluxOCI)...), 2)
+	if err != nil {
+		t.Error(err)
+	}
+	for _, res := range results {
+		if res.Status != result.Passed || (res.DeclaredDifferences > 100) != (res.Cell.Deployer == bundle.FluxOCI) {
+			t.Errorf("%s: got %s with %d declared differences: %s\n%s", res.Cell, res.Status, res.DeclaredDifferences, res.Cause, strings.Join(res.Details, "\n"))
+		}
+		t.Logf("%s: %d objects, %d declared differences, notes %q", res.Cell, res.ComparedObjects, res.DeclaredDifferences, res.Notes)
+	}
 }

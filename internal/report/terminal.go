@@ -9,6 +9,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
 // mostDetails limits a failure report to the first screen; the rest is in the debug artifacts.
@@ -133,9 +134,17 @@ func enumerate(list []string) string {
 func (r *Report) compared() []string {
 	var lines []string
 	for _, c := range r.comparisons() {
-		lines = append(lines, fmt.Sprintf("lanes: %s: %s produced the same %d objects as %s", c.recipe, enumerate(c.same), c.objects, c.with))
+		lines = append(lines, fmt.Sprintf("lanes: %s: %s produced the same %d objects as %s%s", c.recipe, enumerate(c.same), c.objects, c.with, declared(c.declared)))
 	}
 	return lines
+}
+
+// declared says how many differences between lanes are declared; nothing if none is.
+func declared(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", with %s (in the notes)", lists.Count(n, "declared difference"))
 }
 
 // comparison is the lanes of a recipe that made the same objects as another one.
@@ -143,13 +152,14 @@ type comparison struct {
 	recipe, with string
 	same         []string
 	objects      int
+	declared     int // differences between all of them and the other one
 }
 
 func (r *Report) comparisons() []comparison {
 	type group struct{ recipe, with string }
 	var order []group
 	same := map[group][]string{}
-	objects := map[group]int{}
+	objects, differences := map[group]int{}, map[group]int{}
 	for i := range r.Results {
 		c := &r.Results[i]
 		if c.ComparedWith == "" || c.Reason == reason.LaneDivergence {
@@ -161,10 +171,11 @@ func (r *Report) comparisons() []comparison {
 		}
 		same[g] = append(same[g], c.Deployer)
 		objects[g] = max(objects[g], c.ComparedObjects)
+		differences[g] += c.DeclaredDifferences
 	}
 	var all []comparison
 	for _, g := range order {
-		all = append(all, comparison{g.recipe, g.with, same[g], objects[g]})
+		all = append(all, comparison{g.recipe, g.with, same[g], objects[g], differences[g]})
 	}
 	return all
 }

@@ -135,9 +135,10 @@ func atMostOfEach(lines []string) []string {
 func (r *Report) comparedMany() []string {
 	type claim struct{ same, with string }
 	var order []claim
-	recipes := map[claim][]string{}
+	recipes, differences := map[claim][]string{}, map[claim]int{}
 	for _, c := range r.comparisons() {
 		key := claim{enumerate(c.same), c.with}
+		differences[key] += c.declared
 		if recipes[key] == nil {
 			order = append(order, key)
 		}
@@ -150,7 +151,7 @@ func (r *Report) comparedMany() []string {
 		if i == 0 && len(recipes[key]) > 3 {
 			of = "in " + lists.Count(len(recipes[key]), "recipe")
 		}
-		lines = append(lines, fmt.Sprintf("lanes: %s: %s produced the same objects as %s", of, key.same, key.with))
+		lines = append(lines, fmt.Sprintf("lanes: %s: %s produced the same objects as %s%s", of, key.same, key.with, declared(differences[key])))
 	}
 	return lines
 }

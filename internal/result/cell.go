@@ -194,4 +194,7 @@ type Result struct {
 	// none. ComparedObjects is how many there were.
 	ComparedWith    string `json:"comparedWith,omitempty"`
 	ComparedObjects int    `json:"comparedObjects,omitempty"`
+	// DeclaredDifferences is how many differences between the two are on the list of those that are
+	// known and not the recipe's. Notes name them, with the reason.
+	DeclaredDifferences int `json:"declaredDifferences,omitempty"`
 }

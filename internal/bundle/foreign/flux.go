@@ -3,7 +3,6 @@ package foreign
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"fmt"
 	"path"
 	"slices"
@@ -294,16 +293,11 @@ func (f *fluxForm) generatorOf(artifact string) result.Ref {
 
 // helmName is the name that helm-controller gives a release: the one that is asked for, or one made
 // of the namespace and the object's name.
-// https://fluxcd.io/flux/components/helm/helmreleases/#release-name
 func helmName(n *yamlv3.Node) string {
-	name := cmp.Or(text(n, "spec", "releaseName"), text(n, "metadata", "name"))
-	if target := text(n, "spec", "targetNamespace"); target != "" && text(n, "spec", "releaseName") == "" {
-		name = target + "-" + name
+	if name := text(n, "spec", "releaseName"); name != "" {
+		return bundle.FluxReleaseName("", name)
 	}
-	if len(name) > 53 {
-		name = fmt.Sprintf("%s-%.6x", name[:40], sha256.Sum256([]byte(name)))
-	}
-	return name
+	return bundle.FluxReleaseName(text(n, "spec", "targetNamespace"), text(n, "metadata", "name"))
 }
 
 // sort puts every release behind those that it depends on; otherwise they keep their order.

@@ -7,15 +7,17 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 )
 
-// benignRule is a difference between lanes that is known and not the recipe's. The list is
-// reviewed. Each entry has a reason and a place that shows it, and each use is printed in the
-// result.
+// benignRule is a declared difference: one between lanes that is known and not the
+// recipe's. The list is reviewed. Each entry has a reason and a place that shows it, and each use is
+// counted and printed in the result.
 type benignRule struct {
 	// object and path are patterns in which * stands for any text: "DaemonSet gpu-operator/*",
 	// "spec.template.*".
 	object, path string
-	// lanes are those of which at least one must be among the two compared.
+	// lanes are those of which at least one must be among the two compared; nil for any.
 	lanes []string
+	// renamed: the rule covers only what the name decides that Flux gives a release (renamed.go).
+	renamed bool
 	// only, if set, reports whether the rule covers a difference of these values.
 	only         func(a, b any) bool
 	reason, link string
@@ -34,8 +36,47 @@ func BenignRules() []benignRule {
 			reason: "helm-controller labels objects with a post-renderer, for which Helm 4 reads each document by itself: a text at the end of one that ends without a line break has none, where Helm otherwise adds it",
 			link:   "https://github.com/helm/helm/blob/v4.2.4/pkg/action/action.go",
 		},
+		{
+			object: "*", path: "*", lanes: []string{bundle.FluxOCI, bundle.FluxGit}, renamed: true,
+			reason: "the HelmRelease has no releaseName, so that helm-controller makes the release's name of the target namespace and its own, and the chart names what it renders after the release",
+			link:   "https://fluxcd.io/flux/components/helm/helmreleases/#release-name",
+		},
+		{
+			object: "*", path: `*labels["helm.sh/chart"]`, only: sameVersion,
+			reason: chartVersion, link: semverLink,
+		},
+		{
+			object: "*", path: `*labels["app.kubernetes.io/version"]`, only: sameVersion,
+			reason: chartVersion, link: semverLink,
+		},
 	}
 }
+
+// What is said of a version with a v and one without.
+const (
+	chartVersion = "one lane's bundle spells the version with a v, the other without: Helm takes both for one version"
+	semverLink   = "https://semver.org/#is-v123-a-semantic-version"
+)
+
+// sameVersion reports whether two texts are one version, or one chart's name with it, of which one
+// is spelled with a v.
+func sameVersion(a, b any) bool {
+	x, ok := a.(string)
+	y, also := b.(string)
+	return ok && also && x != y && (oneIsSpelledWithV(x, y) || oneIsSpelledWithV(y, x))
+}
+
+// oneIsSpelledWithV reports whether b is a with a v before its version.
+func oneIsSpelledWithV(a, b string) bool {
+	at := strings.LastIndex(b, "-v") + 1 // of a chart's name and version, as in chart-v1.2.3
+	if strings.HasPrefix(b, "v") && isDigit(b[1:]) {
+		at = 0
+	}
+	return strings.HasPrefix(b[at:], "v") && isDigit(b[at+1:]) && a == b[:at]+b[at+1:]
+}
+
+// isDigit reports whether a text starts with a digit.
+func isDigit(s string) bool { return s != "" && s[0] >= '0' && s[0] <= '9' }
 
 // lastNewline reports whether two texts differ only in a line break at the end of one of them.
 func lastNewline(a, b any) bool {
@@ -44,11 +85,16 @@ func lastNewline(a, b any) bool {
 	return ok && also && (x == y+"\n" || x+"\n" == y)
 }
 
-func (r benignRule) matches(object string, d difference, lanes ...string) bool {
+// matches reports whether the rule covers a difference of an object; decided says that it is one
+// that a release's name decides.
+func (r benignRule) matches(object string, d difference, decided bool, lanes ...string) bool {
+	if r.renamed && !decided {
+		return false
+	}
 	if r.only != nil && !r.only(d.a, d.b) {
 		return false
 	}
-	return slices.ContainsFunc(lanes, func(l string) bool { return slices.Contains(r.lanes, l) }) && wildcard(r.object, object) && wildcard(r.path, d.path)
+	return (r.lanes == nil || slices.ContainsFunc(lanes, func(l string) bool { return slices.Contains(r.lanes, l) })) && wildcard(r.object, object) && wildcard(r.path, d.path)
 }
 
 // wildcard matches a text with a pattern in which * stands for any text, including none.

@@ -26,6 +26,11 @@ type Captured struct {
 	objects map[string]capturedObject // by key
 	// Render renders the recipe's charts once more.
 	Render func(context.Context) ([]bundle.Object, error)
+	// Releases are those of the lane, and RenderAs renders their charts once more with other names in
+	// Helm, by the name in the recipe, together with what operators make of them. Without a name it
+	// is that of the lane.
+	Releases []bundle.Release
+	RenderAs func(context.Context, map[string]string) ([]bundle.Object, error)
 }
 
 type capturedObject struct {

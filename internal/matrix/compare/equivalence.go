@@ -86,18 +86,22 @@ func byChance(owners []string, deployers ...string) bool {
 func (c *comparison) with(ctx context.Context, r Lane) (*result.Failure, error) {
 	var found []objectDifference
 	notes := map[string][]string{}
-	for _, key := range keysOf(c.reference.Live, r.Live) {
-		object, diffs, err := compareObject(c.reference.Live, r.Live, key)
+	sides, err := c.named(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	for _, key := range keysOf(sides.reference, sides.other) {
+		object, diffs, err := compareObject(sides.reference, sides.other, key)
 		if err != nil {
 			return nil, err
 		}
-		owners := r.Live.objects[key].owners
+		owners := sides.other.objects[key].owners
 		if len(diffs) == 0 && byChance(owners, r.Deployer, c.reference.Deployer) {
 			found = append(found, objectDifference{object: object, owners: owners})
 		}
 		for _, d := range diffs {
 			at := object.String() + " " + d.path
-			isGenerated, err := c.isGenerated(ctx, key, d.path)
+			isGenerated, err := c.isGenerated(ctx, sides.ownKey(key), d.path)
 			if err != nil {
 				return nil, err
 			}
@@ -106,8 +110,12 @@ func (c *comparison) with(ctx context.Context, r Lane) (*result.Failure, error) 
 				notes[why] = append(notes[why], at)
 				continue
 			}
-			i := slices.IndexFunc(c.benign, func(b benignRule) bool { return b.matches(object.String(), d, r.Deployer, c.reference.Deployer) })
+			decided := sides.decide(key, d)
+			i := slices.IndexFunc(c.benign, func(b benignRule) bool {
+				return b.matches(object.String(), d, decided, r.Deployer, c.reference.Deployer)
+			})
 			if i >= 0 {
+				r.DeclaredDifferences++
 				why := c.benign[i].reason + " (" + c.benign[i].link + ")"
 				notes[why] = append(notes[why], at)
 				continue
