@@ -72,7 +72,7 @@ of a recipe, and several recipes when there would be more than --max-jobs); cell
 	cmd.Flags().StringSliceVarP(&f.deployers, "deployer", "d", []string{"all"}, "deployers of tiers 1 and 3: all, which is AICR's own, or a list; tier 2 is helm only")
 	cli.RecipesFlags(cmd, &f.recipes)
 	cli.ProfilesFlag(cmd, &f.profiles)
-	cli.ChartsFlag(cmd, &f.charts, "chart `source` whose changes count: simulated (kwok/charts, if the repository has it), upstream or direct (charts.lock), or a directory; several flags are a list")
+	cli.ChartsFlag(cmd, &f.charts, "chart `source` whose changes count: auto (as for matrix run), simulated (kwok/charts, if the repository has it), upstream or direct (charts.lock), or a directory; several flags are a list")
 	cmd.Flags().StringVarP(&f.format, "format", "o", "table", "output format: table, json, github or cells")
 	cmd.Flags().StringVar(&f.plan, "plan", "", "also write the plan as JSON to a `file`, for matrix merge --plan")
 	cmd.Flags().IntVar(&f.maxJobs, "max-jobs", discover.MaxJobs, "most entries of the GitHub matrix, 1 to 256")
@@ -209,7 +209,7 @@ func (a *app) discoverInput(ctx context.Context, f discoverFlags) (discover.Inpu
 	if err != nil {
 		return in, cli.WrapUsage(err)
 	}
-	in.Diff, err = repo.Compare(ctx, base, discover.Dirs{Recipes: dir, Data: a.DataDirectory(f.recipes.Data), Charts: chartsOf(cli.ChartValues(f.charts), repo.Top)})
+	in.Diff, err = repo.Compare(ctx, base, discover.Dirs{Recipes: dir, Data: a.DataDirectory(f.recipes.Data), Charts: chartsOf(a.ChartsFor(f.charts, f.recipes.Recipes), repo.Top)})
 	return in, cli.WrapUsage(err)
 }
 

@@ -53,10 +53,12 @@ type selection struct {
 
 // sourceFlags say what a run reads.
 type sourceFlags struct {
-	charts   []string
-	recipes  cli.RecipeDirs
-	profiles string
-	profile  string // NAME=VALUE of the recipes' own
+	charts []string
+	// usualCharts is what charts has if the flag is not given.
+	usualCharts []string
+	recipes     cli.RecipeDirs
+	profiles    string
+	profile     string // NAME=VALUE of the recipes' own
 }
 
 // afterGate says what a cell is checked with once its pods are where they should be.
@@ -117,7 +119,7 @@ begun in the 120 s before; evidence of a failure has 60 s of its own after it.`,
 		},
 	})
 	cmd.Flags().StringSliceVarP(&f.deployers, "deployer", "d", []string{"all"}, "deployers: all, which is AICR's own, or a list of "+strings.Join(bundle.Names(), ", "))
-	cli.ChartsFlag(cmd, &f.charts, "chart `source`: simulated, simulated-any-version, upstream (by recipes/charts.lock), direct, or a directory of charts; several flags are a list, of which the first with a chart counts. Every result names it")
+	cli.ChartsFlag(cmd, &f.charts, "chart `source`: auto (upstream where the recipes have a charts.lock, else simulated), simulated, simulated-any-version, upstream (by recipes/charts.lock), direct, or a directory of charts; several flags are a list, of which the first with a chart counts. Every result names it")
 	cli.RecipesFlags(cmd, &f.recipes)
 	cli.ProfilesFlag(cmd, &f.profiles)
 	cmd.Flags().StringVar(&f.artifacts, "artifacts", "", "`directory` for logs, bundles and debug artifacts of failures, one per cell (default: none is kept)")
@@ -152,7 +154,7 @@ begun in the 120 s before; evidence of a failure has 60 s of its own after it.`,
 
 // run has the steps of the command: check the input, build, run, report.
 func (a *app) run(ctx context.Context, args []string, f runFlags) error {
-	f.charts = cli.ChartValues(f.charts)
+	f.charts, f.usualCharts = a.ChartsFor(f.charts, f.recipes.Recipes), a.ChartsFor([]string{cli.AutoCharts}, f.recipes.Recipes)
 	a.ci.recipes = []string{a.RecipesDirectory(f.recipes.Recipes), a.DataDirectory(f.recipes.Data), f.bundles.dir}
 	this, nothing := a.prepareRun(ctx, args, f)
 	if nothing != nil && reason.Of(nothing) != reason.NothingSelected {
@@ -348,7 +350,7 @@ func invocation() string {
 // program, settings the file of --settings, if any.
 func rerunCommand(self, settings string, c result.Cell, f runFlags) string {
 	parts := []string{"run", c.Recipe, "--deployer", c.Deployer}
-	if !slices.Equal(f.charts, []string{cli.Simulated}) {
+	if !slices.Equal(f.charts, f.usualCharts) {
 		for _, source := range f.charts {
 			parts = append(parts, "--charts", source)
 		}

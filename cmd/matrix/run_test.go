@@ -13,6 +13,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/charts"
 	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/infra/embedded"
@@ -162,19 +163,20 @@ func TestRerunCommand(t *testing.T) {
 	cell := result.Cell{Recipe: "eks", Deployer: "helm"}
 	simulated := []string{cli.Simulated}
 	tests := map[string]runFlags{
-		"matrix run eks --deployer helm --keep":                                 {sourceFlags: sourceFlags{charts: simulated}},
+		"matrix run eks --deployer helm --keep":                                 {sourceFlags: sourceFlags{charts: simulated, usualCharts: simulated}},
+		"matrix run eks --deployer helm --charts simulated --keep":              {sourceFlags: sourceFlags{charts: simulated, usualCharts: []string{charts.UpstreamName}}},
 		"matrix run eks --deployer helm --charts ./c --keep":                    {sourceFlags: sourceFlags{charts: []string{"./c"}}},
 		"matrix run eks --deployer helm --charts ./c --charts simulated --keep": {sourceFlags: sourceFlags{charts: []string{"./c", "simulated"}}},
 		"matrix run eks --deployer helm --charts ./c --recipes-dir ./r --keep":  {sourceFlags: sourceFlags{charts: []string{"./c"}, recipes: cli.RecipeDirs{Recipes: "./r"}}},
-		"matrix run eks --deployer helm --recipes-dir ./r --data ./d --keep":    {sourceFlags: sourceFlags{charts: simulated, recipes: cli.RecipeDirs{Recipes: "./r", Data: "./d"}}},
-		"matrix run eks --deployer helm --profiles ./p --keep":                  {sourceFlags: sourceFlags{charts: simulated, profiles: "./p"}},
-		"matrix run eks --deployer helm --bundler exec --aicr ./aicr --keep":    {sourceFlags: sourceFlags{charts: simulated}, bundles: bundlerFlags{bundler: execBundler, aicr: "./aicr"}},
-		"matrix run eks --deployer helm --bundle-dir ./b --service eks --accelerator h100 --keep": {sourceFlags: sourceFlags{charts: simulated}, bundles: bundlerFlags{
+		"matrix run eks --deployer helm --recipes-dir ./r --data ./d --keep":    {sourceFlags: sourceFlags{charts: simulated, usualCharts: simulated, recipes: cli.RecipeDirs{Recipes: "./r", Data: "./d"}}},
+		"matrix run eks --deployer helm --profiles ./p --keep":                  {sourceFlags: sourceFlags{charts: simulated, usualCharts: simulated, profiles: "./p"}},
+		"matrix run eks --deployer helm --bundler exec --aicr ./aicr --keep":    {sourceFlags: sourceFlags{charts: simulated, usualCharts: simulated}, bundles: bundlerFlags{bundler: execBundler, aicr: "./aicr"}},
+		"matrix run eks --deployer helm --bundle-dir ./b --service eks --accelerator h100 --keep": {sourceFlags: sourceFlags{charts: simulated, usualCharts: simulated}, bundles: bundlerFlags{
 			bundler: builtinBundler, dir: "./b", service: "eks", accelerator: "h100",
 		}},
-		"matrix run eks --deployer helm --plain-controllers --keep":           {sourceFlags: sourceFlags{charts: simulated}, pace: pace{plain: true}},
-		"matrix run eks --deployer helm --probes --controller trainer --keep": {sourceFlags: sourceFlags{charts: simulated}, afterGate: afterGate{probes: true, controllers: []string{"trainer"}}},
-		"matrix run eks --deployer helm --probes --keep":                      runFlags{sourceFlags: sourceFlags{charts: simulated}, afterGate: afterGate{probes: true, controllers: []string{"trainer"}}}.withControllers(false),
+		"matrix run eks --deployer helm --plain-controllers --keep":           {sourceFlags: sourceFlags{charts: simulated, usualCharts: simulated}, pace: pace{plain: true}},
+		"matrix run eks --deployer helm --probes --controller trainer --keep": {sourceFlags: sourceFlags{charts: simulated, usualCharts: simulated}, afterGate: afterGate{probes: true, controllers: []string{"trainer"}}},
+		"matrix run eks --deployer helm --probes --keep":                      runFlags{sourceFlags: sourceFlags{charts: simulated, usualCharts: simulated}, afterGate: afterGate{probes: true, controllers: []string{"trainer"}}}.withControllers(false),
 	}
 	for want, f := range tests {
 		if got := rerunCommand("matrix", "", cell, f); got != want {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -17,32 +18,39 @@ import (
 	"github.com/nvidia/aicr-action/kwok"
 )
 
-// Simulated is the chart source of the charts in the binary.
-const Simulated = "simulated"
+const (
+	// AutoCharts stands for the charts that the recipes are locked to, or else the simulated ones.
+	AutoCharts = "auto"
+	// Simulated is the chart source of the charts in the binary.
+	Simulated = "simulated"
+)
 
 // ChartSources are the values of --charts that are not a directory.
 func ChartSources() []string {
-	return []string{Simulated, charts.AnyVersionName, charts.UpstreamName, charts.DirectName}
+	return []string{AutoCharts, Simulated, charts.AnyVersionName, charts.UpstreamName, charts.DirectName}
 }
 
 // wantedCharts says what --charts takes.
-const wantedCharts = "want simulated, simulated-any-version, upstream, direct, or a directory of charts"
+const wantedCharts = "want auto, simulated, simulated-any-version, upstream, direct, or a directory of charts"
 
 // ChartsFlag adds --charts, whose values are for Charts. Usage says how the command uses the
 // charts.
 func ChartsFlag(cmd *cobra.Command, values *[]string, usage string) {
-	cmd.Flags().StringArrayVar(values, "charts", []string{Simulated}, usage)
+	cmd.Flags().StringArrayVar(values, "charts", []string{AutoCharts}, usage)
 }
 
 // Charts opens a chart source by the values of --charts: of several, the first that has a chart is
 // where it comes from. The lock file of the sources that download is in the recipes directory,
 // whose flag is recipesDir. A value that names no source is a usage error.
 func (a *App) Charts(values []string, recipesDir string) (catalog.Source, error) {
-	values = ChartValues(values)
+	values = a.ChartsFor(values, recipesDir)
 	var list charts.List
 	for i, value := range values {
 		if slices.Contains(values[:i], value) {
 			return nil, Usagef("--charts %s is given twice", value)
+		}
+		if value == AutoCharts {
+			return nil, Usagef("--charts auto cannot be one of a list: name the sources that it stands for, upstream or simulated")
 		}
 		if value == charts.DirectName && len(values) > 1 {
 			return nil, Usagef("--charts direct cannot be one of a list: with it, the controllers pull every chart from where the recipe says")
@@ -60,6 +68,25 @@ func (a *App) Charts(values []string, recipesDir string) (catalog.Source, error)
 		return list[0], nil
 	}
 	return list, nil
+}
+
+// ChartsFor are the values of --charts for a recipes directory. The value auto becomes what it
+// stands for: upstream where the recipes have a lock file, simulated elsewhere.
+func (a *App) ChartsFor(flags []string, recipesDir string) []string {
+	values := ChartValues(flags)
+	if len(values) != 1 || values[0] != AutoCharts {
+		return values
+	}
+	return []string{a.autoCharts(recipesDir)}
+}
+
+func (a *App) autoCharts(recipesDir string) string {
+	_, err := a.ChartLock(recipesDir)
+	var missing *charts.NoLockError
+	if errors.As(err, &missing) {
+		return Simulated
+	}
+	return charts.UpstreamName // a lock that cannot be read is an error, and no reason to simulate
 }
 
 // ChartValues are the values of --charts; one may have several, one a line, as an Action's input

@@ -58,7 +58,7 @@ func TestRun(t *testing.T) {
 			}
 			r.want(test.want...)
 			results, debug := r.output("prepare.outputs.results"), r.output("prepare.outputs.debug")
-			want := []string{"run", "--outputs=" + r.file("output-run"), "--annotations=" + r.output("prepare.outputs.annotations"), "--deployer=all", "--charts=simulated", "--max-strikes=3", "--parallel=0", "--results=" + results, "--artifacts=" + debug,
+			want := []string{"run", "--outputs=" + r.file("output-run"), "--annotations=" + r.output("prepare.outputs.annotations"), "--deployer=all", "--charts=auto", "--max-strikes=3", "--parallel=0", "--results=" + results, "--artifacts=" + debug,
 				"--artifact-name=kwok-debug-eks-all-recipes-0-42-2", "--summary=" + r.file("summary-run"), "--junit=" + results + "/junit.xml", "--keep", "--verbose", "--", "eks"}
 			if got := r.args(); !slices.Equal(got, want) {
 				t.Errorf("arguments:\ngot  %q\nwant %q", got, want)
