@@ -122,12 +122,24 @@ func ChooseProfiles(all []Profile, service, accelerator string, groups []NodeGro
 			g.Profile = found[g.NodeType]
 		}
 		if g.Profile == nil {
+			if why := leftOut(service); why != "" {
+				return nil, reason.New(reason.NoProfile, "no KWOK node profile for the %s nodes of service %s: %s", g.NodeType, service, why)
+			}
 			what := "service " + orAny(service) + ", accelerator " + orAny(accelerator)
 			return nil, reason.New(reason.NoProfile, "no KWOK node profile for the %s nodes of %s; %s. Add one to a directory of yours (--profiles DIR), or to kwok/profiles/",
 				g.NodeType, what, known(all, service))
 		}
 	}
 	return chosen, nil
+}
+
+// leftOut says why there are no profiles for a service on purpose; empty for every other service. A
+// directory of profiles may have some nevertheless.
+func leftOut(service string) string {
+	if service == "ocp" {
+		return "OpenShift is left out, here and in AICR's own KWOK tests, since the Operator Lifecycle Manager that its recipes use to install their operators is not in a simulated cluster"
+	}
+	return ""
 }
 
 // Nodes makes the nodes of groups that have their profiles. They are named NODETYPE-0 and on, and

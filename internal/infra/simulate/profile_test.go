@@ -37,6 +37,7 @@ func TestChooseProfiles(t *testing.T) {
 		{"kind", "gb200", "", "", "service kind has profiles for: h100."},
 		{"nimbus", "any", "", "", "there are profiles for the services aks, bcm, eks, gke, kind, lke, oke."},
 		{"nimbus", "h100", "", "", "there are profiles for the services aks, bcm, eks, gke, kind, lke, oke."},
+		{"ocp", "any", "", "", "service ocp: OpenShift is left out, here and in AICR's own KWOK tests"},
 		{"any", "any", "", "", "service any, accelerator any; there are profiles for the services"},
 		{"", "", "", "", "service any, accelerator any; there are profiles for the services"},
 	} {
