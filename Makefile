@@ -19,7 +19,7 @@ TESTS    := $(GO) tool gotestsum --format pkgname-and-test-fails --format-icons 
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build generate update-manifests lint test test-nightly test-race test-kind bench bench-matrix bench-profile bench-gang soak
+.PHONY: help build generate update-manifests lint test test-nightly test-race test-kind bench bench-matrix bench-profile bench-gang picture soak
 .PHONY: kwok-cluster kwok-nodes kwok-test-deployer kwok-test-all kwok-e2e kwok-status kwok-cluster-delete
 
 help: ## List the targets
@@ -74,6 +74,9 @@ bench-matrix: ## Time BENCH='eks-training' through its lanes, compare with docs/
 
 bench-profile: ## What the processes of each lane of BENCH='eks-training' spend their CPU time on; LANES=helm,flux-oci for some; UPDATE=1 keeps the tables in docs/contributing/figures.md
 	$(GO) run ./internal/tools/bench -profile $(if $(LANES),-lanes $(LANES) )$(if $(UPDATE),-update )-- $(BENCH)
+
+picture: ## Draw the pictures of README.md from docs/images/run.txt, which is what a run printed
+	$(GO) run ./internal/tools/picture
 
 bench-gang: ## The gang benchmark, 53 jobs on 32 nodes with 256 GPUs, through each scheduler; UPDATE=1 keeps the table in docs/contributing/figures.md
 	$(GO) run ./internal/tools/bench -gangs$(if $(UPDATE), -update)

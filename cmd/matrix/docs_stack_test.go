@@ -14,7 +14,7 @@ import (
 )
 
 // TestDocumentedCommands_Stack executes the commands that need a real cluster, in an order that
-// lets one cell serve many commands. All cells are of the recipes that README.md breaks, since a
+// lets one cell serve many commands. All cells are of the recipes that getting-started.md breaks, since a
 // failed cell takes half the time of a passing one.
 func TestDocumentedCommands_Stack(t *testing.T) {
 	t.Parallel()
@@ -55,11 +55,11 @@ func TestDocumentedCommands_Stack(t *testing.T) {
 		b.run("matrix cluster down", 0)
 	})
 
-	part("README's red cell", func(t *testing.T) {
+	part("the failed cell of the picture", func(t *testing.T) {
 		out := wants("matrix run eks-training --deployer helm --recipes-dir /tmp/my-recipes", 1, nil)
 		for _, line := range shownStory(t, b.tmp) {
 			if !regexp.MustCompile(line).MatchString(out) {
-				t.Errorf("README.md shows a line that the run did not print:\n%s\nin:\n%s", line, out)
+				t.Errorf("the picture or getting-started.md shows a line that the run did not print:\n%s\nin:\n%s", line, out)
 			}
 		}
 	})
@@ -187,22 +187,38 @@ func (b *commandBench) replay(debug string) {
 	}
 }
 
-// shownStory are the lines of the failure report that README.md shows for its failed cell, as
-// regular expressions, since a pod's name and the directory differ.
+// shownStory are the lines of the failure report that the picture of README.md and getting-started.md
+// show for the failed cell, as regular expressions, since a pod's name and the directory differ.
 func shownStory(t *testing.T, tmp string) []string {
 	t.Helper()
-	for _, block := range documents(t)[0].blocks {
-		_, story, found := strings.Cut(block.text, "\n✗ ")
-		if !found {
+	picture, err := os.ReadFile(filepath.Join(repository, "docs", "images", "run.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := []string{string(picture)}
+	for _, d := range documents(t) {
+		if d.name != "docs/getting-started.md" {
 			continue
 		}
-		var lines []string
+		for _, block := range d.blocks {
+			if strings.HasPrefix(block.text, "✗ ") {
+				shown = append(shown, "\n"+block.text)
+			}
+		}
+	}
+	if len(shown) != 2 {
+		t.Fatalf("docs/getting-started.md shows %d failure reports, want one", len(shown)-1)
+	}
+	var lines []string
+	for _, text := range shown {
+		_, story, found := strings.Cut(text, "\n✗ ")
+		if !found {
+			t.Fatalf("there is no failure report in\n%s", text)
+		}
 		for _, line := range strings.Split(strings.TrimSpace("✗ "+story), "\n") {
 			line = regexp.QuoteMeta(strings.TrimSpace(strings.ReplaceAll(line, "/tmp/", tmp+"/")))
 			lines = append(lines, regexp.MustCompile(`(cert-manager-[0-9a-f]{8})-[0-9a-z]{5}`).ReplaceAllString(line, `$1-[0-9a-z]{5}`))
 		}
-		return lines
 	}
-	t.Fatal("README.md shows no story")
-	return nil
+	return lines
 }
