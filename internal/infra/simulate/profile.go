@@ -65,8 +65,17 @@ type ProfileSpec struct {
 	GPU   *GPU                `yaml:"gpu,omitempty"`
 	// Untainted: the nodes do not have KwokTaint. Recipes for such nodes say that none has a taint.
 	Untainted bool `yaml:"untainted,omitempty"`
+	// Taints are those that the provider puts on such nodes, besides KwokTaint.
+	Taints []Taint `yaml:"taints,omitempty"`
 	// StorageClasses are those that the provider's clusters have, besides the default one.
 	StorageClasses []string `yaml:"storageClasses,omitempty"`
+}
+
+// Taint is a taint of a node.
+type Taint struct {
+	Key    string `yaml:"key"`
+	Value  string `yaml:"value,omitempty"`
+	Effect string `yaml:"effect"` // NoSchedule, PreferNoSchedule or NoExecute
 }
 
 // GPU describes the GPUs of a node.
@@ -211,6 +220,9 @@ func (p *Profile) node(i int) *corev1.Node {
 	taints := []corev1.Taint{{Key: KwokTaint, Value: "fake", Effect: corev1.TaintEffectNoSchedule}}
 	if s.Untainted {
 		taints = nil
+	}
+	for _, t := range s.Taints {
+		taints = append(taints, corev1.Taint{Key: t.Key, Value: t.Value, Effect: corev1.TaintEffect(t.Effect)})
 	}
 	return &corev1.Node{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Node"},

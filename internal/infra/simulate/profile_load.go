@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -239,6 +240,7 @@ func (p *Profile) check(d document) []error {
 		}
 	}
 	problems = append(problems, p.checkLabels(d)...)
+	problems = append(problems, p.checkTaints(d)...)
 	problems = append(problems, p.checkCapacity(d)...)
 	return append(problems, p.checkGPU(d)...)
 }
@@ -255,6 +257,30 @@ func (p *Profile) checkLabels(d document) []error {
 	check(p.Spec.Labels, func(key string) string { return d.at("spec", "labels", key) })
 	for _, rack := range p.Spec.Racks {
 		check(rack, func(string) string { return d.at("spec", "racks") })
+	}
+	return problems
+}
+
+func (p *Profile) checkTaints(d document) []error {
+	var problems []error
+	at := d.at("spec", "taints")
+	effects := []corev1.TaintEffect{corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute}
+	for i, t := range p.Spec.Taints {
+		if wrong := append(validation.IsQualifiedName(t.Key), validation.IsValidLabelValue(t.Value)...); len(wrong) > 0 {
+			problems = append(problems, fmt.Errorf("%s: spec.taints[%d]: %s=%s cannot be a taint of a node: %s", at, i, t.Key, t.Value, wrong[0]))
+		}
+		if !slices.Contains(effects, corev1.TaintEffect(t.Effect)) {
+			problems = append(problems, fmt.Errorf("%s: spec.taints[%d].effect is %q; want one of %v", at, i, t.Effect, effects))
+		}
+		if t.Key == KwokTaint {
+			problems = append(problems, fmt.Errorf("%s: spec.taints[%d] is %s, which simulated nodes have of themselves; remove it", at, i, KwokTaint))
+		}
+		if slices.ContainsFunc(p.Spec.Taints[:i], func(o Taint) bool { return o.Key == t.Key && o.Effect == t.Effect }) {
+			problems = append(problems, fmt.Errorf("%s: spec.taints[%d]: %s:%s is in the list twice; remove one of them", at, i, t.Key, t.Effect))
+		}
+	}
+	if len(p.Spec.Taints) > 0 && p.Spec.Untainted {
+		problems = append(problems, fmt.Errorf("%s: spec.taints beside spec.untainted; remove one of them", at))
 	}
 	return problems
 }

@@ -82,6 +82,25 @@ func TestLoadProfiles_Invalid(t *testing.T) {
 	}
 }
 
+// The nodes of a provider have its taint for GPUs, and their system nodes do not. Of the others
+// nobody says so.
+func TestTaintsOfProviders(t *testing.T) {
+	gpu := corev1.Taint{Key: "nvidia.com/gpu", Value: "present", Effect: corev1.TaintEffectNoSchedule}
+	for pool, tainted := range map[string]bool{"gke h100": true, "gke b200": true, "lke rtx-pro-6000": true, "bcm h100": true, "oke l40s": true, "eks h100": false, "aks h100": false} {
+		service, accelerator, _ := strings.Cut(pool, " ")
+		groups, err := ChooseProfiles(shippedProfiles(t), service, accelerator, DefaultNodeGroups(1, 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range Nodes(groups) {
+			want := tainted && n.Labels[bundle.NodeTypeLabel] == nodeTypeAccelerated
+			if got := slices.Contains(n.Spec.Taints, gpu); got != want || !slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == KwokTaint }) {
+				t.Errorf("%s, node %s has the taints %v", pool, n.Name, n.Spec.Taints)
+			}
+		}
+	}
+}
+
 func TestNodesOfAProfile(t *testing.T) {
 	groups, err := ChooseProfiles(shippedProfiles(t), "eks", "gb200", DefaultNodeGroups(2, 4))
 	if err != nil {
