@@ -140,6 +140,7 @@ func (a *app) openBundler(ctx context.Context, args []string, run runFlags, d bu
 		if err != nil {
 			return nil, nil, reason.Wrap(reason.Usage, err)
 		}
+		e.Compared = a.RecipesDirectory(run.recipes.Recipes) != ""
 		return e, nil, nil
 	case f.dir == "":
 		return nil, nil, nil

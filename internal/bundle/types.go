@@ -262,6 +262,8 @@ type Foreign struct {
 	// chart is installed. Both are nil if they are as in a generated bundle.
 	Roots  []*unstructured.Unstructured
 	Values map[string]any
+	// Notes are remarks on the bundle that are no finding about it.
+	Notes []string
 	// Original are the files before they were changed for the cell, if no directory has them.
 	Original []File
 }

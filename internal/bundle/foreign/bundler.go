@@ -58,6 +58,8 @@ type Bundle struct {
 	warnings []string
 	// unknown lists contents of the bundle that no check can verify.
 	unknown []string
+	// overrides are what was added to the bundle's files, for people.
+	overrides []string
 }
 
 // Open reads the bundle in a directory and makes sure that this deployer's lane can take it. Errors
@@ -76,9 +78,13 @@ func open(ctx context.Context, dir, called string, d bundle.Deployer) (*Bundle, 
 	if b.warnings, err = t.verify(); err != nil {
 		return nil, err
 	}
+	if err := t.checkVendored(); err != nil {
+		return nil, err
+	}
 	if err := b.readRecipe(); err != nil {
 		return nil, err
 	}
+	b.overrides = t.admitGates()
 	row, err := formOf(d)
 	if err != nil {
 		return nil, err
@@ -94,6 +100,9 @@ func open(ctx context.Context, dir, called string, d bundle.Deployer) (*Bundle, 
 	b.warnings = append(b.warnings, t.notes...)
 	if len(b.form.units()) == 0 {
 		return nil, fmt.Errorf("%s deploys nothing: no release was found in it", called)
+	}
+	if err := b.checkInfo(row); err != nil {
+		return nil, err
 	}
 	return b, b.compareRecipe()
 }
@@ -269,6 +278,7 @@ func (b *Bundle) Make(ctx context.Context, in bundle.Input) (bundle.Input, *bund
 	made.Foreign = &bundle.Foreign{Maker: "it was in " + b.tree.name}
 	e := &made.Expectation
 	e.Warnings = append(e.Warnings, b.warnings...)
+	e.Overrides = append(e.Overrides, b.overrides...)
 	if err := b.form.fit(ctx, in, made); err != nil {
 		return in, nil, err
 	}

@@ -20,7 +20,7 @@ func small(t *testing.T, files map[string]string) string {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(path, []byte(strings.ReplaceAll(content, "\t", "  ")), 0o644); err != nil {
+		if err := os.WriteFile(path, []byte(indented(name, content)), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -187,4 +187,12 @@ func workload(kind, name, spec string) string {
 	}
 	return "apiVersion: " + version + "\nkind: " + kind + "\nmetadata: {name: " + name + "}\nspec:\n" + spec +
 		"\ttemplate:\n\t\tmetadata: {labels: {app: " + name + "}}\n\t\tspec:\n\t\t\tcontainers: [{name: a, image: example.org/a}]\n"
+}
+
+// indented writes tabs, which are short in a test, as YAML has them; an archive stays as it is.
+func indented(name, content string) string {
+	if strings.HasSuffix(name, ".tgz") {
+		return content
+	}
+	return strings.ReplaceAll(content, "\t", "  ")
 }

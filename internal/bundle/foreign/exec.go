@@ -14,24 +14,26 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
-	"strings"
-	"syscall"
 	"time"
-	"unicode"
 
 	"github.com/Masterminds/semver/v3"
 	"github.com/google/go-containerregistry/pkg/registry"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/foreign/resolved"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/util/removal"
 )
 
 // defaultLimit is how long each command of an external CLI may take.
 const defaultLimit = 2 * time.Minute
+
+// versionLimit is how long it may take to say its version.
+const versionLimit = 30 * time.Second
 
 // known is the first version of AICR's CLI whose bundles and flags this package knows.
 const known = "0.11.0"
@@ -40,14 +42,18 @@ const known = "0.11.0"
 // it, since the cell's directory goes away.
 const originalName = "bundle-original"
 
-// mostSaid is how much of what a command prints is kept, in bytes: the end of it.
-const mostSaid = 4 << 10
+// recipeName is the file of a resolved recipe.
+const recipeName = "recipe.yaml"
 
 // Exec makes bundles with AICR's own CLI, with the flags that AICR's own test harness gives it. It
 // runs before the cell's cluster exists.
 type Exec struct {
 	// Limit is how long each command may take; 0 for defaultLimit.
 	Limit time.Duration
+
+	// Compared: the recipes that the runner reads are meant to be the CLI's own, so that what both
+	// make of a recipe is compared.
+	Compared bool
 
 	path, data string
 	lookup     func(string) (string, bool)
@@ -79,21 +85,27 @@ func NewExec(ctx context.Context, path, data string, lookup func(string) (string
 			return nil, err
 		}
 	}
-	return e, e.askVersion(ctx)
+	return e, e.askVersion(ctx, versionLimit)
 }
 
 // versionText matches a version, or what a program says that was built from a checkout.
 var versionText = regexp.MustCompile(`\bv?([0-9]+\.[0-9]+\.[0-9]+(?:-[0-9A-Za-z.-]+)?)|\b(dev)\b`)
 
-func (e *Exec) askVersion(ctx context.Context) error {
+func (e *Exec) askVersion(ctx context.Context, limit time.Duration) error {
 	dir, err := os.MkdirTemp("", "aicr-version-")
 	if err != nil {
 		return err
 	}
 	defer func() { _ = removal.All(dir) }() // a temporary directory
-	said, err := e.run(ctx, dir, "version")
+	said, err := e.run(ctx, limit, dir, nil, "version")
 	if err != nil {
-		again, err2 := e.run(ctx, dir, "--version")
+		if other := otherMachine(e.path); other != "" {
+			return fmt.Errorf("--aicr %s: %s, which this machine cannot run: it is %s/%s; pass a CLI for it, or --aicr build in a checkout", e.path, other, runtime.GOOS, runtime.GOARCH)
+		}
+		if errors.As(err, new(*overtime)) {
+			return fmt.Errorf("--aicr: ask AICR's CLI for its version: %w", err)
+		}
+		again, err2 := e.run(ctx, limit, dir, nil, "--version")
 		if err2 != nil {
 			return fmt.Errorf("--aicr: ask AICR's CLI for its version: %w", err)
 		}
@@ -134,11 +146,18 @@ func (e *Exec) Bundle(ctx context.Context, d bundle.Deployer, in bundle.Input, d
 	if v, err := semver.NewVersion(e.version); err == nil && v.LessThan(semver.MustParse(known)) {
 		b.warnings = append(b.warnings, fmt.Sprintf("AICR's CLI is version %s; the form of its bundles is known from %s on", e.version, known))
 	}
+	var differences []string
+	if e.Compared {
+		if differences, err = resolved.Compare(in.Recipe, filepath.Join(dir, recipeName)); err != nil {
+			return fail(err)
+		}
+	}
 	in, made, err := b.Make(ctx, in)
 	if err != nil {
 		return fail(err)
 	}
-	made.Foreign.Original = slices.Collect(maps.Values(b.tree.files))
+	made.Foreign.Notes = differences
+	made.Foreign.Original = slices.Collect(maps.Values(b.tree.original))
 	for _, set := range sets {
 		made.Expectation.Overrides = append(made.Expectation.Overrides, "bundler: --set "+set+", as AICR's KWOK tests pass it")
 	}
@@ -156,26 +175,29 @@ func (e *Exec) make(ctx context.Context, d bundle.Deployer, in bundle.Input, dir
 	if err != nil {
 		return nil, err
 	}
-	recipeFile, out := filepath.Join(dir, "recipe.yaml"), filepath.Join(dir, "bundle")
+	recipeFile, out := filepath.Join(dir, recipeName), filepath.Join(dir, "bundle")
 	args := append([]string{"recipe"}, criteriaFlags(in.Recipe.Criteria)...)
-	if _, err := e.run(ctx, dir, append(args, e.dataFlags("--output", recipeFile)...)...); err != nil {
+	limit := cmp.Or(e.Limit, defaultLimit)
+	if _, err := e.run(ctx, limit, dir, nil, append(args, e.dataFlags("--output", recipeFile)...)...); err != nil {
 		return nil, err
 	}
 	if info, err := os.Lstat(recipeFile); err != nil || !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s recipe exited with 0 and did not write the file of --output, %s", e.path, recipeFile)
 	}
 	args = []string{"bundle", "--recipe", recipeFile}
+	var ports []int
 	switch {
 	case row.cli == "":
 		args = append(args, "--output", out)
 	case row.dir:
 		args = append(args, "--deployer", row.cli, "--output", out, "--repo", in.RepoURL)
 	default:
-		host, stop, err := discardingRegistry()
+		host, port, stop, err := discardingRegistry()
 		if err != nil {
 			return nil, err
 		}
 		defer stop()
+		ports = []int{port}
 		args = append(args, "--deployer", row.cli, "--output", ociScheme+host+"/aicr/"+bundle.RecipeName(in.Recipe)+":"+in.TargetRevision)
 		if row.repo {
 			args = append(args, "--repo", in.RepoURL)
@@ -189,7 +211,7 @@ func (e *Exec) make(ctx context.Context, d bundle.Deployer, in bundle.Input, dir
 	for _, set := range sets {
 		args = append(args, "--set", set)
 	}
-	said, err := e.run(ctx, dir, append(args, e.dataFlags(schedulingFlags(bundle.KwokScheduling())...)...)...)
+	said, err := e.run(ctx, limit, dir, ports, append(args, e.dataFlags(schedulingFlags(bundle.KwokScheduling())...)...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -240,109 +262,17 @@ func schedulingFlags(s bundle.Scheduling) []string {
 	return args
 }
 
-// inherited is the allow-list of the environment. A job's has tokens, and a bundle is made of files
-// only.
-func inherited() []string {
-	return []string{"PATH", "LANG", "LC_ALL", "TZ", "GOGC", "GOMEMLIMIT", "RUNNER_TRACKING_ID"}
-}
-
-// run runs a command of the CLI in a directory and in its own process group, and kills the whole
-// group afterwards.
-func (e *Exec) run(ctx context.Context, dir string, args ...string) (string, error) {
-	limit := e.Limit
-	if limit == 0 {
-		limit = defaultLimit
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it did not end within %s, and was ended", limit))
-	defer cancel()
-	cmd := exec.CommandContext(ctx, e.path, args...)
-	cmd.Dir = dir
-	home := filepath.Join(dir, "home")
-	if err := os.MkdirAll(home, 0o700); err != nil {
-		return "", err
-	}
-	cmd.Env = []string{"HOME=" + home, "TMPDIR=" + home, "NO_COLOR=1"}
-	for _, name := range inherited() {
-		if value, ok := e.lookup(name); ok {
-			cmd.Env = append(cmd.Env, name+"="+value)
-		}
-	}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	end := func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.Cancel, cmd.WaitDelay = end, 2*time.Second
-	stdout, stderr := &tail{}, &tail{}
-	cmd.Stdout, cmd.Stderr = stdout, stderr
-	err := cmd.Run()
-	if cmd.Process != nil {
-		_ = end() // what it left in its group; none is no error
-	}
-	if err == nil {
-		return stdout.String(), nil
-	}
-	command := e.path + " " + args[0]
-	said := quoted("stderr", stderr.String())
-	if said == "" {
-		said = quoted("stdout", stdout.String())
-	}
-	if cause := context.Cause(ctx); cause != nil {
-		err = cause
-	}
-	return "", fmt.Errorf("%s: %w%s", command, err, said)
-}
-
-// quoted is what a program said, line by line, or nothing.
-func quoted(what, said string) string {
-	if said = strings.TrimSpace(said); said == "" {
-		return ""
-	}
-	return "; " + what + ":\n  " + strings.ReplaceAll(said, "\n", "\n  ")
-}
-
-// tail keeps the end of what is written to it.
-type tail struct {
-	kept []byte
-	lost bool
-}
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.kept = append(t.kept, p...)
-	if over := len(t.kept) - mostSaid; over > 0 {
-		t.kept, t.lost = append([]byte(nil), t.kept[over:]...), true
-	}
-	return len(p), nil
-}
-
-var escapes = regexp.MustCompile(`\x1b(\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)?|.)`)
-
-// String is the text without what a terminal would obey.
-func (t *tail) String() string {
-	text := escapes.ReplaceAllString(strings.ToValidUTF8(string(t.kept), "?"), "")
-	text = strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' || !unicode.IsControl(r) {
-			return r
-		}
-		return -1
-	}, text)
-	if t.lost {
-		if _, rest, ok := strings.Cut(text, "\n"); ok {
-			text = rest // the first line is cut
-		}
-		text = "(the beginning is left out)\n" + text
-	}
-	return text
-}
-
 // mostPushed is how much a CLI may push in one request, in bytes.
 const mostPushed = 128 << 20
 
 // discardingRegistry is an OCI registry on this machine, until stop is called.
-func discardingRegistry() (host string, stop func(), err error) {
+func discardingRegistry() (host string, port int, stop func(), err error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return "", nil, fmt.Errorf("a registry for AICR's CLI to push to: %w", err)
+		return "", 0, nil, fmt.Errorf("a registry for AICR's CLI to push to: %w", err)
 	}
 	quiet := log.New(io.Discard, "", 0)
 	s := &http.Server{Handler: http.MaxBytesHandler(registry.New(registry.Logger(quiet)), mostPushed), ReadHeaderTimeout: 10 * time.Second, ErrorLog: quiet}
 	go func() { _ = s.Serve(l) }() // ends with Close
-	return l.Addr().String(), func() { _ = s.Close() }, nil
+	return l.Addr().String(), l.Addr().(*net.TCPAddr).Port, func() { _ = s.Close() }, nil
 }

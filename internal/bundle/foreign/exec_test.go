@@ -13,10 +13,11 @@ import (
 	"github.com/nvidia/aicr-action/internal/charts/render"
 	"github.com/nvidia/aicr-action/internal/testkit"
 	"github.com/nvidia/aicr-action/internal/testkit/workers"
+	"github.com/nvidia/aicr-action/internal/util/sandbox"
 )
 
 func TestMain(m *testing.M) {
-	workers.Serve(render.Hidden()) // first: the double renders charts too
+	workers.Serve(sandbox.Hidden(), render.Hidden()) // first: the double renders charts too
 	foreigntest.Run()
 	os.Exit(m.Run())
 }

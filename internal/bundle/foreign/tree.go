@@ -37,7 +37,9 @@ type tree struct {
 	dir   string
 	name  string // of the directory, as a person can open it
 	files map[string]bundle.File
-	notes []string // what was read in another way than it is written
+	// original has the files as they are in the directory.
+	original map[string]bundle.File
+	notes    []string // what was read in another way than it is written
 	// filled are places whose values are to be filled in where the bundle is installed.
 	filled []string
 }
@@ -95,6 +97,7 @@ func readTree(dir, called string) (*tree, error) {
 	if len(t.files) == 0 {
 		return nil, fmt.Errorf("%s has no files", dir)
 	}
+	t.original = maps.Clone(t.files)
 	return t, nil
 }
 
