@@ -155,7 +155,10 @@ func testSources(t *testing.T) string {
 	return text
 }
 
-var option = regexp.MustCompile("(?m)^\\| `--([a-z-]+)")
+var (
+	options = regexp.MustCompile("(?m)^\\| (`--[^|]*) \\|")
+	option  = regexp.MustCompile("`--([a-z-]+)")
+)
 
 // TestPages: each command's section has its flags, all of them and no other, and its examples.
 func TestPages(t *testing.T) {
@@ -174,8 +177,12 @@ func TestPages(t *testing.T) {
 			continue
 		}
 		var have, want []string
-		for _, m := range option.FindAllStringSubmatch(page, -1) {
-			have = append(have, m[1])
+		for _, row := range options.FindAllStringSubmatch(page, -1) {
+			for _, m := range option.FindAllStringSubmatch(row[1], -1) {
+				if m[1] != "gpu" { // another name of --accelerator
+					have = append(have, m[1])
+				}
+			}
 		}
 		c.Flags().VisitAll(func(f *pflag.Flag) { want = append(want, f.Name) })
 		for _, name := range want {
