@@ -36,7 +36,7 @@ func TestReplay_FailedCell(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := t.TempDir()
-	p.run(t, 10*time.Minute, nil, "run", "eks-training", "--deployer", "helm", "--recipes-dir", dir, "--artifacts", out).want(t, 1, "look around in its cluster: matrix replay "+out)
+	p.run(t, 10*time.Minute, nil, "run", "eks-training", "--deployer", "helm", "--recipes-dir", dir, "--artifacts", out).want(t, 1, "inspect its cluster: matrix replay "+out)
 	name := p.prefix + "-replay"
 	replay := func(args ...string) (*process, string) {
 		t.Helper()

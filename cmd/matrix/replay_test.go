@@ -96,10 +96,10 @@ func TestReplay_FindsSnapshot(t *testing.T) {
 	failed := sampleResults()[2]
 	failed.Artifacts = filepath.Dir(file)
 	var table strings.Builder
-	if err := printResults(&table, []result.Result{failed}, "table", 0); err != nil {
+	if err := printResults(&table, []result.Result{failed}, "table", 0, false); err != nil {
 		t.Fatal(err)
 	}
-	wantText(t, "report", table.String(), "look around in its cluster: "+invocation()+" replay "+failed.Artifacts+"\n")
+	wantText(t, "report", table.String(), "inspect its cluster: "+invocation()+" replay "+failed.Artifacts+"\n")
 	minor := strings.Join(strings.Split(stackVersion(t), ".")[:2], ".")
 	r := invoke(t, nil, "replay", evidenceOf(t, t.TempDir(), "patched", minor+".99"))
 	r.want(t, 12)

@@ -9,11 +9,11 @@ import (
 )
 
 // printResults prints what a run ends with. Width is that of the terminal, in columns; 0 for no
-// limit.
-func printResults(w io.Writer, results []result.Result, format string, width int) error {
+// limit. Explain adds what is the same in every run.
+func printResults(w io.Writer, results []result.Result, format string, width int, explain bool) error {
 	if format == "json" {
 		return cli.PrintJSON(w, map[string]any{"results": results})
 	}
-	r := &report.Report{Meta: report.Meta{Code: cli.CodeInReport, Replay: replayCommand, Width: width}, Results: results}
+	r := &report.Report{Meta: report.Meta{Code: cli.CodeInReport, Replay: replayCommand, Width: width, Explain: explain}, Results: results}
 	return r.WriteTerminal(cli.NewInertWriter(w))
 }

@@ -113,7 +113,7 @@ func TestReports_UntrustedText(t *testing.T) {
 	texts := map[string]string{"md": invoke(t, nil, "report", resultsFile(t, results)).stdout}
 	for _, format := range []string{"table", "json"} {
 		var b strings.Builder
-		if err := printResults(&b, results, format, 0); err != nil {
+		if err := printResults(&b, results, format, 0, false); err != nil {
 			t.Fatal(err)
 		}
 		texts[format] = b.String()

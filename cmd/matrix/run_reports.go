@@ -23,6 +23,8 @@ type reportFlags struct {
 	results, junit, html, summary string
 	progress                      string
 	artifact                      string // its name
+	// explain lists on the terminal what every run has, too.
+	explain bool
 }
 
 func (f *reportFlags) register(cmd *cobra.Command) {
@@ -31,6 +33,7 @@ func (f *reportFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.html, "html", "", "`file` for an HTML report that needs no network")
 	cmd.Flags().StringVar(&f.summary, "summary", "", "`file` for a Markdown report below 1 MiB, e.g. \"$GITHUB_STEP_SUMMARY\"")
 	cmd.Flags().StringVar(&f.artifact, "artifact-name", "", "`name` under which the CI job uploads the directory of --artifacts: reports then say how to download it")
+	cmd.Flags().BoolVar(&f.explain, "explain", false, "print all remarks, also those that are the same in every run: what was not verified, the sandbox, stand-ins, overrides")
 	cmd.Flags().StringVar(&f.progress, "progress", "text", "text: lines for people on stderr; json: also a JSON object per event on stdout, and the table on stderr")
 }
 
@@ -52,6 +55,7 @@ type reporter struct {
 	ci      *ciFiles
 	upload  string        // the name of CI's artifact with the cells' debug artifacts; empty without one
 	events  *cli.EventLog // nil without --progress json
+	explain bool          // print all remarks
 	// err is why a report could not be written during the run; the run goes on, and ends with it.
 	err error
 }
@@ -61,7 +65,7 @@ type reporter struct {
 // too.
 func (a *app) openReports(f reportFlags, output string, this *prepared) (*reporter, error) {
 	runner, plans, skipped := this.runner, this.plans, this.skipped
-	r := &reporter{files: f.files(), plans: plans, skipped: skipped, runner: runner, ci: &a.ci, upload: f.artifact}
+	r := &reporter{files: f.files(), plans: plans, skipped: skipped, runner: runner, ci: &a.ci, upload: f.artifact, explain: f.explain}
 	switch {
 	case f.progress == "json" && output == "json":
 		return nil, cli.Usagef("--progress json and -o json both want stdout; --results DIR writes the results to a file")

@@ -225,14 +225,28 @@ func (p *plan) trace(ctx context.Context, in Input, with render.Pool, kinds scop
 			p.warnf("%s: the scheduling paths could not be followed through chart %s, so its workloads are judged by their own node selectors: %v", c.Name, charts, t.failed)
 			return nil
 		}
-		for _, path := range t.paths {
-			if !path.reached {
-				p.warnf("%s: scheduling path %s (%s) reaches no object of chart %s", c.Name, path.path, joinKinds(path.nodes), charts)
-			}
-		}
+		p.warnUnreached(c.Name, charts, t.paths)
 		return nil
 	})
 	return found, err
+}
+
+// warnUnreached says which scheduling paths of a component lead nowhere, in one warning: they are one
+// finding about its entry in the registry.
+func (p *plan) warnUnreached(component, charts string, paths []*tracedPath) {
+	var unreached []string
+	for _, path := range paths {
+		if !path.reached {
+			unreached = append(unreached, fmt.Sprintf("%s (%s)", path.path, joinKinds(path.nodes)))
+		}
+	}
+	switch len(unreached) {
+	case 0:
+	case 1:
+		p.warnf("%s: scheduling path %s reaches no object of chart %s", component, unreached[0], charts)
+	default:
+		p.warnf("%s: scheduling paths %s reach no object of chart %s", component, strings.Join(unreached, ", "), charts)
+	}
 }
 
 func traceComponent(ctx context.Context, in Input, renderer *render.Renderer, releases []*release, kinds scopes.Custom) (traced, error) {

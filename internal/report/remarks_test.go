@@ -50,7 +50,7 @@ func TestRemarks_EveryReport(t *testing.T) {
 		if len(texts) < 6 {
 			t.Fatalf("only %d lists found", len(texts))
 		}
-		r := &Report{Results: []result.Result{cell}}
+		r := &Report{Meta: Meta{Explain: true}, Results: []result.Result{cell}}
 		for form, write := range map[string]func(io.Writer) error{
 			"terminal": r.WriteTerminal, "Markdown": r.WriteMarkdown, "HTML": r.WriteHTML, "JUnit": r.WriteJUnit, "CTRF": r.WriteCTRF,
 		} {

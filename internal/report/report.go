@@ -37,6 +37,9 @@ type Meta struct {
 	// Replay returns the command that boots the snapshot of a cell's cluster in its directory of
 	// debug artifacts, or "" without a snapshot. Nil leaves these commands out. It is not in files.
 	Replay func(artifacts string) string
+	// Explain lists all remarks on the terminal, also those that are the same in every run. It is
+	// not in files.
+	Explain bool
 	// Width of the terminal in columns; 0 for no limit. It is not in files.
 	Width int
 }

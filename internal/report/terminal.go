@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"io"
-	"slices"
 	"sort"
 	"strings"
 
@@ -15,25 +14,18 @@ import (
 // mostDetails limits a failure report to the first screen; the rest is in the debug artifacts.
 const mostDetails = 14
 
-// WriteTerminal writes the report that a person reads at the end of a run: the grid, what the
-// harness changed or simulated, totals, the slowest cells, and a failure report for each failure.
-// With many recipes, failures with one root cause share one failure report, and the totals come
-// last. It has no colours, so that it is the same in a log.
+// WriteTerminal writes the report that a person reads at the end of a run: the grid, a failure
+// report for each failure, what is new or the recipe's, and totals. What is the same in every run
+// is counted, unless Explain is set. With many recipes, failures with one root cause share one
+// failure report. It has no colours, so that it is the same in a log.
 func (r *Report) WriteTerminal(w io.Writer) error {
 	var b strings.Builder
 	for _, u := range r.Unread {
 		fmt.Fprintf(&b, "not included: %s\n", oneLine(u))
 	}
 	b.WriteString(r.terminalGrid())
-	if len(r.Results) > 0 {
-		first := &r.Results[0]
-		data := ""
-		if first.Data != "" {
-			data = "   data: " + first.Data
-		}
-		fmt.Fprintf(&b, "\ncharts: %s   recipes: %s%s   cluster: %s\n", first.Charts, first.Recipes, data, first.Cluster)
-	}
 	if r.grid().Many {
+		b.WriteString(r.terminalInputs())
 		b.WriteString(r.terminalMany())
 	} else {
 		b.WriteString(r.terminalFew())
@@ -42,52 +34,79 @@ func (r *Report) WriteTerminal(w io.Writer) error {
 	return err
 }
 
-// terminalFew is what follows the grid of a few recipes.
+// terminalInputs says what the cells were made from.
+func (r *Report) terminalInputs() string {
+	if len(r.Results) == 0 {
+		return ""
+	}
+	first := &r.Results[0]
+	data := ""
+	if first.Data != "" {
+		data = "   data: " + first.Data
+	}
+	return fmt.Sprintf("\ncharts: %s   recipes: %s%s   cluster: %s\n", first.Charts, first.Recipes, data, first.Cluster)
+}
+
+// terminalFew is what follows the grid of a few recipes: first why cells failed, then the rest.
 func (r *Report) terminalFew() string {
 	var b strings.Builder
-	for _, lines := range [][]string{r.terminalRemarks(), r.terminalChaos(), r.compared(), {TotalsText(r.Results)}, r.slowest(), r.terminalUnfinished(result.NotRun, result.Skipped)} {
+	for i := range r.Results {
+		b.WriteString(r.terminalStory(&r.Results[i]))
+	}
+	b.WriteString(r.terminalInputs())
+	for _, lines := range [][]string{r.terminalRemarks(), r.terminalChaos(), r.compared(), r.explained(r.slowest), r.terminalUnfinished(result.NotRun, result.Skipped)} {
 		for _, line := range lines {
 			b.WriteString(line + "\n")
 		}
 	}
 	for i := range r.Results {
-		b.WriteString(r.terminalStory(&r.Results[i]))
+		if c := &r.Results[i]; !broken(c.Status) {
+			b.WriteString(r.terminalArtifacts(c) + terminalKept(c))
+		}
+	}
+	if len(r.Results) > 0 {
+		b.WriteString(TotalsText(r.Results) + "\n")
 	}
 	return b.String()
 }
 
-// terminalRemarks are the remarks on all cells, each said once. What the harness adds to every run,
-// and what is out of order, is much and the same from run to run: it is counted, with all of it in
-// -o json and in cell.json.
+// explained are lines that only Explain prints.
+func (r *Report) explained(lines func() []string) []string {
+	if !r.Explain {
+		return nil
+	}
+	return lines()
+}
+
+// terminalRemarks are the remarks on all cells, each said once. Those that are the same from run to
+// run are counted, unless Explain is set; all of them are in -o json and in cell.json.
 func (r *Report) terminalRemarks() []string {
-	kinds := r.remarks()
-	lines := aboutRemarks(kinds)
-	for _, k := range kinds {
-		label := strings.ToLower(k.Title)
-		switch k.Kind {
-		case result.RemarkWarnings, result.RemarkNotes, result.RemarkReusedFrom:
-			label = k.Label
-			if k.Kind == result.RemarkNotes {
-				label += " *" // the mark in the grid
-			}
-			for _, x := range k.Remarks {
-				line := label + ": " + x.Text
-				if !x.All {
-					line += "  [" + r.where(x.Cells, 4) + "]"
-				}
-				lines = append(lines, line)
-			}
-		case result.RemarkHealthPolicy:
-			var names []string
-			for _, x := range k.Remarks {
-				name, _, _ := strings.Cut(x.Text, " ")
-				names = append(names, name)
-			}
-			slices.Sort(names)
-			lines = append(lines, fmt.Sprintf("%s: checked for existence only: %s (objects and reasons: -o json)", label, strings.Join(slices.Compact(names), ", ")))
-		default:
-			lines = append(lines, fmt.Sprintf("%s: %d, e.g. %s (all: -o json)", label, len(k.Remarks), k.Remarks[0].Text))
+	var kinds []remarkKind
+	var counts []string
+	for _, k := range r.remarks() {
+		switch {
+		case r.Explain || !k.Usual:
+			kinds = append(kinds, k)
+		case k.Counted != "":
+			counts = append(counts, fmt.Sprintf("%d %s", len(k.Remarks), k.Counted))
 		}
+	}
+	lines := r.explained(func() []string { return aboutRemarks(kinds) })
+	for _, k := range kinds {
+		label := k.Label
+		if k.Kind == result.RemarkNotes {
+			label += " *" // the mark in the grid
+		}
+		for _, x := range k.Remarks {
+			line := label + ": " + x.Text
+			if !x.All {
+				line += "  [" + r.where(x.Cells, 4) + "]"
+			}
+			lines = append(lines, line)
+		}
+	}
+	if len(counts) > 0 {
+		lines = append(lines, "not shown: "+strings.Join(counts, ", ")+" (--explain shows them)")
 	}
 	return lines
 }
@@ -214,20 +233,17 @@ func (r *Report) terminalUnfinished(statuses ...result.Status) []string {
 	return lines
 }
 
+// terminalStory is the failure report of a cell; empty if it has not failed.
 func (r *Report) terminalStory(c *result.Result) string {
-	var b strings.Builder
-	if broken(c.Status) {
-		at := ""
-		if c.Stage != "" {
-			at = ", at " + string(c.Stage)
-		}
-		fmt.Fprintf(&b, "\n%s %s  %s%s: %s\n", styleOf(c.Status).Mark, c.Cell, r.reasonText(c), at, c.Cause)
-		b.WriteString(storyText(c.Details, c.Cause, c.Artifacts))
-		fmt.Fprintf(&b, "  rerun: %s\n", c.Rerun)
+	if !broken(c.Status) {
+		return ""
 	}
-	b.WriteString(r.terminalArtifacts(c))
-	b.WriteString(terminalKept(c))
-	return b.String()
+	at := ""
+	if c.Stage != "" {
+		at = ", at " + string(c.Stage)
+	}
+	head := fmt.Sprintf("\n%s %s  %s%s: %s\n", styleOf(c.Status).Mark, c.Cell, r.reasonText(c), at, c.Cause)
+	return head + storyText(c.Details, c.Cause, c.Artifacts) + fmt.Sprintf("  rerun: %s\n", c.Rerun) + r.terminalArtifacts(c) + terminalKept(c)
 }
 
 // storyText is the first lines of a failure report. It skips a first line that repeats the cause.
@@ -262,7 +278,7 @@ func (r *Report) terminalArtifacts(c *result.Result) string {
 	text := fmt.Sprintf("  %s artifacts: %s%s\n", c.Cell, c.Artifacts, first)
 	if r.Replay != nil {
 		if command := r.Replay(c.Artifacts); command != "" {
-			text += fmt.Sprintf("  look around in its cluster: %s\n", command)
+			text += fmt.Sprintf("  inspect its cluster: %s\n", command)
 		}
 	}
 	return text

@@ -45,9 +45,10 @@ func terminalSample() *Report {
 }
 
 func TestTerminalGolden(t *testing.T) {
-	green := terminalSample()
-	green.Results = green.Results[:2]
-	for file, r := range map[string]*Report{"testdata/terminal.golden": terminalSample(), "testdata/terminal-green.golden": green} {
+	green, explained := terminalSample(), terminalSample()
+	green.Results, explained.Results = green.Results[:2], explained.Results[:2]
+	explained.Explain = true
+	for file, r := range map[string]*Report{"testdata/terminal.golden": terminalSample(), "testdata/terminal-green.golden": green, "testdata/terminal-explain.golden": explained} {
 		got := terminalOf(t, r)
 		if *update {
 			if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
@@ -76,7 +77,7 @@ func TestTerminal(t *testing.T) {
 			t.Errorf("trailing blanks: %q", line)
 		}
 	}
-	for _, part := range []string{"line 5", "more lines in summary.md", TotalsText(sample().Results), "⚠ COMPONENT_DIED (14)", "◷ SYNC_TIMEOUT (50)", "look around in its cluster: matrix replay /out/"} {
+	for _, part := range []string{"line 5", "more lines in summary.md", TotalsText(sample().Results), "⚠ COMPONENT_DIED (14)", "◷ SYNC_TIMEOUT (50)", "inspect its cluster: matrix replay /out/"} {
 		if !strings.Contains(text, part) {
 			t.Errorf("want %q in:\n%s", part, text)
 		}
@@ -97,6 +98,22 @@ func TestTerminalGrid(t *testing.T) {
 	want := "RECIPE         helm                 argocd-oci\neks            ✓ 29.8 s, 112 pods   -\neks-training   -                    ◷ SYNC_TIMEOUT (50)\n"
 	if got := r.terminalGrid(); got != want {
 		t.Errorf("got:\n%swant:\n%s", got, want)
+	}
+}
+
+// What is the recipe's is printed, and what every run has is counted: a person reads for what is
+// new. A count is said even if nothing else is.
+func TestTerminal_Usual(t *testing.T) {
+	cell := result.Result{Cell: result.Cell{Recipe: "eks", Deployer: "helm"}, Verdict: result.Verdict{Status: result.Passed}, Phases: []result.Phase{{Name: "sync"}}}
+	texts := remarkFields(t, &cell)
+	text := terminalOf(t, &Report{Results: []result.Result{cell}})
+	for _, row := range result.RemarkRows() {
+		if shown := strings.Contains(text, texts[row.Kind]); shown == row.Usual {
+			t.Errorf("%s: printed is %t in\n%s", row.Kind, shown, text)
+		}
+	}
+	if want := "\nnot shown: 1 not verified, 1 out of order, 1 stand-ins, 1 overrides (--explain shows them)\n"; !strings.Contains(text, want) {
+		t.Errorf("want %q in\n%s", want, text)
 	}
 }
 

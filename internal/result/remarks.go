@@ -31,6 +31,10 @@ type RemarkRow struct {
 	// Simulated: the harness adds them because nodes and operators are simulated, and a pass relies
 	// on them. Otherwise they are observed only, and the verdict would be the same without them.
 	Simulated bool
+	// Usual: much of it, and the same from run to run. The terminal counts it, and lists it only if
+	// asked; Counted is the noun there, empty for what is not even counted.
+	Usual   bool
+	Counted string
 }
 
 // Effect says in one sentence whether these remarks affect a cell's verdict.
@@ -45,16 +49,16 @@ func (r RemarkRow) Effect() string {
 // it. Every report prints all of it.
 func RemarkRows() []RemarkRow {
 	return []RemarkRow{
-		{RemarkWarnings, "Warnings", "warning", "warnings", "Problems found in the recipe, and in a failed cell what could not be cleaned up or written.", false},
-		{RemarkNotes, "Notes", "note", "notes", "Passes in a state other than the usual one, and other remarks.", false},
-		{RemarkNotVerified, "Not verified", "not verified", "what was not verified", "What a run here cannot see: objects that operators and Jobs make at run time, and constraints that a cell cannot evaluate.", false},
-		{RemarkOutOfOrder, "Out of order", "out of order", "items out of order", "Items that started before an earlier one had finished, by the deployer's own times.", false},
-		{RemarkSandbox, "Sandbox", "sandbox", "the sandbox", "What the kernel kept the processes of the control plane and of the deployer from.", false},
-		{RemarkControllers, "Controllers", "controllers", "the controllers", "How the deployer's controllers reached the API server: directly, or through a proxy of the harness.", false},
-		{RemarkReusedFrom, "Reused verdicts", "reused", "reused verdicts", "Cells that passed in an earlier run with exactly the same inputs, and were not run again.", false},
-		{RemarkChartSources, "Chart sources", "chart source", "chart sources", "Where the chart of each component was found, if one source does not have them all.", false},
-		{RemarkHealthPolicy, "Health policy", "health policy", "the health policy", "Kinds whose objects count as healthy as soon as they exist, because no simulated operator writes their status.", true},
-		{RemarkStandIns, "Stand-ins", "stand-in", "stand-ins", "What the harness did in place of operators and servers that are only simulated.", true},
-		{RemarkOverrides, "Overrides", "override", "overrides", "Values that the harness set in addition to the recipe's, so that pods fit the simulated nodes.", true},
+		{RemarkWarnings, "Warnings", "warning", "warnings", "Problems found in the recipe, and in a failed cell what could not be cleaned up or written.", false, false, ""},
+		{RemarkNotes, "Notes", "note", "notes", "Passes in a state other than the usual one, and other remarks.", false, false, ""},
+		{RemarkNotVerified, "Not verified", "not verified", "what was not verified", "What a run here cannot see: objects that operators and Jobs make at run time, and constraints that a cell cannot evaluate.", false, true, "not verified"},
+		{RemarkOutOfOrder, "Out of order", "out of order", "items out of order", "Items that started before an earlier one had finished, by the deployer's own times.", false, true, "out of order"},
+		{RemarkSandbox, "Sandbox", "sandbox", "the sandbox", "What the kernel kept the processes of the control plane and of the deployer from.", false, true, ""},
+		{RemarkControllers, "Controllers", "controllers", "the controllers", "How the deployer's controllers reached the API server: directly, or through a proxy of the harness.", false, true, ""},
+		{RemarkReusedFrom, "Reused verdicts", "reused", "reused verdicts", "Cells that passed in an earlier run with exactly the same inputs, and were not run again.", false, false, ""},
+		{RemarkChartSources, "Chart sources", "chart source", "chart sources", "Where the chart of each component was found, if one source does not have them all.", false, false, ""},
+		{RemarkHealthPolicy, "Health policy", "health policy", "the health policy", "Kinds whose objects count as healthy as soon as they exist, because no simulated operator writes their status.", true, true, ""},
+		{RemarkStandIns, "Stand-ins", "stand-in", "stand-ins", "What the harness did in place of operators and servers that are only simulated.", true, true, "stand-ins"},
+		{RemarkOverrides, "Overrides", "override", "overrides", "Values that the harness set in addition to the recipe's, so that pods fit the simulated nodes.", true, true, "overrides"},
 	}
 }
