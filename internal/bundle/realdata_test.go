@@ -74,6 +74,7 @@ func TestShippedRecipes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	schemas := customSchemas(t)
 	names := store.Names()
 	if testing.Short() {
 		names = someRecipes()
@@ -99,6 +100,11 @@ func TestShippedRecipes(t *testing.T) {
 		for _, w := range in.prepared.expectation.Warnings {
 			if !off.MatchString(w) {
 				t.Errorf("%s: %s", name, w)
+			}
+		}
+		for _, o := range in.prepared.expectation.Objects {
+			if err := refusal(schemas, o.Object); err != nil {
+				t.Errorf("%s: %v", name, err)
 			}
 		}
 		return nil

@@ -73,9 +73,9 @@ func wrongGreens() []fault {
 			tests: []string{"internal/matrix/refs TestDangling"},
 		},
 		{
-			id: "F50", what: "a field that the API server does not know, which Helm lets it drop without a word", verdict: "exit 51 in every lane, the field named",
+			id: "F50", what: "a field that the API server does not know, which Helm lets it drop without a word; one of a custom resource that its original does not have", verdict: "exit 51 in every lane, the field named",
 			seeds: []seed{{lanes: families, nightly: otherLanes, recipe: unknownField, want: red(reason.DeployFailed, "sizee")}},
-			tests: []string{"internal/infra TestWarnings", "internal/matrix/lane/helm TestUnknownFields"},
+			tests: []string{"internal/infra TestWarnings", "internal/matrix/lane/helm TestUnknownFields", "internal/bundle TestCustomResources"},
 		},
 		{
 			id: "F51", what: "a recipe whose constraint on Kubernetes' version the cell's own API server breaks", verdict: "exit 56 before anything starts, with file and line; skipped in a sweep; other constraints are notes",

@@ -1,13 +1,13 @@
-// Command crdgen writes the two large CRDs of the simulated kube-prometheus-stack: Prometheus and
-// Alertmanager.
+// Command crdgen writes the CRDs of the simulated charts: whole ones for Prometheus and
+// Alertmanager of kube-prometheus-stack, and the fields of fields.yaml into others.
 //
-// The real ones embed most of Kubernetes' pod API, which is why their JSON does not fit into the
+// The real ones of these two embed most of Kubernetes' pod API, which is why their JSON does not fit into the
 // annotation that a client-side apply needs (262144 bytes). A stand-in has to be as large for the
 // same reason, so its schema is reflected from k8s.io/api instead of being padded, and each field
 // says where it comes from. Everything that is not pod API is declared in types.go, by hand and
 // shortened.
 //
-//	go run ./kwok/charts/internal/crdgen kwok/charts/kube-prometheus-stack/charts/crds/crds
+//	go run ./kwok/charts/internal/crdgen kwok/charts
 package main
 
 import (
@@ -25,7 +25,7 @@ import (
 
 func main() {
 	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: crdgen DIR")
+		fmt.Fprintln(os.Stderr, "usage: crdgen DIRECTORY-OF-CHARTS")
 		os.Exit(2)
 	}
 	for _, crd := range []struct {
@@ -36,10 +36,14 @@ func main() {
 		{"Prometheus", "prom", prometheusSpec{}, reflector{docs: true}},
 		{"Alertmanager", "am", alertmanagerSpec{}, reflector{docs: false}},
 	} {
-		if err := write(os.Args[1], crd.kind, crd.short, crd.reflector.schema(reflect.TypeOf(crd.spec))); err != nil {
+		if err := write(filepath.Join(os.Args[1], "kube-prometheus-stack/charts/crds/crds"), crd.kind, crd.short, crd.reflector.schema(reflect.TypeOf(crd.spec))); err != nil {
 			fmt.Fprintln(os.Stderr, "crdgen:", err)
 			os.Exit(1)
 		}
+	}
+	if err := writeFields(os.Args[1]); err != nil {
+		fmt.Fprintln(os.Stderr, "crdgen:", err)
+		os.Exit(1)
 	}
 }
 

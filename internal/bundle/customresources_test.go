@@ -1,0 +1,127 @@
+package bundle
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+)
+
+// customSchema is what the API server checks a custom resource by.
+type customSchema struct {
+	structural *structuralschema.Structural
+	validator  validation.SchemaValidator
+}
+
+// customSchemas are the schemas of the simulated charts' CRDs.
+func customSchemas(t testing.TB) map[schema.GroupVersionKind]customSchema {
+	t.Helper()
+	all := map[schema.GroupVersionKind]customSchema{}
+	err := filepath.WalkDir("../../kwok/charts", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".yaml") || !strings.Contains(path, "crds/") {
+			return err
+		}
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		var text strings.Builder
+		for line := range strings.Lines(string(raw)) {
+			if !strings.HasPrefix(strings.TrimSpace(line), "{{") { // some are templates, by whole lines
+				text.WriteString(line)
+			}
+		}
+		var crd apiextensionsv1.CustomResourceDefinition
+		if err := yaml.Unmarshal([]byte(text.String()), &crd); err != nil || crd.Kind != "CustomResourceDefinition" {
+			return err
+		}
+		for _, v := range crd.Spec.Versions {
+			var internal apiextensions.JSONSchemaProps
+			if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(v.Schema.OpenAPIV3Schema, &internal, nil); err != nil {
+				return fmt.Errorf("%s: %w", path, err)
+			}
+			structural, err := structuralschema.NewStructural(&internal)
+			if err != nil {
+				return fmt.Errorf("%s: %w", path, err)
+			}
+			if wrong := structuralschema.ValidateStructural(nil, structural); len(wrong) > 0 {
+				return fmt.Errorf("%s: %w", path, wrong.ToAggregate())
+			}
+			validator, _, err := validation.NewSchemaValidator(&internal)
+			if err != nil {
+				return fmt.Errorf("%s: %w", path, err)
+			}
+			all[schema.GroupVersionKind{Group: crd.Spec.Group, Version: v.Name, Kind: crd.Spec.Names.Kind}] = customSchema{structural, validator}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all) < 60 {
+		t.Fatalf("%d kinds of custom resources were found", len(all))
+	}
+	return all
+}
+
+// refusal is why the API server would refuse a custom resource; nil for other objects.
+func refusal(schemas map[schema.GroupVersionKind]customSchema, o *unstructured.Unstructured) error {
+	s, ok := schemas[o.GroupVersionKind()]
+	if !ok {
+		return nil
+	}
+	o = o.DeepCopy()
+	unknown := pruning.PruneWithOptions(o.Object, s.structural, true, structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
+	var problems []error
+	for _, path := range unknown {
+		problems = append(problems, fmt.Errorf("%s %s: unknown field %s", o.GetKind(), o.GetName(), path))
+	}
+	if wrong := validation.ValidateCustomResource(nil, o.Object, s.validator); len(wrong) > 0 {
+		problems = append(problems, fmt.Errorf("%s %s: %w", o.GetKind(), o.GetName(), wrong.ToAggregate()))
+	}
+	return errors.Join(problems...)
+}
+
+// A field that the original does not have, and one that is missing, are refused; what is not known
+// for certain is kept.
+func TestCustomResources(t *testing.T) {
+	schemas := customSchemas(t)
+	for text, want := range map[string]string{
+		`{apiVersion: cert-manager.io/v1, kind: Issuer, metadata: {name: x}, spec: {selfSigned: {}}}`:                                                                                                                                                                    "",
+		`{apiVersion: cert-manager.io/v1, kind: Issuer, metadata: {name: x}, spec: {selfsigned: {}}}`:                                                                                                                                                                    "spec.selfsigned",
+		`{apiVersion: cert-manager.io/v1, kind: ClusterIssuer, metadata: {name: x}, spec: {acme: {server: x, privateKeySecretRef: {name: x}, solvers: [{http01: {ingress: {podTemplate: {spec: {x: y}}}}}]}}}`:                                                           "",
+		`{apiVersion: cert-manager.io/v1, kind: ClusterIssuer, metadata: {name: x}, spec: {acme: {server: x, privateKeySecretRef: {name: x}, solvers: [{http01: {ingres: {}}}]}}}`:                                                                                       "spec.acme.solvers[0].http01.ingres",
+		`{apiVersion: cert-manager.io/v1, kind: Certificate, metadata: {name: x}, spec: {secretName: x, issuerRef: {name: x}, dnsName: [x]}}`:                                                                                                                            "spec.dnsName",
+		`{apiVersion: cert-manager.io/v1, kind: Certificate, metadata: {name: x}, spec: {issuerRef: {name: x}}}`:                                                                                                                                                         "spec.secretName: Required value",
+		`{apiVersion: monitoring.coreos.com/v1, kind: ServiceMonitor, metadata: {name: x}, spec: {selector: {}, endpoints: [{port: a, intervall: 1s}]}}`:                                                                                                                 "spec.endpoints[0].intervall",
+		`{apiVersion: monitoring.coreos.com/v1, kind: PodMonitor, metadata: {name: x}, spec: {selector: {}, endpoints: []}}`:                                                                                                                                             "spec.endpoints",
+		`{apiVersion: monitoring.coreos.com/v1, kind: PrometheusRule, metadata: {name: x}, spec: {groups: [{name: x, rules: [{alert: x, exp: up}]}]}}`:                                                                                                                   "spec.groups[0].rules[0].exp",
+		`{apiVersion: nfd.k8s-sigs.io/v1alpha1, kind: NodeFeatureRule, metadata: {name: x}, spec: {rules: [{name: x, label: {a: b}}]}}`:                                                                                                                                  "spec.rules[0].label",
+		`{apiVersion: scheduling.run.ai/v2, kind: Queue, metadata: {name: x}, spec: {resources: {gpu: {quota: 0.5, limits: 1}}}}`:                                                                                                                                        "spec.resources.gpu.limits",
+		`{apiVersion: resource.nvidia.com/v1beta1, kind: ComputeDomain, metadata: {name: x}, spec: {nodes: 1, channel: {resourceClaimTemplate: {name: x}}}}`:                                                                                                             "spec.nodes",
+		`{apiVersion: skyhook.nvidia.com/v1alpha1, kind: Skyhook, metadata: {name: x}, spec: {not-known-for-certain: 1, interruptionBudget: {percent: 1}, packages: {a: {image: x, version: "1", interrupt: {type: reboot}}}}}`:                                          "",
+		`{apiVersion: skyhook.nvidia.com/v1alpha1, kind: Skyhook, metadata: {name: x}, spec: {interruptionBudget: {percentage: 1}}}`:                                                                                                                                     "spec.interruptionBudget.percentage",
+		`{apiVersion: monitoring.coreos.com/v1, kind: ServiceMonitor, metadata: {name: x}, spec: {selector: {matchLabels: {a: b}}, namespaceSelector: {any: true}, endpoints: [{port: a, targetPort: 80, relabelings: [{action: drop, sourceLabels: [a], regex: b}]}]}}`: "",
+	} {
+		var o unstructured.Unstructured
+		if err := yaml.Unmarshal([]byte(text), &o.Object); err != nil {
+			t.Fatal(err)
+		}
+		got := refusal(schemas, &o)
+		if (got == nil) != (want == "") || got != nil && !strings.Contains(got.Error(), want) {
+			t.Errorf("%s\ngot %v; want %q", text, got, want)
+		}
+	}
+}
