@@ -1,6 +1,7 @@
 package matrix
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/gate"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
+	"github.com/nvidia/aicr-action/internal/matrix/refs"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -111,7 +113,28 @@ func (c *cellRun) deploy(ctx context.Context) error {
 	if c.plan.ready != nil {
 		c.plan.ready()
 	}
+	if err := c.deadlocks(); err != nil {
+		return err
+	}
 	return c.lane.Deploy(ctx, c.env)
+}
+
+// deadlocks returns what cannot end well, whatever the cluster does: a workload that needs an object
+// which this lane creates only once the workload is ready. Delivering it would take the whole
+// budget to fail.
+func (c *cellRun) deadlocks() error {
+	name, d := c.plan.Deployer.Name(), refs.Delivery{}
+	flux := slices.Contains(c.lane.Controllers(), infra.FluxControllers)
+	d.ArgoCD = slices.Contains(c.lane.Controllers(), infra.ArgoCDControllers)
+	d.Ready = flux || d.ArgoCD
+	d.Releases = flux || name == bundle.ArgoCDAppSet
+	d.InOrder = name == bundle.Helm
+	d.AtOnce = name == bundle.HelmTemplate
+	if flux && slices.ContainsFunc(c.env.Bundle.Files, func(f bundle.File) bool { return bytes.Contains(f.Content, []byte("disableWait: true")) }) {
+		d.Ready, d.Releases = false, false
+	}
+	found := refs.Deadlocks(&c.env.Bundle.Expectation, c.env.Input.Components, d)
+	return found.Err()
 }
 
 func (c *cellRun) gate(ctx context.Context) error {

@@ -234,7 +234,7 @@ spec: {size: 1}
 `
 	webhookTemplate = `apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingWebhookConfiguration
-metadata: {name: everything}
+metadata: {name: everything, annotations: {cert-manager.io/inject-ca-from: a/webhook}}
 webhooks:
 - name: everything.faults.example.com
   admissionReviewVersions: [v1]

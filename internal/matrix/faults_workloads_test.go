@@ -68,8 +68,57 @@ func workloadFaults() []fault {
 			id: "F88", what: "a PodDisruptionBudget that allows nothing, a load balancer's class that nothing serves, a port that no container has, a binding to a role that does not exist", verdict: "a warning with file and line",
 			tests: []string{"internal/matrix/refs TestSuspicious"},
 		},
+		{
+			id: "F89", what: "a webhook whose caBundle is not of the authority of its certificate, or has none that anything fills in", verdict: "exit 51: the API server trusts nothing that answers for it; where it fails open, a warning",
+			seeds: []seed{{nightly: families, recipe: func(r *tinyRecipe) {
+				r.part("b").add("hook.yaml", untrustedWebhook)
+			}, want: red(reason.DeployFailed, "ValidatingWebhookConfiguration b-hook (b): webhook b.example.com has a caBundle that is not of the authority of the certificate in Secret b/b-tls")}},
+			tests: []string{"internal/matrix/refs TestCABundle"},
+		},
+		{
+			id: "F90", what: "a workload that needs an object which its deployer creates only once the workload is ready: a later release, a sync wave, an ordinary object that a hook needs", verdict: "exit 1 before anything is deployed, in the lanes that wait",
+			seeds: []seed{{lanes: helm, nightly: controllers, recipe: func(r *tinyRecipe) {
+				r.part("b").add("hook.yaml", "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: late}\n---\n"+strings.NewReplacer("{name: {{ .Release.Name }}-job}", "{name: early, annotations: {helm.sh/hook: pre-install}}", "LABEL", "x", "containers:", "serviceAccountName: late\n      containers:").Replace(jobTemplate))
+			}, want: red(reason.SchedulingFailed, "runs as ServiceAccount b/late, which the same release creates only later (b/templates/hook.yaml), once this Job has finished; it is a hook").in(time.Minute)}},
+			tests: []string{"internal/matrix/refs TestDeadlocks", "internal/matrix/refs TestShippedRecipes_Static"},
+		},
+		{
+			id: "F91", what: "pods of a system priority on GKE, in a namespace without a quota for it", verdict: "exit 1: GKE's API server rejects them",
+			tests: []string{"internal/matrix/refs TestCriticalPods", "internal/matrix/refs TestShippedRecipes_Static"},
+		},
+		{
+			id: "F92", what: "a webhook that fails closed and is for objects of a component that does not depend on its own", verdict: "a warning with file and line: one fails while the other starts",
+			tests: []string{"internal/matrix/refs TestWebhookOrder", "internal/matrix/refs TestShippedRecipes_Static"},
+		},
 	}
 }
+
+// untrustedWebhook has two authorities: one signs the certificate, and the other is the webhook's.
+const untrustedWebhook = `
+{{- $one := genCA "one" 365 }}
+{{- $other := genCA "other" 365 }}
+{{- $cert := genSignedCert "b" nil (list (printf "b.%s.svc" .Release.Namespace)) 365 $one }}
+apiVersion: v1
+kind: Secret
+metadata: {name: b-tls}
+type: kubernetes.io/tls
+data: {tls.crt: {{ $cert.Cert | b64enc }}, tls.key: {{ $cert.Key | b64enc }}}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: b}
+spec: {selector: {app: b}, ports: [{port: 443}]}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: b-hook}
+webhooks:
+- name: b.example.com
+  admissionReviewVersions: [v1]
+  sideEffects: None
+  clientConfig: {service: {name: b, namespace: {{ .Release.Namespace }}}, caBundle: {{ $other.Cert | b64enc }}}
+  rules: [{apiGroups: [example.com], apiVersions: [v1], operations: [CREATE], resources: [things]}]
+`
 
 // fails is a stage that lets a Job's pod fail once it runs.
 const fails = `

@@ -53,14 +53,16 @@ func (c *checker) object(o *bundle.Object) {
 		var v admissionv1.ValidatingWebhookConfiguration
 		if read(o, &v) {
 			for i := range v.Webhooks {
-				c.webhook(r, v.Webhooks[i].Name, v.Webhooks[i].ClientConfig.Service, v.Webhooks[i].FailurePolicy)
+				w := &v.Webhooks[i]
+				c.calls(o, r, w.Name, &w.ClientConfig, w.FailurePolicy, scope{w.Rules, w.NamespaceSelector, w.ObjectSelector, w.MatchConditions})
 			}
 		}
 	case "admissionregistration.k8s.io/MutatingWebhookConfiguration":
 		var m admissionv1.MutatingWebhookConfiguration
 		if read(o, &m) {
 			for i := range m.Webhooks {
-				c.webhook(r, m.Webhooks[i].Name, m.Webhooks[i].ClientConfig.Service, m.Webhooks[i].FailurePolicy)
+				w := &m.Webhooks[i]
+				c.calls(o, r, w.Name, &w.ClientConfig, w.FailurePolicy, scope{w.Rules, w.NamespaceSelector, w.ObjectSelector, w.MatchConditions})
 			}
 		}
 	case "apiregistration.k8s.io/APIService":
@@ -233,6 +235,15 @@ func (c *checker) madeService(s labels.Selector, in func(string) bool) string {
 		}
 	}
 	return ""
+}
+
+// calls checks what the API server needs to call a webhook, and for what it calls it.
+func (c *checker) calls(o *bundle.Object, r reference, name string, client *admissionv1.WebhookClientConfig, policy *admissionv1.FailurePolicyType, s scope) {
+	c.webhook(r, name, client.Service, policy)
+	c.trust(o, r, name, client, policy)
+	if policy == nil || *policy == admissionv1.Fail {
+		c.unordered(o, name, s)
+	}
 }
 
 // webhook checks the Service of a webhook that fails closed: without it, every request that the

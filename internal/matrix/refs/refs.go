@@ -53,6 +53,7 @@ func Check(e *bundle.Expectation, components []recipe.Component, have *Cluster) 
 		c.volumes(w)
 		c.readinessGates(w)
 		c.system(w)
+		c.criticalPods(w)
 		if !starts(w) {
 			c.template(w)
 		}

@@ -348,7 +348,8 @@ func TestDangling(t *testing.T) {
 		return head("autoscaling/v2", "HorizontalPodAutoscaler") + "spec: {maxReplicas: 2, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: " + name + "}}\n"
 	}
 	webhook := func(service, more string) string {
-		return head("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration") + "webhooks: [{name: w.example.com, clientConfig: {service: {namespace: x, name: " + service + "}}" + more + "}]\n"
+		head := strings.Replace(head("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration"), "name: o", "name: o, annotations: {cert-manager.io/inject-ca-from: x/c}", 1)
+		return head + "webhooks: [{name: w.example.com, clientConfig: {service: {namespace: x, name: " + service + "}}" + more + "}]\n"
 	}
 	runAll(t, map[string]refCase{
 		"HPA":                  {objects: hpa("nope"), reason: why, fault: "scales Deployment x/nope, which does not exist"},

@@ -1,0 +1,208 @@
+package refs
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/observe"
+	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+)
+
+// Delivery says what a deployer waits for.
+type Delivery struct {
+	// ArgoCD reads its own annotations for hooks and sync waves besides Helm's.
+	ArgoCD bool
+	// Ready means that it waits until the objects of one moment are ready before those of the next
+	// come. Otherwise it waits for hooks only.
+	Ready bool
+	// Releases means that it waits until a release is ready before those come that depend on it.
+	Releases bool
+	// InOrder means that the releases come one after the other.
+	InOrder bool
+	// AtOnce means that hooks are objects like all others.
+	AtOnce bool
+}
+
+// Deadlocks finds workloads that need an object which their deployer creates only once they are
+// ready. No cluster is needed: what comes when is in the bundle. An object that something else may
+// create at run time is left out.
+func Deadlocks(e *bundle.Expectation, components []recipe.Component, d Delivery) Report {
+	c := &checker{expectation: e, components: components, merged: map[string]*result.Finding{}}
+	if !d.AtOnce {
+		o := order{checker: c, delivery: d}
+		for i := range e.Workloads {
+			if w := &e.Workloads[i]; starts(w) && w.Operator == "" {
+				o.workload(w)
+			}
+		}
+	}
+	return c.report()
+}
+
+type order struct {
+	*checker
+	delivery Delivery
+}
+
+func (c order) workload(w *bundle.Workload) {
+	user := c.find(w.Kind, w.Namespace, w.Name, w.Release)
+	if user == nil {
+		return
+	}
+	r := reference{from: observe.WorkloadRef(w.Kind, w.Namespace, w.Name), component: w.Component, template: w.Template}
+	all := needs(&w.PodSpec)
+	if account := w.PodSpec.ServiceAccountName; account != "" && account != "default" {
+		all = append(all, need{kind: "ServiceAccount", name: account, how: "runs as"})
+	}
+	for _, n := range all {
+		late := c.late(user, n)
+		if late == nil || c.maker(n.kind, w.Namespace, n.name, r.from) != nil {
+			continue
+		}
+		r.name, r.cause = n.name, "later "+n.kind+w.Namespace+"/"+n.name
+		r.text = fmt.Sprintf("%s %s %s, which %s creates only later (%s), once this %s is ready", n.how, n.kind, infra.NamespacedName(w.Namespace, n.name), releaseOf(late, user), late.Template, w.Kind)
+		r.then = "each waits for the other"
+		if w.Hook {
+			r.text = strings.TrimSuffix(r.text, "is ready") + "has finished; it is a hook"
+			r.then += ": a kubelet does not start the hook's pod, so that nothing after it is installed"
+		}
+		if n.kind == "ServiceAccount" {
+			r.then = "the API server rejects its pods until then, and each waits for the other"
+		}
+		c.fail(reason.SchedulingFailed, r)
+	}
+}
+
+func releaseOf(late, user *bundle.Object) string {
+	if late.Release == user.Release {
+		return "the same release"
+	}
+	return "release " + late.Release
+}
+
+// find returns an object of a release; nil if there is none.
+func (c order) find(kind, namespace, name, release string) *bundle.Object {
+	for i := range c.expectation.Objects {
+		o := &c.expectation.Objects[i]
+		if o.Release == release && o.Object.GetKind() == kind && o.Object.GetNamespace() == namespace && o.Object.GetName() == name {
+			return o
+		}
+	}
+	return nil
+}
+
+// late returns what creates an object that is needed, if that comes only after its user is ready;
+// nil if one comes in time, or none at all.
+func (c order) late(user *bundle.Object, n need) *bundle.Object {
+	var late *bundle.Object
+	for i := range c.expectation.Objects {
+		o := &c.expectation.Objects[i]
+		if o.Object.GetKind() != n.kind || o.Object.GroupVersionKind().Group != "" || o.Object.GetNamespace() != user.Object.GetNamespace() || o.Object.GetName() != n.name {
+			continue
+		}
+		if !c.after(o, user) {
+			return nil
+		}
+		late = o
+	}
+	return late
+}
+
+// after reports whether an object comes only once another is ready.
+func (c order) after(o, user *bundle.Object) bool {
+	hook := momentOf(user.Object, c.delivery.ArgoCD)
+	switch {
+	case o.Release == user.Release:
+		return (hook.phase != ordinary || c.delivery.Ready) && momentOf(o.Object, c.delivery.ArgoCD).compare(hook) > 0
+	case c.delivery.InOrder:
+		return hook.phase != ordinary && c.position(o.Release) > c.position(user.Release)
+	}
+	return c.delivery.Releases && c.dependsOn(o.Release, user.Release)
+}
+
+func (c order) position(release string) int {
+	for i, r := range c.expectation.Releases {
+		if r.Name == release {
+			return i
+		}
+	}
+	return -1
+}
+
+// dependsOn reports whether the deployer was told to deliver a release after another.
+func (c order) dependsOn(release, on string) bool {
+	seen := map[string]bool{}
+	var reaches func(name string) bool
+	reaches = func(name string) bool {
+		if seen[name] {
+			return false
+		}
+		seen[name] = true
+		for _, d := range c.expectation.Delivered {
+			if d.Name != name || d.Kind != "HelmRelease" && d.Kind != "Application" {
+				continue
+			}
+			for _, before := range d.DependsOn {
+				if before.Kind == d.Kind && (before.Name == on || reaches(before.Name)) {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	return reaches(release)
+}
+
+// The phases of an installation.
+const (
+	beforeAll = iota
+	ordinary
+	afterAll
+)
+
+// moment is when an object is installed, within its release: a phase, and a step in it.
+type moment struct{ phase, step int }
+
+func (m moment) compare(other moment) int {
+	return cmp.Or(cmp.Compare(m.phase, other.phase), cmp.Compare(m.step, other.step))
+}
+
+// momentOf reads Helm's annotations for hooks, and for Argo CD its own, which it prefers.
+func momentOf(o *unstructured.Unstructured, argocd bool) moment {
+	m, a := moment{phase: ordinary}, o.GetAnnotations()
+	hooks := a["helm.sh/hook"]
+	switch {
+	case strings.Contains(hooks, "pre-install"), strings.Contains(hooks, "crd-install"):
+		m.phase = beforeAll
+	case strings.Contains(hooks, "post-install"):
+		m.phase = afterAll
+	}
+	if m.phase != ordinary {
+		m.step, _ = strconv.Atoi(strings.TrimSpace(a["helm.sh/hook-weight"]))
+	}
+	if !argocd {
+		return m
+	}
+	if own := a["argocd.argoproj.io/hook"]; own != "" {
+		switch {
+		case strings.Contains(own, "PreSync"):
+			m.phase = beforeAll
+		case strings.Contains(own, "PostSync"):
+			m.phase = afterAll
+		default:
+			m.phase = ordinary
+		}
+	}
+	if wave, err := strconv.Atoi(a["argocd.argoproj.io/sync-wave"]); err == nil {
+		m.step = wave
+	}
+	return m
+}

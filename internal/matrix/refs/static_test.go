@@ -1,0 +1,225 @@
+package refs
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/base64"
+	"encoding/pem"
+	"math/big"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/observe"
+	"github.com/nvidia/aicr-action/internal/result"
+)
+
+// authority is what genCA makes: each call has other keys. It signs a certificate for a host.
+func authority(t *testing.T, host string) (ca, cert string) {
+	t.Helper()
+	sign := func(template, parent *x509.Certificate, key, with *ecdsa.PrivateKey) string {
+		der, err := x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, with)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+	}
+	key := func() *ecdsa.PrivateKey {
+		k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return k
+	}
+	root := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "ca"}, NotBefore: time.Now(), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
+	leaf := &x509.Certificate{SerialNumber: big.NewInt(2), NotBefore: time.Now(), NotAfter: time.Now().Add(time.Hour), DNSNames: []string{host}}
+	rootKey, leafKey := key(), key()
+	return sign(root, root, rootKey, rootKey), sign(leaf, root, leafKey, rootKey)
+}
+
+func webhooks(config string) string {
+	return "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingWebhookConfiguration\nmetadata: {name: hooks}\nwebhooks: [{name: w.example.com, " + config + "}]\n"
+}
+
+func secret(name, key, value string) string {
+	return "---\napiVersion: v1\nkind: Secret\nmetadata: {name: " + name + ", namespace: x}\ndata: {" + key + ": " + value + "}\n"
+}
+
+// seen are the faults and the warnings of the checks of one object kind.
+func seen(r Report, kind string) (faults, warnings []string) {
+	for _, f := range r.Faults {
+		if f.Finding.Object.Kind == kind {
+			faults = append(faults, strings.Join(f.Finding.Story, "\n"))
+		}
+	}
+	for _, w := range r.Warnings {
+		if strings.Contains(w, "caBundle") {
+			warnings = append(warnings, w)
+		}
+	}
+	return faults, warnings
+}
+
+func TestCABundle(t *testing.T) {
+	ca, cert := authority(t, "svc.x.svc")
+	other, _ := authority(t, "svc.x.svc")
+	_, elsewhere := authority(t, "else.x.svc")
+	call := "clientConfig: {service: {name: svc, namespace: x}"
+	role := func(verbs string) string {
+		return "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: r}\nrules: [{apiGroups: [admissionregistration.k8s.io], resources: [validatingwebhookconfigurations], verbs: " + verbs + "}]\n"
+	}
+	for name, c := range map[string]struct{ objects, fault, warning string }{
+		"of its certificate":         {objects: webhooks(call+", caBundle: "+ca+"}") + secret("tls", "tls.crt", cert)},
+		"of another rendering":       {objects: webhooks(call+", caBundle: "+other+"}") + secret("tls", "tls.crt", cert), fault: "webhook w.example.com has a caBundle that is not of the authority of the certificate in Secret x/tls"},
+		"of another, fails open":     {objects: webhooks(call+", caBundle: "+other+"}, failurePolicy: Ignore") + secret("tls", "tls.crt", cert), warning: "leaves the webhook out (failurePolicy Ignore)"},
+		"certificate of another":     {objects: webhooks(call+", caBundle: "+ca+"}") + secret("tls", "tls.crt", elsewhere)},
+		"certificate is not in it":   {objects: webhooks(call + ", caBundle: " + ca + "}")},
+		"no PEM, cert-manager fills": {objects: strings.Replace(webhooks(call+", caBundle: Cg==}"), "name: hooks", `name: hooks, annotations: {cert-manager.io/inject-ca-from: x/c}`, 1) + secret("tls", "tls.crt", cert)},
+		"none":                       {objects: webhooks(call + "}"), fault: "webhook w.example.com has no caBundle, and nothing in the recipe fills one in"},
+		"none, and a role to read":   {objects: webhooks(call+"}") + role("[get, list, watch]"), fault: "has no caBundle"},
+		"none, and a role to patch":  {objects: webhooks(call+"}") + role("[get, patch]")},
+		"none, and a Job":            {objects: webhooks(call+"}") + "---\n" + strings.Replace(pod("{containers: [{name: m, args: [--webhook-name=hooks]}]}"), "\n", "", 1)},
+		"none, cert-manager fills":   {objects: strings.Replace(webhooks(call+"}"), "name: hooks", `name: hooks, annotations: {cert-manager.io/inject-ca-from: x/c}`, 1)},
+		"none, and an address":       {objects: webhooks("clientConfig: {url: https://example.com}")},
+		"of what its pods mount": {objects: webhooks(call+", caBundle: "+ca+"}") + "---\n" + strings.TrimPrefix(pod("{containers: [{name: m}], volumes: [{name: v, secret: {secretName: tls}}]}"), "\n") +
+			secret("tls", "tls.crt", cert) + secret("old", "tls.crt", cert)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			svc := corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "svc"}, Spec: corev1.ServiceSpec{Selector: map[string]string{"app": "web"}, Ports: []corev1.ServicePort{{Port: 443}}}}
+			r := Check(expected(t, "\n"+c.objects), nil, &Cluster{View: &observe.View{}, Services: []corev1.Service{svc}})
+			faults, warnings := seen(r, "ValidatingWebhookConfiguration")
+			for _, x := range []struct {
+				want string
+				got  []string
+			}{{c.fault, faults}, {c.warning, warnings}} {
+				if x.want == "" && len(x.got) > 0 || x.want != "" && (len(x.got) != 1 || !strings.Contains(x.got[0], x.want)) {
+					t.Errorf("got %q, want %q", x.got, x.want)
+				}
+			}
+		})
+	}
+}
+
+func TestWebhookOrder(t *testing.T) {
+	hook := func(more string) string {
+		return webhooks("clientConfig: {url: https://example.com}, rules: [{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]" + more)
+	}
+	config := "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: o, namespace: y, labels: {app: o}}\n"
+	for name, c := range map[string]struct {
+		objects string
+		after   []string
+		want    bool
+	}{
+		"no order":            {objects: hook("") + config, want: true},
+		"in order":            {objects: hook("") + config, after: []string{"between"}},
+		"fails open":          {objects: hook(", failurePolicy: Ignore") + config},
+		"another kind":        {objects: hook("") + strings.Replace(config, "ConfigMap", "Secret", 1)},
+		"another label":       {objects: hook(", objectSelector: {matchLabels: {app: p}}") + config},
+		"its label":           {objects: hook(", objectSelector: {matchLabels: {app: o}}") + config, want: true},
+		"another namespace":   {objects: hook(", namespaceSelector: {matchExpressions: [{key: kubernetes.io/metadata.name, operator: NotIn, values: [y]}]}") + config},
+		"a condition besides": {objects: hook(", matchConditions: [{name: m, expression: 'false'}]") + config},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := expected(t, c.objects)
+			e.Objects[1].Component, e.Objects[1].Release = "y", "y"
+			e.Releases = []bundle.Release{{Component: "x", Name: "x"}, {Component: "between", Name: "between", DependsOn: []string{"x"}}, {Component: "y", Name: "y", DependsOn: c.after}}
+			r := Check(e, nil, &Cluster{View: &observe.View{}})
+			got := len(r.Warnings) == 1 && strings.Contains(r.Warnings[0], "o (y): webhook w.example.com of ValidatingWebhookConfiguration hooks (x) is for it and fails closed, and y does not depend on x")
+			if got != c.want || !c.want && len(r.Warnings) > 0 {
+				t.Errorf("got %q, want a warning: %v", r.Warnings, c.want)
+			}
+		})
+	}
+}
+
+func TestCriticalPods(t *testing.T) {
+	critical := pod("{priorityClassName: system-node-critical, containers: [{name: m}]}")
+	quota := func(values string) string {
+		return "---\napiVersion: v1\nkind: ResourceQuota\nmetadata: {name: q, namespace: x}\nspec: {scopeSelector: {matchExpressions: [{scopeName: PriorityClass, operator: In, values: " + values + "}]}}\n"
+	}
+	for name, c := range map[string]struct {
+		objects, label string
+		want           bool
+	}{
+		"GKE":                  {critical, "cloud.google.com/gke-nodepool", true},
+		"another quota":        {critical + quota("[high]"), "cloud.google.com/gke-nodepool", true},
+		"its quota":            {critical + quota("[system-node-critical]"), "cloud.google.com/gke-nodepool", false},
+		"kube-system":          {strings.ReplaceAll(critical, "namespace: x", "namespace: kube-system"), "cloud.google.com/gke-nodepool", false},
+		"an ordinary priority": {pod("{priorityClassName: have, containers: [{name: m}]}"), "cloud.google.com/gke-nodepool", false},
+		"EKS":                  {critical, "eks.amazonaws.com/nodegroup", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			node := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{c.label: "p"}}}
+			r := Check(expected(t, c.objects), nil, &Cluster{View: &observe.View{Nodes: []corev1.Node{node}}, PriorityClasses: map[string]bool{"have": true, "system-node-critical": true}})
+			got := len(r.Faults) == 1 && strings.Contains(r.Faults[0].Finding.Cause, "has priority class system-node-critical, and namespace x has no ResourceQuota for it")
+			if got != c.want || !c.want && len(r.Faults) > 0 {
+				t.Errorf("got %+v, want a fault: %v", r.Faults, c.want)
+			}
+		})
+	}
+}
+
+func TestDeadlocks(t *testing.T) {
+	flux, argo, helm := Delivery{Ready: true, Releases: true}, Delivery{ArgoCD: true, Ready: true}, Delivery{InOrder: true}
+	config := func(meta string) string {
+		return "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: late, namespace: x" + meta + "}\n"
+	}
+	hook := func(kind, weight string) string {
+		return ", annotations: {helm.sh/hook: " + kind + ", helm.sh/hook-weight: '" + weight + "'}"
+	}
+	job := func(meta, spec string) string {
+		return "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j, namespace: x" + meta + "}\nspec: {template: {spec: " + spec + "}}\n"
+	}
+	const mounts = "{containers: [{name: m, envFrom: [{configMapRef: {name: late}}]}]}"
+	account := "---\napiVersion: v1\nkind: ServiceAccount\nmetadata: {name: late, namespace: x}\n"
+	web := strings.TrimPrefix(pod(mounts), "\n")
+	for name, c := range map[string]struct {
+		objects  string
+		delivery Delivery
+		release  string // of the last object
+		want     string
+	}{
+		"later release, Flux":              {web + config(""), flux, "x-post", "takes its environment from ConfigMap x/late, which release x-post creates only later (x/templates/x.yaml), once this Deployment is ready"},
+		"later release, nothing waits":     {web + config(""), argo, "x-post", ""},
+		"later release, Helm":              {web + config(""), helm, "x-post", ""},
+		"another release, Flux":            {web + config(""), flux, "apart", ""},
+		"optional":                         {strings.Replace(web, "name: late}", "name: late, optional: true}", 1) + config(""), flux, "x-post", ""},
+		"pre-install hook, ordinary":       {job(hook("pre-install", "0"), mounts) + config(""), helm, "", "once this Job has finished; it is a hook"},
+		"pre-install hook, all at once":    {job(hook("pre-install", "0"), mounts) + config(""), Delivery{AtOnce: true}, "", ""},
+		"pre-install hook, earlier hook":   {job(hook("pre-install", "0"), mounts) + config(hook("pre-install", "-5")), helm, "", ""},
+		"pre-install hook, later hook":     {job(hook("pre-install", "0"), mounts) + config(hook("pre-install", "5")), helm, "", "the same release creates only later"},
+		"pre-install hook, account":        {job(hook("pre-install", "0"), "{serviceAccountName: late, containers: [{name: m}]}") + account, flux, "", "runs as ServiceAccount x/late, which the same release creates only later"},
+		"post-install hook":                {job(hook("post-install", "0"), mounts) + config(""), flux, "", ""},
+		"pre-install hook, later release":  {job(hook("pre-install", "0"), mounts) + config(""), helm, "x-post", "release x-post creates only later"},
+		"ordinary, post-install hook":      {web + config(hook("post-install", "0")), flux, "", "creates only later"},
+		"ordinary, post-install, Helm":     {web + config(hook("post-install", "0")), helm, "", ""},
+		"sync wave, Argo CD":               {web + config(", annotations: {argocd.argoproj.io/sync-wave: '3'}"), argo, "", "creates only later"},
+		"sync wave, Flux":                  {web + config(", annotations: {argocd.argoproj.io/sync-wave: '3'}"), flux, "", ""},
+		"PreSync is earlier, in Argo CD":   {web + config(", annotations: {argocd.argoproj.io/hook: PreSync}"), argo, "", ""},
+		"two of them, one of which is now": {web + config("") + config(hook("post-install", "0")), flux, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := expected(t, c.objects)
+			for i := range e.Workloads {
+				e.Workloads[i].Hook = strings.Contains(c.objects, "kind: Job")
+			}
+			if c.release != "" {
+				e.Objects[len(e.Objects)-1].Release = c.release
+			}
+			e.Releases = []bundle.Release{{Name: "x"}, {Name: "x-post"}, {Name: "apart"}}
+			of := func(name string) result.Ref { return result.Ref{Kind: "HelmRelease", Name: name} }
+			e.Delivered = []bundle.Delivered{{Ref: of("x")}, {Ref: of("between"), DependsOn: []result.Ref{of("x")}}, {Ref: of("x-post"), DependsOn: []result.Ref{of("between")}}, {Ref: of("apart")}}
+			r := Deadlocks(e, nil, c.delivery)
+			if got := len(r.Faults) == 1 && strings.Contains(r.Faults[0].Finding.Cause, c.want); got != (c.want != "") || c.want == "" && len(r.Faults) > 0 {
+				t.Errorf("got %+v, want %q", r.Faults, c.want)
+			}
+		})
+	}
+}
