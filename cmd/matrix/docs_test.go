@@ -144,6 +144,36 @@ func TestDocumentLinks(t *testing.T) {
 	}
 }
 
+// TestDocumentIndex: README.md can be read in four minutes, and docs/ has few pages, each of which the
+// index names.
+func TestDocumentIndex(t *testing.T) {
+	all := documents(t)
+	raw, err := os.ReadFile(filepath.Join(repository, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if words := len(strings.Fields(string(raw))); words > 1000 {
+		t.Errorf("README.md has %d words, want 1,000 at most", words)
+	}
+	index := all[slices.IndexFunc(all, func(d document) bool { return d.name == "docs/README.md" })]
+	pages := 0
+	for _, d := range all {
+		page, ok := strings.CutPrefix(d.name, "docs/")
+		if !ok || d.name == index.name {
+			continue
+		}
+		if !strings.Contains(page, "/") {
+			pages++
+		}
+		if !strings.Contains(index.text, "]("+page+")") {
+			t.Errorf("docs/README.md does not name %s", page)
+		}
+	}
+	if pages > 15 {
+		t.Errorf("docs/ has %d pages, want 15 at most: add a section to one of them", pages)
+	}
+}
+
 // TestDocumentWorkflows: actionlint finds nothing in the workflows that the pages show, the inputs
 // of this action included.
 func TestDocumentWorkflows(t *testing.T) {
