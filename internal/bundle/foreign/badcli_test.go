@@ -66,7 +66,8 @@ func TestNewExec_Hangs(t *testing.T) {
 	}
 }
 
-// A CLI may write only below its own directory. One that needs more is told so.
+// A CLI may write only below its own directory, where root keeps its rights. One that needs more is
+// told so.
 func TestExec_WritesOutside(t *testing.T) {
 	if strings.HasPrefix(sandbox.Support(), "none") {
 		testskip.Missing(t, "the kernel has no Landlock: %s", sandbox.Support())
@@ -77,7 +78,7 @@ func TestExec_WritesOutside(t *testing.T) {
 		"the one above":    "echo x > ../outside || exit 4",
 	} {
 		t.Run(name, func(t *testing.T) {
-			e, err := NewExec(t.Context(), script(t, `[ "$1" = version ] && echo v1.2.3 && exit 0`+"\necho x > own\n"+text+"\n"), "", os.LookupEnv)
+			e, err := NewExec(t.Context(), script(t, `[ "$1" = version ] && echo v1.2.3 && exit 0`+"\necho x > own\nmkdir -m 555 d && { [ $(id -u) != 0 ] || echo x > d/own || exit 5; }\n"+text+"\n"), "", os.LookupEnv)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -42,7 +42,7 @@ func (e *Exec) run(ctx context.Context, limit time.Duration, dir string, ports [
 			cmd.Env = append(cmd.Env, name+"="+value)
 		}
 	}
-	if err := sandbox.Wrap(cmd, sandbox.Profile{ReadWrite: []string{dir}, Execute: []string{"/"}, Connect: ports}); err != nil {
+	if err := sandbox.Wrap(cmd, sandbox.Profile{ReadWrite: []string{dir}, Execute: []string{"/"}, Connect: ports, AnyOwner: true}); err != nil {
 		return "", err
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

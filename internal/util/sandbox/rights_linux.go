@@ -20,12 +20,16 @@ const lastCapability = 63
 const firstOpenPort = 1024
 
 // kept are the capabilities that the process has left, as bits: none, except that a port below 1024
-// of its profile takes one. Landlock says which ports.
-func (p Profile) kept() uint64 {
+// of its profile takes one, and those over files of any owner where the profile says so. Landlock
+// says which ports and which paths.
+func (p Profile) kept() (keep uint64) {
 	if slices.ContainsFunc(p.Bind, func(port int) bool { return port < firstOpenPort }) {
-		return 1 << unix.CAP_NET_BIND_SERVICE
+		keep = 1 << unix.CAP_NET_BIND_SERVICE
 	}
-	return 0
+	if p.AnyOwner {
+		keep |= 1<<unix.CAP_DAC_OVERRIDE | 1<<unix.CAP_DAC_READ_SEARCH | 1<<unix.CAP_FOWNER | 1<<unix.CAP_CHOWN
+	}
+	return keep
 }
 
 // dropCapabilities takes all capabilities but those to keep from this thread, and from every

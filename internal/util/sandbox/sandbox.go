@@ -32,6 +32,9 @@ type Profile struct {
 	// the caller removes it.
 	Binds   []Bind
 	Overlay string
+	// AnyOwner: root keeps its rights over files of any owner and mode, below the paths of the profile.
+	// An ordinary user has none to keep.
+	AnyOwner bool
 	// Unix lets it create Unix sockets with any path, since neither a filter of system calls nor
 	// Landlock before ABI 9 knows the path.
 	Unix bool
