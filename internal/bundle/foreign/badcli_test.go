@@ -35,12 +35,6 @@ func TestNewExec_OtherCPU(t *testing.T) {
 	header := append([]byte{}, self[:64]...)
 	const machine, sparc = 18, 43 // e_machine, and a CPU that no test runs on
 	header[machine], header[machine+1] = sparc, 0
-	for i := 32; i < 48; i++ { // where its tables are: it has none
-		header[i] = 0
-	}
-	for i := 54; i < 64; i++ {
-		header[i] = 0
-	}
 	path := filepath.Join(t.TempDir(), "aicr")
 	if err := os.WriteFile(path, header, 0o755); err != nil {
 		t.Fatal(err)
@@ -48,6 +42,12 @@ func TestNewExec_OtherCPU(t *testing.T) {
 	_, err = NewExec(t.Context(), path, "", os.LookupEnv)
 	if want := "it is a program for linux on sparcv9, which this machine cannot run: it is linux/" + runtime.GOARCH; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %q", err, want)
+	}
+	if err := os.WriteFile(path, []byte("no program\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, err = NewExec(t.Context(), path, "", os.LookupEnv); err == nil || !strings.Contains(err.Error(), "it is neither a program nor a script") {
+		t.Errorf("a text that is no script: %v", err)
 	}
 }
 

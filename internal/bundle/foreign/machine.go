@@ -3,25 +3,41 @@ package foreign
 import (
 	"debug/elf"
 	"debug/macho"
-	"debug/pe"
+	"encoding/binary"
+	"io"
+	"os"
 	"runtime"
 	"strings"
 )
 
 // otherMachine says what machine a program is for, if it is not one like this; empty for a program for
 // this machine, and for a script. It is asked when a program does not run: a kernel may be set up to
-// run those of other machines.
+// run those of other machines. It reads the first bytes only, since the rest may be missing.
 func otherMachine(path string) string {
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = f.Close() }() // opened for reading
+	head := make([]byte, 20)
+	n, err := io.ReadFull(f, head)
+	if err != nil && n == 0 {
+		return "it is an empty file"
+	}
 	system, cpu := "", ""
-	if f, err := elf.Open(path); err == nil {
-		system, cpu = "linux", strings.ToLower(strings.TrimPrefix(f.Machine.String(), "EM_"))
-		_ = f.Close() // opened for reading
-	} else if f, err := macho.Open(path); err == nil {
-		system, cpu = "darwin", strings.ToLower(strings.TrimPrefix(f.Cpu.String(), "Cpu"))
-		_ = f.Close()
-	} else if f, err := pe.Open(path); err == nil {
+	switch magic := string(head[:4]); {
+	case magic == elf.ELFMAG:
+		order := binary.ByteOrder(binary.LittleEndian)
+		if elf.Data(head[elf.EI_DATA]) == elf.ELFDATA2MSB {
+			order = binary.BigEndian
+		}
+		system, cpu = "linux", strings.ToLower(strings.TrimPrefix(elf.Machine(order.Uint16(head[18:])).String(), "EM_"))
+	case binary.LittleEndian.Uint32(head) == macho.Magic64:
+		system, cpu = "darwin", strings.ToLower(strings.TrimPrefix(macho.Cpu(binary.LittleEndian.Uint32(head[4:])).String(), "Cpu"))
+	case strings.HasPrefix(magic, "MZ"):
 		system, cpu = "windows", "an unknown CPU"
-		_ = f.Close()
+	case !strings.HasPrefix(magic, "#!"):
+		return "it is neither a program nor a script"
 	}
 	switch cpu {
 	case "x86_64":
