@@ -90,6 +90,10 @@ func workloadFaults() []fault {
 			id: "F92", what: "a webhook that fails closed and is for objects of a component that does not depend on its own", verdict: "a warning with file and line: one fails while the other starts",
 			tests: []string{"internal/matrix/refs TestWebhookOrder", "internal/matrix/refs TestShippedRecipes_Static"},
 		},
+		{
+			id: "F93", what: "a variable, a port or a pull secret twice in one list of a pod template", verdict: "a warning with file and line, also in the lanes that let it pass",
+			tests: []string{"internal/matrix/refs TestDuplicates"},
+		},
 	}
 }
 

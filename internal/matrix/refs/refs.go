@@ -54,6 +54,7 @@ func Check(e *bundle.Expectation, components []recipe.Component, have *Cluster) 
 		c.readinessGates(w)
 		c.system(w)
 		c.criticalPods(w)
+		c.duplicates(w)
 		if !starts(w) {
 			c.template(w)
 		}

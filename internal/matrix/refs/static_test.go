@@ -223,3 +223,18 @@ func TestDeadlocks(t *testing.T) {
 		})
 	}
 }
+
+func TestDuplicates(t *testing.T) {
+	for spec, want := range map[string]string{
+		"{containers: [{name: m, env: [{name: A, value: x}, {name: B}, {name: A, value: z}]}]}":                "container m has the variable A twice; Helm 3 installs it",
+		"{containers: [{name: m, ports: [{containerPort: 80}, {name: b, containerPort: 80, protocol: TCP}]}]}": "container m has port 80/TCP twice",
+		"{imagePullSecrets: [{name: have}, {name: have}], containers: [{name: m}]}":                            "has the pull secret have twice",
+		"{containers: [{name: m, env: [{name: A}]}, {name: n, env: [{name: A}]}]}":                             "",
+		"{containers: [{name: m, ports: [{containerPort: 53}, {containerPort: 53, protocol: UDP}]}]}":          "",
+	} {
+		r := Check(expected(t, pod(spec)), nil, &Cluster{View: &observe.View{}, Secrets: map[string]map[string]bool{"x/have": {"k": true}}})
+		if got := len(r.Warnings) == 1 && strings.Contains(r.Warnings[0], want); got != (want != "") || want == "" && len(r.Warnings) > 0 {
+			t.Errorf("%s: got %q, want %q", spec, r.Warnings, want)
+		}
+	}
+}
