@@ -27,3 +27,11 @@ var (
 	//go:embed embedded/schedulers.sum
 	SchedulersSum []byte
 )
+
+// HelmfileMod and HelmfileSum are such copies of helmfile/go.mod and helmfile/go.sum.
+var (
+	//go:embed embedded/helmfile.mod
+	HelmfileMod []byte
+	//go:embed embedded/helmfile.sum
+	HelmfileSum []byte
+)

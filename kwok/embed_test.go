@@ -13,7 +13,7 @@ func TestEmbeddedPartsList_UpToDate(t *testing.T) {
 	for _, c := range []struct {
 		file string
 		copy []byte
-	}{{"stack/go.mod", StackMod}, {"stack/go.sum", StackSum}, {"schedulers/go.mod", SchedulersMod}, {"schedulers/go.sum", SchedulersSum}} {
+	}{{"stack/go.mod", StackMod}, {"stack/go.sum", StackSum}, {"schedulers/go.mod", SchedulersMod}, {"schedulers/go.sum", SchedulersSum}, {"helmfile/go.mod", HelmfileMod}, {"helmfile/go.sum", HelmfileSum}} {
 		real, err := os.ReadFile(c.file)
 		if err != nil {
 			t.Fatal(err)

@@ -31,6 +31,7 @@ func TestKindFlags(t *testing.T) {
 		{[]string{"run", "eks-training", "--program", "app:1=/bin/sh", "--cluster", "kind"}, nil, 2, "--program does not work with --cluster kind"},
 		{[]string{"run", "eks-training", "--kind-images", file}, nil, 2, "--kind-images needs --cluster kind"},
 		{[]string{"run", "eks-training", "--cluster", "kind", "--kind-images", file + "x"}, nil, 2, "no such file"},
+		{[]string{"run", "eks-training", "--cluster", "kind", "-d", "helm,helmfile"}, nil, 2, "--deployer helmfile does not work with --cluster kind: helmfile is a program of this machine"},
 		{[]string{"run", "eks-training", "--cluster", "kind", "--charts", "direct"}, nil, 2, "--charts direct does not work with --cluster kind"},
 		{[]string{"run", "eks-training", "--cluster", "kind"}, []string{"AICR_ACTION_KIND_NODE_IMAGE=--privileged"}, 10, `kind.nodeImage is "--privileged"`},
 		{[]string{"run", "eks-training", "--cluster", "kind"}, nil, 25, "needs Docker"},

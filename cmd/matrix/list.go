@@ -229,16 +229,20 @@ func (a *app) listDeployers() (listed, error) {
 	l := listed{head: []string{"NAME", "ALL", "CONTROLLERS", "BUILT"}}
 	for _, d := range bundle.Deployers() {
 		kinds := matrix.NewLane(d).Controllers()
-		groups := embedded.StackGroups(kinds...)
+		groups, own := embedded.StackGroups(kinds...), embedded.HelmfileGroups(kinds...)
 		item := &deployerItem{
-			Name: d.Name(), Controllers: []string{}, Built: len(a.Stack.Missing(groups...)) == 0,
+			Name: d.Name(), Controllers: []string{}, Built: len(a.Stack.Missing(groups...)) == 0 && len(a.Helmfile.Missing(own...)) == 0,
 			AllSince: allSince(d.Name()),
 		}
 		item.All = item.AllSince != ""
 		for _, kind := range kinds {
 			item.Controllers = append(item.Controllers, string(kind))
 		}
-		if err := a.CheckGo(a.Stack, groups...); err != nil {
+		err := a.CheckGo(a.Stack, groups...)
+		if err == nil {
+			err = a.CheckGo(a.Helmfile, own...)
+		}
+		if err != nil {
 			item.Missing = append(item.Missing, inventory.Missing{Kind: inventory.MissingToolchain, Name: "go " + a.Settings.Go.Minimum, Why: err.Error()})
 		}
 		item.Runnable = len(item.Missing) == 0

@@ -134,7 +134,7 @@ func TestListDeployers(t *testing.T) {
 	}
 	table := invoke(t, nil, "list", "deployers") // without a go command
 	wantText(t, "deployers", table.stdout, "helm-template     no           -                               no      no: toolchain go 1.", "flux-oci          yes          flux                            no      no: toolchain", "flux-git          since July   flux                            no      no: toolchain",
-		"argocd-appset     no           argocd, argocd-applicationset   no      no: toolchain", "8 deployers, 0 of them")
+		"argocd-appset     no           argocd, argocd-applicationset   no      no: toolchain", "9 deployers, 0 of them")
 }
 
 func TestListBadInput(t *testing.T) {

@@ -271,6 +271,9 @@ func (a *app) ready(ctx context.Context, p *prepared) error {
 		if err := a.CheckGo(a.Stack, embedded.StackGroups(controllers...)...); err != nil {
 			return err
 		}
+		if err := a.CheckGo(a.Helmfile, embedded.HelmfileGroups(controllers...)...); err != nil {
+			return err
+		}
 	}
 	return p.runner.Platform.Needs(ctx, controllers...)
 }

@@ -95,7 +95,7 @@ func (f *platformFlags) check(others ...wanted) error {
 // embeddedPlatform is the platform embedded, for a run.
 func (a *app) embeddedPlatform(f runFlags, parts platformParts) (infra.Platform, error) {
 	return &embedded.Platform{
-		Paths: a.Paths, Stack: a.Stack, Ports: a.Ports, Stages: parts.stages, Operators: parts.operators,
+		Paths: a.Paths, Stack: a.Stack, Helmfile: a.Helmfile, Ports: a.Ports, Stages: parts.stages, Operators: parts.operators,
 		Registry: embedded.RegistryPort{Port: parts.port, Exact: parts.exact}, Progress: a.Progress, PlainControllers: f.plain,
 		Programs: f.platform.table, JobControllers: f.jobs,
 	}, nil

@@ -144,7 +144,13 @@ func (f *runFlags) wanted() []wanted {
 		{f.parallel > 1, infra.ParallelCells, fmt.Sprintf("--parallel %d", f.parallel)},
 		{f.ahead > 0, infra.ClustersAhead, fmt.Sprintf("--%s %d", aheadFlag, f.ahead)},
 		{f.chaos != "", infra.Chaos, "--chaos"},
+		{f.needsDeliverer(), infra.Deliverers, "--deployer " + bundle.Helmfile},
 	}
+}
+
+// needsDeliverer reports whether a deployer is asked for that is a program of this machine.
+func (f *runFlags) needsDeliverer() bool {
+	return slices.Contains(cli.SplitList(f.deployers), bundle.Helmfile)
 }
 
 // runInputs is what a run reads: recipes and charts, or a bundle, and what the simulation is made of.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -22,20 +23,24 @@ func (a *app) stackCommand() *cobra.Command {
 }
 
 func (a *app) stackBuildCommand() *cobra.Command {
-	var schedulers bool
+	var schedulers, helmfile bool
 	cmd := &cobra.Command{
 		Use: "build", Short: "Compile every binary of the stack that is not in the cache", Args: cobra.NoArgs,
 		Long: `Compile every binary of the stack that is not in the cache. With --schedulers, compile the second schedulers and the controllers
-instead, which are not part of the stack: ` + "`matrix workflow run`" + ` compiles one when a workflow needs it, which takes minutes. Prints the directory.`,
+instead, which are not part of the stack: ` + "`matrix workflow run`" + ` compiles one when a workflow needs it, which takes minutes. With
+--helmfile, compile helmfile and the helm that it runs, which the lane helmfile needs. Prints the directory.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			built, groups := a.Stack, stack.Groups()
 			if schedulers {
 				built, groups = a.Schedulers, stack.SchedulerGroups()
 			}
-			if err := a.CheckGo(built, groups...); err != nil {
-				return err
+			if helmfile {
+				if err := a.buildFor(cmd.Context(), a.Stack, stack.GroupHelm); err != nil {
+					return err
+				}
+				built, groups = a.Helmfile, stack.HelmfileGroups()
 			}
-			if err := built.Build(cmd.Context(), a.Progress, groups...); err != nil {
+			if err := a.buildFor(cmd.Context(), built, groups...); err != nil {
 				return err
 			}
 			_, err := fmt.Fprintln(a.Stdout, built.Dir)
@@ -43,7 +48,17 @@ instead, which are not part of the stack: ` + "`matrix workflow run`" + ` compil
 		},
 	}
 	cmd.Flags().BoolVar(&schedulers, "schedulers", false, "compile the second schedulers and controllers (coscheduling, Kueue, JobSet, Kubeflow Trainer)")
+	cmd.Flags().BoolVar(&helmfile, "helmfile", false, "compile helmfile and its helm")
+	cmd.MarkFlagsMutuallyExclusive("schedulers", "helmfile")
 	return cmd
+}
+
+// buildFor compiles parts of a list, with a Go that can.
+func (a *app) buildFor(ctx context.Context, built *stack.Stack, groups ...stack.Group) error {
+	if err := a.CheckGo(built, groups...); err != nil {
+		return err
+	}
+	return built.Build(ctx, a.Progress, groups...)
 }
 
 func (a *app) bundleCommand() *cobra.Command {
@@ -153,7 +168,7 @@ func (a *app) version(_ context.Context, output string) error {
 		cli.Build
 		Stack []stack.PartVersion `json:"stack"`
 		Path  string              `json:"stackPath"`
-	}{Build: cli.BuildOf(released), Stack: append(a.Stack.Versions(), a.Schedulers.Versions()...), Path: a.Stack.Dir}
+	}{Build: cli.BuildOf(released), Stack: slices.Concat(a.Stack.Versions(), a.Schedulers.Versions(), a.Helmfile.Versions()), Path: a.Stack.Dir}
 	if output == cli.AsJSON {
 		return cli.PrintJSON(a.Stdout, v)
 	}

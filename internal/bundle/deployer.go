@@ -22,6 +22,8 @@ const (
 	ArgoCDGit     = "argocd-git"
 	FluxGit       = "flux-git"
 	ArgoCDAppSet  = "argocd-appset"
+	Helmfile      = "helmfile"
+	HelmfileRoot  = "helmfile.yaml" // its file that names those of the levels
 )
 
 // GitBranch is the branch that the controllers of a Git deployer read.
@@ -60,6 +62,7 @@ func table() []row {
 		{deployer: argoGit{}, aicr: true, since: document.July, by: byArgoCD, git: true},
 		{deployer: fluxOCI{}, aicr: true, by: byFlux},
 		{deployer: fluxGit{}, aicr: true, since: document.July, by: byFlux, git: true},
+		{deployer: helmfileDeployer{}},
 		{deployer: helmTemplate{}},
 		{deployer: argoAppSet{}, by: byArgoCD},
 	}

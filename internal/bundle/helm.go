@@ -2,7 +2,10 @@ package bundle
 
 import (
 	"context"
+	"fmt"
 	"slices"
+
+	"github.com/nvidia/aicr-action/internal/bundle/helmfile"
 )
 
 // helmDeployer makes a directory per component and deploy.sh, which installs them in order.
@@ -63,4 +66,32 @@ func helmStepOf(r *release, plainHTTP bool) helmStep {
 		step.Flags = append(step.Flags, "--plain-http")
 	}
 	return step
+}
+
+// helmfileDeployer makes a file for helmfile per level, and the values or the chart of each release.
+type helmfileDeployer struct{}
+
+func (helmfileDeployer) Name() string { return Helmfile }
+
+func (d helmfileDeployer) Bundle(ctx context.Context, in Input) (*Bundle, error) {
+	return build(ctx, in, d.Name(), func(p *plan, in Input, s *fileSet, _ *Expectation) error {
+		var releases []helmfile.Release
+		for _, r := range p.releases {
+			releases = append(releases, helmfile.Release{Name: r.Name, Namespace: r.Namespace, Component: r.Component, Chart: r.Chart, Version: r.ChartVersion, Source: r.source, Local: r.Local, PlainHTTP: in.plainCharts(r.source), DependsOn: r.DependsOn})
+			if r.Local {
+				s.addDir(r.Name+"/chart", r.files)
+			} else {
+				s.add(r.Name+"/values.yaml", r.valuesYAML)
+			}
+		}
+		var paths []any
+		for i, level := range helmfile.Levels(releases) {
+			name := fmt.Sprintf("level-%d.yaml", i)
+			paths = append(paths, map[string]any{"path": name})
+			if err := s.addYAML(name, helmfile.File(level)); err != nil {
+				return err
+			}
+		}
+		return s.addYAML(HelmfileRoot, map[string]any{"helmfiles": paths})
+	})
 }

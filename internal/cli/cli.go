@@ -52,7 +52,9 @@ type App struct {
 	Stack    *stack.Stack
 	// Schedulers are second schedulers, which are compiled when a workflow needs them.
 	Schedulers *stack.Stack
-	Ports      *host.Ports
+	// Helmfile is helmfile, which is compiled when its lane is run.
+	Helmfile *stack.Stack
+	Ports    *host.Ports
 }
 
 // New makes an App of what a process was started with. It starts to show progress on stderr.
@@ -86,7 +88,10 @@ func (a *App) Open() error {
 	if a.Stack, err = stack.NewStack(a.Paths, kwok.StackMod, kwok.StackSum); err != nil {
 		return err
 	}
-	a.Schedulers, err = stack.NewSchedulers(a.Paths, kwok.SchedulersMod, kwok.SchedulersSum)
+	if a.Schedulers, err = stack.NewSchedulers(a.Paths, kwok.SchedulersMod, kwok.SchedulersSum); err != nil {
+		return err
+	}
+	a.Helmfile, err = stack.NewHelmfile(a.Paths, kwok.HelmfileMod, kwok.HelmfileSum)
 	return err
 }
 

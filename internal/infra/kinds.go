@@ -38,6 +38,9 @@ const (
 	FluxSourceWatcher       = "source-watcher"
 )
 
+// HelmfileProcess is the name of helmfile as a process, and of its log.
+const HelmfileProcess = "helmfile"
+
 // Flux's own resources.
 var (
 	OCIRepositoryGVR     = schema.GroupVersionResource{Group: "source.toolkit.fluxcd.io", Version: "v1", Resource: "ocirepositories"}

@@ -23,6 +23,8 @@ const (
 	ClustersAhead
 	// Chaos breaks the nodes and pods of a cell.
 	Chaos
+	// Deliverers are programs of this machine that deliver a bundle: helmfile.
+	Deliverers
 	// Snapshots are the states of failed cells' clusters, for `matrix replay`.
 	Snapshots
 )

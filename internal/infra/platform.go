@@ -59,6 +59,9 @@ const (
 	// ApplicationSetControllers is the part of Argo CD that makes Applications of ApplicationSets;
 	// it needs ArgoCDControllers beside it.
 	ApplicationSetControllers ControllerKind = "argocd-applicationset"
+	// HelmfileProgram is helmfile with helm, a program of this machine that delivers and ends. Its
+	// Controllers are a Deliverer.
+	HelmfileProgram ControllerKind = "helmfile"
 )
 
 // ControllerKinds are those that deliver. Each has its own deadlines, KWOK_<KIND>_SYNC_TIMEOUT and
@@ -183,6 +186,14 @@ type Controllers interface {
 	// when they started. Reasons: DEPLOY_FAILED names what the recipe changed; CLUSTER_FAILED.
 	Unchanged(ctx context.Context) error
 	Stop()
+}
+
+// Deliverer is a program that delivers a bundle and ends. Install and Start of it do nothing.
+type Deliverer interface {
+	Controllers
+	// Deliver runs the program in the directory of a bundle, up to its end or that of ctx. What it
+	// printed is returned, and is in the log of its component.
+	Deliver(ctx context.Context, dir string) (said string, err error)
 }
 
 // ControllerOptions are what a lane tells its controllers.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -211,8 +212,9 @@ func TestGitLanes(t *testing.T) {
 // F34: a null takes a chart's default away in every lane, or the lanes differ and that is said.
 func TestNullValue(t *testing.T) {
 	t.Parallel()
-	got := smallRun(t, func(r *Runner) []Plan { return plansOf(t, r, "nulls", bundle.Deployers()...) })
-	for _, d := range bundle.Deployers() {
+	all := slices.DeleteFunc(bundle.Deployers(), func(d bundle.Deployer) bool { return d.Name() == bundle.Helmfile }) // which TestNightlyHelmfile compiles
+	got := smallRun(t, func(r *Runner) []Plan { return plansOf(t, r, "nulls", all...) })
+	for _, d := range all {
 		if got["nulls/"+d.Name()].Status != result.Passed {
 			t.Errorf("%s: got %s", d.Name(), got["nulls/"+d.Name()].Status)
 		}

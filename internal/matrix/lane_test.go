@@ -59,6 +59,8 @@ func TestLaneBudgets(t *testing.T) {
 		bundle.ArgoCDGit:     {2, 1, reason.SyncTimeout},
 		bundle.FluxOCI:       {4, 3, reason.SyncTimeout},
 		bundle.FluxGit:       {4, 3, reason.SyncTimeout},
+		// It waits for the pods of one release after another, and syncs nothing.
+		bundle.Helmfile: {0, 5 + 5*time.Minute, reason.SchedulingFailed},
 	}
 	for _, d := range bundle.Deployers() {
 		lane := NewLane(d)
@@ -81,6 +83,7 @@ func TestControllersFor(t *testing.T) {
 	want := map[string][]infra.ControllerKind{
 		bundle.ArgoCDOCI: {infra.ArgoCDControllers}, bundle.ArgoCDHelmOCI: {infra.ArgoCDControllers}, bundle.FluxOCI: {infra.FluxControllers},
 		bundle.ArgoCDAppSet: {infra.ArgoCDControllers, infra.ApplicationSetControllers}, bundle.ArgoCDGit: {infra.ArgoCDControllers}, bundle.FluxGit: {infra.FluxControllers},
+		bundle.Helmfile: {infra.HelmfileProgram},
 	}
 	for _, d := range bundle.Deployers() {
 		p := Plan{Deployer: d}
@@ -89,7 +92,7 @@ func TestControllersFor(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", d.Name(), got, want[d.Name()])
 		}
 	}
-	if got := ControllersFor(all); !slices.Equal(got, []infra.ControllerKind{infra.ArgoCDControllers, infra.FluxControllers, infra.ApplicationSetControllers}) {
+	if got := ControllersFor(all); !slices.Equal(got, []infra.ControllerKind{infra.ArgoCDControllers, infra.FluxControllers, infra.HelmfileProgram, infra.ApplicationSetControllers}) {
 		t.Errorf("all lanes: got %q, want each kind once", got)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/matrix/lane/argocd"
 	"github.com/nvidia/aicr-action/internal/matrix/lane/flux"
 	"github.com/nvidia/aicr-action/internal/matrix/lane/helm"
+	"github.com/nvidia/aicr-action/internal/matrix/lane/helmfile"
 )
 
 // laneRow is a row of the table of lanes.
@@ -27,6 +28,7 @@ func laneTable() []laneRow {
 		{bundle.ArgoCDGit, argocd.New, 5},
 		{"flux-oci", flux.New, 2},
 		{bundle.FluxGit, flux.New, 4},
+		{bundle.Helmfile, helmfile.New, 9},
 		{bundle.HelmTemplate, helm.NewTemplate, 7},
 		{bundle.ArgoCDAppSet, argocd.NewAppSet, 8},
 	}

@@ -190,7 +190,10 @@ func (e *Exec) make(ctx context.Context, d bundle.Deployer, in bundle.Input, dir
 	case row.cli == "":
 		args = append(args, "--output", out)
 	case row.dir:
-		args = append(args, "--deployer", row.cli, "--output", out, "--repo", in.RepoURL)
+		args = append(args, "--deployer", row.cli, "--output", out)
+		if row.repo {
+			args = append(args, "--repo", in.RepoURL)
+		}
 	default:
 		host, port, stop, err := discardingRegistry()
 		if err != nil {

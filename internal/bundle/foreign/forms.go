@@ -18,7 +18,7 @@ type formRow struct {
 	cli string
 	// repo: the bundle names its own address, which the CLI takes as a flag.
 	repo bool
-	// dir: the CLI writes a directory all the same, which is pushed to a Git repository.
+	// dir: the CLI writes a directory all the same, which is read here or pushed to a Git repository.
 	dir bool
 }
 
@@ -33,6 +33,7 @@ func forms() []formRow {
 			return f, nil, err
 		}, cli: "argocd-helm", repo: true},
 		{deployer: bundle.FluxOCI, read: func(_ context.Context, t *tree) (form, []string, error) { return readFlux(t, false) }, cli: "flux"},
+		{deployer: bundle.Helmfile, read: whole(readHelmfile), cli: "helmfile", dir: true},
 		{deployer: bundle.FluxGit, read: func(_ context.Context, t *tree) (form, []string, error) { return readFlux(t, true) }, cli: "flux", repo: true, dir: true},
 	}
 }

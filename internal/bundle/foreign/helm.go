@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/foreign/shell"
 )
 
 // helmForm is a directory per release, and scripts that install them in order: the lines of one
@@ -70,10 +71,10 @@ func (f *helmForm) read(script string) error {
 				break
 			}
 		}
-		if vars.assign(command) {
+		if vars.Assign(command) {
 			continue
 		}
-		words := shellWords(vars.expand(command))
+		words := shell.Words(vars.Expand(command))
 		var args []string
 		switch {
 		case script == "deploy.sh" && len(words) > 3 && words[0] == "release":
@@ -83,7 +84,7 @@ func (f *helmForm) read(script string) error {
 		default:
 			continue
 		}
-		if name := vars.uncertain(command); name != "" {
+		if name := vars.Uncertain(command); name != "" {
 			return f.tree.bad(script, first, "the value of $%s depends on a condition of the script, which is read and not run", name)
 		}
 		u, err := f.unit(script, first, args)
@@ -96,11 +97,11 @@ func (f *helmForm) read(script string) error {
 }
 
 // environment returns the variables of upstream.env.
-func (f *helmForm) environment(dir string) *variables {
-	vars := newVariables()
+func (f *helmForm) environment(dir string) *shell.Variables {
+	vars := shell.New()
 	for _, line := range strings.Split(string(f.tree.files[path.Join(dir, "upstream.env")].Content), "\n") {
 		if key, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok && !strings.HasPrefix(key, "#") {
-			vars.values[key] = []string{strings.Trim(value, `"'`)}
+			vars.Values[key] = []string{strings.Trim(value, `"'`)}
 		}
 	}
 	return vars

@@ -112,7 +112,7 @@ func TestRoundTrip(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, d := range six {
+		for _, d := range append(six, mustDeployer(t, bundle.Helmfile)) {
 			t.Run(name+"/"+d.Name(), func(t *testing.T) {
 				dir := written(t, elsewhere(t, d, own))
 				_, _, made := readBack(t, dir, d, own)
@@ -120,6 +120,10 @@ func TestRoundTrip(t *testing.T) {
 				want, err := d.Bundle(context.Background(), cell)
 				if err != nil {
 					t.Fatal(err)
+				}
+				if d.Name() == bundle.Helmfile { // levels are its order
+					byRelease(&want.Expectation)
+					byRelease(&made.Expectation)
 				}
 				compareExpectations(t, &want.Expectation, &made.Expectation)
 				for _, f := range made.Files {
@@ -159,6 +163,15 @@ func outlines(e *bundle.Expectation) []outline {
 		all = append(all, outline{w.Component, w.Release, w.Kind, w.Namespace, w.Name, w.Operator, w.Replicas, w.Node, w.Hook, w.Ephemeral, strings.Join(names, " ")})
 	}
 	return all
+}
+
+// byRelease sorts what an expectation has by the names of releases.
+func byRelease(e *bundle.Expectation) {
+	slices.SortStableFunc(e.Releases, func(a, b bundle.Release) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(e.Workloads, func(a, b bundle.Workload) int { return strings.Compare(a.Release, b.Release) })
+	for _, list := range [][]bundle.Object{e.Objects, e.Made} {
+		slices.SortStableFunc(list, func(a, b bundle.Object) int { return strings.Compare(a.Release, b.Release) })
+	}
 }
 
 func compareExpectations(t *testing.T, want, got *bundle.Expectation) {

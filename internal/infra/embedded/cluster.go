@@ -64,6 +64,7 @@ func controllerTable() []controllerRow {
 		{infra.ArgoCDControllers, []stack.Group{stack.GroupHelm, stack.GroupArgoCD}, newArgoCD}, // the repo-server runs helm
 		{infra.FluxControllers, []stack.Group{stack.GroupFlux}, newFlux},
 		{infra.ApplicationSetControllers, []stack.Group{stack.GroupArgoCD}, newApplicationSets},
+		{infra.HelmfileProgram, []stack.Group{stack.GroupHelm}, newHelmfile}, // and Platform.Helmfile
 	}
 }
 
@@ -81,6 +82,13 @@ func newApplicationSets(c *cluster, _ infra.ControllerOptions) infra.Controllers
 	return &applicationSets{
 		Stack: c.platform.Stack, Ports: c.platform.Ports, Sup: c.sup, Kubeconfig: c.Kubeconfig(), Dir: filepath.Join(c.spec.Dir, "applicationsets"), Logs: c.logs,
 		Confine: c.confine(),
+	}
+}
+
+func newHelmfile(c *cluster, _ infra.ControllerOptions) infra.Controllers {
+	return &Helmfile{
+		Path: c.platform.Helmfile.Bin(infra.HelmfileProcess), Helm: c.platform.Stack.Bin("helm"), Sup: c.sup, Kubeconfig: c.Kubeconfig(),
+		Dir: filepath.Join(c.spec.Dir, "helmfile"), Logs: c.logs, Confine: c.confine(), Env: c.wayOut.environment(),
 	}
 }
 

@@ -32,7 +32,9 @@ import (
 type Platform struct {
 	Paths host.Paths
 	Stack *stack.Stack
-	Ports *host.Ports
+	// Helmfile has the program of infra.HelmfileProgram. It may be nil where no cell needs that.
+	Helmfile *stack.Stack
+	Ports    *host.Ports
 	// Stages are KWOK stages besides kwokctl's default ones, as YAML documents; Operators are those
 	// that play operators.
 	Stages    []byte
@@ -88,6 +90,9 @@ func (p *Platform) Kind() string { return Name }
 // error: no result is taken for that of another one.
 func (p *Platform) Fingerprint() string {
 	text := fmt.Sprintf("%s %s sandbox=%t policy=%t static=%t proxies=%t", p.Kind(), p.Stack.Name(), !p.Without.Sandbox, !p.Without.Policy, !p.Without.Static, !p.PlainControllers)
+	if p.Helmfile != nil {
+		text += " helmfile=" + p.Helmfile.Version("github.com/helmfile/helmfile")
+	}
 	for _, program := range p.Programs {
 		digest, err := bounded.SHA256(program.Path)
 		if err != nil {
@@ -115,6 +120,14 @@ func StackGroups(controllers ...infra.ControllerKind) []stack.Group {
 	return lists.Unique(groups)
 }
 
+// HelmfileGroups are the parts of helmfile's own list that these controllers need.
+func HelmfileGroups(controllers ...infra.ControllerKind) []stack.Group {
+	if slices.Contains(controllers, infra.HelmfileProgram) {
+		return stack.HelmfileGroups()
+	}
+	return nil
+}
+
 // crdGroups are the parts of the stack that have the CRDs of these controllers.
 func crdGroups(controllers []infra.ControllerKind) []stack.Group {
 	return slices.DeleteFunc(StackGroups(controllers...), func(g stack.Group) bool { return !g.HasCRDs() })
@@ -122,7 +135,17 @@ func crdGroups(controllers []infra.ControllerKind) []stack.Group {
 
 // Needs compiles what is not there yet. Reasons: STACK_BUILD_FAILED, TOOLCHAIN_MISSING.
 func (p *Platform) Needs(ctx context.Context, controllers ...infra.ControllerKind) error {
-	return p.Stack.Build(ctx, p.Progress, StackGroups(controllers...)...)
+	if err := p.Stack.Build(ctx, p.Progress, StackGroups(controllers...)...); err != nil {
+		return err
+	}
+	groups := HelmfileGroups(controllers...)
+	if len(groups) > 0 && p.Helmfile == nil {
+		return reason.New(reason.Internal, "this platform was made without helmfile")
+	}
+	if len(groups) == 0 {
+		return nil
+	}
+	return p.Helmfile.Build(ctx, p.Progress, groups...)
 }
 
 // ServesGit of an infra.Platform: git has to be there, and its part that serves HTTP.

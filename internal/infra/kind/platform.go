@@ -33,6 +33,7 @@ func Limits() infra.Limits {
 			infra.SidePrograms:  "second schedulers and controllers are programs of this machine, which run beside a cluster of processes",
 			infra.DirectCharts:  "pods do not reach repositories on this machine; use --charts upstream",
 			infra.ClustersAhead: "starting a Kind cluster keeps four cores busy, which the running cells need",
+			infra.Deliverers:    "helmfile is a program of this machine, where it does not reach the registry that is a container's",
 			infra.Snapshots:     "etcd is in a container, where nothing reads it",
 		},
 		LacksReused: map[infra.Feature]string{

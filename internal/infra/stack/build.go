@@ -177,18 +177,20 @@ func (s *Stack) buildPart(ctx context.Context, goTool, src string, p Part, task 
 // ldflags gives the binaries the version that they were built from. Without it the API server calls
 // itself v0.0.0-master, and every chart with a kubeVersion constraint is refused.
 func (s *Stack) ldflags() string {
-	kube := s.KubeVersion()
-	parts := strings.SplitN(strings.TrimPrefix(kube, "v"), ".", 3)
 	flags := []string{"-s", "-w"}
 	set := func(pkg, name, value string) { flags = append(flags, "-X", pkg+"."+name+"="+value) }
-	const kv = "k8s.io/component-base/version"
-	set(kv, "gitVersion", kube)
-	set(kv, "gitMajor", parts[0])
-	set(kv, "gitMinor", parts[1])
-	set(kv, "gitTreeState", "clean")
-	set(kv, "buildDate", "1970-01-01T00:00:00Z")
+	if kube := s.KubeVersion(); kube != "" {
+		parts := strings.SplitN(strings.TrimPrefix(kube, "v"), ".", 3)
+		const kv = "k8s.io/component-base/version"
+		set(kv, "gitVersion", kube)
+		set(kv, "gitMajor", parts[0])
+		set(kv, "gitMinor", parts[1])
+		set(kv, "gitTreeState", "clean")
+		set(kv, "buildDate", "1970-01-01T00:00:00Z")
+	}
 	set("github.com/argoproj/argo-cd/v3/common", "version", strings.TrimPrefix(s.versions["github.com/argoproj/argo-cd/v3"], "v"))
 	set("helm.sh/helm/v3/internal/version", "version", s.versions["helm.sh/helm/v3"])
+	set("go.szostok.io/version", "version", strings.TrimPrefix(s.versions[helmfileModule], "v"))
 	return strings.Join(flags, " ")
 }
 

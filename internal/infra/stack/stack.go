@@ -1,6 +1,6 @@
 // Package stack builds, installs and archives the upstream programs that clusters are made of, as
 // kwok/stack/go.mod lists them, and builds the second schedulers and controllers of
-// kwok/schedulers/go.mod. It knows Go modules and the cache directory. It must not start any of
+// kwok/schedulers/go.mod and the helmfile of kwok/helmfile/go.mod. It knows Go modules and the cache directory. It must not start any of
 // these programs.
 package stack
 
@@ -43,6 +43,8 @@ const (
 	// GroupJobSet and GroupTrainer are controllers, which are parts of NewSchedulers too.
 	GroupJobSet  Group = "jobset"
 	GroupTrainer Group = "trainer"
+	// GroupHelmfile is helmfile, the one part of NewHelmfile. It runs the helm of GroupHelm.
+	GroupHelmfile Group = "helmfile"
 )
 
 // Groups lists those of NewStack in build order.
@@ -52,6 +54,9 @@ func Groups() []Group { return []Group{GroupControlPlane, GroupHelm, GroupArgoCD
 func SchedulerGroups() []Group {
 	return []Group{GroupCoscheduling, GroupKueue, GroupJobSet, GroupTrainer}
 }
+
+// HelmfileGroups lists those of NewHelmfile.
+func HelmfileGroups() []Group { return []Group{GroupHelmfile} }
 
 // Parts returns the parts of a group. Argo CD needs GroupHelm too.
 func (g Group) Parts() []Part {
@@ -92,9 +97,13 @@ func (g Group) Parts() []Part {
 	case GroupTrainer:
 		const m = "github.com/kubeflow/trainer/v2"
 		return []Part{{"trainer-controller-manager", m + "/cmd/trainer-controller-manager", m}}
+	case GroupHelmfile:
+		return []Part{{"helmfile", helmfileModule, helmfileModule}}
 	}
 	return nil
 }
+
+const helmfileModule = "github.com/helmfile/helmfile"
 
 // crdSets are the directories of modules from which the CRDs of each deployer come.
 func crdSets(g Group) []crdSet {
@@ -145,6 +154,12 @@ func NewStack(paths host.Paths, goMod, goSum []byte) (*Stack, error) {
 // It builds nothing. Archive and Install are not for it.
 func NewSchedulers(paths host.Paths, goMod, goSum []byte) (*Stack, error) {
 	return newFrom(paths, "kwok/schedulers/go.mod", SchedulerGroups(), goMod, goSum)
+}
+
+// NewHelmfile reads the parts list of the lane helmfile, kwok/helmfile/go.mod. It builds nothing.
+// Archive and Install are not for it.
+func NewHelmfile(paths host.Paths, goMod, goSum []byte) (*Stack, error) {
+	return newFrom(paths, "kwok/helmfile/go.mod", HelmfileGroups(), goMod, goSum)
 }
 
 func newFrom(paths host.Paths, list string, groups []Group, goMod, goSum []byte) (*Stack, error) {

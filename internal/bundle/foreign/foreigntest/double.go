@@ -202,7 +202,9 @@ func (d double) bundle(f flags) error {
 		return err
 	}
 	name, out := bundle.Helm, f.one("--output")
-	if cli := f.one("--deployer"); cli != "" { // to a directory, for a Git repository
+	if cli := f.one("--deployer"); cli == bundle.Helmfile {
+		name = cli
+	} else if cli != "" { // to a directory, for a Git repository
 		name, in.RepoURL, in.TargetRevision = cli+"-git", f.one("--repo"), bundle.GitBranch
 	}
 	if ref, pushed := strings.CutPrefix(out, "oci://"); pushed {

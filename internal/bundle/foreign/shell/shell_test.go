@@ -1,4 +1,4 @@
-package foreign
+package shell
 
 import (
 	"slices"
@@ -16,23 +16,23 @@ func TestScriptVariables(t *testing.T) {
 		"the script's directory": {`SCRIPT_DIR="$(cd "$(dirname "$0")" && pwd)"` + "\nhelm upgrade --install a ${SCRIPT_DIR}/chart", "helm upgrade --install a ./chart"},
 		"of one command":         {"VERSION=1 true\nhelm upgrade --install a a$VERSION", "helm upgrade --install a a"},
 	} {
-		vars := newVariables()
+		vars := New()
 		var got []string
 		for _, line := range strings.Split(tc.script, "\n") {
-			if !vars.assign(line) {
-				got = shellWords(vars.expand(line))
+			if !vars.Assign(line) {
+				got = Words(vars.Expand(line))
 			}
 		}
 		if want := strings.Fields(tc.want); !slices.Equal(strings.Fields(strings.Join(got, " ")), want) {
 			t.Errorf("%s: got %q, want %q", name, got, want)
 		}
 	}
-	vars := newVariables()
+	vars := New()
 	for _, line := range []string{"A=1", "if [[ -n $X ]]; then", "  A=2", "  B=3", "fi", "C=4"} {
-		vars.assign(line)
+		vars.Assign(line)
 	}
 	for command, want := range map[string]string{"helm $A": "A", "helm ${B[@]}": "B", "helm ${C:-}": ""} {
-		if got := vars.uncertain(command); got != want {
+		if got := vars.Uncertain(command); got != want {
 			t.Errorf("uncertain of %q is %q, want %q", command, got, want)
 		}
 	}

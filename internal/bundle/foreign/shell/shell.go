@@ -1,20 +1,23 @@
-package foreign
+// Package shell reads the variables and the words of a script that is not run. It must not know what
+// the script installs.
+package shell
 
 import (
 	"regexp"
 	"strings"
 )
 
-// variables are the shell variables of a script that is read and not run.
-type variables struct {
-	values map[string][]string
+// Variables are the shell variables of a script that is read and not run.
+type Variables struct {
+	Values map[string][]string
 	// conditional are the ones that are set within if, case, for or while.
 	conditional map[string]bool
 	depth       int // of such blocks
 }
 
-func newVariables() *variables {
-	return &variables{values: map[string][]string{}, conditional: map[string]bool{}}
+// New has no variables yet.
+func New() *Variables {
+	return &Variables{Values: map[string][]string{}, conditional: map[string]bool{}}
 }
 
 var (
@@ -29,9 +32,9 @@ var (
 	variable        = regexp.MustCompile(`\$\{(\w+)(?::?[-+][^}]*)?\}|\$(\w+)`)
 )
 
-// assign keeps the value if the command sets a variable or a list, and reports whether it is such a
+// Assign keeps the value if the command sets a variable or a list, and reports whether it is such a
 // command. A value that is a command's output is unknown, and so empty.
-func (v *variables) assign(command string) bool {
+func (v *Variables) Assign(command string) bool {
 	command = strings.TrimSpace(command)
 	if opens.MatchString(command) {
 		v.depth++
@@ -52,22 +55,22 @@ func (v *variables) assign(command string) bool {
 	switch inner, isList := strings.CutPrefix(text, "("); {
 	case strings.Contains(text, "$("), strings.Contains(text, "`"):
 	case isList:
-		value = shellWords(v.expand(strings.TrimSuffix(strings.TrimSpace(inner), ")")))
+		value = Words(v.Expand(strings.TrimSuffix(strings.TrimSpace(inner), ")")))
 	default:
-		if value = shellWords(v.expand(text)); len(value) > 1 {
+		if value = Words(v.Expand(text)); len(value) > 1 {
 			return false // a command with a variable of its own: NAME=value command
 		}
 	}
 	if appends {
-		value = append(v.values[name], value...)
+		value = append(v.Values[name], value...)
 	}
-	v.values[name] = value
+	v.Values[name] = value
 	return true
 }
 
-// expand replaces variables: a known one by its value, a list by its words, the script's directory
+// Expand replaces variables: a known one by its value, a list by its words, the script's directory
 // by a dot, any other by nothing, since the flags that a person passes on are none of the bundle's.
-func (v *variables) expand(command string) string {
+func (v *Variables) Expand(command string) string {
 	command = optional.ReplaceAllStringFunc(command, func(m string) string {
 		g := optional.FindStringSubmatch(m)
 		if value := v.text(g[1]); value != "" {
@@ -78,7 +81,7 @@ func (v *variables) expand(command string) string {
 	command = scriptDirectory.ReplaceAllString(command, ".")
 	command = list.ReplaceAllStringFunc(command, func(m string) string {
 		var words []string
-		for _, word := range v.values[list.FindStringSubmatch(m)[1]] {
+		for _, word := range v.Values[list.FindStringSubmatch(m)[1]] {
 			words = append(words, `"`+word+`"`)
 		}
 		return strings.Join(words, " ")
@@ -89,10 +92,10 @@ func (v *variables) expand(command string) string {
 	})
 }
 
-func (v *variables) text(name string) string { return strings.Join(v.values[name], " ") }
+func (v *Variables) text(name string) string { return strings.Join(v.Values[name], " ") }
 
-// uncertain returns a variable of the command whose value depends on a condition, if any.
-func (v *variables) uncertain(command string) string {
+// Uncertain returns a variable of the command whose value depends on a condition, if any.
+func (v *Variables) Uncertain(command string) string {
 	for _, of := range []*regexp.Regexp{list, variable} {
 		for _, g := range of.FindAllStringSubmatch(command, -1) {
 			if name := strings.Join(g[1:], ""); v.conditional[name] {
@@ -103,8 +106,8 @@ func (v *variables) uncertain(command string) string {
 	return ""
 }
 
-// shellWords splits a command at white space, outside of quotes.
-func shellWords(command string) []string {
+// Words splits a command at white space, outside of quotes.
+func Words(command string) []string {
 	var words []string
 	var word strings.Builder
 	in, quote := false, rune(0)

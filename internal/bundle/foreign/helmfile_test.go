@@ -1,0 +1,158 @@
+package foreign
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+)
+
+// someHelmfile is a bundle of two levels as AICR's CLI writes them.
+func someHelmfile() map[string]string {
+	return map[string]string{
+		"helmfile.yaml": "helmfiles:\n  - path: level-0.yaml\n  - path: level-1.yaml\n",
+		"level-0.yaml": `repositories:
+  - name: charts-example-org
+    url: https://charts.example.org
+  - name: ghcr-io-example
+    url: ghcr.io/example
+    oci: true
+helmDefaults:
+  wait: true
+  timeout: 600
+  createNamespace: true
+releases:
+  - name: b
+    namespace: one
+    chart: ghcr-io-example/deep/chart-b
+    version: v1.0.0
+    values:
+      - ./002-b/values.yaml
+    needs:
+      - a
+  - name: a
+    namespace: one
+    chart: charts-example-org/chart-a
+    version: 2.0.0
+    values:
+      - ./001-a/values.yaml
+    disableValidation: true
+`,
+		"level-1.yaml":                "releases:\n  - name: a-post\n    namespace: one\n    chart: ./003-a-post\n    values:\n      - ./003-a-post/values.yaml\n",
+		"001-a/values.yaml":           "x: 1\n",
+		"002-b/values.yaml":           "limit: 2\n",
+		"003-a-post/Chart.yaml":       "apiVersion: v2\nname: a-post\nversion: 0.1.0\n",
+		"003-a-post/values.yaml":      "z: 3\n",
+		"003-a-post/templates/c.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n",
+	}
+}
+
+func helmfileTree(t *testing.T, change func(files map[string]string)) *tree {
+	t.Helper()
+	files, dir := someHelmfile(), t.TempDir()
+	if change != nil {
+		change(files)
+	}
+	for name, content := range files {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	read, err := readTree(dir, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return read
+}
+
+// Levels and needs give the order; charts, versions, namespaces and values are those of the files.
+func TestReadHelmfile(t *testing.T) {
+	f, err := readHelmfile(helmfileTree(t, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, u := range f.units() {
+		got = append(got, strings.Join([]string{u.name, u.namespace, u.repo, u.chart, u.version, u.dir}, " "))
+	}
+	want := []string{
+		"a one https://charts.example.org chart-a 2.0.0 ", "b one oci://ghcr.io/example/deep chart-b v1.0.0 ", "a-post one    003-a-post",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if v := f.units()[1].values.values["limit"]; v == nil {
+		t.Error("the values of b are not those of its file")
+	}
+}
+
+// What helmfile would do and nothing here understands is refused, by its place.
+func TestReadHelmfile_Refused(t *testing.T) {
+	edit := func(file, old, now string) func(map[string]string) {
+		return func(files map[string]string) { files[file] = strings.Replace(files[file], old, now, 1) }
+	}
+	for name, c := range map[string]struct {
+		change func(map[string]string)
+		want   string
+	}{
+		"no root":   {func(files map[string]string) { delete(files, "helmfile.yaml") }, "it has no helmfile.yaml"},
+		"hooks":     {edit("level-0.yaml", "    disableValidation: true", "    hooks: []"), "releases.hooks of helmfile is not understood"},
+		"template":  {edit("helmfile.yaml", "level-1.yaml", "level-1.yaml.gotmpl"), "helmfile.yaml:3: this entry of helmfiles is not understood"},
+		"outside":   {edit("helmfile.yaml", "level-1.yaml", "../level-1.yaml"), "leads out of the bundle"},
+		"missing":   {edit("helmfile.yaml", "level-1.yaml", "level-2.yaml"), "level-2.yaml is not in the bundle"},
+		"cycle":     {edit("level-0.yaml", "    disableValidation: true", "    needs: [one/b]"), "one is not in this file or needs it in turn"},
+		"stranger":  {edit("level-1.yaml", "    namespace: one\n", "    namespace: one\n    needs: [one/a]\n"), "release a-post needs one/a"},
+		"unknown":   {edit("level-0.yaml", "charts-example-org/chart-a", "elsewhere/chart-a"), `chart "elsewhere/chart-a" of release a is not understood`},
+		"no values": {edit("level-0.yaml", "./001-a/values.yaml", "./001-a/other.yaml"), "values file 001-a/other.yaml is not in the bundle"},
+		"inline":    {edit("level-0.yaml", "- ./001-a/values.yaml", "- {x: 1}"), "these values of release a are not understood"},
+		"password":  {edit("level-0.yaml", "    oci: true", "    password: x"), "repositories.password of helmfile is not understood"},
+	} {
+		_, err := readHelmfile(helmfileTree(t, c.change))
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+// Each chart comes from the cell's registry in the version that is there, whatever repository the
+// bundle was made for; what else the files say stays.
+func TestFitHelmfile(t *testing.T) {
+	read := helmfileTree(t, nil)
+	f, err := readHelmfile(read)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &bundle.Bundle{Expectation: bundle.Expectation{Releases: []bundle.Release{
+		{Name: "a", Chart: "chart-a", ChartVersion: "2.0.0"}, {Name: "b", Chart: "chart-b", ChartVersion: "1.0.0"}, {Name: "a-post", Local: true},
+	}}}
+	if err := f.fit(context.Background(), bundle.Input{ChartRepository: "oci://127.0.0.1:5500/charts"}, b); err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{}
+	for _, file := range b.Files {
+		files[file.Path] = string(file.Content)
+	}
+	for _, want := range []string{
+		"url: 127.0.0.1:5500/charts", "plainHttp: true", "chart: ghcr-io-example/chart-b", "version: 1.0.0", "chart: charts-example-org/chart-a", "timeout: 600", "disableValidation: true", "needs:\n      - a\n",
+	} {
+		if !strings.Contains(files["level-0.yaml"], want) {
+			t.Errorf("level-0.yaml lacks %q:\n%s", want, files["level-0.yaml"])
+		}
+	}
+	for _, old := range []string{"example.org\n    oci: false", "https://", "ghcr.io", "v1.0.0"} {
+		if strings.Contains(files["level-0.yaml"], old) {
+			t.Errorf("level-0.yaml still has %q:\n%s", old, files["level-0.yaml"])
+		}
+	}
+	if files["level-1.yaml"] == "" || files["003-a-post/values.yaml"] != "z: 3\n" {
+		t.Errorf("files are lost: %q", files)
+	}
+}

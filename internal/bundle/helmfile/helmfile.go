@@ -1,0 +1,102 @@
+// Package helmfile writes the files that helmfile reads. It must not know recipes or charts.
+package helmfile
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Release is a release as helmfile needs it.
+type Release struct {
+	Name, Namespace, Component string
+	Chart, Version, Source     string
+	Local, PlainHTTP           bool
+	DependsOn                  []string
+}
+
+const ociScheme = "oci://"
+
+// timeout is how many seconds Helm waits for the pods of a release, as in AICR's bundles.
+const timeout = 600
+
+// Levels puts each component in the level after the last one that it depends on. The releases
+// of a level keep their order.
+func Levels(releases []Release) [][]Release {
+	var levels [][]Release
+	level, component := map[string]int{}, map[string]string{}
+	for _, r := range releases { // what it depends on comes before it
+		at := 0
+		for _, d := range r.DependsOn {
+			if component[d] == r.Component {
+				at = max(at, level[d])
+			} else {
+				at = max(at, level[d]+1)
+			}
+		}
+		level[r.Name], component[r.Name] = at, r.Component
+		for len(levels) <= at {
+			levels = append(levels, nil)
+		}
+		levels[at] = append(levels[at], r)
+	}
+	return levels
+}
+
+// File is the file of a level. Each release needs the one before, as in AICR's bundles, so
+// that they come one after another. helm-diff must not ask the API server about their objects: it
+// looks at a whole level before the first of its releases has brought the kinds.
+func File(level []Release) map[string]any {
+	repositories := map[string]map[string]any{}
+	var releases []any
+	for i, r := range level {
+		entry := map[string]any{"name": r.Name, "namespace": r.Namespace}
+		if r.Local {
+			entry["chart"] = "./" + r.Name + "/chart"
+		} else {
+			name := alias(r.Source)
+			repositories[name] = repository(name, r)
+			entry["chart"], entry["version"] = name+"/"+r.Chart, r.Version
+			entry["values"] = []any{"./" + r.Name + "/values.yaml"}
+		}
+		if i > 0 {
+			entry["needs"] = []any{level[i-1].Namespace + "/" + level[i-1].Name}
+		}
+		releases = append(releases, entry)
+	}
+	file := map[string]any{
+		"helmDefaults": map[string]any{"wait": true, "timeout": timeout, "createNamespace": true, "disableValidation": true},
+		"releases":     releases,
+	}
+	if len(repositories) > 0 {
+		var list []any
+		for _, name := range slices.Sorted(maps.Keys(repositories)) {
+			list = append(list, repositories[name])
+		}
+		file["repositories"] = list
+	}
+	return file
+}
+
+var notInAlias = regexp.MustCompile(`[^A-Za-z0-9]+`)
+
+// alias is what a bundle calls a repository of charts.
+func alias(source string) string {
+	_, address, ok := strings.Cut(source, "://")
+	if !ok {
+		address = source
+	}
+	return strings.Trim(notInAlias.ReplaceAllString(address, "-"), "-")
+}
+
+func repository(name string, r Release) map[string]any {
+	entry := map[string]any{"name": name, "url": r.Source}
+	if strings.HasPrefix(r.Source, ociScheme) {
+		entry["url"], entry["oci"] = strings.TrimSuffix(strings.TrimPrefix(r.Source, ociScheme), "/"), true
+		if r.PlainHTTP {
+			entry["plainHttp"] = true
+		}
+	}
+	return entry
+}
