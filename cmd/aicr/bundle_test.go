@@ -230,7 +230,7 @@ func TestBundleSources(t *testing.T) {
 	invoke(t, "bundle", "-r", server.URL+"/login").want(t, 6, "download the recipe from "+server.URL+"/login: the server sent a web page", "exit code 6 (UNAVAILABLE); `aicr explain 6` says more")
 	invoke(t, "bundle", "-r", "cm://gpu/recipe").want(t, 6, "no cluster is configured")
 	_, r := bundled(t, "-r", file, "--charts", "simulated", "--set", "gpuoperator:driver.version=1")
-	r.want(t, 0, "warning: kube-prometheus-stack: scheduling path thanosRuler")
+	r.want(t, 0, "warning: kube-prometheus-stack: scheduling paths thanosRuler")
 }
 
 // A bundle is published as the same artifact each time, at the address that the controllers read.
