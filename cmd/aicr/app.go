@@ -61,8 +61,9 @@ func (a *app) execute(ctx context.Context, args []string) int {
 
 func (a *app) rootCommand() *cobra.Command {
 	root := &cobra.Command{
-		Use:   "aicr",
-		Short: "Generate AICR recipes, bundle them for a deployer, and compare clusters with them",
+		Use:     "aicr",
+		Version: cli.BuildOf(released).Version,
+		Short:   "Generate AICR recipes, bundle them for a deployer, and compare clusters with them",
 		Long: `aicr generates recipes for GPU clusters on Kubernetes from AICR's recipe files, answers what a recipe sets, writes the files by
 which Helm, Argo CD or Flux deploys it, measures clusters, and compares them with a recipe.`,
 		Example: `  aicr recipe --service eks --accelerator h100 --intent training -o recipe.yaml

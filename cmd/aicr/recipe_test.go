@@ -105,7 +105,7 @@ func TestRecipe_Invalid(t *testing.T) {
 		"no recipes":   {[]string{"--recipes-dir", "/does/not/exist"}, []string{"/does/not/exist: not a directory"}},
 		"no data":      {[]string{"--data", "/does/not/exist"}, []string{"data directory /does/not/exist"}},
 		"unwritable":   {[]string{"-o", "/does/not/exist/recipe.yaml"}, []string{"write the recipe to /does/not/exist/recipe.yaml: no such file"}},
-		"unknown flag": {[]string{"--acelerator", "h100"}, []string{"--acelerator", "aicr recipe --help"}},
+		"unknown flag": {[]string{"--acelerator", "h100"}, []string{"--acelerator", "did you mean --accelerator?", "aicr recipe --help"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			invoke(t, append([]string{"recipe"}, c.args...)...).want(t, 2, c.want...)

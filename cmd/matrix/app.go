@@ -24,8 +24,9 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 
 func (a *app) rootCommand() *cobra.Command {
 	root := &cobra.Command{
-		Use:   "matrix",
-		Short: "Run AICR recipes through their deployers on a simulated GPU cluster",
+		Use:     "matrix",
+		Version: cli.BuildOf(released).Version,
+		Short:   "Run AICR recipes through their deployers on a simulated GPU cluster",
 		Long: `matrix runs AICR recipes through their deployers (helm, Argo CD, Flux) on a real Kubernetes control plane
 whose nodes KWOK simulates, and says whether every pod landed where the recipe says it must.
 ` + "`matrix explain`" + ` lists the exit codes.`,

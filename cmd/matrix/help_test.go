@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
@@ -26,13 +27,16 @@ func TestHelp(t *testing.T) {
 	if usage, examples, verbs := at("Usage:"), at("Examples:"), at("Run recipes:"); usage > 5 || examples < usage || verbs != examples+4 {
 		t.Errorf("want usage, two examples and then the verbs; got\n%s", r.stdout)
 	}
+	if v := invoke(t, nil, "--version"); v.code != 0 || v.stdout != "matrix "+cli.BuildOf(released).Version+"\n" {
+		t.Errorf("--version: got code %d and %q", v.code, v.stdout+v.stderr)
+	}
 	if strings.Contains(r.stdout, "hidden") || strings.Contains(r.stdout, "render-charts") {
 		t.Errorf("want no hidden commands; got\n%s", r.stdout)
 	}
 	if strings.Contains(r.stdout, "SCHEDULING_FAILED") || strings.Contains(r.stdout, "Additional") || strings.Contains(r.stdout, "Available") {
 		t.Errorf("want no exit codes, and no verb without a group; got\n%s", r.stdout)
 	}
-	for _, args := range [][]string{{"run", "--help"}, {"help", "run"}} {
+	for _, args := range [][]string{{"parity", "--help"}, {"run", "--help-all"}} {
 		r := invoke(t, nil, args...)
 		r.want(t, 0)
 		if !strings.HasSuffix(r.stdout, "\nExit codes:\n"+reason.Codes()) || strings.Count(r.stdout, "SCHEDULING_FAILED") != 1 || strings.Index(r.stdout, "Usage:") > strings.Index(r.stdout, "Exit codes:") {
@@ -42,6 +46,27 @@ func TestHelp(t *testing.T) {
 	if r := invoke(t, nil, "report", "--help"); strings.Contains(r.stdout, "SCHEDULING_FAILED") {
 		t.Errorf("report --help lists the exit codes:\n%s", r.stdout)
 	}
+}
+
+// run has more flags than a screen has lines: its help has those that most people need, in groups,
+// and names the flag that prints all.
+func TestHelp_Run(t *testing.T) {
+	for _, args := range [][]string{{"run", "--help"}, {"help", "run"}, {"run", "eks", "--help"}} {
+		r := invoke(t, nil, args...)
+		r.want(t, 0)
+		lines := strings.Split(r.stdout, "\n")
+		if len(lines) > 50 {
+			t.Errorf("%s: %d lines do not fit on a screen:\n%s", strings.Join(args, " "), len(lines), r.stdout)
+		}
+		for _, line := range lines {
+			if len([]rune(line)) > 100 {
+				t.Errorf("%s: a line of %d columns: %s", strings.Join(args, " "), len([]rune(line)), line)
+			}
+		}
+		wantText(t, strings.Join(args, " "), r.stdout, "Usage:\n  matrix run [RECIPE...] [flags]\n", "\nSelect:\n", "\n  -d, --deployer LIST ", "\nReports:\n", "`matrix run --help-all`")
+	}
+	r := invoke(t, nil, "run", "--help-all")
+	wantText(t, "run --help-all", r.stdout, "--max-strikes int", "KWOK_SYNC_DEADLINE_EPOCH", "SYNC_TIMEOUT")
 }
 
 // `matrix explain` prints what the table of reasons has.
@@ -55,6 +80,12 @@ func TestExplain(t *testing.T) {
 		r := invoke(t, nil, "explain", what)
 		r.want(t, 0)
 		wantText(t, "explain "+what, r.stdout, "exit code 50  SYNC_TIMEOUT", "KWOK_ARGOCD_SYNC_TIMEOUT")
+	}
+	if r := invoke(t, nil, "explain", "scheduling"); !strings.HasPrefix(r.stdout, "exit code 1  SCHEDULING_FAILED\n") {
+		t.Errorf("explain scheduling: the one reason of which it is a part; got\n%s%s", r.stdout, r.stderr)
+	}
+	if r := invoke(t, nil, "explain", "flux"); r.code != 0 || strings.Count(r.stdout, "\n") != 3 || !strings.Contains(r.stdout, " 61  FLUX_NOT_READY ") {
+		t.Errorf("explain flux: all reasons of which it is a part; got\n%s%s", r.stdout, r.stderr)
 	}
 	wantText(t, "explain 143", invoke(t, nil, "explain", "143").stdout, "exit code 128+n  INTERRUPTED")
 	for _, row := range reason.Table() {

@@ -28,7 +28,7 @@ func TestProcessExitCodes(t *testing.T) {
 	}{
 		{"version", []string{"version"}, 0, []string{"kube-apiserver"}},
 		{"help", []string{"--help"}, 0, []string{"Run recipes:", "matrix explain"}},
-		{"help of run", []string{"run", "--help"}, 0, []string{"SYNC_TIMEOUT"}},
+		{"help of run", []string{"run", "--help-all"}, 0, []string{"SYNC_TIMEOUT"}},
 		{"bundle", []string{"bundle", "eks-training", "-o", out, "--simulated-nodes"}, 0, []string{"README.md", "injected scheduling for system components: nodeSelector aicr.nvidia.com/node-type=system"}},
 		{"bundle once more", []string{"bundle", "eks-training", "-o", out}, 2, []string{"empty"}},
 		{"no cluster", []string{"cluster", "status"}, 0, []string{"no clusters"}},

@@ -149,6 +149,7 @@ begun in the 120 s before; evidence of a failure has 60 s of its own after it.`,
 	f.platform.register(cmd)
 	f.reports.register(cmd)
 	a.ci.register(cmd)
+	cli.ShortHelp(cmd, runHelp()...)
 	return cmd
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
 // ErrEmpty means that a recipe would deploy nothing that could be verified: no release, or no
@@ -68,5 +69,9 @@ type UnknownDeployerError struct {
 }
 
 func (e *UnknownDeployerError) Error() string {
-	return fmt.Sprintf("unknown deployer %q: known are %s, and all", e.Name, strings.Join(e.Known, ", "))
+	hint := lists.Hint(e.Name, e.Known)
+	if hint != "" {
+		hint = "; " + hint
+	}
+	return fmt.Sprintf("unknown deployer %q: known are %s, and all%s", e.Name, strings.Join(e.Known, ", "), hint)
 }

@@ -26,18 +26,19 @@ type CommandGroup struct {
 func (a *App) Root(root *cobra.Command, values FlagValues, groups ...CommandGroup) *cobra.Command {
 	root.Args = func(cmd *cobra.Command, args []string) error {
 		if len(args) > 0 {
-			return Usagef("unknown command %q; available commands: %s", args[0], strings.Join(commandsOf(cmd), ", "))
+			return Usagef("unknown command %q%s; available commands: %s", args[0], hint(args[0], commandsOf(cmd)), strings.Join(commandsOf(cmd), ", "))
 		}
 		return nil
 	}
 	root.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	root.SilenceUsage, root.SilenceErrors = true, true
+	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	root.PersistentPreRunE = func(*cobra.Command, []string) error { return a.Open() }
 	if a.Bare {
 		root.PersistentPreRunE = func(*cobra.Command, []string) error { a.openLog(); return nil }
 	}
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return Usagef("%w; see `%s --help`", flagError(err), c.CommandPath())
+		return Usagef("%w%s; see `%s --help`", flagError(err), flagHint(err, c), c.CommandPath())
 	})
 	if !a.Bare {
 		root.PersistentFlags().StringVar(&a.SettingsFile, SettingsFlag, "", "`file` with the pinned settings (default: the ones in the binary)")

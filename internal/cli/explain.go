@@ -47,7 +47,15 @@ func (a *App) ExplainCommand(e Explained) *cobra.Command {
 			}
 			row, err := reason.FindIn(e.Rows, args[0])
 			if err != nil {
-				return err
+				switch named := reason.Named(e.Rows, args[0]); len(named) {
+				case 0:
+					return err
+				case 1:
+					row = named[0]
+				default:
+					_, err := io.WriteString(a.Stdout, reason.CodesOf(named))
+					return err
+				}
 			}
 			text := fmt.Sprintf("exit code %s  %s\n%s\n\n%s\n", row.CodeText(), row.Name(), row.Title, row.Help)
 			if e.Story != nil {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime/pprof"
 	"syscall"
 
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -14,11 +15,16 @@ import (
 type Program func(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int
 
 // Main runs a program with the arguments, environment and streams of this process, and returns its
-// exit code. The first SIGINT or SIGTERM cancels the context with an Interrupt as its cause; the
-// second one ends the process at once.
+// exit code. The first SIGINT, SIGTERM, SIGHUP or SIGQUIT cancels the context with an Interrupt as
+// its cause; the second one ends the process at once. SIGQUIT prints the stack of every goroutine
+// first, as it does in other Go programs.
 func Main(program Program) int {
 	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGQUIT)
+	defer signal.Stop(signals)
+	if !signal.Ignored(syscall.SIGHUP) { // as under nohup
+		signal.Notify(signals, syscall.SIGHUP)
+	}
 	// A reader that goes away (| head) must neither end a run in its middle nor change its code:
 	// writing fails, and that is all. Notified and not ignored, since the programs that are started
 	// would inherit that.
@@ -27,6 +33,9 @@ func Main(program Program) int {
 	defer cancel(nil)
 	go func() {
 		s := (<-signals).(syscall.Signal)
+		if s == syscall.SIGQUIT {
+			_ = pprof.Lookup("goroutine").WriteTo(os.Stderr, 2)
+		}
 		cancel(&Interrupt{Signal: s})
 		<-signals // a second signal does not wait for debug artifacts and cleanup
 		os.Exit(reason.SignalBase + int(s))

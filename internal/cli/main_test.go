@@ -7,15 +7,25 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// The first signal cancels the program's context, and is the cause that its exit code comes from.
+// The first signal cancels the program's context, and is the cause that its exit code comes from. A
+// closed terminal and a request for stacks are signals like the others: what is killed leaves its
+// cluster behind.
 func TestMain_Interrupted(t *testing.T) {
+	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT} {
+		t.Run(s.String(), func(t *testing.T) { interrupted(t, s) })
+	}
+}
+
+func interrupted(t *testing.T, s syscall.Signal) {
 	code := Main(func(ctx context.Context, _ []string, getenv func(string) string, _, _ io.Writer) int {
 		if getenv("PATH") != os.Getenv("PATH") {
 			t.Error("the program does not have the environment of the process")
 		}
-		if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {
+		if err := syscall.Kill(os.Getpid(), s); err != nil {
 			t.Fatal(err)
 		}
 		select {
@@ -25,7 +35,7 @@ func TestMain_Interrupted(t *testing.T) {
 		}
 		return CodeOf(context.Cause(ctx))
 	})
-	if code != 143 {
-		t.Errorf("got code %d, want 143", code)
+	if want := reason.SignalBase + int(s); code != want {
+		t.Errorf("got code %d, want %d", code, want)
 	}
 }

@@ -2,9 +2,12 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
 // The values of --output that OutputFlag takes.
@@ -36,6 +39,32 @@ func (v *tableOrJSON) Set(text string) error {
 	}
 	*v = tableOrJSON(text)
 	return nil
+}
+
+// flagHint names the flag that an unknown one is probably meant to be; empty for other errors.
+func flagHint(err error, c *cobra.Command) string {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) || len(unknown.GetSpecifiedName()) < 2 {
+		return ""
+	}
+	var names []string
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			names = append(names, f.Name)
+		}
+	})
+	if near := lists.Nearest(unknown.GetSpecifiedName(), names); near != "" {
+		return fmt.Sprintf("; did you mean --%s?", near)
+	}
+	return ""
+}
+
+// hint is a hint in brackets, or nothing.
+func hint(name string, candidates []string) string {
+	if h := lists.Hint(name, candidates); h != "" {
+		return " (" + h + ")"
+	}
+	return ""
 }
 
 // flagError removes pflag's prefix from the error about a flag if the flag's own type says which

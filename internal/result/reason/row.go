@@ -2,6 +2,7 @@ package reason
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -116,6 +117,12 @@ func FindIn(rows []Row, what string) (Row, error) {
 		return Interrupted.Row(), nil
 	}
 	return Row{}, New(Usage, "no exit code or reason %q; codes: %s; 128+n is signal n", what, strings.Join(codes, ", "))
+}
+
+// Named returns the rows whose names contain a text, in any case: SCHEDULING for SCHEDULING_FAILED.
+func Named(rows []Row, part string) []Row {
+	part = strings.ToUpper(strings.TrimSpace(part))
+	return slices.DeleteFunc(slices.Clone(rows), func(r Row) bool { return part == "" || !strings.Contains(r.Name(), part) })
 }
 
 // Codes is the list of exit codes and their titles, for a terminal.
