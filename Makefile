@@ -33,7 +33,7 @@ build: ## Build bin/matrix and bin/aicr
 generate: ## Renew what is made from other files: embedded parts lists, charts' common helpers, CRDs, docs/exit-codes.md
 	for list in stack schedulers helmfile; do cp kwok/$$list/go.mod kwok/embedded/$$list.mod && cp kwok/$$list/go.sum kwok/embedded/$$list.sum || exit 1; done
 	for chart in kwok/charts/*/Chart.yaml; do cp kwok/charts/_common/_common.tpl $${chart%/*}/templates/_common.tpl || exit 1; done
-	$(GO) run ./kwok/charts/internal/crdgen kwok/charts
+	$(GO) run ./kwok/crdgen kwok/charts
 	@mkdir -p docs
 	$(GO) run ./cmd/matrix explain --markdown > docs/exit-codes.md.new && mv docs/exit-codes.md.new docs/exit-codes.md
 

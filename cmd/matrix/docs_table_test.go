@@ -141,7 +141,7 @@ func makeCommands() []docCommand {
 		{command: "make soak", where: byMake, want: []string{"go test -v -tags soak -count=1 -run TestSoak -timeout 24h ./cmd/matrix -args -soak 50"}},
 		{command: "make soak SOAK=36", where: byMake, want: []string{"go test -v -tags soak -count=1 -run TestSoak -timeout 24h ./cmd/matrix -args -soak 36"}},
 		{command: "make update-manifests", where: byMake, want: []string{"go run ./kwok/manifests/internal/manifestgen kwok/stack kwok/manifests"}},
-		{command: "make generate", where: byMake, want: []string{"go run ./kwok/charts/internal/crdgen kwok/charts", "go run ./cmd/matrix explain --markdown"}},
+		{command: "make generate", where: byMake, want: []string{"go run ./kwok/crdgen kwok/charts", "go run ./cmd/matrix explain --markdown"}},
 		{command: "make kwok-test-deployer RECIPE=eks-training DEPLOYER=flux-oci", where: byMake, want: []string{"bin/matrix run eks-training --deployer flux-oci"}},
 		{command: "make kwok-e2e RECIPE=eks-training", where: byMake, want: []string{"bin/matrix run eks-training --deployer all"}},
 		{command: "make kwok-test-all DEPLOYER=helm", where: byMake, want: []string{"bin/matrix run --all --deployer helm"}},

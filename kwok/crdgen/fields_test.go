@@ -17,7 +17,7 @@ func TestFieldsAreWritten(t *testing.T) {
 	}
 	for _, f := range all {
 		for _, name := range f.Files {
-			have, err := os.ReadFile(filepath.Join("../..", name))
+			have, err := os.ReadFile(filepath.Join("../charts", name))
 			if err != nil {
 				t.Fatal(err)
 			}
