@@ -135,7 +135,7 @@ func (c *cellRun) steps() []step {
 		{"Starting the controllers", "controllers", c.startControllers, true},
 		{"Publishing charts and bundle", "push", c.publish, true},
 		{"Deploying", "deploy", c.deploy, false},
-		{"Waiting for what the bundle promises", "sync", c.gate, false},
+		{"Waiting for workloads", "sync", c.gate, false},
 		{"Reading back what was delivered", "verify", c.verify, false},
 	}
 	if len(c.plan.checks.list) > 0 {

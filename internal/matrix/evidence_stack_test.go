@@ -216,7 +216,7 @@ func TestEvidenceWithoutAPIServer(t *testing.T) {
 	r := stackRunner(t)
 	newTinyRecipe().use(t, r)
 	c, err := evidenceCell(t, r, deployers(t, bundle.FluxOCI)[0], func(c *cellRun, what string) {
-		if strings.HasSuffix(what, "Waiting for what the bundle promises") {
+		if strings.HasSuffix(what, "Waiting for workloads") {
 			if err := syscall.Kill(pidOf(c.env, "kube-apiserver"), syscall.SIGKILL); err != nil {
 				t.Errorf("kill the API server: %v", err)
 			}
