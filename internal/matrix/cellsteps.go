@@ -1,7 +1,6 @@
 package matrix
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -123,17 +122,7 @@ func (c *cellRun) deploy(ctx context.Context) error {
 // which this lane creates only once the workload is ready. Delivering it would take the whole
 // budget to fail.
 func (c *cellRun) deadlocks() error {
-	name, d := c.plan.Deployer.Name(), refs.Delivery{}
-	flux := slices.Contains(c.lane.Controllers(), infra.FluxControllers)
-	d.ArgoCD = slices.Contains(c.lane.Controllers(), infra.ArgoCDControllers)
-	d.Ready = flux || d.ArgoCD
-	d.Releases = flux || name == bundle.ArgoCDAppSet
-	d.InOrder = name == bundle.Helm
-	d.AtOnce = name == bundle.HelmTemplate
-	if flux && slices.ContainsFunc(c.env.Bundle.Files, func(f bundle.File) bool { return bytes.Contains(f.Content, []byte("disableWait: true")) }) {
-		d.Ready, d.Releases = false, false
-	}
-	found := refs.Deadlocks(&c.env.Bundle.Expectation, c.env.Input.Components, d)
+	found := refs.Deadlocks(&c.env.Bundle.Expectation, c.env.Input.Components, c.lane.Order(c.env))
 	return found.Err()
 }
 

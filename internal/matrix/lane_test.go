@@ -147,3 +147,28 @@ func TestLane_StopHangs(t *testing.T) {
 		}
 	})
 }
+
+// The order of each lane decides which of its workloads could never start (faults F90).
+func TestLanes_Order(t *testing.T) {
+	env := func(file string) *lane.Env {
+		return &lane.Env{Bundle: &bundle.Bundle{Files: []bundle.File{{Path: "release.yaml", Content: []byte(file)}}}}
+	}
+	argocd, flux := lane.Order{ArgoCD: true, Ready: true}, lane.Order{Ready: true, Releases: true}
+	want := map[string]lane.Order{
+		bundle.Helm: {InOrder: true}, bundle.HelmTemplate: {AtOnce: true}, bundle.Helmfile: {},
+		bundle.ArgoCDOCI: argocd, bundle.ArgoCDHelmOCI: argocd, bundle.ArgoCDGit: argocd, bundle.ArgoCDAppSet: {ArgoCD: true, Ready: true, Releases: true},
+		bundle.FluxOCI: flux, bundle.FluxGit: flux,
+	}
+	for _, d := range bundle.Deployers() {
+		order, known := want[d.Name()]
+		if got := NewLane(d).Order(env("kind: HelmRelease")); !known || got != order {
+			t.Errorf("%s: got %+v, want %+v", d.Name(), got, order)
+		}
+		if order == flux {
+			order = lane.Order{}
+		}
+		if got := NewLane(d).Order(env("spec: {install: {\ndisableWait: true}}")); got != order {
+			t.Errorf("%s, if the bundle turns waiting off: got %+v, want %+v", d.Name(), got, order)
+		}
+	}
+}

@@ -34,6 +34,8 @@ type Lane interface {
 	// Deploy hands over the bundle. Only what waiting cannot fix is an error. Reason:
 	// DEPLOY_FAILED.
 	Deploy(ctx context.Context, env *Env) error
+	// Order says what the deployer waits for. No cluster is needed to tell.
+	Order(env *Env) Order
 	// Budget returns the lane's sync deadline, and the grace for its root object to appear before
 	// that starts to run.
 	Budget(b Budgets) (grace, sync time.Duration)

@@ -10,31 +10,17 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// Delivery says what a deployer waits for.
-type Delivery struct {
-	// ArgoCD reads its own annotations for hooks and sync waves besides Helm's.
-	ArgoCD bool
-	// Ready means that it waits until the objects of one moment are ready before those of the next
-	// come. Otherwise it waits for hooks only.
-	Ready bool
-	// Releases means that it waits until a release is ready before those come that depend on it.
-	Releases bool
-	// InOrder means that the releases come one after the other.
-	InOrder bool
-	// AtOnce means that hooks are objects like all others.
-	AtOnce bool
-}
-
 // Deadlocks finds workloads that need an object which their deployer creates only once they are
 // ready. No cluster is needed: what comes when is in the bundle. An object that something else may
 // create at run time is left out.
-func Deadlocks(e *bundle.Expectation, components []recipe.Component, d Delivery) Report {
+func Deadlocks(e *bundle.Expectation, components []recipe.Component, d lane.Order) Report {
 	c := &checker{expectation: e, components: components, merged: map[string]*result.Finding{}}
 	if !d.AtOnce {
 		o := order{checker: c, delivery: d}
@@ -49,7 +35,7 @@ func Deadlocks(e *bundle.Expectation, components []recipe.Component, d Delivery)
 
 type order struct {
 	*checker
-	delivery Delivery
+	delivery lane.Order
 }
 
 func (c order) workload(w *bundle.Workload) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/charts/catalog"
+	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
@@ -46,7 +47,7 @@ func TestShippedRecipes_Static(t *testing.T) {
 			t.Fatal(err)
 		}
 		e := &b.Expectation
-		for _, d := range []Delivery{{Ready: true, Releases: true}, {ArgoCD: true, Ready: true, Releases: true}, {InOrder: true}} {
+		for _, d := range []lane.Order{{Ready: true, Releases: true}, {ArgoCD: true, Ready: true, Releases: true}, {InOrder: true}} {
 			for _, f := range Deadlocks(e, components, d).Faults {
 				t.Errorf("%s: %s", name, f.Finding.Cause)
 			}

@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result"
 )
@@ -167,7 +168,7 @@ func TestCriticalPods(t *testing.T) {
 }
 
 func TestDeadlocks(t *testing.T) {
-	flux, argo, helm := Delivery{Ready: true, Releases: true}, Delivery{ArgoCD: true, Ready: true}, Delivery{InOrder: true}
+	flux, argo, helm := lane.Order{Ready: true, Releases: true}, lane.Order{ArgoCD: true, Ready: true}, lane.Order{InOrder: true}
 	config := func(meta string) string {
 		return "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: late, namespace: x" + meta + "}\n"
 	}
@@ -182,7 +183,7 @@ func TestDeadlocks(t *testing.T) {
 	web := strings.TrimPrefix(pod(mounts), "\n")
 	for name, c := range map[string]struct {
 		objects  string
-		delivery Delivery
+		delivery lane.Order
 		release  string // of the last object
 		want     string
 	}{
@@ -192,7 +193,7 @@ func TestDeadlocks(t *testing.T) {
 		"another release, Flux":            {web + config(""), flux, "apart", ""},
 		"optional":                         {strings.Replace(web, "name: late}", "name: late, optional: true}", 1) + config(""), flux, "x-post", ""},
 		"pre-install hook, ordinary":       {job(hook("pre-install", "0"), mounts) + config(""), helm, "", "once this Job has finished; it is a hook"},
-		"pre-install hook, all at once":    {job(hook("pre-install", "0"), mounts) + config(""), Delivery{AtOnce: true}, "", ""},
+		"pre-install hook, all at once":    {job(hook("pre-install", "0"), mounts) + config(""), lane.Order{AtOnce: true}, "", ""},
 		"pre-install hook, earlier hook":   {job(hook("pre-install", "0"), mounts) + config(hook("pre-install", "-5")), helm, "", ""},
 		"pre-install hook, later hook":     {job(hook("pre-install", "0"), mounts) + config(hook("pre-install", "5")), helm, "", "the same release creates only later"},
 		"pre-install hook, account":        {job(hook("pre-install", "0"), "{serviceAccountName: late, containers: [{name: m}]}") + account, flux, "", "runs as ServiceAccount x/late, which the same release creates only later"},

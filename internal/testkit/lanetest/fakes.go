@@ -62,6 +62,8 @@ func (l *Lane) Install(context.Context, *lane.Env) error { return nil }
 
 func (l *Lane) Deploy(context.Context, *lane.Env) error { return nil }
 
+func (l *Lane) Order(*lane.Env) lane.Order { return lane.Order{} }
+
 func (l *Lane) TimeoutReason() reason.Reason { return l.Timeout }
 
 func (l *Lane) Stop() {}

@@ -46,6 +46,11 @@ func (l appSetLane) Install(ctx context.Context, env *lane.Env) error {
 	return l.InstallWith(ctx, env, settings)
 }
 
+// Order is that of an Application, and the steps of the ApplicationSet wait for the Applications.
+func (l appSetLane) Order(*lane.Env) lane.Order {
+	return lane.Order{ArgoCD: true, Ready: true, Releases: true}
+}
+
 // Deploy is `kubectl apply -f applicationset.yaml`.
 func (l appSetLane) Deploy(ctx context.Context, env *lane.Env) error {
 	objs, err := objectsIn(env.Bundle, appset.File)

@@ -44,6 +44,10 @@ var _ lane.Lane = (*appLane)(nil)
 
 func (l *appLane) Deployer() bundle.Deployer { return l.d }
 
+// Order is that of an Application: its hooks and sync waves. Waves do not gate the Applications
+// themselves.
+func (l *appLane) Order(*lane.Env) lane.Order { return lane.Order{ArgoCD: true, Ready: true} }
+
 func (l *appLane) Deploy(ctx context.Context, env *lane.Env) error {
 	if f := env.Bundle.Foreign; f != nil && len(f.Roots) > 0 {
 		return lane.ApplyObjects(ctx, env, f.Roots...)

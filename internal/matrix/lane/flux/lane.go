@@ -4,8 +4,10 @@
 package flux
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -40,6 +42,13 @@ func rootName(env *lane.Env) string {
 var _ lane.Lane = (*fluxLane)(nil)
 
 func (l *fluxLane) Deployer() bundle.Deployer { return l.d }
+
+// Order is that of helm-controller, which waits for a release and for dependsOn, unless the bundle
+// turns waiting off.
+func (l *fluxLane) Order(env *lane.Env) lane.Order {
+	waits := !slices.ContainsFunc(env.Bundle.Files, func(f bundle.File) bool { return bytes.Contains(f.Content, []byte("disableWait: true")) })
+	return lane.Order{Ready: waits, Releases: waits}
+}
 
 func (l *fluxLane) Deploy(ctx context.Context, env *lane.Env) error {
 	return lane.ApplyObjects(ctx, env, bundle.FluxRoot(env.Input)...)

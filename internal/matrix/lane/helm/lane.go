@@ -56,6 +56,9 @@ func (l *helmLane) Deploy(ctx context.Context, env *lane.Env) error {
 	return nil
 }
 
+// Order is that of deploy.sh: one release after the other.
+func (l *helmLane) Order(*lane.Env) lane.Order { return lane.Order{InOrder: true} }
+
 // Stop kills Helm's process, whatever it is doing.
 func (l *helmLane) Stop() {
 	l.InOrder.Stop()

@@ -44,6 +44,9 @@ var _ lane.Lane = (*helmTemplateLane)(nil)
 
 func (l *helmTemplateLane) Deployer() bundle.Deployer { return l.d }
 
+// Order is none: hooks are applied like all else.
+func (l *helmTemplateLane) Order(*lane.Env) lane.Order { return lane.Order{AtOnce: true} }
+
 // Deploy starts applying.
 func (l *helmTemplateLane) Deploy(ctx context.Context, env *lane.Env) error {
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(env.Clients.Discovery))

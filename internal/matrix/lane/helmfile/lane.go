@@ -65,6 +65,9 @@ func (l *helmfileLane) Install(_ context.Context, env *lane.Env) error {
 // Publish does nothing: the charts are in the registry, and helmfile reads the bundle's files.
 func (l *helmfileLane) Publish(context.Context, *lane.Env) ([]oci.Published, error) { return nil, nil }
 
+// Order is that of a release's hooks; what helmfile waits for between releases is not judged.
+func (l *helmfileLane) Order(*lane.Env) lane.Order { return lane.Order{} }
+
 // Deploy starts helmfile in the bundle's directory.
 func (l *helmfileLane) Deploy(ctx context.Context, env *lane.Env) error {
 	ctx, l.cancel = context.WithCancel(ctx)

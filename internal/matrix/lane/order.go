@@ -1,0 +1,16 @@
+package lane
+
+// Order says what a deployer waits for while it creates a bundle's objects.
+type Order struct {
+	// ArgoCD reads its own annotations for hooks and sync waves besides Helm's.
+	ArgoCD bool
+	// Ready means that it waits until the objects of one moment are ready before those of the next
+	// come. Otherwise it waits for hooks only.
+	Ready bool
+	// Releases means that it waits until a release is ready before those come that depend on it.
+	Releases bool
+	// InOrder means that the releases come one after the other.
+	InOrder bool
+	// AtOnce means that hooks are objects like all others.
+	AtOnce bool
+}
