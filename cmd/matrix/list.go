@@ -229,20 +229,15 @@ func (a *app) listDeployers() (listed, error) {
 	l := listed{head: []string{"NAME", "ALL", "CONTROLLERS", "BUILT"}}
 	for _, d := range bundle.Deployers() {
 		kinds := matrix.NewLane(d).Controllers()
-		groups, own := embedded.StackGroups(kinds...), embedded.HelmfileGroups(kinds...)
 		item := &deployerItem{
-			Name: d.Name(), Controllers: []string{}, Built: len(a.Stack.Missing(groups...)) == 0 && len(a.Helmfile.Missing(own...)) == 0,
-			AllSince: allSince(d.Name()),
+			Name: d.Name(), Controllers: []string{}, AllSince: allSince(d.Name()),
+			Built: len(a.Stack.Missing(embedded.StackGroups(kinds...)...)) == 0 && len(a.Helmfile.Missing(embedded.HelmfileGroups(kinds...)...)) == 0,
 		}
 		item.All = item.AllSince != ""
 		for _, kind := range kinds {
 			item.Controllers = append(item.Controllers, string(kind))
 		}
-		err := a.CheckGo(a.Stack, groups...)
-		if err == nil {
-			err = a.CheckGo(a.Helmfile, own...)
-		}
-		if err != nil {
+		if err := a.canCompile(kinds); err != nil {
 			item.Missing = append(item.Missing, inventory.Missing{Kind: inventory.MissingToolchain, Name: "go " + a.Settings.Go.Minimum, Why: err.Error()})
 		}
 		item.Runnable = len(item.Missing) == 0

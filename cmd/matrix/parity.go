@@ -45,7 +45,7 @@ PLATFORM_DIVERGENCE (59). It needs what ` + "`matrix run`" + ` needs on both pla
 
 // parity refuses what cannot run on either platform before anything is started on one of them.
 func (a *app) parity(ctx context.Context, args []string, f runFlags) error {
-	f.charts = a.ChartsFor(f.charts, f.recipes.Recipes)
+	f.charts = cli.ChartValues(f.charts)
 	for _, p := range platforms() {
 		if err := p.refuse(false, f.wanted()...); err != nil {
 			return err

@@ -160,7 +160,7 @@ func (a *app) whyRun(ctx context.Context, cell string, f runFlags) error {
 	case f.reuse == "":
 		return cli.Usagef("why-run needs --reuse DIR, the directory of kept verdicts")
 	}
-	f.deployers, f.charts = []string{lane}, a.ChartsFor(f.charts, f.recipes.Recipes)
+	f.deployers = []string{lane}
 	this, err := a.prepareRun(ctx, []string{name}, f)
 	if err != nil {
 		return err

@@ -6,15 +6,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
-	"al.essio.dev/pkg/shellescape"
 	"github.com/spf13/cobra"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
@@ -54,7 +51,7 @@ type selection struct {
 // sourceFlags say what a run reads.
 type sourceFlags struct {
 	charts []string
-	// usualCharts is what charts has if the flag is not given.
+	// usualCharts is what charts has if the flag is not given; validateFlags fills it in.
 	usualCharts []string
 	recipes     cli.RecipeDirs
 	profiles    string
@@ -155,7 +152,6 @@ begun in the 120 s before; evidence of a failure has 60 s of its own after it.`,
 
 // run has the steps of the command: check the input, build, run, report.
 func (a *app) run(ctx context.Context, args []string, f runFlags) error {
-	f.charts, f.usualCharts = a.ChartsFor(f.charts, f.recipes.Recipes), a.ChartsFor([]string{cli.AutoCharts}, f.recipes.Recipes)
 	a.ci.recipes = []string{a.RecipesDirectory(f.recipes.Recipes), a.DataDirectory(f.recipes.Data), f.bundles.dir}
 	this, nothing := a.prepareRun(ctx, args, f)
 	if nothing != nil && reason.Of(nothing) != reason.NothingSelected {
@@ -269,14 +265,20 @@ func (a *app) plainControllers(f runFlags) (bool, error) {
 func (a *app) ready(ctx context.Context, p *prepared) error {
 	controllers := matrix.ControllersFor(p.plans)
 	if p.on.limits.Compiled {
-		if err := a.CheckGo(a.Stack, embedded.StackGroups(controllers...)...); err != nil {
-			return err
-		}
-		if err := a.CheckGo(a.Helmfile, embedded.HelmfileGroups(controllers...)...); err != nil {
+		if err := a.canCompile(controllers); err != nil {
 			return err
 		}
 	}
 	return p.runner.Platform.Needs(ctx, controllers...)
+}
+
+// canCompile returns an error if programs of these controllers are missing, and no Go here can
+// compile them.
+func (a *app) canCompile(controllers []infra.ControllerKind) error {
+	if err := a.CheckGo(a.Stack, embedded.StackGroups(controllers...)...); err != nil {
+		return err
+	}
+	return a.CheckGo(a.Helmfile, embedded.HelmfileGroups(controllers...)...)
 }
 
 // cellsAtATime is as many as the user asked for, or as the machine has room for. With a fixed
@@ -340,62 +342,4 @@ func newRunID() string {
 	var b [4]byte
 	_, _ = rand.Read(b[:]) // never fails (crypto/rand)
 	return hex.EncodeToString(b[:])
-}
-
-// invocation is how the user called this program.
-func invocation() string {
-	if self, err := os.Executable(); err == nil && strings.Contains(filepath.ToSlash(self), "/go-build") {
-		return "go run ./cmd/matrix" // a temporary binary, which no longer exists when the user reads this
-	}
-	return "matrix"
-}
-
-// rerunCommand is the command that runs a cell again as it was run; self is how to call this
-// program, settings the file of --settings, if any.
-func rerunCommand(self, settings string, c result.Cell, f runFlags) string {
-	parts := []string{"run", c.Recipe, "--deployer", c.Deployer}
-	if !slices.Equal(f.charts, f.usualCharts) {
-		for _, source := range f.charts {
-			parts = append(parts, "--charts", source)
-		}
-	}
-	if f.recipes.Recipes != "" {
-		parts = append(parts, "--recipes-dir", f.recipes.Recipes)
-	}
-	if f.recipes.Data != "" {
-		parts = append(parts, "--data", f.recipes.Data)
-	}
-	for _, source := range f.recipes.Sources {
-		parts = append(parts, "--kustomize-source", source)
-	}
-	if f.profiles != "" {
-		parts = append(parts, "--profiles", f.profiles)
-	}
-	if f.checks {
-		parts = append(parts, "--checks")
-	}
-	if f.probes {
-		parts = append(parts, "--probes")
-	}
-	for _, name := range asked(f.controllers, nil) {
-		parts = append(parts, "--controller", name)
-	}
-	if f.validate != "" {
-		parts = append(parts, "--validate="+f.validate)
-	}
-	if f.chaos != "" {
-		parts = append(parts, "--chaos", f.chaos)
-	}
-	if f.plain {
-		parts = append(parts, "--"+plainFlag)
-	}
-	parts = append(parts, f.platform.rerun()...)
-	parts = append(parts, f.bundles.rerun()...)
-	if settings != "" {
-		parts = append(parts, "--"+cli.SettingsFlag, settings)
-	}
-	for _, word := range append(parts, "--keep") {
-		self += " " + shellescape.Quote(word)
-	}
-	return self
 }

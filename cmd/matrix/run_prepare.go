@@ -73,6 +73,8 @@ type validFlags struct {
 // validateFlags checks the flags against each other and reads what needs no recipe. It fills in the
 // flags that others decide.
 func (a *app) validateFlags(args []string, f *runFlags) (v validFlags, err error) {
+	f.usualCharts = a.ChartsFor([]string{cli.AutoCharts}, f.recipes.Recipes)
+	f.charts = a.ChartsFor(f.charts, f.recipes.Recipes)
 	if err := f.bundles.settle(a.RecipesDirectory(f.recipes.Recipes)); err != nil {
 		return v, err
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -181,6 +182,17 @@ func TestRerunCommand(t *testing.T) {
 	for want, f := range tests {
 		if got := rerunCommand("matrix", "", cell, f); got != want {
 			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	for want, charts := range map[string][]string{"matrix run eks --deployer helm --keep": {cli.AutoCharts}, "matrix run eks --deployer helm --charts upstream --keep": {"upstream"}} {
+		a := &app{App: cli.New(func(string) string { return "" }, io.Discard, io.Discard)}
+		f := runFlags{deployers: []string{"helm"}, sourceFlags: sourceFlags{charts: charts, recipes: cli.RecipeDirs{Recipes: cli.InBinary}}, platform: platformFlags{cluster: defaultPlatform().name}}
+		if _, err := a.validateFlags([]string{"eks"}, &f); err != nil {
+			t.Fatal(err)
+		}
+		f.recipes.Recipes = ""
+		if got := rerunCommand("matrix", "", cell, f); got != want {
+			t.Errorf("charts %q, as every command has them: got %q, want %q", charts, got, want)
 		}
 	}
 	const want = "matrix run eks --deployer helm --charts 'my charts; true' --settings own.yaml --keep"
