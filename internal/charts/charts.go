@@ -95,9 +95,6 @@ func checkRepository(repository string) error {
 // sameRepository compares addresses as Helm does.
 func sameRepository(a, b string) bool { return strings.TrimRight(a, "/") == strings.TrimRight(b, "/") }
 
-// sameVersion: chart repositories and recipes differ about the v in front.
-func sameVersion(a, b string) bool { return strings.TrimPrefix(a, "v") == strings.TrimPrefix(b, "v") }
-
 // versionText is a version for people.
 func versionText(version string) string {
 	if version == "" {

@@ -105,7 +105,7 @@ func (f *Fetcher) Fetch(ctx context.Context, p Pin, want string) (*Download, err
 
 // isChart: an archive may say of itself that it is something else.
 func isChart(ch *chart.Chart, ref catalog.Ref) error {
-	if ch.Metadata.Name != ref.Name || ref.Version != "" && !sameVersion(ch.Metadata.Version, ref.Version) {
+	if ch.Metadata.Name != ref.Name || ref.Version != "" && !catalog.SameVersion(ch.Metadata.Version, ref.Version) {
 		return fmt.Errorf("it is chart %q %q by its own Chart.yaml", ch.Metadata.Name, ch.Metadata.Version)
 	}
 	return nil

@@ -127,7 +127,7 @@ func inIndex(index *repo.IndexFile, ref catalog.Ref) (*repo.ChartVersion, error)
 		}
 		return newest, nil
 	}
-	for _, same := range []func(a, b string) bool{func(a, b string) bool { return a == b }, sameVersion} {
+	for _, same := range []func(a, b string) bool{func(a, b string) bool { return a == b }, catalog.SameVersion} {
 		for _, v := range versions {
 			if same(v.Version, ref.Version) {
 				return v, nil

@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/nvidia/aicr-action/internal/charts/archive"
+	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/util/atomicfile"
@@ -216,7 +217,7 @@ func (l *Lock) collisions(entries []*Entry) []error {
 	var errs []error
 	for i, e := range entries {
 		for _, other := range entries[:i] {
-			if other.Chart == e.Chart && sameVersion(other.Version, e.Version) && other.Digest != e.Digest {
+			if other.Chart == e.Chart && catalog.SameVersion(other.Version, e.Version) && other.Digest != e.Digest {
 				errs = append(errs, l.errorAt(e, "chart %s %s of %s (component %s) has the digest %s, and that of %s (component %s, line %d) has %s: two charts of one name and version with different bytes cannot be in one recipe; give one of them another version",
 					e.Chart, e.Version, e.Repository, e.Component, e.Digest, other.Repository, other.Component, other.line, other.Digest))
 				break

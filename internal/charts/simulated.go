@@ -89,7 +89,7 @@ func (s *Simulated) derived(ref catalog.Ref, have *chart.Chart) *Derivation {
 			if found == nil || catalog.Newer(d.Version, found.Version) {
 				found = d
 			}
-		case strings.TrimPrefix(d.Version, "v") == strings.TrimPrefix(ref.Version, "v"):
+		case catalog.SameVersion(d.Version, ref.Version):
 			return d
 		}
 	}
@@ -131,7 +131,7 @@ func (s *Simulated) keep(ref catalog.Ref, ch *chart.Chart) {
 
 func wasWrittenFor(ch *chart.Chart, version string) bool {
 	return slices.ContainsFunc(strings.Split(ch.Metadata.Annotations[alsoVersions], ","), func(also string) bool {
-		return strings.TrimPrefix(strings.TrimSpace(also), "v") == strings.TrimPrefix(version, "v")
+		return catalog.SameVersion(strings.TrimSpace(also), version)
 	})
 }
 

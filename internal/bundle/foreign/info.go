@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	yamlv3 "go.yaml.in/yaml/v3"
+
+	"github.com/nvidia/aicr-action/internal/charts/catalog"
 )
 
 // infoFile is the index that AICR's CLI writes into a bundle since it is at 1.0: who made it for what,
@@ -100,24 +102,21 @@ func (t *tree) checkListed(r *yamlv3.Node, name string, units []unit) error {
 	if said := text(r, "namespace"); said != "" && said != u.namespace {
 		return bad("namespace", "is said to be in the namespace %s, and the bundle installs it in %s (%s)", said, u.namespace, u.at)
 	}
-	charts, versions := []string{u.chart}, []string{plainVersion(u.version)}
+	charts, versions := []string{u.chart}, []string{u.version}
 	if u.local != nil {
-		charts, versions = []string{u.local.Name()}, []string{plainVersion(u.local.Metadata.Version)}
+		charts, versions = []string{u.local.Name()}, []string{u.local.Metadata.Version}
 		for _, d := range u.local.Metadata.Dependencies { // the chart that it wraps
-			charts, versions = append(charts, d.Name), append(versions, plainVersion(d.Version))
+			charts, versions = append(charts, d.Name), append(versions, d.Version)
 		}
 	}
 	if said := text(r, "chart"); said != "" && !slices.Contains(charts, path.Base(said)) {
 		return bad("chart", "is said to have the chart %s, and the bundle installs %s (%s)", said, charts[len(charts)-1], u.at)
 	}
-	if said := text(r, "version"); said != "" && !slices.Contains(versions, plainVersion(said)) {
+	if said := text(r, "version"); said != "" && !slices.ContainsFunc(versions, func(v string) bool { return catalog.SameVersion(v, said) }) {
 		return bad("version", "is said to have the version %s, and the bundle installs %s (%s)", said, cmp.Or(u.version, versions[len(versions)-1]), u.at)
 	}
 	return nil
 }
-
-// plainVersion: v1.2.3 and 1.2.3 are one version.
-func plainVersion(v string) string { return strings.TrimPrefix(v, "v") }
 
 // has reports whether the bundle has a file or directory of this name.
 func (t *tree) has(dir, name string) bool {

@@ -122,12 +122,16 @@ func (s *fsCharts) find(name, version string) *chartEntry {
 			}
 		case e.version == version:
 			return e
-		case found == nil && strings.TrimPrefix(e.version, "v") == strings.TrimPrefix(version, "v"):
+		case found == nil && SameVersion(e.version, version):
 			found = e
 		}
 	}
 	return found
 }
+
+// SameVersion reports whether two texts are one version: chart repositories and recipes differ about
+// the v in front.
+func SameVersion(a, b string) bool { return strings.TrimPrefix(a, "v") == strings.TrimPrefix(b, "v") }
 
 // Newer reports whether version a is higher than b; what is no version is lower than any.
 func Newer(a, b string) bool {
