@@ -1,0 +1,93 @@
+package embedded
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/host"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/util/bounded"
+	"github.com/nvidia/aicr-action/internal/util/sandbox"
+)
+
+// Helmfile is helmfile, which runs helm, as a host process that ends when the bundle is delivered.
+type Helmfile struct {
+	// Path is helmfile, Helm the program that it runs.
+	Path, Helm string
+	Sup        *host.Supervisor
+	Kubeconfig string
+	// Dir gets its private directories; Logs its log file.
+	Dir  string
+	Logs string
+	// Confine is what it may do besides its own directory: read the kubeconfig, dial the API server
+	// and the registry. nil starts it without a sandbox.
+	Confine *sandbox.Profile
+	// Env is added to its environment.
+	Env []string
+}
+
+var _ infra.Deliverer = (*Helmfile)(nil)
+
+// Install does nothing: no CRD and no configuration is its own.
+func (*Helmfile) Install(context.Context) error { return nil }
+
+// Start does nothing: Deliver starts it.
+func (*Helmfile) Start(context.Context) error { return nil }
+
+// Unchanged is nil: it is gone when the gate has passed, and reads nothing that a recipe configures.
+func (*Helmfile) Unchanged(context.Context) error { return nil }
+
+// mostSaid is the largest log that Deliver returns, in bytes: a hundred times that of 20 releases. A
+// warning may be anywhere in it.
+const mostSaid = 16 << 20
+
+// Deliver runs `helmfile apply` in a copy of a bundle, as helmfile writes beside what it reads.
+// Releases that are not installed yet are not compared first, which only helm-diff could: on a new
+// cluster that is all of them. Reasons: NO_SPACE, DEPLOY_FAILED.
+func (h *Helmfile) Deliver(ctx context.Context, dir string) (string, error) {
+	work, log := filepath.Join(h.Dir, "bundle"), filepath.Join(h.Logs, infra.HelmfileProcess+".log")
+	if err := os.CopyFS(work, os.DirFS(dir)); err != nil {
+		return "", reason.Wrap(infra.DiskReason(err, reason.Internal), fmt.Errorf("copy the bundle for helmfile: %w", err))
+	}
+	profile := h.Confine
+	if profile != nil {
+		all := *profile
+		all.Execute = append([]string{filepath.Dir(h.Helm)}, all.Execute...)
+		profile = &all
+	}
+	p, err := h.Sup.Start(host.ProcessSpec{
+		Name: infra.HelmfileProcess, Path: h.Path, Dir: h.Dir, WorkDir: work, Log: log, Ends: true, Sandbox: profile, Memory: host.RenderLimit,
+		Args: []string{"--helm-binary", h.Helm, "--kubeconfig", h.Kubeconfig, "--no-color", "--log-level", "debug", "apply", "--skip-diff-on-install", "--suppress-secrets"},
+		Env: append([]string{
+			"KUBECONFIG=" + h.Kubeconfig, "HELMFILE_UPGRADE_NOTICE_DISABLED=true", "HELMFILE_DISABLE_INSECURE_FEATURES=true", "HELMFILE_DISABLE_HOOKS=true",
+			"HELMFILE_CACHE_HOME=" + filepath.Join(h.Dir, "cache"),
+		}, h.Env...),
+	})
+	if err != nil {
+		return "", reason.Wrap(infra.DiskReason(err, reason.DeployFailed), err)
+	}
+	select {
+	case <-p.Done():
+	case <-ctx.Done():
+		p.Stop(0)
+		return "", ctx.Err()
+	}
+	said, err := bounded.File(log, mostSaid)
+	if err != nil {
+		return "", fmt.Errorf("read what helmfile printed: %w", err)
+	}
+	if code := p.ExitCode(); code != 0 {
+		return string(said), fmt.Errorf("helmfile ended with exit code %d", code)
+	}
+	return string(said), nil
+}
+
+// Stop kills it, if it still runs, and every helm of its.
+func (h *Helmfile) Stop() {
+	if p := h.Sup.Process(infra.HelmfileProcess); p != nil {
+		p.Stop(0)
+	}
+}
