@@ -125,26 +125,37 @@ func (c order) position(release string) int {
 
 // dependsOn reports whether the deployer was told to deliver a release after another.
 func (c order) dependsOn(release, on string) bool {
-	seen := map[string]bool{}
-	var reaches func(name string) bool
-	reaches = func(name string) bool {
-		if seen[name] {
-			return false
-		}
-		seen[name] = true
+	return leadsTo(release, func(name string) (before []string) {
 		for _, d := range c.expectation.Delivered {
 			if d.Name != name || d.Kind != "HelmRelease" && d.Kind != "Application" {
 				continue
 			}
-			for _, before := range d.DependsOn {
-				if before.Kind == d.Kind && (before.Name == on || reaches(before.Name)) {
-					return true
+			for _, ref := range d.DependsOn {
+				if ref.Kind == d.Kind {
+					before = append(before, ref.Name)
 				}
 			}
 		}
-		return false
+		return before
+	}, func(name string) bool { return name == on })
+}
+
+// leadsTo reports whether the way from a name over what comes before it, step by step, leads to one
+// that is wanted.
+func leadsTo(from string, before func(string) []string, wanted func(string) bool) bool {
+	seen, open := map[string]bool{from: true}, before(from)
+	for len(open) > 0 {
+		name := open[0]
+		open = open[1:]
+		if wanted(name) {
+			return true
+		}
+		if !seen[name] {
+			seen[name] = true
+			open = append(open, before(name)...)
+		}
 	}
-	return reaches(release)
+	return false
 }
 
 // The phases of an installation.

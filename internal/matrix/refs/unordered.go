@@ -57,21 +57,16 @@ func (c *checker) unordered(o *bundle.Object, name string, s scope) {
 
 // waitsFor reports whether a release of a component comes after one of another, directly or not.
 func (c *checker) waitsFor(component, on string) bool {
-	seen := map[string]bool{}
-	var reaches func(release string) bool
-	reaches = func(release string) bool {
-		for _, r := range c.expectation.Releases {
-			if r.Name != release || seen[release] {
-				continue
-			}
-			seen[release] = true
-			if r.Component == on || slices.ContainsFunc(r.DependsOn, reaches) {
-				return true
-			}
+	of := func(name string) bundle.Release {
+		i := slices.IndexFunc(c.expectation.Releases, func(r bundle.Release) bool { return r.Name == name })
+		if i < 0 {
+			return bundle.Release{}
 		}
-		return false
+		return c.expectation.Releases[i]
 	}
-	return slices.ContainsFunc(c.expectation.Releases, func(r bundle.Release) bool { return r.Component == component && reaches(r.Name) })
+	return slices.ContainsFunc(c.expectation.Releases, func(r bundle.Release) bool {
+		return r.Component == component && leadsTo(r.Name, func(name string) []string { return of(name).DependsOn }, func(name string) bool { return of(name).Component == on })
+	})
 }
 
 // isFor reports whether creating an object calls the webhook.
