@@ -11,10 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/nvidia/aicr-action/internal/bundle/documents"
+	"github.com/nvidia/aicr-action/internal/bundle/rendering"
 )
 
 // renderWrapper installs the wrapper chart as `helm template` would.
-func renderWrapper(t *testing.T, b *Bundle, values map[string]any) ([]rendered, error) {
+func renderWrapper(t *testing.T, b *Bundle, values map[string]any) ([]rendering.Object, error) {
 	t.Helper()
 	ch, err := b.Chart("")
 	if err != nil {
@@ -26,7 +27,7 @@ func renderWrapper(t *testing.T, b *Bundle, values map[string]any) ([]rendered, 
 	if err != nil {
 		return nil, err
 	}
-	return parseManifest(rel.Manifest, "")
+	return rendering.Parse(rel.Manifest, "")
 }
 
 func TestWrapperChart(t *testing.T) {
@@ -47,10 +48,10 @@ func TestWrapperChart(t *testing.T) {
 	}
 
 	roots, err := renderWrapper(t, b, at)
-	if err != nil || len(roots) != 1 || roots[0].object.GetName() != "aicr-stack" {
+	if err != nil || len(roots) != 1 || roots[0].GetName() != "aicr-stack" {
 		t.Fatalf("root: %v, %v", roots, err)
 	}
-	source, _, _ := unstructured.NestedMap(roots[0].object.Object, "spec", "source")
+	source, _, _ := unstructured.NestedMap(roots[0].Object, "spec", "source")
 	inner, _, _ := unstructured.NestedMap(source, "helm", "valuesObject")
 	if source["repoURL"] != at["repoURL"] || source["targetRevision"] != at["targetRevision"] || source["path"] != "." {
 		t.Errorf("root source %v", source)
@@ -66,7 +67,7 @@ func TestWrapperChart(t *testing.T) {
 	want := mustBundle(t, argoOCI{}, plain)
 	var got []string
 	for _, c := range children {
-		name := c.object.GetName()
+		name := c.GetName()
 		got = append(got, name)
 		objs, err := documents.Parse(content(t, want, name+"/application.yaml"))
 		if err != nil {
@@ -79,8 +80,8 @@ func TestWrapperChart(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if !reflect.DeepEqual(c.object.Object, expected) {
-			t.Errorf("%s: got\n%v\nwant\n%v", name, c.object.Object, expected)
+		if !reflect.DeepEqual(c.Object, expected) {
+			t.Errorf("%s: got\n%v\nwant\n%v", name, c.Object, expected)
 		}
 	}
 	slices.Sort(got)
@@ -99,7 +100,7 @@ func TestWrapper_BracesInValues(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range children {
-		if url, _, _ := unstructured.NestedString(c.object.Object, "spec", "source", "repoURL"); c.object.GetName() == "web" && url != in.Components[0].Source {
+		if url, _, _ := unstructured.NestedString(c.Object, "spec", "source", "repoURL"); c.GetName() == "web" && url != in.Components[0].Source {
 			t.Errorf("the repository became %q", url)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle/apis"
 	"github.com/nvidia/aicr-action/internal/bundle/operators"
 	"github.com/nvidia/aicr-action/internal/bundle/owners"
+	"github.com/nvidia/aicr-action/internal/bundle/rendering"
 	"github.com/nvidia/aicr-action/internal/bundle/reserved"
 	"github.com/nvidia/aicr-action/internal/bundle/scopes"
 	"github.com/nvidia/aicr-action/internal/charts/render"
@@ -46,17 +47,17 @@ func (p *plan) expect(ctx context.Context, in Input, deployer string) error {
 	e := &p.expectation
 	for i, r := range p.releases {
 		e.Releases = append(e.Releases, r.Release)
-		for _, o := range renderings[i].objects {
-			kinds.FillNamespace(o.object, r.Namespace)
+		for _, o := range renderings[i].Objects {
+			kinds.FillNamespace(o.Unstructured, r.Namespace)
 			if err := deliverable(r, o); err != nil {
 				return err
 			}
-			object := Object{Component: r.Component, Release: r.Name, Template: o.template, Hook: o.hook, Ephemeral: o.ephemeral, Object: o.object, definition: o.definition}
+			object := Object{Component: r.Component, Release: r.Name, Template: o.Template, Hook: o.Hook, Ephemeral: o.Ephemeral, Object: o.Unstructured, definition: o.Definition}
 			e.Objects = append(e.Objects, object)
 			p.addWorkload(r, object, "", found)
 			for _, made := range synthesized(object, r.Namespace) {
 				e.Made = append(e.Made, made)
-				p.addWorkload(r, made, strings.Replace(fmt.Sprintf("%s %s/%s", o.object.GetKind(), o.object.GetNamespace(), o.object.GetName()), " /", " ", 1), found)
+				p.addWorkload(r, made, strings.Replace(fmt.Sprintf("%s %s/%s", o.Unstructured.GetKind(), o.Unstructured.GetNamespace(), o.Unstructured.GetName()), " /", " ", 1), found)
 			}
 		}
 	}
@@ -75,15 +76,15 @@ func (p *plan) expect(ctx context.Context, in Input, deployer string) error {
 
 // deliverable refuses an object that a recipe may not deliver: one of the harness's, and one of
 // Argo CD or Flux with a field that no bundle needs.
-func deliverable(r *release, o rendered) error {
-	problem := reserved.Why(o.object)
-	if refused := allowed.Check(o.object.GetKind(), o.object.Object); problem == "" && refused != nil {
+func deliverable(r *release, o rendering.Object) error {
+	problem := reserved.Why(o.Unstructured)
+	if refused := allowed.Check(o.Unstructured.GetKind(), o.Unstructured.Object); problem == "" && refused != nil {
 		problem = "sets " + refused.Error()
 	}
 	if problem == "" {
 		return nil
 	}
-	return &ComponentError{Component: r.Component, Origin: r.component.Declared, Problem: fmt.Sprintf("%s %s (%s) %s; a recipe may not deliver it", o.object.GetKind(), o.object.GetName(), o.template, problem)}
+	return &ComponentError{Component: r.Component, Origin: r.component.Declared, Problem: fmt.Sprintf("%s %s (%s) %s; a recipe may not deliver it", o.Unstructured.GetKind(), o.Unstructured.GetName(), o.Template, problem)}
 }
 
 // findShared warns of objects that two releases own, and adds up and drops the definitions: those
@@ -106,14 +107,14 @@ func (e *Expectation) findShared() error {
 
 // attempt is a rendering, or the error that prevented it.
 type attempt struct {
-	*rendering
+	*rendering.Rendering
 	err error
 }
 
-func servedBy(objects []rendered) []API {
+func servedBy(objects []rendering.Object) []API {
 	var all []API
 	for _, o := range objects {
-		all = append(all, apis.ServedBy(o.object)...)
+		all = append(all, apis.ServedBy(o.Unstructured)...)
 	}
 	return all
 }
@@ -122,17 +123,17 @@ func servedBy(objects []rendered) []API {
 // add, which are known for sure only when those are rendered. So each is rendered as if only the
 // crds/ directories before it added some, and once more if that was wrong and its templates can
 // tell.
-func (p *plan) render(ctx context.Context, with render.Pool, in Input, deployer string, kinds scopes.Custom) ([]*rendering, error) {
+func (p *plan) render(ctx context.Context, with render.Pool, in Input, deployer string, kinds scopes.Custom) ([]*rendering.Rendering, error) {
 	n := len(p.releases)
-	crds, guesses := make([][]rendered, n), make([]chartutil.VersionSet, n)
+	crds, guesses := make([][]rendering.Object, n), make([]chartutil.VersionSet, n)
 	var guessed []API
-	err := inorder.Do(ctx, n, func(_ context.Context, _, i int) ([]rendered, error) {
-		found, err := crdsOf(p.releases[i].chart, p.releases[i].values)
+	err := inorder.Do(ctx, n, func(_ context.Context, _, i int) ([]rendering.Object, error) {
+		found, err := rendering.CRDs(p.releases[i].chart, p.releases[i].values)
 		if err != nil {
 			return nil, renderError(p.releases[i], err)
 		}
 		return found, nil
-	}, func(i int, found []rendered) error {
+	}, func(i int, found []rendering.Object) error {
 		// Helm installs a chart's crds/ before it renders the rest, so a chart sees its own.
 		guessed = append(guessed, servedBy(found)...)
 		crds[i], guesses[i] = found, seenAPIs(in.APIs, deployer, guessed)
@@ -143,13 +144,13 @@ func (p *plan) render(ctx context.Context, with render.Pool, in Input, deployer 
 	}
 	one := func(ctx context.Context, renderer *render.Renderer, i int, seen chartutil.VersionSet) attempt {
 		r := p.releases[i]
-		out, err := renderRelease(ctx, renderer, r, r.values, in.KubeVersion, seen)
+		out, err := rendering.Release(ctx, renderer, r.request(r.values, in.KubeVersion, seen))
 		if err != nil && ctx.Err() == nil {
 			err = renderError(r, err)
 		}
 		return attempt{out, err}
 	}
-	renderings, size := make([]*rendering, n), 0
+	renderings, size := make([]*rendering.Rendering, n), 0
 	err = inorder.Do(ctx, n, func(ctx context.Context, worker, i int) (attempt, error) {
 		return one(ctx, with[worker], i, guesses[i]), ctx.Err() // a failure may be due to the guess
 	}, func(i int, got attempt) error {
@@ -164,14 +165,14 @@ func (p *plan) render(ctx context.Context, with render.Pool, in Input, deployer 
 		if got.err != nil {
 			return got.err
 		}
-		out := got.rendering
-		if size += len(out.text); size > mostText {
+		out := got.Rendering
+		if size += len(out.Text); size > mostText {
 			return renderError(r, &render.LimitError{What: fmt.Sprintf("the charts of the recipe make more than %d MiB of text, up to this one", mostText>>20)})
 		}
-		p.added = append(p.added, servedBy(out.objects)...)
-		out.objects = append(crds[i], out.objects...)
-		for _, o := range out.objects {
-			kinds.Add(o.object)
+		p.added = append(p.added, servedBy(out.Objects)...)
+		out.Objects = append(crds[i], out.Objects...)
+		for _, o := range out.Objects {
+			kinds.Add(o.Unstructured)
 		}
 		renderings[i] = out
 		return nil
@@ -277,9 +278,9 @@ func joinKinds(kinds []NodeKind) string {
 
 func renderError(r *release, err error) error {
 	e := &RenderError{Component: r.Component, Release: r.Name, Chart: r.Chart, Version: r.ChartVersion, Origin: r.component.Declared, ValuesFile: r.component.ValuesFile, Err: err}
-	var te *templateError
+	var te *rendering.TemplateError
 	if r.Local && errors.As(err, &te) {
-		e.Err = fmt.Errorf("%s: %w", manifestOf(r.component, te.template), te.err)
+		e.Err = fmt.Errorf("%s: %w", manifestOf(r.component, te.Template), te.Err)
 	}
 	return e
 }

@@ -10,12 +10,8 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"helm.sh/helm/v3/pkg/chart"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
-	"github.com/nvidia/aicr-action/internal/bundle/scopes"
+	"github.com/nvidia/aicr-action/internal/bundle/rendering"
 	"github.com/nvidia/aicr-action/internal/charts/catalog"
-	"github.com/nvidia/aicr-action/internal/charts/render"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/testkit/testskip"
 )
@@ -28,16 +24,16 @@ func objectsOf(t *testing.T, b *Bundle, path string) []string {
 	if i < 0 {
 		return nil
 	}
-	objs, err := parseManifest(string(b.Files[i].Content), "")
+	objs, err := rendering.Parse(string(b.Files[i].Content), "")
 	if err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}
 	var all []string
 	for _, o := range objs {
-		if o.template == "" {
-			t.Errorf("%s: %s does not say which template it is from", path, o.object.GetName())
+		if o.Template == "" {
+			t.Errorf("%s: %s does not say which template it is from", path, o.GetName())
 		}
-		all = append(all, o.object.GetKind()+" "+o.object.GetNamespace()+"/"+o.object.GetName())
+		all = append(all, o.GetKind()+" "+o.GetNamespace()+"/"+o.GetName())
 	}
 	return all
 }
@@ -60,32 +56,6 @@ func TestTemplateFiles_EqualExpectation(t *testing.T) {
 		}
 		if ns := content(t, b, r.Name+"/"+TemplateNamespace); !strings.Contains(ns, "name: "+r.Namespace+"\n") {
 			t.Errorf("%s: namespace %s", r.Name, ns)
-		}
-	}
-}
-
-// The line break at the end of a literal block is text, also where the block ends a document (seen:
-// four objects of eks-training differed from those of the helm lane).
-func TestTemplateFiles_LastLineBreak(t *testing.T) {
-	configMap := func(name, style string) string {
-		return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + "}\ndata:\n  text: " + style + "\n    line\n"
-	}
-	c := &chart.Chart{Metadata: &chart.Metadata{APIVersion: "v2", Name: "c", Version: "1.0.0"}, Templates: []*chart.File{
-		{Name: "templates/a.yaml", Data: []byte(configMap("a", "|") + "---\n" + configMap("b", "|-") + "---\n" + configMap("c", "|"))},
-	}}
-	renderer := &render.Renderer{}
-	defer renderer.Close()
-	_, manifests, err := templateFiles(t.Context(), renderer, &release{Release: Release{Name: "c", Namespace: "c"}, chart: c}, "v1.36.1", scopes.Custom{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	objs, err := parseManifest(string(manifests)+"\n", "")
-	if err != nil || len(objs) != 3 {
-		t.Fatalf("%d objects, %v", len(objs), err)
-	}
-	for i, want := range []string{"line\n", "line", "line\n"} {
-		if got, _, _ := unstructured.NestedString(objs[i].object.Object, "data", "text"); got != want {
-			t.Errorf("%s: got %q, want %q in\n%s", objs[i].object.GetName(), got, want, manifests)
 		}
 	}
 }

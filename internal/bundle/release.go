@@ -12,6 +12,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle/july"
 	"github.com/nvidia/aicr-action/internal/charts/catalog"
+	"github.com/nvidia/aicr-action/internal/charts/render"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/recipe/document"
 )
@@ -188,4 +189,9 @@ func namespace(c *recipe.Component) string {
 		return "default"
 	}
 	return c.Namespace
+}
+
+// request is what a renderer needs to render the release.
+func (r *release) request(values map[string]any, kubeVersion string, apis chartutil.VersionSet) render.Request {
+	return render.Request{Chart: r.chart, Values: values, Name: r.InHelm(), Namespace: r.Namespace, KubeVersion: kubeVersion, APIVersions: apis}
 }

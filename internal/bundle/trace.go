@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/nvidia/aicr-action/internal/bundle/podspec"
+	"github.com/nvidia/aicr-action/internal/bundle/rendering"
 	"github.com/nvidia/aicr-action/internal/bundle/scopes"
 	"github.com/nvidia/aicr-action/internal/bundle/steering"
 	"github.com/nvidia/aicr-action/internal/charts/archive"
@@ -117,11 +118,11 @@ func (t *tracer) follow(ctx context.Context, renderer *render.Renderer, r *relea
 		return err
 	}
 	for _, p := range t.paths {
-		p.reached = p.reached || strings.Contains(out.text, p.key)
+		p.reached = p.reached || strings.Contains(out.Text, p.key)
 	}
-	for _, o := range out.objects {
-		kinds.FillNamespace(o.object, r.Namespace)
-		objects := []Object{{Object: o.object}}
+	for _, o := range out.Objects {
+		kinds.FillNamespace(o.Unstructured, r.Namespace)
+		objects := []Object{{Object: o.Unstructured}}
 		objects = append(objects, synthesized(objects[0], r.Namespace)...)
 		for _, o := range objects {
 			spec, ok := podspec.Of(o.Object)
@@ -149,7 +150,7 @@ func (t *tracer) follow(ctx context.Context, renderer *render.Renderer, r *relea
 }
 
 // render renders a release with the keys of all paths, and the marks of these values, in place.
-func (t *tracer) render(ctx context.Context, renderer *render.Renderer, r *release, marks []*steering.Value, kubeVersion string, apiVersions chartutil.VersionSet) (*rendering, error) {
+func (t *tracer) render(ctx context.Context, renderer *render.Renderer, r *release, marks []*steering.Value, kubeVersion string, apiVersions chartutil.VersionSet) (*rendering.Rendering, error) {
 	values, marked := r.ownValues()
 	for _, v := range marks {
 		v.Put(marked)
@@ -157,7 +158,7 @@ func (t *tracer) render(ctx context.Context, renderer *render.Renderer, r *relea
 	if err := t.mark(marked); err != nil {
 		return nil, err
 	}
-	return renderRelease(ctx, renderer, r, values, kubeVersion, apiVersions)
+	return rendering.Release(ctx, renderer, r.request(values, kubeVersion, apiVersions))
 }
 
 // ownValues copies the values that a release is rendered with, and gives the part of them that is
@@ -190,15 +191,15 @@ func (in Input) Rerender(ctx context.Context, deployer, component string, change
 		if err != nil {
 			return nil, err
 		}
-		for _, o := range out.objects {
-			objects = append(objects, o.object)
+		for _, o := range out.Objects {
+			objects = append(objects, o.Unstructured)
 		}
 	}
 	return objects, nil
 }
 
 // again renders a release with values that change may alter.
-func (r *release) again(ctx context.Context, renderer *render.Renderer, kubeVersion string, change func(own map[string]any)) (*rendering, error) {
+func (r *release) again(ctx context.Context, renderer *render.Renderer, kubeVersion string, change func(own map[string]any)) (*rendering.Rendering, error) {
 	values, own := r.ownValues()
 	change(own)
 	with := *r
@@ -206,7 +207,7 @@ func (r *release) again(ctx context.Context, renderer *render.Renderer, kubeVers
 		with.chart = archive.Clone(r.chart)
 		with.chart.Values = values
 	}
-	return renderRelease(ctx, renderer, &with, values, kubeVersion, r.apis)
+	return rendering.Release(ctx, renderer, with.request(values, kubeVersion, r.apis))
 }
 
 // apply writes what was learnt to a workload. Its warning, if any, names two kinds of paths that

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/nvidia/aicr-action/internal/bundle/rendering"
 	"github.com/nvidia/aicr-action/internal/bundle/unread"
 	"github.com/nvidia/aicr-action/internal/charts/render"
 	"github.com/nvidia/aicr-action/internal/recipe"
@@ -13,7 +14,7 @@ import (
 
 // findUnread warns of the values of a recipe that its charts do not have. Of a simulated chart it is
 // not known, as it has only some of its original's.
-func (p *plan) findUnread(ctx context.Context, in Input, with render.Pool, renderings []*rendering) error {
+func (p *plan) findUnread(ctx context.Context, in Input, with render.Pool, renderings []*rendering.Rendering) error {
 	simulated := false
 	var remote []int
 	for i, r := range p.releases {
@@ -49,7 +50,7 @@ func valuesOf(c *recipe.Component) [][]string {
 
 // unreadOf gives the warnings for the component of a release with a chart. What the text of the
 // templates makes unread is left out and rendered again.
-func (p *plan) unreadOf(ctx context.Context, in Input, renderer *render.Renderer, at int, renderings []*rendering) []string {
+func (p *plan) unreadOf(ctx context.Context, in Input, renderer *render.Renderer, at int, renderings []*rendering.Rendering) []string {
 	r := p.releases[at]
 	c := r.component
 	var manifests [][]byte
@@ -62,7 +63,7 @@ func (p *plan) unreadOf(ctx context.Context, in Input, renderer *render.Renderer
 				continue
 			}
 			out, err := r.again(ctx, renderer, in.KubeVersion, func(own map[string]any) { unread.Drop(own, without) })
-			if err != nil || out.text != renderings[i].text {
+			if err != nil || out.Text != renderings[i].Text {
 				return false
 			}
 		}

@@ -1,0 +1,143 @@
+// Package rendering renders a chart as Helm does at installation, without a cluster, and makes
+// objects and manifests of the text. It must not know recipes, deployers or clusters.
+package rendering
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"sort"
+	"strings"
+
+	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chartutil"
+	helmrelease "helm.sh/helm/v3/pkg/release"
+	"helm.sh/helm/v3/pkg/releaseutil"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/nvidia/aicr-action/internal/bundle/documents"
+	"github.com/nvidia/aicr-action/internal/charts/archive"
+	"github.com/nvidia/aicr-action/internal/charts/render"
+	"github.com/nvidia/aicr-action/internal/recipe/document"
+)
+
+// Object is one object that a chart renders, before namespaces are filled in.
+type Object struct {
+	Template  string
+	Hook      bool
+	Ephemeral bool
+	*unstructured.Unstructured
+	// Definition is the whole text of a CustomResourceDefinition, of which the object is the head.
+	Definition string
+}
+
+// Rendering has the objects that a release's chart renders at installation.
+type Rendering struct {
+	Objects []Object
+	Text    string // all of it, hooks included
+}
+
+// TemplateError says which template produced something that is not a Kubernetes object.
+type TemplateError struct {
+	Template string
+	Err      error
+}
+
+func (e *TemplateError) Error() string { return fmt.Sprintf("%s: %v", e.Template, e.Err) }
+func (e *TemplateError) Unwrap() error { return e.Err }
+
+// mostObjects is how many objects one release may have, those in Lists included. The largest chart
+// of the recipe set has 300.
+const mostObjects = 10_000
+
+// Release does what `helm template` does, without a cluster: hooks that run at install are in,
+// others and the crds/ directories are not. The chart sees the request's APIVersions and no others.
+func Release(ctx context.Context, renderer *render.Renderer, r render.Request) (*Rendering, error) {
+	rel, err := renderer.Release(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	out := &Rendering{}
+	var text strings.Builder
+	text.WriteString(rel.Manifest)
+	for _, h := range rel.Hooks {
+		if !runsAtInstall(h) {
+			continue
+		}
+		text.WriteString("\n---\n" + h.Manifest)
+		objs, err := Parse(h.Manifest, h.Path)
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range objs {
+			o.Hook = true
+			o.Ephemeral = slices.Contains(h.DeletePolicies, helmrelease.HookSucceeded)
+			out.Objects = append(out.Objects, o)
+		}
+	}
+	objs, err := Parse(rel.Manifest, "")
+	if err != nil {
+		return nil, err
+	}
+	out.Objects = append(objs, out.Objects...)
+	if len(out.Objects) > mostObjects {
+		return nil, &render.LimitError{What: fmt.Sprintf("its templates make %d objects; the limit is %d", len(out.Objects), mostObjects)}
+	}
+	out.Text = text.String()
+	return out, nil
+}
+
+// CRDs parses the crds/ directories of a chart and of those of its dependencies that the values
+// leave enabled. They are not templates, so they are parsed apart from the rendering and only once.
+func CRDs(ch *chart.Chart, values map[string]any) ([]Object, error) {
+	c := archive.Clone(ch)
+	if err := chartutil.ProcessDependenciesWithMerge(c, document.CopyValue(values).(map[string]any)); err != nil {
+		return nil, err
+	}
+	var out []Object
+	for _, crd := range c.CRDObjects() {
+		objs, err := Parse(string(crd.File.Data), crd.Filename)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, objs...)
+	}
+	return out, nil
+}
+
+func runsAtInstall(h *helmrelease.Hook) bool {
+	return slices.Contains(h.Events, helmrelease.HookPreInstall) || slices.Contains(h.Events, helmrelease.HookPostInstall)
+}
+
+var sourceComment = regexp.MustCompile(`(?m)^# Source: (.+)$`)
+
+// Parse splits a manifest into objects. The template is the one of the nearest "# Source:"
+// comment at or above the object.
+func Parse(text, template string) ([]Object, error) {
+	split := releaseutil.SplitManifests(text)
+	keys := make([]string, 0, len(split))
+	for k := range split {
+		keys = append(keys, k)
+	}
+	sort.Sort(releaseutil.BySplitManifestsOrder(keys))
+	var out []Object
+	for _, k := range keys {
+		doc := split[k]
+		if m := sourceComment.FindStringSubmatch(doc); m != nil {
+			template = strings.TrimSpace(m[1])
+		}
+		objs, err := documents.Parse(doc)
+		if err != nil {
+			return nil, &TemplateError{template, err}
+		}
+		definition := ""
+		if documents.IsCRD(doc) {
+			definition = doc
+		}
+		for _, o := range objs {
+			out = append(out, Object{Template: template, Unstructured: o, Definition: definition})
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,40 @@
+package rendering
+
+import (
+	"testing"
+
+	"helm.sh/helm/v3/pkg/chart"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/nvidia/aicr-action/internal/bundle/scopes"
+	"github.com/nvidia/aicr-action/internal/charts/render"
+	"github.com/nvidia/aicr-action/internal/testkit/workers"
+)
+
+func TestMain(m *testing.M) { workers.Main(m, render.Hidden()) }
+
+// The line break at the end of a literal block is text, also where the block ends a document (seen:
+// four objects of eks-training differed from those of the helm lane).
+func TestFiles_LastLineBreak(t *testing.T) {
+	configMap := func(name, style string) string {
+		return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + "}\ndata:\n  text: " + style + "\n    line\n"
+	}
+	c := &chart.Chart{Metadata: &chart.Metadata{APIVersion: "v2", Name: "c", Version: "1.0.0"}, Templates: []*chart.File{
+		{Name: "templates/a.yaml", Data: []byte(configMap("a", "|") + "---\n" + configMap("b", "|-") + "---\n" + configMap("c", "|"))},
+	}}
+	renderer := &render.Renderer{}
+	defer renderer.Close()
+	_, manifests, err := Files(t.Context(), renderer, render.Request{Chart: c, Name: "c", Namespace: "c", KubeVersion: "v1.36.1"}, scopes.Custom{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	objs, err := Parse(string(manifests)+"\n", "")
+	if err != nil || len(objs) != 3 {
+		t.Fatalf("%d objects, %v", len(objs), err)
+	}
+	for i, want := range []string{"line\n", "line", "line\n"} {
+		if got, _, _ := unstructured.NestedString(objs[i].Object, "data", "text"); got != want {
+			t.Errorf("%s: got %q, want %q in\n%s", objs[i].GetName(), got, want, manifests)
+		}
+	}
+}
