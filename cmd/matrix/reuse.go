@@ -13,6 +13,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/matrix/reuse"
+	"github.com/nvidia/aicr-action/internal/matrix/strikes"
 	"github.com/nvidia/aicr-action/internal/report"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -111,7 +112,7 @@ func (a *app) keepVerdicts(ctx context.Context, u *matrix.Reuser, runner *matrix
 }
 
 func (a *app) whyRunCommand() *cobra.Command {
-	f := runFlags{pace: pace{maxStrikes: matrix.DefaultMaxStrikes}, bundles: bundlerFlags{bundler: builtinBundler}}
+	f := runFlags{pace: pace{maxStrikes: strikes.DefaultMax}, bundles: bundlerFlags{bundler: builtinBundler}}
 	cmd := &cobra.Command{
 		Use:   "why-run RECIPE/DEPLOYER",
 		Short: "Say whether --reuse would run a cell, and which of its inputs changed",

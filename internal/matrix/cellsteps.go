@@ -137,7 +137,7 @@ func (c *cellRun) gate(ctx context.Context) error {
 	c.result.Warnings = append(c.result.Warnings, out.Warnings...)
 	c.result.Warnings = append(c.result.Warnings, c.env.Clients.Warnings.Lines(c.deliverers()...)...)
 	c.result.OutOfOrder = lane.EarlyStarts(c.gated.State.Items)
-	uses, unanswered := healthAnswers(c.env.Bundle.Expectation.Objects, c.health, c.platform.Plays)
+	uses, unanswered := gate.HealthAnswers(c.env.Bundle.Expectation.Objects, c.health, c.platform.Plays)
 	c.result.HealthPolicy = uses
 	c.result.Notes = append(c.result.Notes, unanswered...)
 	if err == nil {

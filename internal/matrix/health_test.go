@@ -10,6 +10,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra/embedded"
 	"github.com/nvidia/aicr-action/internal/infra/health"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
+	"github.com/nvidia/aicr-action/internal/matrix/gate"
 	"github.com/nvidia/aicr-action/internal/testkit"
 )
 
@@ -24,7 +25,7 @@ func TestHealthAnswers(t *testing.T) {
 	}
 	policy := health.Policy{Entries: []health.Entry{{APIVersion: "example.com/v1", Kind: "Listed", Rule: health.RuleExists, Reason: "why", Link: "https://example.com"}}}
 	platform := &embedded.Platform{Operators: []simulate.OperatorStage{{Kind: schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Played"}}}}
-	uses, unanswered := healthAnswers([]bundle.Object{
+	uses, unanswered := gate.HealthAnswers([]bundle.Object{
 		object("v1", "Pod", "ns", "p"), object("apps/v1", "Deployment", "ns", "d"), object("resource.k8s.io/v1", "DeviceClass", "", "c"),
 		object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "crd"), object("apiregistration.k8s.io/v1", "APIService", "", "a"),
 		object("monitoring.coreos.com/v1", "Prometheus", "ns", "p"), // package operators
@@ -50,7 +51,7 @@ func TestHealth_ShippedKinds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		uses, unanswered := healthAnswers(b.Expectation.Objects, r.Health, r.Platform.Plays)
+		uses, unanswered := gate.HealthAnswers(b.Expectation.Objects, r.Health, r.Platform.Plays)
 		testkit.WantEach(t, recipe+": unanswered", unanswered, nil)
 		testkit.WantEach(t, recipe+": uses", uses, append(also, "PodMonitor.", "PrometheusRule.", "Queue.", "ServiceMonitor."))
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/nvidia/aicr-action/internal/matrix/strikes"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
@@ -26,7 +27,7 @@ func (r *Runner) RunAll(ctx context.Context, plans []Plan, n int) ([]result.Resu
 // runAhead is RunAll with functions that run a cell, and that start one before its turn.
 func (r *Runner) runAhead(ctx context.Context, plans []Plan, n int, run func(context.Context, Plan) finishedCell, begin func(context.Context, Plan) startedCell) ([]result.Result, error) {
 	book := newLedger(r, plans)
-	count := newStrikes(r.MaxStrikes)
+	count := strikes.New(r.MaxStrikes)
 	room := &room{}
 	order := r.startOrder(plans, n)
 	early := newPool(r, slices.Clone(plans), order, begin)
@@ -64,7 +65,7 @@ func (r *Runner) runAhead(ctx context.Context, plans []Plan, n int, run func(con
 				}
 				room.leave()
 				book.enter(ctx, i, e)
-				count.add(e.Result)
+				count.Add(e.Result)
 			}
 		})
 	}
@@ -75,7 +76,7 @@ func (r *Runner) runAhead(ctx context.Context, plans []Plan, n int, run func(con
 	wg.Wait()
 	stop()
 	watching.Wait()
-	return book.results, count.out()
+	return book.results, count.Out()
 }
 
 // notTaken returns the result of a cell that is not run, and removes its cluster if that was
@@ -91,11 +92,11 @@ func (r *Runner) notTaken(cell startedCell, c result.Cell, why result.Verdict) r
 }
 
 // refuse returns why no further cell may start, or nil.
-func (r *Runner) refuse(ctx context.Context, count *strikes, book *ledger) *result.Verdict {
+func (r *Runner) refuse(ctx context.Context, count *strikes.Count, book *ledger) *result.Verdict {
 	if ctx.Err() != nil {
 		return &result.Verdict{Status: result.NotRun, Reason: reason.Interrupted, Cause: "the run was ended before this cell began"}
 	}
-	if err := count.out(); err != nil {
+	if err := count.Out(); err != nil {
 		return &result.Verdict{Status: result.NotRun, Reason: reason.SyncTimeout, Cause: err.Error()}
 	}
 	if first := book.firstRed(); r.FailFast && first != nil {

@@ -1,4 +1,6 @@
-package matrix
+// Package strikes ends a run in which one deployer's cells time out again and again. It knows
+// verdicts, and must not know what a cell is made of.
+package strikes
 
 import (
 	"strings"
@@ -8,14 +10,14 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// DefaultMaxStrikes is upstream's number: three consecutive sync timeouts end the run.
-const DefaultMaxStrikes = 3
+// DefaultMax is upstream's number: three consecutive sync timeouts end the run.
+const DefaultMax = 3
 
-// strikes counts consecutive sync timeouts per deployer: a job upstream had one deployer, and where
+// Count counts consecutive sync timeouts per deployer: a job upstream had one deployer, and where
 // several run side by side, a pass of one says nothing about another. A pass resets its deployer's
 // count. Other ends neither count nor reset: a rejected object or a dead controller does not show
 // whether the machine is too slow to sync.
-type strikes struct {
+type Count struct {
 	limit int // 0: never
 
 	mu     sync.Mutex
@@ -23,10 +25,11 @@ type strikes struct {
 	struck error
 }
 
-func newStrikes(limit int) *strikes { return &strikes{limit: limit, count: map[string][]result.Cell{}} }
+// New returns a count that ends the run at limit; 0 for never.
+func New(limit int) *Count { return &Count{limit: limit, count: map[string][]result.Cell{}} }
 
-// add counts a cell's end, in the order in which cells end.
-func (s *strikes) add(r result.Result) {
+// Add counts a cell's end, in the order in which cells end.
+func (s *Count) Add(r result.Result) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -45,8 +48,8 @@ func (s *strikes) add(r result.Result) {
 	}
 }
 
-// out returns why the run is over, or nil.
-func (s *strikes) out() error {
+// Out returns why the run is over, or nil.
+func (s *Count) Out() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.struck

@@ -1,4 +1,4 @@
-package matrix
+package gate
 
 import (
 	"fmt"
@@ -14,12 +14,12 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
-// healthAnswers says for each kind of custom resource in the expectation why its objects counted as
+// HealthAnswers says for each kind of custom resource in the expectation why its objects counted as
 // healthy, unless a stand-in simulates their operator. uses are the entries of the health policy;
 // unanswered are the kinds that it lacks. The gate itself only requires that a custom resource
 // exists. Flux's kstatus takes one without a status as current, and Argo CD one that it has no
 // health check for as healthy.
-func healthAnswers(objects []bundle.Object, policy health.Policy, plays func(schema.GroupVersionKind) bool) (uses, unanswered []string) {
+func HealthAnswers(objects []bundle.Object, policy health.Policy, plays func(schema.GroupVersionKind) bool) (uses, unanswered []string) {
 	names := map[schema.GroupVersionKind][]string{}
 	for _, o := range objects {
 		gvk := o.Object.GroupVersionKind()
