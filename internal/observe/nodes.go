@@ -2,6 +2,7 @@ package observe
 
 import (
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
@@ -9,6 +10,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/infra"
 )
 
 // EligibleNodes returns the nodes that a pod template admits by selector, affinity and taints,
@@ -57,6 +59,33 @@ func Untolerated(tolerations []corev1.Toleration, n *corev1.Node) []corev1.Taint
 // AsDaemon adds the tolerations that the DaemonSet controller gives its pods.
 func AsDaemon(tolerations []corev1.Toleration) []corev1.Toleration {
 	return slices.Concat(tolerations, daemonTolerations())
+}
+
+// Admitted returns the spec that a pod of this template gets from the admission plug-ins of the
+// nodes' provider. The DaemonSet controller does not ask them where its pods fit.
+func Admitted(spec *corev1.PodSpec, nodes []corev1.Node) *corev1.PodSpec {
+	if !slices.ContainsFunc(nodes, func(n corev1.Node) bool {
+		return slices.Contains(infra.AdmissionPlugins([]*corev1.Node{&n}), infra.ExtendedResourceToleration)
+	}) {
+		return spec
+	}
+	spec = spec.DeepCopy()
+	for _, c := range slices.Concat(spec.InitContainers, spec.Containers) {
+		for _, list := range []corev1.ResourceList{c.Resources.Requests, c.Resources.Limits} { // the API server fills in requests from limits
+			for name := range list {
+				if extended(name) {
+					spec.Tolerations = append(spec.Tolerations, corev1.Toleration{Key: string(name), Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule})
+				}
+			}
+		}
+	}
+	return spec
+}
+
+// extended reports whether a resource is none of Kubernetes' own.
+// https://kubernetes.io/docs/concepts/configuration/manage-resources-containers/#extended-resources
+func extended(name corev1.ResourceName) bool {
+	return strings.Contains(string(name), "/") && !strings.Contains(string(name), "kubernetes.io/") && !strings.HasPrefix(string(name), "requests.")
 }
 
 // nodeKinds maps node names to node kinds.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
 
@@ -44,6 +45,37 @@ func TestEligibleNodes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if got := EligibleNodes(&tc.spec, testkit.NodeList(testkit.TestNodes())); !slices.Equal(got, tc.want) {
 				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// A provider's API server may let pods tolerate what they request.
+func TestAdmitted(t *testing.T) {
+	container := func(list corev1.ResourceList) []corev1.Container {
+		return []corev1.Container{{Resources: corev1.ResourceRequirements{Limits: list}}}
+	}
+	gpu := corev1.Toleration{Key: "nvidia.com/gpu", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule}
+	one := resource.MustParse("1")
+	for name, tc := range map[string]struct {
+		plugin string
+		spec   corev1.PodSpec
+		want   []corev1.Toleration
+	}{
+		"a GPU":                {infra.ExtendedResourceToleration, corev1.PodSpec{Containers: container(corev1.ResourceList{"nvidia.com/gpu": one})}, []corev1.Toleration{gpu}},
+		"in an init container": {infra.ExtendedResourceToleration, corev1.PodSpec{InitContainers: container(corev1.ResourceList{"nvidia.com/gpu": one})}, []corev1.Toleration{gpu}},
+		"Kubernetes' own":      {infra.ExtendedResourceToleration, corev1.PodSpec{Containers: container(corev1.ResourceList{"cpu": one, "kubernetes.io/x": one, "hugepages-2Mi": one})}, nil},
+		"without the plug-in":  {"", corev1.PodSpec{Containers: container(corev1.ResourceList{"nvidia.com/gpu": one})}, nil},
+		"with another plug-in": {"Other", corev1.PodSpec{Containers: container(corev1.ResourceList{"nvidia.com/gpu": one})}, nil},
+		"one of two plug-ins":  {"Other," + infra.ExtendedResourceToleration, corev1.PodSpec{Containers: container(corev1.ResourceList{"nvidia.com/gpu": one})}, []corev1.Toleration{gpu}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			node := corev1.Node{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{infra.AdmissionAnnotation: tc.plugin}}}
+			if got := Admitted(&tc.spec, []corev1.Node{{}, node}).Tolerations; !slices.Equal(got, tc.want) {
+				t.Errorf("got %v, want %v", got, tc.want)
+			}
+			if len(tc.spec.Tolerations) > 0 {
+				t.Error("the template itself was changed")
 			}
 		})
 	}

@@ -49,6 +49,8 @@ type ControlPlane struct {
 	// programs are those of the pods that run; KWOK leaves them alone.
 	programs []infra.Program
 	nodes    int // that it will have, as far as that is known
+	// admission are the admission plug-ins besides Kubernetes' defaults.
+	admission []string
 	// preload are the parts of the stack whose CRDs the cluster has from the start.
 	preload []stack.Group
 
@@ -91,6 +93,8 @@ type ControlPlaneOptions struct {
 	// Webhooks lets the API server call admission webhooks. The caller serves them with
 	// ServeServices.
 	Webhooks bool
+	// AdmissionPlugins are those that run besides Kubernetes' defaults.
+	AdmissionPlugins []string
 	// Guarded keeps the admission policies of package gitops from being changed.
 	Guarded bool
 }
@@ -99,7 +103,7 @@ type ControlPlaneOptions struct {
 func NewControlPlane(o ControlPlaneOptions) *ControlPlane {
 	return &ControlPlane{
 		name: o.Name, purpose: o.Purpose, dir: filepath.Join(o.Paths.Clusters(), o.Name), stack: o.Stack, ports: o.Ports, sup: o.Sup, stages: o.Stages, detach: o.Detach,
-		replay: o.Replay, open: o.Open, schedulers: o.Schedulers, webhooks: o.Webhooks, nodes: o.Nodes, preload: o.Preload, guarded: o.Guarded,
+		replay: o.Replay, open: o.Open, schedulers: o.Schedulers, webhooks: o.Webhooks, nodes: o.Nodes, preload: o.Preload, guarded: o.Guarded, admission: o.AdmissionPlugins,
 	}
 }
 

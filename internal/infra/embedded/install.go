@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/kwok/pkg/apis/internalversion"
@@ -115,6 +116,9 @@ func (c *ControlPlane) config(ctx context.Context, ports []int) *internalversion
 		// #2520). The configurations are applied and checked like any other object, and the result
 		// lists them.
 		apiServer = append(apiServer, arg("disable-admission-plugins", "MutatingAdmissionWebhook,ValidatingAdmissionWebhook"))
+	}
+	if len(c.admission) > 0 {
+		apiServer = append(apiServer, arg("enable-admission-plugins", strings.Join(c.admission, ",")))
 	}
 	alone := []internalversion.ExtraArgs{
 		arg("leader-elect", "false"),

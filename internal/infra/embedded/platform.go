@@ -177,7 +177,7 @@ func (p *Platform) Cluster(spec infra.Spec) (infra.Cluster, error) {
 	sup := host.NewSupervisor()
 	c := &cluster{
 		platform: p, spec: spec, logs: logs, sup: sup, registry: registry,
-		control: NewControlPlane(ControlPlaneOptions{Name: spec.Name, Purpose: spec.Purpose, Paths: p.Paths, Stack: p.Stack, Ports: p.Ports, Sup: sup, Stages: p.Stages, Open: p.Without.Sandbox, Nodes: len(spec.Nodes), Preload: crdGroups(spec.Controllers),
+		control: NewControlPlane(ControlPlaneOptions{Name: spec.Name, Purpose: spec.Purpose, Paths: p.Paths, Stack: p.Stack, Ports: p.Ports, Sup: sup, Stages: p.Stages, Open: p.Without.Sandbox, Nodes: len(spec.Nodes), Preload: crdGroups(spec.Controllers), AdmissionPlugins: infra.AdmissionPlugins(spec.Nodes),
 			Guarded: len(spec.Controllers) > 0 && !p.Without.Static}),
 	}
 	c.control.programs = p.Programs

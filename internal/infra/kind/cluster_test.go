@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kindcluster "sigs.k8s.io/kind/pkg/cluster"
 	"sigs.k8s.io/kind/pkg/cluster/nodes"
 
@@ -75,6 +76,13 @@ func TestConfig(t *testing.T) {
 	}
 	if !strings.Contains(conf.KubeadmConfigPatchesJSON6902[0].Patch, `{name: disable-admission-plugins, value: "MutatingAdmissionWebhook,ValidatingAdmissionWebhook"}`) || conf.RuntimeConfig["resource.k8s.io/v1"] != "true" {
 		t.Errorf("got %+v", conf)
+	}
+	if strings.Contains(conf.KubeadmConfigPatchesJSON6902[0].Patch, "enable-admission-plugins") {
+		t.Error("plug-ins that no provider of the nodes has")
+	}
+	c.spec.Nodes = []*corev1.Node{{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{infra.AdmissionAnnotation: infra.ExtendedResourceToleration}}}}
+	if conf, err = c.config(t.Context()); err != nil || !strings.Contains(conf.KubeadmConfigPatchesJSON6902[0].Patch, `value: {name: enable-admission-plugins, value: "NodeRestriction,ExtendedResourceToleration"}}`) {
+		t.Errorf("got %+v, %v", conf, err)
 	}
 	if c.Registry().PullHost() != "registry.aicr-registry.svc.cluster.local:5000" {
 		t.Errorf("pods pull from %s", c.Registry().PullHost())

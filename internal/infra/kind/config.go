@@ -37,6 +37,16 @@ func readConfig() (*v1alpha4.Cluster, error) {
 	return conf, nil
 }
 
+// enableAdmission adds admission plug-ins to those of the API server.
+func enableAdmission(conf *v1alpha4.Cluster, plugins []string) {
+	if len(plugins) == 0 {
+		return
+	}
+	// NodeRestriction is kubeadm's own list, whose place this takes.
+	list := strings.Join(append([]string{"NodeRestriction"}, plugins...), ",")
+	conf.KubeadmConfigPatchesJSON6902[0].Patch += fmt.Sprintf("- {op: add, path: /apiServer/extraArgs/-, value: {name: enable-admission-plugins, value: %q}}\n", list)
+}
+
 // nodeDir is where the node has state.mount.
 const nodeDir = "/aicr-action"
 

@@ -213,6 +213,7 @@ func (c *cluster) config(ctx context.Context) (*v1alpha4.Cluster, error) {
 		return nil, err
 	}
 	conf.Name = c.spec.Name
+	enableAdmission(conf, infra.AdmissionPlugins(c.spec.Nodes))
 	conf.Networking.APIServerPort = int32(c.apiPort)
 	node := &conf.Nodes[0]
 	node.Image = c.platform.NodeImage

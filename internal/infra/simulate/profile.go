@@ -67,6 +67,8 @@ type ProfileSpec struct {
 	Untainted bool `yaml:"untainted,omitempty"`
 	// Taints are those that the provider puts on such nodes, besides KwokTaint.
 	Taints []Taint `yaml:"taints,omitempty"`
+	// AdmissionPlugins are those that the provider's API server runs besides Kubernetes' defaults.
+	AdmissionPlugins []string `yaml:"admissionPlugins,omitempty"`
 	// StorageClasses are those that the provider's clusters have, besides the default one.
 	StorageClasses []string `yaml:"storageClasses,omitempty"`
 }
@@ -216,6 +218,9 @@ func (p *Profile) node(i int) *corev1.Node {
 	annotations := map[string]string{"kwok.x-k8s.io/node": "fake"}
 	if len(s.StorageClasses) > 0 {
 		annotations[storageAnnotation] = strings.Join(s.StorageClasses, ",")
+	}
+	if len(s.AdmissionPlugins) > 0 {
+		annotations[infra.AdmissionAnnotation] = strings.Join(s.AdmissionPlugins, ",")
 	}
 	taints := []corev1.Taint{{Key: KwokTaint, Value: "fake", Effect: corev1.TaintEffectNoSchedule}}
 	if s.Untainted {

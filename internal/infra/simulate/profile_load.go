@@ -241,6 +241,7 @@ func (p *Profile) check(d document) []error {
 	}
 	problems = append(problems, p.checkLabels(d)...)
 	problems = append(problems, p.checkTaints(d)...)
+	problems = append(problems, p.checkAdmission(d)...)
 	problems = append(problems, p.checkCapacity(d)...)
 	return append(problems, p.checkGPU(d)...)
 }
@@ -281,6 +282,18 @@ func (p *Profile) checkTaints(d document) []error {
 	}
 	if len(p.Spec.Taints) > 0 && p.Spec.Untainted {
 		problems = append(problems, fmt.Errorf("%s: spec.taints beside spec.untainted; remove one of them", at))
+	}
+	return problems
+}
+
+// checkAdmission rejects plug-ins whose effect on placement the gate does not know, and those that
+// need a configuration of their own.
+func (p *Profile) checkAdmission(d document) []error {
+	var problems []error
+	for i, name := range p.Spec.AdmissionPlugins {
+		if name != infra.ExtendedResourceToleration {
+			problems = append(problems, fmt.Errorf("%s: spec.admissionPlugins[%d] is %q; want %s", d.at("spec", "admissionPlugins"), i, name, infra.ExtendedResourceToleration))
+		}
 	}
 	return problems
 }

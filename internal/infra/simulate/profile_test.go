@@ -93,6 +93,10 @@ func TestTaintsOfProviders(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, n := range Nodes(groups) {
+			tolerated := slices.Equal(infra.AdmissionPlugins([]*corev1.Node{n}), []string{infra.ExtendedResourceToleration})
+			if tolerated != (service == "gke" && n.Labels[bundle.NodeTypeLabel] == nodeTypeAccelerated) {
+				t.Errorf("%s, node %s: GPU pods tolerate its taint by themselves: %t", pool, n.Name, tolerated)
+			}
 			want := tainted && n.Labels[bundle.NodeTypeLabel] == nodeTypeAccelerated
 			if got := slices.Contains(n.Spec.Taints, gpu); got != want || !slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == KwokTaint }) {
 				t.Errorf("%s, node %s has the taints %v", pool, n.Name, n.Spec.Taints)

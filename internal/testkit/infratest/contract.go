@@ -13,6 +13,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
@@ -50,6 +51,9 @@ func Contract(t *testing.T, p infra.Platform, name string, remove func(ctx conte
 		t.Fatal(err)
 	}
 	c := &contract{platform: p, spec: infra.Spec{Name: name, Purpose: "the contract", Nodes: simulate.Nodes(groups), Controllers: []infra.ControllerKind{infra.FluxControllers}}}
+	for _, n := range c.spec.Nodes {
+		n.Annotations[infra.AdmissionAnnotation] = infra.ExtendedResourceToleration
+	}
 	log := &strings.Builder{}
 	c.spec.Log = slog.New(slog.NewTextHandler(log, nil))
 	c.spec.Dir = filepath.Join(ShortTempDir(t), "cell")
@@ -81,6 +85,7 @@ func Contract(t *testing.T, p infra.Platform, name string, remove func(ctx conte
 	t.Run("NameTaken", c.nameTaken)
 	t.Run("Nodes", c.nodes)
 	t.Run("Webhooks", c.webhooks)
+	t.Run("AdmissionPlugins", c.admissionPlugins)
 	t.Run("Pods", c.pods)
 	t.Run("Storage", c.storage)
 	t.Run("AggregatedAPI", c.aggregatedAPI)
@@ -256,4 +261,20 @@ func Stages(t testing.TB) []byte {
 		t.Fatal(err)
 	}
 	return all
+}
+
+// admissionPlugins: the API server runs the plug-ins of the nodes' provider, besides its own.
+func (c *contract) admissionPlugins(t *testing.T) {
+	device := corev1.ResourceList{"example.com/device": resource.MustParse("1")}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "tolerant"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{
+		Name: "c", Image: "example.com/c:1", Resources: corev1.ResourceRequirements{Limits: device},
+	}}}}
+	made, err := c.clients.Kube.CoreV1().Pods(metav1.NamespaceDefault).Create(t.Context(), pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := corev1.Toleration{Key: "example.com/device", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule}
+	if !slices.Contains(made.Spec.Tolerations, want) {
+		t.Errorf("got the tolerations %v, want one for the device", made.Spec.Tolerations)
+	}
 }
