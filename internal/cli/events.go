@@ -32,6 +32,7 @@ type eventLine struct {
 	Run        string         `json:"run,omitempty"`
 	Recipe     string         `json:"recipe,omitempty"`
 	Deployer   string         `json:"deployer,omitempty"`
+	From       string         `json:"from,omitempty"`
 	Step       string         `json:"step,omitempty"`
 	Title      string         `json:"title,omitempty"`
 	DurationMs *int64         `json:"durationMs,omitempty"`
@@ -65,7 +66,7 @@ func (l *EventLog) Begin(run string, cells int) {
 
 // Tell is a Runner's OnEvent.
 func (l *EventLog) Tell(e matrix.Event) {
-	line := eventLine{Time: e.Time, Event: string(e.Kind), Recipe: e.Cell.Recipe, Deployer: e.Cell.Deployer, Step: e.Step, Title: e.Title}
+	line := eventLine{Time: e.Time, Event: string(e.Kind), Recipe: e.Cell.Recipe, Deployer: e.Cell.Deployer, From: e.Cell.From, Step: e.Step, Title: e.Title}
 	took := e.Duration
 	if e.Err != nil {
 		line.Error = e.Err.Error()

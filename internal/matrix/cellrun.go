@@ -228,7 +228,7 @@ func (c *cellRun) doStep(ctx context.Context, s step) error {
 
 // open creates the cell's directory and log.
 func (c *cellRun) open() error {
-	c.dir = filepath.Join(c.Dir, c.plan.Cell.Recipe+"-"+c.plan.Cell.Deployer)
+	c.dir = filepath.Join(c.Dir, c.plan.Cell.FileName())
 	if err := os.MkdirAll(c.dir, 0o755); err != nil {
 		return reason.Wrap(infra.DiskReason(err, reason.Internal), fmt.Errorf("make the cell's directory: %w", err))
 	}

@@ -134,7 +134,7 @@ func (r *Runner) startOrder(plans []Plan, n int) []int {
 	}
 	slices.SortStableFunc(order, func(a, b int) int {
 		x, y := plans[a].Cell, plans[b].Cell
-		return cmp.Or(cmp.Compare(recipes[x.Recipe], recipes[y.Recipe]), cmp.Compare(rank[x.Deployer], rank[y.Deployer]))
+		return cmp.Or(cmp.Compare(recipes[x.Recipe], recipes[y.Recipe]), cmp.Compare(rank[x.Deployer], rank[y.Deployer]), cmp.Compare(x.From, y.From))
 	})
 	return order
 }

@@ -5,6 +5,7 @@ package observe
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -49,6 +50,9 @@ type LiveWorkload struct {
 	complaint string
 	// paused is set for a Deployment whose controller makes no pods from a new template.
 	paused bool
+	// rolling says how far its controller is in replacing the pods of an older template; empty if
+	// there are none.
+	rolling string
 	// want is how many pods there should be now by its spec or, for a DaemonSet, by its controller.
 	want int
 }
@@ -110,6 +114,9 @@ func (v *View) addWorkloads(l *lists) {
 	for i := range l.deployments {
 		d := &l.deployments[i]
 		w := LiveWorkload{UID: d.UID, generation: d.Generation, observed: d.Status.ObservedGeneration, paused: d.Spec.Paused, want: orOne(d.Spec.Replicas)}
+		if !w.paused {
+			w.rolling = rolling(d.Status.UpdatedReplicas, d.Status.Replicas)
+		}
 		for _, c := range d.Status.Conditions {
 			if c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue {
 				w.complaint = c.Message
@@ -143,11 +150,20 @@ func (v *View) addWorkloads(l *lists) {
 	}
 	for i := range l.statefulSets {
 		d := &l.statefulSets[i]
-		v.add("StatefulSet", d.Namespace, d.Name, LiveWorkload{UID: d.UID, generation: d.Generation, observed: d.Status.ObservedGeneration, want: orOne(d.Spec.Replicas)})
+		w := LiveWorkload{UID: d.UID, generation: d.Generation, observed: d.Status.ObservedGeneration, want: orOne(d.Spec.Replicas)}
+		if s := d.Spec.UpdateStrategy; s.Type != appsv1.OnDeleteStatefulSetStrategyType && (s.RollingUpdate == nil || s.RollingUpdate.Partition == nil || *s.RollingUpdate.Partition == 0) &&
+			d.Status.UpdateRevision != d.Status.CurrentRevision {
+			w.rolling = rolling(d.Status.UpdatedReplicas, d.Status.Replicas)
+		}
+		v.add("StatefulSet", d.Namespace, d.Name, w)
 	}
 	for i := range l.daemonSets {
 		d := &l.daemonSets[i]
-		v.add("DaemonSet", d.Namespace, d.Name, LiveWorkload{UID: d.UID, generation: d.Generation, observed: d.Status.ObservedGeneration, want: int(d.Status.DesiredNumberScheduled)})
+		w := LiveWorkload{UID: d.UID, generation: d.Generation, observed: d.Status.ObservedGeneration, want: int(d.Status.DesiredNumberScheduled)}
+		if d.Spec.UpdateStrategy.Type != appsv1.OnDeleteDaemonSetStrategyType {
+			w.rolling = rolling(d.Status.UpdatedNumberScheduled, d.Status.CurrentNumberScheduled)
+		}
+		v.add("DaemonSet", d.Namespace, d.Name, w)
 	}
 	for i := range l.jobs {
 		j := &l.jobs[i]
@@ -168,6 +184,15 @@ func (v *View) addWorkloads(l *lists) {
 		c := &l.cronJobs[i]
 		v.add("CronJob", c.Namespace, c.Name, LiveWorkload{UID: c.UID, generation: c.Generation, observed: c.Generation})
 	}
+}
+
+// rolling says that pods of an older template are still there, which an upgrade replaces one after
+// another; empty if there are none.
+func rolling(updated, all int32) string {
+	if updated >= all {
+		return ""
+	}
+	return fmt.Sprintf("%d of its %d pods are of the new template", updated, all)
 }
 
 // orOne returns the number of replicas, which is 1 if it is not set.

@@ -132,7 +132,7 @@ func (r *WorkloadReport) check(w *bundle.Workload, s *View, kinds map[string]bun
 	if text := s.refused[s.Live[id].UID]; text != "" && len(pods) < want {
 		refused = r.refuse(w, text)
 	}
-	r.checkPods(w, want, pods, kinds, refused)
+	r.checkPods(w, want, pods, kinds, refused, s.Live[id])
 }
 
 // deletedJob judges a Job that does not exist: one with spec.ttlSecondsAfterFinished is deleted once
@@ -191,7 +191,7 @@ func (r *WorkloadReport) daemonSet(w *bundle.Workload, s *View, kinds map[string
 	return len(nodes), true
 }
 
-func (r *WorkloadReport) checkPods(w *bundle.Workload, want int, pods []*corev1.Pod, kinds map[string]bundle.NodeKind, refused string) {
+func (r *WorkloadReport) checkPods(w *bundle.Workload, want int, pods []*corev1.Pod, kinds map[string]bundle.NodeKind, refused string, live LiveWorkload) {
 	good := 0
 	state := refused // the first thing to say; a large cluster has thousands of pods that are not ready yet
 	var late []*corev1.Pod
@@ -224,6 +224,12 @@ func (r *WorkloadReport) checkPods(w *bundle.Workload, want int, pods []*corev1.
 		}
 	}
 	r.Pods += good
+	if rolling := live.rolling; good == want && rolling != "" {
+		if state != "" {
+			rolling += " (" + state + ")"
+		}
+		r.Waiting = append(r.Waiting, WaitingWorkload{Workload: w, Text: rolling, Started: true, Want: want, Made: len(pods), Late: late})
+	}
 	if good != want {
 		text := fmt.Sprintf("%d of %d pods as expected", good, want)
 		if state != "" {

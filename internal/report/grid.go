@@ -45,8 +45,8 @@ func (r *Report) grid() grid {
 	service := map[string]string{}
 	known := 0
 	for i := range r.Results {
-		if s := r.Results[i].Service; s != "" && service[r.Results[i].Recipe] == "" {
-			service[r.Results[i].Recipe] = s
+		if s, row := r.Results[i].Service, r.Results[i].Row(); s != "" && service[row] == "" {
+			service[row] = s
 			known++
 		}
 	}

@@ -18,6 +18,7 @@ type Output struct{ Name, Value string }
 type failedCell struct {
 	Recipe   string        `json:"recipe"`
 	Deployer string        `json:"deployer"`
+	From     string        `json:"from,omitempty"`
 	Reason   reason.Reason `json:"reason"`
 	Code     int           `json:"code"`
 }
@@ -32,7 +33,7 @@ func (r *Report) Outputs() ([]Output, error) {
 	for i := range r.Results {
 		switch c := &r.Results[i]; c.Status {
 		case result.Failed, result.Timeout, result.Infrastructure:
-			failed = append(failed, failedCell{c.Recipe, c.Deployer, c.Reason, r.code(c)})
+			failed = append(failed, failedCell{c.Recipe, c.Deployer, c.From, c.Reason, r.code(c)})
 		}
 	}
 	list, err := json.Marshal(failed)

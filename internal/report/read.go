@@ -171,14 +171,14 @@ func Merge(lanes []string, reports ...*Report) *Report {
 	return out
 }
 
-// sort sorts the cells by recipe, then in the order of lanes.
+// sort sorts the cells by recipe, with its upgrades after it, then in the order of lanes.
 func (r *Report) sort(lanes []string) {
 	lane := map[string]int{}
 	for i, name := range lanes {
 		lane[name] = i - len(lanes) // before those of other versions, which are 0 and sorted by name
 	}
 	slices.SortStableFunc(r.Results, func(a, b result.Result) int {
-		return cmp.Or(strings.Compare(a.Recipe, b.Recipe), cmp.Compare(lane[a.Deployer], lane[b.Deployer]), strings.Compare(a.Deployer, b.Deployer))
+		return cmp.Or(strings.Compare(a.Recipe, b.Recipe), strings.Compare(a.From, b.From), cmp.Compare(lane[a.Deployer], lane[b.Deployer]), strings.Compare(a.Deployer, b.Deployer))
 	})
 }
 

@@ -137,21 +137,23 @@ func (r *Report) code(result *result.Result) int {
 }
 
 // axes are the recipes and deployers of the grid, in the order in which results name them, and the
-// results by cell.
+// results by cell. The upgrades of a recipe are a line of their own, whose name stands for a
+// recipe's.
 func (r *Report) axes() (recipes, deployers []string, cells map[result.Cell]*result.Result) {
 	cells = map[result.Cell]*result.Result{}
 	seen := map[string]bool{}
 	for i := range r.Results {
 		c := r.Results[i].Cell
-		if !seen["r "+c.Recipe] {
-			seen["r "+c.Recipe] = true
-			recipes = append(recipes, c.Recipe)
+		row := c.Row()
+		if !seen["r "+row] {
+			seen["r "+row] = true
+			recipes = append(recipes, row)
 		}
 		if !seen["d "+c.Deployer] {
 			seen["d "+c.Deployer] = true
 			deployers = append(deployers, c.Deployer)
 		}
-		cells[c] = &r.Results[i]
+		cells[result.Cell{Recipe: row, Deployer: c.Deployer}] = &r.Results[i]
 	}
 	return recipes, deployers, cells
 }

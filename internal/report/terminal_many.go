@@ -88,10 +88,10 @@ func (r *Report) where(cells []*result.Result, n int) string {
 	lanes := map[string][]string{}
 	var recipes, names []string
 	for _, c := range cells {
-		if lanes[c.Recipe] == nil {
-			recipes = append(recipes, c.Recipe)
+		if lanes[c.Row()] == nil {
+			recipes = append(recipes, c.Row())
 		}
-		lanes[c.Recipe] = append(lanes[c.Recipe], c.Deployer)
+		lanes[c.Row()] = append(lanes[c.Row()], c.Deployer)
 	}
 	for i, recipe := range recipes {
 		if i == n {

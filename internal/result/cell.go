@@ -11,10 +11,40 @@ import (
 type Cell struct {
 	Recipe   string `json:"recipe"`
 	Deployer string `json:"deployer"`
+	// From is what ran in the cluster before, as the user wrote it (--from): the cell is an upgrade.
+	// Empty for a first installation.
+	From string `json:"from,omitempty"`
 }
 
-// String is recipe/deployer, the name that a person types and results carry.
-func (c Cell) String() string { return c.Recipe + "/" + c.Deployer }
+// String is recipe/deployer, the name that a person types and results carry; of an upgrade, "from"
+// and its source follow.
+func (c Cell) String() string {
+	if c.From == "" {
+		return c.Recipe + "/" + c.Deployer
+	}
+	return c.Recipe + "/" + c.Deployer + " from " + c.From
+}
+
+// Row is the name of the line that the cell has in a table with a column per deployer: the recipe,
+// and what it is upgraded from.
+func (c Cell) Row() string {
+	if c.From == "" {
+		return c.Recipe
+	}
+	return c.Recipe + " from " + c.From
+}
+
+// First is the first installation of the same recipe through the same deployer.
+func (c Cell) First() Cell { return Cell{Recipe: c.Recipe, Deployer: c.Deployer} }
+
+// FileName is the cell's name as part of the name of a file or directory.
+func (c Cell) FileName() string {
+	name := c.Recipe + "-" + c.Deployer
+	if c.From != "" {
+		name += "-from"
+	}
+	return name
+}
 
 // Status is how a cell ended. It is decided once, in VerdictOf.
 type Status string

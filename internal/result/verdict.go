@@ -19,6 +19,8 @@ func StatusOf(r reason.Reason) Status {
 		return Interrupted
 	case reason.ClassInfrastructure:
 		return Infrastructure
+	case reason.ClassUnjudged:
+		return NotRun
 	}
 	return Failed
 }

@@ -131,7 +131,7 @@ func (c *Source) directoryName(failure error) string {
 	if failure != nil {
 		prefix = DebugPrefix
 	}
-	return fmt.Sprintf("%s%s-%s-%s", prefix, c.Env.Cell.Recipe, c.Env.Cell.Deployer, c.RunID)
+	return fmt.Sprintf("%s%s-%s", prefix, c.Env.Cell.FileName(), c.RunID)
 }
 
 func (c *Source) cellRecord(failure error) CellRecord {

@@ -66,7 +66,11 @@ func (s *Store) Dir() string { return s.dir }
 
 // cellDir returns a cell's directory, with escaped names: a recipe's name is untrusted text.
 func (s *Store) cellDir(c result.Cell) string {
-	return filepath.Join(s.dir, "cells", escape(c.Recipe), escape(c.Deployer))
+	lane := c.Deployer
+	if c.From != "" {
+		lane += " from " + c.From
+	}
+	return filepath.Join(s.dir, "cells", escape(c.Recipe), escape(lane))
 }
 
 func escape(name string) string { return strings.ReplaceAll(url.PathEscape(name), ".", "%2E") }

@@ -22,6 +22,8 @@ const (
 	ClassInfrastructure Class = "infrastructure"
 	// ClassInterrupted: a signal ended it.
 	ClassInterrupted Class = "interrupted"
+	// ClassUnjudged: what had to be there before was not, so that nothing is known of the rest.
+	ClassUnjudged Class = "not judged"
 )
 
 // Row is all that is known of a reason.

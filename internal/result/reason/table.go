@@ -50,6 +50,9 @@ const (
 	PodsTooSlow            Reason = "PODS_TOO_SLOW"
 	MachineTooSlow         Reason = "MACHINE_TOO_SLOW"
 	GitNotReady            Reason = "GIT_NOT_READY"
+	UpgradeFailed          Reason = "UPGRADE_FAILED"
+	UpgradeDiverged        Reason = "UPGRADE_DIVERGED"
+	BaseFailed             Reason = "BASE_FAILED"
 	Interrupted            Reason = "INTERRUPTED"
 )
 
@@ -61,7 +64,7 @@ const apiServerLog = "logs/kube-apiserver.log"
 // all come from it. The numbers of KWOK's deployer matrix in AICR keep their meaning; other causes
 // have the next free number of their group. Each call returns a new table.
 func Table() []Row {
-	return slices.Concat(commandRows(), machineRows(), sourceRows(), argoCDRows(), verdictRows(), fluxRows(), workRows())
+	return slices.Concat(commandRows(), machineRows(), sourceRows(), argoCDRows(), verdictRows(), fluxRows(), workRows(), upgradeRows(), lastRows())
 }
 
 // commandRows are about success, and what is decided before anything starts.
@@ -213,6 +216,27 @@ func workRows() []Row {
 			"A deadline passed while a piece of work that this program repeats took on average at least 10 times what it takes when the machine is free, and no pod was refused or misplaced. Other programs, a container's limit or the host took the cores. It says nothing about the recipe: run it again on a machine that is free, with fewer cells side by side (--parallel), or raise KWOK_SCHEDULING_TIMEOUT (helm, helm-template), KWOK_ARGOCD_SYNC_TIMEOUT or KWOK_FLUX_SYNC_TIMEOUT. It is no strike. The report has the state of everything that was not ready.", nil},
 		{70, GitNotReady, ClassInfrastructure, "There is no Git server for a Git lane",
 			"argocd-git and flux-git push the bundle to a Git server, which is git's own git-http-backend. The message says what of git is missing on this machine; install git, or leave these lanes out (--deployer). Nothing was started. (71 and 72 are upstream's codes for a Gitea that does not answer, and for its user.)", nil},
+	}
+}
+
+// upgradeRows are about a delivery into a cluster that runs something already.
+func upgradeRows() []Row {
+	return []Row{
+		{73, UpgradeFailed, ClassFailed, "The second delivery did not arrive",
+			"With --from: what ran before was installed and passed its gate, and then the deployer or the API server refused the new bundle, where a cluster that runs the old one is. The first line quotes the error; for a field that cannot be changed, the report names the object, the field and the template. Such an object must be deleted before the upgrade, or have a new name. If the first installation of the same recipe fails too, the recipe is at fault and not the upgrade.",
+			[]Lead{{DeployerFiles, ""}, {"events.txt", "what controllers said at the time"}, {"resources.txt", "what did arrive"}}},
+		{74, UpgradeDiverged, ClassFailed, "The upgraded cluster is not what a first installation makes",
+			"With --from: the new bundle was delivered and passed its gate, but an object is not as after a first installation of the same recipe by the same deployer. The report has the object, the path in it, both values, and the cause where it is known: a definition in crds/, which Helm never updates; a value that was kept from before, since the delivery did not take it over; an object that stayed behind. Change the chart or the recipe so that both end alike, or tell users the step that they must do by hand.",
+			[]Lead{{DeployerFiles, ""}, {"resources.txt", "what the cluster has"}}},
+		{75, BaseFailed, ClassUnjudged, "What should run before the upgrade did not become ready",
+			"With --from: the old recipe's own installation failed, so that nothing is known of the upgrade, and the cell counts as not run. The message has the cause. Run the old recipe by itself, or name another source.",
+			[]Lead{{DeployerFiles, ""}, {PodFiles, ""}}},
+	}
+}
+
+// lastRows are about the end of a run.
+func lastRows() []Row {
+	return []Row{
 		{SignalBase, Interrupted, ClassInterrupted, "The run was ended by signal n",
 			"Results of finished cells are kept; the rest is listed as not run.",
 			[]Lead{{"cell.json", "how far the cell had come: observed against expectation"}}},
