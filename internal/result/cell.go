@@ -181,6 +181,9 @@ type Result struct {
 	// Chaos is what was broken on purpose after all else, and what survived; nil without --chaos.
 	// It is no part of the verdict.
 	Chaos *Chaos `json:"chaos,omitempty"`
+	// Change is what the change of the recipe did to the cluster; nil for a first installation. It is
+	// no part of the verdict.
+	Change *Change `json:"change,omitempty"`
 	// Placement is where the pods were when the gate last looked; nil if it never did.
 	Placement *Placement `json:"placement,omitempty"`
 	// Scheduling is how pods got their nodes over time; nil if nothing was deployed, or in files of

@@ -202,25 +202,32 @@ func scaleTarget(rendered []*unstructured.Unstructured) (lane.Object, bool) {
 }
 
 func readNormalised(ctx context.Context, env *lane.Env, mapper meta.RESTMapper, w *wanted) ([]byte, error) {
-	mapping, err := mapper.RESTMapping(w.ref.GVK.GroupKind(), w.ref.GVK.Version)
+	obj, err := readLive(ctx, env, mapper, w)
 	if err != nil {
 		return nil, err
 	}
-	var obj *unstructured.Unstructured
-	client := env.Clients.Dynamic.Resource(mapping.Resource)
-	if w.ref.Namespace == "" {
-		obj, err = client.Get(ctx, w.ref.Name, metav1.GetOptions{})
-	} else {
-		obj, err = client.Namespace(w.ref.Namespace).Get(ctx, w.ref.Name, metav1.GetOptions{})
-	}
-	if err != nil {
-		return nil, err
-	}
+	w.normalise(obj)
+	return json.Marshal(obj.Object)
+}
+
+// normalise changes the live object.
+func (w *wanted) normalise(obj *unstructured.Unstructured) {
 	normalise(obj, w.rendered)
 	if w.scaled {
 		unstructured.RemoveNestedField(obj.Object, "spec", "replicas")
 	}
-	return json.Marshal(obj.Object)
+}
+
+func readLive(ctx context.Context, env *lane.Env, mapper meta.RESTMapper, w *wanted) (*unstructured.Unstructured, error) {
+	mapping, err := mapper.RESTMapping(w.ref.GVK.GroupKind(), w.ref.GVK.Version)
+	if err != nil {
+		return nil, err
+	}
+	client := env.Clients.Dynamic.Resource(mapping.Resource)
+	if w.ref.Namespace == "" {
+		return client.Get(ctx, w.ref.Name, metav1.GetOptions{})
+	}
+	return client.Namespace(w.ref.Namespace).Get(ctx, w.ref.Name, metav1.GetOptions{})
 }
 
 // generated lists, by object, the paths at which two renderings of the same charts differ:

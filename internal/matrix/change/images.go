@@ -1,0 +1,71 @@
+package change
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/nvidia/aicr-action/internal/result"
+)
+
+// images notes the images that differ between two objects, of which one may be nil, by container.
+func (c *comparison) images(component string, b, a *object) {
+	before, after := b.images(), a.images()
+	at := a
+	if at == nil {
+		at = b
+	}
+	names := map[string]bool{}
+	for name := range before {
+		names[name] = true
+	}
+	for name := range after {
+		names[name] = true
+	}
+	for name := range names {
+		if before[name] != after[name] {
+			c.image(component, before[name], after[name], at.ref.Ref())
+		}
+	}
+	if len(names) == 0 {
+		return
+	}
+	one := c.of(component)
+	slices.SortFunc(one.Images, func(a, b result.ImageChange) int {
+		return slices.Compare([]string{a.To, a.From}, []string{b.To, b.From})
+	})
+}
+
+func (c *comparison) image(component, from, to string, workload result.Ref) {
+	one := c.of(component)
+	for i := range one.Images {
+		if known := &one.Images[i]; known.From == from && known.To == to {
+			if !slices.Contains(known.Workloads, workload) {
+				known.Workloads = append(known.Workloads, workload)
+			}
+			return
+		}
+	}
+	one.Images = append(one.Images, result.ImageChange{From: from, To: to, Workloads: []result.Ref{workload}})
+}
+
+// images are the images of an object's pod template, by container; none for a nil object.
+func (o *object) images() map[string]string {
+	if o == nil {
+		return nil
+	}
+	found := map[string]string{}
+	template := o.template()
+	for _, field := range []string{"initContainers", "containers"} {
+		list, _, _ := unstructured.NestedSlice(template, "spec", field)
+		for _, v := range list {
+			m, _ := v.(map[string]any)
+			name, _ := m["name"].(string)
+			image, _ := m["image"].(string)
+			if image != "" {
+				found[name] = image
+			}
+		}
+	}
+	return found
+}

@@ -1,0 +1,156 @@
+// Package change compares what is in a cluster before and after the recipe was changed: which
+// workloads roll, and which objects, images and CustomResourceDefinitions differ. It decides no
+// verdict.
+package change
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/matrix/compare"
+	"github.com/nvidia/aicr-action/internal/matrix/lane"
+)
+
+// State is what was in a cluster at one time, or what a rendering says will be in it.
+type State struct {
+	objects    map[string]*object // by key
+	pods       map[string][]pod   // by the key of their workload; nil for a rendering
+	components map[string]string  // by release
+	versions   map[string]string  // of charts, by component
+	rendered   bool
+}
+
+// object is an object without what is large: of a definition there is only a summary.
+type object struct {
+	ref       lane.Object
+	component string
+	uid       types.UID
+	// expected: the recipe renders it, or the deployer counts it as its own. Otherwise it is only
+	// known from an earlier state.
+	expected        bool
+	mayBeGone, hook bool
+	content         *unstructured.Unstructured
+	definition      *definition // of a CustomResourceDefinition, which then has no content
+}
+
+// pod is a pod of a workload.
+type pod struct {
+	uid  types.UID
+	node string
+}
+
+// Take reads the expectation's objects, those that the deployer counts as its own, and the pods.
+func Take(ctx context.Context, env *lane.Env, own []lane.Object) (*State, error) {
+	return take(ctx, env, own, nil)
+}
+
+// Again takes the state after a change, with what is left of the objects of this state: some may
+// belong to the recipe no more.
+func (s *State) Again(ctx context.Context, env *lane.Env, own []lane.Object) (*State, error) {
+	var earlier []lane.Object
+	for _, o := range s.objects {
+		earlier = append(earlier, o.ref)
+	}
+	return take(ctx, env, own, earlier)
+}
+
+func take(ctx context.Context, env *lane.Env, own, earlier []lane.Object) (*State, error) {
+	s := newState(env.Bundle.Expectation)
+	counted := map[string]bool{} // as its own by the deployer
+	for _, ref := range own {
+		counted[ref.Key()] = true
+		ref.Namespace = "" // a cluster-scoped object may be listed with one
+		counted[ref.Key()] = true
+	}
+	err := compare.Read(ctx, env, slices.Concat(own, earlier), func(live compare.Live) {
+		o := s.add(live)
+		o.expected = live.Component != "" || counted[o.ref.Key()]
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the cluster's objects, to compare them with those before the change: %w", err)
+	}
+	if s.pods, err = podsOf(ctx, env); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func newState(e bundle.Expectation) *State {
+	s := &State{objects: map[string]*object{}, components: map[string]string{}, versions: map[string]string{}}
+	for _, r := range e.Releases {
+		s.components[r.Name] = r.Component
+		if e.Main(r) {
+			s.versions[r.Component] = r.ChartVersion
+		}
+	}
+	return s
+}
+
+func (s *State) add(live compare.Live) *object {
+	o := &object{ref: live.Ref, component: live.Component, uid: live.UID, mayBeGone: live.MayBeGone, hook: live.Hook, content: live.Object}
+	if o.component == "" {
+		o.component = s.components[live.Ref.Release]
+	}
+	if o.component == "" {
+		o.component = live.Ref.Release
+	}
+	if o.ref.GVK.Kind == "CustomResourceDefinition" {
+		o.definition, o.content = define(live.Object, live.Stored), nil
+	}
+	s.objects[o.ref.Key()] = o
+	return o
+}
+
+// podsOf lists the pods of the cluster by workload. Those that are being deleted do not count.
+func podsOf(ctx context.Context, env *lane.Env) (map[string][]pod, error) {
+	sets, err := env.Clients.Kube.AppsV1().ReplicaSets("").List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("list ReplicaSets, to see which workloads roll: %w", err)
+	}
+	above := map[types.UID]metav1.OwnerReference{} // of ReplicaSets
+	for i := range sets.Items {
+		if owner := metav1.GetControllerOf(&sets.Items[i]); owner != nil {
+			above[sets.Items[i].UID] = *owner
+		}
+	}
+	pods, err := env.Clients.Kube.CoreV1().Pods("").List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("list pods, to see which workloads roll: %w", err)
+	}
+	found := map[string][]pod{}
+	for i := range pods.Items {
+		p := &pods.Items[i]
+		owner := metav1.GetControllerOf(p)
+		if owner == nil || p.DeletionTimestamp != nil || p.Status.Phase == corev1.PodSucceeded {
+			continue
+		}
+		if top, ok := above[owner.UID]; ok {
+			owner = &top
+		}
+		key := lane.Object{GVK: schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind), Namespace: p.Namespace, Name: owner.Name}.Key()
+		found[key] = append(found[key], pod{p.UID, p.Spec.NodeName})
+	}
+	return found, nil
+}
+
+// Rendering is the state that a rendering promises.
+func Rendering(e bundle.Expectation) (*State, error) {
+	s := newState(e)
+	s.rendered = true
+	all, err := compare.Rendering(e)
+	if err != nil {
+		return nil, fmt.Errorf("read the rendered objects: %w", err)
+	}
+	for _, live := range all {
+		s.add(live).expected = true
+	}
+	return s, nil
+}

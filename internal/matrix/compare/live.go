@@ -1,0 +1,111 @@
+package compare
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/restmapper"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/matrix/lane"
+	"github.com/nvidia/aicr-action/internal/result"
+)
+
+// Live is an object of a cluster, normalised as for the comparison of lanes.
+type Live struct {
+	Ref lane.Object
+	// Component is the one whose chart renders it; empty for an object that only the deployer counts
+	// as its own.
+	Component string
+	UID       types.UID
+	// MayBeGone means that its controller or its hook policy deletes it after it has done its work.
+	MayBeGone bool
+	Hook      bool // of Helm
+	Object    *unstructured.Unstructured
+	// Stored are the versions in which objects of a CustomResourceDefinition may be stored.
+	Stored []string
+}
+
+// Read reads the expectation's objects, and others by name, and passes each that exists to take. It
+// does not keep them: definitions are large.
+func Read(ctx context.Context, env *lane.Env, others []lane.Object, take func(Live)) error {
+	groups, err := restmapper.GetAPIGroupResources(env.Clients.Discovery)
+	if err != nil {
+		return fmt.Errorf("discover the cluster's kinds: %w", err)
+	}
+	return readAll(ctx, env, others, restmapper.NewDiscoveryRESTMapper(groups), take)
+}
+
+func readAll(ctx context.Context, env *lane.Env, others []lane.Object, mapper meta.RESTMapper, take func(Live)) error {
+	list, err := toCapture(env.Bundle.Expectation, others, mapper)
+	if err != nil {
+		return err
+	}
+	var mu sync.Mutex
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(capturesAtATime)
+	for _, w := range list {
+		group.Go(func() error {
+			obj, err := readLive(ctx, env, mapper, w)
+			if apierrors.IsNotFound(err) {
+				return nil
+			}
+			if err != nil {
+				return fmt.Errorf("read %s: %w", w.ref, err)
+			}
+			live := Live{Ref: w.ref, UID: obj.GetUID(), MayBeGone: w.mayBeGone, Object: obj}
+			if len(w.objects) > 0 {
+				live.Component, live.Hook = w.objects[0].Component, w.objects[0].Hook
+			}
+			live.Stored, _, _ = unstructured.NestedStringSlice(obj.Object, "status", "storedVersions")
+			w.normalise(obj)
+			mu.Lock()
+			defer mu.Unlock()
+			take(live)
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+// Rendering returns the objects of a rendering, normalised, as Read returns those of a cluster.
+func Rendering(e bundle.Expectation) ([]Live, error) {
+	var all []Live
+	var failed error
+	for _, o := range slices.Concat(e.Objects, e.Made) {
+		if o.Object.GetName() == "" {
+			continue
+		}
+		whole, err := o.Whole()
+		if err != nil {
+			failed = errors.Join(failed, err)
+			continue
+		}
+		obj := whole.DeepCopy()
+		normalise(obj, []*unstructured.Unstructured{whole})
+		all = append(all, Live{
+			Ref:       lane.Object{GVK: obj.GroupVersionKind(), Namespace: o.Object.GetNamespace(), Name: obj.GetName(), Release: o.Release},
+			Component: o.Component, MayBeGone: o.Ephemeral, Hook: o.Hook, Object: obj,
+		})
+	}
+	return all, failed
+}
+
+// Fields lists the places at which two normalised values differ, with texts for people.
+func Fields(a, b any) []result.FieldChange {
+	var all []result.FieldChange
+	for _, d := range differences(a, b) {
+		f := result.FieldChange{Path: d.path}
+		f.From, f.To = d.texts()
+		all = append(all, f)
+	}
+	return all
+}
