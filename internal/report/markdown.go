@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/nvidia/aicr-action/internal/report/changed"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/util/lists"
 	"github.com/nvidia/aicr-action/internal/util/mdtext"
@@ -37,6 +38,9 @@ func (r *Report) markdown(limit int) string {
 		m.add(part)
 	}
 	m.add(r.mdUnfinished())
+	for _, part := range changed.Markdown(r.Results) {
+		m.add(part)
+	}
 	m.add(r.mdValidation())
 	m.add(r.mdChaos())
 	m.add(r.mdTimes())

@@ -6,6 +6,7 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/nvidia/aicr-action/internal/report/changed"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/util/lists"
@@ -54,7 +55,7 @@ func (r *Report) terminalFew() string {
 		b.WriteString(r.terminalStory(&r.Results[i]))
 	}
 	b.WriteString(r.terminalInputs())
-	for _, lines := range [][]string{r.terminalRemarks(), r.terminalChaos(), r.compared(), r.explained(r.slowest), r.terminalUnfinished(result.NotRun, result.Skipped)} {
+	for _, lines := range [][]string{r.terminalRemarks(), r.terminalChaos(), changed.Terminal(r.Results, r.Explain), r.compared(), r.explained(r.slowest), r.terminalUnfinished(result.NotRun, result.Skipped)} {
 		for _, line := range lines {
 			b.WriteString(line + "\n")
 		}

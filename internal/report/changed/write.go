@@ -1,0 +1,80 @@
+package changed
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/util/lists"
+	"github.com/nvidia/aicr-action/internal/util/mdtext"
+)
+
+// mostComponents is how many components the terminal names without --explain.
+const mostComponents = 3
+
+// Terminal has a few lines for each change: what it amounts to, and the components with the largest
+// effect. With explain it has everything.
+func Terminal(results []result.Result, explain bool) []string {
+	var all []string
+	for _, g := range Groups(results) {
+		all = append(all, "change: "+oneLine(strings.Join(g.Cells, ", "))+": "+Summary(g.Change))
+		if explain {
+			all = append(all, "  "+oneLine(About(g.Change)))
+		}
+		sections := Sections(g.Change)
+		for i, s := range sections {
+			if i == mostComponents && !explain {
+				all = append(all, fmt.Sprintf("  and %s (--explain shows all)", lists.Count(len(sections)-i, "more component")))
+				break
+			}
+			all = append(all, "  "+oneLine(s.Title))
+			for _, line := range s.Lines {
+				if explain {
+					all = append(all, "    "+oneLine(line))
+				}
+			}
+		}
+	}
+	return all
+}
+
+// Many is one line about the changes of many cells.
+func Many(results []result.Result) []string {
+	cells, differ := 0, 0
+	for i := range results {
+		if c := results[i].Change; c != nil {
+			cells++
+			if !c.Empty() {
+				differ++
+			}
+		}
+	}
+	if cells == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("change: %s upgraded; in %d of them the cluster differs afterwards (each difference: -o json, --html)", lists.Count(cells, "cell"), differ)}
+}
+
+// Markdown has a folded part for each change, in which each component is a list.
+func Markdown(results []result.Result) []string {
+	var parts []string
+	for _, g := range Groups(results) {
+		var b strings.Builder
+		b.WriteString(mdtext.Code(About(g.Change)) + "\n\n")
+		if len(g.Cells) > 1 {
+			b.WriteString("The same in " + mdtext.Code(strings.Join(g.Cells, ", ")) + ".\n\n")
+		}
+		for _, s := range Sections(g.Change) {
+			b.WriteString("**" + mdtext.Code(oneLine(s.Title)) + "**\n\n")
+			for _, line := range s.Lines {
+				b.WriteString("- " + mdtext.Code(oneLine(line)) + "\n")
+			}
+			b.WriteString("\n")
+		}
+		parts = append(parts, mdtext.Folded("What changes in the cluster: "+Summary(g.Change)+",", g.Cells[0], b.String()))
+	}
+	return parts
+}
+
+// oneLine is a text without line breaks.
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
