@@ -53,6 +53,9 @@ func rerunCommand(self, settings string, c result.Cell, f runFlags) string {
 	if f.validate != "" {
 		parts = append(parts, "--validate="+f.validate)
 	}
+	if f.drift {
+		parts = append(parts, "--drift")
+	}
 	if f.chaos != "" {
 		parts = append(parts, "--chaos", f.chaos)
 	}

@@ -67,6 +67,7 @@ type afterGate struct {
 	// need, once they are checked.
 	controllers []string
 	jobs        []addons.Scheduler
+	drift       bool // deliver a second time
 	validate    string
 	phases      []validate.Phase // of validate
 	chaos       string
@@ -142,6 +143,7 @@ begun in the 120 s before; evidence of a failure has 60 s of its own after it.`,
 	cmd.Flags().StringVar(&f.base, "base", "", "with --tier: `commit` or branch to compare with (default: from GitHub's event)")
 	f.bundles.register(cmd)
 	cmd.Flags().StringVar(&f.reuse, "reuse", "", "`directory` of verdicts: a cell that passed there with exactly the same inputs is not run again, and what passes now is kept (matrix why-run says which input changed)")
+	cmd.Flags().BoolVar(&f.drift, "drift", false, "at the end, deliver the same bundle a second time (a hard refresh in Argo CD, a forced reconciliation in Flux, deploy.sh again): nothing may change, and no pod may be replaced")
 	cmd.Flags().StringVar(&f.chaos, "chaos", "", "`file` of steps that break nodes and pods of each cell that has passed; the result says which workloads survive, and the verdict stays (docs/workflows.md)")
 	metricsFlag(cmd, &f.metrics)
 	f.platform.register(cmd)

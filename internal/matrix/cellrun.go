@@ -33,6 +33,7 @@ type cellOptions struct {
 	charts   string // the name of the chart source
 	health   health.Policy
 	chaos    *chaos.Plan
+	drift    bool
 	Limits
 	Output
 	Hooks
@@ -86,7 +87,7 @@ func (r *Runner) runLane(ctx context.Context, p Plan, l lane.Lane) finishedCell 
 // newCell returns a cell that has not started, and whose turn has not come.
 func (r *Runner) newCell(p Plan, l lane.Lane) *cellRun {
 	c := &cellRun{plan: p, lane: l, turn: newTurn(nil), cellOptions: cellOptions{
-		platform: r.Platform, progress: r.Progress, charts: r.Charts.Name(), health: r.Health, chaos: r.Chaos,
+		platform: r.Platform, progress: r.Progress, charts: r.Charts.Name(), health: r.Health, chaos: r.Chaos, drift: r.Drift,
 		Limits: r.Limits, Output: r.Output, Hooks: r.Hooks,
 	}}
 	c.result = r.newResult(p.Cell)
@@ -149,6 +150,9 @@ func (c *cellRun) steps() []step {
 	}
 	if c.plan.validation != nil {
 		steps = append(steps, step{"Validating the recipe's phases", "validate", c.runValidation, false})
+	}
+	if c.drift {
+		steps = append(steps, step{"Delivering a second time", "drift", c.runDrift, false})
 	}
 	if c.chaos != nil {
 		steps = append(steps, step{"Breaking things on purpose", "chaos", c.runChaos, false})

@@ -127,9 +127,7 @@ func (c *cellRun) deadlocks() error {
 }
 
 func (c *cellRun) gate(ctx context.Context) error {
-	c.gated = gate.New(c.env, c.lane, c.budgets(), c.Deadline, c.env.Tell)
-	c.gated.Slowness, c.gated.Jobs = c.Slowness, c.seenJobs
-	out, err := c.gated.Pass(ctx)
+	out, err := c.newGate().Pass(ctx)
 	c.result.Placement = observe.PlacementOf(c.env.Bundle.Expectation.Workloads, c.gated.View)
 	c.result.Pods = out.Pods
 	c.result.Notes = append(c.result.Notes, out.Notes...)
@@ -144,6 +142,13 @@ func (c *cellRun) gate(ctx context.Context) error {
 		err = c.lane.Unchanged(ctx)
 	}
 	return err
+}
+
+// newGate returns a gate, whose last poll will be among the debug artifacts.
+func (c *cellRun) newGate() *gate.Gate {
+	c.gated = gate.New(c.env, c.lane, c.budgets(), c.Deadline, c.env.Tell)
+	c.gated.Slowness, c.gated.Jobs = c.Slowness, c.seenJobs
+	return c.gated
 }
 
 // budgets returns the runner's budgets, extended for the cell's number of pods and size of

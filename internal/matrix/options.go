@@ -94,6 +94,8 @@ type Verification struct {
 	JobControllers []infra.JobController
 	// Validate are the phases of the recipe's own validation block.
 	Validate []validate.Phase
+	// Drift delivers the bundle a second time: nothing may change or roll.
+	Drift bool
 	// Chaos, if set, is what to break in a cell that has passed all else. Its clusters need the
 	// KWOK stages of package chaos.
 	Chaos *chaos.Plan

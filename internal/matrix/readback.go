@@ -8,6 +8,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/matrix/compare"
+	"github.com/nvidia/aicr-action/internal/matrix/drift"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -34,14 +35,23 @@ func (c *cellRun) verify(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	var taken *compare.Captured
+	taken, err := c.capture(ctx, rec.Objects)
+	if err != nil {
+		return err
+	}
+	c.captured = taken
+	return nil
+}
+
+// capture captures the live objects, normalised: those of the expectation, and the deployer's own.
+func (c *cellRun) capture(ctx context.Context, own []lane.Object) (taken *compare.Captured, err error) {
 	if err := c.patiently(ctx, "the delivered objects", func(ctx context.Context) (err error) {
-		if taken, err = compare.Capture(ctx, c.env, rec.Objects); err != nil {
+		if taken, err = compare.Capture(ctx, c.env, own); err != nil {
 			return reason.Wrap(reason.ClusterFailed, fmt.Errorf("read the delivered objects: %w", err))
 		}
 		return nil
 	}); err != nil {
-		return err
+		return nil, err
 	}
 	taken.Render = func(ctx context.Context) ([]bundle.Object, error) {
 		e, err := renderAgain(ctx, c.plan, c.env.Input)
@@ -52,8 +62,34 @@ func (c *cellRun) verify(ctx context.Context) error {
 		e, err := renderAgain(ctx, c.plan, c.env.Input.Named(names))
 		return slices.Concat(e.Objects, e.Made), err
 	}
-	c.captured = taken
-	return nil
+	return taken, nil
+}
+
+// runDrift delivers the bundle a second time. Reason: NEVER_SETTLES.
+func (c *cellRun) runDrift(ctx context.Context) error {
+	_, sync := c.lane.Budget(c.budgets())
+	run := drift.Run{
+		Env: c.env, Lane: c.lane, Budget: c.Deadline.Shrink(sync),
+		Capture: func(ctx context.Context) (*compare.Captured, error) {
+			var rec lane.Record
+			if err := c.patiently(ctx, "the deployer's records", func(ctx context.Context) (err error) {
+				rec, err = c.lane.ReadBack(ctx, c.env)
+				return reason.Wrap(reason.ClusterFailed, err)
+			}); err != nil {
+				return nil, err
+			}
+			return c.capture(ctx, rec.Objects)
+		},
+		Gate: func(ctx context.Context) error {
+			_, err := c.newGate().Pass(ctx)
+			return err
+		},
+	}
+	note, err := run.Do(ctx)
+	if note != "" {
+		c.result.Notes = append(c.result.Notes, note)
+	}
+	return err
 }
 
 // patiently retries until there is no error, or until one has lasted. An API server that restarts

@@ -46,8 +46,16 @@ const mostSaid = 16 << 20
 
 // Deliver runs `helmfile apply` in a copy of a bundle, as helmfile writes beside what it reads.
 // Releases that are not installed yet are not compared first, which only helm-diff could: on a new
-// cluster that is all of them. Reasons: NO_SPACE, DEPLOY_FAILED.
-func (h *Helmfile) Deliver(ctx context.Context, dir string) (string, error) {
+// cluster that is all of them. Again, it runs `helmfile sync`, which upgrades each release without
+// comparing it. Reasons: NO_SPACE, DEPLOY_FAILED.
+func (h *Helmfile) Deliver(ctx context.Context, dir string, again bool) (string, error) {
+	what := []string{"apply", "--skip-diff-on-install", "--suppress-secrets"}
+	if again {
+		what = []string{"sync"}
+		if err := os.RemoveAll(filepath.Join(h.Dir, "bundle")); err != nil {
+			return "", fmt.Errorf("remove helmfile's copy of the bundle: %w", err)
+		}
+	}
 	work, log := filepath.Join(h.Dir, "bundle"), filepath.Join(h.Logs, infra.HelmfileProcess+".log")
 	if err := os.CopyFS(work, os.DirFS(dir)); err != nil {
 		return "", reason.Wrap(infra.DiskReason(err, reason.Internal), fmt.Errorf("copy the bundle for helmfile: %w", err))
@@ -60,7 +68,7 @@ func (h *Helmfile) Deliver(ctx context.Context, dir string) (string, error) {
 	}
 	p, err := h.Sup.Start(host.ProcessSpec{
 		Name: infra.HelmfileProcess, Path: h.Path, Dir: h.Dir, WorkDir: work, Log: log, Ends: true, Sandbox: profile, Memory: host.RenderLimit,
-		Args: []string{"--helm-binary", h.Helm, "--kubeconfig", h.Kubeconfig, "--no-color", "--log-level", "debug", "apply", "--skip-diff-on-install", "--suppress-secrets"},
+		Args: append([]string{"--helm-binary", h.Helm, "--kubeconfig", h.Kubeconfig, "--no-color", "--log-level", "debug"}, what...),
 		Env: append([]string{
 			"KUBECONFIG=" + h.Kubeconfig, "HELMFILE_UPGRADE_NOTICE_DISABLED=true", "HELMFILE_DISABLE_INSECURE_FEATURES=true", "HELMFILE_DISABLE_HOOKS=true",
 			"HELMFILE_CACHE_HOME=" + filepath.Join(h.Dir, "cache"),

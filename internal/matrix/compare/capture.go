@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/restmapper"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
@@ -42,6 +43,11 @@ type capturedObject struct {
 	owners []string
 	// json is the normalised object with sorted keys: small, and equal objects have equal bytes.
 	json []byte
+	// uid, generation, hook and scaled say whether a second delivery replaced or wrote the object,
+	// or may have (again.go).
+	uid          types.UID
+	generation   int64
+	hook, scaled bool
 }
 
 // wanted is an object to be captured, with its renderings.
@@ -74,20 +80,19 @@ func Capture(ctx context.Context, env *lane.Env, own []lane.Object) (*Captured, 
 	group.SetLimit(capturesAtATime)
 	for key, w := range list {
 		group.Go(func() error {
-			raw, err := readNormalised(gctx, env, mapper, w)
+			one, err := readNormalised(gctx, env, mapper, w)
 			if apierrors.IsNotFound(err) {
 				return nil // the gate has seen all required objects; this one was deleted since, or is listed as pruned
 			}
 			if err != nil {
 				return fmt.Errorf("read %s: %w", w.ref, err)
 			}
-			owners, err := w.rivals()
-			if err != nil {
+			if one.owners, err = w.rivals(); err != nil {
 				return err
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			taken.objects[key] = capturedObject{ref: w.ref, mayBeGone: w.mayBeGone, owners: owners, json: raw}
+			taken.objects[key] = one
 			return nil
 		})
 	}
@@ -201,13 +206,16 @@ func scaleTarget(rendered []*unstructured.Unstructured) (lane.Object, bool) {
 	return lane.Object{}, false
 }
 
-func readNormalised(ctx context.Context, env *lane.Env, mapper meta.RESTMapper, w *wanted) ([]byte, error) {
+func readNormalised(ctx context.Context, env *lane.Env, mapper meta.RESTMapper, w *wanted) (one capturedObject, err error) {
 	obj, err := readLive(ctx, env, mapper, w)
 	if err != nil {
-		return nil, err
+		return one, err
 	}
+	one = capturedObject{ref: w.ref, mayBeGone: w.mayBeGone, scaled: w.scaled, uid: obj.GetUID(), generation: obj.GetGeneration()}
+	one.hook = slices.ContainsFunc(w.objects, func(o bundle.Object) bool { return o.Hook })
 	w.normalise(obj)
-	return json.Marshal(obj.Object)
+	one.json, err = json.Marshal(obj.Object)
+	return one, err
 }
 
 // normalise changes the live object.

@@ -89,9 +89,9 @@ func TestReadNormalised(t *testing.T) {
 		true:  `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","namespace":"ns"},"spec":{"paused":false}}`,
 	} {
 		w := &wanted{ref: lane.Object{GVK: live.GroupVersionKind(), Namespace: "ns", Name: "web", Release: "r"}, scaled: scaled}
-		raw, err := readNormalised(t.Context(), env, testMapper(), w)
-		if err != nil || string(raw) != want {
-			t.Errorf("scaled %t: got %s, %v; want %s", scaled, raw, err, want)
+		one, err := readNormalised(t.Context(), env, testMapper(), w)
+		if err != nil || string(one.json) != want || one.uid != "u" || one.scaled != scaled {
+			t.Errorf("scaled %t: got %s %+v, %v; want %s", scaled, one.json, one, err, want)
 		}
 	}
 }

@@ -49,9 +49,12 @@ func (q *InOrder) TimeoutReason() reason.Reason { return reason.SchedulingFailed
 // Start starts the deliveries. do delivers one release. Its error ends the rest, and its text is
 // for people.
 func (q *InOrder) Start(ctx context.Context, releases []bundle.Release, do func(context.Context, bundle.Release) error, passed string) {
+	q.mu.Lock()
+	q.items = nil // those of an earlier delivery
 	for _, r := range releases {
 		q.items = append(q.items, Item{ID: "Release " + r.Name, Ref: result.Ref{Kind: KindRelease, Namespace: r.Namespace, Name: r.Name}, State: ItemBlocked, Text: "not installed yet"})
 	}
+	q.mu.Unlock()
 	ctx, q.cancel = context.WithCancel(ctx)
 	q.done = make(chan struct{})
 	go func() {
@@ -65,6 +68,31 @@ func (q *InOrder) Start(ctx context.Context, releases []bundle.Release, do func(
 			q.set(i, ItemGood, passed)
 		}
 	}()
+}
+
+// Finished waits until the deliveries have ended, or budget is used up. Its error is that of the
+// release that failed. Reason: DEPLOY_FAILED.
+func (q *InOrder) Finished(ctx context.Context, budget time.Duration) error {
+	left := time.NewTimer(budget)
+	defer left.Stop()
+	select {
+	case <-q.done:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-left.C:
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, it := range q.items {
+		switch it.State {
+		case ItemGood:
+		case ItemFailed:
+			return reason.New(reason.DeployFailed, "%s: %s", it.ID, it.Text)
+		default:
+			return reason.New(q.TimeoutReason(), "%s was not delivered again within %s: %s", it.ID, budget, it.Text)
+		}
+	}
+	return nil
 }
 
 func (q *InOrder) set(i int, s ItemState, text string) {

@@ -45,6 +45,10 @@ type Lane interface {
 	Poll(ctx context.Context, env *Env) (State, error)
 	// ReadBack reads, once the gate has passed, the deployer's own records of what it delivered.
 	ReadBack(ctx context.Context, env *Env) (Record, error)
+	// Again delivers the same bundle once more, without any cache of what was rendered, and returns
+	// when the deployer reports that it has done so, or budget is used up. Reasons: DEPLOY_FAILED,
+	// the lane's timeout.
+	Again(ctx context.Context, env *Env, budget time.Duration) error
 	// Unchanged reports whether the recipe has left alone what keeps it from configuring the lane's
 	// controllers: no verdict counts otherwise. Reasons: DEPLOY_FAILED, CLUSTER_FAILED.
 	Unchanged(ctx context.Context) error

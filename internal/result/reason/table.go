@@ -53,6 +53,7 @@ const (
 	UpgradeFailed          Reason = "UPGRADE_FAILED"
 	UpgradeDiverged        Reason = "UPGRADE_DIVERGED"
 	BaseFailed             Reason = "BASE_FAILED"
+	NeverSettles           Reason = "NEVER_SETTLES"
 	Interrupted            Reason = "INTERRUPTED"
 )
 
@@ -219,7 +220,7 @@ func workRows() []Row {
 	}
 }
 
-// upgradeRows are about a delivery into a cluster that runs something already.
+// upgradeRows are about a delivery into a cluster that runs something already, old or the same.
 func upgradeRows() []Row {
 	return []Row{
 		{73, UpgradeFailed, ClassFailed, "The second delivery did not arrive",
@@ -231,6 +232,9 @@ func upgradeRows() []Row {
 		{75, BaseFailed, ClassUnjudged, "What should run before the upgrade did not become ready",
 			"With --from: the old recipe's own installation failed, so that nothing is known of the upgrade, and the cell counts as not run. The message has the cause. Run the old recipe by itself, or name another source.",
 			[]Lead{{DeployerFiles, ""}, {PodFiles, ""}}},
+		{77, NeverSettles, ClassFailed, "Delivering the same bundle again changes the cluster",
+			"With --drift: the cell was green, and then the deployer delivered the same bundle once more: a hard refresh in Argo CD, a forced reconciliation in Flux, a second run of deploy.sh. The report names each object that differs, the path in it, and the workloads that roll. Usual causes are randAlphaNum, genCA, lookup or .Release.Revision in a chart; the report names the template's line. Argo CD renders without a cluster, so lookup finds nothing there. Set the value in the recipe, or let a Secret that the chart does not render have it.",
+			[]Lead{{DeployerFiles, ""}, {"events.txt", "what controllers did at the time"}}},
 	}
 }
 

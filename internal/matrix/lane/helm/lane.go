@@ -56,6 +56,15 @@ func (l *helmLane) Deploy(ctx context.Context, env *lane.Env) error {
 	return nil
 }
 
+// Again is a second run of deploy.sh, which upgrades each release to itself.
+func (l *helmLane) Again(ctx context.Context, env *lane.Env, budget time.Duration) error {
+	l.Stop()
+	if err := l.Deploy(ctx, env); err != nil {
+		return err
+	}
+	return l.Finished(ctx, budget)
+}
+
 // Order is that of deploy.sh: one release after the other.
 func (l *helmLane) Order(*lane.Env) lane.Order { return lane.Order{InOrder: true} }
 
@@ -108,8 +117,7 @@ func (l *helmLane) attempt(env *lane.Env, in bundle.Install) func(context.Contex
 	}
 }
 
-// install is `helm upgrade --install` of a release that does not exist yet, which a fresh cluster
-// guarantees.
+// install is `helm upgrade --install`.
 func (l *helmLane) install(ctx context.Context, env *lane.Env, in bundle.Install) error {
 	before := env.Clients.Warnings.Len()
 	err := l.installer.Install(ctx, helminstall.Release{

@@ -61,6 +61,15 @@ func (l *helmTemplateLane) Deploy(ctx context.Context, env *lane.Env) error {
 	return nil
 }
 
+// Again is a second run of apply.sh.
+func (l *helmTemplateLane) Again(ctx context.Context, env *lane.Env, budget time.Duration) error {
+	l.Stop()
+	if err := l.Deploy(ctx, env); err != nil {
+		return err
+	}
+	return l.Finished(ctx, budget)
+}
+
 // crdBudget is how long to wait for CRDs, the same as in apply.sh.
 const crdBudget = 60 * time.Second
 

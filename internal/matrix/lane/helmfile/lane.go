@@ -70,11 +70,19 @@ func (l *helmfileLane) Order(*lane.Env) lane.Order { return lane.Order{} }
 
 // Deploy starts helmfile in the bundle's directory.
 func (l *helmfileLane) Deploy(ctx context.Context, env *lane.Env) error {
+	l.deliver(ctx, env, false)
+	return nil
+}
+
+func (l *helmfileLane) deliver(ctx context.Context, env *lane.Env, again bool) {
+	l.mu.Lock()
+	l.ended, l.wrong = false, nil
+	l.mu.Unlock()
 	ctx, l.cancel = context.WithCancel(ctx)
 	l.done = make(chan struct{})
 	go func() {
 		defer close(l.done)
-		said, err := l.program.Deliver(ctx, filepath.Join(env.Dir, "bundle"))
+		said, err := l.program.Deliver(ctx, filepath.Join(env.Dir, "bundle"), again)
 		if ctx.Err() != nil {
 			return
 		}
@@ -83,7 +91,22 @@ func (l *helmfileLane) Deploy(ctx context.Context, env *lane.Env) error {
 		defer l.mu.Unlock()
 		l.ended, l.wrong = true, wrong
 	}()
-	return nil
+}
+
+// Again is a second run of helmfile. What it says about a release that failed is the next poll's.
+func (l *helmfileLane) Again(ctx context.Context, env *lane.Env, budget time.Duration) error {
+	l.cancel() // it has ended
+	l.deliver(ctx, env, true)
+	left := time.NewTimer(budget)
+	defer left.Stop()
+	select {
+	case <-l.done:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-left.C:
+		return reason.New(l.TimeoutReason(), "helmfile did not end within %s", budget)
+	}
 }
 
 // installing is the time of helmfile itself, beside that of the pods, for which it waits release by

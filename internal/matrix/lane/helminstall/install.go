@@ -34,7 +34,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/sandbox"
 )
 
-// Release is a release to install, as `helm upgrade --install` does on a cluster without it.
+// Release is a release to install or, if it exists, to upgrade, as `helm upgrade --install` does.
 type Release struct {
 	Name, Namespace string
 	// Chart is the chart, or Pull says where Helm pulls it from. The chart is not changed.

@@ -13,8 +13,10 @@ import (
 	"sync"
 
 	"helm.sh/helm/v3/pkg/action"
+	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/cli"
+	"helm.sh/helm/v3/pkg/storage/driver"
 	"k8s.io/client-go/rest"
 
 	"github.com/nvidia/aicr-action/internal/charts/render"
@@ -172,9 +174,19 @@ func (s *server) run(req wireRelease) (Step, error) {
 	if values == nil {
 		values = map[string]any{}
 	}
-	if req.Pull == nil {
-		_, err := install.Run(req.Chart.Chart(), values)
+	run := func(ch *chart.Chart) (Step, error) {
+		known, err := exists(cfg, req.Name)
+		switch {
+		case err != nil:
+		case known:
+			err = upgrade(cfg, req, ch, values)
+		default:
+			_, err = install.Run(ch, values)
+		}
 		return Installing, err
+	}
+	if req.Pull == nil {
+		return run(req.Chart.Chart())
 	}
 	install.Version, install.PlainHTTP = req.Pull.Version, true
 	own := cli.New()
@@ -188,6 +200,27 @@ func (s *server) run(req wireRelease) (Step, error) {
 	if err != nil {
 		return Loading, err
 	}
-	_, err = install.Run(ch, values)
-	return Installing, err
+	return run(ch)
+}
+
+// exists reports whether Helm's storage has the release.
+func exists(cfg *action.Configuration, name string) (bool, error) {
+	_, err := cfg.Releases.Last(name)
+	if errors.Is(err, driver.ErrReleaseNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look for release %s in Helm's storage: %w", name, err)
+	}
+	return true, nil
+}
+
+// upgrade is what `helm upgrade --install` does with a release that exists. CRDs in crds/ are not
+// touched.
+func upgrade(cfg *action.Configuration, req wireRelease, ch *chart.Chart, values map[string]any) error {
+	up := action.NewUpgrade(cfg)
+	up.Namespace, up.SkipSchemaValidation, up.Timeout = req.Namespace, req.SkipSchemaValidation, lane.HookTimeout
+	up.MaxHistory = 10 // the command's own default
+	_, err := up.Run(req.Name, ch, values)
+	return err
 }

@@ -1,0 +1,104 @@
+package drift
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"helm.sh/helm/v3/pkg/chart"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/matrix/compare"
+)
+
+// unsteady are what a template may use so that it renders something else the next time.
+var (
+	actionText = regexp.MustCompile(`\{\{[^{}]*\}\}`)
+	unsteady   = regexp.MustCompile(`\b(rand(AlphaNum|Alpha|Numeric|Ascii|Bytes|Int)|shuffle|uuidv4|gen(CA|PrivateKey|SelfSignedCert|SignedCert)(WithKey)?|bcrypt|htpasswd|encryptAES|now|lookup)\b|\.Release\.(Revision|IsUpgrade|IsInstall)\b`)
+)
+
+// mostCauses is how many templates are named.
+const mostCauses = 5
+
+// causes names, for the releases of the changes, what their templates use so that they render
+// something else each time, and otherwise what that shows.
+func causes(b *bundle.Bundle, changes []compare.Change, generated map[string]map[string]bool) []string {
+	var lines []string
+	var told []string // releases
+	for _, c := range changes {
+		release := releaseOf(b, c.Object)
+		if release == "" || slices.Contains(told, release) {
+			continue
+		}
+		told = append(told, release)
+		i := slices.IndexFunc(b.Installs, func(in bundle.Install) bool { return in.Release.Name == release })
+		if i < 0 || b.Installs[i].Chart == nil {
+			continue
+		}
+		prefer := ""
+		if o := rendered(b, c.Object); o != nil {
+			prefer = o.Template
+		}
+		uses := usesOf(b.Installs[i].Chart, prefer)
+		for _, use := range uses[:min(len(uses), mostCauses)] {
+			lines = append(lines, "likely cause: "+use)
+		}
+	}
+	switch {
+	case len(generated) > 0:
+		lines = append(lines, "Two renderings of the same charts differ. Set the value in the recipe, or take it from a Secret that the chart does not make.")
+	case len(lines) == 0:
+		lines = append(lines, "Two renderings of the same charts are equal: look for a second owner, a mutation, or a default that the deployer does not know.")
+	}
+	return lines
+}
+
+// usesOf lists the lines of a chart's templates that may render something else the next time: those
+// of one template if it has any, and else those of all.
+func usesOf(ch *chart.Chart, prefer string) []string {
+	var all, own []string
+	var visit func(ch *chart.Chart, path string)
+	visit = func(ch *chart.Chart, path string) {
+		for _, t := range ch.Templates {
+			name := path + "/" + t.Name
+			for _, use := range usesIn(string(t.Data)) {
+				line := fmt.Sprintf("%s:%d uses %s", name, use.line, use.what)
+				if all = append(all, line); name == prefer {
+					own = append(own, line)
+				}
+			}
+		}
+		for _, d := range ch.Dependencies() {
+			visit(d, path+"/charts/"+d.Name())
+		}
+	}
+	visit(ch, ch.Name())
+	if len(own) > 0 {
+		return own
+	}
+	return all
+}
+
+type use struct {
+	line int
+	what string
+}
+
+// usesIn finds them in the actions of a template, without comments.
+func usesIn(text string) []use {
+	var found []use
+	for _, at := range actionText.FindAllStringIndex(text, -1) {
+		action := text[at[0]:at[1]]
+		if strings.HasPrefix(strings.TrimLeft(action, "{- "), "/*") {
+			continue
+		}
+		for _, word := range unsteady.FindAllString(action, -1) {
+			one := use{1 + strings.Count(text[:at[0]], "\n"), word}
+			if !slices.Contains(found, one) {
+				found = append(found, one)
+			}
+		}
+	}
+	return found
+}

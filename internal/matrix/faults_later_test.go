@@ -1,0 +1,67 @@
+package matrix
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+)
+
+// laterFaults are those that the first installation does not show.
+func laterFaults() []fault {
+	helm, controllers := []string{bundle.Helm}, []string{bundle.ArgoCDOCI, bundle.FluxOCI}
+	twice := func(r *Runner) { r.Drift = true }
+	return []fault{
+		{
+			id: "F94", what: "a chart that renders something else each time, so that a second delivery of the same bundle changes the cluster", verdict: "exit 77 with `--drift`: the object, the path, the template's line, and what rolls",
+			seeds: []seed{
+				{name: "password", lanes: helm, nightly: controllers, runner: twice, recipe: func(r *tinyRecipe) {
+					r.part("b").add("secret.yaml", "apiVersion: v1\nkind: Secret\nmetadata: {name: token}\nstringData:\n  password: {{ randAlphaNum 16 }}\n")
+					r.part("b").edit("metadata: {labels: {app: {{ .Release.Name }}}}", `metadata: {annotations: {checksum/secret: {{ include (print $.Template.BasePath "/secret.yaml") . | sha256sum }}}, labels: {app: {{ .Release.Name }}}}`)
+				}, want: red(reason.NeverSettles, "delivered again without a change, Secret b/token differs: data.password", "Deployment b/b rolls").
+					and("likely cause: b/templates/secret.yaml:5 uses randAlphaNum")},
+				{name: "certificate beside a hook", nightly: []string{bundle.ArgoCDOCI}, runner: twice, recipe: func(r *tinyRecipe) {
+					r.part("b").add("hook.yaml", certificateInHook)
+				}, want: red(reason.NeverSettles, "ValidatingWebhookConfiguration b-hook differs: webhooks[b.example.com].clientConfig.caBundle").
+					and("Secret b/b-ca  did not change: it is a hook", "likely cause: b/templates/hook.yaml:2 uses genCA")},
+				{name: "revision", nightly: []string{bundle.Helm, bundle.FluxOCI}, runner: twice, recipe: func(r *tinyRecipe) {
+					r.part("b").add("job.yaml", strings.NewReplacer("-job}", "-{{ .Release.Revision }}}", "LABEL", "x").Replace(jobTemplate))
+				}, want: red(reason.NeverSettles, "Job b/b-1 differs: was deleted").and("Job b/b-2  is new", "b/templates/job.yaml:3 uses .Release.Revision")},
+				{name: "none", nightly: slices.Concat(families, otherLanes), runner: twice, want: outcomeWanted{check: settles}},
+			},
+			tests: []string{"internal/matrix/drift TestDrift", "internal/matrix/drift TestRolled", "internal/matrix/drift TestUses"},
+		},
+	}
+}
+
+// settles: the note of a cell whose second delivery changed nothing.
+func settles(t *testing.T, r result.Result) {
+	t.Helper()
+	if !slices.ContainsFunc(r.Notes, func(n string) bool { return strings.HasPrefix(n, "delivered a second time: none of ") }) {
+		t.Errorf("got the notes %q, want one that says that the bundle was delivered twice", r.Notes)
+	}
+}
+
+// certificateInHook has an authority in a hook, which Argo CD runs at full syncs only, and in an
+// ordinary object, which self-heal syncs.
+const certificateInHook = `
+{{- $ca := genCA "one" 365 }}
+apiVersion: v1
+kind: Secret
+metadata: {name: b-ca, annotations: {helm.sh/hook: "pre-install,pre-upgrade"}}
+data: {ca.crt: {{ $ca.Cert | b64enc }}}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: b-hook}
+webhooks:
+- name: b.example.com
+  admissionReviewVersions: [v1]
+  sideEffects: None
+  failurePolicy: Ignore
+  clientConfig: {caBundle: {{ $ca.Cert | b64enc }}, service: {name: b, namespace: {{ .Release.Namespace }}}}
+  rules: [{apiGroups: [example.com], apiVersions: [v1], operations: [CREATE], resources: [things]}]
+`
