@@ -69,7 +69,7 @@ func TestWhy_KeptCluster(t *testing.T) {
 		})
 	}
 	for name, want := range map[string][]string{
-		"taint": {"untolerated taint", "taint kwok.x-k8s.io/node=fake:NoSchedule not tolerated", "add a toleration for kwok.x-k8s.io/node=fake:NoSchedule in its pod template"},
+		"taint": {"untolerated taint", "taint kwok.x-k8s.io/node=fake:NoSchedule not tolerated", "tolerate every taint (`operator: Exists`) in its pod template"},
 		"gpus":  {"Insufficient nvidia.com/gpu", "asks for 16 nvidia.com/gpu, has 8", "ask for at most "},
 	} {
 		var text string

@@ -39,12 +39,12 @@ func TestProvenance_Kustomize(t *testing.T) {
 			"recipes/app/drop.yaml:3",
 			[]string{
 				"  tolerations: set in recipes/app/web.yaml:14, a file of the kustomization recipes/app/kustomization.yaml", "  tolerations: changed by the patch in recipes/app/drop.yaml:3",
-				"  edit: add a toleration for kwok.x-k8s.io/node=fake:NoSchedule in the patch in recipes/app/drop.yaml:3 (over recipes/app/web.yaml:14)",
+				"  edit: tolerate every taint (`operator: Exists`) in the patch in recipes/app/drop.yaml:3 (over recipes/app/web.yaml:14)",
 			},
 		},
 		"no patch, no tolerations": {
 			workload(place(nil), untolerated), "recipes/app/web.yaml:10",
-			[]string{"  tolerations: none set in recipes/app/web.yaml:10, a file of the kustomization", "  edit: add a toleration for kwok.x-k8s.io/node=fake:NoSchedule in recipes/app/web.yaml:10"},
+			[]string{"  tolerations: none set in recipes/app/web.yaml:10, a file of the kustomization", "  edit: tolerate every taint (`operator: Exists`) in recipes/app/web.yaml:10"},
 		},
 		"a selector": {
 			workload(place(map[string]recipe.Origin{"nodeSelector": at("web.yaml", 12)}), func(s *corev1.PodSpec) { s.NodeSelector["disktype"] = "ssd" }), "recipes/app/web.yaml:12",

@@ -9,6 +9,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/steering"
+	"github.com/nvidia/aicr-action/internal/infra/simulate"
 )
 
 // edit is one change to a pod spec that a person could make in one place.
@@ -182,6 +183,25 @@ func (p *provenance) affinityEdits(r *Refusal) []edit {
 	return []edit{change, drop}
 }
 
+// tolerable is the edit for a pod that does not tolerate the taint of simulated nodes. No cluster of
+// a user's has that taint, so that no recipe should name it. AICR sets tolerations where the registry
+// says; elsewhere a pod can only tolerate all taints.
+func (p *provenance) tolerable() string {
+	const all = "tolerate every taint (`operator: Exists`)"
+	switch {
+	case p.w == nil || p.w.Component == "" || p.w.Built != nil || len(p.w.TolerationPaths) > 0:
+		return all
+	case len(p.w.ForgottenPaths) > 0:
+		if p.w.ForgottenPaths[0].Lacking {
+			return all
+		}
+		return "let AICR set its tolerations"
+	case p.w.Template == "":
+		return all
+	}
+	return "let AICR set its tolerations by a value that the tolerationPaths of component " + p.w.Component + " name,"
+}
+
 func (p *provenance) tolerationEdit(taints []corev1.Taint) edit {
 	var texts []string
 	var add []corev1.Toleration
@@ -193,7 +213,11 @@ func (p *provenance) tolerationEdit(taints []corev1.Taint) edit {
 	if len(taints) > 1 {
 		what = "add tolerations for "
 	}
-	return edit{text: what + strings.Join(texts, " and "), where: p.whereTolerations(), apply: func(s *corev1.PodSpec) { s.Tolerations = append(s.Tolerations, add...) }}
+	what += strings.Join(texts, " and ")
+	if slices.ContainsFunc(taints, func(t corev1.Taint) bool { return t.Key == simulate.KwokTaint }) {
+		what = p.tolerable()
+	}
+	return edit{text: what, where: p.whereTolerations(), apply: func(s *corev1.PodSpec) { s.Tolerations = append(s.Tolerations, add...) }}
 }
 
 func (p *provenance) resourceEdits(r *Refusal) []edit {

@@ -108,13 +108,13 @@ func TestForgottenPath(t *testing.T) {
 	pod := wanting(selecting(bundle.NodeTypeLabel, "accelerated"), tolerating())
 	plain := explainPod(pod, &w, &observe.View{Nodes: zoned()})
 	testkit.WantEach(t, "without the path", append(slices.Clone(plain.Edits), plain.Sources...), []string{
-		"add tolerations for kwok.x-k8s.io/node=fake:NoSchedule and nvidia.com/gpu=present:NoSchedule in comp/templates/deployment.yaml (no value of the recipe reaches its tolerations)",
+		"let AICR set its tolerations by a value that the tolerationPaths of component comp name, in comp/templates/deployment.yaml (no value of the recipe reaches its tolerations)",
 		"tolerations: comp/templates/deployment.yaml; no value of the recipe and no path of the registry reaches it",
 	})
 	w.ForgottenPaths = []bundle.ValuePath{{Path: "web.tolerations", Node: testkit.Acc, Origin: recipe.Origin{File: "recipes/registry.yaml", Line: 12}}}
 	e := explainPod(pod, &w, &observe.View{Nodes: zoned()})
 	testkit.WantEach(t, "edits and sources", append(slices.Clone(e.Edits), e.Sources...), []string{
-		"add tolerations for kwok.x-k8s.io/node=fake:NoSchedule and nvidia.com/gpu=present:NoSchedule by naming web.tolerations in the tolerationPaths of component comp in recipes/registry.yaml:12",
+		"let AICR set its tolerations by naming web.tolerations in the tolerationPaths of component comp in recipes/registry.yaml:12",
 		"tolerations: value path web.tolerations brings them, and the tolerationPaths of component comp lack it (recipes/registry.yaml:12)",
 	})
 	if p := placeOf(e.sources); p != (result.Place{File: "recipes/registry.yaml", Line: 12, Path: "web.tolerations"}) {

@@ -73,12 +73,12 @@ func roomCases() map[string]explainCase {
 		"taints": {
 			pod:    wanting(tolerating()),
 			groups: []string{"2 system nodes: taint kwok.x-k8s.io/node=fake:NoSchedule not tolerated", "2 accelerated nodes: taint kwok.x-k8s.io/node=fake:NoSchedule not tolerated; taint nvidia.com/gpu=present:NoSchedule not tolerated"},
-			edits:  []string{"add a toleration for kwok.x-k8s.io/node=fake:NoSchedule in its pod template"},
+			edits:  []string{"tolerate every taint (`operator: Exists`) in its pod template"},
 		},
 		"taints on the nodes that it chose": {
 			pod:    wanting(tolerating(), selecting(bundle.NodeTypeLabel, "accelerated")),
 			groups: []string{"2 system nodes: taint kwok.x-k8s.io/node=fake:NoSchedule not tolerated; nodeSelector", "2 accelerated nodes: taint kwok"},
-			edits:  []string{"add tolerations for kwok.x-k8s.io/node=fake:NoSchedule and nvidia.com/gpu=present:NoSchedule in its pod template"},
+			edits:  []string{"tolerate every taint (`operator: Exists`) in its pod template"},
 		},
 		"taint and selector: no single edit": {
 			pod:    wanting(tolerating(kwok...), selecting(bundle.NodeTypeLabel, "accelerated", "disktype", "ssd")),
