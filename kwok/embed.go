@@ -28,6 +28,14 @@ var (
 	SchedulersSum []byte
 )
 
+// PrometheusOperatorMod and PrometheusOperatorSum are such copies of operators/prometheus-operator/go.mod and go.sum.
+var (
+	//go:embed embedded/prometheus-operator.mod
+	PrometheusOperatorMod []byte
+	//go:embed embedded/prometheus-operator.sum
+	PrometheusOperatorSum []byte
+)
+
 // HelmfileMod and HelmfileSum are such copies of helmfile/go.mod and helmfile/go.sum.
 var (
 	//go:embed embedded/helmfile.mod

@@ -13,7 +13,10 @@ func TestEmbeddedPartsList_UpToDate(t *testing.T) {
 	for _, c := range []struct {
 		file string
 		copy []byte
-	}{{"stack/go.mod", StackMod}, {"stack/go.sum", StackSum}, {"schedulers/go.mod", SchedulersMod}, {"schedulers/go.sum", SchedulersSum}, {"helmfile/go.mod", HelmfileMod}, {"helmfile/go.sum", HelmfileSum}} {
+	}{
+		{"stack/go.mod", StackMod}, {"stack/go.sum", StackSum}, {"schedulers/go.mod", SchedulersMod}, {"schedulers/go.sum", SchedulersSum}, {"helmfile/go.mod", HelmfileMod}, {"helmfile/go.sum", HelmfileSum},
+		{"operators/prometheus-operator/go.mod", PrometheusOperatorMod}, {"operators/prometheus-operator/go.sum", PrometheusOperatorSum},
+	} {
 		real, err := os.ReadFile(c.file)
 		if err != nil {
 			t.Fatal(err)

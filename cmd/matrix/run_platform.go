@@ -13,6 +13,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra/embedded"
 	"github.com/nvidia/aicr-action/internal/infra/kind"
 	"github.com/nvidia/aicr-action/internal/infra/podrun"
+	"github.com/nvidia/aicr-action/internal/infra/programs"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
@@ -25,10 +26,16 @@ type platformFlags struct {
 	// programs are IMAGE=FILE each; table is what check makes of them.
 	programs []string
 	table    []infra.Program
-	on       platform // which cluster names; check finds it
+	// operators says which operators run; mode is what check makes of it.
+	operators string
+	mode      programs.Mode
+	on        platform // which cluster names; check finds it
 }
 
-const programFlag = "program"
+const (
+	programFlag   = "program"
+	operatorsFlag = "operators"
+)
 
 // The variables of Kind clusters; the flag goes before its variable.
 const (
@@ -39,6 +46,7 @@ const (
 func (f *platformFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.cluster, "cluster", defaultPlatform().name, "where cells run: "+clusterHelp())
 	cmd.Flags().StringArrayVar(&f.programs, programFlag, nil, "`IMAGE=FILE`: run the executable FILE for pods with this image, instead of simulating them (repeatable; docs/how-it-works.md, Pods that run)")
+	cmd.Flags().StringVar(&f.operators, operatorsFlag, string(programs.Simulated), "operators of the recipe: simulated; auto, which runs those that can as processes, compiled when they are not in the cache; real, where one that cannot is an error (docs/how-it-works.md, Operators that run)")
 	f.registerImages(cmd)
 	cmd.Flags().BoolVar(&f.reuse, "reuse-cluster", false, "with --cluster kind: run all cells in the one cluster that KWOK_CLUSTER names, one after another. It is made where it does not exist, put back to its first state before each cell, and stays")
 }
@@ -55,6 +63,9 @@ func (f *platformFlags) rerun() []string {
 	}
 	for _, p := range f.programs {
 		parts = append(parts, "--"+programFlag, p)
+	}
+	if f.mode != "" && f.mode != programs.Simulated {
+		parts = append(parts, "--"+operatorsFlag, string(f.mode))
 	}
 	if f.images != "" {
 		parts = append(parts, "--kind-images", f.images)
@@ -73,20 +84,24 @@ type platformParts struct {
 // check finds the platform that the flags name, and refuses what it cannot do: what these flags ask
 // for, and what others of the command do.
 func (f *platformFlags) check(others ...wanted) error {
-	var programs []infra.Program
+	var given []infra.Program
 	for _, text := range f.programs {
 		image, file, _ := strings.Cut(text, "=") // an image has no such sign
-		programs = append(programs, infra.Program{Image: image, Path: file})
+		given = append(given, infra.Program{Image: image, Path: file})
 	}
 	var err error
-	if f.table, err = podrun.CheckPrograms(programs); err != nil {
+	if f.table, err = podrun.CheckPrograms(given); err != nil {
 		return cli.Usagef("--%s: %w", programFlag, err)
+	}
+	if f.mode, err = programs.ParseMode(f.operators); err != nil {
+		return cli.Usagef("--%s %w", operatorsFlag, err)
 	}
 	if f.on, err = platformNamed(f.cluster); err != nil {
 		return err
 	}
 	return f.on.refuse(f.reuse, append([]wanted{
 		{len(f.programs) > 0, infra.Programs, "--" + programFlag},
+		{f.mode != programs.Simulated, infra.Programs, "--" + operatorsFlag + " " + string(f.mode)},
 		{f.images != "", infra.ImageArchive, "--kind-images"},
 		{f.reuse, infra.ReusedCluster, "--reuse-cluster"},
 	}, others...)...)
@@ -94,11 +109,15 @@ func (f *platformFlags) check(others ...wanted) error {
 
 // embeddedPlatform is the platform embedded, for a run.
 func (a *app) embeddedPlatform(f runFlags, parts platformParts) (infra.Platform, error) {
-	return &embedded.Platform{
+	p := &embedded.Platform{
 		Paths: a.Paths, Stack: a.Stack, Helmfile: a.Helmfile, Ports: a.Ports, Stages: parts.stages, Operators: parts.operators,
 		Registry: embedded.RegistryPort{Port: parts.port, Exact: parts.exact}, Progress: a.Progress, PlainControllers: f.plain,
 		Programs: f.platform.table, JobControllers: f.jobs,
-	}, nil
+	}
+	if f.platform.mode != programs.Simulated {
+		p.Real = &programs.Set{Mode: f.platform.mode, Given: p.Programs, Stacks: a.Operators, Progress: a.Progress}
+	}
+	return p, nil
 }
 
 // kindPlatformFor is the platform kind, for a run.

@@ -16,6 +16,7 @@ import (
 
 	aicraction "github.com/nvidia/aicr-action"
 	"github.com/nvidia/aicr-action/internal/infra/host"
+	"github.com/nvidia/aicr-action/internal/infra/programs"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/util/bounded"
@@ -52,6 +53,8 @@ type App struct {
 	Stack    *stack.Stack
 	// Schedulers are second schedulers, which are compiled when a workflow needs them.
 	Schedulers *stack.Stack
+	// Operators are operators of recipes, which are compiled when a cell runs them.
+	Operators []*stack.Stack
 	// Helmfile is helmfile, which is compiled when its lane is run.
 	Helmfile *stack.Stack
 	Ports    *host.Ports
@@ -89,6 +92,9 @@ func (a *App) Open() error {
 		return err
 	}
 	if a.Schedulers, err = stack.NewSchedulers(a.Paths, kwok.SchedulersMod, kwok.SchedulersSum); err != nil {
+		return err
+	}
+	if a.Operators, err = programs.Stacks(a.Paths); err != nil {
 		return err
 	}
 	a.Helmfile, err = stack.NewHelmfile(a.Paths, kwok.HelmfileMod, kwok.HelmfileSum)

@@ -116,6 +116,11 @@ type Cluster interface {
 	// PlaySchedulers has the kube-scheduler place the pods that ask for these schedulers too, by
 	// its own rules, since their own pods are only simulated. It is called before Up.
 	PlaySchedulers(names []string)
+	// RunOperators has the operators among a bundle's objects run, as far as the platform is to and
+	// can; it compiles those that are missing. It says for each operator whether it runs, a line
+	// each. It is called before Up. Reasons: USAGE if one is to run and cannot,
+	// STACK_BUILD_FAILED, TOOLCHAIN_MISSING, NO_SPACE.
+	RunOperators(ctx context.Context, objects []bundle.Object) ([]string, error)
 	// Runs reports whether pods with this image run, so that a scheduler in one of them need
 	// not be simulated.
 	Runs(image string) bool
@@ -125,6 +130,8 @@ type Cluster interface {
 	// used as they are; those that it lacks are installed. They end with the cluster. Reasons:
 	// SCHEDULER_FAILED, CLUSTER_FAILED, PORT_TAKEN, NO_SPACE; INTERNAL if the platform has none.
 	StartJobControllers(ctx context.Context, namespace string, names []string) (*JobControllers, error)
+	// Complaints are what programs that run for pods of the recipe say of errors, a line each.
+	Complaints() []string
 	// StandIns lists what was answered so far for components that are only simulated, e.g.
 	// "Prometheus monitoring/main".
 	StandIns() []string
@@ -161,6 +168,20 @@ type Program struct {
 	Image string
 	// Path is an executable file.
 	Path string
+	// Args are the arguments that it gets before those of the container.
+	Args []string
+	// Listens are its flags for addresses to listen on: the processes of a machine share its ports,
+	// so each pod gets free ones.
+	Listens []Listen
+}
+
+// Listen is a flag of a program that names a port, e.g. "web.listen-address" with the value
+// ":8080".
+type Listen struct {
+	Flag string
+	// Default is its value if it is not given, e.g. ":8080" or "6080"; empty if the program then does
+	// not listen.
+	Default string
 }
 
 // Registry is a cluster's OCI registry. It speaks plain HTTP.

@@ -35,6 +35,9 @@ func (c *cellRun) close(ctx context.Context, failure error) error {
 	ctx = context.WithoutCancel(ctx)
 	if c.env.Cluster != nil {
 		c.result.StandIns = append(c.result.StandIns, c.env.Cluster.StandIns()...)
+		if f, ok := errors.AsType[*result.Failure](failure); ok {
+			f.More = append(f.More, c.env.Cluster.Complaints()...)
+		}
 	}
 	c.stopObserving() // before probes and the cluster are removed: that is no placement
 	var errs []error

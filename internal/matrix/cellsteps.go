@@ -74,9 +74,14 @@ func chartSources(releases []bundle.Release, source string) []string {
 
 func (c *cellRun) startCluster(ctx context.Context) error {
 	c.result.Sandbox = c.env.Cluster.Sandbox()
+	operators, err := c.env.Cluster.RunOperators(ctx, c.env.Bundle.Expectation.Objects)
+	c.result.Notes = append(c.result.Notes, operators...)
+	if err != nil {
+		return err
+	}
 	c.played = c.playedSchedulers(c.env.Cluster.Runs)
 	c.env.Cluster.PlaySchedulers(c.played)
-	err := c.env.Cluster.Up(ctx)
+	err = c.env.Cluster.Up(ctx)
 	c.env.Clients = c.env.Cluster.Clients()
 	if err == nil {
 		c.observe(ctx)

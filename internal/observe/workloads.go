@@ -247,12 +247,23 @@ func podState(p *corev1.Pod, w *bundle.Workload) (bool, string) {
 		return succeeded, "is " + string(p.Status.Phase)
 	}
 	if p.Status.Phase != corev1.PodRunning {
-		return false, "is " + string(p.Status.Phase)
+		return false, "is " + string(p.Status.Phase) + waitsFor(p)
 	}
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
 			return true, ""
 		}
 	}
-	return false, "is Running but not Ready"
+	return false, "is Running but not Ready" + waitsFor(p)
+}
+
+// waitsFor says why a container of a pod does not run; empty if that is not known, as for every pod
+// that is simulated.
+func waitsFor(p *corev1.Pod) string {
+	for _, c := range p.Status.ContainerStatuses {
+		if w := c.State.Waiting; w != nil && w.Reason != "" {
+			return fmt.Sprintf(": %s, %s", w.Reason, w.Message)
+		}
+	}
+	return ""
 }

@@ -77,13 +77,23 @@ type alertmanagerSpec struct {
 }
 
 type status struct {
-	Paused              bool        `json:"paused"`
-	Replicas            int32       `json:"replicas"`
-	UpdatedReplicas     int32       `json:"updatedReplicas"`
-	AvailableReplicas   int32       `json:"availableReplicas"`
-	UnavailableReplicas int32       `json:"unavailableReplicas"`
-	Selector            string      `json:"selector"`
-	Conditions          []condition `json:"conditions"`
+	Paused              bool          `json:"paused"`
+	Replicas            int32         `json:"replicas"`
+	UpdatedReplicas     int32         `json:"updatedReplicas"`
+	AvailableReplicas   int32         `json:"availableReplicas"`
+	UnavailableReplicas int32         `json:"unavailableReplicas"`
+	Selector            string        `json:"selector"`
+	Conditions          []condition   `json:"conditions"`
+	Shards              int32         `json:"shards,omitempty"`
+	ShardStatuses       []shardStatus `json:"shardStatuses,omitempty"`
+}
+
+type shardStatus struct {
+	ShardID             string `json:"shardID"`
+	Replicas            int32  `json:"replicas"`
+	UpdatedReplicas     int32  `json:"updatedReplicas"`
+	AvailableReplicas   int32  `json:"availableReplicas"`
+	UnavailableReplicas int32  `json:"unavailableReplicas"`
 }
 
 type condition struct {

@@ -62,7 +62,7 @@ func TestServe(t *testing.T) {
 		t.Errorf("the egress was opened %d times: the last takes it from the others", served)
 	}
 	for address, want := range map[string]string{"jobset-webhook-service.jobset-system.svc:443": "127.0.0.1:4711", "kubeflow-trainer-controller-manager.kubeflow-system.svc:443": "127.0.0.1:4712", "a.b.svc:443": ""} {
-		if to, ok := r.routeOf(address); to != want || ok != (want != "") {
+		if to, ok, _ := r.routeOf(address); to != want || ok != (want != "") {
 			t.Errorf("%s: got %q, want %q", address, to, want)
 		}
 	}

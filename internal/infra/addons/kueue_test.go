@@ -71,7 +71,7 @@ func TestKueue_InCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	for address, want := range map[string]bool{"10.0.0.7:443": true, kueueAdmission().service + "." + kueueAdmission().namespace + ".svc:443": true, "10.0.0.8:443": false, "virtual-node:10250": false} {
-		if to, got := r.routeOf(address); got != want || got && to != "127.0.0.1:4711" {
+		if to, got, _ := r.routeOf(address); got != want || got && to != "127.0.0.1:4711" {
 			t.Errorf("%s: got %v, want %v", address, got, want)
 		}
 	}

@@ -62,14 +62,14 @@ type route struct {
 
 // routeOf is where an address of a Service leads: by its name, or by the address that the cluster
 // has given it.
-func (r *Runner) routeOf(address string) (string, bool) {
+func (r *Runner) routeOf(address string) (string, bool, error) {
 	r.mu.Lock()
 	routes := slices.Clone(r.routes)
 	r.mu.Unlock()
 	host, _, _ := strings.Cut(address, ":")
 	for _, to := range routes {
 		if strings.HasPrefix(host, to.service+"."+to.namespace) {
-			return to.to, true
+			return to.to, true, nil
 		}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
@@ -77,10 +77,10 @@ func (r *Runner) routeOf(address string) (string, bool) {
 	for _, to := range routes {
 		service, err := r.Clients.Kube.CoreV1().Services(to.namespace).Get(ctx, to.service, metav1.GetOptions{})
 		if err == nil && service.Spec.ClusterIP == host {
-			return to.to, true
+			return to.to, true, nil
 		}
 	}
-	return "", false
+	return "", false, nil
 }
 
 // install creates what a program's chart would, without the Deployment and its permissions: the

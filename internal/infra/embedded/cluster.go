@@ -8,12 +8,14 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/addons"
 	"github.com/nvidia/aicr-action/internal/infra/clusterstate"
 	"github.com/nvidia/aicr-action/internal/infra/gitops"
 	"github.com/nvidia/aicr-action/internal/infra/host"
 	"github.com/nvidia/aicr-action/internal/infra/podrun"
+	"github.com/nvidia/aicr-action/internal/infra/programs"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -34,6 +36,7 @@ type cluster struct {
 	operators *simulate.OperatorStandIns
 	apis      *simulate.APIServiceStandIn
 	pods      *podrun.Runner
+	real      programs.Choice // what runs for the bundle
 	// stopWatching ends the operators' stand-ins and the pods that run; they must not see their API
 	// server go.
 	stopWatching func()
@@ -122,6 +125,56 @@ func (c *cluster) StandIns() []string {
 
 // PlaySchedulers of an infra.Cluster.
 func (c *cluster) PlaySchedulers(names []string) { c.control.schedulers = slices.Clone(names) }
+
+// RunOperators of an infra.Cluster.
+func (c *cluster) RunOperators(ctx context.Context, objects []bundle.Object) ([]string, error) {
+	if c.platform.Real == nil {
+		return nil, nil
+	}
+	real, err := c.platform.Real.Choose(objects)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.platform.Real.Build(ctx, real); err != nil {
+		return nil, err
+	}
+	c.real, c.control.programs = *real, real.Programs
+	c.control.webhooks = real.ServesWebhooks(objects)
+	if c.control.webhooks {
+		c.control.uncalled, err = real.UncalledPolicy()
+	}
+	return real.Lines, err
+}
+
+// serve answers the API server for what is behind Services: pods that run, and stand-ins for the
+// rest.
+func (c *cluster) serve(clients *infra.Clients) (err error) {
+	var route simulate.Route
+	if len(c.control.programs) > 0 {
+		c.pods, err = podrun.New(podrun.Options{
+			Clients: clients, Sup: c.sup, Programs: c.control.programs, Ports: c.platform.Ports, Dir: filepath.Join(c.spec.Dir, "pods"), Logs: c.logs, Log: c.spec.Log, Sandbox: c.confinePods(),
+		})
+		if err != nil {
+			return reason.Wrap(infra.DiskReason(err, reason.ClusterFailed), err)
+		}
+		route = c.pods.Route
+	}
+	if c.apis, err = c.control.ServeServices(route); err != nil {
+		return reason.Wrap(reason.ClusterFailed, err)
+	}
+	if c.pods != nil {
+		c.apis.ServeKubelet(c.pods.Kubelet())
+	}
+	return nil
+}
+
+// Complaints of an infra.Cluster.
+func (c *cluster) Complaints() []string {
+	if c.pods == nil {
+		return nil
+	}
+	return c.pods.Complaints()
+}
 
 // Runs of an infra.Cluster.
 func (c *cluster) Runs(image string) bool {

@@ -48,6 +48,9 @@ type ControlPlane struct {
 	webhooks   bool
 	// programs are those of the pods that run; KWOK leaves them alone.
 	programs []infra.Program
+	// uncalled is a policy by which the API server calls no webhook of a simulated pod, for a
+	// cluster with webhooks.
+	uncalled []byte
 	nodes    int // that it will have, as far as that is known
 	// admission are the admission plug-ins besides Kubernetes' defaults.
 	admission []string

@@ -18,7 +18,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra/addons"
 	"github.com/nvidia/aicr-action/internal/infra/gitserver"
 	"github.com/nvidia/aicr-action/internal/infra/host"
-	"github.com/nvidia/aicr-action/internal/infra/podrun"
+	"github.com/nvidia/aicr-action/internal/infra/programs"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -40,8 +40,10 @@ type Platform struct {
 	Stages    []byte
 	Operators []simulate.OperatorStage
 	Registry  RegistryPort
-	// Programs run for the pods with their images (package podrun). Every other pod is simulated.
+	// Programs run for the pods with their images (package podrun), and Real chooses more of them for
+	// a bundle; nil for none. Every other pod is simulated.
 	Programs []infra.Program
+	Real     *programs.Set
 	// JobControllers are the programs for StartJobControllers. They are compiled by whoever gives them.
 	JobControllers []addons.Scheduler
 	// Progress, if set, is told what Needs compiles.
@@ -92,6 +94,9 @@ func (p *Platform) Fingerprint() string {
 	text := fmt.Sprintf("%s %s sandbox=%t policy=%t static=%t proxies=%t", p.Kind(), p.Stack.Name(), !p.Without.Sandbox, !p.Without.Policy, !p.Without.Static, !p.PlainControllers)
 	if p.Helmfile != nil {
 		text += " helmfile=" + p.Helmfile.Version("github.com/helmfile/helmfile")
+	}
+	if p.Real != nil {
+		text += " " + p.Real.Fingerprint()
 	}
 	for _, program := range p.Programs {
 		digest, err := bounded.SHA256(program.Path)
@@ -159,10 +164,15 @@ func (p *Platform) Plays(kind schema.GroupVersionKind) bool {
 	return simulate.Plays(p.Operators, kind)
 }
 
-// Simulates names the admission webhooks. No process serves the Service of a simulated pod, so the
-// API server calls none of them; a result says which they were, since what they would have rejected
-// or changed was not seen.
+// Simulates names the admission webhooks that are not called. No process serves the Service of a
+// simulated pod; a result says which they were, since what they would have rejected or changed was
+// not seen.
 func (p *Platform) Simulates(objects []bundle.Object) []string {
+	if p.Real != nil {
+		if c, err := p.Real.Choose(objects); err == nil { // the cell ends with the error before it starts
+			return c.UncalledWebhooks(objects)
+		}
+	}
 	return simulate.UncalledWebhooks(objects)
 }
 
@@ -195,16 +205,14 @@ func (c *cluster) Up(ctx context.Context) error {
 	if err := c.control.Up(ctx); err != nil {
 		return err
 	}
-	apis, err := c.control.ServeAPIs()
-	if err != nil {
-		return reason.Wrap(reason.ClusterFailed, err)
-	}
-	c.apis = apis
 	clients, err := infra.NewClients(c.Kubeconfig())
 	if err != nil {
 		return reason.Wrap(reason.ClusterFailed, err)
 	}
 	c.clients = clients
+	if err := c.serve(clients); err != nil {
+		return err
+	}
 	group, gctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return simulate.EnsureNodes(gctx, clients, c.spec.Nodes) })
 	group.Go(func() error { return simulate.EnsureStorage(gctx, clients, c.spec.Nodes) })
@@ -212,21 +220,13 @@ func (c *cluster) Up(ctx context.Context) error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	c.operators = simulate.NewOperatorStandIns(clients, c.spec.Log, c.platform.Operators)
+	c.operators = simulate.NewOperatorStandIns(clients, c.spec.Log, c.platform.Operators, c.real.Kinds...)
 	watch, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var watching sync.WaitGroup
 	c.stopWatching = func() { stop(); watching.Wait() }
 	watching.Go(func() { c.operators.Run(watch) })
-	if len(c.control.programs) == 0 {
-		return nil
+	if c.pods != nil {
+		watching.Go(func() { c.pods.Run(watch) })
 	}
-	c.pods, err = podrun.New(podrun.Options{
-		Clients: clients, Sup: c.sup, Programs: c.control.programs, Dir: filepath.Join(c.spec.Dir, "pods"), Logs: c.logs, Log: c.spec.Log, Sandbox: c.confinePods(),
-	})
-	if err != nil {
-		return reason.Wrap(infra.DiskReason(err, reason.ClusterFailed), err)
-	}
-	c.apis.ServeKubelet(c.pods.Kubelet())
-	watching.Go(func() { c.pods.Run(watch) })
 	return nil
 }

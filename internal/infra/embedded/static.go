@@ -1,8 +1,10 @@
 package embedded
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/Masterminds/semver/v3"
 	"sigs.k8s.io/kwok/pkg/apis/internalversion"
@@ -22,7 +24,7 @@ func (c *ControlPlane) admissionConfig() string { return filepath.Join(c.dir, "a
 
 // readsPolicies reports whether the API server is to read admission policies from files, and can.
 func (c *ControlPlane) readsPolicies() bool {
-	return c.guarded && canReadPolicies(c.stack.KubeVersion())
+	return (c.guarded || len(c.uncalled) > 0) && canReadPolicies(c.stack.KubeVersion())
 }
 
 func canReadPolicies(version string) bool {
@@ -30,29 +32,38 @@ func canReadPolicies(version string) bool {
 	return err == nil && (v.Major() > 1 || v.Minor() >= staticPoliciesFrom)
 }
 
-// writeAdmission writes the configuration of the API server's admission, and the policy in a
-// separate directory.
+// writeAdmission writes the configuration of the API server's admission, and the policies in a
+// directory for each plugin.
 func (c *ControlPlane) writeAdmission() error {
 	if !c.readsPolicies() {
 		return nil
 	}
-	policy, err := gitops.StaticPolicy()
-	if err != nil {
-		return err
-	}
-	dir := filepath.Join(c.dir, "admission")
 	const group = "apiserver.config.k8s.io/v1"
-	config, err := yaml.Marshal(map[string]any{"apiVersion": group, "kind": "AdmissionConfiguration", "plugins": []any{map[string]any{
-		"name":          "ValidatingAdmissionPolicy",
-		"configuration": map[string]any{"apiVersion": group, "kind": "ValidatingAdmissionPolicyConfiguration", "staticManifestsDir": dir},
-	}}})
+	var plugins []any
+	add := func(plugin string, policies []byte) error {
+		dir := filepath.Join(c.dir, "admission-"+strings.ToLower(plugin))
+		plugins = append(plugins, map[string]any{
+			"name":          plugin,
+			"configuration": map[string]any{"apiVersion": group, "kind": plugin + "Configuration", "staticManifestsDir": dir},
+		})
+		return errors.Join(os.MkdirAll(dir, 0o700), os.WriteFile(filepath.Join(dir, "policies.yaml"), policies, 0o600))
+	}
+	if c.guarded {
+		policy, err := gitops.StaticPolicy()
+		if err != nil {
+			return err
+		}
+		if err := add("ValidatingAdmissionPolicy", policy); err != nil {
+			return err
+		}
+	}
+	if len(c.uncalled) > 0 {
+		if err := add("MutatingAdmissionPolicy", c.uncalled); err != nil {
+			return err
+		}
+	}
+	config, err := yaml.Marshal(map[string]any{"apiVersion": group, "kind": "AdmissionConfiguration", "plugins": plugins})
 	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(dir, "policies.yaml"), policy, 0o600); err != nil {
 		return err
 	}
 	return os.WriteFile(c.admissionConfig(), config, 0o600)

@@ -14,6 +14,7 @@ import (
 	kindcluster "sigs.k8s.io/kind/pkg/cluster"
 	"sigs.k8s.io/kind/pkg/cluster/nodes"
 
+	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/clusterstate"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
@@ -56,6 +57,10 @@ func (c *cluster) Registry() infra.Registry       { return c.registry }
 func (c *cluster) Died() <-chan *infra.DeathError { return c.died }
 func (c *cluster) PlaySchedulers(names []string)  { c.schedulers = slices.Clone(names) }
 func (c *cluster) Runs(string) bool               { return false } // pods of a recipe are simulated here
+func (c *cluster) Complaints() []string           { return nil }
+func (c *cluster) RunOperators(context.Context, []bundle.Object) ([]string, error) {
+	return nil, nil // infra.Programs is a feature that it lacks
+}
 func (c *cluster) fail(r reason.Reason, err error) error {
 	return reason.Wrap(infra.DiskReason(err, r), err)
 }
@@ -108,7 +113,7 @@ func (c *cluster) prepareNode() error {
 	}
 	var err error
 	// The API server dials its node's kubelet this way, too: for logs, and for kubectl exec.
-	if c.apis, err = simulate.StartAPIServiceStandIn(filepath.Join(c.state.mount(), socketName), func(address string) (string, bool) { return address, strings.HasSuffix(address, ":10250") }); err != nil {
+	if c.apis, err = simulate.StartAPIServiceStandIn(filepath.Join(c.state.mount(), socketName), func(address string) (string, bool, error) { return address, strings.HasSuffix(address, ":10250"), nil }); err != nil {
 		return c.fail(reason.ClusterFailed, err)
 	}
 	return nil

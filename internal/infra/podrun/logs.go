@@ -6,15 +6,19 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/nvidia/aicr-action/internal/infra/host"
 )
 
 // Kubelet answers as a kubelet does for /containerLogs/NAMESPACE/POD/CONTAINER, from which the API
@@ -184,3 +188,54 @@ func seekTail(file *os.File, lines int64) error {
 	_, err = file.Seek(0, io.SeekStart)
 	return err
 }
+
+// A message quotes the last linesQuoted lines of a log, each up to lineQuoted bytes.
+const (
+	linesQuoted = 3
+	lineQuoted  = 400
+)
+
+// lastLines are the last lines of a log, in one line.
+func lastLines(file string) string {
+	var all []string
+	for _, line := range host.Tail(file, linesQuoted) {
+		all = append(all, cut(line))
+	}
+	return strings.Join(all, " | ")
+}
+
+func cut(line string) string {
+	if len(line) > lineQuoted {
+		return line[:lineQuoted] + "…"
+	}
+	return line
+}
+
+// complaint is the form of a line by which programs log an error: klog, logfmt, JSON, and Go's own.
+const complaint = `^E[0-9]{4} |\blevel=error\b|"level":"error"|\b(panic|fatal):|\bforbidden\b`
+
+// Complaints are for each pod that runs the last line of its log that tells of an error, with the
+// pod's name; none for a pod whose log has no such line.
+func (r *Runner) Complaints() []string {
+	r.mu.Lock()
+	logs := map[string]string{}
+	for _, w := range r.pods {
+		logs[w.name()] = w.log
+	}
+	r.mu.Unlock()
+	pattern := regexp.MustCompile(complaint)
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(logs)) {
+		lines := host.Tail(logs[name], complaintLines)
+		for _, line := range slices.Backward(lines) {
+			if pattern.MatchString(line) {
+				all = append(all, fmt.Sprintf("pod %s says: %s", name, cut(line)))
+				break
+			}
+		}
+	}
+	return all
+}
+
+// complaintLines is how many of the last lines of a log are searched.
+const complaintLines = 200

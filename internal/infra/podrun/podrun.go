@@ -34,6 +34,8 @@ type Options struct {
 	Clients  *infra.Clients
 	Sup      *host.Supervisor
 	Programs []infra.Program
+	// Ports are for the programs that name what they listen on (infra.Program.Listens).
+	Ports *host.Ports
 	// Dir is for the files of pods, Logs for their logs: a file per pod, pod-NAMESPACE-NAME.log.
 	Dir, Logs string
 	Log       *slog.Logger
@@ -98,12 +100,12 @@ func CheckPrograms(programs []infra.Program) ([]infra.Program, error) {
 }
 
 // program is that of an image.
-func (r *Runner) program(image string) (string, bool) {
+func (r *Runner) program(image string) (infra.Program, bool) {
 	i := slices.IndexFunc(r.Programs, func(p infra.Program) bool { return p.Image == image })
 	if i < 0 {
-		return "", false
+		return infra.Program{}, false
 	}
-	return r.Programs[i].Path, true
+	return r.Programs[i], true
 }
 
 // ours reports whether a pod is run here: one of its containers has a program. KWOK leaves exactly

@@ -308,7 +308,7 @@ func TestProbes_Ports(t *testing.T) {
 		}}}
 	}
 	for path, want := range map[string]bool{"/200?a=b": true, "/302": true, "/400": false, "/503": false} {
-		if got := probeHTTP(t.Context(), get(path), c); got != want {
+		if got := probeHTTP(t.Context(), get(path), port); got != want {
 			t.Errorf("%s: got %v", path, got)
 		}
 		if asked.Host != "a.example.com" || asked.Header.Get("X-Mine") != "1" || strings.Contains(path, "?") != (asked.URL.RawQuery == "a=b") {
@@ -316,11 +316,13 @@ func TestProbes_Ports(t *testing.T) {
 		}
 	}
 	tcp := &corev1.Probe{ProbeHandler: corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt(port)}}}
-	if !probeTCP(t.Context(), tcp, c) || portTaken(tcp, c) == nil {
+	c.ReadinessProbe = tcp
+	w := newWorker(&Runner{}, podOf(nil))
+	if !probeTCP(t.Context(), w.probed(c)) || w.portTaken(c) == nil {
 		t.Error("somebody listens, and is not seen")
 	}
 	server.Close()
-	if probeTCP(t.Context(), tcp, c) || probeHTTP(t.Context(), get("/200"), c) || portTaken(tcp, c) != nil {
+	if probeTCP(t.Context(), port) || probeHTTP(t.Context(), get("/200"), port) || w.portTaken(c) != nil {
 		t.Error("nobody listens, and somebody is seen")
 	}
 }

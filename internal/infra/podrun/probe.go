@@ -62,9 +62,9 @@ func (w *worker) probeOnce(ctx context.Context, timeout time.Duration) bool {
 	p := c.ReadinessProbe
 	switch {
 	case p.HTTPGet != nil:
-		return probeHTTP(ctx, p, c)
+		return probeHTTP(ctx, p, w.probed(c))
 	case p.TCPSocket != nil:
-		return probeTCP(ctx, p, c)
+		return probeTCP(ctx, w.probed(c))
 	}
 	return w.probeExec(ctx, c)
 }
@@ -122,11 +122,11 @@ func loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.It
 
 // portTaken: the ports of a process are its machine's. If another program listens on the one that
 // is probed, its answer would be taken for the pod's, so the pod waits.
-func portTaken(p *corev1.Probe, c *corev1.Container) error {
-	port, ok := probedPort(p, c)
-	if !ok {
+func (w *worker) portTaken(c *corev1.Container) error {
+	if _, ok := probedPort(c.ReadinessProbe, c); !ok {
 		return nil
 	}
+	port := w.probed(c)
 	conn, err := net.DialTimeout("tcp", loopback(port), time.Second)
 	if err != nil {
 		return nil
@@ -135,8 +135,14 @@ func portTaken(p *corev1.Probe, c *corev1.Container) error {
 	return fmt.Errorf("another program of this machine listens on port %d, which the readiness probe asks; a process has no ports of its own", port)
 }
 
-func probeTCP(ctx context.Context, p *corev1.Probe, c *corev1.Container) bool {
-	port, _ := probedPort(p, c) // unsupported has seen that it is there
+// probed is where on this machine the port of a container's readiness probe is; unsupported has seen
+// that the probe has one.
+func (w *worker) probed(c *corev1.Container) int {
+	port, _ := probedPort(c.ReadinessProbe, c)
+	return w.listens.at(port)
+}
+
+func probeTCP(ctx context.Context, port int) bool {
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "tcp", loopback(port))
 	if err != nil {
@@ -148,8 +154,7 @@ func probeTCP(ctx context.Context, p *corev1.Probe, c *corev1.Container) bool {
 
 // probeHTTP counts what a kubelet counts: 200 to 399 is success, and of a certificate nothing is
 // checked.
-func probeHTTP(ctx context.Context, p *corev1.Probe, c *corev1.Container) bool {
-	port, _ := probedPort(p, c)
+func probeHTTP(ctx context.Context, p *corev1.Probe, port int) bool {
 	target, err := url.Parse(p.HTTPGet.Path) // it may have a query
 	if err != nil {
 		return false

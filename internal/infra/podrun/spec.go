@@ -12,6 +12,12 @@ import (
 // shells are commands that start another program: which one, and with what, only the image knows.
 var shells = []string{"sh", "bash", "ash", "dash", "busybox", "env", "tini", "dumb-init"}
 
+// Unsupported says why a pod cannot be run as a process; empty if it can. program reports whether
+// there is one for an image.
+func Unsupported(p *corev1.Pod, program func(image string) bool) string {
+	return unsupported(p, program)
+}
+
 // unsupported says why a pod cannot be run here; empty if it can. What a kubelet would do and this
 // cannot is refused, and not left out in silence, if the pod's status depends on it.
 // docs/how-it-works.md lists both. Program reports whether there is one for an image.

@@ -7,8 +7,10 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -34,12 +36,16 @@ type worker struct {
 	deleting bool
 	ended    chan struct{} // closed when the process has ended for good
 
+	ready   atomic.Bool
+	listens listens // where the main container's program listens
+
 	initialized []state // the init containers that succeeded; only life touches it
 }
 
 func newWorker(r *Runner, p *corev1.Pod) *worker {
 	w := &worker{r: r, pod: p.DeepCopy(), dir: filepath.Join(r.Dir, string(p.UID)), log: r.logFile(p), ended: make(chan struct{})}
 	w.ctx, w.stop = context.WithCancel(context.Background())
+	w.listens.of = map[int]int{}
 	return w
 }
 
@@ -73,6 +79,7 @@ const (
 func (w *worker) run(ctx context.Context) {
 	defer context.AfterFunc(ctx, w.stop)()
 	last := w.life(ctx)
+	w.listens.release(w.r.Ports)
 	close(w.ended)
 	if ctx.Err() != nil {
 		return // the cluster stops, so no client reads a status
@@ -191,7 +198,12 @@ func (w *worker) backOff(ctx context.Context, s *state) bool {
 	for range s.restarts {
 		backoff = min(2*backoff, mostBackoff)
 	}
-	s.waiting, s.message = "CrashLoopBackOff", fmt.Sprintf("starts again in %s", backoff)
+	s.waiting, s.message = "CrashLoopBackOff", fmt.Sprintf("ended with exit code %d, and starts again in %s", s.exitCode, backoff)
+	if s.exitCode != 0 {
+		if said := lastLines(w.log); said != "" {
+			s.message += "; the last lines of its log: " + said
+		}
+	}
 	w.write(ctx, *s)
 	return sleep(w.ctx, backoff)
 }
@@ -203,7 +215,7 @@ func (w *worker) begin(ctx context.Context, c *corev1.Container, s state) (*host
 	for {
 		spec, m, err := w.spec(w.ctx, c)
 		if err == nil {
-			err = portTaken(c.ReadinessProbe, c)
+			err = w.portTaken(c)
 		}
 		if err == nil {
 			var p *host.Process
@@ -250,6 +262,10 @@ func (w *worker) spec(ctx context.Context, c *corev1.Container) (host.ProcessSpe
 		env["KUBECONFIG"] = m.kubeconfig
 	}
 	program, _ := w.r.program(c.Image) // unsupported has seen that it is there
+	if args, err = w.listens.place(w.r.Ports, program.Listens, args); err != nil {
+		return host.ProcessSpec{}, nil, err
+	}
+	args = append(slices.Clone(program.Args), args...)
 	workDir, err := m.workDir(c.WorkingDir)
 	if err != nil {
 		return host.ProcessSpec{}, nil, err
@@ -262,7 +278,7 @@ func (w *worker) spec(ctx context.Context, c *corev1.Container) (host.ProcessSpe
 	if c != &w.pod.Spec.Containers[0] {
 		name, log = name+" (init container "+c.Name+")", w.logOf(c.Name)
 	}
-	return host.ProcessSpec{Name: name, Path: program, Args: args, Env: list(env), Dir: home, WorkDir: workDir, Log: log, Ends: true, Sandbox: w.sandbox(program, m, c)}, m, nil
+	return host.ProcessSpec{Name: name, Path: program.Path, Args: args, Env: list(env), Dir: home, WorkDir: workDir, Log: log, Ends: true, Sandbox: w.sandbox(program.Path, m, c)}, m, nil
 }
 
 // sandbox is what the process may do: the caller's profile, its mounts, and the ports that the
@@ -284,12 +300,13 @@ func (w *worker) sandbox(program string, m *mounts, c *corev1.Container) *sandbo
 	p.Bind = append([]int(nil), p.Bind...)
 	for _, port := range c.Ports {
 		if port.Protocol == "" || port.Protocol == corev1.ProtocolTCP {
-			p.Bind = append(p.Bind, int(port.ContainerPort))
+			p.Bind = append(p.Bind, w.listens.at(int(port.ContainerPort)))
 		}
 	}
 	if port, ok := probedPort(c.ReadinessProbe, c); ok { // which a container need not name
-		p.Bind = append(p.Bind, port)
+		p.Bind = append(p.Bind, w.listens.at(port))
 	}
+	p.Bind = append(p.Bind, w.listens.all()...)
 	return &p
 }
 

@@ -36,8 +36,9 @@ type APIServiceStandIn struct {
 }
 
 // Route returns the real address for a host:port that the API server dials, or false if the
-// stand-in is to answer.
-type Route func(address string) (string, bool)
+// stand-in is to answer. An error is the API server's: what is behind the address does not answer
+// now.
+type Route func(address string) (string, bool, error)
 
 // StartAPIServiceStandIn listens on the socket until Close. The API server also dials kubelets and
 // webhooks through it: route, if set, says which of these are there.
@@ -65,8 +66,12 @@ func StartAPIServiceStandIn(socket string, route Route) (*APIServiceStandIn, err
 		}
 		var behind net.Conn
 		if route != nil {
-			if address, real := route(r.Host); real {
-				var err error
+			address, real, err := route(r.Host)
+			if err != nil {
+				http.Error(w, err.Error(), http.StatusBadGateway)
+				return
+			}
+			if real {
 				if behind, err = (&net.Dialer{Timeout: 10 * time.Second}).DialContext(r.Context(), "tcp", address); err != nil {
 					http.Error(w, err.Error(), http.StatusBadGateway)
 					return

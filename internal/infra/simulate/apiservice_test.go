@@ -61,7 +61,7 @@ func TestAPIServiceStandIn_Route(t *testing.T) {
 	}()
 	address := kubelet.Addr().String()
 	socket := filepath.Join(t.TempDir(), "s")
-	s, err := StartAPIServiceStandIn(socket, func(a string) (string, bool) { return a, a == address })
+	s, err := StartAPIServiceStandIn(socket, func(a string) (string, bool, error) { return a, a == address, nil })
 	if err != nil {
 		t.Fatal(err)
 	}

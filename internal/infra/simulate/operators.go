@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sort"
 	"sync"
 	"time"
@@ -29,6 +30,7 @@ type OperatorStandIns struct {
 	clients *infra.Clients
 	log     *slog.Logger
 	player  *stagePlayer
+	real    []schema.GroupKind // whose operator runs
 
 	mu      sync.Mutex
 	started map[schema.GroupVersionKind]bool
@@ -36,10 +38,10 @@ type OperatorStandIns struct {
 }
 
 // NewOperatorStandIns returns stand-ins that do nothing until Run: those of package operators, and
-// the stages.
-func NewOperatorStandIns(c *infra.Clients, log *slog.Logger, stages []OperatorStage) *OperatorStandIns {
+// the stages. They leave the kinds alone whose operator is real.
+func NewOperatorStandIns(c *infra.Clients, log *slog.Logger, stages []OperatorStage, real ...schema.GroupKind) *OperatorStandIns {
 	return &OperatorStandIns{
-		clients: c, log: log, player: newStagePlayer(stages), started: map[schema.GroupVersionKind]bool{}, used: map[string]bool{},
+		clients: c, log: log, player: newStagePlayer(stages), real: real, started: map[schema.GroupVersionKind]bool{}, used: map[string]bool{},
 	}
 }
 
@@ -82,7 +84,7 @@ func (o *OperatorStandIns) crdChanged(ctx context.Context, crd *unstructured.Uns
 	kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
 	plural, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "plural")
 	for _, gvk := range append(operators.Kinds(), o.player.kinds()...) {
-		if gvk.Group != group || gvk.Kind != kind {
+		if gvk.Group != group || gvk.Kind != kind || slices.Contains(o.real, gvk.GroupKind()) {
 			continue
 		}
 		o.mu.Lock()

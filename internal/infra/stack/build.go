@@ -190,6 +190,7 @@ func (s *Stack) ldflags() string {
 	}
 	set("github.com/argoproj/argo-cd/v3/common", "version", strings.TrimPrefix(s.versions["github.com/argoproj/argo-cd/v3"], "v"))
 	set("helm.sh/helm/v3/internal/version", "version", s.versions["helm.sh/helm/v3"])
+	set("github.com/prometheus/common/version", "Version", strings.TrimPrefix(s.versions["github.com/prometheus-operator/prometheus-operator"], "v"))
 	set("go.szostok.io/version", "version", strings.TrimPrefix(s.versions[helmfileModule], "v"))
 	return strings.Join(flags, " ")
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"golang.org/x/mod/modfile"
@@ -43,6 +44,8 @@ const (
 	// GroupJobSet and GroupTrainer are controllers, which are parts of NewSchedulers too.
 	GroupJobSet  Group = "jobset"
 	GroupTrainer Group = "trainer"
+	// GroupPrometheusOperator is an operator of recipes, the one part of its own list.
+	GroupPrometheusOperator Group = "prometheus-operator"
 	// GroupHelmfile is helmfile, the one part of NewHelmfile. It runs the helm of GroupHelm.
 	GroupHelmfile Group = "helmfile"
 )
@@ -97,6 +100,9 @@ func (g Group) Parts() []Part {
 	case GroupTrainer:
 		const m = "github.com/kubeflow/trainer/v2"
 		return []Part{{"trainer-controller-manager", m + "/cmd/trainer-controller-manager", m}}
+	case GroupPrometheusOperator:
+		const m = "github.com/prometheus-operator/prometheus-operator"
+		return []Part{{"prometheus-operator", m + "/cmd/operator", m}}
 	case GroupHelmfile:
 		return []Part{{"helmfile", helmfileModule, helmfileModule}}
 	}
@@ -161,6 +167,16 @@ func NewSchedulers(paths host.Paths, goMod, goSum []byte) (*Stack, error) {
 func NewHelmfile(paths host.Paths, goMod, goSum []byte) (*Stack, error) {
 	return newFrom(paths, "kwok/helmfile/go.mod", HelmfileGroups(), goMod, goSum)
 }
+
+// NewOperator reads the parts list of an operator of recipes, kwok/operators/NAME/go.mod: they are
+// made for different versions of Kubernetes' libraries, so each has its own. It builds nothing.
+// Archive and Install are not for it.
+func NewOperator(paths host.Paths, name string, group Group, goMod, goSum []byte) (*Stack, error) {
+	return newFrom(paths, "kwok/operators/"+name+"/go.mod", []Group{group}, goMod, goSum)
+}
+
+// Has reports whether a group is one of its parts.
+func (s *Stack) Has(g Group) bool { return slices.Contains(s.groups, g) }
 
 func newFrom(paths host.Paths, list string, groups []Group, goMod, goSum []byte) (*Stack, error) {
 	f, err := modfile.Parse(list, goMod, nil)

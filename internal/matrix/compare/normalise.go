@@ -37,6 +37,9 @@ func tracking(key string) bool {
 		"meta.helm.sh/", "helm.toolkit.fluxcd.io/", "kustomize.toolkit.fluxcd.io/", "argocd.argoproj.io/", "deployment.kubernetes.io/",
 		"deprecated.daemonset.template.generation", "pv.kubernetes.io/", "volume.kubernetes.io/", "volume.beta.kubernetes.io/",
 		"batch.kubernetes.io/", "kubernetes.io/service-account.uid",
+		// prometheus-operator writes a digest of all that it made a StatefulSet from, random
+		// certificates among it.
+		"prometheus-operator-input-hash",
 		// Argo CD tracks by an annotation; with its older method, which can be configured, by this
 		// label.
 		"app.kubernetes.io/instance",
@@ -137,6 +140,8 @@ func normalise(obj *unstructured.Unstructured, rendered []*unstructured.Unstruct
 	switch obj.GetKind() {
 	case "Service":
 		dropNodePorts(obj, rendered)
+	case "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration":
+		dropAuthorities(obj, rendered)
 	case "Secret":
 		digestSecret(obj)
 	case "Pod":
@@ -237,6 +242,31 @@ func digestSecret(obj *unstructured.Unstructured) {
 	if obj.Object["type"] != "kubernetes.io/service-account-token" && len(values) > 0 {
 		obj.Object["data"] = values
 	}
+}
+
+// dropAuthorities drops each caBundle that no rendering has: a program of the cluster made it, with
+// a key of its own.
+func dropAuthorities(obj *unstructured.Unstructured, rendered []*unstructured.Unstructured) {
+	bundles := func(o *unstructured.Unstructured, do func(name string, config map[string]any)) {
+		all, _ := o.Object["webhooks"].([]any)
+		for _, w := range all {
+			webhook, _ := w.(map[string]any)
+			config, _ := webhook["clientConfig"].(map[string]any)
+			name, _ := webhook["name"].(string)
+			if config["caBundle"] != nil {
+				do(name, config)
+			}
+		}
+	}
+	has := map[string]bool{}
+	for _, r := range rendered {
+		bundles(r, func(name string, _ map[string]any) { has[name] = true })
+	}
+	bundles(obj, func(name string, config map[string]any) {
+		if !has[name] {
+			delete(config, "caBundle")
+		}
+	})
 }
 
 func digestOf(raw []byte) string {

@@ -74,6 +74,11 @@ func TestNormalise(t *testing.T) {
 			rendered: `{kind: ClusterRole, metadata: {name: a}, aggregationRule: {clusterRoleSelectors: []}, rules: []}`,
 			want:     `{kind: ClusterRole, metadata: {name: a}, aggregationRule: {clusterRoleSelectors: []}}`,
 		},
+		"the authority of a webhook, unless the chart renders one": {
+			live:     `{kind: MutatingWebhookConfiguration, metadata: {name: a}, webhooks: [{name: x, clientConfig: {caBundle: eA==}}, {name: y, clientConfig: {caBundle: eQ==}}]}`,
+			rendered: `{kind: MutatingWebhookConfiguration, metadata: {name: a}, webhooks: [{name: x, clientConfig: {}}, {name: y, clientConfig: {caBundle: eQ==}}]}`,
+			want:     `{kind: MutatingWebhookConfiguration, metadata: {name: a}, webhooks: [{name: x, clientConfig: {}}, {name: y, clientConfig: {caBundle: eQ==}}]}`,
+		},
 		"a bare pod": {
 			live: `{kind: Pod, metadata: {name: a}, spec: {nodeName: n1, volumes: [{name: kube-api-access-x7k2p}, {name: data}], containers: [{name: c, volumeMounts: [{name: kube-api-access-x7k2p}]}]}}`,
 			want: `{kind: Pod, metadata: {name: a}, spec: {volumes: [{name: kube-api-access}, {name: data}], containers: [{name: c, volumeMounts: [{name: kube-api-access}]}]}}`,

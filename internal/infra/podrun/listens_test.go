@@ -1,0 +1,94 @@
+package podrun
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/host"
+)
+
+func TestListens_Place(t *testing.T) {
+	ports := host.NewPorts(t.TempDir())
+	flags := []infra.Listen{{Flag: "web.listen-address", Default: ":8080"}, {Flag: "secure-port", Default: "6443"}, {Flag: "metrics"}}
+	for _, c := range []struct{ args, want []string }{
+		{nil, []string{"--web.listen-address=127.0.0.1:P8080", "--secure-port=P6443"}},
+		{[]string{"--web.listen-address=:10250", "-x", "-secure-port", "1"}, []string{"--web.listen-address=127.0.0.1:P10250", "-x", "-secure-port", "P1"}},
+		{[]string{"--secure-port=0", "--web.listen-address=[::]:7", "--metrics=0.0.0.0:9"}, []string{"--secure-port=0", "--web.listen-address=127.0.0.1:P7", "--metrics=127.0.0.1:P9"}},
+	} {
+		l := listens{of: map[int]int{}}
+		got, err := l.place(ports, flags, c.args)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := l.place(ports, flags, c.args)
+		if err != nil || !slices.Equal(got, again) {
+			t.Errorf("%q, started again: %q, %v; want %q", c.args, again, err, got)
+		}
+		for meant, on := range l.of {
+			if meant == on {
+				t.Errorf("port %d is not another one", meant)
+			}
+			for i := range got {
+				got[i] = strings.Replace(got[i], strconv.Itoa(on), "P"+strconv.Itoa(meant), 1)
+			}
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%q: got %q, want %q", c.args, got, c.want)
+		}
+		l.release(ports)
+	}
+	l := listens{of: map[int]int{}}
+	if _, err := l.place(ports, flags, []string{"--secure-port=https"}); err == nil || !strings.Contains(err.Error(), "--secure-port=https: want a port") {
+		t.Errorf("a port that is none: %v", err)
+	}
+}
+
+// The API server finds the process of a pod behind its Service, only while the pod is ready, and no
+// process behind other Services.
+func TestRoute(t *testing.T) {
+	service := func(namespace, name, ip string, selector map[string]string) *corev1.Service {
+		return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: corev1.ServiceSpec{
+			ClusterIP: ip, Selector: selector, Ports: []corev1.ServicePort{{Port: 443, TargetPort: intstr.FromString("https")}, {Port: 80, TargetPort: intstr.FromInt(8080)}},
+		}}
+	}
+	app := map[string]string{"app": "x"}
+	r := &Runner{Options: Options{Clients: &infra.Clients{Kube: fake.NewClientset(
+		service("n", "web", "10.0.0.1", app), service("m", "web", "10.0.0.2", app), service("n", "none", "10.0.0.3", nil), service("n", "other", "10.0.0.4", map[string]string{"app": "y"}))}}, pods: map[types.UID]*worker{}}
+	p := podOf(func(_ *corev1.PodSpec, c *corev1.Container) {
+		c.Ports = []corev1.ContainerPort{{Name: "https", ContainerPort: 10250}}
+	})
+	p.Namespace, p.Name, p.Labels = "n", "web-1", app
+	w := newWorker(r, p)
+	w.listens.of[10250] = 4711
+	r.pods["1"] = w
+	if _, ok, err := r.Route("web.n.svc:443"); ok || err == nil || !strings.Contains(err.Error(), "no pod of Service n/web is ready") {
+		t.Errorf("before the pod is ready: %t, %v", ok, err)
+	}
+	w.ready.Store(true)
+	for address, want := range map[string]string{
+		"web.n.svc:443": "127.0.0.1:4711", "web.n.svc.cluster.local:443": "127.0.0.1:4711", "10.0.0.1:443": "127.0.0.1:4711",
+		"10.0.0.1:81": "", "10.0.0.2:443": "", "web.m.svc:443": "", "10.0.0.3:443": "", "10.0.0.4:443": "", "gone.n.svc:443": "", "10.0.0.9:443": "", "nonsense": "",
+	} {
+		got, ok, err := r.Route(address)
+		if got != want || ok != (want != "") || err != nil {
+			t.Errorf("%s: got %q, %t, %v; want %q", address, got, ok, err, want)
+		}
+	}
+	// The process has not got port 8080 from here: another program of the machine may listen there.
+	if got, ok, err := r.Route("10.0.0.1:80"); ok || err == nil {
+		t.Errorf("a port that the process does not own: %q, %t, %v", got, ok, err)
+	}
+	w.stop()
+	if _, ok, err := r.Route("web.n.svc:443"); ok || err != nil {
+		t.Errorf("once the pod is to end: %t, %v", ok, err)
+	}
+}

@@ -1,0 +1,242 @@
+package programs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/podrun"
+	"github.com/nvidia/aicr-action/internal/infra/stack"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/util/hidden"
+)
+
+// Mode says which operators run.
+type Mode string
+
+// The modes: none; those that can; all, and one that cannot is an error.
+const (
+	Simulated Mode = "simulated"
+	Auto      Mode = "auto"
+	Real      Mode = "real"
+)
+
+// ParseMode reads a mode; the empty text is Simulated.
+func ParseMode(text string) (Mode, error) {
+	if m := Mode(text); slices.Contains([]Mode{Simulated, Auto, Real}, m) {
+		return m, nil
+	}
+	if text == "" {
+		return Simulated, nil
+	}
+	return "", fmt.Errorf("%q: want %s, %s or %s", text, Real, Auto, Simulated)
+}
+
+// Set chooses the programs of cells.
+type Set struct {
+	Mode Mode
+	// Given are the user's own programs (--program). They go before those of the table.
+	Given []infra.Program
+	// Stacks are what the programs of the table are compiled from.
+	Stacks []*stack.Stack
+	// Progress, if set, is told what is compiled.
+	Progress infra.Progress
+}
+
+// Choice is what runs for a bundle.
+type Choice struct {
+	// Programs are for the images of pods, the given ones among them.
+	Programs []infra.Program
+	// Lines say for each operator of the bundle whether it runs, for people.
+	Lines []string
+	// Kinds are those whose stand-ins give way.
+	Kinds []schema.GroupKind
+
+	groups   []stack.Group
+	services []service // of pods that run
+}
+
+type service struct{ namespace, name string }
+
+// pods is what a workload of a bundle makes pods of.
+type pods struct {
+	kind, namespace, name string
+	template              corev1.PodTemplateSpec
+}
+
+func podsOf(o *unstructured.Unstructured) (pods, bool) {
+	p := pods{kind: o.GetKind(), namespace: o.GetNamespace(), name: o.GetName()}
+	switch p.kind {
+	case "Deployment", "StatefulSet", "DaemonSet", "Job":
+	default:
+		return p, false
+	}
+	template, ok, err := unstructured.NestedMap(o.Object, "spec", "template")
+	if err != nil || !ok {
+		return p, false
+	}
+	err = runtime.DefaultUnstructuredConverter.FromUnstructured(template, &p.template)
+	return p, err == nil // the API server says what is wrong with it
+}
+
+// Choose says what runs for a bundle with these objects. Reason USAGE: an operator is to run, and
+// cannot.
+func (s *Set) Choose(objects []bundle.Object) (*Choice, error) {
+	c := &Choice{Programs: slices.Clone(s.Given)}
+	if s.Mode == Simulated || s.Mode == "" {
+		return c, nil
+	}
+	var running []pods
+	var missing []error
+	for _, o := range objects {
+		p, ok := podsOf(o.Object)
+		if !ok || len(p.template.Spec.Containers) == 0 {
+			continue
+		}
+		for _, container := range p.template.Spec.Containers {
+			row, version := rowOf(container.Image)
+			switch {
+			case row == nil, !row.runsAs(p.kind):
+			default:
+				runs, err := s.choose(c, row, version, container.Image, p)
+				if runs && len(row.listens) > 0 {
+					running = append(running, p)
+				}
+				missing = append(missing, err)
+			}
+		}
+	}
+	if err := errors.Join(missing...); err != nil {
+		return nil, reason.New(reason.Usage, "--operators %s: %w", Real, err)
+	}
+	c.serve(running, objects)
+	return c, nil
+}
+
+// runsAs reports whether a program is one of a workload's kind: operators stay, what a Job runs ends.
+// The image of an operator may have other programs, e.g. the validators of gpu-operator.
+func (r *Row) runsAs(kind string) bool {
+	if r.hidden != "" {
+		return kind == "Job"
+	}
+	return kind == "Deployment" || kind == "StatefulSet"
+}
+
+// given reports whether an image has a program already.
+func (c *Choice) given(image string) bool {
+	return slices.ContainsFunc(c.Programs, func(p infra.Program) bool { return p.Image == image })
+}
+
+// choose takes the program of a row for an image of these pods, if it can run.
+func (s *Set) choose(c *Choice, row *Row, version, image string, p pods) (runs bool, err error) {
+	what := fmt.Sprintf("operator %s (%s %s)", row.Name, p.kind, infra.NamespacedName(p.namespace, p.name))
+	if row.hidden != "" {
+		what = fmt.Sprintf("%s (%s %s)", row.Name, p.kind, infra.NamespacedName(p.namespace, p.name))
+	}
+	why := row.why
+	if c.given(image) {
+		why = ""
+	}
+	if why == "" {
+		why = podrun.Unsupported(&corev1.Pod{Spec: p.template.Spec}, func(string) bool { return true })
+	}
+	if why != "" {
+		if s.Mode == Real && row.hidden == "" {
+			return false, fmt.Errorf("%s cannot run for the image %s: %s", what, image, why)
+		}
+		c.Lines = append(c.Lines, what+": simulated, since it cannot run: "+why)
+		return false, nil
+	}
+	switch {
+	case slices.ContainsFunc(s.Given, func(g infra.Program) bool { return g.Image == image }):
+		for i := range c.Programs {
+			if c.Programs[i].Image == image {
+				c.Programs[i].Listens = row.listens
+			}
+		}
+		c.Lines = append(c.Lines, what+": real, by --program")
+	case row.hidden != "":
+		if !c.given(image) {
+			command, err := hidden.Process(row.hidden)
+			if err != nil {
+				return false, err
+			}
+			self, err := os.Executable() // another process than this one is to start it
+			if err != nil {
+				return false, err
+			}
+			c.Programs = append(c.Programs, infra.Program{Image: image, Path: self, Args: command.Args[1:]})
+		}
+		c.Lines = append(c.Lines, what+": a stand-in does its work, as the pod's ServiceAccount")
+	default:
+		of := s.stackOf(row.group)
+		if of == nil {
+			return false, fmt.Errorf("%s: this program was made without it", what)
+		}
+		part := row.group.Parts()[0]
+		c.Lines = append(c.Lines, what+": real, "+versions(of.Version(part.Module), version))
+		if !c.given(image) {
+			c.Programs = append(c.Programs, infra.Program{Image: image, Path: of.Bin(part.Name), Listens: row.listens})
+			c.groups = append(c.groups, row.group)
+		}
+	}
+	c.Kinds = append(c.Kinds, row.kinds...)
+	return true, nil
+}
+
+// versions says which version runs, and which one the image names if that is another.
+func versions(have, want string) string {
+	if want == "" || strings.TrimPrefix(have, "v") == strings.TrimPrefix(want, "v") {
+		return have
+	}
+	return fmt.Sprintf("%s; its image is %s, and this program has only that version", have, want)
+}
+
+func (s *Set) stackOf(group stack.Group) *stack.Stack {
+	i := slices.IndexFunc(s.Stacks, func(of *stack.Stack) bool { return of.Has(group) })
+	if i < 0 {
+		return nil
+	}
+	return s.Stacks[i]
+}
+
+// Build compiles what a choice needs and is not there yet. Reasons: STACK_BUILD_FAILED,
+// TOOLCHAIN_MISSING, NO_SPACE.
+func (s *Set) Build(ctx context.Context, c *Choice) error {
+	for _, g := range c.groups {
+		if err := s.stackOf(g).Build(ctx, s.Progress, g); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// serve finds the Services of the pods that run.
+func (c *Choice) serve(running []pods, objects []bundle.Object) {
+	for _, o := range objects {
+		if o.Object.GetKind() != "Service" {
+			continue
+		}
+		selector, _, err := unstructured.NestedStringMap(o.Object.Object, "spec", "selector")
+		if err != nil || len(selector) == 0 {
+			continue
+		}
+		s := labels.SelectorFromSet(selector)
+		if slices.ContainsFunc(running, func(p pods) bool {
+			return p.namespace == o.Object.GetNamespace() && s.Matches(labels.Set(p.template.Labels))
+		}) {
+			c.services = append(c.services, service{o.Object.GetNamespace(), o.Object.GetName()})
+		}
+	}
+}

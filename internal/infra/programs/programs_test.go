@@ -1,0 +1,151 @@
+package programs
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/host"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+)
+
+func TestRowOf(t *testing.T) {
+	for image, want := range map[string][2]string{
+		"quay.io/prometheus-operator/prometheus-operator:v0.89.0":                                   {"prometheus-operator", "v0.89.0"},
+		"mirror.example/quay/prometheus-operator/prometheus-operator:v1":                            {"prometheus-operator", "v1"},
+		"quay.io/prometheus-operator/prometheus-operator:v0.89.0@sha256:" + strings.Repeat("a", 64): {"prometheus-operator", "v0.89.0"},
+		"quay.io/prometheus-operator/prometheus-operator@sha256:" + strings.Repeat("a", 64):         {"prometheus-operator", ""},
+		"quay.io/prometheus-operator/prometheus-config-reloader:v0.89.0":                            {},
+		"quay.io/not-prometheus-operator/prometheus-operator:v0.89.0":                               {},
+		"registry.k8s.io/ingress-nginx/kube-webhook-certgen:v1.6.6":                                 {"kube-webhook-certgen", "v1.6.6"},
+		"UPPER/CASE": {},
+	} {
+		row, version := rowOf(image)
+		name := ""
+		if row != nil {
+			name = row.Name
+		} else {
+			version = ""
+		}
+		if got := [2]string{name, version}; got != want {
+			t.Errorf("%s: got %q, want %q", image, got, want)
+		}
+	}
+}
+
+// objectsOf are the objects of a bundle, from YAML documents.
+func objectsOf(t *testing.T, text string) []bundle.Object {
+	t.Helper()
+	var all []bundle.Object
+	for doc := range strings.SplitSeq(text, "\n---\n") {
+		o := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(doc), &o.Object); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, bundle.Object{Component: "c", Object: o})
+	}
+	return all
+}
+
+const operatorObjects = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: po, namespace: m}, spec: {template: {metadata: {labels: {app: po, x: "1"}}, spec: {containers: [{name: c, image: "quay.io/prometheus-operator/prometheus-operator:v0.89.0"}]}}}}
+---
+{apiVersion: v1, kind: Service, metadata: {name: po, namespace: m}, spec: {selector: {app: po}}}
+---
+{apiVersion: v1, kind: Service, metadata: {name: po, namespace: other}, spec: {selector: {app: po}}}
+---
+{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingWebhookConfiguration, metadata: {name: served}, webhooks: [{name: a.b.c, clientConfig: {service: {namespace: m, name: po}}}]}
+---
+{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingWebhookConfiguration, metadata: {name: other}, webhooks: [{name: a.b.c, clientConfig: {service: {namespace: other, name: po}}}]}
+---
+{apiVersion: admissionregistration.k8s.io/v1, kind: MutatingWebhookConfiguration, metadata: {name: by-url}, webhooks: [{name: a.b.c, clientConfig: {url: "https://example.com"}}]}`
+
+const gpuOperator = `
+---
+{apiVersion: apps/v1, kind: Deployment, metadata: {name: gpu, namespace: g}, spec: {template: {spec: {containers: [{name: c, image: "nvcr.io/nvidia/gpu-operator:v25"}]}}}}`
+
+func setOf(t *testing.T, mode Mode, given ...infra.Program) *Set {
+	t.Helper()
+	stacks, err := Stacks(host.Paths{Root: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Set{Mode: mode, Given: given, Stacks: stacks}
+}
+
+func TestChoose(t *testing.T) {
+	objects := objectsOf(t, operatorObjects)
+	c, err := setOf(t, Real).Choose(objects)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(c.Programs) != 1 || c.Programs[0].Image != "quay.io/prometheus-operator/prometheus-operator:v0.89.0" || !strings.HasSuffix(c.Programs[0].Path, "/bin/prometheus-operator") || len(c.Programs[0].Listens) != 1 {
+		t.Errorf("programs: %+v", c.Programs)
+	}
+	if len(c.Lines) != 1 || !strings.Contains(c.Lines[0], "operator prometheus-operator (Deployment m/po): real, v0.93.1; its image is v0.89.0") {
+		t.Errorf("lines: %q", c.Lines)
+	}
+	if len(c.Kinds) != 2 {
+		t.Errorf("kinds that stand-ins leave alone: %v", c.Kinds)
+	}
+	if !c.ServesWebhooks(objects) {
+		t.Error("the webhook of the operator that runs is not called")
+	}
+	if got := c.UncalledWebhooks(objects); len(got) != 2 || !strings.Contains(got[0], "other") || !strings.Contains(got[1], "by-url") {
+		t.Errorf("not called: %q", got)
+	}
+	policy, err := c.UncalledPolicy()
+	if err != nil || !strings.Contains(string(policy), "in ['m/po']") {
+		t.Errorf("%v: the policy spares other Services than m/po:\n%s", err, policy)
+	}
+}
+
+// What nothing runs for changes nothing, and a mode that is to run everything names what it cannot.
+func TestChoose_WithoutProgram(t *testing.T) {
+	objects := objectsOf(t, operatorObjects+gpuOperator)
+	c, err := setOf(t, Simulated).Choose(objects)
+	if err != nil || len(c.Programs)+len(c.Lines)+len(c.Kinds) > 0 || c.ServesWebhooks(objects) {
+		t.Errorf("simulated: %v, %+v", err, c)
+	}
+	c, err = setOf(t, Auto).Choose(objects)
+	if err != nil || len(c.Programs) != 1 || !slices.ContainsFunc(c.Lines, func(l string) bool {
+		return strings.HasPrefix(l, "operator gpu-operator (Deployment g/gpu): simulated, since it cannot run: ")
+	}) {
+		t.Errorf("auto: %v, %+v", err, c)
+	}
+	_, err = setOf(t, Real).Choose(objects)
+	if reason.Of(err) != reason.Usage || !strings.Contains(err.Error(), "operator gpu-operator (Deployment g/gpu) cannot run for the image nvcr.io/nvidia/gpu-operator:v25") {
+		t.Errorf("real: %v", err)
+	}
+	c, err = setOf(t, Real, infra.Program{Image: "nvcr.io/nvidia/gpu-operator:v25", Path: "/x"}).Choose(objects)
+	if err != nil || len(c.Programs) != 2 || !slices.Contains(c.Lines, "operator gpu-operator (Deployment g/gpu): real, by --program") {
+		t.Errorf("real, with a program of the user's: %v, %+v", err, c)
+	}
+}
+
+// A pod with a container that has no program does not run by half.
+func TestChoose_TwoContainers(t *testing.T) {
+	objects := objectsOf(t, strings.Replace(operatorObjects, "containers: [", "containers: [{name: d, image: other}, ", 1))
+	c, err := setOf(t, Auto).Choose(objects)
+	if err != nil || len(c.Programs) > 0 || len(c.Lines) != 1 || !strings.Contains(c.Lines[0], "simulated, since it cannot run: it has 2 containers") {
+		t.Errorf("auto: %v, %+v", err, c)
+	}
+	if _, err = setOf(t, Real).Choose(objects); err == nil || !strings.Contains(err.Error(), "it has 2 containers") {
+		t.Errorf("real: %v", err)
+	}
+}
+
+func TestParseMode(t *testing.T) {
+	for text, want := range map[string]Mode{"": Simulated, "auto": Auto, "real": Real, "simulated": Simulated} {
+		if got, err := ParseMode(text); err != nil || got != want {
+			t.Errorf("%q: %v, %v", text, got, err)
+		}
+	}
+	if _, err := ParseMode("Real"); err == nil {
+		t.Error("Real is a mode")
+	}
+}

@@ -1,0 +1,37 @@
+package programs
+
+import (
+	"github.com/nvidia/aicr-action/internal/infra/host"
+	"github.com/nvidia/aicr-action/internal/infra/stack"
+	"github.com/nvidia/aicr-action/kwok"
+)
+
+// Stacks are what the operators of the table are compiled from. Nothing is compiled before
+// Set.Build.
+func Stacks(paths host.Paths) ([]*stack.Stack, error) {
+	var all []*stack.Stack
+	for _, list := range []struct {
+		group    stack.Group
+		mod, sum []byte
+	}{
+		{stack.GroupPrometheusOperator, kwok.PrometheusOperatorMod, kwok.PrometheusOperatorSum},
+	} {
+		s, err := stack.NewOperator(paths, string(list.group), list.group, list.mod, list.sum)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, s)
+	}
+	return all, nil
+}
+
+// Fingerprint is what a verdict depends on: the mode, and what the programs are compiled from.
+func (s *Set) Fingerprint() string {
+	text := "operators=" + string(s.Mode)
+	if s.Mode == Auto || s.Mode == Real {
+		for _, of := range s.Stacks {
+			text += "," + of.Name()
+		}
+	}
+	return text
+}

@@ -1,0 +1,83 @@
+// Package programs is the table of the programs that can run on this machine for pods of a recipe:
+// which image each is for, what it is compiled from, where it listens, and which stand-ins give way
+// to it. It chooses which of them run for a bundle, and compiles them. It must not start any, and
+// must not know which platform makes the cluster.
+package programs
+
+import (
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/programs/certgen"
+	"github.com/nvidia/aicr-action/internal/infra/stack"
+)
+
+// Row is a program for an image.
+type Row struct {
+	// Name is what people call it.
+	Name string
+	// images are the repositories of its image, without the registry: mirrors have others.
+	images []string
+	// group is what it is compiled from; empty for a row without a program, whose pods are
+	// simulated unless the user gives one.
+	group stack.Group
+	// hidden is the command of this program that stands in for it, in place of a compiled one.
+	hidden  string
+	listens []infra.Listen
+	// kinds are those whose stand-ins give way, since the program does their work.
+	kinds []schema.GroupKind
+	// why says what a row without a program lacks.
+	why string
+}
+
+// Table has every program, and the operators that are known and have none.
+func Table() []Row {
+	monitoring := func(kind string) schema.GroupKind {
+		return schema.GroupKind{Group: "monitoring.coreos.com", Kind: kind}
+	}
+	const notServed = "its module cannot be compiled alone; --program IMAGE=FILE gives it one"
+	return []Row{
+		{
+			Name: "prometheus-operator", images: []string{"prometheus-operator/prometheus-operator"}, group: stack.GroupPrometheusOperator,
+			listens: []infra.Listen{{Flag: "web.listen-address", Default: ":8080"}},
+			kinds:   []schema.GroupKind{monitoring("Prometheus"), monitoring("Alertmanager")},
+		},
+		{Name: "kube-webhook-certgen", images: []string{"ingress-nginx/kube-webhook-certgen", "jkroepke/kube-webhook-certgen"}, hidden: certgen.Command},
+		{Name: "gpu-operator", images: []string{"nvidia/gpu-operator"}, why: notServed},
+		{Name: "network-operator", images: []string{"nvidia/cloud-native/network-operator"}, why: notServed},
+		{Name: "skyhook-operator", images: []string{"nvidia/skyhook/operator"}, why: notServed},
+		{Name: "grove-operator", images: []string{"ai-dynamo/grove/grove-operator"}, why: notServed},
+		{Name: "kai-operator", images: []string{"nvidia/kai-scheduler/operator", "kai-scheduler/kai-scheduler/operator"}, why: notServed},
+		{Name: "dynamo-operator", images: []string{"nvidia/ai-dynamo/kubernetes-operator"}, why: notServed},
+		{Name: "nim-operator", images: []string{"nvidia/k8s-nim-operator"}, why: notServed},
+		{Name: "slurm-operator", images: []string{"slinkyproject/slurm-operator"}, why: notServed},
+	}
+}
+
+// rowOf is the row of an image, and the version that the image names; nil if there is none. An image
+// that cannot be read has none: the API server's check of it is another's.
+func rowOf(image string) (row *Row, version string) {
+	ref, err := name.ParseReference(image, name.WeakValidation)
+	if err != nil {
+		return nil, ""
+	}
+	repository := "/" + ref.Context().RepositoryStr()
+	if tag, ok := ref.(name.Tag); ok {
+		version = tag.TagStr()
+	} else if before, _, ok := strings.Cut(image, "@"); ok { // NAME:TAG@DIGEST
+		if tag, err := name.NewTag(before, name.WeakValidation); err == nil && strings.HasSuffix(before, ":"+tag.TagStr()) {
+			version = tag.TagStr()
+		}
+	}
+	for _, r := range Table() {
+		for _, of := range r.images {
+			if strings.HasSuffix(repository, "/"+of) {
+				return &r, version
+			}
+		}
+	}
+	return nil, ""
+}

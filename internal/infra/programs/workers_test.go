@@ -1,0 +1,9 @@
+package programs
+
+import (
+	"testing"
+
+	"github.com/nvidia/aicr-action/internal/testkit/workers"
+)
+
+func TestMain(m *testing.M) { workers.Main(m) }
