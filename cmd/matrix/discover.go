@@ -19,6 +19,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/matrix/discover"
 	"github.com/nvidia/aicr-action/internal/matrix/durations"
+	"github.com/nvidia/aicr-action/internal/matrix/from"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
@@ -27,6 +28,7 @@ type discoverFlags struct {
 	tiers, deployers, charts []string
 	costs                    []string
 	base, profiles, format   string
+	from                     string
 	plan                     string
 	names                    []string
 	recipes                  cli.RecipeDirs
@@ -49,13 +51,16 @@ Tier 3: every overlay with a service, all deployers.
 The change is the difference between the working tree and the merge base, which on GitHub comes from the event: in a checkout of
 refs/pull/N/merge it is the first parent (fetch-depth: 2 will do). A recipe without node profiles is listed as skipped.
 
+With --from, each recipe also has upgrades in the same lanes. From base, a recipe whose resolved bundle did not change has none; a
+note names it.
+
 With RECIPE, the cells are those of the named recipes instead, with all deployers.
 
 --tier auto is 1 and 2 on pull requests, in merge groups, and with --base; 3 on pushes to the default branch and on a schedule;
 otherwise 1.
 
 Formats: table; json (everything); github (one line for strategy.matrix; fields name, recipe, deployer, cells; a job has all lanes
-of a recipe, and several recipes when there would be more than --max-jobs); cells (a line "recipe deployer" for each).`,
+of a recipe, and several recipes when there would be more than --max-jobs); cells (a line "recipe deployer" for each; of an upgrade, with its source).`,
 		Example: `  matrix discover --base origin/main
   echo "matrix=$(matrix discover --tier 1,2 --format github)" >> "$GITHUB_OUTPUT"`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -69,6 +74,7 @@ of a recipe, and several recipes when there would be more than --max-jobs); cell
 	}
 	cmd.Flags().StringSliceVar(&f.tiers, "tier", []string{"auto"}, "tiers: auto, or a list of 1, 2, 3")
 	cmd.Flags().StringVar(&f.base, "base", "", "`commit` or branch to compare with (default: from GitHub's event)")
+	cmd.Flags().StringVar(&f.from, "from", "", "also plan an upgrade of each recipe from this `source`, as matrix run --from runs it; from base (of the pull request, or --base) only of recipes whose resolved bundle changed")
 	cmd.Flags().StringSliceVarP(&f.deployers, "deployer", "d", []string{"all"}, "deployers of tiers 1 and 3: all, which is AICR's own, or a list; tier 2 is helm only")
 	cli.RecipesFlags(cmd, &f.recipes)
 	cli.ProfilesFlag(cmd, &f.profiles)
@@ -190,12 +196,28 @@ func (a *app) discoverInput(ctx context.Context, f discoverFlags) (discover.Inpu
 	for _, d := range deployers {
 		in.Deployers = append(in.Deployers, d.Name())
 	}
-	if !slices.Contains(tiers, 2) {
-		return in, nil
+	if slices.Contains(tiers, 2) {
+		if in.Diff, err = a.changesSince(ctx, "tier 2", f.base, f.recipes, f.charts); err != nil {
+			return in, err
+		}
 	}
-	dir := a.RecipesDirectory(f.recipes.Recipes)
+	if f.from != "" {
+		in.Upgrades = &discover.Upgrades{From: f.from, Diff: in.Diff}
+		if f.from != from.Base {
+			in.Upgrades.Diff = nil
+		} else if in.Diff == nil {
+			in.Upgrades.Diff, err = a.changesSince(ctx, "--from base", f.base, f.recipes, f.charts)
+		}
+	}
+	return in, err
+}
+
+// changesSince finds what changed in the recipes, data and charts since the base. What says, for
+// people, what needs it.
+func (a *app) changesSince(ctx context.Context, what, rev string, recipes cli.RecipeDirs, chartFlags []string) (*discover.Diff, error) {
+	dir := a.RecipesDirectory(recipes.Recipes)
 	if dir == "" {
-		return in, cli.Usagef("tier 2 needs a recipes directory in a git repository, and these are the recipes in this binary; give --recipes-dir DIR, or only --tier 1 or 3")
+		return nil, cli.Usagef("%s needs a recipes directory in a git repository, and these are the recipes in this binary; give --recipes-dir DIR, or only --tier 1 or 3", what)
 	}
 	safe := ""
 	if a.Getenv("GITHUB_ACTIONS") == "true" {
@@ -203,14 +225,14 @@ func (a *app) discoverInput(ctx context.Context, f discoverFlags) (discover.Inpu
 	}
 	repo, err := discover.OpenRepo(ctx, dir, safe)
 	if err != nil {
-		return in, cli.WrapUsage(err)
+		return nil, cli.WrapUsage(err)
 	}
-	base, err := repo.FindBase(ctx, f.base, a.Getenv)
+	base, err := repo.FindBase(ctx, rev, a.Getenv)
 	if err != nil {
-		return in, cli.WrapUsage(err)
+		return nil, cli.WrapUsage(err)
 	}
-	in.Diff, err = repo.Compare(ctx, base, discover.Dirs{Recipes: dir, Data: a.DataDirectory(f.recipes.Data), Charts: chartsOf(a.ChartsFor(f.charts, f.recipes.Recipes), repo.Top)})
-	return in, cli.WrapUsage(err)
+	diff, err := repo.Compare(ctx, base, discover.Dirs{Recipes: dir, Data: a.DataDirectory(recipes.Data), Charts: chartsOf(a.ChartsFor(chartFlags, recipes.Recipes), repo.Top)})
+	return diff, cli.WrapUsage(err)
 }
 
 // tiers reads --tier.

@@ -81,6 +81,16 @@ func TestDiscover(t *testing.T) {
 		t.Errorf("cells of tier 2: got %q", cells.stdout)
 	}
 
+	// An overlay that is new has nothing to be upgraded from, and it changes no other recipe's bundle.
+	unchanged := discover("--tier", "3", "--deployer", "helm", "--from", "base", "--format", "cells")
+	unchanged.want(t, 0, "note: no upgrade from base of eks, eks-training: the resolved bundle did not change", "note: no upgrade from base of h100-eks-training: not there")
+	if strings.Contains(unchanged.stdout, "base") {
+		t.Errorf("upgrades: got %q, want none", unchanged.stdout)
+	}
+	if other := discover("--tier", "1", "--deployer", "helm", "--from", "main", "--format", "cells"); other.code != 0 || other.stdout != "eks helm\neks helm main\neks-training helm\neks-training helm main\n" {
+		t.Errorf("upgrades from a branch: code %d, got %q", other.code, other.stdout)
+	}
+
 	// Two jobs for three recipes: by an earlier run's results, the slow one is alone.
 	earlier := timesFile(t, map[string]time.Duration{"eks": time.Minute, "eks-training": time.Hour, "h100-eks-training": time.Minute})
 	line := discover("--tier", "3", "--format", "github", "--max-jobs", "2", "--costs", earlier)
@@ -136,6 +146,8 @@ func TestDiscoverBadInput(t *testing.T) {
 		"deployer":          {[]string{"--deployer", "argo"}, []string{`"argo"`, "argocd-oci"}},
 		"not in git":        {[]string{"--tier", "2", "--recipes-dir", outside}, []string{"not a git repository"}},
 		"recipes in binary": {[]string{"--tier", "2"}, []string{"--recipes-dir"}},
+		"no base":           {[]string{"--tier", "1", "--from", "base", "--recipes-dir", outside}, []string{"not a git repository"}},
+		"base in binary":    {[]string{"--tier", "1", "--from", "base"}, []string{"--from base needs a recipes directory in a git repository"}},
 		"no such recipe":    {[]string{"eksx"}, []string{`"eksx"`, "eks-training"}},
 		"recipe and tier":   {[]string{"eks", "--tier", "1"}, []string{"--tier selects the recipes"}},
 	} {

@@ -18,6 +18,8 @@ const RegistryFile = registryFile
 type Input struct {
 	Path string // relative to the recipes directory; every file below it if it ends with a slash
 	Role string // for people: "values of gpu-operator"
+	// Verifies: it decides what is verified, and not what is deployed.
+	Verifies bool
 }
 
 // Inputs returns the files that decide about the recipe of that name, except for the registry (see
@@ -31,12 +33,14 @@ func (s *Store) Inputs(name string) ([]Input, error) {
 	}
 	var inputs []Input
 	seen := map[string]bool{}
-	add := func(path, role string) {
-		if path != "" && !seen[path] {
-			seen[path] = true
-			inputs = append(inputs, Input{path, role})
+	put := func(in Input) {
+		if in.Path != "" && !seen[in.Path] {
+			seen[in.Path] = true
+			inputs = append(inputs, in)
 		}
 	}
+	add := func(path, role string) { put(Input{Path: path, Role: role}) }
+	check := func(path, role string) { put(Input{Path: path, Role: role, Verifies: true}) }
 	for _, overlay := range r.Metadata.AppliedOverlays {
 		o := s.overlays[overlay]
 		add(s.files.Relative(o.Origin.File), "overlay "+overlay)
@@ -44,7 +48,7 @@ func (s *Store) Inputs(name string) ([]Input, error) {
 			add(s.files.Relative(s.mixins[m].origin.File), fmt.Sprintf("mixin %s of overlay %s", m, overlay))
 		}
 	}
-	add("probes/", "probe of its users' jobs")
+	check("probes/", "probe of its users' jobs")
 	for _, ref := range r.ComponentRefs {
 		// A common values file that does not exist now may be the one that was removed.
 		add(componentsDir+"/"+ref.Name+"/values.yaml", "values of "+ref.Name)
@@ -58,8 +62,8 @@ func (s *Store) Inputs(name string) ([]Input, error) {
 		for _, file := range ref.Patches {
 			add(file, "patch of "+ref.Name)
 		}
-		add(s.registry[ref.Name].HealthCheck.AssertFile, "health check of "+ref.Name)
-		add(checksDir+"/"+ref.Name+"/", "check of "+ref.Name)
+		check(s.registry[ref.Name].HealthCheck.AssertFile, "health check of "+ref.Name)
+		check(checksDir+"/"+ref.Name+"/", "check of "+ref.Name)
 	}
 	return inputs, nil
 }

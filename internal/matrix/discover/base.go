@@ -3,6 +3,7 @@ package discover
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -147,7 +148,7 @@ func (r *Repo) FindBase(ctx context.Context, rev string, getenv func(string) str
 		branch := strings.TrimPrefix(e.MergeGroup.BaseRef, "refs/heads/")
 		return r.mergeBaseWith(ctx, e.MergeGroup.BaseSHA, "the merge group's base "+branch, branch)
 	}
-	return Base{}, fmt.Errorf("tier 2 compares with a base, and there is no pull request to take it from; say which, e.g. --base origin/main")
+	return Base{}, errors.New("there is no pull request to take the base from; say what to compare with, e.g. --base origin/main")
 }
 
 // firstParent returns the base of a merge commit that GitHub made; ok is false if HEAD is not a

@@ -19,7 +19,7 @@ type Job struct {
 	Name     string `json:"name"`     // unique among the jobs
 	Recipe   string `json:"recipe"`   // one, or a comma separated list
 	Deployer string `json:"deployer"` // likewise
-	Cells    int    `json:"cells"`    // how many
+	Cells    int    `json:"cells"`    // how many, upgrades included
 }
 
 // jobGroup is recipes with the same deployers, which can share a job.
@@ -27,6 +27,7 @@ type jobGroup struct {
 	deployers []string
 	recipes   []string
 	each      []time.Duration // what each recipe costs
+	cells     []int           // how many each recipe has
 	shares    [][]int         // of the recipes, a job each
 }
 
@@ -81,8 +82,9 @@ func (p *Plan) Jobs(maxJobs int, book *durations.Book) ([]Job, error) {
 		slices.SortFunc(g.shares, slices.Compare)
 		for i, share := range g.shares {
 			var recipes []string
+			cells := 0
 			for _, at := range share {
-				recipes = append(recipes, g.recipes[at])
+				recipes, cells = append(recipes, g.recipes[at]), cells+g.cells[at]
 			}
 			name := recipes[0]
 			if len(share) > 1 {
@@ -90,7 +92,7 @@ func (p *Plan) Jobs(maxJobs int, book *durations.Book) ([]Job, error) {
 			} else if len(g.deployers) == 1 {
 				name += "/" + g.deployers[0]
 			}
-			jobs = append(jobs, Job{Name: name, Recipe: strings.Join(recipes, ","), Deployer: strings.Join(g.deployers, ","), Cells: len(recipes) * len(g.deployers)})
+			jobs = append(jobs, Job{Name: name, Recipe: strings.Join(recipes, ","), Deployer: strings.Join(g.deployers, ","), Cells: cells})
 		}
 	}
 	return jobs, nil
@@ -103,9 +105,13 @@ func (p *Plan) jobGroups(book *durations.Book) []*jobGroup {
 		recipe := all[0].Recipe
 		var deployers []string
 		var cost time.Duration
+		cells := 0
 		for ; len(all) > 0 && all[0].Recipe == recipe; all = all[1:] { // they are sorted by recipe
-			deployers = append(deployers, all[0].Deployer)
+			if all[0].From == "" { // the job runs its upgrade, too
+				deployers = append(deployers, all[0].Deployer)
+			}
 			cost += book.Of(all[0].Cell)
+			cells++
 		}
 		at := slices.IndexFunc(groups, func(g *jobGroup) bool { return slices.Equal(g.deployers, deployers) })
 		if at < 0 {
@@ -113,6 +119,7 @@ func (p *Plan) jobGroups(book *durations.Book) []*jobGroup {
 		}
 		groups[at].recipes = append(groups[at].recipes, recipe)
 		groups[at].each = append(groups[at].each, cost)
+		groups[at].cells = append(groups[at].cells, cells)
 	}
 	return groups
 }
@@ -132,11 +139,11 @@ func (p *Plan) GitHub(maxJobs int, book *durations.Book) (string, error) {
 	return string(out) + "\n", nil
 }
 
-// Cells returns a line `recipe deployer` for each cell.
+// Cells returns a line `recipe deployer` for each cell; an upgrade's has its source as a third word.
 func (p *Plan) Cells() string {
 	var b strings.Builder
 	for _, e := range p.Entries {
-		fmt.Fprintf(&b, "%s %s\n", e.Recipe, e.Deployer)
+		b.WriteString(strings.TrimSpace(e.Recipe+" "+e.Deployer+" "+e.From) + "\n")
 	}
 	return b.String()
 }
@@ -145,7 +152,7 @@ func (p *Plan) Cells() string {
 func (p *Plan) Rows() [][]string {
 	rows := [][]string{{"RECIPE", "DEPLOYER", "TIER", "REASON"}}
 	for _, e := range p.Entries {
-		rows = append(rows, []string{e.Recipe, e.Deployer, tierList(e.Tiers), reasonText(e.Reasons)})
+		rows = append(rows, []string{e.Row(), e.Deployer, tierList(e.Tiers), reasonText(e.Reasons)})
 	}
 	for _, s := range p.Skipped {
 		rows = append(rows, []string{s.Recipe, "(skipped)", tierList(s.Tiers), s.Reason})

@@ -17,6 +17,7 @@ type reach struct {
 	sameBase bool     // baseFile changed in nothing but comments and layout
 	reasons  map[string][]string
 	used     map[string]bool // the changed files that reach an overlay
+	deployed bool            // only what is deployed counts, and not what verifies it
 }
 
 // baseFile is the root of every chain of overlays. It and the registry affect every recipe, so they
@@ -26,11 +27,7 @@ const baseFile = "overlays/base.yaml"
 // reached examines every overlay, including those that tier 2 leaves out: a file that reaches one
 // of those affects a recipe.
 func reached(d *Diff, now *recipe.Store) (*reach, error) {
-	r := &reach{diff: d, now: now, reasons: map[string][]string{}, used: map[string]bool{}}
-	if d.Before != nil {
-		r.registry = recipe.ChangedComponents(d.Before, now)
-		r.sameBase = recipe.SameContent(d.Before, now, baseFile)
-	}
+	r := newReach(d, now)
 	for _, name := range now.Names() {
 		reasons, err := r.overlay(name)
 		if err != nil {
@@ -39,6 +36,15 @@ func reached(d *Diff, now *recipe.Store) (*reach, error) {
 		r.reasons[name] = reasons
 	}
 	return r, nil
+}
+
+func newReach(d *Diff, now *recipe.Store) *reach {
+	r := &reach{diff: d, now: now, reasons: map[string][]string{}, used: map[string]bool{}}
+	if d.Before != nil {
+		r.registry = recipe.ChangedComponents(d.Before, now)
+		r.sameBase = recipe.SameContent(d.Before, now, baseFile)
+	}
+	return r
 }
 
 // overlay returns the reasons why a change reaches the overlay, in the order of its inputs.
@@ -73,6 +79,9 @@ func (r *reach) overlay(name string) ([]string, error) {
 		}
 	}
 	for _, in := range inputs {
+		if r.deployed && (in.Verifies || existed && r.sameDeployed(in, differ)) {
+			continue
+		}
 		if in.Path == baseFile && existed && (r.sameBase || !differ.Any) {
 			continue // what changed in it makes no difference to this recipe
 		}
@@ -104,6 +113,15 @@ func (r *reach) overlay(name string) ([]string, error) {
 		}
 	}
 	return reasons, nil
+}
+
+// sameDeployed reports whether what changed in an input, if anything, deploys the same: overlays and
+// mixins count by what the recipe resolves to, and YAML by what it says.
+func (r *reach) sameDeployed(in recipe.Input, differ recipe.Differences) bool {
+	if strings.HasPrefix(in.Path, "overlays/") || strings.HasPrefix(in.Path, "mixins/") {
+		return !differ.Any
+	}
+	return recipe.SameContent(r.diff.Before, r.now, in.Path)
 }
 
 // overlayOf accepts a nil store.

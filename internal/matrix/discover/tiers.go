@@ -45,6 +45,9 @@ type Input struct {
 	Tiers     []int    // of 1, 2, 3
 	Diff      *Diff    // needed for tier 2
 	Names     []string // recipes to run, by name, besides those of the tiers
+	// Upgrades says from what the recipes are upgraded, in cells besides their first installations;
+	// nil for none.
+	Upgrades *Upgrades
 	// Runnable says why a recipe cannot be run at all, e.g. that its nodes' properties are not
 	// known.
 	Runnable func(*recipe.Result) error
@@ -77,8 +80,11 @@ func Select(in Input) (*Plan, error) {
 	for _, e := range s.entries {
 		s.plan.Entries = append(s.plan.Entries, *e)
 	}
+	if err := s.upgrades(); err != nil {
+		return nil, err
+	}
 	slices.SortFunc(s.plan.Entries, func(a, b Entry) int {
-		return cmp.Or(strings.Compare(a.Recipe, b.Recipe), cmp.Compare(slices.Index(in.Deployers, a.Deployer), slices.Index(in.Deployers, b.Deployer)))
+		return cmp.Or(strings.Compare(a.Recipe, b.Recipe), cmp.Compare(slices.Index(in.Deployers, a.Deployer), slices.Index(in.Deployers, b.Deployer)), strings.Compare(a.From, b.From))
 	})
 	for _, e := range s.skipped {
 		s.plan.Skipped = append(s.plan.Skipped, *e)

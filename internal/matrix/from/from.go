@@ -43,6 +43,8 @@ type Request struct {
 	Text       string // a Git ref, "base", or a directory
 	RecipesDir string // the recipes of the change: their repository has the ref
 	Into       string // an existing directory, for a commit's files
+	// Base is the commit or branch whose merge base is the source "base"; empty: the CI system's.
+	Base string
 	// Getenv reads the CI system's environment, which says what a pull request's base is.
 	Getenv func(string) string
 }
@@ -118,7 +120,7 @@ func (r Request) openGit(ctx context.Context) (*Source, error) {
 	}
 	s := &Source{Name: r.Text}
 	if r.Text == Base {
-		base, err := repo.FindBase(ctx, "", r.Getenv)
+		base, err := repo.FindBase(ctx, r.Base, r.Getenv)
 		if err != nil {
 			return nil, fmt.Errorf("--from base: %w", err)
 		}
