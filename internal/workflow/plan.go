@@ -82,8 +82,10 @@ func (p *Plan) check(t *Task, with *texttemplate.Renderer, types map[string]*obj
 			return err
 		}
 		submitted[t.ID], p.submissions[t] = s, s
-		if w := s.objects[0].warning; w != "" {
-			p.Warnings = append(p.Warnings, t.problem(0, "%s", w))
+		for _, w := range []string{s.objects[0].warning, s.objects[0].neverMatched} {
+			if w != "" {
+				p.Warnings = append(p.Warnings, t.problem(0, "%s", w))
+			}
 		}
 		for _, name := range schedulersOf(s) {
 			p.schedulers = append(p.schedulers, schedulerUse{name, t})
@@ -116,6 +118,9 @@ func checkUse(t *Task, s *submission) error {
 	case *checkPodParams:
 		if first.podName == nil || first.pods == 0 {
 			return fmt.Errorf("the objects of %s have no pods to check: their RegisterObj needs podNameFormat and podCount", s.task.ID)
+		}
+		if first.neverMatched != "" {
+			return errors.New(first.neverMatched)
 		}
 	}
 	return nil
@@ -195,8 +200,23 @@ func (p *Plan) MissingSchedulers(running []string) Problems {
 	return all
 }
 
-// Stages returns the KWOK stages that the workflows request, sorted.
-func (p *Plan) Stages() []string { return p.names(func(w *Workflow) []string { return w.Stages }) }
+// Stages returns the KWOK stages that the workflows request, sorted: in their own field, or by the
+// label of a stage on what they submit. KWOK's chart installs these stages in every cluster, so that
+// Knavigator's workflows have only the label.
+func (p *Plan) Stages() []string {
+	labelled := map[string]bool{}
+	for _, s := range p.submissions {
+		for _, o := range s.objects {
+			for _, d := range o.documents {
+				stagesOf(d.Object, labelled)
+			}
+		}
+	}
+	for _, name := range p.names(func(w *Workflow) []string { return w.Stages }) {
+		labelled[name] = true
+	}
+	return sorted(labelled)
+}
 
 // Schedulers returns the shipped schedulers that the workflows request, sorted.
 func (p *Plan) Schedulers() []string {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -86,7 +87,7 @@ func TestCheck_Mistakes(t *testing.T) {
 		"podCount is no number":   {register + "- id: job\n  type: SubmitObj\n  params: {refTaskId: register, params: {namespace: default, n: two}}\n", 10, `podCount: "two" is no number`},
 		"podCount without value":  {register + "- id: job\n  type: SubmitObj\n  params: {refTaskId: register, params: {namespace: default}}\n", 10, "podCount: "},
 		"no regular expression":   {strings.Replace(register, "}}-.*", "}}-(", 1) + submit, 10, "is no regular expression"},
-		"never matches":           {strings.Replace(register, "}}-.*", "}}-[0-9]-.*", 1) + submit, 10, `podNameFormat "job1-[0-9]-.*" never matches: the pods of Job job1 have names such as job1-`},
+		"never matches":           {strings.Replace(register, "}}-.*", "}}-[0-9]-.*", 1) + submit + "- id: c\n  type: CheckPod\n  params: {refTaskId: job, status: Running}\n", 13, `podNameFormat "job1-[0-9]-.*" never matches: the pods of Job job1 have names such as job1-`},
 		"twice the same name":     {strings.Replace(register, `"job{{._ENUM_}}"`, "job", 1) + strings.Replace(submit, "refTaskId", "count: 2, refTaskId", 1), 10, "count 2 makes Job job twice"},
 		"node without resources":  {"name: w\ntasks:\n- id: c\n  type: Configure\n  params:\n    timeout: 1m\n    nodes:\n    - type: cpu.x86\n      count: 1\n", 8, `task c (Configure): nodes: type "cpu.x86" is none of`},
 		"node without count":      {"name: w\ntasks:\n- id: c\n  type: Configure\n  params:\n    timeout: 1m\n    nodes:\n    - type: dgxa100.80g\n", 8, "count is required"},
@@ -177,6 +178,29 @@ func TestMissingValueOfCustomResource(t *testing.T) {
 	plan, err := planOf(t, filepath.Join(dir, "w.yaml"))
 	if err != nil || len(plan.Warnings) != 1 || !strings.Contains(plan.Warnings[0].String(), `params do not have: what, and "<no value>" is in its place`) {
 		t.Errorf("got %v, %v", plan, err)
+	}
+}
+
+// A podNameFormat that never matches is an error only for a task that uses it.
+func TestNeverMatches_NotUsed(t *testing.T) {
+	dir := written(t, map[string]string{"w.yaml": strings.Replace(register, "}}-.*", "}}-[0-9]-.*", 1) + submit, "templates/job.yaml": jobTemplate})
+	plan, err := planOf(t, filepath.Join(dir, "w.yaml"))
+	if err != nil || len(plan.Warnings) != 1 || !strings.Contains(plan.Warnings[0].String(), `w.yaml:10: task job (SubmitObj): podNameFormat "job1-[0-9]-.*" never matches`) {
+		t.Errorf("got %v, %v", plan, err)
+	}
+}
+
+// A pod asks for a stage by its label, as Knavigator's workflows do, which have no field for it.
+func TestStages_Label(t *testing.T) {
+	label := func(value string) string {
+		return strings.Replace(jobTemplate, "  template:\n", "  template:\n    metadata: {labels: {pod-container-running-failed.stage.kwok.x-k8s.io: \""+value+"\", other.stage.kwok.x-k8s.io: \"true\"}}\n", 1)
+	}
+	for value, want := range map[string][]string{"true": {"pod-container-running-failed"}, "false": nil} {
+		dir := written(t, map[string]string{"w.yaml": register + submit, "templates/job.yaml": label(value)})
+		plan, err := planOf(t, filepath.Join(dir, "w.yaml"))
+		if err != nil || !slices.Equal(plan.Stages(), want) {
+			t.Errorf("%s: got %v, %v", value, plan.Stages(), err)
+		}
 	}
 }
 

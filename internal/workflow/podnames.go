@@ -44,16 +44,16 @@ func samples(o *unstructured.Unstructured) []string {
 	return all
 }
 
-// neverMatches returns an error if no pod of the object can have a name that its podNameFormat
-// matches. For kinds of other controllers, the names are not known before they run.
-func (o *object) neverMatches(text string) error {
+// neverMatches says that no pod of the object can have a name that its podNameFormat matches; "" if
+// one can. For kinds of other controllers, the names are not known before they run.
+func (o *object) neverMatches(text string) string {
 	var known []string
 	for _, d := range o.documents {
 		known = append(known, samples(d)...)
 	}
 	if len(known) == 0 || slices.ContainsFunc(known, o.podName.MatchString) {
-		return nil
+		return ""
 	}
 	kind := o.documents[0].GetKind()
-	return fmt.Errorf("podNameFormat %q never matches: the pods of %s %s have names such as %s", text, kind, o.name, strings.Join(known[:min(2, len(known))], " and "))
+	return fmt.Sprintf("podNameFormat %q never matches: the pods of %s %s have names such as %s", text, kind, o.name, strings.Join(known[:min(2, len(known))], " and "))
 }

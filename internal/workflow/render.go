@@ -58,6 +58,8 @@ type object struct {
 	documents []*unstructured.Unstructured
 	// podName matches the whole name of each of its pods; nil if the type has no podNameFormat.
 	podName *regexp.Regexp
+	// neverMatched says why no pod can have such a name, "" if one can.
+	neverMatched string
 	// pods is how many it has; 0 if the type has no podCount.
 	pods int
 	// warning is what is doubtful about it, "" for nothing.
@@ -292,7 +294,8 @@ func (o *objectType) renderPods(one *object, values map[string]any) error {
 	if one.podName, err = regexp.Compile("^(?:" + text + ")$"); err != nil {
 		return fmt.Errorf("podNameFormat %q is no regular expression: %w", text, err)
 	}
-	return one.neverMatches(text)
+	one.neverMatched = one.neverMatches(text)
+	return nil
 }
 
 // number evaluates a podCount, which may be a sum or a product.

@@ -31,3 +31,30 @@ func Stages(names []string) ([]byte, error) {
 	}
 	return all, nil
 }
+
+// stageLabel follows the name of a stage in the label by which a pod asks for it.
+const stageLabel = ".stage.kwok.x-k8s.io"
+
+// stagesOf adds the shipped stages that pods of an object ask for by a label, wherever its pod
+// templates are.
+func stagesOf(v any, into map[string]bool) {
+	switch x := v.(type) {
+	case []any:
+		for _, item := range x {
+			stagesOf(item, into)
+		}
+	case map[string]any:
+		for key, item := range x {
+			labels, _ := item.(map[string]any)
+			if key != "labels" {
+				stagesOf(item, into)
+				continue
+			}
+			for _, name := range StageNames() {
+				if labels[name+stageLabel] == "true" {
+					into[name] = true
+				}
+			}
+		}
+	}
+}
