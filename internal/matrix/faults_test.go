@@ -42,7 +42,7 @@ func (w outcomeWanted) in(d time.Duration) outcomeWanted { w.within = d; return 
 
 // faults is the fault-injection suite, one row per fault.
 func faults() []fault {
-	return slices.SortedFunc(slices.Values(slices.Concat(deliveryFaults(), runFaults(), objectFaults(), wrongGreens(), attacks(), strangers(), proxies(), applicationSets(), probeFaults(), validationFaults(), workloadFaults(), laterFaults())), func(a, b fault) int { return strings.Compare(a.id, b.id) })
+	return slices.SortedFunc(slices.Values(slices.Concat(deliveryFaults(), runFaults(), objectFaults(), wrongGreens(), attacks(), strangers(), proxies(), applicationSets(), probeFaults(), validationFaults(), workloadFaults(), laterFaults(), stuckFaults())), func(a, b fault) int { return strings.Compare(a.id, b.id) })
 }
 
 // runFaults are about a run, its machine, and what the harness puts in.
@@ -136,9 +136,9 @@ func objectFaults() []fault {
 		},
 		{id: "F38", what: "the reader of the report goes away (head), and the signal ends the run or changes its code", verdict: "the run goes on; the code is the verdict's", tests: []string{"cmd/matrix TestRun_ReaderCloses"}},
 		{
-			id: "F39", what: "Helm hangs in a request to an API server that hangs, and cleanup waits for Helm", verdict: "ends with the deadline",
-			seeds: []seed{{lanes: []string{bundle.Helm, bundle.FluxOCI}, nightly: []string{bundle.ArgoCDOCI}, deployed: hangs("kube-apiserver"), sync: 15 * time.Second, want: red(reason.ClusterFailed, "did not answer at the end of").in(3 * time.Minute)}},
-			tests: []string{"internal/matrix/lane/helminstall TestInstall_CellEnds"},
+			id: "F39", what: "a component that a signal has stopped, so that Helm hangs in a request to the API server, or the recipe is blamed for what the repo-server does not do", verdict: "fails with the component named, 8 s after it stopped",
+			seeds: []seed{{lanes: []string{bundle.Helm, bundle.FluxOCI}, nightly: []string{bundle.ArgoCDOCI}, deployed: hangs("kube-apiserver"), want: red(reason.ComponentDied, "kube-apiserver", "is stopped by a signal").in(time.Minute)}, {name: "repo-server", nightly: []string{bundle.ArgoCDOCI}, deployed: hangs("argocd-repo-server"), want: red(reason.ComponentDied, "argocd-repo-server", "is stopped by a signal").in(time.Minute)}},
+			tests: []string{"internal/infra/host TestStopped", "internal/matrix/lane/helminstall TestInstall_CellEnds"},
 		},
 		{id: "F40", what: "an API server that hangs until the deadline, taken for a sync that is late", verdict: "CLUSTER_FAILED", tests: []string{"internal/matrix/gate TestGateAPIServerHangs"}},
 		{id: "F41", what: "one poll that fails just before the deadline turns a sync timeout into a fault of the machine", verdict: "exit 50", tests: []string{"internal/matrix/gate TestGateDeadline_AfterFailedPoll"}},

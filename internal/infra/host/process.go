@@ -63,6 +63,7 @@ type Process struct {
 	// stopping is closed when this program decided to end the process, so that its end is not
 	// reported as a death.
 	stopping chan struct{}
+	reported bool // as stopped by a signal
 }
 
 // Done is closed when the process has ended.
@@ -108,6 +109,7 @@ type startRequest struct {
 func NewSupervisor() *Supervisor {
 	s := &Supervisor{start: make(chan startRequest), quit: make(chan struct{}), died: make(chan *infra.DeathError, 64)}
 	go s.starter()
+	go s.watchStopped()
 	return s
 }
 

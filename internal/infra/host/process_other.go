@@ -19,3 +19,6 @@ const rssUnit = 1
 
 // limitMemory does nothing: other systems do not enforce such a limit.
 func limitMemory(int, uint64) error { return nil }
+
+// isStopped is not known on other systems.
+func isStopped(int) bool { return false }
