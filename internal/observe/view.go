@@ -53,6 +53,9 @@ type LiveWorkload struct {
 	// rolling says how far its controller is in replacing the pods of an older template; empty if
 	// there are none.
 	rolling string
+	// idle says why a Job that is not complete has no pods and gets none, idleBy is the field that
+	// decides it; empty if it may.
+	idle, idleBy string
 	// want is how many pods there should be now by its spec or, for a DaemonSet, by its controller.
 	want int
 }
@@ -178,6 +181,7 @@ func (v *View) addWorkloads(l *lists) {
 				w.failed = c.Reason + ": " + c.Message
 			}
 		}
+		w.idle, w.idleBy = idleJob(j)
 		v.add("Job", j.Namespace, j.Name, w)
 	}
 	for i := range l.cronJobs {
@@ -201,6 +205,20 @@ func orOne(replicas *int32) int {
 		return 1
 	}
 	return int(*replicas)
+}
+
+// idleJob says why the Job controller makes no pods, and which field keeps it from that; empty if
+// none does.
+func idleJob(j *batchv1.Job) (text, field string) {
+	switch by := j.Spec.ManagedBy; {
+	case j.Spec.Suspend != nil && *j.Spec.Suspend:
+		return "it is suspended (spec.suspend), and nothing here resumes it", "spec.suspend"
+	case j.Spec.Parallelism != nil && *j.Spec.Parallelism == 0:
+		return "it never has a pod (spec.parallelism: 0), so that it is never complete", "spec.parallelism"
+	case by != nil && *by != batchv1.JobControllerName:
+		return "it is left to another controller (spec.managedBy: " + *by + "), which does not run here", "spec.managedBy"
+	}
+	return "", ""
 }
 
 // activeWanted returns how many pods of a Job should run now.

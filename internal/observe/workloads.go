@@ -64,6 +64,11 @@ type WrongWorkload struct {
 	// Template means that no node admits the workload's template, so that there is no pod to
 	// explain.
 	Template bool
+	// Node means that the nodes of its pods are the wrong ones.
+	Node bool
+	// Fields are what decides otherwise: of the workload if they start with "spec.", of its pods if
+	// not. More are lines about other objects that take part.
+	Fields, More []string
 }
 
 // CheckWorkloads compares one poll of a cluster with the expectation.
@@ -112,6 +117,9 @@ func (r *WorkloadReport) check(w *bundle.Workload, s *View, kinds map[string]bun
 			return
 		case w.Kind == "CronJob":
 			return // it creates pods on its schedule
+		case w.Kind == "Job" && !live.complete && live.idle != "":
+			r.Wrong = append(r.Wrong, WrongWorkload{Workload: w, Text: live.idle, Fields: []string{live.idleBy}})
+			return
 		case w.Kind == "Job" && !live.complete:
 			r.Waiting = append(r.Waiting, WaitingWorkload{Workload: w, Text: "not complete yet", Started: true})
 		}
@@ -125,7 +133,7 @@ func (r *WorkloadReport) check(w *bundle.Workload, s *View, kinds map[string]bun
 		}
 	}
 	if s.Live[id].paused && len(pods) < want {
-		r.Wrong = append(r.Wrong, WrongWorkload{Workload: w, Text: "it is paused (spec.paused), and nothing here resumes it"})
+		r.Wrong = append(r.Wrong, WrongWorkload{Workload: w, Text: "it is paused (spec.paused), and nothing here resumes it", Fields: []string{"spec.paused"}})
 		return
 	}
 	refused := ""
@@ -165,7 +173,7 @@ func (r *WorkloadReport) daemonSet(w *bundle.Workload, s *View, kinds map[string
 		ofKind := 0
 		for _, n := range nodes {
 			if kinds[n] != w.Node {
-				r.Wrong = append(r.Wrong, WrongWorkload{Workload: w, Text: fmt.Sprintf("it belongs on %s nodes, but its template also admits %s (%s)", w.Node, n, kinds[n])})
+				r.Wrong = append(r.Wrong, WrongWorkload{Workload: w, Text: fmt.Sprintf("it belongs on %s nodes, but its template also admits %s (%s)", w.Node, n, kinds[n]), Node: true})
 				return 0, false
 			}
 		}
@@ -184,7 +192,7 @@ func (r *WorkloadReport) daemonSet(w *bundle.Workload, s *View, kinds map[string
 	}
 	for _, p := range pods {
 		if p.Spec.NodeName != "" && !admitting[p.Spec.NodeName] {
-			r.Wrong = append(r.Wrong, WrongWorkload{Workload: w, Text: fmt.Sprintf("pod %s/%s is on node %s, which its template does not admit", p.Namespace, p.Name, p.Spec.NodeName)})
+			r.Wrong = append(r.Wrong, WrongWorkload{Workload: w, Text: fmt.Sprintf("pod %s/%s is on node %s, which its template does not admit", p.Namespace, p.Name, p.Spec.NodeName), Node: true})
 			return 0, false
 		}
 	}
@@ -207,8 +215,12 @@ func (r *WorkloadReport) checkPods(w *bundle.Workload, want int, pods []*corev1.
 			late = append(late, p)
 			continue
 		}
+		if _, exists := kinds[p.Spec.NodeName]; !exists && w.PodSpec.NodeName != "" {
+			r.Wrong = append(r.Wrong, WrongWorkload{Workload: w, Text: "pod " + PodName(p) + " is for node " + p.Spec.NodeName + " (spec.nodeName), which does not exist", Fields: []string{"nodeName"}})
+			continue
+		}
 		if kind := kinds[p.Spec.NodeName]; w.Node != bundle.NodeAny && kind != w.Node {
-			r.Wrong = append(r.Wrong, WrongWorkload{Workload: w, Text: fmt.Sprintf("pod %s is on node %s (%s); it belongs on %s nodes", PodName(p), p.Spec.NodeName, kind, w.Node)})
+			r.Wrong = append(r.Wrong, WrongWorkload{Workload: w, Text: fmt.Sprintf("pod %s is on node %s (%s); it belongs on %s nodes", PodName(p), p.Spec.NodeName, kind, w.Node), Node: true})
 			continue
 		}
 		switch ok, is := podState(p, w); {

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/utils/ptr"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -102,10 +103,15 @@ func TestCheckWorkloads(t *testing.T) {
 		"Job complete at its second try":        {testkit.Expected("Job", "j", 1, testkit.Sys), testkit.List(testkit.Job("j", batchv1.JobComplete), testkit.Pod("j-1", "Job", "j", "s0", testkit.Phase(corev1.PodFailed)), testkit.Pod("j-2", "Job", "j", "s0", testkit.Phase(corev1.PodSucceeded))), wantReport{pods: 1}},
 		"Job not complete (F04)":                {testkit.Expected("Job", "j", 1, testkit.Sys), testkit.List(testkit.Job("j", ""), testkit.Pod("j-1", "Job", "j", "s0")), wantReport{waiting: []string{"not complete yet", "0 of 1 pods as expected (pod ns/j-1 on node s0 is Running)"}}},
 		"Job whose pod succeeded, not complete": {testkit.Expected("Job", "j", 1, testkit.Sys), testkit.List(testkit.Job("j", ""), testkit.Pod("j-1", "Job", "j", "s0", testkit.Phase(corev1.PodSucceeded))), wantReport{pods: 1, waiting: []string{"not complete yet"}}},
-		"Job failed":                            {testkit.Expected("Job", "j", 1, testkit.Sys), testkit.List(testkit.Job("j", batchv1.JobFailed)), wantReport{wrong: []string{"the Job failed: BackoffLimitExceeded: it was tried 6 times"}}},
-		"hook Job missing":                      {with(testkit.Expected("Job", "j", 1, testkit.Sys), func(w *bundle.Workload) { w.Hook = true }), nil, wantReport{waiting: []string{"does not exist yet"}}},
-		"hook Job gone after it ran":            {with(testkit.Expected("Job", "j", 1, testkit.Sys), ephemeral), nil, wantReport{}},
-		"hook Job that failed":                  {with(testkit.Expected("Job", "j", 1, testkit.Sys), ephemeral), testkit.List(testkit.Job("j", batchv1.JobFailed)), wantReport{wrong: []string{"the Job failed"}}},
+		"a node that does not exist": {with(testkit.Expected("Deployment", "d", 1, testkit.Sys), func(w *bundle.Workload) { w.PodSpec.NodeName = "ghost" }), testkit.Objects(testkit.Deployment("d"), testkit.List(testkit.Pod("d-1", "ReplicaSet", "d", "ghost", testkit.Phase(corev1.PodPending)))),
+			wantReport{wrong: []string{"pod ns/d-1 is for node ghost (spec.nodeName), which does not exist"}, waiting: []string{"0 of 1"}}},
+		"Job suspended":              {testkit.Expected("Job", "j", 0, testkit.Sys), testkit.List(jobWith(func(s *batchv1.JobSpec) { s.Suspend = ptr.To(true) })), wantReport{wrong: []string{"it is suspended (spec.suspend), and nothing here resumes it"}}},
+		"Job without pods":           {testkit.Expected("Job", "j", 0, testkit.Sys), testkit.List(jobWith(func(s *batchv1.JobSpec) { s.Parallelism = ptr.To[int32](0) })), wantReport{wrong: []string{"spec.parallelism: 0"}}},
+		"Job of another controller":  {testkit.Expected("Job", "j", 1, testkit.Sys), testkit.List(jobWith(func(s *batchv1.JobSpec) { s.ManagedBy = ptr.To("example.com/jobs") })), wantReport{wrong: []string{"spec.managedBy: example.com/jobs"}}},
+		"Job failed":                 {testkit.Expected("Job", "j", 1, testkit.Sys), testkit.List(testkit.Job("j", batchv1.JobFailed)), wantReport{wrong: []string{"the Job failed: BackoffLimitExceeded: it was tried 6 times"}}},
+		"hook Job missing":           {with(testkit.Expected("Job", "j", 1, testkit.Sys), func(w *bundle.Workload) { w.Hook = true }), nil, wantReport{waiting: []string{"does not exist yet"}}},
+		"hook Job gone after it ran": {with(testkit.Expected("Job", "j", 1, testkit.Sys), ephemeral), nil, wantReport{}},
+		"hook Job that failed":       {with(testkit.Expected("Job", "j", 1, testkit.Sys), ephemeral), testkit.List(testkit.Job("j", batchv1.JobFailed)), wantReport{wrong: []string{"the Job failed"}}},
 		"hook Job refused by the scheduler": {
 			with(testkit.Expected("Job", "j", 1, testkit.Sys), ephemeral), testkit.List(testkit.Job("j", ""), testkit.Pod("j-1", "Job", "j", "", testkit.Refused("0/4 nodes"))), wantReport{waiting: []string{"not complete", "0 of 1"}, pending: []string{"ns/j-1: 0/4 nodes"}},
 		},
@@ -195,4 +201,11 @@ func viewOf(t *testing.T, objs ...runtime.Object) *View {
 		t.Fatalf("read a cluster of %d objects: %v", len(objs), err)
 	}
 	return v
+}
+
+// jobWith is a Job that is not complete, with a changed spec.
+func jobWith(change func(*batchv1.JobSpec)) *batchv1.Job {
+	j := testkit.Job("j", "")
+	change(&j.Spec)
+	return j
 }

@@ -16,7 +16,7 @@ import (
 // spec, where it takes part in deciding which nodes admit the pods.
 type Source struct {
 	// Field is the part of the pod spec: "nodeSelector", "affinity" (required node affinity),
-	// "requests" or "limits".
+	// "requests" or "limits". What is traced after a failure may be any other field.
 	Field string
 	// Key is the label key or the name of the resource; empty for affinity.
 	Key string
@@ -32,6 +32,7 @@ const (
 	FieldAffinity     = "affinity"
 	FieldRequests     = "requests"
 	FieldLimits       = "limits"
+	FieldNodeName     = "nodeName"
 )
 
 // Prefix begins the label and taint keys by which values are followed through a chart.
@@ -164,13 +165,17 @@ func (v *Value) FoundIn(spec map[string]any) []Source {
 		}
 	}
 	match(FieldNodeSelector, spec["nodeSelector"])
+	resources := func(of map[string]any) {
+		r, _ := of["resources"].(map[string]any)
+		match(FieldRequests, r["requests"])
+		match(FieldLimits, r["limits"])
+	}
+	resources(spec) // the pod's own
 	for _, list := range []string{"initContainers", "containers"} {
 		containers, _ := spec[list].([]any)
 		for _, c := range containers {
 			container, _ := c.(map[string]any)
-			resources, _ := container["resources"].(map[string]any)
-			match(FieldRequests, resources["requests"])
-			match(FieldLimits, resources["limits"])
+			resources(container)
 		}
 	}
 	return found

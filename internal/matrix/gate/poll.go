@@ -164,7 +164,7 @@ func blame(it lane.Item) int {
 // none.
 func (g *Gate) failedScheduling(ctx context.Context, r observe.WorkloadReport, s *observe.View) *result.Failure {
 	seen := map[string]bool{}
-	lasting := observe.WorkloadReport{Wrong: r.Wrong}
+	lasting := observe.WorkloadReport{Wrong: slices.Concat(r.Wrong, g.stuckJobs(&r))}
 	for _, p := range r.Pending {
 		key := "pending " + observe.PodName(p.Pod)
 		seen[key] = true
@@ -178,7 +178,7 @@ func (g *Gate) failedScheduling(ctx context.Context, r observe.WorkloadReport, s
 		key := "refused " + observe.WorkloadKey(w.Workload.Kind, w.Workload.Namespace, w.Workload.Name)
 		refused[key] = true
 		if g.lasts(key, lane.SuspectFor) && w.Lasting(&g.Env.Bundle.Expectation) {
-			lasting.Wrong = append(slices.Clip(lasting.Wrong), observe.WrongWorkload{Workload: w.Workload, Text: "the API server rejects its pods: " + w.Text})
+			lasting.Wrong = append(slices.Clip(lasting.Wrong), w.Wrong(&g.Env.Bundle.Expectation))
 		}
 	}
 	g.keepOnly("refused ", refused)
@@ -188,6 +188,7 @@ func (g *Gate) failedScheduling(ctx context.Context, r observe.WorkloadReport, s
 	// All pending pods belong in the failure report once one of them is believed.
 	lasting.Pending = r.Pending
 	_ = s.ReadScheduling(ctx, g.Env.Clients.Kube) // on an error the explanation says less; the verdict is the same
+	why.TraceValues(ctx, g.Env.Input, g.Env.Bundle.Deployer, &lasting, s)
 	return why.SchedulingFinding(lasting, s)
 }
 

@@ -70,7 +70,7 @@ func TestProvenance_Kustomize(t *testing.T) {
 		}
 	}
 	w := workload(place(map[string]recipe.Origin{"nodeSelector": at("web.yaml", 12)}), untolerated)
-	f := SchedulingFinding(observe.WorkloadReport{Wrong: []observe.WrongWorkload{{Workload: w, Text: "pod ns/web-1 is on node a0"}}}, &observe.View{Nodes: testkit.NodeList(testkit.TestNodes())}).Findings[0]
+	f := SchedulingFinding(observe.WorkloadReport{Wrong: []observe.WrongWorkload{{Workload: w, Text: "pod ns/web-1 is on node a0", Node: true}}}, &observe.View{Nodes: testkit.NodeList(testkit.TestNodes())}).Findings[0]
 	if f.Place.Line != 12 || !strings.Contains(strings.Join(f.Story, "\n"), "  selector: set in recipes/app/web.yaml:12") {
 		t.Errorf("got %+v", f)
 	}

@@ -116,7 +116,7 @@ func (p *provenance) candidates(g *NodeGroup, spec *corev1.PodSpec) []edit {
 				s.Tolerations = append(s.Tolerations, corev1.Toleration{Key: corev1.TaintNodeUnschedulable, Operator: corev1.TolerationOpExists})
 			}})
 		case RefusalNodeName:
-			all = append(all, edit{text: "remove `nodeName: " + r.Wanted + "`", where: p.template(), apply: func(s *corev1.PodSpec) { s.NodeName = "" }})
+			all = append(all, edit{text: "remove `nodeName: " + r.Wanted + "`", where: p.whereField(steering.FieldNodeName, "", "node name"), apply: func(s *corev1.PodSpec) { s.NodeName = "" }})
 		}
 	}
 	if len(taints) > 0 {

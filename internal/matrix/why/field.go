@@ -104,9 +104,9 @@ type fieldSearch struct {
 	field     rejectedField
 
 	target *unstructured.Unstructured
-	// at is the rejected field in the target, or the nearest existing one above it; value is its
-	// content.
-	at    []string
+	// read returns the rejected field of the target, or the nearest existing one above it; value is
+	// its content.
+	read  func(*unstructured.Unstructured) (any, bool)
 	value any
 }
 
@@ -115,6 +115,11 @@ func (s *fieldSearch) run() (string, bool) {
 	if err != nil || !s.locate(objects) {
 		return "", false
 	}
+	return s.among()
+}
+
+// among finds the value once the field is known.
+func (s *fieldSearch) among() (string, bool) {
 	leaves := leafPaths(s.component)
 	// A value often has the same name as the field.
 	slices.SortStableFunc(leaves, func(a, b string) int { return s.likeness(b) - s.likeness(a) })
@@ -174,7 +179,7 @@ func (s *fieldSearch) changes(leaves []string, replace func(any) (any, bool)) (b
 	}
 	for _, o := range objects {
 		if sameObject(o, s.target) {
-			value, found := valueAt(o.Object, s.at)
+			value, found := s.read(o)
 			return !found || !reflect.DeepEqual(value, s.value), nil
 		}
 	}
@@ -209,7 +214,9 @@ func (s *fieldSearch) locate(objects []*unstructured.Unstructured) bool {
 		}
 		for n := len(s.field.path); n > 1; n-- {
 			if value, found := valueAt(o.Object, s.field.path[:n]); found {
-				s.target, s.at, s.value = o, s.field.path[:n], value
+				at := s.field.path[:n]
+				s.target, s.value = o, value
+				s.read = func(o *unstructured.Unstructured) (any, bool) { return valueAt(o.Object, at) }
 				return true
 			}
 			if s.field.name == "" {

@@ -45,8 +45,10 @@ func SchedulingFinding(r observe.WorkloadReport, view *observe.View) *result.Fai
 			e := explainTemplate(w.Workload, view)
 			g.text += ": " + strings.Join(groupTexts(e.Groups), ", ")
 			g.more, g.place = e.lines(), placeOf(e.sources)
-		} else {
+		} else if w.Node {
 			g.more, g.place = steeredBy(w.Workload)
+		} else {
+			g.more, g.place = decidedBy(&w)
 		}
 		groups = append(groups, g)
 	}

@@ -94,7 +94,7 @@ func TestSchedulingFinding(t *testing.T) {
 			"DaemonSet ns/ds (comp):  ",
 		},
 		"a pod on the wrong node": {
-			observe.WorkloadReport{Wrong: []observe.WrongWorkload{{Workload: ssd, Text: "pod ns/d-1 is on node a0"}}}, "Deployment ns/d (comp): pod ns/d-1 is on node a0",
+			observe.WorkloadReport{Wrong: []observe.WrongWorkload{{Workload: ssd, Text: "pod ns/d-1 is on node a0", Node: true}}}, "Deployment ns/d (comp): pod ns/d-1 is on node a0",
 			[]string{"  selector: value path web.nodeSelector, set in recipes/components/comp/values.yaml:7"}, []string{"nodes:"},
 			"Deployment ns/d (comp): recipes/components/comp/values.yaml:7 web.nodeSelector",
 		},

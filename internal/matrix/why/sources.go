@@ -56,6 +56,8 @@ func (p *provenance) sources(r *Refusal) (lines []string, places []source) {
 		values, paths = p.values(steering.FieldNodeSelector, r.Key), p.selectorPaths(r.Key)
 	case RefusalNodeAffinity:
 		what, part, values = "node affinity", "affinity", p.values(steering.FieldAffinity, "")
+	case RefusalNodeName:
+		what, part, values = "nodeName "+r.Wanted, "node name", p.values(steering.FieldNodeName, "")
 	case RefusalTaint:
 		what, part, paths = "tolerations", "tolerations", p.w.TolerationPaths
 		if len(paths) == 0 {

@@ -1,0 +1,49 @@
+package gate
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/matrix/lane"
+	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/testkit"
+)
+
+// A Job whose pods do not end is red long before the budget is over, in every lane: a pod that has
+// a node ends at once. One whose pods still come, or are tried again, has its whole time.
+func TestStuckJobs(t *testing.T) {
+	waits := func(time.Duration) (lane.State, error) {
+		return lane.State{RootSeen: true, Items: []lane.Item{{ID: "HelmRelease comp", Ref: result.Ref{Kind: "HelmRelease", Name: "comp"}, State: lane.ItemWaiting, Text: "waits for its hook"}}}, nil
+	}
+	for name, c := range map[string]struct {
+		pod         *corev1.Pod
+		slowness    float64
+		more        []time.Duration // when a further pod becomes ready
+		least, most time.Duration
+		reason      reason.Reason
+	}{
+		"a pod that stays":       {testkit.Pod("j-1", "Job", "j", "s0"), 0, nil, stuckFor, stuckFor + 4*time.Second, reason.SchedulingFailed},
+		"others become ready":    {testkit.Pod("j-1", "Job", "j", "s0"), 0, []time.Duration{15 * time.Second}, 15*time.Second + stuckFor, 19*time.Second + stuckFor, reason.SchedulingFailed},
+		"a slow machine":         {testkit.Pod("j-1", "Job", "j", "s0"), stretchFrom, nil, stretchFrom * stuckFor, stretchFrom*stuckFor + 5*time.Second, reason.SchedulingFailed},
+		"a pod that was tried":   {testkit.Pod("j-1", "Job", "j", "s0", testkit.Phase(corev1.PodFailed)), 0, nil, 299 * time.Second, 302 * time.Second, reason.SchedulingFailed},
+		"a pod without its node": {testkit.Pod("j-1", "Job", "j", ""), 0, nil, 299 * time.Second, 302 * time.Second, reason.SchedulingFailed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := gateCase{poll: waits, slowness: c.slowness, workloads: []bundle.Workload{testkit.Expected("Job", "j", 1, testkit.Sys), testkit.Expected("Deployment", "d", 1, testkit.Sys)}, releases: []bundle.Release{{Name: "comp", Component: "comp"}}}
+			g.live = testkit.Objects(testkit.List(testkit.Job("j", ""), c.pod), testkit.Deployment("d"))
+			g.kube = func(kube *fake.Clientset) {
+				for _, at := range c.more {
+					time.AfterFunc(at, func() { _ = kube.Tracker().Add(testkit.Pod("d-1", "ReplicaSet", "d", "s0")) })
+				}
+			}
+			r := g.run(t)
+			r.failed(t, c.reason, "Job ns/j")
+			r.within(t, c.least, c.most)
+		})
+	}
+}

@@ -1,0 +1,184 @@
+package why
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/podspec"
+	"github.com/nvidia/aicr-action/internal/bundle/steering"
+	"github.com/nvidia/aicr-action/internal/observe"
+	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/result"
+)
+
+// traceMost bounds how many workloads are traced: one finding is read first, and a value often
+// decides for all of them.
+const traceMost = 4
+
+// TraceValues writes to the workloads of a report the values of the recipe that decide what is
+// wrong with them, whatever the values are called. A rendering marks only values with usual names;
+// this leaves out one after the other, which takes some twenty renderings.
+func TraceValues(ctx context.Context, in bundle.Input, deployer string, r *observe.WorkloadReport, view *observe.View) {
+	ctx, cancel := context.WithTimeout(ctx, fieldBudget)
+	defer cancel()
+	asked := map[*bundle.Workload][]traced{}
+	var order []*bundle.Workload
+	ask := func(w *bundle.Workload, all []traced) {
+		if _, ok := asked[w]; !ok && len(all) > 0 && w.Built == nil && len(order) < traceMost {
+			order = append(order, w)
+			asked[w] = all
+		}
+	}
+	for i := range r.Pending {
+		p := &r.Pending[i]
+		e := explainPods([]observe.PodFacts{p.PodFacts}, p.Workload, view)
+		ask(p.Workload, tracedOf(&e, p.Workload))
+	}
+	for _, w := range r.Wrong {
+		var all []traced
+		for _, f := range w.Fields {
+			all = append(all, traced{f, ""})
+		}
+		if w.Template {
+			e := explainTemplate(w.Workload, view)
+			all = append(all, tracedOf(&e, w.Workload)...)
+		}
+		ask(w.Workload, all)
+	}
+	for _, w := range order {
+		i := slices.IndexFunc(in.Components, func(c recipe.Component) bool { return c.Name == w.Component })
+		if i < 0 || w.Operator != "" {
+			continue
+		}
+		traceWorkload(ctx, in, deployer, &in.Components[i], w, asked[w])
+	}
+}
+
+// traced is a field of a workload whose value is looked for.
+type traced struct{ field, key string }
+
+// tracedOf returns the fields behind the refusals of the nearest nodes of which no value is known.
+func tracedOf(e *Explanation, w *bundle.Workload) []traced {
+	var all []traced
+	p := &provenance{w: w}
+	for _, g := range e.nearest(w) {
+		for i := range g.Refusals {
+			r := &g.Refusals[i]
+			var f traced
+			switch r.Kind {
+			case RefusalNodeSelector:
+				f = traced{steering.FieldNodeSelector, r.Key}
+				if len(p.selectorPaths(r.Key)) > 0 {
+					continue
+				}
+			case RefusalNodeAffinity:
+				f = traced{steering.FieldAffinity, ""}
+			case RefusalNodeName:
+				f = traced{steering.FieldNodeName, ""}
+			case RefusalResource:
+				f = traced{steering.FieldRequests, r.Key}
+				if len(p.resourceValues(r.Key)) > 0 {
+					continue
+				}
+			default:
+				continue
+			}
+			if len(p.values(f.field, f.key)) == 0 && !slices.Contains(all, f) {
+				all = append(all, f)
+			}
+		}
+	}
+	return all
+}
+
+func traceWorkload(ctx context.Context, in bundle.Input, deployer string, c *recipe.Component, w *bundle.Workload, fields []traced) {
+	objects, err := in.Rerender(ctx, deployer, c.Name, func(map[string]any) {})
+	if err != nil {
+		return
+	}
+	i := slices.IndexFunc(objects, func(o *unstructured.Unstructured) bool {
+		return o.GetKind() == w.Kind && o.GetName() == w.Name && (o.GetNamespace() == w.Namespace || o.GetNamespace() == "")
+	})
+	if i < 0 {
+		return
+	}
+	for _, f := range fields {
+		s := fieldSearch{ctx: ctx, in: in, deployer: deployer, component: c, target: objects[i], read: func(o *unstructured.Unstructured) (any, bool) { return read(o, f) }}
+		s.field.path = append(strings.Split(f.field, "."), f.key)
+		var found bool
+		if s.value, found = s.read(s.target); !found {
+			continue
+		}
+		if path, ok := s.among(); ok {
+			source := steering.Source{Field: f.field, Key: f.key, Path: path, Origin: c.Origins[path]}
+			if !slices.Contains(w.Values, source) {
+				w.Values = append(w.Values, source)
+			}
+		}
+	}
+}
+
+// read returns the part of a workload that a field stands for; false without one.
+func read(o *unstructured.Unstructured, f traced) (any, bool) {
+	if rest, ok := strings.CutPrefix(f.field, "spec."); ok {
+		return valueAt(o.Object["spec"], strings.Split(rest, "."))
+	}
+	spec, ok := podspec.Of(o)
+	if !ok {
+		return nil, false
+	}
+	switch f.field {
+	case steering.FieldRequests:
+		return ofContainers(spec, func(c map[string]any) any {
+			resources, _ := c["resources"].(map[string]any)
+			requests, _ := valueAt(resources, []string{"requests", f.key})
+			limits, _ := valueAt(resources, []string{"limits", f.key})
+			return []any{requests, limits}
+		}), true
+	case observe.FieldResources:
+		return ofContainers(spec, func(c map[string]any) any { return c["resources"] }), true
+	case observe.FieldSecurityContext:
+		host := []any{spec["hostNetwork"], spec["hostPID"], spec["hostIPC"], spec["volumes"]}
+		return append(ofContainers(spec, func(c map[string]any) any { return []any{c["securityContext"], c["ports"]} }), host...), true
+	case steering.FieldNodeSelector:
+		return valueAt(spec, []string{steering.FieldNodeSelector, f.key})
+	}
+	v, ok := spec[f.field]
+	return v, ok
+}
+
+// ofContainers reads each container and the pod itself, which may have the same fields.
+func ofContainers(spec map[string]any, of func(map[string]any) any) []any {
+	all := []any{of(spec)}
+	for _, list := range []string{"initContainers", "containers"} {
+		containers, _ := spec[list].([]any)
+		for _, c := range containers {
+			m, _ := c.(map[string]any)
+			all = append(all, of(m))
+		}
+	}
+	return all
+}
+
+// decidedBy returns the values and files behind what is wrong with a workload, and the first place to
+// open.
+func decidedBy(w *observe.WrongWorkload) ([]string, result.Place) {
+	lines, p := slices.Clone(w.More), &provenance{w: w.Workload}
+	var places []source
+	for _, f := range w.Fields {
+		values := p.values(f, "")
+		for _, v := range values {
+			lines = append(lines, fmt.Sprintf("%s: value path %s, set in %s", f, v.Path, v.Origin))
+			places = append(places, source{result.Place{File: v.Origin.File, Line: v.Origin.Line, Path: v.Path}, true})
+		}
+		if len(values) == 0 && w.Workload.Template != "" {
+			lines = append(lines, fmt.Sprintf("%s: set in %s", f, w.Workload.Template))
+		}
+	}
+	return lines, placeOf(places)
+}

@@ -1,0 +1,58 @@
+package observe
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/infra"
+)
+
+// The fields of pods by which the API server rejects them, besides those that name an object.
+const (
+	FieldResources       = "resources"
+	FieldSecurityContext = "securityContext"
+	fieldReplicas        = "spec.replicas"
+)
+
+var exceededQuota = regexp.MustCompile(`exceeded quota: ([^,\s]+), requested: ([^,]+(?:,[^,\s]+)*), used`)
+
+// Wrong returns the rejection as what waiting cannot fix, with the fields that decide it and the
+// objects of the bundle that demand otherwise.
+func (w RefusedWorkload) Wrong(e *bundle.Expectation) WrongWorkload {
+	wrong := WrongWorkload{Workload: w.Workload, Text: "the API server rejects its pods: " + w.Text}
+	demand := func(kind, name string) {
+		for _, o := range e.Objects {
+			cluster := kind == "Namespace"
+			if o.Object.GetKind() == kind && (name == "" || o.Object.GetName() == name) && (cluster || o.Object.GetNamespace() == w.Workload.Namespace) {
+				ref := infra.NamespacedName(o.Object.GetNamespace(), o.Object.GetName())
+				wrong.More = append(wrong.More, fmt.Sprintf("what it breaks is %s %s (%s, %s)", kind, ref, o.Component, o.Template))
+			}
+		}
+	}
+	for _, m := range missingObjects {
+		if m.pattern.MatchString(w.Text) {
+			wrong.Fields = append(wrong.Fields, strings.ToLower(m.kind[:1])+m.kind[1:]+"Name")
+		}
+	}
+	quota := exceededQuota.FindStringSubmatch(w.Text)
+	switch {
+	case quota != nil:
+		field := fieldReplicas
+		for _, r := range strings.Split(quota[2], ",") {
+			if name, _, _ := strings.Cut(r, "="); name != "pods" && name != "count/pods" {
+				field = FieldResources
+			}
+		}
+		wrong.Fields = append(wrong.Fields, field)
+		demand("ResourceQuota", quota[1])
+	case strings.Contains(w.Text, " usage per ") || strings.Contains(w.Text, "limit to request ratio per "):
+		wrong.Fields = append(wrong.Fields, FieldResources)
+		demand("LimitRange", "")
+	case strings.Contains(w.Text, "violates PodSecurity"):
+		wrong.Fields = append(wrong.Fields, FieldSecurityContext)
+		demand("Namespace", w.Workload.Namespace)
+	}
+	return wrong
+}
