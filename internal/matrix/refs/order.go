@@ -17,13 +17,21 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// Deadlocks finds workloads that need an object which their deployer creates only once they are
-// ready. No cluster is needed: what comes when is in the bundle. An object that something else may
-// create at run time is left out.
+// Deadlocks finds what a deployer can never finish: workloads that need an object which it creates
+// only once they are ready, hooks that never go, releases of hooks only, claims of an attributes
+// class that does not exist. No cluster is needed: what comes when is in the bundle. An object that
+// something else may create at run time is left out.
 func Deadlocks(e *bundle.Expectation, components []recipe.Component, d lane.Order) Report {
 	c := &checker{expectation: e, components: components, merged: map[string]*result.Finding{}}
+	c.attributes()
 	if !d.AtOnce {
 		o := order{checker: c, delivery: d}
+		if d.ArgoCD {
+			o.hooksOnly()
+		}
+		for i := range e.Objects {
+			o.finalizers(&e.Objects[i])
+		}
 		for i := range e.Workloads {
 			if w := &e.Workloads[i]; starts(w) && w.Operator == "" {
 				o.workload(w)

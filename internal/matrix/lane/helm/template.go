@@ -154,7 +154,7 @@ func (l *helmTemplateLane) ReadBack(ctx context.Context, env *lane.Env) (lane.Re
 		return lane.Record{}, err
 	}
 	var mu sync.Mutex
-	found := newTally()
+	found, exist := newTally(), map[lane.Object]bool{}
 	group, gctx := errgroup.WithContext(ctx)
 	group.SetLimit(listsAtATime)
 	for gvk, mapping := range l.kinds {
@@ -167,6 +167,7 @@ func (l *helmTemplateLane) ReadBack(ctx context.Context, env *lane.Env) (lane.Re
 			defer mu.Unlock()
 			for i := range list.Items {
 				found.applied(gvk, &list.Items[i])
+				exist[lane.Object{GVK: gvk, Namespace: list.Items[i].Namespace, Name: list.Items[i].Name}] = true
 			}
 			return nil
 		})
@@ -178,6 +179,7 @@ func (l *helmTemplateLane) ReadBack(ctx context.Context, env *lane.Env) (lane.Re
 	for gvk, mapping := range l.kinds {
 		clusterScoped[gvk.GroupKind()] = mapping.Scope.Name() == meta.RESTScopeNameRoot
 	}
+	found.bare(env.Bundle.Expectation, exist)
 	return lane.Record{Want: wantApplied(env.Bundle.Expectation, clusterScoped, found).deliveries(), Got: found.deliveries(), Objects: found.objects}, nil
 }
 
@@ -207,6 +209,25 @@ func (t *tally) applied(gvk schema.GroupVersionKind, obj metav1.Object) {
 		name, ok := strings.CutPrefix(m.Manager, bundle.TemplateManager(""))
 		if ok && m.Operation == metav1.ManagedFieldsOperationApply {
 			t.add(lane.Object{GVK: gvk, Namespace: obj.GetNamespace(), Name: obj.GetName(), Release: name})
+		}
+	}
+}
+
+// bare counts the objects that exist and that nobody can own a field of: their charts render a name
+// and nothing else, so that the API server records no field manager.
+func (t *tally) bare(e bundle.Expectation, exist map[lane.Object]bool) {
+	for _, o := range e.Objects {
+		meta, _ := o.Object.Object["metadata"].(map[string]any)
+		if len(o.Object.Object) > 3 || len(meta) > 2 || len(meta) == 2 && meta["namespace"] == nil {
+			continue
+		}
+		ref := lane.Object{GVK: o.Object.GroupVersionKind(), Namespace: o.Object.GetNamespace(), Name: o.Object.GetName()}
+		if !exist[ref] {
+			ref.Namespace = "" // rendering cannot know the scope of a kind whose CRD is not in the bundle
+		}
+		if exist[ref] {
+			ref.Release = o.Release
+			t.add(ref)
 		}
 	}
 }

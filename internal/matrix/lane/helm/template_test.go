@@ -69,3 +69,21 @@ func TestHelmTemplateReadBack(t *testing.T) {
 		})
 	}
 }
+
+// An object of which only the name is rendered has no managed fields: it is delivered if it exists.
+func TestHelmTemplateReadBack_OnlyName(t *testing.T) {
+	e := bundle.Expectation{Objects: []bundle.Object{
+		{Release: "web", Object: testkit.Parsed(t, "{apiVersion: v1, kind: ServiceAccount, metadata: {name: a, namespace: ns}}")},
+		{Release: "web", Object: testkit.Parsed(t, "{apiVersion: v1, kind: Namespace, metadata: {name: b, namespace: ns}}")},
+		{Release: "web", Object: testkit.Parsed(t, "{apiVersion: v1, kind: ServiceAccount, metadata: {name: gone, namespace: ns}}")},
+		{Release: "web", Object: testkit.Parsed(t, "{apiVersion: v1, kind: ServiceAccount, metadata: {name: more, namespace: ns}, imagePullSecrets: []}")},
+	}}
+	account, namespace := schema.GroupVersionKind{Version: "v1", Kind: "ServiceAccount"}, schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}
+	found := newTally()
+	found.bare(e, map[lane.Object]bool{{GVK: account, Namespace: "ns", Name: "a"}: true, {GVK: namespace, Name: "b"}: true, {GVK: account, Namespace: "ns", Name: "more"}: true})
+	var details []string
+	if f := lane.Mismatch(wantApplied(e, map[schema.GroupKind]bool{namespace.GroupKind(): true}, found).deliveries(), found.deliveries()); f != nil {
+		details = f.Details()
+	}
+	testkit.WantEach(t, "details", details, []string{"ServiceAccount ns/gone: missing", "ServiceAccount ns/more: missing"})
+}
