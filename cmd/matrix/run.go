@@ -155,7 +155,7 @@ begun in the 120 s before; evidence of a failure has 60 s of its own after it.`,
 
 // run has the steps of the command: check the input, build, run, report.
 func (a *app) run(ctx context.Context, args []string, f runFlags) error {
-	a.ci.recipes = []string{a.RecipesDirectory(f.recipes.Recipes), a.DataDirectory(f.recipes.Data), f.bundles.dir}
+	a.ci.recipes = []string{a.RecipesDirectory(f.recipes.Recipes), a.DataDirectory(f.recipes.Data), f.bundles.dir, f.bundles.app}
 	this, nothing := a.prepareRun(ctx, args, f)
 	if nothing != nil && reason.Of(nothing) != reason.NothingSelected {
 		return nothing

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	appdir "github.com/nvidia/aicr-action/internal/bundle/app"
 	"github.com/nvidia/aicr-action/internal/bundle/foreign"
 	"github.com/nvidia/aicr-action/internal/charts"
 	"github.com/nvidia/aicr-action/internal/cli"
@@ -21,6 +22,11 @@ type bundlerFlags struct {
 	aicrPath             string // the older name of aicr
 	checkout             string // of AICR, from which the CLI is built
 	service, accelerator string
+	// app is the path of what is run without recipes; values are files for it if it is a chart. found
+	// is what settle found there.
+	app    string
+	values []string
+	found  *appdir.App
 }
 
 // The values of --bundler.
@@ -40,12 +46,25 @@ func (f *bundlerFlags) register(cmd *cobra.Command) {
 		panic(err) // the flag is defined on the line above
 	}
 	cmd.Flags().StringVar(&f.dir, "bundle-dir", "", "run the bundle in this `directory` through the one lane of --deployer; RECIPE is only its name (default: that of its recipe.yaml)")
-	cmd.Flags().StringVar(&f.service, "service", "", "with --bundle-dir: the `service` whose nodes are simulated, e.g. eks")
-	cmd.Flags().StringVar(&f.accelerator, "accelerator", "", "with --bundle-dir: the `accelerator` of these nodes (default: any)")
+	cmd.Flags().StringVar(&f.app, "app", "", "run what is at this `path`, without recipes: Applications of Argo CD, HelmReleases and Kustomizations of Flux, or a chart; RECIPE is only its name (default: that of the path)")
+	cmd.Flags().StringArrayVar(&f.values, "values", nil, "with --app and a chart: `file` of values (repeatable; later ones go before)")
+	cmd.Flags().StringVar(&f.service, "service", "", "with --bundle-dir and --app: the `service` whose nodes are simulated, e.g. eks (with --app by default kind)")
+	cmd.Flags().StringVar(&f.accelerator, "accelerator", "", "with --bundle-dir and --app: the `accelerator` of these nodes (default: any)")
 }
 
 // foreign: this program does not make the bundles.
-func (f bundlerFlags) foreign() bool { return f.dir != "" || f.bundler == execBundler }
+func (f bundlerFlags) foreign() bool { return f.one() != "" || f.bundler == execBundler }
+
+// one is the flag that names the one thing to run, without recipes; empty if recipes are run.
+func (f bundlerFlags) one() string {
+	switch {
+	case f.dir != "":
+		return "--bundle-dir"
+	case f.app != "":
+		return "--app"
+	}
+	return ""
+}
 
 // settle fills in what follows from the other flags: a CLI means --bundler exec, and so does a
 // checkout of AICR around the recipes.
@@ -59,7 +78,7 @@ func (f *bundlerFlags) settle(recipesDir string) error {
 		root, ok = foreign.Checkout(recipesDir)
 	}
 	switch {
-	case f.bundler == "" && f.dir != "":
+	case f.bundler == "" && f.one() != "":
 		f.bundler = builtinBundler
 	case f.bundler == "" && (f.aicr != "" || ok):
 		f.bundler = execBundler
@@ -82,35 +101,48 @@ func (f bundlerFlags) check(args []string, run runFlags) error {
 	switch {
 	case f.bundler != builtinBundler && f.bundler != execBundler:
 		return cli.Usagef("--bundler %q: want builtin or exec", f.bundler)
-	case f.bundler == execBundler && f.dir != "":
-		return cli.Usagef("--bundle-dir and --bundler exec exclude each other: a bundle is there already, or AICR's CLI makes it")
+	case f.dir != "" && f.app != "":
+		return cli.Usagef("--bundle-dir and --app exclude each other: pass the one that is to run")
+	case f.bundler == execBundler && f.one() != "":
+		return cli.Usagef("%s and --bundler exec exclude each other: what is run is there already, or AICR's CLI makes it", f.one())
 	case f.bundler == execBundler && f.aicr == "":
 		return cli.Usagef("--bundler exec needs AICR's CLI: pass --aicr PATH, or --aicr build with the recipes of a checkout")
 	case f.bundler != execBundler && f.aicr != "":
 		return cli.Usagef("--aicr %s is for --bundler exec, and the bundler is %s", f.aicr, f.bundler)
-	case f.dir == "" && f.service+f.accelerator != "":
-		return cli.Usagef("--service and --accelerator choose the nodes for --bundle-dir; a recipe has its own criteria")
+	case f.one() == "" && f.service+f.accelerator != "":
+		return cli.Usagef("--service and --accelerator choose the nodes for --bundle-dir and --app; a recipe has its own criteria")
+	case f.app == "" && len(f.values) > 0:
+		return cli.Usagef("--values is for --app with a chart; a recipe has its own values")
 	case f.foreign() && len(run.charts) == 1 && run.charts[0] == charts.DirectName:
 		return cli.Usagef("--charts direct is for this program's own bundles; another's bundle gets its charts from the cell's registry. Use --charts upstream, which has the same charts")
 	case f.foreign() && run.reuse != "":
-		return cli.Usagef("--reuse knows what this program's own bundles are made of, and not what another program's are; leave it out with --bundler exec and --bundle-dir")
-	case f.dir == "":
+		return cli.Usagef("--reuse knows what this program's own bundles are made of, and not what another program's are; leave it out with --bundler exec, --bundle-dir and --app")
+	case f.one() == "":
 		return nil
 	}
+	return f.checkOne(args, run)
+}
+
+// checkOne refuses flags that are about recipes, where none is run.
+func (f bundlerFlags) checkOne(args []string, run runFlags) error {
 	for flag, given := range map[string]bool{
 		"--all": run.all, "--tier": run.tiers != nil, "--base": run.base != "", "--shard": run.shard != "", "--checks": run.checks, "--probes": run.probes, "--validate": run.validate != "",
-		"--data": run.recipes.Data != "",
+		"--data": run.recipes.Data != "", "--profile": run.profile != "",
 	} {
 		if given {
-			return cli.Usagef("%s is about recipes, and --bundle-dir runs one bundle without any; leave it out", flag)
+			return cli.Usagef("%s is about recipes, and %s runs without any; leave it out", flag, f.one())
 		}
 	}
 	lanes, names := cli.SplitList(run.deployers), cli.SplitList(args)
 	switch {
+	case len(names) > 1:
+		return cli.Usagef("%s runs one cell, which has one name; got %s", f.one(), strings.Join(names, ", "))
+	case f.app != "" && len(lanes) != 1:
+		return cli.Usagef("--app runs in one lane; leave out --deployer for the one of what is there, or name one; got %s", strings.Join(lanes, ", "))
+	case f.app != "":
+		return nil
 	case len(lanes) != 1 || lanes[0] == "all":
 		return cli.Usagef("--bundle-dir is one bundle for one lane: pass --deployer with one of %s, for which it was made", strings.Join(bundle.AICRNames(recipe.July), ", "))
-	case len(names) > 1:
-		return cli.Usagef("--bundle-dir is one bundle, and has one name; got %s", strings.Join(names, ", "))
 	case f.service == "":
 		return cli.Usagef("--bundle-dir needs --service (and --accelerator, if it matters): a bundle does not say which nodes it is for")
 	}
@@ -142,6 +174,8 @@ func (a *app) openBundler(ctx context.Context, args []string, run runFlags, d bu
 		}
 		e.Compared = a.RecipesDirectory(run.recipes.Recipes) != ""
 		return e, nil, nil
+	case f.app != "":
+		return a.openApp(ctx, args, f, d)
 	case f.dir == "":
 		return nil, nil, nil
 	}
@@ -149,33 +183,52 @@ func (a *app) openBundler(ctx context.Context, args []string, run runFlags, d bu
 	if err != nil {
 		return nil, nil, reason.Wrap(reason.Usage, err)
 	}
-	name := read.RecipeName()
-	if names := cli.SplitList(args); len(names) == 1 {
-		name = names[0]
-		if clean := bundle.RecipeName(read.Resolved(name)); clean != name {
-			return nil, nil, cli.Usagef("%q cannot name a bundle: use lower-case letters, digits and dashes, e.g. %s", name, clean)
-		}
+	name, err := oneName(args, read.RecipeName())
+	if err != nil {
+		return nil, nil, err
 	}
 	if name == "" {
 		return nil, nil, cli.Usagef("the bundle in %s has no recipe.yaml that names its recipe: pass a name, as in matrix run NAME --bundle-dir %s", f.dir, f.dir)
 	}
+	return foreign.NewDir(read), planOne(read, name, d, f.service, f.accelerator), nil
+}
+
+// oneName is the name of the one cell: that of the arguments, else own.
+func oneName(args []string, own string) (string, error) {
+	names := cli.SplitList(args)
+	if len(names) == 0 {
+		return own, nil
+	}
+	r := &recipe.Result{}
+	r.Metadata.Name = names[0]
+	if clean := bundle.RecipeName(r); clean != names[0] {
+		return "", cli.Usagef("%q cannot name a bundle: use lower-case letters, digits and dashes, e.g. %s", names[0], clean)
+	}
+	return names[0], nil
+}
+
+// planOne plans the cell of a bundle.
+func planOne(read *foreign.Bundle, name string, d bundle.Deployer, service, accelerator string) func(*matrix.Runner) ([]matrix.Plan, error) {
 	in := bundle.Input{Recipe: read.Resolved(name)}
 	in.Components, in.Given = read.Components()
-	return foreign.NewDir(read), func(r *matrix.Runner) ([]matrix.Plan, error) {
-		p, err := r.PlanBundle(d, in, f.service, f.accelerator)
+	return func(r *matrix.Runner) ([]matrix.Plan, error) {
+		p, err := r.PlanBundle(d, in, service, accelerator)
 		return []matrix.Plan{p}, err
-	}, nil
+	}
 }
 
 // rerun are the flags that run a cell again in the same way.
 func (f bundlerFlags) rerun() []string {
 	var parts []string
 	for _, flag := range []struct{ name, value string }{
-		{"--aicr", f.aicr}, {"--bundle-dir", f.dir}, {"--service", f.service}, {"--accelerator", f.accelerator},
+		{"--aicr", f.aicr}, {"--bundle-dir", f.dir}, {"--app", f.app}, {"--service", f.service}, {"--accelerator", f.accelerator},
 	} {
 		if flag.value != "" {
 			parts = append(parts, flag.name, flag.value)
 		}
+	}
+	for _, file := range f.values {
+		parts = append(parts, "--values", file)
 	}
 	if f.bundler == execBundler {
 		parts = append([]string{"--bundler", execBundler}, parts...)

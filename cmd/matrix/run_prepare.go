@@ -73,8 +73,11 @@ type validFlags struct {
 // validateFlags checks the flags against each other and reads what needs no recipe. It fills in the
 // flags that others decide.
 func (a *app) validateFlags(args []string, f *runFlags) (v validFlags, err error) {
-	f.usualCharts = a.ChartsFor([]string{cli.AutoCharts}, f.recipes.Recipes)
-	f.charts = a.ChartsFor(f.charts, f.recipes.Recipes)
+	if err := f.settleApp(); err != nil {
+		return v, err
+	}
+	f.usualCharts = a.ChartsFor([]string{cli.AutoCharts}, f.chartsDirectory())
+	f.charts = a.ChartsFor(f.charts, f.chartsDirectory())
 	if err := f.bundles.settle(a.RecipesDirectory(f.recipes.Recipes)); err != nil {
 		return v, err
 	}
@@ -166,7 +169,10 @@ type runInputs struct {
 // openInputs opens them.
 func (a *app) openInputs(ctx context.Context, args []string, f runFlags, v validFlags) (in runInputs, err error) {
 	in.RecipesName = "none: the bundle in " + f.bundles.dir // which needs no recipes
-	if f.bundles.dir == "" {
+	if f.bundles.app != "" {
+		in.RecipesName = "none: the app in " + f.bundles.app
+	}
+	if f.bundles.one() == "" {
 		open := a.Recipes
 		if f.bundles.bundler == execBundler {
 			open = a.RecipesOrHeaders
@@ -179,12 +185,15 @@ func (a *app) openInputs(ctx context.Context, args []string, f runFlags, v valid
 	if in.Bundler, in.planBundle, err = a.openBundler(ctx, args, f, v.deployers[0]); err != nil {
 		return in, err
 	}
-	if in.Charts, err = a.Charts(f.charts, f.recipes.Recipes); err != nil {
+	if in.Charts, err = a.Charts(f.charts, f.chartsDirectory()); err != nil {
 		return in, err
 	}
 	in.Direct = direct(in.Charts)
 	if in.Profiles, err = cli.Profiles(f.profiles); err != nil {
 		return in, err
+	}
+	if f.bundles.app != "" {
+		in.Profiles = untainted(in.Profiles)
 	}
 	if in.stages, err = cli.Stages(); err != nil {
 		return in, err

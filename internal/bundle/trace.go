@@ -164,8 +164,10 @@ func (t *tracer) render(ctx context.Context, renderer *render.Renderer, r *relea
 // ownValues copies the values that a release is rendered with, and gives the part of them that is
 // the component's: a local chart has its own values in values.yaml, under the component's name.
 func (r *release) ownValues() (all, own map[string]any) {
-	all = copyMap(r.values)
-	if !r.Local {
+	if all = copyMap(r.values); r.Given.Whole {
+		all = copyMap(r.chart.Values)
+	}
+	if !r.Local || r.Given.Whole {
 		return all, all
 	}
 	given, _ := r.chart.Values[r.Component].(map[string]any)

@@ -223,11 +223,9 @@ type Install struct {
 	// Chart is as loaded from the chart source, or from the bundle's own files; it must be cloned
 	// (archive.Clone) before it is given to Helm, which changes the charts that it renders.
 	Chart *chart.Chart
-	// Values are as Helm reads them from the bundle's values.yaml. Nil for a local chart: its own
-	// values.yaml has them.
+	// Values are those of the bundle's values.yaml; nil for a local chart, whose own file has them.
 	Values map[string]any
-	// Ref is what the chart is called on Helm's command line, and RepoURL the value of --repo, if
-	// any. Empty for a local chart.
+	// Ref and RepoURL name the chart for Helm's command line and --repo; empty for a local chart.
 	Ref     string
 	RepoURL string
 }
@@ -252,6 +250,7 @@ type Given struct {
 	// HelmName is the release's name in Helm, if that is not its own. Path is where a local chart is
 	// in the bundle, if not at the deployer's usual place.
 	HelmName, Path string
+	Whole          bool // the chart's values are the component's, and not below its name
 }
 
 // Foreign is what a Bundle has besides if another program made it.

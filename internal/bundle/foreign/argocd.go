@@ -15,6 +15,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
 
 // rootFile has the root Application.
@@ -57,16 +58,16 @@ func readApplications(t *tree, deployer string) (form, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(docs) != 1 || text(docs[0], "kind") != "Application" {
+	if len(docs) != 1 || yamlx.Text(docs[0], "kind") != "Application" {
 		return nil, t.bad(rootFile, 0, "want one Application, the root")
 	}
 	f := &applicationsForm{tree: t, root: docs[0]}
 	if err := t.applicationFields(rootFile, f.root, false); err != nil {
 		return nil, err
 	}
-	own := text(f.root, "spec", "source", "repoURL")
+	own := yamlx.Text(f.root, "spec", "source", "repoURL")
 	if own == "" {
-		return nil, t.bad(rootFile, lineOf(f.root, "spec"), "the root Application has no spec.source.repoURL")
+		return nil, t.bad(rootFile, yamlx.LineOf(f.root, "spec"), "the root Application has no spec.source.repoURL")
 	}
 	for _, name := range t.names() {
 		if !childFile.MatchString(name) {
@@ -101,23 +102,23 @@ func inWaves(children []application) {
 func (a *application) read(t *tree, own string, place func(line int) recipe.Origin) error {
 	n := a.node
 	bad := func(line int, format string, args ...any) error { return t.bad(a.file, line, format, args...) }
-	if text(n, "kind") != "Application" {
-		return bad(n.Line, "kind %q is not understood here; want Application", text(n, "kind"))
+	if yamlx.Text(n, "kind") != "Application" {
+		return bad(n.Line, "kind %q is not understood here; want Application", yamlx.Text(n, "kind"))
 	}
 	u := &a.unit
-	u.name, u.namespace, u.at = text(n, "metadata", "name"), text(n, "spec", "destination", "namespace"), place(n.Line)
-	if ns := text(n, "metadata", "namespace"); ns != bundle.ArgoNamespace {
-		return bad(lineOf(n, "metadata", "namespace"), "Application %s is in the namespace %q; the lane looks in %s", u.name, ns, bundle.ArgoNamespace)
+	u.name, u.namespace, u.at = yamlx.Text(n, "metadata", "name"), yamlx.Text(n, "spec", "destination", "namespace"), place(n.Line)
+	if ns := yamlx.Text(n, "metadata", "namespace"); ns != bundle.ArgoNamespace {
+		return bad(yamlx.LineOf(n, "metadata", "namespace"), "Application %s is in the namespace %q; the lane looks in %s", u.name, ns, bundle.ArgoNamespace)
 	}
 	u.ref = result.Ref{Group: "argoproj.io", Kind: "Application", Namespace: bundle.ArgoNamespace, Name: u.name}
 	var err error
-	if wave := text(n, "metadata", "annotations", "argocd.argoproj.io/sync-wave"); wave != "" {
+	if wave := yamlx.Text(n, "metadata", "annotations", "argocd.argoproj.io/sync-wave"); wave != "" {
 		if a.wave, err = strconv.Atoi(wave); err != nil {
-			return bad(lineOf(n, "metadata", "annotations"), "sync wave %q is not a number", wave)
+			return bad(yamlx.LineOf(n, "metadata", "annotations"), "sync wave %q is not a number", wave)
 		}
 	}
-	source := find(n, "spec", "source")
-	if sources := find(n, "spec", "sources"); sources != nil {
+	source := yamlx.Find(n, "spec", "source")
+	if sources := yamlx.Find(n, "spec", "sources"); sources != nil {
 		if !a.git {
 			return bad(sources.Line, "Application %s has several sources; $values of another source work with Git only, and the lane pulls from an OCI registry. Make the bundle with an oci:// output, so that values are inline, or run it in the lane %s", u.name, bundle.ArgoCDGit)
 		}
@@ -128,29 +129,29 @@ func (a *application) read(t *tree, own string, place func(line int) recipe.Orig
 	if source == nil {
 		return bad(n.Line, "Application %s has no spec.source", u.name)
 	}
-	for _, key := range keysOf(source) {
+	for _, key := range yamlx.Keys(source) {
 		if !slices.Contains([]string{"repoURL", "targetRevision", "path", "chart", "helm"}, key) {
-			return bad(lineOf(source, key), "spec.source.%s of Application %s is not understood, and may change what is installed", key, u.name)
+			return bad(yamlx.LineOf(source, key), "spec.source.%s of Application %s is not understood, and may change what is installed", key, u.name)
 		}
 	}
 	if err := a.chart(t, source, own); err != nil {
 		return err
 	}
-	return a.values(t, find(source, "helm"), own, place)
+	return a.values(t, yamlx.Find(source, "helm"), own, place)
 }
 
 // sources gives the source of the chart, and the one that only has its values; nil if there are not
 // these two.
 func (a *application) sources() (chart, values *yamlv3.Node) {
-	list := find(a.node, "spec", "sources")
+	list := yamlx.Find(a.node, "spec", "sources")
 	if list == nil || list.Kind != yamlv3.SequenceNode || len(list.Content) != 2 {
 		return nil, nil
 	}
 	chart, values = list.Content[0], list.Content[1]
-	if text(chart, "ref") != "" {
+	if yamlx.Text(chart, "ref") != "" {
 		chart, values = values, chart
 	}
-	if text(chart, "ref") != "" || text(values, "ref") == "" || len(keysOf(values)) != 3 || find(values, "targetRevision") == nil {
+	if yamlx.Text(chart, "ref") != "" || yamlx.Text(values, "ref") == "" || len(yamlx.Keys(values)) != 3 || yamlx.Find(values, "targetRevision") == nil {
 		return nil, nil
 	}
 	return chart, values
@@ -186,13 +187,13 @@ func (a *application) valuesFiles(t *tree, files *yamlv3.Node, own string) error
 	if values == nil {
 		return t.bad(a.file, files.Line, "spec.source.helm.valueFiles of Application %s is not understood: want files of this bundle's repository, which is a source with ref", a.unit.name)
 	}
-	if repo := text(values, "repoURL"); repo != own {
-		return t.bad(a.file, lineOf(values, "repoURL"), "the values of Application %s are in the repository %s, which is not that of this bundle, %s", a.unit.name, repo, own)
+	if repo := yamlx.Text(values, "repoURL"); repo != own {
+		return t.bad(a.file, yamlx.LineOf(values, "repoURL"), "the values of Application %s are in the repository %s, which is not that of this bundle, %s", a.unit.name, repo, own)
 	}
 	for _, item := range files.Content {
-		name, ok := strings.CutPrefix(item.Value, "$"+text(values, "ref")+"/")
+		name, ok := strings.CutPrefix(item.Value, "$"+yamlx.Text(values, "ref")+"/")
 		if !ok {
-			return t.bad(a.file, item.Line, "values file %s of Application %s is not understood: want $%s/PATH, a file of this bundle", item.Value, a.unit.name, text(values, "ref"))
+			return t.bad(a.file, item.Line, "values file %s of Application %s is not understood: want $%s/PATH, a file of this bundle", item.Value, a.unit.name, yamlx.Text(values, "ref"))
 		}
 		at, err := t.inside(a.file, item.Line, "", name)
 		if err != nil {
@@ -208,13 +209,13 @@ func (a *application) valuesFiles(t *tree, files *yamlv3.Node, own string) error
 }
 
 func (a *application) chart(t *tree, source *yamlv3.Node, own string) error {
-	u, repo, dir := &a.unit, text(source, "repoURL"), text(source, "path")
-	u.version = text(source, "targetRevision")
+	u, repo, dir := &a.unit, yamlx.Text(source, "repoURL"), yamlx.Text(source, "path")
+	u.version = yamlx.Text(source, "targetRevision")
 	switch {
-	case text(source, "chart") != "":
-		u.repo, u.chart = repo, text(source, "chart")
+	case yamlx.Text(source, "chart") != "":
+		u.repo, u.chart = repo, yamlx.Text(source, "chart")
 	case repo == own:
-		at, err := t.inside(a.file, lineOf(source, "path"), "", dir)
+		at, err := t.inside(a.file, yamlx.LineOf(source, "path"), "", dir)
 		if err != nil {
 			return err
 		}
@@ -223,7 +224,7 @@ func (a *application) chart(t *tree, source *yamlv3.Node, own string) error {
 		i := strings.LastIndex(repo, "/")
 		u.repo, u.chart = repo[:i], repo[i+1:]
 	default:
-		return t.bad(a.file, lineOf(source, "repoURL"), "source %s of Application %s is not understood: want a chart, an OCI artifact that is a chart, or a directory of this bundle, whose repository is %s", repo, u.name, own)
+		return t.bad(a.file, yamlx.LineOf(source, "repoURL"), "source %s of Application %s is not understood: want a chart, an OCI artifact that is a chart, or a directory of this bundle, whose repository is %s", repo, u.name, own)
 	}
 	return nil
 }
@@ -233,12 +234,12 @@ func (a *application) values(t *tree, helm *yamlv3.Node, own string, place func(
 	if u.local == nil {
 		u.values = valueSet{values: map[string]any{}, origins: t.noOrigins()}
 	}
-	for _, key := range keysOf(helm) {
+	for _, key := range yamlx.Keys(helm) {
 		if !slices.Contains([]string{"releaseName", "valuesObject", "values"}, key) && (!a.git && u.local == nil || key != "valueFiles") {
-			return t.bad(a.file, lineOf(helm, key), "spec.source.helm.%s of Application %s is not understood, and may change what is installed", key, u.name)
+			return t.bad(a.file, yamlx.LineOf(helm, key), "spec.source.helm.%s of Application %s is not understood, and may change what is installed", key, u.name)
 		}
 	}
-	files := find(helm, "valueFiles")
+	files := yamlx.Find(helm, "valueFiles")
 	if files != nil {
 		read := func() error { return a.valuesFiles(t, files, own) }
 		if u.local != nil {
@@ -251,11 +252,11 @@ func (a *application) values(t *tree, helm *yamlv3.Node, own string, place func(
 			return err
 		}
 	}
-	if name := text(helm, "releaseName"); name != u.name {
+	if name := yamlx.Text(helm, "releaseName"); name != u.name {
 		u.helmName = name
 	}
-	given := find(helm, "valuesObject")
-	if inline := find(helm, "values"); given == nil && inline != nil && strings.TrimSpace(inline.Value) != "" {
+	given := yamlx.Find(helm, "valuesObject")
+	if inline := yamlx.Find(helm, "values"); given == nil && inline != nil && strings.TrimSpace(inline.Value) != "" {
 		docs, err := (&tree{name: t.name, files: map[string]bundle.File{a.file: {Content: []byte(inline.Value)}}}).documents(a.file)
 		if err != nil || len(docs) > 1 {
 			return t.bad(a.file, inline.Line, "spec.source.helm.values of Application %s are not one YAML document", u.name)
@@ -268,7 +269,7 @@ func (a *application) values(t *tree, helm *yamlv3.Node, own string, place func(
 	}
 	v, err := valuesAt(given, place)
 	if err != nil {
-		return t.bad(a.file, lineOf(helm, "valuesObject"), "values of Application %s: %w", u.name, err)
+		return t.bad(a.file, yamlx.LineOf(helm, "valuesObject"), "values of Application %s: %w", u.name, err)
 	}
 	u.values.over(v)
 	if u.local != nil && (files != nil || len(v.values) > 0) {
@@ -281,27 +282,27 @@ func (a *application) values(t *tree, helm *yamlv3.Node, own string, place func(
 func (f *applicationsForm) fit(_ context.Context, in bundle.Input, b *bundle.Bundle) error {
 	changed := map[string][]*yamlv3.Node{}
 	for _, a := range f.children {
-		node := cloneNode(a.node)
-		source := find(node, "spec", "source")
+		node := yamlx.Clone(a.node)
+		source := yamlx.Find(node, "spec", "source")
 		if chart, values := (&application{node: node}).sources(); chart != nil {
 			source = chart
-			set(values, "repoURL", "!!str", in.RepoURL)
-			set(values, "targetRevision", "!!str", in.TargetRevision)
+			yamlx.Set(values, "repoURL", "!!str", in.RepoURL)
+			yamlx.Set(values, "targetRevision", "!!str", in.TargetRevision)
 		}
 		toRegistry(source, in, releaseOf(b, a.unit.name))
 		changed[a.file] = append(changed[a.file], node)
 	}
-	root := cloneNode(f.root)
-	source := find(root, "spec", "source")
-	set(source, "repoURL", "!!str", in.RepoURL)
-	set(source, "targetRevision", "!!str", in.TargetRevision)
-	if path.Clean(text(source, "path")) == "." {
-		set(source, "path", "!!str", ".")
+	root := yamlx.Clone(f.root)
+	source := yamlx.Find(root, "spec", "source")
+	yamlx.Set(source, "repoURL", "!!str", in.RepoURL)
+	yamlx.Set(source, "targetRevision", "!!str", in.TargetRevision)
+	if path.Clean(yamlx.Text(source, "path")) == "." {
+		yamlx.Set(source, "path", "!!str", ".")
 	}
 	changed[rootFile] = []*yamlv3.Node{root}
 	others := map[string][]byte{}
 	for name, docs := range changed {
-		data, err := encode(docs)
+		data, err := yamlx.Encode(docs)
 		if err != nil {
 			return err
 		}
@@ -313,7 +314,7 @@ func (f *applicationsForm) fit(_ context.Context, in bundle.Input, b *bundle.Bun
 		return err
 	}
 	b.Foreign.Roots = []*unstructured.Unstructured{object}
-	b.Expectation.Delivered = applicationsDelivered(text(root, "metadata", "name"), f.children)
+	b.Expectation.Delivered = applicationsDelivered(yamlx.Text(root, "metadata", "name"), f.children)
 	return nil
 }
 
@@ -330,15 +331,15 @@ func applicationsDelivered(root string, children []application) []bundle.Deliver
 // chart, to the chart otherwise.
 func toRegistry(source *yamlv3.Node, in bundle.Input, r bundle.Release) {
 	if r.Local {
-		set(source, "repoURL", "!!str", in.RepoURL)
-		set(source, "targetRevision", "!!str", in.TargetRevision)
-		set(source, "path", "!!str", r.PathOr(""))
+		yamlx.Set(source, "repoURL", "!!str", in.RepoURL)
+		yamlx.Set(source, "targetRevision", "!!str", in.TargetRevision)
+		yamlx.Set(source, "path", "!!str", r.PathOr(""))
 		return
 	}
-	drop(source, "chart")
-	set(source, "repoURL", "!!str", strings.TrimSuffix(in.ChartRepository, "/")+"/"+r.Chart)
-	set(source, "targetRevision", "!!str", r.ChartVersion)
-	set(source, "path", "!!str", ".")
+	yamlx.Drop(source, "chart")
+	yamlx.Set(source, "repoURL", "!!str", strings.TrimSuffix(in.ChartRepository, "/")+"/"+r.Chart)
+	yamlx.Set(source, "targetRevision", "!!str", r.ChartVersion)
+	yamlx.Set(source, "path", "!!str", ".")
 }
 
 func releaseOf(b *bundle.Bundle, name string) bundle.Release {
@@ -348,16 +349,4 @@ func releaseOf(b *bundle.Bundle, name string) bundle.Release {
 		}
 	}
 	return bundle.Release{}
-}
-
-func cloneNode(n *yamlv3.Node) *yamlv3.Node {
-	if n == nil {
-		return nil
-	}
-	c := *n
-	c.Content = make([]*yamlv3.Node, len(n.Content))
-	for i, child := range n.Content {
-		c.Content[i] = cloneNode(child)
-	}
-	return &c
 }

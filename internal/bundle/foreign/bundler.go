@@ -60,6 +60,8 @@ type Bundle struct {
 	unknown []string
 	// overrides are what was added to the bundle's files, for people.
 	overrides []string
+	// laid: this program laid it out (Laid).
+	laid bool
 }
 
 // Open reads the bundle in a directory and makes sure that this deployer's lane can take it. Errors
@@ -85,26 +87,38 @@ func open(ctx context.Context, dir, called string, d bundle.Deployer) (*Bundle, 
 		return nil, err
 	}
 	b.overrides = t.admitGates()
+	if err := b.readForm(ctx); err != nil {
+		return nil, err
+	}
 	row, err := formOf(d)
 	if err != nil {
 		return nil, err
-	}
-	if bundle.ByGit(d.Name()) {
-		if err := t.checkGit(); err != nil {
-			return nil, err
-		}
-	}
-	if b.form, b.unknown, err = row.read(ctx, t); err != nil {
-		return nil, err
-	}
-	b.warnings = append(b.warnings, t.notes...)
-	if len(b.form.units()) == 0 {
-		return nil, fmt.Errorf("%s deploys nothing: no release was found in it", called)
 	}
 	if err := b.checkInfo(row); err != nil {
 		return nil, err
 	}
 	return b, b.compareRecipe()
+}
+
+// readForm reads what the deployer's lane takes.
+func (b *Bundle) readForm(ctx context.Context) error {
+	row, err := formOf(b.deployer)
+	if err != nil {
+		return err
+	}
+	if bundle.ByGit(b.deployer.Name()) {
+		if err := b.tree.checkGit(); err != nil {
+			return err
+		}
+	}
+	if b.form, b.unknown, err = row.read(ctx, b.tree); err != nil {
+		return err
+	}
+	b.warnings = append(b.warnings, b.tree.notes...)
+	if len(b.form.units()) == 0 {
+		return fmt.Errorf("%s deploys nothing: no release was found in it", b.tree.name)
+	}
+	return nil
 }
 
 // readRecipe reads recipe.yaml, which a bundle has beside what it deploys.
@@ -188,7 +202,7 @@ func (b *Bundle) Components() ([]recipe.Component, map[string]bundle.Given) {
 			owner = parent
 		}
 		if u.helmName != "" || u.dir != "" {
-			given[u.name] = bundle.Given{Chart: local, HelmName: u.helmName, Path: u.dir}
+			given[u.name] = bundle.Given{Chart: local, HelmName: u.helmName, Path: u.dir, Whole: b.laid && local != nil}
 		}
 		if owner != u.name {
 			components[len(components)-1].Manifests = manifestsOf(b.tree, u)
@@ -197,7 +211,9 @@ func (b *Bundle) Components() ([]recipe.Component, map[string]bundle.Given) {
 		c := recipe.Component{Declared: u.at, Registered: cmp.Or(values.whole, u.at)}
 		c.ComponentRef = recipe.ComponentRef{Name: u.name, Namespace: u.namespace, Type: "Helm", DependencyRefs: b.dependencies(units[:i], u)}
 		if local != nil {
-			values = values.below(u.name)
+			if !b.laid {
+				values = values.below(u.name)
+			}
 			c.Manifests = manifestsOf(b.tree, u)
 		} else {
 			c.Chart, c.Source, c.Version = u.chart, u.repo, u.version
@@ -272,8 +288,10 @@ func (b *Bundle) Make(ctx context.Context, in bundle.Input) (bundle.Input, *bund
 	if err != nil {
 		return in, nil, err
 	}
-	if err := b.markLacking(ctx, prepared, made); err != nil {
-		return in, nil, err
+	if !b.laid { // no node of a laid-out bundle has the taint
+		if err := b.markLacking(ctx, prepared, made); err != nil {
+			return in, nil, err
+		}
 	}
 	made.Foreign = &bundle.Foreign{Maker: "it was in " + b.tree.name}
 	e := &made.Expectation
@@ -318,6 +336,9 @@ func (b *Bundle) NotVerified(made *bundle.Bundle) []string {
 	lines := slices.Clone(b.unknown)
 	if len(b.tree.filled) > 0 {
 		lines = append(lines, "bundle: values that are filled in where it is installed were used as the bundle has them: "+fewOf(b.tree.filled))
+	}
+	if b.laid {
+		return lines
 	}
 	var anywhere []string
 	for _, w := range made.Expectation.Workloads {

@@ -24,6 +24,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/foreign/machine"
 	"github.com/nvidia/aicr-action/internal/bundle/foreign/resolved"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/util/removal"
@@ -99,7 +100,7 @@ func (e *Exec) askVersion(ctx context.Context, limit time.Duration) error {
 	defer func() { _ = removal.All(dir) }() // a temporary directory
 	said, err := e.run(ctx, limit, dir, nil, "version")
 	if err != nil {
-		if other := otherMachine(e.path); other != "" {
+		if other := machine.Other(e.path); other != "" {
 			return fmt.Errorf("--aicr %s: %s, which this machine cannot run: it is %s/%s; pass a CLI for it, or --aicr build in a checkout", e.path, other, runtime.GOOS, runtime.GOARCH)
 		}
 		if errors.As(err, new(*overtime)) {

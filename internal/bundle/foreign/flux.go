@@ -13,6 +13,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
 
 const kustomizationFile = "kustomization.yaml"
@@ -78,10 +79,10 @@ func readFlux(t *tree, git bool) (form, []string, error) {
 	var releases []found
 	for _, name := range f.order {
 		for _, n := range f.files[name] {
-			kind, object, group := text(n, "kind"), text(n, "metadata", "name"), strings.Split(text(n, "apiVersion"), "/")[0]
+			kind, object, group := yamlx.Text(n, "kind"), yamlx.Text(n, "metadata", "name"), strings.Split(yamlx.Text(n, "apiVersion"), "/")[0]
 			ours := group == groupHelm || group == groupSource || group == groupExtension
-			if ns := text(n, "metadata", "namespace"); ours && ns != bundle.FluxNamespace {
-				return nil, nil, t.bad(name, lineOf(n, "metadata", "namespace"), "%s %s is in the namespace %q; the lane looks in %s", kind, object, ns, bundle.FluxNamespace)
+			if ns := yamlx.Text(n, "metadata", "namespace"); ours && ns != bundle.FluxNamespace {
+				return nil, nil, t.bad(name, yamlx.LineOf(n, "metadata", "namespace"), "%s %s is in the namespace %q; the lane looks in %s", kind, object, ns, bundle.FluxNamespace)
 			}
 			if ours {
 				if err := t.fields(name, n, false); err != nil {
@@ -92,7 +93,7 @@ func readFlux(t *tree, git bool) (form, []string, error) {
 			case groupHelm + "/HelmRelease":
 				releases = append(releases, found{name, n})
 			case groupSource + "/HelmRepository":
-				f.sources[object] = text(n, "spec", "url")
+				f.sources[object] = yamlx.Text(n, "spec", "url")
 			case groupExtension + "/ArtifactGenerator":
 				if err := f.generator(name, n); err != nil {
 					return nil, nil, err
@@ -126,7 +127,7 @@ func readFlux(t *tree, git bool) (form, []string, error) {
 	}
 	for _, o := range others {
 		if !o.used {
-			unknown = append(unknown, fmt.Sprintf("bundle: %s %s (%s) is applied, and nothing here verifies it", text(o.node, "kind"), text(o.node, "metadata", "name"), t.at(o.file, o.node.Line)))
+			unknown = append(unknown, fmt.Sprintf("bundle: %s %s (%s) is applied, and nothing here verifies it", yamlx.Text(o.node, "kind"), yamlx.Text(o.node, "metadata", "name"), t.at(o.file, o.node.Line)))
 		}
 	}
 	return f, unknown, f.sort()
@@ -146,12 +147,12 @@ func (f *fluxForm) resources() error {
 	if len(docs) != 1 {
 		return t.bad(kustomizationFile, 0, "want one document")
 	}
-	for _, key := range keysOf(docs[0]) {
+	for _, key := range yamlx.Keys(docs[0]) {
 		if !slices.Contains([]string{"apiVersion", "kind", "metadata", "resources"}, key) {
-			return t.bad(kustomizationFile, lineOf(docs[0], key), "%s is not understood, and may change what is applied; want resources only", key)
+			return t.bad(kustomizationFile, yamlx.LineOf(docs[0], key), "%s is not understood, and may change what is applied; want resources only", key)
 		}
 	}
-	list := find(docs[0], "resources")
+	list := yamlx.Find(docs[0], "resources")
 	if list == nil || list.Kind != yamlv3.SequenceNode {
 		return t.bad(kustomizationFile, docs[0].Line, "it has no resources")
 	}
@@ -176,14 +177,14 @@ func (f *fluxForm) resources() error {
 
 // generator finds the directories that an ArtifactGenerator copies out of the bundle.
 func (f *fluxForm) generator(file string, n *yamlv3.Node) error {
-	artifacts := find(n, "spec", "artifacts")
+	artifacts := yamlx.Find(n, "spec", "artifacts")
 	for i := 0; artifacts != nil && i < len(artifacts.Content); i++ {
 		a := artifacts.Content[i]
-		copies := find(a, "copy")
+		copies := yamlx.Find(a, "copy")
 		if copies == nil || len(copies.Content) != 1 {
-			return f.tree.bad(file, a.Line, "artifact %s is not understood: want one copy of one directory of the bundle", text(a, "name"))
+			return f.tree.bad(file, a.Line, "artifact %s is not understood: want one copy of one directory of the bundle", yamlx.Text(a, "name"))
 		}
-		from := text(copies.Content[0], "from")
+		from := yamlx.Text(copies.Content[0], "from")
 		alias, dir, ok := strings.Cut(from, "/")
 		if !ok || !strings.HasPrefix(alias, "@") || !strings.HasSuffix(dir, "/**") {
 			return f.tree.bad(file, copies.Content[0].Line, "from: %s is not understood; want @ALIAS/DIRECTORY/**", from)
@@ -192,7 +193,7 @@ func (f *fluxForm) generator(file string, n *yamlv3.Node) error {
 		if err != nil {
 			return err
 		}
-		f.artifacts[text(a, "name")] = at
+		f.artifacts[yamlx.Text(a, "name")] = at
 	}
 	return nil
 }
@@ -207,15 +208,15 @@ func releaseFields() []string {
 }
 
 func (f *fluxForm) release(file string, n *yamlv3.Node) (unit, error) {
-	t, spec := f.tree, find(n, "spec")
+	t, spec := f.tree, yamlx.Find(n, "spec")
 	place := func(line int) recipe.Origin { return t.at(file, line) }
-	u := unit{name: text(n, "metadata", "name"), namespace: cmp.Or(text(spec, "targetNamespace"), bundle.FluxNamespace), at: place(n.Line), after: []string{}}
+	u := unit{name: yamlx.Text(n, "metadata", "name"), namespace: cmp.Or(yamlx.Text(spec, "targetNamespace"), bundle.FluxNamespace), at: place(n.Line), after: []string{}}
 	u.ref = fluxRef(groupHelm, "HelmRelease", u.name)
 	u.values = valueSet{values: map[string]any{}, origins: t.noOrigins()}
 	bad := func(key string, format string, args ...any) (unit, error) {
-		return u, t.bad(file, lineOf(n, "spec", key), format, args...)
+		return u, t.bad(file, yamlx.LineOf(n, "spec", key), format, args...)
 	}
-	for _, key := range keysOf(spec) {
+	for _, key := range yamlx.Keys(spec) {
 		if !slices.Contains(releaseFields(), key) {
 			return bad(key, "spec.%s of HelmRelease %s is not understood, and may change what is installed", key, u.name)
 		}
@@ -223,21 +224,21 @@ func (f *fluxForm) release(file string, n *yamlv3.Node) (unit, error) {
 	if name := helmName(n); name != u.name {
 		u.helmName = name
 	}
-	if ref := find(spec, "chartRef"); ref != nil {
-		dir, ok := f.artifacts[text(ref, "name")]
-		if text(ref, "kind") != "ExternalArtifact" || !ok {
-			return bad("chartRef", "HelmRelease %s has its chart from %s %s, which no ArtifactGenerator of the bundle makes", u.name, text(ref, "kind"), text(ref, "name"))
+	if ref := yamlx.Find(spec, "chartRef"); ref != nil {
+		dir, ok := f.artifacts[yamlx.Text(ref, "name")]
+		if yamlx.Text(ref, "kind") != "ExternalArtifact" || !ok {
+			return bad("chartRef", "HelmRelease %s has its chart from %s %s, which no ArtifactGenerator of the bundle makes", u.name, yamlx.Text(ref, "kind"), yamlx.Text(ref, "name"))
 		}
 		if err := t.localChart(&u, dir); err != nil {
 			return u, err
 		}
-		u.dependsOn = append(u.dependsOn, f.generatorOf(text(ref, "name")))
-	} else if chart := find(spec, "chart", "spec"); f.git && text(chart, "sourceRef", "kind") == kindGit {
-		repository := text(chart, "sourceRef", "name")
-		if !f.repositories[repository] || find(chart, "valuesFiles") != nil {
+		u.dependsOn = append(u.dependsOn, f.generatorOf(yamlx.Text(ref, "name")))
+	} else if chart := yamlx.Find(spec, "chart", "spec"); f.git && yamlx.Text(chart, "sourceRef", "kind") == kindGit {
+		repository := yamlx.Text(chart, "sourceRef", "name")
+		if !f.repositories[repository] || yamlx.Find(chart, "valuesFiles") != nil {
 			return bad("chart", "the chart of HelmRelease %s is not understood: want a directory of a GitRepository of the bundle, without valuesFiles", u.name)
 		}
-		dir, err := t.inside(file, lineOf(chart, "chart"), "", path.Clean(text(chart, "chart")))
+		dir, err := t.inside(file, yamlx.LineOf(chart, "chart"), "", path.Clean(yamlx.Text(chart, "chart")))
 		if err != nil {
 			return u, err
 		}
@@ -246,17 +247,17 @@ func (f *fluxForm) release(file string, n *yamlv3.Node) (unit, error) {
 		}
 		u.dependsOn = append(u.dependsOn, fluxRef(groupSource, kindGit, repository))
 	} else {
-		url, ok := f.sources[text(chart, "sourceRef", "name")]
-		if text(chart, "sourceRef", "kind") != "HelmRepository" || !ok || text(chart, "valuesFiles") != "" || find(chart, "valuesFiles") != nil {
+		url, ok := f.sources[yamlx.Text(chart, "sourceRef", "name")]
+		if yamlx.Text(chart, "sourceRef", "kind") != "HelmRepository" || !ok || yamlx.Text(chart, "valuesFiles") != "" || yamlx.Find(chart, "valuesFiles") != nil {
 			return bad("chart", "the chart of HelmRelease %s is not understood: want one of a HelmRepository of the bundle, without valuesFiles", u.name)
 		}
-		u.repo, u.chart, u.version = url, path.Base(text(chart, "chart")), text(chart, "version")
+		u.repo, u.chart, u.version = url, path.Base(yamlx.Text(chart, "chart")), yamlx.Text(chart, "version")
 	}
-	v, err := f.valuesFrom(file, u.name, find(spec, "valuesFrom"))
+	v, err := f.valuesFrom(file, u.name, yamlx.Find(spec, "valuesFrom"))
 	if err != nil {
 		return u, err
 	}
-	inline, err := valuesAt(find(spec, "values"), place)
+	inline, err := valuesAt(yamlx.Find(spec, "values"), place)
 	if err != nil {
 		return bad("values", "values of HelmRelease %s: %w", u.name, err)
 	}
@@ -265,13 +266,13 @@ func (f *fluxForm) release(file string, n *yamlv3.Node) (unit, error) {
 	if u.local != nil && len(v.values) > 0 {
 		u.local = effective(u.local, u.values.values)
 	}
-	return u, f.dependsOn(&u, file, find(spec, "dependsOn"))
+	return u, f.dependsOn(&u, file, yamlx.Find(spec, "dependsOn"))
 }
 
 func (f *fluxForm) dependsOn(u *unit, file string, list *yamlv3.Node) error {
 	for i := 0; list != nil && i < len(list.Content); i++ {
-		name := text(list.Content[i], "name")
-		if ns := text(list.Content[i], "namespace"); name == "" || ns != "" && ns != bundle.FluxNamespace {
+		name := yamlx.Text(list.Content[i], "name")
+		if ns := yamlx.Text(list.Content[i], "namespace"); name == "" || ns != "" && ns != bundle.FluxNamespace {
 			return f.tree.bad(file, list.Content[i].Line, "HelmRelease %s depends on something that is not understood: want the name of a HelmRelease in %s", u.name, bundle.FluxNamespace)
 		}
 		u.after = append(u.after, name)
@@ -294,10 +295,10 @@ func (f *fluxForm) generatorOf(artifact string) result.Ref {
 // helmName is the name that helm-controller gives a release: the one that is asked for, or one made
 // of the namespace and the object's name.
 func helmName(n *yamlv3.Node) string {
-	if name := text(n, "spec", "releaseName"); name != "" {
+	if name := yamlx.Text(n, "spec", "releaseName"); name != "" {
 		return bundle.FluxReleaseName("", name)
 	}
-	return bundle.FluxReleaseName(text(n, "spec", "targetNamespace"), text(n, "metadata", "name"))
+	return bundle.FluxReleaseName(yamlx.Text(n, "spec", "targetNamespace"), yamlx.Text(n, "metadata", "name"))
 }
 
 // sort puts every release behind those that it depends on; otherwise they keep their order.
@@ -335,31 +336,31 @@ func (f *fluxForm) fit(_ context.Context, in bundle.Input, b *bundle.Bundle) err
 	for _, name := range f.order {
 		var docs []*yamlv3.Node
 		for _, n := range f.files[name] {
-			n = cloneNode(n)
-			switch text(n, "kind") {
+			n = yamlx.Clone(n)
+			switch yamlx.Text(n, "kind") {
 			case "HelmRepository":
-				spec := find(n, "spec")
-				set(spec, "url", "!!str", strings.TrimSuffix(in.ChartRepository, "/"))
-				set(spec, "type", "!!str", "oci")
-				set(spec, "insecure", "!!bool", "true")
-				drop(spec, "secretRef")
+				spec := yamlx.Find(n, "spec")
+				yamlx.Set(spec, "url", "!!str", strings.TrimSuffix(in.ChartRepository, "/"))
+				yamlx.Set(spec, "type", "!!str", "oci")
+				yamlx.Set(spec, "insecure", "!!bool", "true")
+				yamlx.Drop(spec, "secretRef")
 			case kindGit:
-				spec := find(n, "spec")
-				set(spec, "url", "!!str", in.RepoURL)
-				if ref := find(spec, "ref"); ref != nil {
+				spec := yamlx.Find(n, "spec")
+				yamlx.Set(spec, "url", "!!str", in.RepoURL)
+				if ref := yamlx.Find(spec, "ref"); ref != nil {
 					ref.Content = nil
-					set(ref, "branch", "!!str", in.TargetRevision)
+					yamlx.Set(ref, "branch", "!!str", in.TargetRevision)
 				}
 			case "HelmRelease":
-				if chart := find(n, "spec", "chart", "spec"); chart != nil && text(chart, "sourceRef", "kind") != kindGit {
-					r := releaseOf(b, text(n, "metadata", "name"))
-					set(chart, "chart", "!!str", r.Chart)
-					set(chart, "version", "!!str", r.ChartVersion)
+				if chart := yamlx.Find(n, "spec", "chart", "spec"); chart != nil && yamlx.Text(chart, "sourceRef", "kind") != kindGit {
+					r := releaseOf(b, yamlx.Text(n, "metadata", "name"))
+					yamlx.Set(chart, "chart", "!!str", r.Chart)
+					yamlx.Set(chart, "version", "!!str", r.ChartVersion)
 				}
 			}
 			docs = append(docs, n)
 		}
-		data, err := encode(docs)
+		data, err := yamlx.Encode(docs)
 		if err != nil {
 			return err
 		}

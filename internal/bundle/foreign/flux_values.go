@@ -12,6 +12,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
 
 // fluxStore is a ConfigMap or a Secret that the bundle applies. used: a HelmRelease has its values.
@@ -26,9 +27,9 @@ const kindSecret = "Secret"
 // storeKey names a ConfigMap or a Secret in the namespace of the HelmReleases, which is the only one
 // that they can read from; ok is false for any other object.
 func storeKey(n *yamlv3.Node) (key string, ok bool) {
-	kind := text(n, "kind")
-	ok = text(n, "apiVersion") == "v1" && (kind == "ConfigMap" || kind == kindSecret) && text(n, "metadata", "namespace") == bundle.FluxNamespace
-	return kind + " " + text(n, "metadata", "name"), ok
+	kind := yamlx.Text(n, "kind")
+	ok = yamlx.Text(n, "apiVersion") == "v1" && (kind == "ConfigMap" || kind == kindSecret) && yamlx.Text(n, "metadata", "namespace") == bundle.FluxNamespace
+	return kind + " " + yamlx.Text(n, "metadata", "name"), ok
 }
 
 // valuesFrom reads the values that a HelmRelease takes from ConfigMaps and Secrets of the bundle, in
@@ -42,13 +43,13 @@ func (f *fluxForm) valuesFrom(file, release string, list *yamlv3.Node) (valueSet
 		bad := func(format string, args ...any) (valueSet, error) {
 			return all, f.tree.bad(file, item.Line, "spec.valuesFrom of HelmRelease %s: %w", release, fmt.Errorf(format, args...))
 		}
-		for _, key := range keysOf(item) {
+		for _, key := range yamlx.Keys(item) {
 			if !slices.Contains([]string{"kind", "name", "valuesKey", "targetPath", "optional"}, key) {
 				return bad("%s is not understood, and may change what is installed", key)
 			}
 		}
-		called := text(item, "kind") + " " + text(item, "name")
-		valuesKey, optional := cmp.Or(text(item, "valuesKey"), "values.yaml"), text(item, "optional") == "true"
+		called := yamlx.Text(item, "kind") + " " + yamlx.Text(item, "name")
+		valuesKey, optional := cmp.Or(yamlx.Text(item, "valuesKey"), "values.yaml"), yamlx.Text(item, "optional") == "true"
 		store := f.stores[called]
 		if store == nil {
 			if optional {
@@ -68,7 +69,7 @@ func (f *fluxForm) valuesFrom(file, release string, list *yamlv3.Node) (valueSet
 		}
 		place := func(line int) recipe.Origin { return f.tree.at(store.file, value.line+line) }
 		f.tree.filledIn(place(0))
-		if path := text(item, "targetPath"); path != "" {
+		if path := yamlx.Text(item, "targetPath"); path != "" {
 			if err := setPath(all.values, path, value.text); err != nil {
 				return bad("targetPath %s: %w", path, err)
 			}
@@ -92,27 +93,27 @@ type storedText struct {
 
 // stored gives the text under a key; nil if it is not there.
 func (t *tree) stored(s *fluxStore, key string) (*storedText, error) {
-	if find(s.node, "sops") != nil {
-		return nil, t.bad(s.file, lineOf(s.node, "sops"), "%s %s is encrypted by SOPS: its values are not known, and the lane has no key", text(s.node, "kind"), text(s.node, "metadata", "name"))
+	if yamlx.Find(s.node, "sops") != nil {
+		return nil, t.bad(s.file, yamlx.LineOf(s.node, "sops"), "%s %s is encrypted by SOPS: its values are not known, and the lane has no key", yamlx.Text(s.node, "kind"), yamlx.Text(s.node, "metadata", "name"))
 	}
 	plain, coded := "data", ""
-	if text(s.node, "kind") == kindSecret {
+	if yamlx.Text(s.node, "kind") == kindSecret {
 		plain, coded = "stringData", "data"
 	}
-	if n := find(s.node, plain, key); n != nil {
+	if n := yamlx.Find(s.node, plain, key); n != nil {
 		line := n.Line
 		if n.Style&(yamlv3.LiteralStyle|yamlv3.FoldedStyle) == 0 {
 			line-- // the text begins beside its key
 		}
 		return &storedText{n.Value, line}, nil
 	}
-	n := find(s.node, coded, key)
+	n := yamlx.Find(s.node, coded, key)
 	if coded == "" || n == nil {
 		return nil, nil
 	}
 	data, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(n.Value), ""))
 	if err != nil {
-		return nil, t.bad(s.file, n.Line, "data.%s of Secret %s is not base64: %w", key, text(s.node, "metadata", "name"), err)
+		return nil, t.bad(s.file, n.Line, "data.%s of Secret %s is not base64: %w", key, yamlx.Text(s.node, "metadata", "name"), err)
 	}
 	return &storedText{string(data), n.Line - 1}, nil
 }

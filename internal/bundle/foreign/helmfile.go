@@ -11,6 +11,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/allowed"
+	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
 
 // helmfileForm is a helmfile.yaml that names the files of levels, each with its repositories and its
@@ -62,7 +63,7 @@ func (f *helmfileForm) read(file string, root bool) error {
 	if err := t.helmfileKeys(file, "", n); err != nil {
 		return err
 	}
-	if children := find(n, "helmfiles"); children != nil {
+	if children := yamlx.Find(n, "helmfiles"); children != nil {
 		if !root {
 			return t.bad(file, children.Line, "helmfiles in a file that another one names are not understood")
 		}
@@ -76,8 +77,8 @@ func (f *helmfileForm) read(file string, root bool) error {
 }
 
 func (f *helmfileForm) child(file string, child *yamlv3.Node) error {
-	name := text(child, "path")
-	if keys := keysOf(child); name == "" || len(keys) > 1 || path.Ext(name) != ".yaml" {
+	name := yamlx.Text(child, "path")
+	if keys := yamlx.Keys(child); name == "" || len(keys) > 1 || path.Ext(name) != ".yaml" {
 		return f.tree.bad(file, child.Line, "this entry of helmfiles is not understood; want path: FILE.yaml")
 	}
 	at, err := f.tree.inside(file, child.Line, "", name)
@@ -92,9 +93,9 @@ func (t *tree) helmfileKeys(file, place string, n *yamlv3.Node) error {
 	if n.Kind != yamlv3.MappingNode {
 		return t.bad(file, n.Line, "this is not a map")
 	}
-	for _, key := range keysOf(n) {
+	for _, key := range yamlx.Keys(n) {
 		if !slices.Contains(allowed.HelmfileFields()[place], key) {
-			return t.bad(file, lineOf(n, key), "field %s of helmfile is not understood, and may change what is installed", strings.TrimPrefix(place+"."+key, "."))
+			return t.bad(file, yamlx.LineOf(n, key), "field %s of helmfile is not understood, and may change what is installed", strings.TrimPrefix(place+"."+key, "."))
 		}
 	}
 	return nil
@@ -102,22 +103,22 @@ func (t *tree) helmfileKeys(file, place string, n *yamlv3.Node) error {
 
 func (f *helmfileForm) level(file string, n *yamlv3.Node) error {
 	t, repositories := f.tree, map[string]string{}
-	if list := find(n, "repositories"); list != nil {
+	if list := yamlx.Find(n, "repositories"); list != nil {
 		for _, r := range list.Content {
 			if err := t.helmfileKeys(file, "repositories", r); err != nil {
 				return err
 			}
-			url := text(r, "url")
-			if text(r, "oci") == "true" {
+			url := yamlx.Text(r, "url")
+			if yamlx.Text(r, "oci") == "true" {
 				url = ociScheme + strings.TrimPrefix(url, ociScheme)
 			}
-			repositories[text(r, "name")] = url
+			repositories[yamlx.Text(r, "name")] = url
 		}
 	}
-	if d := find(n, "helmDefaults"); d != nil && t.helmfileKeys(file, "helmDefaults", d) != nil {
+	if d := yamlx.Find(n, "helmDefaults"); d != nil && t.helmfileKeys(file, "helmDefaults", d) != nil {
 		return t.helmfileKeys(file, "helmDefaults", d)
 	}
-	level, releases := &helmfileLevel{file: file, node: n}, find(n, "releases")
+	level, releases := &helmfileLevel{file: file, node: n}, yamlx.Find(n, "releases")
 	if releases == nil {
 		return nil
 	}
@@ -137,15 +138,15 @@ func (f *helmfileForm) release(file string, n *yamlv3.Node, repositories map[str
 	if err := t.helmfileKeys(file, "releases", n); err != nil {
 		return helmfileRelease{}, err
 	}
-	r := helmfileRelease{unit: unit{name: text(n, "name"), namespace: text(n, "namespace"), version: text(n, "version"), at: t.at(file, n.Line), values: valueSet{values: map[string]any{}, origins: t.noOrigins()}}}
+	r := helmfileRelease{unit: unit{name: yamlx.Text(n, "name"), namespace: yamlx.Text(n, "namespace"), version: yamlx.Text(n, "version"), at: t.at(file, n.Line), values: valueSet{values: map[string]any{}, origins: t.noOrigins()}}}
 	u := &r.unit
 	if u.name == "" || u.namespace == "" {
 		return r, t.bad(file, n.Line, "a release needs a name and a namespace")
 	}
-	if err := f.chart(u, file, lineOf(n, "chart"), text(n, "chart"), repositories); err != nil {
+	if err := f.chart(u, file, yamlx.LineOf(n, "chart"), yamlx.Text(n, "chart"), repositories); err != nil {
 		return r, err
 	}
-	if values := find(n, "values"); values != nil {
+	if values := yamlx.Find(n, "values"); values != nil {
 		for _, v := range values.Content {
 			if v.Kind != yamlv3.ScalarNode || !slices.Contains([]string{".yaml", ".yml"}, path.Ext(v.Value)) {
 				return r, t.bad(file, v.Line, "these values of release %s are not understood; want the name of a YAML file", u.name)
@@ -167,7 +168,7 @@ func (f *helmfileForm) release(file string, n *yamlv3.Node, repositories map[str
 	if u.local != nil {
 		u.local = effective(u.local, u.values.values)
 	}
-	if needs := find(n, "needs"); needs != nil {
+	if needs := yamlx.Find(n, "needs"); needs != nil {
 		for _, need := range needs.Content {
 			name := need.Value
 			if !strings.Contains(name, "/") {
@@ -227,29 +228,29 @@ func (r helmfileRelease) key() string { return r.unit.namespace + "/" + r.unit.n
 func (f *helmfileForm) fit(_ context.Context, in bundle.Input, b *bundle.Bundle) error {
 	others := map[string][]byte{}
 	for _, l := range f.levels {
-		node := cloneNode(l.node)
+		node := yamlx.Clone(l.node)
 		repository := strings.TrimPrefix(strings.TrimSuffix(in.ChartRepository, "/"), ociScheme)
-		if list := find(node, "repositories"); list != nil && repository != "" {
+		if list := yamlx.Find(node, "repositories"); list != nil && repository != "" {
 			for _, r := range list.Content {
-				set(r, "url", "!!str", repository)
-				set(r, "oci", "!!bool", "true")
-				set(r, "plainHttp", "!!bool", "true")
+				yamlx.Set(r, "url", "!!str", repository)
+				yamlx.Set(r, "oci", "!!bool", "true")
+				yamlx.Set(r, "plainHttp", "!!bool", "true")
 			}
 		}
-		for _, n := range find(node, "releases").Content {
-			release := releaseOf(b, text(n, "name"))
+		for _, n := range yamlx.Find(node, "releases").Content {
+			release := releaseOf(b, yamlx.Text(n, "name"))
 			if release.Local || repository == "" {
 				continue
 			}
-			alias, _, _ := strings.Cut(text(n, "chart"), "/")
-			if strings.HasPrefix(text(n, "chart"), ociScheme) {
+			alias, _, _ := strings.Cut(yamlx.Text(n, "chart"), "/")
+			if strings.HasPrefix(yamlx.Text(n, "chart"), ociScheme) {
 				alias = ociScheme + repository
-				set(n, "plainHttp", "!!bool", "true")
+				yamlx.Set(n, "plainHttp", "!!bool", "true")
 			}
-			set(n, "chart", "!!str", alias+"/"+release.Chart)
-			set(n, "version", "!!str", release.ChartVersion)
+			yamlx.Set(n, "chart", "!!str", alias+"/"+release.Chart)
+			yamlx.Set(n, "version", "!!str", release.ChartVersion)
 		}
-		data, err := encode([]*yamlv3.Node{node})
+		data, err := yamlx.Encode([]*yamlv3.Node{node})
 		if err != nil {
 			return err
 		}

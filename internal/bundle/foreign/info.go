@@ -9,6 +9,7 @@ import (
 	yamlv3 "go.yaml.in/yaml/v3"
 
 	"github.com/nvidia/aicr-action/internal/charts/catalog"
+	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
 
 // infoFile is the index that AICR's CLI writes into a bundle since it is at 1.0: who made it for what,
@@ -26,26 +27,26 @@ func (b *Bundle) checkInfo(row formRow) error {
 	if err != nil {
 		return err
 	}
-	if len(docs) != 1 || text(docs[0], "kind") != "BundleInfo" {
+	if len(docs) != 1 || yamlx.Text(docs[0], "kind") != "BundleInfo" {
 		return t.bad(infoFile, 0, "want one document of the kind BundleInfo, the index of the bundle")
 	}
 	info := docs[0]
-	if made := text(info, "build", "deployer"); made != "" && !slices.Contains(row.infoNames(), made) {
-		return t.bad(infoFile, lineOf(info, "build", "deployer"), "the bundle was made for the deployer %s, and the lane %s takes those for %s; run it in its own lane", made, b.deployer.Name(), strings.Join(row.infoNames(), " or "))
+	if made := yamlx.Text(info, "build", "deployer"); made != "" && !slices.Contains(row.infoNames(), made) {
+		return t.bad(infoFile, yamlx.LineOf(info, "build", "deployer"), "the bundle was made for the deployer %s, and the lane %s takes those for %s; run it in its own lane", made, b.deployer.Name(), strings.Join(row.infoNames(), " or "))
 	}
 	for _, key := range []string{"entrypoint", "provenance"} {
-		if name := text(info, "layout", key); name != "" && !t.has("", name) {
-			b.warnings = append(b.warnings, t.at(infoFile, lineOf(info, "layout", key)).String()+": layout."+key+" is "+name+", which the bundle does not have")
+		if name := yamlx.Text(info, "layout", key); name != "" && !t.has("", name) {
+			b.warnings = append(b.warnings, t.at(infoFile, yamlx.LineOf(info, "layout", key)).String()+": layout."+key+" is "+name+", which the bundle does not have")
 		}
 	}
-	releases := find(info, "layout", "releases")
+	releases := yamlx.Find(info, "layout", "releases")
 	if releases == nil || releases.Kind != yamlv3.SequenceNode {
-		return t.bad(infoFile, lineOf(info, "layout"), "it has no list layout.releases")
+		return t.bad(infoFile, yamlx.LineOf(info, "layout"), "it has no list layout.releases")
 	}
 	units := b.form.units()
 	var listed []string
 	for _, r := range releases.Content {
-		name := text(r, "name")
+		name := yamlx.Text(r, "name")
 		if slices.Contains(listed, name) {
 			return t.bad(infoFile, r.Line, "release %s is listed twice", name)
 		}
@@ -78,16 +79,16 @@ func (r formRow) infoNames() []string {
 // checkListed holds a release of the index against the files of the bundle.
 func (t *tree) checkListed(r *yamlv3.Node, name string, units []unit) error {
 	bad := func(key, format string, args ...any) error {
-		return t.bad(infoFile, lineOf(r, key), "release "+name+" "+format, args...)
+		return t.bad(infoFile, yamlx.LineOf(r, key), "release "+name+" "+format, args...)
 	}
 	if name == "" {
 		return t.bad(infoFile, r.Line, "a release has no name")
 	}
-	dir := text(r, "path")
+	dir := yamlx.Text(r, "path")
 	if dir != "" && !t.has("", dir) {
 		return bad("path", "is said to be in %s, which the bundle does not have", dir)
 	}
-	if file := text(r, "manifest"); file != "" && !t.has("", file) && !t.has(dir, file) {
+	if file := yamlx.Text(r, "manifest"); file != "" && !t.has("", file) && !t.has(dir, file) {
 		return bad("manifest", "is said to have the manifest %s, which the bundle does not have", file)
 	}
 	i := slices.IndexFunc(units, func(u unit) bool { return u.name == name })
@@ -99,7 +100,7 @@ func (t *tree) checkListed(r *yamlv3.Node, name string, units []unit) error {
 		return bad("name", "is not one that the bundle deploys; it deploys %s", strings.Join(names, ", "))
 	}
 	u := units[i]
-	if said := text(r, "namespace"); said != "" && said != u.namespace {
+	if said := yamlx.Text(r, "namespace"); said != "" && said != u.namespace {
 		return bad("namespace", "is said to be in the namespace %s, and the bundle installs it in %s (%s)", said, u.namespace, u.at)
 	}
 	charts, versions := []string{u.chart}, []string{u.version}
@@ -109,10 +110,10 @@ func (t *tree) checkListed(r *yamlv3.Node, name string, units []unit) error {
 			charts, versions = append(charts, d.Name), append(versions, d.Version)
 		}
 	}
-	if said := text(r, "chart"); said != "" && !slices.Contains(charts, path.Base(said)) {
+	if said := yamlx.Text(r, "chart"); said != "" && !slices.Contains(charts, path.Base(said)) {
 		return bad("chart", "is said to have the chart %s, and the bundle installs %s (%s)", said, charts[len(charts)-1], u.at)
 	}
-	if said := text(r, "version"); said != "" && !slices.ContainsFunc(versions, func(v string) bool { return catalog.SameVersion(v, said) }) {
+	if said := yamlx.Text(r, "version"); said != "" && !slices.ContainsFunc(versions, func(v string) bool { return catalog.SameVersion(v, said) }) {
 		return bad("version", "is said to have the version %s, and the bundle installs %s (%s)", said, cmp.Or(u.version, versions[len(versions)-1]), u.at)
 	}
 	return nil

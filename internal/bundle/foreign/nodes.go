@@ -1,7 +1,6 @@
 package foreign
 
 import (
-	"bytes"
 	"maps"
 	"slices"
 	"strings"
@@ -16,38 +15,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle/allowed"
 	"github.com/nvidia/aicr-action/internal/bundle/reserved"
 	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
-
-// find returns the node at a path of keys, or nil.
-func find(n *yamlv3.Node, keys ...string) *yamlv3.Node {
-	for _, key := range keys {
-		if n != nil && n.Kind == yamlv3.AliasNode {
-			n = n.Alias
-		}
-		if n == nil || n.Kind != yamlv3.MappingNode {
-			return nil
-		}
-		var next *yamlv3.Node
-		for i := 0; i+1 < len(n.Content); i += 2 {
-			if n.Content[i].Value == key {
-				next = n.Content[i+1]
-			}
-		}
-		n = next
-	}
-	if n != nil && n.Kind == yamlv3.AliasNode {
-		n = n.Alias
-	}
-	return n
-}
-
-// text returns the scalar at a path of keys, or "".
-func text(n *yamlv3.Node, keys ...string) string {
-	if n = find(n, keys...); n == nil || n.Kind != yamlv3.ScalarNode || n.Tag == "!!null" {
-		return ""
-	}
-	return n.Value
-}
 
 // fields refuses an object of Argo CD or Flux with a field that may configure a controller beyond
 // what a bundle needs (package allowed). rendered: the lines are not those of the file.
@@ -56,19 +25,19 @@ func (t *tree) fields(file string, n *yamlv3.Node, rendered bool) error {
 	if err := n.Decode(&object); err != nil {
 		return t.bad(file, n.Line, "not an object: %w", err)
 	}
-	if refused := allowed.Check(text(n, "kind"), object); refused != nil {
-		line := lineOf(n, refused.Path...)
+	if refused := allowed.Check(yamlx.Text(n, "kind"), object); refused != nil {
+		line := yamlx.LineOf(n, refused.Path...)
 		if rendered {
 			line = 0
 		}
-		return t.bad(file, line, "%s %s: %w", refused.Rule.Kind, text(n, "metadata", "name"), refused)
+		return t.bad(file, line, "%s %s: %w", refused.Rule.Kind, yamlx.Text(n, "metadata", "name"), refused)
 	}
 	return nil
 }
 
 // applicationFields is fields for an Application; another kind is refused when it is read.
 func (t *tree) applicationFields(file string, n *yamlv3.Node, rendered bool) error {
-	if text(n, "kind") != "Application" {
+	if yamlx.Text(n, "kind") != "Application" {
 		return nil
 	}
 	return t.fields(file, n, rendered)
@@ -87,59 +56,9 @@ func (t *tree) reserved(file string, n *yamlv3.Node) error {
 	return nil
 }
 
-// lineOf is the line of the node at a path of keys, or of the nearest one above it.
-func lineOf(n *yamlv3.Node, keys ...string) int {
-	for ; len(keys) > 0; keys = keys[:len(keys)-1] {
-		if found := find(n, keys...); found != nil {
-			return found.Line
-		}
-	}
-	return n.Line
-}
-
-// keysOf are the keys of a mapping, in its order.
-func keysOf(n *yamlv3.Node) []string {
-	var keys []string
-	if n != nil && n.Kind == yamlv3.MappingNode {
-		for i := 0; i+1 < len(n.Content); i += 2 {
-			keys = append(keys, n.Content[i].Value)
-		}
-	}
-	return keys
-}
-
-// set writes a scalar with this tag under a key of a mapping, over what is there.
-func set(n *yamlv3.Node, key, tag, value string) {
-	drop(n, key)
-	n.Content = append(n.Content, &yamlv3.Node{Kind: yamlv3.ScalarNode, Tag: "!!str", Value: key}, &yamlv3.Node{Kind: yamlv3.ScalarNode, Tag: tag, Value: value})
-}
-
-func drop(n *yamlv3.Node, key string) {
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		if n.Content[i].Value == key {
-			n.Content = slices.Delete(n.Content, i, i+2)
-			return
-		}
-	}
-}
-
-// encode writes documents.
-func encode(docs []*yamlv3.Node) ([]byte, error) {
-	var b bytes.Buffer
-	e := yamlv3.NewEncoder(&b)
-	e.SetIndent(2)
-	for _, d := range docs {
-		if err := e.Encode(d); err != nil {
-			return nil, err
-		}
-	}
-	err := e.Close()
-	return b.Bytes(), err
-}
-
 // objectOf gives a node as an object of Kubernetes.
 func objectOf(n *yamlv3.Node) (*unstructured.Unstructured, error) {
-	data, err := encode([]*yamlv3.Node{n})
+	data, err := yamlx.Encode([]*yamlv3.Node{n})
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +84,7 @@ func valuesAt(n *yamlv3.Node, place func(line int) recipe.Origin) (valueSet, err
 		return v, nil
 	}
 	v.whole = place(n.Line)
-	data, err := encode([]*yamlv3.Node{n})
+	data, err := yamlx.Encode([]*yamlv3.Node{n})
 	if err != nil {
 		return v, err
 	}

@@ -42,6 +42,8 @@ type tree struct {
 	notes    []string // what was read in another way than it is written
 	// filled are places whose values are to be filled in where the bundle is installed.
 	filled []string
+	// places are of files that were made from others.
+	places map[string]Place
 }
 
 // readTree reads a directory. It rejects links and other files that are not regular, since they
@@ -110,6 +112,9 @@ func kindOf(m fs.FileMode) string {
 
 // at is a place in the bundle.
 func (t *tree) at(name string, line int) recipe.Origin {
+	if p, ok := t.places[name]; ok {
+		return p.origin(line)
+	}
 	return recipe.Origin{File: filepath.Join(t.name, filepath.FromSlash(name)), Line: line}
 }
 

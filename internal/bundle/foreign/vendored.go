@@ -6,6 +6,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/nvidia/aicr-action/internal/util/yamlx"
 	yamlv3 "go.yaml.in/yaml/v3"
 )
 
@@ -24,10 +25,10 @@ func (t *tree) checkVendored() error {
 	if len(docs) != 1 {
 		return t.bad(provenanceFile, 0, "want one document")
 	}
-	list := find(docs[0], "vendoredCharts")
+	list := yamlx.Find(docs[0], "vendoredCharts")
 	for i := 0; list != nil && list.Kind == yamlv3.SequenceNode && i < len(list.Content); i++ {
 		v := list.Content[i]
-		name, tarball, sum := text(v, "name"), text(v, "tarballName"), strings.TrimPrefix(text(v, "sha256"), "sha256:")
+		name, tarball, sum := yamlx.Text(v, "name"), yamlx.Text(v, "tarballName"), strings.TrimPrefix(yamlx.Text(v, "sha256"), "sha256:")
 		if tarball == "" || sum == "" {
 			continue // nothing to hold it against
 		}
@@ -40,10 +41,10 @@ func (t *tree) checkVendored() error {
 			}
 		}
 		if len(found) == 0 {
-			return t.bad(provenanceFile, lineOf(v, "tarballName"), "the vendored chart of %s, %s, is not in the bundle", name, tarball)
+			return t.bad(provenanceFile, yamlx.LineOf(v, "tarballName"), "the vendored chart of %s, %s, is not in the bundle", name, tarball)
 		}
 		if !fits {
-			return t.bad(provenanceFile, lineOf(v, "sha256"), "the vendored chart of %s, %s, has another SHA-256 than %s: it is not the chart that the bundle was made with; make the bundle again", name, strings.Join(found, ", "), sum)
+			return t.bad(provenanceFile, yamlx.LineOf(v, "sha256"), "the vendored chart of %s, %s, has another SHA-256 than %s: it is not the chart that the bundle was made with; make the bundle again", name, strings.Join(found, ", "), sum)
 		}
 	}
 	return nil

@@ -104,7 +104,7 @@ func (f *wrapperForm) render(ctx context.Context, ch *chart.Chart, in bundle.Inp
 		return nil, nil, err
 	}
 	isRoot := func(a application) bool {
-		return text(a.node, "spec", "source", "repoURL") == in.RepoURL && path.Clean(text(a.node, "spec", "source", "path")) == "."
+		return yamlx.Text(a.node, "spec", "source", "repoURL") == in.RepoURL && path.Clean(yamlx.Text(a.node, "spec", "source", "path")) == "."
 	}
 	i := slices.IndexFunc(first, isRoot)
 	if i < 0 {
@@ -113,8 +113,8 @@ func (f *wrapperForm) render(ctx context.Context, ch *chart.Chart, in bundle.Inp
 	root = first[i].node
 	rootFile := first[i].file
 	all := slices.Delete(first, i, i+1)
-	v, err := valuesAt(find(root, "spec", "source", "helm", "valuesObject"), func(int) recipe.Origin { return recipe.Origin{} })
-	if inline := text(root, "spec", "source", "helm", "values"); err == nil && inline != "" {
+	v, err := valuesAt(yamlx.Find(root, "spec", "source", "helm", "valuesObject"), func(int) recipe.Origin { return recipe.Origin{} })
+	if inline := yamlx.Text(root, "spec", "source", "helm", "values"); err == nil && inline != "" {
 		v.values, err = chartutil.ReadValues([]byte(inline))
 	}
 	if err != nil {
@@ -125,7 +125,9 @@ func (f *wrapperForm) render(ctx context.Context, ch *chart.Chart, in bundle.Inp
 		return nil, nil, err
 	}
 	for _, a := range second {
-		same := func(b application) bool { return text(a.node, "metadata", "name") == text(b.node, "metadata", "name") }
+		same := func(b application) bool {
+			return yamlx.Text(a.node, "metadata", "name") == yamlx.Text(b.node, "metadata", "name")
+		}
 		if !isRoot(a) && !slices.ContainsFunc(all, same) {
 			all = append(all, a)
 		}
@@ -253,7 +255,7 @@ func (f *wrapperForm) fit(ctx context.Context, in bundle.Input, b *bundle.Bundle
 		return errors.New("the chart of Applications renders others for the cell's registry than before")
 	}
 	b.Foreign.Values = f.values(in)
-	b.Expectation.Delivered = applicationsDelivered(text(root, "metadata", "name"), f.children)
+	b.Expectation.Delivered = applicationsDelivered(yamlx.Text(root, "metadata", "name"), f.children)
 	return nil
 }
 

@@ -1,4 +1,5 @@
-package foreign
+// Package machine says for which machine a program was made. It reads files only, and runs nothing.
+package machine
 
 import (
 	"debug/elf"
@@ -10,10 +11,10 @@ import (
 	"strings"
 )
 
-// otherMachine says what machine a program is for, if it is not one like this; empty for a program for
+// Other says what machine a program is for, if it is not one like this; empty for a program for
 // this machine, and for a script. It is asked when a program does not run: a kernel may be set up to
 // run those of other machines. It reads the first bytes only, since the rest may be missing.
-func otherMachine(path string) string {
+func Other(path string) string {
 	f, err := os.Open(path)
 	if err != nil {
 		return ""

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	appdir "github.com/nvidia/aicr-action/internal/bundle/app"
+	"github.com/nvidia/aicr-action/internal/bundle/foreign"
+	"github.com/nvidia/aicr-action/internal/charts/catalog"
+	"github.com/nvidia/aicr-action/internal/cli"
+	"github.com/nvidia/aicr-action/internal/infra/simulate"
+	"github.com/nvidia/aicr-action/internal/matrix"
+	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+)
+
+// appService is the service whose nodes an app gets by default: those of no provider.
+func appService() string { return "kind" }
+
+// settleApp finds what --app names, and the lane for it where the user names none.
+func (f *runFlags) settleApp() error {
+	b := &f.bundles
+	if b.app == "" || b.dir != "" {
+		return nil
+	}
+	var err error
+	if b.found, err = appdir.Find(b.app, b.values); err != nil {
+		return reason.Wrap(reason.Usage, err)
+	}
+	if slices.Equal(f.deployers, []string{"all"}) {
+		f.deployers = []string{b.found.Deployer}
+	}
+	return nil
+}
+
+// chartsDirectory is the directory in which a lock of charts is looked for: that of the recipes, or
+// of the app.
+func (f *runFlags) chartsDirectory() string {
+	if f.bundles.app == "" || f.recipes.Recipes != "" {
+		return f.recipes.Recipes
+	}
+	if info, err := os.Stat(f.bundles.app); err == nil && !info.IsDir() {
+		return filepath.Dir(f.bundles.app)
+	}
+	return f.bundles.app
+}
+
+// openApp lays out what --app names, and plans its one cell.
+func (a *app) openApp(ctx context.Context, args []string, f bundlerFlags, d bundle.Deployer) (matrix.Bundler, func(*matrix.Runner) ([]matrix.Plan, error), error) {
+	name, err := oneName(args, f.found.Name())
+	if err != nil {
+		return nil, nil, err
+	}
+	read, err := f.found.Open(ctx, d)
+	if err != nil {
+		return nil, nil, reason.Wrap(reason.Usage, err)
+	}
+	plan := planOne(read, name, d, cli.FirstOf(f.service, appService()), f.accelerator)
+	return foreign.NewDir(read), func(r *matrix.Runner) ([]matrix.Plan, error) {
+		plans, err := plan(r)
+		if err != nil {
+			return nil, err
+		}
+		return plans, haveCharts(ctx, r.Charts, plans[0].Components())
+	}, nil
+}
+
+// haveCharts returns an error, at the place that names it, for a chart that no source has.
+func haveCharts(ctx context.Context, source catalog.Source, components []recipe.Component) error {
+	for i := range components {
+		c := &components[i]
+		if c.Chart == "" {
+			continue
+		}
+		_, _, err := source.Load(ctx, catalog.RefOf(c))
+		var none *catalog.NotFoundError
+		if errors.As(err, &none) {
+			return reason.Wrap(reason.Usage, &recipe.FileError{File: c.Declared.File, Line: c.Declared.Line, Err: err})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// untainted gives profiles whose nodes have no taint of simulated ones, which no app tolerates.
+func untainted(profiles []simulate.Profile) []simulate.Profile {
+	profiles = slices.Clone(profiles)
+	for i := range profiles {
+		profiles[i].Spec.Untainted = true
+	}
+	return profiles
+}

@@ -1,0 +1,34 @@
+//go:build nightly
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// Each other form of an app passes, and a wrong value is red at its own file and line.
+func TestNightlyApp(t *testing.T) {
+	for name, tc := range map[string]struct {
+		args []string
+		code int
+		want []string
+	}{
+		"a chart":       {[]string{"--app", apps + "/charts/web", "--values", apps + "/values-test.yaml"}, 0, []string{"helm", "3 pods", "1 passed"}},
+		"Flux":          {[]string{"--app", apps + "/flux"}, 0, []string{"flux-git", "1 passed"}},
+		"a wrong value": {[]string{"--app", apps + "/charts/web", "--values", filepath.Join(t.TempDir(), "values.yaml")}, 1, []string{"SCHEDULING_FAILED", "values.yaml:2", "nodeSelector.disk"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			paths, _ := needStack(t)
+			if tc.code != 0 {
+				if err := os.WriteFile(tc.args[3], []byte("nodeSelector:\n  disk: nvme\n"), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			newProgram(t, buildProgram(t), paths).run(t, 10*time.Minute, nil, append([]string{"run"}, tc.args...)...).want(t, tc.code, tc.want...)
+		})
+	}
+}

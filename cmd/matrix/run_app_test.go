@@ -1,0 +1,45 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+const apps = "../../examples/apps"
+
+// What --app cannot run, and what does not go with it, is refused before anything is started.
+func TestAppInput(t *testing.T) {
+	absent := filepath.Join(t.TempDir(), "app.yaml")
+	if err := os.WriteFile(absent, []byte("apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: a}\nspec:\n  source: {repoURL: https://charts.example.com, chart: absent, targetRevision: 1.0.0}\n  destination: {namespace: a}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		args []string
+		want []string
+	}{
+		"no such path":               {[]string{"--app", "/no/such/app"}, []string{"/no/such/app"}},
+		"a chart that no source has": {[]string{"--app", absent, "--deployer", "argocd-oci"}, []string{"app.yaml:1", "absent"}},
+		"with a bundle":              {[]string{"--app", apps + "/flux", "--bundle-dir", "."}, []string{"exclude each other"}},
+		"with --all":                 {[]string{"--app", apps + "/flux", "--all"}, []string{"--all is about recipes"}},
+		"with --aicr":                {[]string{"--app", apps + "/flux", "--aicr", "aicr"}, []string{"the bundler is builtin"}},
+		"two lanes":                  {[]string{"--app", apps + "/argocd", "--deployer", "argocd-oci,argocd-git"}, []string{"one lane"}},
+		"another lane":               {[]string{"--app", apps + "/argocd", "--deployer", "helm"}, []string{"is for the lane argocd-git, and not for helm"}},
+		"values for Applications":    {[]string{"--app", apps + "/argocd", "--values", apps + "/values-test.yaml"}, []string{"--values is for a chart"}},
+		"values for a recipe":        {[]string{"eks-training", "--values", apps + "/values-test.yaml"}, []string{"--values is for --app"}},
+		"two names":                  {[]string{"--app", apps + "/flux", "a", "b"}, []string{"one name", "a, b"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			invoke(t, nil, append([]string{"run"}, tc.args...)...).want(t, 2, append([]string{"matrix: "}, tc.want...)...)
+		})
+	}
+}
+
+// A repository without any recipe of AICR runs with one command: two Applications of Argo CD, one of
+// them with a chart of the repository.
+func TestApp_ArgoCD(t *testing.T) {
+	t.Parallel()
+	paths, _ := needStack(t)
+	newProgram(t, buildProgram(t), paths).run(t, 10*time.Minute, nil, "run", "--app", apps+"/argocd").want(t, 0, "argocd-git", "1 cell: 1 passed")
+}

@@ -1,0 +1,216 @@
+// Package app lays out what a GitOps repository deploys as a bundle: Applications of Argo CD,
+// HelmReleases and Kustomizations of Flux, or one chart with values. Objects are kept as they are,
+// except for what only fits the cluster that they were written for; each such change is an override.
+// It reads files of one checkout, runs nothing and reaches no network. It must not know recipes of
+// AICR, clusters or lanes.
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	yamlv3 "go.yaml.in/yaml/v3"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/foreign"
+	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/util/yamlx"
+)
+
+// App is what a path of a repository deploys.
+type App struct {
+	// Deployer is the name of the lane that takes it where the user names none.
+	Deployer string
+	name     string
+	repo     *repository
+	objects  []object // none for a chart
+	chart    string   // the chart's directory in the repository; empty for objects
+	values   []string // files for it
+}
+
+// object is a document of a file of the repository.
+type object struct {
+	file string // in the repository
+	node *yamlv3.Node
+}
+
+func (o object) kind() string { return yamlx.Text(o.node, "kind") }
+func (o object) name() string { return yamlx.Text(o.node, "metadata", "name") }
+func (o object) group() string {
+	group, _, _ := strings.Cut(yamlx.Text(o.node, "apiVersion"), "/")
+	return group
+}
+
+const groupArgoCD = "argoproj.io"
+
+// Find reads what is at a path: a directory with a Chart.yaml is a chart, and values are the files of
+// values for it; any other directory or file has objects of Argo CD or of Flux. Errors name file and
+// line.
+func Find(at string, values []string) (*App, error) {
+	repo, rel, err := openRepository(at)
+	if err != nil {
+		return nil, fmt.Errorf("read the app in %s: %w", at, err)
+	}
+	a := &App{repo: repo, name: strings.TrimSuffix(path.Base(rel), path.Ext(rel))}
+	if rel == "." {
+		a.name = filepath.Base(repo.root)
+	}
+	if repo.has(path.Join(rel, chartFile)) {
+		a.Deployer, a.chart, a.values = bundle.Helm, rel, values
+		return a, nil
+	}
+	if len(values) > 0 {
+		return nil, fmt.Errorf("--values is for a chart, and %s has no %s", at, chartFile)
+	}
+	if a.objects, err = repo.objects(rel); err != nil {
+		return nil, err
+	}
+	var argo, flux *object
+	for i := range a.objects {
+		switch o := &a.objects[i]; {
+		case argo == nil && o.group() == groupArgoCD && (o.kind() == kindApplication || o.kind() == "ApplicationSet"):
+			argo = o
+		case flux == nil && (o.group() == groupHelm && o.kind() == kindRelease || o.group() == groupKustomize && o.kind() == kindKustomization):
+			flux = o
+		}
+	}
+	switch {
+	case argo != nil && flux != nil:
+		return nil, repo.bad(*flux, nil, "%s %s is Flux's, and %s has an Application of Argo CD: one lane delivers one of both; pass the path of one", flux.kind(), flux.name(), repo.at(*argo))
+	case argo != nil:
+		a.Deployer = bundle.ArgoCDGit
+	case flux != nil:
+		a.Deployer = bundle.FluxGit
+	default:
+		return nil, fmt.Errorf("%s has no %s, no Application of Argo CD, and no HelmRelease or Kustomization of Flux", at, chartFile)
+	}
+	return a, nil
+}
+
+// Name is a name for the app, from its path.
+func (a *App) Name() string {
+	r := &recipe.Result{}
+	r.Metadata.Name = a.name
+	return bundle.RecipeName(r)
+}
+
+// Open lays the app out as a bundle for a deployer's lane.
+func (a *App) Open(ctx context.Context, d bundle.Deployer) (*foreign.Bundle, error) {
+	l := newLayout(a.repo)
+	var err error
+	switch {
+	case d.Name() == bundle.Helm && a.chart != "":
+		err = l.release(a)
+	case (d.Name() == bundle.ArgoCDGit || d.Name() == bundle.ArgoCDOCI) && a.Deployer == bundle.ArgoCDGit:
+		err = l.applications(a)
+	case (d.Name() == bundle.FluxGit || d.Name() == bundle.FluxOCI) && a.Deployer == bundle.FluxGit:
+		err = l.flux(a)
+	default:
+		err = fmt.Errorf("%s is for the lane %s, and not for %s", a.shown(), a.Deployer, d.Name())
+	}
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "matrix-app-")
+	if err != nil {
+		return nil, err
+	}
+	b, err := l.open(ctx, dir, a.shown(), d)
+	return b, errors.Join(err, os.RemoveAll(dir))
+}
+
+// shown is the app's path for people.
+func (a *App) shown() string {
+	if a.chart != "" {
+		return a.repo.shown(a.chart)
+	}
+	return a.repo.shown(a.repo.start)
+}
+
+// layout is a bundle in the making.
+type layout struct {
+	repo                   *repository
+	files                  map[string][]byte
+	places                 map[string]foreign.Place
+	size                   int
+	overrides, notVerified []string
+}
+
+func newLayout(r *repository) *layout {
+	return &layout{repo: r, files: map[string][]byte{}, places: map[string]foreign.Place{}}
+}
+
+func (l *layout) override(format string, args ...any) {
+	l.overrides = append(l.overrides, "app: "+fmt.Sprintf(format, args...))
+}
+
+func (l *layout) unknown(format string, args ...any) {
+	l.notVerified = append(l.notVerified, "app: "+fmt.Sprintf(format, args...))
+}
+
+// add puts a file of the repository, with this content, into the bundle.
+func (l *layout) add(name, from string, content []byte, lines map[int]int) error {
+	if l.size += len(content); l.size > mostBytes || len(l.files) >= mostFiles {
+		return fmt.Errorf("%s needs more than %d files or %d MiB", l.repo.shown(l.repo.start), mostFiles, mostBytes>>20)
+	}
+	l.files[name] = content
+	l.places[name] = foreign.Place{File: l.repo.shown(from), Lines: lines}
+	return nil
+}
+
+// copy puts a file of the repository into the bundle.
+func (l *layout) copy(name, from string) error {
+	content, err := l.repo.read(from)
+	if err != nil {
+		return err
+	}
+	return l.add(name, from, content, nil)
+}
+
+// put writes a document that was changed. Its lines are those of the file that it is from.
+func (l *layout) put(name string, o object) error {
+	content, err := yamlx.Encode([]*yamlv3.Node{o.node})
+	if err != nil {
+		return l.repo.bad(o, nil, "it cannot be written again: %w", err)
+	}
+	docs, err := yamlx.Documents(content)
+	if err != nil || len(docs) != 1 {
+		return l.repo.bad(o, nil, "it cannot be written again: %w", err)
+	}
+	lines := map[int]int{}
+	number(docs[0].Content[0], o.node, lines)
+	return l.add(name, o.file, content, lines)
+}
+
+// number notes for the lines of a node those of the node that it was written from.
+func number(now, before *yamlv3.Node, lines map[int]int) {
+	if _, ok := lines[now.Line]; !ok && before.Line > 0 {
+		lines[now.Line] = before.Line
+	}
+	for i := 0; i < len(now.Content) && i < len(before.Content); i++ {
+		number(now.Content[i], before.Content[i], lines)
+	}
+}
+
+// open writes the bundle to a directory and opens it.
+func (l *layout) open(ctx context.Context, dir, called string, d bundle.Deployer) (*foreign.Bundle, error) {
+	for name, content := range l.files {
+		if !fs.ValidPath(name) {
+			return nil, fmt.Errorf("%q cannot be a file of a bundle", name)
+		}
+		file := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			return nil, err
+		}
+		if err := os.WriteFile(file, content, 0o644); err != nil {
+			return nil, err
+		}
+	}
+	return foreign.OpenLaid(ctx, foreign.Laid{Dir: dir, Called: called, Places: l.places, Overrides: l.overrides, NotVerified: l.notVerified}, d)
+}

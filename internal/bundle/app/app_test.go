@@ -1,0 +1,294 @@
+package app
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/foreign"
+	"github.com/nvidia/aicr-action/internal/recipe"
+)
+
+// repo writes files into a directory of its own, which is the repository.
+func repo(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		file := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// open finds and opens the app at a path for the lane; an empty one is the app's own.
+func open(t *testing.T, at, lane string, values ...string) (*foreign.Bundle, error) {
+	t.Helper()
+	a, err := Find(at, values)
+	if err != nil {
+		return nil, err
+	}
+	if lane == "" {
+		lane = a.Deployer
+	}
+	d, err := bundle.ByName([]string{lane})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a.Open(t.Context(), d[0])
+}
+
+const (
+	webChart    = "apiVersion: v2\nname: web\nversion: 1.0.0\n"
+	webTemplate = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: {{ .Release.Name }}}\nspec: {replicas: {{ .Values.replicas }}}\n"
+	gitConfig   = "[core]\n\tbare = false\n[remote \"origin\"]\n\turl = git@example.com:team/apps.git\n"
+	webApp      = `# the first line
+apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {name: web, namespace: elsewhere}
+spec:
+  project: team
+  destination: {name: production, namespace: web}
+  source:
+    repoURL: https://example.com/team/apps.git
+    path: charts/web
+    helm:
+      valueFiles: [../../env/test.yaml]
+      values: |
+        text: a
+        other: b
+`
+	redisApp = `apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {name: redis, annotations: {argocd.argoproj.io/sync-wave: "-1"}}
+spec:
+  project: default
+  destination: {server: https://kubernetes.default.svc, namespace: redis}
+  sources:
+  - {repoURL: registry.example.com/charts, chart: redis, targetRevision: 1.2.3, helm: {valueFiles: [$here/env/redis.yaml]}}
+  - {repoURL: https://example.com/team/apps.git, targetRevision: main, ref: here}
+`
+)
+
+// argo is a repository with two Applications; over replaces or adds files, "" removes one.
+func argo(over map[string]string) map[string]string {
+	files := map[string]string{
+		".git/config": gitConfig, "apps/web.yaml": webApp, "apps/redis.yaml": redisApp, "charts/web/Chart.yaml": webChart,
+		"charts/web/values.yaml": "replicas: 1\n", "charts/web/templates/web.yaml": webTemplate, "env/test.yaml": "replicas: 3\n", "env/redis.yaml": "auth:\n  enabled: true\n",
+	}
+	return with(files, over)
+}
+
+func with(files, over map[string]string) map[string]string {
+	for name, text := range over {
+		if files[name] = text; text == "" {
+			delete(files, name)
+		}
+	}
+	return files
+}
+
+const webRelease = `apiVersion: helm.toolkit.fluxcd.io/v2
+kind: HelmRelease
+metadata: {name: web, namespace: web}
+spec:
+  interval: 10m
+  chart:
+    spec:
+      chart: charts/web
+      sourceRef: {kind: GitRepository, name: flux-system, namespace: flux-system}
+  values:
+    replicas: 4
+`
+
+// flux is a repository whose cluster directory has two Kustomizations, of which one is after the other.
+func flux(over map[string]string) map[string]string {
+	kustomization := func(name, more string) string {
+		return "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: " + name + ", namespace: flux-system}\nspec:\n  interval: 10m\n  path: ./" + name + "\n  sourceRef: {kind: GitRepository, name: flux-system}\n" + more
+	}
+	return with(map[string]string{
+		".git/config": gitConfig, "cluster/base.yaml": kustomization("base", ""), "cluster/apps.yaml": kustomization("apps", "  dependsOn: [{name: base}]\n"), "apps/web.yaml": webRelease,
+		"apps/kustomization.yaml": "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [web.yaml]\n", "apps/left-out.yaml": strings.ReplaceAll(webRelease, "web", "unused"),
+		"base/redis.yaml": `apiVersion: source.toolkit.fluxcd.io/v1
+kind: HelmRepository
+metadata: {name: charts, namespace: flux-system}
+spec: {url: https://charts.example.com}
+---
+apiVersion: helm.toolkit.fluxcd.io/v2
+kind: HelmRelease
+metadata: {name: redis, namespace: flux-system}
+spec:
+  targetNamespace: redis
+  chart: {spec: {chart: redis, version: 1.2.3, sourceRef: {kind: HelmRepository, name: charts}}}
+`,
+		"charts/web/Chart.yaml": webChart, "charts/web/values.yaml": "replicas: 1\n", "charts/web/templates/web.yaml": webTemplate,
+	}, over)
+}
+
+// Each form is laid out as a bundle, whose values lead back to the repository's own files and lines.
+func TestOpen(t *testing.T) {
+	for name, tc := range map[string]struct {
+		files      map[string]string
+		path, lane string
+		values     []string
+		// releases are NAME NAMESPACE and the release's name in Helm, in order; origins are of the
+		// values of the release web.
+		releases []string
+		origins  map[string]string
+		chart    string // of redis
+	}{
+		"a chart with values": {
+			files: argo(nil), path: "charts/web", values: []string{"env/test.yaml"},
+			releases: []string{"web web"}, origins: map[string]string{"replicas": "env/test.yaml:1"},
+		},
+		"two Applications": {
+			files: argo(nil), path: "apps", releases: []string{"redis redis", "web web"}, chart: "oci://registry.example.com/charts redis 1.2.3",
+			origins: map[string]string{"replicas": "env/test.yaml:1", "other": "apps/web.yaml:15"},
+		},
+		"one Application": {files: argo(nil), path: "apps/web.yaml", lane: bundle.ArgoCDOCI, releases: []string{"web web"}, origins: map[string]string{"text": "apps/web.yaml:14"}},
+		"an Application of Applications": {
+			files: argo(map[string]string{"root.yaml": strings.NewReplacer("name: web", "name: root", "charts/web", "apps").Replace(webApp)}), path: "root.yaml",
+			releases: []string{"redis redis", "web web"}, chart: "oci://registry.example.com/charts redis 1.2.3",
+		},
+		"a directory of manifests": {
+			files: argo(map[string]string{"apps/web.yaml": strings.Replace(strings.Split(webApp, "    helm:")[0], "charts/web", "plain", 1), "plain/a.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: '{{ a }}'}\n"}),
+			path:  "apps/web.yaml", releases: []string{"web web"},
+		},
+		"Kustomizations of Flux": {
+			files: flux(nil), path: "cluster", releases: []string{"redis redis redis-redis", "web web"}, chart: "https://charts.example.com redis 1.2.3",
+			origins: map[string]string{"replicas": "apps/web.yaml:11"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := repo(t, tc.files)
+			for i := range tc.values {
+				tc.values[i] = filepath.Join(dir, tc.values[i])
+			}
+			b, err := open(t, filepath.Join(dir, tc.path), tc.lane, tc.values...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			components, given := b.Components()
+			var releases []string
+			for _, c := range components {
+				releases = append(releases, strings.TrimSpace(c.Name+" "+c.Namespace+" "+given[c.Name].HelmName))
+				if got := c.Source + " " + c.Chart + " " + c.Version; c.Name == "redis" && got != tc.chart {
+					t.Errorf("chart of redis: got %q, want %q", got, tc.chart)
+				}
+				for path, want := range tc.origins {
+					if got := c.Origins[path].String(); c.Name == "web" && got != filepath.Join(dir, want) {
+						t.Errorf("origin of %s: got %q, want %q", path, got, want)
+					}
+				}
+			}
+			if !slices.Equal(releases, tc.releases) {
+				t.Errorf("releases: got %q, want %q", releases, tc.releases)
+			}
+			if i := slices.IndexFunc(components, func(c recipe.Component) bool { return c.Name == "web" }); tc.path == "cluster" && !slices.Equal(components[i].DependencyRefs, []string{"redis"}) {
+				t.Errorf("web depends on %q, want redis", components[i].DependencyRefs)
+			}
+		})
+	}
+}
+
+// What cannot be delivered as it is meant is refused, with the repository's file and line.
+func TestOpen_Refused(t *testing.T) {
+	edit := func(text string, pairs ...string) string {
+		t.Helper()
+		for i := 0; i < len(pairs); i += 2 {
+			if !strings.Contains(text, pairs[i]) {
+				t.Fatalf("no %q in the fixture", pairs[i])
+			}
+		}
+		return strings.NewReplacer(pairs...).Replace(text)
+	}
+	inWeb := func(pairs ...string) map[string]string {
+		return argo(map[string]string{"apps/web.yaml": edit(webApp, pairs...)})
+	}
+	release := func(pairs ...string) map[string]string {
+		return flux(map[string]string{"apps/web.yaml": edit(webRelease, pairs...)})
+	}
+	for name, tc := range map[string]struct {
+		files      map[string]string
+		path, lane string
+		want       []string
+	}{
+		"nothing":                   {files: map[string]string{"a/values.yaml": "a: 1\n"}, path: "a", want: []string{"no Application of Argo CD", "Chart.yaml"}},
+		"no such path":              {files: argo(nil), path: "missing", want: []string{"no such file"}},
+		"both":                      {files: with(argo(nil), map[string]string{"apps/flux.yaml": webRelease}), path: "apps", want: []string{"flux.yaml:1", "HelmRelease web is Flux's", "redis.yaml:1"}},
+		"a lane of others":          {files: argo(nil), path: "apps", lane: bundle.FluxGit, want: []string{"is for the lane argocd-git"}},
+		"a plugin":                  {files: inWeb("helm:\n", "plugin: {name: x}\n    helm:\n"), path: "apps", want: []string{"web.yaml:11", "spec.source.plugin"}},
+		"Kustomize":                 {files: with(inWeb("charts/web", "k"), map[string]string{"k/kustomization.yaml": "resources: []\n"}), path: "apps", want: []string{"web.yaml:10", "directory of Kustomize"}},
+		"another repository":        {files: inWeb("team/apps.git", "team/other.git"), path: "apps", want: []string{"web.yaml:9", "example.com/team/apps"}},
+		"a path outside":            {files: inWeb("path: charts/web", "path: ../../etc"), path: "apps", want: []string{"web.yaml:10", "no directory of this repository"}},
+		"values outside":            {files: inWeb("../../env/test.yaml", "../../../env/test.yaml"), path: "apps", want: []string{"web.yaml:12", "no file of this repository"}},
+		"a name that leads outside": {files: inWeb("name: web,", "name: ../web,"), path: "apps", want: []string{"web.yaml:4", `"../web"`}},
+		"an ApplicationSet":         {files: argo(map[string]string{"apps/set.yaml": "apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {name: a}\n"}), path: "apps", want: []string{"set.yaml:1", "ApplicationSet"}},
+		"a range of versions":       {files: argo(map[string]string{"apps/redis.yaml": edit(redisApp, "1.2.3", "1.*")}), path: "apps", want: []string{"redis.yaml:8", "range"}},
+		"values of a chart's own":   {files: argo(map[string]string{"apps/redis.yaml": edit(redisApp, "$here/env/redis.yaml", "prod.yaml")}), path: "apps", want: []string{"redis.yaml:8", "want $REF/PATH"}},
+		"two sources without Git":   {files: argo(nil), path: "apps", lane: bundle.ArgoCDOCI, want: []string{"redis.yaml:8", "several sources"}},
+		"the same name twice":       {files: argo(map[string]string{"apps/z.yaml": webApp}), path: "apps", want: []string{"z.yaml:4", "a second Application web"}},
+		"parameters":                {files: inWeb("      values: |", "      parameters: [{name: a, value: b}]\n      values: |"), path: "apps", want: []string{"web.yaml:13", "helm.parameters"}},
+		"a dependency that is absent": {
+			files: argo(map[string]string{"charts/web/Chart.yaml": webChart + "dependencies:\n- {name: lib, version: 1.0.0, repository: https://charts.example.com}\n"}), path: "charts/web",
+			want: []string{"charts/web/Chart.yaml:4", "lib 1.0.0", "helm dependency build"},
+		},
+		"patches":                  {files: flux(map[string]string{"apps/kustomization.yaml": "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [web.yaml]\npatches: []\n"}), path: "cluster", want: []string{"kustomization.yaml:4", "patches"}},
+		"substitutions":            {files: flux(map[string]string{"cluster/base.yaml": edit(flux(nil)["cluster/base.yaml"], "  interval", "  postBuild: {}\n  interval")}), path: "cluster", want: []string{"base.yaml:5", "spec.postBuild"}},
+		"a chart that is absent":   {files: release("charts/web", "charts/none"), path: "cluster", want: []string{"web.yaml:8", `"charts/none"`}},
+		"a source of another kind": {files: release("kind: GitRepository", "kind: Bucket"), path: "cluster", want: []string{"web.yaml:9", "Bucket"}},
+		"a suspended release":      {files: release("  interval: 10m", "  suspend: true"), path: "cluster", want: []string{"web.yaml:5", "spec.suspend"}},
+		"another kubeconfig":       {files: release("  interval: 10m", "  kubeConfig: {secretRef: {name: a}}"), path: "cluster", want: []string{"web.yaml:5", "spec.kubeConfig"}},
+		"values of another place":  {files: release("  values:", "  valuesFrom: [{kind: ConfigMap, name: a}]\n  values:"), path: "cluster", want: []string{"web.yaml:10", "namespace web"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := open(t, filepath.Join(repo(t, tc.files), tc.path), tc.lane)
+			if err == nil {
+				t.Fatal("it was taken")
+			}
+			for _, want := range tc.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("got %q, want %q in it", err, want)
+				}
+			}
+		})
+	}
+}
+
+// A link may lead out of the repository, where a run in CI could read what is nobody else's.
+func TestOpen_Link(t *testing.T) {
+	dir := repo(t, argo(nil))
+	if err := os.Symlink("/etc/hostname", filepath.Join(dir, "charts/web/templates/link.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	_, err := open(t, filepath.Join(dir, "charts/web"), "")
+	if err == nil || !strings.Contains(err.Error(), "link.yaml is not a regular file") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// What is changed for the cell's cluster is told.
+func TestOpen_Overrides(t *testing.T) {
+	dir := repo(t, argo(nil))
+	a, err := Find(filepath.Join(dir, "apps"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := newLayout(a.repo)
+	if err := l.applications(a); err != nil {
+		t.Fatal(err)
+	}
+	all := strings.Join(append(l.overrides, l.notVerified...), "\n")
+	for _, want := range []string{"web is deployed to the cell's cluster, in place of production", "web syncs by itself", "redis creates its namespace", "project team"} {
+		if !strings.Contains(all, want) {
+			t.Errorf("got %s; want %q in it", all, want)
+		}
+	}
+}

@@ -1,0 +1,182 @@
+package app
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	yamlv3 "go.yaml.in/yaml/v3"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/allowed"
+	"github.com/nvidia/aicr-action/internal/util/lists"
+	"github.com/nvidia/aicr-action/internal/util/yamlx"
+)
+
+const kindApplication = "Application"
+
+// ownURL stands for the address of the bundle until the lane knows it.
+const ownURL = "https://app.invalid/bundle.git"
+
+// localServer is the cluster that Argo CD runs in.
+const localServer = "https://kubernetes.default.svc"
+
+// mostNested is how deep Applications may have Applications.
+const mostNested = 10
+
+// applications lays out Applications as a root and a directory for each.
+func (l *layout) applications(a *App) error {
+	seen := map[string]string{}
+	if err := l.each(a.objects, seen, 0); err != nil {
+		return err
+	}
+	name := "apps-of-" + a.Name()
+	if at, ok := seen[name]; ok {
+		return fmt.Errorf("the Application at %s is called %s, like the one that the lane starts with: pass another name, as in matrix run NAME --app PATH", at, name)
+	}
+	root := fmt.Sprintf(`apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {name: %s, namespace: %s}
+spec:
+  project: default
+  destination: {server: %s, namespace: %s}
+  source:
+    repoURL: %s
+    targetRevision: HEAD
+    path: .
+    directory: {recurse: true, include: '*/application.yaml', exclude: '*/chart/*'}
+  syncPolicy: {automated: {prune: true, selfHeal: true}}
+`, name, bundle.ArgoNamespace, localServer, bundle.ArgoNamespace, ownURL)
+	return l.add("app-of-apps.yaml", a.repo.start, []byte(root), map[int]int{})
+}
+
+// each lays out the Applications among objects. Of those whose source is a directory of Applications,
+// it lays out these.
+func (l *layout) each(objects []object, seen map[string]string, depth int) error {
+	var others []string
+	for _, o := range objects {
+		switch {
+		case o.group() == groupArgoCD && o.kind() == "ApplicationSet":
+			return l.repo.bad(o, nil, "an ApplicationSet is not understood: what it generates depends on the cluster; pass the Applications")
+		case o.group() != groupArgoCD || o.kind() != kindApplication:
+			others = append(others, fmt.Sprintf("%s %s (%s)", o.kind(), o.name(), l.repo.at(o)))
+			continue
+		}
+		if depth > mostNested {
+			return l.repo.bad(o, nil, "Applications are nested more than %d deep", mostNested)
+		}
+		inner, err := l.nested(o)
+		if err != nil {
+			return err
+		}
+		if inner != nil {
+			if err := l.each(inner, seen, depth+1); err != nil {
+				return err
+			}
+			continue
+		}
+		if before, again := seen[o.name()]; again {
+			return l.repo.bad(o, []string{"metadata", "name"}, "a second Application %s; the first is at %s", o.name(), before)
+		}
+		seen[o.name()] = l.repo.at(o)
+		if err := l.application(o); err != nil {
+			return err
+		}
+	}
+	if len(others) > 0 {
+		l.unknown("only Applications are delivered, and not %s", strings.Join(lists.AtMost(others, 5), ", "))
+	}
+	return nil
+}
+
+// nested gives the Applications that an Application's source is a directory of; nil if it is not.
+func (l *layout) nested(o object) ([]object, error) {
+	dir := path.Clean(yamlx.Text(o.node, "spec", "source", "path"))
+	if yamlx.Text(o.node, "spec", "source", "path") == "" || !l.repo.own(yamlx.Text(o.node, "spec", "source", "repoURL")) || !l.repo.hasDir(dir) || l.repo.has(path.Join(dir, chartFile)) || l.repo.has(path.Join(dir, kustomizationFile)) {
+		return nil, nil
+	}
+	inner, err := l.repo.objects(dir)
+	if err != nil || !slices.ContainsFunc(inner, func(i object) bool { return i.group() == groupArgoCD && i.kind() == kindApplication }) {
+		return nil, err
+	}
+	l.override("Application %s (%s) is replaced by the Applications in %s", o.name(), l.repo.at(o), l.repo.shown(dir))
+	return inner, nil
+}
+
+// application lays out an Application, with its chart and values if they are in the repository.
+func (l *layout) application(o object) error {
+	if err := nameable(o.name()); err != nil {
+		return l.repo.bad(o, []string{"metadata", "name"}, "%w", err)
+	}
+	if err := l.allowed(o); err != nil {
+		return err
+	}
+	o.node = yamlx.Clone(o.node)
+	if err := l.sources(o); err != nil {
+		return err
+	}
+	l.here(o)
+	return l.put(o.name()+"/application.yaml", o)
+}
+
+// allowed refuses an object with a field that may make a controller fetch or run something else.
+func (l *layout) allowed(o object) error {
+	var fields map[string]any
+	if err := o.node.Decode(&fields); err != nil {
+		return l.repo.bad(o, nil, "not an object: %w", err)
+	}
+	if refused := allowed.Check(o.kind(), fields); refused != nil {
+		return l.repo.bad(o, refused.Path, "%s %s: %w", o.kind(), o.name(), refused)
+	}
+	return nil
+}
+
+// here makes an Application one of the cell's cluster, which syncs by itself.
+func (l *layout) here(o object) {
+	meta, spec := yamlx.Find(o.node, "metadata"), yamlx.Find(o.node, "spec")
+	yamlx.Set(meta, "namespace", "!!str", bundle.ArgoNamespace)
+	if project := yamlx.Text(spec, "project"); project != "default" {
+		l.unknown("Application %s: the restrictions of its project %s are not those of the cell, where it is in the project default", o.name(), project)
+		yamlx.Set(spec, "project", "!!str", "default")
+	}
+	to := child(spec, "destination")
+	if at := yamlx.Text(to, "name") + yamlx.Text(to, "server"); at != localServer && at != "in-cluster" {
+		l.override("Application %s is deployed to the cell's cluster, in place of %s", o.name(), at)
+	}
+	yamlx.Drop(to, "name")
+	yamlx.Set(to, "server", "!!str", localServer)
+	if yamlx.Text(to, "namespace") == "" {
+		yamlx.Set(to, "namespace", "!!str", "default")
+	}
+	policy := child(spec, "syncPolicy")
+	if yamlx.Find(policy, "automated") == nil {
+		child(policy, "automated")
+		l.override("Application %s syncs by itself (syncPolicy.automated)", o.name())
+	}
+	options := yamlx.Find(policy, "syncOptions")
+	if options == nil || options.Kind != yamlv3.SequenceNode {
+		options = &yamlv3.Node{Kind: yamlv3.SequenceNode, Tag: "!!seq"}
+		yamlx.Drop(policy, "syncOptions")
+		policy.Content = append(policy.Content, scalar("syncOptions"), options)
+	}
+	if !slices.ContainsFunc(options.Content, func(n *yamlv3.Node) bool { return n.Value == "CreateNamespace=true" }) {
+		options.Content = append(options.Content, scalar("CreateNamespace=true"))
+		l.override("Application %s creates its namespace (CreateNamespace=true)", o.name())
+	}
+}
+
+// child gives the mapping under a key, and makes one where there is none.
+func child(n *yamlv3.Node, key string) *yamlv3.Node {
+	if c := yamlx.Find(n, key); c != nil && c.Kind == yamlv3.MappingNode {
+		return c
+	}
+	yamlx.Drop(n, key)
+	c := &yamlv3.Node{Kind: yamlv3.MappingNode, Tag: "!!map"}
+	n.Content = append(n.Content, scalar(key), c)
+	return c
+}
+
+func scalar(text string) *yamlv3.Node {
+	return &yamlv3.Node{Kind: yamlv3.ScalarNode, Tag: "!!str", Value: text}
+}

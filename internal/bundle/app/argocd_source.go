@@ -1,0 +1,168 @@
+package app
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	yamlv3 "go.yaml.in/yaml/v3"
+
+	"github.com/nvidia/aicr-action/internal/util/yamlx"
+)
+
+// sources lays out what an Application is made of. It may have one source, or that of a chart and
+// that of this repository, from which the chart's values are.
+func (l *layout) sources(o object) error {
+	spec := yamlx.Find(o.node, "spec")
+	source, list := yamlx.Find(spec, "source"), yamlx.Find(spec, "sources")
+	var values *yamlv3.Node
+	if list != nil && list.Kind == yamlv3.SequenceNode {
+		for _, s := range list.Content {
+			switch isValues := yamlx.Text(s, "ref") != ""; {
+			case isValues && values == nil && yamlx.Text(s, "path")+yamlx.Text(s, "chart") == "":
+				values = s
+			case !isValues && source == nil:
+				source = s
+			default:
+				return l.repo.badAt(o, s, "the sources of Application %s are not understood: want that of a chart, and at most one with ref, for its values", o.name())
+			}
+		}
+	}
+	if source == nil || source.Kind != yamlv3.MappingNode {
+		return l.repo.bad(o, []string{"spec"}, "Application %s has no source of a chart", o.name())
+	}
+	if values != nil {
+		if at := yamlx.Text(values, "repoURL"); !l.repo.own(at) {
+			return l.repo.badAt(o, values, "the values of Application %s: %s", o.name(), l.repo.notOwn(at))
+		}
+	}
+	dir, err := l.source(o, source)
+	if err != nil {
+		return err
+	}
+	used, err := l.valueFiles(o, source, values, dir)
+	if err != nil {
+		return err
+	}
+	if used {
+		yamlx.Set(values, "repoURL", "!!str", ownURL)
+		yamlx.Set(values, "targetRevision", "!!str", "HEAD")
+		return nil
+	}
+	yamlx.Drop(spec, "sources")
+	if yamlx.Find(spec, "source") == nil {
+		spec.Content = append(spec.Content, scalar("source"), source)
+	}
+	return nil
+}
+
+// source lays out the directory of an Application's source, and returns it; empty for a chart from
+// elsewhere.
+func (l *layout) source(o object, source *yamlv3.Node) (string, error) {
+	repo, at := yamlx.Text(source, "repoURL"), yamlx.Text(source, "path")
+	isOCI := strings.HasPrefix(repo, "oci://") && (at == "" || path.Clean(at) == ".")
+	if yamlx.Text(source, "chart") != "" || isOCI {
+		if !strings.Contains(repo, "://") { // how Argo CD names an OCI registry
+			yamlx.Set(source, "repoURL", "!!str", "oci://"+repo)
+		}
+		if err := exact(yamlx.Text(source, "targetRevision")); err != nil {
+			return "", l.repo.badAt(o, under(source, "targetRevision"), "chart of Application %s: %w", o.name(), err)
+		}
+		return "", nil
+	}
+	place := under(source, "path")
+	dir := path.Clean(strings.TrimPrefix(at, "/"))
+	switch {
+	case !l.repo.own(repo):
+		return "", l.repo.badAt(o, under(source, "repoURL"), "source of Application %s: %s", o.name(), l.repo.notOwn(repo))
+	case at == "" || !l.repo.hasDir(dir):
+		return "", l.repo.badAt(o, place, "path %q of Application %s is no directory of this repository", at, o.name())
+	case l.repo.has(path.Join(dir, chartFile)):
+		if err := l.chart(dir, o.name()+"/chart"); err != nil {
+			return "", err
+		}
+	case l.repo.has(path.Join(dir, kustomizationFile)) || l.repo.has(path.Join(dir, "kustomization.yml")):
+		return "", l.repo.badAt(o, place, "path %s of Application %s is a directory of Kustomize, which is not understood: want a chart, or manifests", at, o.name())
+	default:
+		if err := l.directory(o, source, dir); err != nil {
+			return "", err
+		}
+	}
+	yamlx.Drop(source, "directory")
+	yamlx.Set(source, "repoURL", "!!str", ownURL)
+	yamlx.Set(source, "targetRevision", "!!str", "HEAD")
+	yamlx.Set(source, "path", "!!str", o.name()+"/chart")
+	return dir, nil
+}
+
+// under is the node under a key of a source, or the source.
+func under(source *yamlv3.Node, key string) *yamlv3.Node {
+	if n := yamlx.Find(source, key); n != nil {
+		return n
+	}
+	return source
+}
+
+// directory lays out a directory of manifests as a chart.
+func (l *layout) directory(o object, source *yamlv3.Node, dir string) error {
+	for _, key := range []string{"include", "exclude"} {
+		if n := yamlx.Find(source, "directory", key); n != nil {
+			return l.repo.badAt(o, n, "directory.%s of Application %s is not understood: put the manifests into a directory of their own", key, o.name())
+		}
+	}
+	recurse := yamlx.Text(source, "directory", "recurse") == "true"
+	names, err := l.repo.walk(dir, func(string) bool { return !recurse })
+	if err != nil {
+		return err
+	}
+	var files []string
+	for _, name := range names {
+		if ext := path.Ext(name); ext == ".yaml" || ext == ".yml" {
+			if _, err := l.repo.documents(name); err != nil {
+				return err
+			}
+			files = append(files, name)
+		}
+	}
+	if len(files) == 0 {
+		return l.repo.badAt(o, under(source, "path"), "%s, the directory of Application %s, has no Chart.yaml and no manifest", l.repo.shown(dir), o.name())
+	}
+	l.override("Application %s: the manifests in %s are delivered as a chart", o.name(), l.repo.shown(dir))
+	return l.manifests(o.name(), o.name()+"/chart", files)
+}
+
+// valueFiles lays out the files of values that a source names. used: they are of the source values,
+// which the Application then needs.
+func (l *layout) valueFiles(o object, source, values *yamlv3.Node, dir string) (used bool, err error) {
+	helm := yamlx.Find(source, "helm")
+	files := yamlx.Find(helm, "valueFiles")
+	if files == nil || files.Kind != yamlv3.SequenceNode {
+		return false, nil
+	}
+	for i, item := range files.Content {
+		name, byRef := item.Value, false
+		switch {
+		case values != nil && strings.HasPrefix(name, "$"+yamlx.Text(values, "ref")+"/"):
+			name, byRef = strings.TrimPrefix(name, "$"+yamlx.Text(values, "ref")+"/"), true
+		case dir == "":
+			return false, l.repo.badAt(o, item, "values file %s of Application %s is in the chart's archive; want $REF/PATH, a file of this repository", name, o.name())
+		case strings.HasPrefix(name, "/"):
+			name = strings.TrimPrefix(name, "/")
+		default:
+			name = path.Join(dir, name)
+		}
+		name = path.Clean(name)
+		if !l.repo.has(name) {
+			return false, l.repo.badAt(o, item, "values file %s of Application %s is no file of this repository", item.Value, o.name())
+		}
+		to := fmt.Sprintf("%s/values/%d-%s", o.name(), i, path.Base(name))
+		if err := l.copy(to, name); err != nil {
+			return false, err
+		}
+		item.Value, item.Style = "/"+to, 0
+		if dir == "" && byRef {
+			item.Value, used = "$"+yamlx.Text(values, "ref")+"/"+to, true
+		}
+	}
+	return used, nil
+}

@@ -1,0 +1,128 @@
+package app
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/yaml"
+
+	"github.com/nvidia/aicr-action/internal/recipe"
+)
+
+// release lays out one chart with its values, as deploy.sh of this program's bundles names it.
+func (l *layout) release(a *App) error {
+	name := a.Name()
+	if err := l.chart(a.chart, name+"/chart"); err != nil {
+		return err
+	}
+	line := fmt.Sprintf("release %s %s ./%s/chart", name, name, name)
+	for i, file := range a.values {
+		r, rel, err := openRepository(file)
+		if err != nil {
+			return fmt.Errorf("--values %s: %w", file, err)
+		}
+		content, err := r.read(rel)
+		if err != nil {
+			return fmt.Errorf("--values %s: %w", file, err)
+		}
+		to := fmt.Sprintf("%s/values/%d.yaml", name, i)
+		if err := l.add(to, rel, content, nil); err != nil {
+			return err
+		}
+		place := l.places[to]
+		place.File = r.shown(rel)
+		l.places[to] = place
+		line += " --values ./" + to
+	}
+	return l.add("deploy.sh", path.Join(a.chart, chartFile), []byte(line+"\n"), map[int]int{1: 1})
+}
+
+// chart copies a chart's directory.
+func (l *layout) chart(from, to string) error {
+	if err := l.dependencies(from); err != nil {
+		return err
+	}
+	names, err := l.repo.walk(from, nil)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		rel := name
+		if from != "." {
+			rel = strings.TrimPrefix(name, from+"/")
+		}
+		if err := l.copy(path.Join(to, rel), name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dependencies refuses a chart whose dependencies are not in its charts directory: an installation
+// would download what no lock pins.
+func (l *layout) dependencies(dir string) error {
+	file := path.Join(dir, chartFile)
+	content, err := l.repo.read(file)
+	if err != nil {
+		return err
+	}
+	var meta struct {
+		Dependencies []struct {
+			Name    string `json:"name"`
+			Version string `json:"version"`
+		} `json:"dependencies"`
+	}
+	if err := yaml.Unmarshal(content, &meta); err != nil {
+		return &recipe.FileError{File: l.repo.shown(file), Err: err}
+	}
+	for _, d := range meta.Dependencies {
+		if !l.repo.hasDir(path.Join(dir, "charts", d.Name)) && !l.repo.has(path.Join(dir, "charts", d.Name+"-"+d.Version+".tgz")) {
+			line := bytes.Count(content[:max(0, bytes.Index(content, []byte("dependencies:")))], []byte("\n")) + 1
+			return &recipe.FileError{File: l.repo.shown(file), Line: line, Err: fmt.Errorf("the chart depends on %s %s, which is not in its charts directory: run helm dependency build %s before", d.Name, d.Version, l.repo.shown(dir))}
+		}
+	}
+	return nil
+}
+
+// manifests makes a chart of manifests, which are objects of a directory: each line stays where it is.
+func (l *layout) manifests(name, to string, files []string) error {
+	meta := fmt.Sprintf("apiVersion: v2\nname: %s\nversion: 0.0.0\n", name)
+	if err := l.add(to+"/"+chartFile, files[0], []byte(meta), map[int]int{1: 1}); err != nil {
+		return err
+	}
+	for i, file := range files {
+		content, err := l.repo.read(file)
+		if err != nil {
+			return err
+		}
+		content = bytes.ReplaceAll(content, []byte("{{"), []byte(`{{ "{{" }}`)) // it is no template
+		if err := l.add(fmt.Sprintf("%s/templates/%03d-%s", to, i, path.Base(file)), file, content, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// exact refuses the version of a chart that may stand for another one tomorrow.
+func exact(version string) error {
+	if _, err := semver.NewVersion(version); err == nil && strings.Count(version, ".") >= 2 {
+		return nil
+	}
+	if version == "" {
+		return errors.New("it has no version of the chart: name one, as a later version would change what is installed")
+	}
+	return fmt.Errorf("version %q is a range: name one version, since nothing here says which one it is today", version)
+}
+
+// nameable refuses a name that cannot be one of a directory, or of an object.
+func nameable(name string) error {
+	if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
+		return fmt.Errorf("the name %q: %s", name, strings.Join(problems, "; "))
+	}
+	return nil
+}

@@ -1,0 +1,74 @@
+package app
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/charts/render"
+	"github.com/nvidia/aicr-action/internal/testkit/workers"
+)
+
+func TestMain(m *testing.M) { workers.Main(m, render.Hidden()) }
+
+// A selector of a local chart's pods is traced to the line of the repository that sets it, so that a
+// report and its annotation name this line.
+func TestMake_Traced(t *testing.T) {
+	files := argo(map[string]string{
+		"charts/web/templates/web.yaml": `apiVersion: apps/v1
+kind: Deployment
+metadata: {name: {{ .Release.Name }}}
+spec:
+  selector: {matchLabels: {a: b}}
+  template:
+    metadata: {labels: {a: b}}
+    spec:
+      nodeSelector: {{- toYaml .Values.nodeSelector | nindent 8 }}
+      containers: [{name: a, image: b}]
+`,
+		"env/test.yaml": "replicas: 3\nnodeSelector:\n  disk: nvme\n",
+	})
+	for name, tc := range map[string]struct {
+		path   string
+		values []string
+		want   string
+	}{
+		"a chart":          {path: "charts/web", values: []string{"env/test.yaml"}, want: "env/test.yaml:3"},
+		"an Application":   {path: "apps/web.yaml", want: "env/test.yaml:3"},
+		"a chart's values": {path: "apps/web.yaml", want: "charts/web/values.yaml:2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files := with(map[string]string{}, files)
+			if strings.HasPrefix(tc.want, "charts") {
+				files["env/test.yaml"], files["charts/web/values.yaml"] = "replicas: 3\n", "nodeSelector:\n  disk: nvme\n"
+			}
+			dir := repo(t, files)
+			var values []string
+			for _, v := range tc.values {
+				values = append(values, filepath.Join(dir, v))
+			}
+			b, err := open(t, filepath.Join(dir, tc.path), "", values...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			in := bundle.Input{Recipe: b.Resolved("test"), KubeVersion: "v1.36.1", APIs: bundle.StackAPIs()}
+			_, made, err := b.Make(t.Context(), in.InRegistry("127.0.0.1:5000", bundle.ArgoCDGit))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var found []string
+			for _, w := range made.Expectation.Workloads {
+				if w.Node != bundle.NodeAny || len(w.ForgottenPaths) > 0 {
+					t.Errorf("%s belongs on %q, with the forgotten paths %v; want any node and none", w.Name, w.Node, w.ForgottenPaths)
+				}
+				for _, v := range w.Values {
+					found = append(found, v.Field+" "+v.Key+" "+v.Path+" "+v.Origin.String())
+				}
+			}
+			if want := "nodeSelector disk nodeSelector.disk " + filepath.Join(dir, tc.want); len(found) != 1 || found[0] != want {
+				t.Errorf("got %q, want %q", found, want)
+			}
+		})
+	}
+}
