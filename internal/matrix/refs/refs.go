@@ -44,7 +44,7 @@ func (r *Report) Err() error {
 // Check compares an expectation with what the cluster has. The components are the recipe's: their
 // values show which line set a name.
 func Check(e *bundle.Expectation, components []recipe.Component, have *Cluster) Report {
-	c := &checker{expectation: e, components: components, have: have, merged: map[string]*result.Finding{}}
+	c := &checker{expectation: e, components: components, have: have, merged: map[string]*result.Finding{}, unorderedPairs: map[[2]string]bool{}}
 	c.addTransient()
 	for i := range e.Workloads {
 		w := &e.Workloads[i]
@@ -81,6 +81,9 @@ type checker struct {
 	// merged are the findings by what is missing: one cause, whatever the number of references.
 	merged map[string]*result.Finding
 	later  []*later
+	// unorderedPairs are the components, each with that of a webhook for its objects, of which a
+	// warning has said that nothing orders them.
+	unorderedPairs map[[2]string]bool
 }
 
 // later is an object that is created at run time, with those that need it.

@@ -119,6 +119,7 @@ func TestWebhookOrder(t *testing.T) {
 		want    bool
 	}{
 		"no order":            {objects: hook("") + config, want: true},
+		"two webhooks":        {objects: hook("}, {name: v.example.com, sideEffects: None, admissionReviewVersions: [v1], clientConfig: {url: https://example.com}, rules: [{apiGroups: [''], apiVersions: [v1], operations: ['*'], resources: ['*']}]") + config, want: true},
 		"in order":            {objects: hook("") + config, after: []string{"between"}},
 		"fails open":          {objects: hook(", failurePolicy: Ignore") + config},
 		"another kind":        {objects: hook("") + strings.Replace(config, "ConfigMap", "Secret", 1)},

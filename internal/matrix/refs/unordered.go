@@ -26,7 +26,7 @@ type scope struct {
 
 // unordered warns of the objects of other components that a webhook is for which fails closed, if
 // nothing makes these components wait for its own: their installation fails while its pods start.
-// One warning for each component.
+// One warning for each component, however many webhooks it meets: one dependency mends all.
 func (c *checker) unordered(o *bundle.Object, name string, s scope) {
 	if len(s.conditions) > 0 {
 		return
@@ -44,6 +44,11 @@ func (c *checker) unordered(o *bundle.Object, name string, s scope) {
 		matched[other.Component] = append(matched[other.Component], other)
 	}
 	for _, component := range components {
+		pair := [2]string{component, o.Component}
+		if c.unorderedPairs[pair] {
+			continue
+		}
+		c.unorderedPairs[pair] = true
 		list := matched[component]
 		more := ""
 		if len(list) > 1 {
