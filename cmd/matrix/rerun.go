@@ -53,6 +53,9 @@ func rerunCommand(self, settings string, c result.Cell, f runFlags) string {
 	if f.validate != "" {
 		parts = append(parts, "--validate="+f.validate)
 	}
+	if f.remove {
+		parts = append(parts, "--remove")
+	}
 	if f.drift {
 		parts = append(parts, "--drift")
 	}

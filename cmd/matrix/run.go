@@ -68,6 +68,7 @@ type afterGate struct {
 	controllers []string
 	jobs        []addons.Scheduler
 	drift       bool // deliver a second time
+	remove      bool // undeploy at the end
 	validate    string
 	phases      []validate.Phase // of validate
 	chaos       string
@@ -144,6 +145,7 @@ begun in the 120 s before; evidence of a failure has 60 s of its own after it.`,
 	f.bundles.register(cmd)
 	cmd.Flags().StringVar(&f.reuse, "reuse", "", "`directory` of verdicts: a cell that passed there with exactly the same inputs is not run again, and what passes now is kept (matrix why-run says which input changed)")
 	cmd.Flags().BoolVar(&f.drift, "drift", false, "at the end, deliver the same bundle a second time (a hard refresh in Argo CD, a forced reconciliation in Flux, deploy.sh again): nothing may change, and no pod may be replaced")
+	cmd.Flags().BoolVar(&f.remove, "remove", false, "after all else, undeploy in the deployer's own way (undeploy.sh, cascade, prune), and list what is left behind; what blocks is a failure")
 	cmd.Flags().StringVar(&f.chaos, "chaos", "", "`file` of steps that break nodes and pods of each cell that has passed; the result says which workloads survive, and the verdict stays (docs/workflows.md)")
 	metricsFlag(cmd, &f.metrics)
 	f.platform.register(cmd)

@@ -209,13 +209,23 @@ type Controllers interface {
 	Stop()
 }
 
+// Delivery is what a Deliverer does with a bundle.
+type Delivery int
+
+// The deliveries: of a bundle that is new in the cluster, of one that is there already, and its
+// removal.
+const (
+	FirstDelivery Delivery = iota
+	SecondDelivery
+	Removal
+)
+
 // Deliverer is a program that delivers a bundle and ends. Install and Start of it do nothing.
 type Deliverer interface {
 	Controllers
-	// Deliver runs the program in the directory of a bundle, up to its end or that of ctx. again
-	// means that the bundle is in the cluster already. What the program printed is returned, and is
-	// in the log of its component.
-	Deliver(ctx context.Context, dir string, again bool) (said string, err error)
+	// Deliver runs the program in the directory of a bundle, up to its end or that of ctx. What it
+	// printed is returned, and is in the log of its component.
+	Deliver(ctx context.Context, dir string, what Delivery) (said string, err error)
 }
 
 // ControllerOptions are what a lane tells its controllers.

@@ -34,6 +34,7 @@ type cellOptions struct {
 	health   health.Policy
 	chaos    *chaos.Plan
 	drift    bool
+	remove   bool
 	Limits
 	Output
 	Hooks
@@ -87,7 +88,7 @@ func (r *Runner) runLane(ctx context.Context, p Plan, l lane.Lane) finishedCell 
 // newCell returns a cell that has not started, and whose turn has not come.
 func (r *Runner) newCell(p Plan, l lane.Lane) *cellRun {
 	c := &cellRun{plan: p, lane: l, turn: newTurn(nil), cellOptions: cellOptions{
-		platform: r.Platform, progress: r.Progress, charts: r.Charts.Name(), health: r.Health, chaos: r.Chaos, drift: r.Drift,
+		platform: r.Platform, progress: r.Progress, charts: r.Charts.Name(), health: r.Health, chaos: r.Chaos, drift: r.Drift, remove: r.Remove,
 		Limits: r.Limits, Output: r.Output, Hooks: r.Hooks,
 	}}
 	c.result = r.newResult(p.Cell)
@@ -156,6 +157,9 @@ func (c *cellRun) steps() []step {
 	}
 	if c.chaos != nil {
 		steps = append(steps, step{"Breaking things on purpose", "chaos", c.runChaos, false})
+	}
+	if c.remove {
+		steps = append(steps, step{"Removing what was delivered", "remove", c.runRemoval, false})
 	}
 	return steps
 }

@@ -14,6 +14,7 @@ import (
 func laterFaults() []fault {
 	helm, controllers := []string{bundle.Helm}, []string{bundle.ArgoCDOCI, bundle.FluxOCI}
 	twice := func(r *Runner) { r.Drift = true }
+	removed := func(r *Runner) { r.Remove = true }
 	return []fault{
 		{
 			id: "F94", what: "a chart that renders something else each time, so that a second delivery of the same bundle changes the cluster", verdict: "exit 77 with `--drift`: the object, the path, the template's line, and what rolls",
@@ -34,6 +35,19 @@ func laterFaults() []fault {
 			},
 			tests: []string{"internal/matrix/drift TestDrift", "internal/matrix/drift TestRolled", "internal/matrix/drift TestUses"},
 		},
+		{
+			id: "F99", what: "what stays in the cluster once the recipe is removed, and blocks it", verdict: "exit 76 with `--remove`: the object, and its finalizer or its webhook; what only stays is listed",
+			seeds: []seed{
+				{name: "finalizer", nightly: families, runner: removed, recipe: func(r *tinyRecipe) {
+					r.part("b").add("stuck.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: stuck, finalizers: [example.com/cleanup]}\n")
+				}, want: red(reason.LeftBehind, "after the removal, ConfigMap b/stuck is being deleted for ever: it has the finalizer example.com/cleanup, and no controller that removes it")},
+				{name: "webhook", nightly: []string{bundle.Helm, bundle.FluxOCI}, runner: removed, recipe: func(r *tinyRecipe) {
+					r.part("b").add("hook.yaml", keptWebhook)
+				}, want: red(reason.LeftBehind, "ValidatingWebhookConfiguration b-hook stays, and its webhook b.example.com fails closed: its Service b/b is gone", "every request for configmaps")},
+				{name: "none", nightly: slices.Concat(families, otherLanes), runner: removed, want: outcomeWanted{check: listsNamespaces}},
+			},
+			tests: []string{"internal/matrix/leftover TestLeftover", "internal/matrix/leftover TestLeaving"},
+		},
 	}
 }
 
@@ -44,6 +58,41 @@ func settles(t *testing.T, r result.Result) {
 		t.Errorf("got the notes %q, want one that says that the bundle was delivered twice", r.Notes)
 	}
 }
+
+// listsNamespaces: every deployer but kubectl leaves the namespaces that it created.
+func listsNamespaces(t *testing.T, r result.Result) {
+	t.Helper()
+	if !slices.ContainsFunc(r.LeftBehind, func(l string) bool {
+		return strings.HasPrefix(l, "namespaces that the deployer created, and leaves (3): ")
+	}) || slices.ContainsFunc(r.LeftBehind, func(l string) bool { return strings.Contains(l, "Deployment") }) {
+		t.Errorf("got left behind %q, want the three namespaces and no workload", r.LeftBehind)
+	}
+}
+
+// keptWebhook stays when its release is removed, and its Service does not.
+const keptWebhook = `{{- $ca := genCA "one" 365 }}
+{{- $cert := genSignedCert "b" nil (list (printf "b.%s.svc" .Release.Namespace)) 365 $ca }}
+apiVersion: v1
+kind: Secret
+metadata: {name: b-tls}
+type: kubernetes.io/tls
+data: {tls.crt: {{ $cert.Cert | b64enc }}, tls.key: {{ $cert.Key | b64enc }}}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: b}
+spec: {selector: {app: b}, ports: [{port: 443}]}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: b-hook, annotations: {helm.sh/resource-policy: keep}}
+webhooks:
+- name: b.example.com
+  admissionReviewVersions: [v1]
+  sideEffects: None
+  clientConfig: {caBundle: {{ $ca.Cert | b64enc }}, service: {name: b, namespace: {{ .Release.Namespace }}}}
+  rules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]
+`
 
 // certificateInHook has an authority in a hook, which Argo CD runs at full syncs only, and in an
 // ordinary object, which self-heal syncs.

@@ -46,4 +46,5 @@ func (c *cellRun) stopObserving() {
 	if !c.deployed.IsZero() {
 		c.result.Scheduling = c.observer.ComputeAll(c.deployed, time.Now(), placement.DefaultTopology())
 	}
+	c.observer = nil // it was stopped
 }

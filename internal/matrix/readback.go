@@ -10,6 +10,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/matrix/compare"
 	"github.com/nvidia/aicr-action/internal/matrix/drift"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
+	"github.com/nvidia/aicr-action/internal/matrix/leftover"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/util/wait"
@@ -89,6 +90,16 @@ func (c *cellRun) runDrift(ctx context.Context) error {
 	if note != "" {
 		c.result.Notes = append(c.result.Notes, note)
 	}
+	return err
+}
+
+// runRemoval undeploys the bundle, after all else. Reason: LEFT_BEHIND.
+func (c *cellRun) runRemoval(ctx context.Context) error {
+	c.stopObserving() // pods that are removed are no placement
+	_, sync := c.lane.Budget(c.budgets())
+	run := leftover.Run{Env: c.env, Lane: c.lane, Budget: c.Deadline.Shrink(sync)}
+	lines, err := run.Do(ctx)
+	c.result.LeftBehind = lines
 	return err
 }
 

@@ -57,6 +57,9 @@ func (u *Reuser) Inputs(ctx context.Context, r *Runner, p Plan) (reuse.Inputs, e
 		}
 		all = append(all, input{"probes", content})
 	}
+	if r.Remove {
+		all = append(all, input{"removal", true})
+	}
 	if r.Drift {
 		all = append(all, input{"second delivery", true})
 	}

@@ -201,6 +201,8 @@ type Result struct {
 	Controllers []string `json:"controllers,omitempty"`
 	// NotVerified: what a run here cannot see, e.g. a Secret that an operator makes at run time.
 	NotVerified []string `json:"notVerified,omitempty"`
+	// LeftBehind: what stayed when the recipe had been removed.
+	LeftBehind []string `json:"leftBehind,omitempty"`
 	// ReusedFrom describes Reused for people.
 	ReusedFrom []string `json:"reusedFrom,omitempty"`
 	// ChartSources: where each component's chart was found, unless Charts says it for all.

@@ -9,6 +9,7 @@ const (
 	RemarkWarnings     RemarkKind = "warnings"
 	RemarkNotes        RemarkKind = "notes"
 	RemarkNotVerified  RemarkKind = "notVerified"
+	RemarkLeftBehind   RemarkKind = "leftBehind"
 	RemarkOutOfOrder   RemarkKind = "outOfOrder"
 	RemarkSandbox      RemarkKind = "sandbox"
 	RemarkControllers  RemarkKind = "controllers"
@@ -52,6 +53,7 @@ func RemarkRows() []RemarkRow {
 		{RemarkWarnings, "Warnings", "warning", "warnings", "Problems found in the recipe, and in a failed cell what could not be cleaned up or written.", false, false, ""},
 		{RemarkNotes, "Notes", "note", "notes", "Passes in a state other than the usual one, and other remarks.", false, false, ""},
 		{RemarkNotVerified, "Not verified", "not verified", "what was not verified", "What a run here cannot see: objects that operators and Jobs make at run time, and constraints that a cell cannot evaluate.", false, true, "not verified"},
+		{RemarkLeftBehind, "Left behind", "left behind", "what was left behind", "What stayed in the cluster when the recipe had been removed (--remove), and blocks nothing.", false, false, ""},
 		{RemarkOutOfOrder, "Out of order", "out of order", "items out of order", "Items that started before an earlier one had finished, by the deployer's own times.", false, true, "out of order"},
 		{RemarkSandbox, "Sandbox", "sandbox", "the sandbox", "What the kernel kept the processes of the control plane and of the deployer from.", false, true, ""},
 		{RemarkControllers, "Controllers", "controllers", "the controllers", "How the deployer's controllers reached the API server: directly, or through a proxy of the harness.", false, true, ""},

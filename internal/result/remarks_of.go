@@ -9,6 +9,8 @@ func (r *Result) Remarks(kind RemarkKind) []string {
 		return r.Notes
 	case RemarkNotVerified:
 		return r.NotVerified
+	case RemarkLeftBehind:
+		return r.LeftBehind
 	case RemarkOutOfOrder:
 		return r.OutOfOrder
 	case RemarkSandbox:

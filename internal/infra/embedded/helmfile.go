@@ -47,11 +47,11 @@ const mostSaid = 16 << 20
 // Deliver runs `helmfile apply` in a copy of a bundle, as helmfile writes beside what it reads.
 // Releases that are not installed yet are not compared first, which only helm-diff could: on a new
 // cluster that is all of them. Again, it runs `helmfile sync`, which upgrades each release without
-// comparing it. Reasons: NO_SPACE, DEPLOY_FAILED.
-func (h *Helmfile) Deliver(ctx context.Context, dir string, again bool) (string, error) {
-	what := []string{"apply", "--skip-diff-on-install", "--suppress-secrets"}
-	if again {
-		what = []string{"sync"}
+// comparing it, and `helmfile destroy` for a removal. Reasons: NO_SPACE, DEPLOY_FAILED.
+func (h *Helmfile) Deliver(ctx context.Context, dir string, what infra.Delivery) (string, error) {
+	verb := []string{"apply", "--skip-diff-on-install", "--suppress-secrets"}
+	if what != infra.FirstDelivery {
+		verb = map[infra.Delivery][]string{infra.SecondDelivery: {"sync"}, infra.Removal: {"destroy"}}[what]
 		if err := os.RemoveAll(filepath.Join(h.Dir, "bundle")); err != nil {
 			return "", fmt.Errorf("remove helmfile's copy of the bundle: %w", err)
 		}
@@ -68,7 +68,7 @@ func (h *Helmfile) Deliver(ctx context.Context, dir string, again bool) (string,
 	}
 	p, err := h.Sup.Start(host.ProcessSpec{
 		Name: infra.HelmfileProcess, Path: h.Path, Dir: h.Dir, WorkDir: work, Log: log, Ends: true, Sandbox: profile, Memory: host.RenderLimit,
-		Args: append([]string{"--helm-binary", h.Helm, "--kubeconfig", h.Kubeconfig, "--no-color", "--log-level", "debug"}, what...),
+		Args: append([]string{"--helm-binary", h.Helm, "--kubeconfig", h.Kubeconfig, "--no-color", "--log-level", "debug"}, verb...),
 		Env: append([]string{
 			"KUBECONFIG=" + h.Kubeconfig, "HELMFILE_UPGRADE_NOTICE_DISABLED=true", "HELMFILE_DISABLE_INSECURE_FEATURES=true", "HELMFILE_DISABLE_HOOKS=true",
 			"HELMFILE_CACHE_HOME=" + filepath.Join(h.Dir, "cache"),

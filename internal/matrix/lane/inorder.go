@@ -89,7 +89,7 @@ func (q *InOrder) Finished(ctx context.Context, budget time.Duration) error {
 		case ItemFailed:
 			return reason.New(reason.DeployFailed, "%s: %s", it.ID, it.Text)
 		default:
-			return reason.New(q.TimeoutReason(), "%s was not delivered again within %s: %s", it.ID, budget, it.Text)
+			return reason.New(q.TimeoutReason(), "%s did not end within %s: %s", it.ID, budget, it.Text)
 		}
 	}
 	return nil

@@ -49,6 +49,9 @@ type Lane interface {
 	// when the deployer reports that it has done so, or budget is used up. Reasons: DEPLOY_FAILED,
 	// the lane's timeout.
 	Again(ctx context.Context, env *Env, budget time.Duration) error
+	// Remove undeploys the bundle in the deployer's own way, and returns when the deployer reports
+	// that it has done so, budget is used up, or ctx ends. Reasons: as of Again.
+	Remove(ctx context.Context, env *Env, budget time.Duration) error
 	// Unchanged reports whether the recipe has left alone what keeps it from configuring the lane's
 	// controllers: no verdict counts otherwise. Reasons: DEPLOY_FAILED, CLUSTER_FAILED.
 	Unchanged(ctx context.Context) error

@@ -53,6 +53,7 @@ const (
 	UpgradeFailed          Reason = "UPGRADE_FAILED"
 	UpgradeDiverged        Reason = "UPGRADE_DIVERGED"
 	BaseFailed             Reason = "BASE_FAILED"
+	LeftBehind             Reason = "LEFT_BEHIND"
 	NeverSettles           Reason = "NEVER_SETTLES"
 	Interrupted            Reason = "INTERRUPTED"
 )
@@ -232,6 +233,9 @@ func upgradeRows() []Row {
 		{75, BaseFailed, ClassUnjudged, "What should run before the upgrade did not become ready",
 			"With --from: the old recipe's own installation failed, so that nothing is known of the upgrade, and the cell counts as not run. The message has the cause. Run the old recipe by itself, or name another source.",
 			[]Lead{{DeployerFiles, ""}, {PodFiles, ""}}},
+		{76, LeftBehind, ClassFailed, "Removing the recipe leaves something that blocks",
+			"With --remove: everything was green, and then the deployer removed it in its own way: undeploy.sh, the cascade of Argo CD's root, the pruning of Flux's Kustomization. An object or a namespace is being deleted for ever, since no controller removes its finalizer, a webhook that fails closed stays without its server, or the deployer itself failed. The report names each. Remove the finalizer from the chart, or delete the object before its controller; let the chart delete its webhooks with their Service. What only stays (namespaces, definitions of crds/, claims, hooks) is listed and is no failure.",
+			[]Lead{{"resources.txt", "what is left"}, {DeployerFiles, ""}, {"events.txt", "what controllers did at the time"}}},
 		{77, NeverSettles, ClassFailed, "Delivering the same bundle again changes the cluster",
 			"With --drift: the cell was green, and then the deployer delivered the same bundle once more: a hard refresh in Argo CD, a forced reconciliation in Flux, a second run of deploy.sh. The report names each object that differs, the path in it, and the workloads that roll. Usual causes are randAlphaNum, genCA, lookup or .Release.Revision in a chart; the report names the template's line. Argo CD renders without a cluster, so lookup finds nothing there. Set the value in the recipe, or let a Secret that the chart does not render have it.",
 			[]Lead{{DeployerFiles, ""}, {"events.txt", "what controllers did at the time"}}},

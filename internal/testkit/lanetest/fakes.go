@@ -56,6 +56,9 @@ func (l *Lane) Controllers() []infra.ControllerKind { return nil }
 // Again of a lane.Lane.
 func (l *Lane) Again(context.Context, *lane.Env, time.Duration) error { return nil }
 
+// Remove of a lane.Lane.
+func (l *Lane) Remove(context.Context, *lane.Env, time.Duration) error { return nil }
+
 // Unchanged of a lane.Lane.
 func (l *Lane) Unchanged(context.Context) error { return nil }
 

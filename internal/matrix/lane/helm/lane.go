@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -62,6 +63,23 @@ func (l *helmLane) Again(ctx context.Context, env *lane.Env, budget time.Duratio
 	if err := l.Deploy(ctx, env); err != nil {
 		return err
 	}
+	return l.Finished(ctx, budget)
+}
+
+// Remove is the bundle's undeploy.sh: `helm uninstall` of each release, the last one first.
+func (l *helmLane) Remove(ctx context.Context, env *lane.Env, budget time.Duration) error {
+	l.Stop()
+	var releases []bundle.Release
+	for _, in := range slices.Backward(env.Bundle.Installs) {
+		releases = append(releases, in.Release)
+	}
+	l.installer = helminstall.New(env, false)
+	l.Start(ctx, releases, func(ctx context.Context, r bundle.Release) error {
+		if err := l.installer.Uninstall(ctx, r.Name, r.Namespace); err != nil {
+			return fmt.Errorf("helm uninstall %s: %s", r.Name, helmError(err))
+		}
+		return nil
+	}, "removed")
 	return l.Finished(ctx, budget)
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -68,6 +69,57 @@ func (l *helmTemplateLane) Again(ctx context.Context, env *lane.Env, budget time
 		return err
 	}
 	return l.Finished(ctx, budget)
+}
+
+// Remove is `kubectl delete -f` of each release's manifests, the last one first. Namespaces and CRDs
+// of crds/ are files of their own, which stay.
+func (l *helmTemplateLane) Remove(ctx context.Context, env *lane.Env, budget time.Duration) error {
+	l.Stop()
+	releases := slices.Clone(env.Bundle.Expectation.Releases)
+	slices.Reverse(releases)
+	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(env.Clients.Discovery))
+	l.Start(ctx, releases, func(ctx context.Context, r bundle.Release) error {
+		objs, err := manifestsOf(env, r)
+		if err != nil {
+			return err
+		}
+		for _, o := range slices.Backward(objs) {
+			client, err := clientOf(env, mapper, o)
+			if err == nil {
+				err = client.Delete(ctx, o.GetName(), metav1.DeleteOptions{})
+			}
+			if err != nil && !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err) {
+				return fmt.Errorf("delete %s %s: %w", o.GetKind(), infra.NamespacedName(o.GetNamespace(), o.GetName()), err)
+			}
+		}
+		return nil
+	}, "removed")
+	return l.Finished(ctx, budget)
+}
+
+func manifestsOf(env *lane.Env, r bundle.Release) ([]*unstructured.Unstructured, error) {
+	path := r.Name + "/" + bundle.TemplateManifests
+	i := slices.IndexFunc(env.Bundle.Files, func(f bundle.File) bool { return f.Path == path })
+	if i < 0 {
+		return nil, nil
+	}
+	objs, err := infra.DecodeObjects(env.Bundle.Files[i].Content)
+	if err != nil {
+		return nil, fmt.Errorf("read %s of the bundle: %w", path, err)
+	}
+	return objs, nil
+}
+
+func clientOf(env *lane.Env, mapper meta.RESTMapper, obj *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
+	gvk := obj.GroupVersionKind()
+	mapping, err := mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	if err != nil {
+		return nil, err
+	}
+	if mapping.Scope.Name() == meta.RESTScopeNameRoot {
+		return env.Clients.Dynamic.Resource(mapping.Resource), nil
+	}
+	return env.Clients.Dynamic.Resource(mapping.Resource).Namespace(obj.GetNamespace()), nil
 }
 
 // crdBudget is how long to wait for CRDs, the same as in apply.sh.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -70,11 +71,11 @@ func (l *helmfileLane) Order(*lane.Env) lane.Order { return lane.Order{} }
 
 // Deploy starts helmfile in the bundle's directory.
 func (l *helmfileLane) Deploy(ctx context.Context, env *lane.Env) error {
-	l.deliver(ctx, env, false)
+	l.deliver(ctx, env, infra.FirstDelivery)
 	return nil
 }
 
-func (l *helmfileLane) deliver(ctx context.Context, env *lane.Env, again bool) {
+func (l *helmfileLane) deliver(ctx context.Context, env *lane.Env, what infra.Delivery) {
 	l.mu.Lock()
 	l.ended, l.wrong = false, nil
 	l.mu.Unlock()
@@ -82,7 +83,7 @@ func (l *helmfileLane) deliver(ctx context.Context, env *lane.Env, again bool) {
 	l.done = make(chan struct{})
 	go func() {
 		defer close(l.done)
-		said, err := l.program.Deliver(ctx, filepath.Join(env.Dir, "bundle"), again)
+		said, err := l.program.Deliver(ctx, filepath.Join(env.Dir, "bundle"), what)
 		if ctx.Err() != nil {
 			return
 		}
@@ -96,7 +97,26 @@ func (l *helmfileLane) deliver(ctx context.Context, env *lane.Env, again bool) {
 // Again is a second run of helmfile. What it says about a release that failed is the next poll's.
 func (l *helmfileLane) Again(ctx context.Context, env *lane.Env, budget time.Duration) error {
 	l.cancel() // it has ended
-	l.deliver(ctx, env, true)
+	l.deliver(ctx, env, infra.SecondDelivery)
+	return l.finished(ctx, budget)
+}
+
+// Remove is `helmfile destroy`.
+func (l *helmfileLane) Remove(ctx context.Context, env *lane.Env, budget time.Duration) error {
+	l.cancel() // it has ended
+	l.deliver(ctx, env, infra.Removal)
+	if err := l.finished(ctx, budget); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for name, text := range l.wrong {
+		return reason.New(reason.DeployFailed, "helmfile destroy: %s", strings.TrimPrefix(name+": "+text, ": "))
+	}
+	return nil
+}
+
+func (l *helmfileLane) finished(ctx context.Context, budget time.Duration) error {
 	left := time.NewTimer(budget)
 	defer left.Stop()
 	select {

@@ -111,7 +111,15 @@ func New(env *lane.Env, pulls bool) *Installer {
 
 // Install installs a release. Errors are an *Error, ctx's, or that of a process that cannot be
 // started. The process is killed when ctx ends.
-func (i *Installer) Install(ctx context.Context, r Release) error {
+func (i *Installer) Install(ctx context.Context, r Release) error { return i.request(ctx, encode(r)) }
+
+// Uninstall removes a release, as `helm uninstall --ignore-not-found` does. Errors are as of
+// Install.
+func (i *Installer) Uninstall(ctx context.Context, name, namespace string) error {
+	return i.request(ctx, wireRelease{Name: name, Namespace: namespace, Uninstall: true})
+}
+
+func (i *Installer) request(ctx context.Context, req wireRelease) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if err := ctx.Err(); err != nil {
@@ -125,7 +133,7 @@ func (i *Installer) Install(ctx context.Context, r Release) error {
 		i.process = p
 	}
 	stop := context.AfterFunc(ctx, i.process.kill)
-	err := i.process.install(encode(r), i.log, i.warnings)
+	err := i.process.install(req, i.log, i.warnings)
 	if stop(); ctx.Err() != nil {
 		i.close()
 		return ctx.Err()

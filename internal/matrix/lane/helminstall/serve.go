@@ -166,6 +166,12 @@ func (s *server) run(req wireRelease) (Step, error) {
 	if err != nil {
 		return Installing, err
 	}
+	if req.Uninstall {
+		uninstall := action.NewUninstall(cfg)
+		uninstall.IgnoreNotFound, uninstall.Timeout = true, lane.HookTimeout
+		_, err := uninstall.Run(req.Name)
+		return Installing, err
+	}
 	install := action.NewInstall(cfg)
 	install.ReleaseName, install.Namespace = req.Name, req.Namespace
 	install.CreateNamespace, install.SkipSchemaValidation = req.CreateNamespace, req.SkipSchemaValidation

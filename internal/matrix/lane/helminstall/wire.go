@@ -21,6 +21,7 @@ type wireRelease struct {
 	Pull                                  *Pull
 	Values                                map[string]any
 	CreateNamespace, SkipSchemaValidation bool
+	Uninstall                             bool // only Name and Namespace count
 }
 
 type wireEvent struct {

@@ -1,0 +1,192 @@
+// Package leftover removes a bundle in the deployer's own way, and names what stays in the cluster.
+// What only stays is a list. What blocks is a failure: an object or a namespace that is being
+// deleted for ever, and a webhook that fails closed and whose server is gone. It must not know which
+// deployer a lane belongs to.
+package leftover
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/matrix/lane"
+	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/util/lists"
+	"github.com/nvidia/aicr-action/internal/util/wait"
+)
+
+// Run is the removal of one cell's bundle.
+type Run struct {
+	Env  *lane.Env
+	Lane lane.Lane
+	// Budget is how long the deployer, and then the control plane, may take.
+	Budget time.Duration
+}
+
+// stuckFor is how long an object must wait for a finalizer that no program here removes. A deployer
+// removes its own in less.
+const stuckFor = 20 * time.Second
+
+// afterwards is how long the control plane may take for what was deleted in the background.
+const afterwards = time.Minute
+
+// Do removes the bundle. It returns what stays and blocks nothing, a line per kind of leftover.
+// Reasons: LEFT_BEHIND, and those of the cluster that are not the recipe's.
+func (r *Run) Do(ctx context.Context) (lines []string, err error) {
+	removing, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- r.Lane.Remove(removing, r.Env, r.Budget) }()
+	watch := &watch{run: r, ended: ended, since: map[string]time.Time{}}
+	err = wait.For(ctx, "what was removed to be gone", wait.Options{Budget: r.Budget + afterwards, Interval: 2 * time.Second, Changed: r.Env.Tell}, watch.poll)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err != nil && (!wait.IsTimeout(err) || watch.answered.IsZero()) {
+		return nil, reason.Wrap(reason.ClusterFailed, err)
+	}
+	if watch.removed != nil && !recipes(watch.removed) {
+		return nil, watch.removed
+	}
+	if f := watch.verdict(); f != nil {
+		return nil, &reason.Error{Reason: reason.LeftBehind, Err: f}
+	}
+	return summary(watch.left), nil
+}
+
+// recipes reports whether an error of a removal is the recipe's.
+func recipes(err error) bool {
+	r := reason.Of(err)
+	return r.Row().Class == reason.ClassFailed || r == reason.SyncTimeout
+}
+
+// watch is the state of the wait.
+type watch struct {
+	run      *Run
+	ended    chan error
+	over     bool  // the deployer has ended
+	removed  error // and said this
+	left     []left
+	since    map[string]time.Time // when an object was first seen waiting for such a finalizer
+	answered time.Time
+}
+
+// poll is done when the deployer has ended and nothing is being deleted any more, or when something
+// has waited long enough for a finalizer that nothing here removes.
+func (w *watch) poll(ctx context.Context) wait.Result {
+	if !w.over {
+		select {
+		case w.removed = <-w.ended:
+			w.over = true
+		default:
+		}
+	}
+	found, err := scan(ctx, w.run.Env)
+	if err != nil {
+		return wait.NotYet("%v", err)
+	}
+	w.left, w.answered = found, time.Now()
+	stuck, leaving := "", 0
+	for _, l := range found {
+		if !l.leaving {
+			continue
+		}
+		leaving++
+		if l.finalizer == "" {
+			continue
+		}
+		key := l.ref.String()
+		if w.since[key].IsZero() {
+			w.since[key] = time.Now()
+		}
+		if time.Since(w.since[key]) >= stuckFor {
+			stuck = key
+		}
+	}
+	switch {
+	case stuck != "":
+		return wait.Done()
+	case w.over && leaving == 0:
+		return wait.Done()
+	case w.over:
+		return wait.NotYet("%s still being deleted", lists.Count(leaving, "object"))
+	}
+	return wait.NotYet("%s still in the cluster", lists.Count(len(found), "object"))
+}
+
+// verdict is what blocks; nil if nothing does. A deployer that fails is a cause of its own.
+func (w *watch) verdict() *result.Failure {
+	var f result.Finding
+	var blocking []left
+	for _, l := range w.left {
+		// While the deployer is still at it, only what it waits for in vain counts: the rest may go.
+		if l.blocks() && (w.over || l.finalizer != "") {
+			blocking = append(blocking, l)
+		}
+	}
+	for i, l := range blocking {
+		if i == 0 {
+			f.Object = &blocking[0].ref
+			f.Cause = "after the removal, " + l.ref.String() + " " + l.why
+			if n := len(blocking) - 1; n > 0 {
+				f.Cause += fmt.Sprintf(" (and %d more)", n)
+			}
+		} else {
+			f.Others = append(f.Others, l.ref)
+		}
+		f.Story = append(f.Story, l.ref.String()+" "+l.why)
+	}
+	if w.removed != nil {
+		text := "the deployer did not remove the bundle: " + w.removed.Error()
+		if f.Cause == "" {
+			f.Cause = result.FirstLine(text)
+		}
+		f.Story = append(f.Story, text)
+	}
+	if f.Cause == "" {
+		return nil
+	}
+	if !w.over {
+		f.Story = append(f.Story, fmt.Sprintf("the deployer waits for it; %s still in the cluster", lists.Count(len(w.left), "object")))
+		return result.NewFailure(f)
+	}
+	for _, line := range summary(w.left) {
+		f.Story = append(f.Story, "left behind: "+line)
+	}
+	return result.NewFailure(f)
+}
+
+// mostNames is how many objects of a kind a line names.
+const mostNames = 12
+
+// summary has a line for each reason why objects stay, with their names.
+func summary(all []left) []string {
+	refs := map[string][]result.Ref{}
+	for _, l := range all {
+		if !l.blocks() {
+			refs[l.why] = append(refs[l.why], l.ref)
+		}
+	}
+	var lines []string
+	for _, why := range slices.Sorted(maps.Keys(refs)) {
+		var names []string
+		for _, ref := range refs[why] {
+			name := ref.String()
+			if !slices.ContainsFunc(refs[why], func(other result.Ref) bool { return other.Kind != ref.Kind }) {
+				name = infra.NamespacedName(ref.Namespace, ref.Name)
+			}
+			names = append(names, name)
+		}
+		slices.Sort(names)
+		if n := len(names); n > 1 {
+			why = fmt.Sprintf("%s (%d)", why, n)
+		}
+		lines = append(lines, why+": "+strings.Join(lists.AtMost(names, mostNames), ", "))
+	}
+	return lines
+}

@@ -1,0 +1,140 @@
+package leftover
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	discoveryfake "k8s.io/client-go/discovery/fake"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/matrix/lane"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/testkit"
+	"github.com/nvidia/aicr-action/internal/testkit/lanetest"
+)
+
+// removing is a lane that removes for a while, and then says something.
+type removing struct {
+	lanetest.Lane
+	takes time.Duration
+	says  error
+}
+
+func (l *removing) Remove(ctx context.Context, _ *lane.Env, _ time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(l.takes):
+		return l.says
+	}
+}
+
+const (
+	gone     = `metadata: {namespace: b, name: x, deletionTimestamp: "2026-01-01T00:00:00Z"`
+	closedBy = `{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingWebhookConfiguration, metadata: {name: hook}, webhooks: [{name: b.example.com, clientConfig: {service: {namespace: b, name: web}}, rules: [{apiGroups: [apps], resources: [deployments]}]}]}`
+)
+
+// What only stays is a list, and what blocks is LEFT_BEHIND: in 20 s where it is certain.
+func TestLeftover(t *testing.T) {
+	const hour = time.Hour
+	for name, test := range map[string]struct {
+		objects []string // the first is the expectation's
+		hook    bool
+		takes   time.Duration
+		says    error
+		want    reason.Reason
+		text    string
+		within  time.Duration
+	}{
+		"nothing":     {within: 5 * time.Second},
+		"stays":       {objects: []string{`{apiVersion: v1, kind: ConfigMap, metadata: {namespace: b, name: x}}`}, text: "not deleted: b/x", within: 5 * time.Second},
+		"kept":        {objects: []string{`{apiVersion: v1, kind: ConfigMap, metadata: {namespace: b, name: x, annotations: {helm.sh/resource-policy: keep}}}`}, text: "kept by the annotation helm.sh/resource-policy: b/x", within: 5 * time.Second},
+		"hook":        {objects: []string{`{apiVersion: v1, kind: ConfigMap, metadata: {namespace: b, name: x}}`}, hook: true, text: "of hooks, which the deployer does not delete: b/x", within: 5 * time.Second},
+		"claim":       {objects: []string{`{apiVersion: v1, kind: Secret, metadata: {namespace: other, name: x}}`, `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {namespace: b, name: data}}`}, text: "claims with their data: b/data", within: 5 * time.Second},
+		"finalizer":   {objects: []string{`{apiVersion: v1, kind: ConfigMap, ` + gone + `, finalizers: [example.com/cleanup]}}`}, takes: hour, want: reason.LeftBehind, text: "ConfigMap b/x is being deleted for ever: it has the finalizer example.com/cleanup", within: 30 * time.Second},
+		"operator's":  {objects: []string{`{apiVersion: v1, kind: ConfigMap, ` + gone + `, finalizers: [tools.nvidia.com/cleanup]}}`}, takes: hour, text: "whether an operator of nvidia.com, which is only simulated here, removes it is not verified", within: 30 * time.Second},
+		"does not go": {objects: []string{`{apiVersion: v1, kind: ConfigMap, ` + gone + `, finalizers: [foregroundDeletion]}}`}, want: reason.LeftBehind, text: "ConfigMap b/x is being deleted and does not go", within: 3 * time.Minute},
+		"namespace":   {objects: []string{`{apiVersion: v1, kind: Namespace, metadata: {name: b, deletionTimestamp: "2026-01-01T00:00:00Z"}, status: {conditions: [{type: NamespaceContentRemaining, status: "True", message: "widgets remain"}]}}`}, want: reason.LeftBehind, text: "Namespace b is being deleted for ever: widgets remain", within: 3 * time.Minute},
+		"webhook":     {objects: []string{closedBy}, want: reason.LeftBehind, text: "ValidatingWebhookConfiguration hook stays, and its webhook b.example.com fails closed: its Service b/web is gone, so that the API server refuses every request for deployments.apps", within: 5 * time.Second},
+		"served":      {objects: []string{closedBy, `{apiVersion: v1, kind: Service, metadata: {namespace: b, name: web}}`}, text: "not deleted: hook", within: 5 * time.Second},
+		"fails":       {says: reason.New(reason.DeployFailed, "pre-delete hook failed"), want: reason.LeftBehind, text: "the deployer did not remove the bundle: pre-delete hook failed", within: 5 * time.Second},
+		"machine":     {says: reason.New(reason.ClusterFailed, "no answer"), want: reason.ClusterFailed, text: "no answer", within: 5 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				began := time.Now()
+				run := Run{Env: clusterOf(t, test.hook, test.objects...), Lane: &removing{takes: test.takes, says: test.says}, Budget: time.Minute}
+				lines, err := run.Do(t.Context())
+				text := strings.Join(lines, "\n")
+				if err != nil {
+					text = err.Error()
+				}
+				if reason.Of(err) != test.want || !strings.Contains(text, test.text) || test.text == "" && text != "" {
+					t.Errorf("got %s %q, want %s %q", reason.Of(err), text, test.want, test.text)
+				}
+				if took := time.Since(began); took > test.within {
+					t.Errorf("it took %s, want %s at most", took, test.within)
+				}
+			})
+		})
+	}
+}
+
+// clusterOf has these objects, of which the first is a chart's, beside a definition of nvidia.com
+// that is gone.
+func clusterOf(t *testing.T, hook bool, texts ...string) *lane.Env {
+	t.Helper()
+	e := bundle.Expectation{Objects: []bundle.Object{{Object: testkit.Parsed(t, `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: gpus.nvidia.com}, spec: {group: nvidia.com}}`)}}}
+	var typed, untyped []runtime.Object
+	for i, text := range texts {
+		obj := testkit.Parsed(t, text)
+		untyped = append(untyped, obj)
+		if i == 0 {
+			e.Objects = append(e.Objects, bundle.Object{Object: obj, Hook: hook})
+		}
+		one, err := scheme.Scheme.New(obj.GroupVersionKind())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, one); err != nil {
+			t.Fatal(err)
+		}
+		typed = append(typed, one)
+	}
+	kube := fake.NewClientset(typed...)
+	served := kube.Discovery().(*discoveryfake.FakeDiscovery)
+	served.Resources = []*metav1.APIResourceList{
+		{GroupVersion: "v1", APIResources: []metav1.APIResource{{Name: "configmaps", Kind: "ConfigMap", Namespaced: true}, {Name: "namespaces", Kind: "Namespace"}}},
+		{GroupVersion: "admissionregistration.k8s.io/v1", APIResources: []metav1.APIResource{{Name: "validatingwebhookconfigurations", Kind: "ValidatingWebhookConfiguration"}}},
+	}
+	return &lane.Env{Clients: &infra.Clients{Kube: kube, Dynamic: dynamicfake.NewSimpleDynamicClient(scheme.Scheme, untyped...), Discovery: served}, Bundle: &bundle.Bundle{Expectation: e}}
+}
+
+// Which finalizers something here removes, and which an operator might.
+func TestLeaving(t *testing.T) {
+	e := bundle.Expectation{Objects: []bundle.Object{{Object: &unstructured.Unstructured{Object: map[string]any{"kind": "CustomResourceDefinition", "metadata": map[string]any{"name": "skyhooks.skyhook.nvidia.com"}}}}}}
+	for finalizer, want := range map[string]string{
+		"kubernetes.io/pvc-protection": "kubernetes", "foregroundDeletion": "kubernetes", "orphan": "kubernetes", "finalizers.fluxcd.io": "kubernetes",
+		"resources-finalizer.argocd.argoproj.io": "kubernetes", "customresourcecleanup.apiextensions.k8s.io": "kubernetes", "argocd.argoproj.io/hook-finalizer": "kubernetes",
+		"service.kubernetes.io/load-balancer-cleanup": "kubernetes",
+		"nvidia.com/gpu": "skyhook.nvidia.com", "example.com/cleanup": "",
+	} {
+		got := operatorOf(finalizer, e)
+		if kubernetesOwn(finalizer) {
+			got = "kubernetes"
+		}
+		if got != want {
+			t.Errorf("%s: got %q, want %q", finalizer, got, want)
+		}
+	}
+}
