@@ -65,6 +65,9 @@ func rerunCommand(self, settings string, c result.Cell, f runFlags) string {
 	if f.plain {
 		parts = append(parts, "--"+plainFlag)
 	}
+	if c.From != "" {
+		parts = append(parts, f.before.rerun()...)
+	}
 	parts = append(parts, f.platform.rerun()...)
 	parts = append(parts, f.bundles.rerun()...)
 	if settings != "" {

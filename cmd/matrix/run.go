@@ -36,6 +36,7 @@ type runFlags struct {
 	kept
 	deployers []string
 	bundles   bundlerFlags
+	before    fromFlags
 	platform  platformFlags
 	metrics   string
 	reports   reportFlags
@@ -52,6 +53,8 @@ type selection struct {
 // sourceFlags say what a run reads.
 type sourceFlags struct {
 	charts []string
+	// givenCharts are the flag's values as they were given.
+	givenCharts []string
 	// usualCharts is what charts has if the flag is not given; validateFlags fills it in.
 	usualCharts []string
 	recipes     cli.RecipeDirs
@@ -143,6 +146,7 @@ begun in the 120 s before; evidence of a failure has 60 s of its own after it.`,
 	cmd.Flags().StringSliceVar(&f.tiers, "tier", nil, "run what a change needs instead of named recipes: auto, or a list of `1, 2, 3` (matrix discover --help)")
 	cmd.Flags().StringVar(&f.base, "base", "", "with --tier: `commit` or branch to compare with (default: from GitHub's event)")
 	f.bundles.register(cmd)
+	f.before.register(cmd)
 	cmd.Flags().StringVar(&f.reuse, "reuse", "", "`directory` of verdicts: a cell that passed there with exactly the same inputs is not run again, and what passes now is kept (matrix why-run says which input changed)")
 	cmd.Flags().BoolVar(&f.drift, "drift", false, "at the end, deliver the same bundle a second time (a hard refresh in Argo CD, a forced reconciliation in Flux, deploy.sh again): nothing may change, and no pod may be replaced")
 	cmd.Flags().BoolVar(&f.remove, "remove", false, "after all else, undeploy in the deployer's own way (undeploy.sh, cascade, prune), and list what is left behind; what blocks is a failure")
@@ -159,6 +163,9 @@ begun in the 120 s before; evidence of a failure has 60 s of its own after it.`,
 func (a *app) run(ctx context.Context, args []string, f runFlags) error {
 	a.ci.recipes = []string{a.RecipesDirectory(f.recipes.Recipes), a.DataDirectory(f.recipes.Data), f.bundles.dir, f.bundles.app}
 	this, nothing := a.prepareRun(ctx, args, f)
+	if this != nil {
+		defer this.close()
+	}
 	if nothing != nil && reason.Of(nothing) != reason.NothingSelected {
 		return nothing
 	}

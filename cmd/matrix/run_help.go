@@ -18,6 +18,7 @@ func runHelp() []cli.FlagGroup {
 			{Name: "bundler", Value: "builtin|exec", Does: "who makes the bundles; exec is AICR's own CLI"},
 			{Name: "bundle-dir", Value: "DIR", Does: "run this bundle, with --service and --deployer"},
 			{Name: "app", Value: "PATH", Does: "run Applications, HelmReleases or a chart, without recipes"},
+			{Name: "from", Value: "SOURCE", Does: "also upgrade each recipe from a Git ref, base or a directory"},
 			{Name: "cluster", Value: "embedded|kind", Does: "where cells run (default embedded)"},
 		}},
 		{Title: "After the pods are ready", Flags: []cli.FlagLine{

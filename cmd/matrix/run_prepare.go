@@ -34,6 +34,14 @@ type prepared struct {
 	shards  []report.Shard // the one that it is; none if it is not divided
 	jobs    []addons.Scheduler
 	on      platform
+	remove  func() // nil if nothing has to be removed
+}
+
+// close removes what was opened for the run.
+func (p *prepared) close() {
+	if p.remove != nil {
+		p.remove()
+	}
 }
 
 // prepareRun refuses what can be refused before anything is started. With the reason
@@ -56,7 +64,10 @@ func (a *app) prepareRun(ctx context.Context, args []string, f runFlags) (*prepa
 	if p.runner, err = a.choosePlatform(ctx, f, valid, in); err != nil {
 		return nil, err
 	}
-	return a.planCells(ctx, args, f, valid, in, p)
+	if p.runner.From, p.remove, err = a.openFrom(ctx, args, f, valid); err == nil {
+		p, err = a.planCells(ctx, args, f, valid, in, p)
+	}
+	return p, err
 }
 
 // validFlags is what the flags and the environment stand for.
@@ -76,6 +87,7 @@ func (a *app) validateFlags(args []string, f *runFlags) (v validFlags, err error
 	if err := f.settleApp(); err != nil {
 		return v, err
 	}
+	f.givenCharts = f.charts
 	f.usualCharts = a.ChartsFor([]string{cli.AutoCharts}, f.chartsDirectory())
 	f.charts = a.ChartsFor(f.charts, f.chartsDirectory())
 	if err := f.bundles.settle(a.RecipesDirectory(f.recipes.Recipes)); err != nil {
@@ -126,6 +138,9 @@ func (a *app) validateFlags(args []string, f *runFlags) (v validFlags, err error
 		return v, cli.Usagef("--%s %d does not work with KWOK_REGISTRY_HOST_PORT: the registry of the running cell has that port", aheadFlag, f.ahead)
 	}
 	if err := f.bundles.check(args, *f); err != nil {
+		return v, err
+	}
+	if err := f.before.check(f); err != nil {
 		return v, err
 	}
 	f.jobs, err = a.jobControllers(*f)
@@ -263,20 +278,25 @@ func (a *app) planCells(ctx context.Context, args []string, f runFlags, v validF
 		plans, p.skipped, err = a.planRun(ctx, p.runner, v.deployers, args, f)
 	}
 	if err != nil {
-		return nil, err
+		return p, err
 	}
 	if real, err = controlled(f, plans); err != nil {
-		return nil, err
+		return p, err
 	}
 	if f.all || f.tiers != nil {
 		kept, without, err := runnable(ctx, p.runner, plans)
 		if err != nil {
-			return nil, err
+			return p, err
 		}
 		plans, p.skipped = kept, append(p.skipped, without...)
 	}
 	if err := a.chartsReady(ctx, in.Charts, plans); err != nil {
-		return nil, err
+		return p, err
+	}
+	if p.runner.From != nil {
+		if err := a.chartsReady(ctx, p.runner.From.Charts, matrix.Before(plans)); err != nil {
+			return p, err
+		}
 	}
 	p.plans, p.shards, err = shardOf(f.shard, plans, f.tiers != nil, v.book)
 	if err == nil && f.tiers != nil && len(p.plans) == 0 && (len(plans) > 0 || len(p.skipped) == 0) {

@@ -49,6 +49,7 @@ type cellRun struct {
 	env          *lane.Env
 	lane         lane.Lane
 	captured     *compare.Captured // the cell's objects, once it has passed
+	upgrade      *upgradeRun       // nil for a first installation
 	gated        *gate.Gate        // its last poll is a debug artifact; nil before the last step
 	played       []string          // schedulers that kube-scheduler simulates
 	running      []string          // schedulers of probes that run, as programs of the user's
@@ -136,9 +137,15 @@ func (c *cellRun) steps() []step {
 		{"Starting the cluster", "cluster", c.startCluster, true},
 		{"Starting the controllers", "controllers", c.startControllers, true},
 		{"Publishing charts and bundle", "push", c.publish, true},
-		{"Deploying", "deploy", c.deploy, false},
-		{"Waiting for workloads", "sync", c.gate, false},
-		{"Reading back what was delivered", "verify", c.verify, false},
+	}
+	if c.plan.base != nil {
+		steps = append(steps, c.upgradeSteps()...)
+	} else {
+		steps = append(steps,
+			step{"Deploying", "deploy", c.deploy, false},
+			step{"Waiting for workloads", "sync", c.gate, false},
+			step{"Reading back what was delivered", "verify", c.verify, false},
+		)
 	}
 	if len(c.plan.checks.list) > 0 {
 		steps = append(steps, step{"Running the health checks", "checks", c.runChecks, false})

@@ -23,6 +23,11 @@ import (
 // and values are reported first.
 func (c *cellRun) makeBundle(ctx context.Context) error {
 	host, deployer := c.env.Registry.PullHost(), c.plan.Deployer.Name()
+	if c.plan.base != nil {
+		if err := c.makeBase(ctx); err != nil {
+			return err
+		}
+	}
 	bundler := c.plan.bundler
 	if bundler == nil {
 		bundler = ownBundler{c.plan.rendering}
@@ -42,10 +47,11 @@ func (c *cellRun) makeBundle(ctx context.Context) error {
 	c.result.Overrides = append(c.result.Overrides, b.Expectation.Overrides...)
 	c.result.Warnings = append(c.result.Warnings, b.Expectation.Warnings...)
 	c.result.StandIns = append(c.result.StandIns, c.platform.Simulates(b.Expectation.Objects)...)
-	if err := b.WriteTo(filepath.Join(c.dir, "bundle"), true); err != nil {
-		return reason.Wrap(infra.DiskReason(err, reason.Internal), fmt.Errorf("write the bundle: %w", err))
+	if c.upgrade != nil {
+		c.upgrade.next = delivery{in, b}
+		return c.use(c.upgrade.old)
 	}
-	return nil
+	return c.use(delivery{in, b})
 }
 
 // located returns the input of a bundle in the cell's registry. The charts are there too, unless
@@ -132,14 +138,16 @@ func (c *cellRun) deadlocks() error {
 }
 
 func (c *cellRun) gate(ctx context.Context) error {
-	out, err := c.newGate().Pass(ctx)
+	out, err := c.newGate(c.gateLane()).Pass(ctx)
 	c.result.Placement = observe.PlacementOf(c.env.Bundle.Expectation.Workloads, c.gated.View)
 	c.result.Pods = out.Pods
 	c.result.Notes = append(c.result.Notes, out.Notes...)
 	c.result.NotVerified = append(c.result.NotVerified, out.NotVerified...)
 	c.result.Warnings = append(c.result.Warnings, out.Warnings...)
 	c.result.Warnings = append(c.result.Warnings, c.env.Clients.Warnings.Lines(c.deliverers()...)...)
-	c.result.OutOfOrder = lane.EarlyStarts(c.gated.State.Items)
+	if c.env.Before == nil { // else they began before it
+		c.result.OutOfOrder = lane.EarlyStarts(c.gated.State.Items)
+	}
 	uses, unanswered := gate.HealthAnswers(c.env.Bundle.Expectation.Objects, c.health, c.platform.Plays)
 	c.result.HealthPolicy = uses
 	c.result.Notes = append(c.result.Notes, unanswered...)
@@ -150,8 +158,8 @@ func (c *cellRun) gate(ctx context.Context) error {
 }
 
 // newGate returns a gate, whose last poll will be among the debug artifacts.
-func (c *cellRun) newGate() *gate.Gate {
-	c.gated = gate.New(c.env, c.lane, c.budgets(), c.Deadline, c.env.Tell)
+func (c *cellRun) newGate(l lane.Lane) *gate.Gate {
+	c.gated = gate.New(c.env, l, c.budgets(), c.Deadline, c.env.Tell)
 	c.gated.Slowness, c.gated.Jobs = c.Slowness, c.seenJobs
 	return c.gated
 }

@@ -29,6 +29,8 @@ type seed struct {
 	// recipe, runner and bundle change what the cell is made from; bundle is called with what the
 	// deployer has made.
 	recipe func(*tinyRecipe)
+	// old, if set, makes the cell an upgrade: it changes what runs before.
+	old    func(*tinyRecipe)
 	runner func(*Runner)
 	bundle func(*bundle.Bundle) error
 	// published and deployed do something to the running cell, after the lane's own step of that
@@ -97,6 +99,13 @@ func (s seed) run(t *testing.T, runner Runner, through string) {
 	if s.recipe != nil {
 		s.recipe(r)
 	}
+	if s.old != nil {
+		old := newTinyRecipe()
+		s.old(old)
+		before := runner
+		old.use(t, &before)
+		runner.From = &From{Name: "old", Title: "old", Inputs: before.Inputs}
+	}
 	r.use(t, &runner)
 	if s.runner != nil {
 		s.runner(&runner)
@@ -110,7 +119,12 @@ func (s seed) run(t *testing.T, runner Runner, through string) {
 	if err != nil {
 		t.Fatalf("plan the tiny recipe: %v", err)
 	}
-	result := runner.runLane(t.Context(), plans[0], seededLane{NewLane(deployer), s}).Result
+	var result result.Result
+	if s.old != nil {
+		result = upgraded(t, &runner, plans)
+	} else {
+		result = runner.runLane(t.Context(), plans[0], seededLane{NewLane(deployer), s}).Result
+	}
 	if s.want.within == 0 {
 		s.want.within = s.sync + 3*time.Minute
 	}
@@ -121,6 +135,20 @@ func (s seed) run(t *testing.T, runner Runner, through string) {
 	if left := commandLines("test-"+runner.RunID, runner.Dir); len(left) > 0 {
 		t.Errorf("processes are left:\n%s", strings.Join(left, "\n"))
 	}
+}
+
+// upgraded runs the first installation and the upgrade, and returns the upgrade's result.
+func upgraded(t *testing.T, r *Runner, plans []Plan) result.Result {
+	t.Helper()
+	results, err := r.RunAll(t.Context(), plans, 1)
+	if err != nil || len(results) != 2 || results[0].From != "" || results[1].From != "old" {
+		t.Fatalf("got %d results, %v; want a first installation and its upgrade", len(results), err)
+	}
+	t.Logf("the first installation: %s %s %s after %.1fs, the upgrade after %.1fs", results[0].Status, results[0].Reason, results[0].Cause, results[0].Duration.Seconds(), results[1].Duration.Seconds())
+	if results[0].Status != result.Passed {
+		t.Errorf("the first installation: got %s: %s", results[0].Status, results[0].Cause)
+	}
+	return results[1]
 }
 
 // stretched is a budget on a machine that is as slow as this one has been of late. It waits longer

@@ -42,7 +42,7 @@ func (w outcomeWanted) in(d time.Duration) outcomeWanted { w.within = d; return 
 
 // faults is the fault-injection suite, one row per fault.
 func faults() []fault {
-	return slices.SortedFunc(slices.Values(slices.Concat(deliveryFaults(), runFaults(), objectFaults(), wrongGreens(), attacks(), strangers(), proxies(), applicationSets(), probeFaults(), validationFaults(), workloadFaults(), laterFaults(), stuckFaults())), func(a, b fault) int { return strings.Compare(a.id, b.id) })
+	return slices.SortedFunc(slices.Values(slices.Concat(deliveryFaults(), runFaults(), objectFaults(), wrongGreens(), attacks(), strangers(), proxies(), applicationSets(), probeFaults(), validationFaults(), workloadFaults(), laterFaults(), stuckFaults(), upgradeFaults())), func(a, b fault) int { return strings.Compare(a.id, b.id) })
 }
 
 // runFaults are about a run, its machine, and what the harness puts in.

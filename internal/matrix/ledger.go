@@ -50,8 +50,10 @@ func (l *ledger) enter(ctx context.Context, i int, e finishedCell) {
 	recipe := l.plans[i].Cell.Recipe
 	if l.left[recipe]--; l.left[recipe] == 0 {
 		l.compare(ctx, recipe)
-		if shared := l.plans[i].rendering; shared != nil {
-			shared.drop()
+		for _, p := range l.plans {
+			if p.Cell.Recipe == recipe {
+				p.dropRendering()
+			}
 		}
 	}
 }
@@ -75,17 +77,34 @@ func (l *ledger) report() {
 	}
 }
 
-// compare compares the lanes of a recipe that passed. A cell whose verdict changes gets its
+// compare compares the lanes of a recipe that passed: each upgrade with its first installation, and
+// the first installations with each other. A cell whose verdict changes gets its
 // artifacts rewritten.
 func (l *ledger) compare(ctx context.Context, recipe string) {
-	var lanes []compare.Lane
+	var lanes, firsts []compare.Lane
 	for i, p := range l.plans {
 		if p.Cell.Recipe == recipe && l.live[i] != nil {
 			lanes = append(lanes, compare.Lane{Result: &l.results[i], Live: l.live[i]})
 			delete(l.live, i)
 		}
 	}
-	compare.Lanes(context.WithoutCancel(ctx), lanes, compare.BenignRules(), l.runner.Rerun)
+	for _, lane := range lanes {
+		if lane.From == "" {
+			firsts = append(firsts, lane)
+		}
+	}
+	for _, lane := range lanes {
+		if lane.From == "" {
+			continue
+		}
+		i := slices.IndexFunc(firsts, func(f compare.Lane) bool { return f.Cell == lane.First() })
+		if i < 0 {
+			lane.NotVerified = append(lane.NotVerified, "whether the end of the upgrade is that of a first installation: that one has not passed")
+			continue
+		}
+		compare.Upgraded(context.WithoutCancel(ctx), firsts[i], lane, compare.BenignRules())
+	}
+	compare.Lanes(context.WithoutCancel(ctx), firsts, compare.BenignRules(), l.runner.Rerun)
 	for _, lane := range lanes {
 		if lane.Status != result.Passed {
 			artifacts.Restate(lane.Result)

@@ -11,6 +11,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/matrix/drift"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/matrix/leftover"
+	"github.com/nvidia/aicr-action/internal/matrix/upgrade"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/util/wait"
@@ -24,28 +25,45 @@ func (c *cellRun) verify(ctx context.Context) error {
 	if f := lane.RecipeMismatch(c.env.Bundle); f != nil && c.env.Bundle.Foreign == nil { // a foreign bundle may differ, and was compared when it was read
 		return &reason.Error{Reason: reason.Internal, Err: f}
 	}
+	var before []lane.Delivery
+	if c.env.Before != nil {
+		before = c.upgrade.record.Want
+	}
+	rec, err := c.readBack(ctx, before)
+	if err != nil {
+		return err
+	}
+	c.captured, err = c.capture(ctx, rec.Objects)
+	if err == nil && c.upgrade != nil {
+		c.captured.Before, c.upgrade.own = c.upgrade.before, rec.Objects
+	}
+	return err
+}
+
+// readBack compares the deployer's records with the bundle. before are those of the bundle that ran
+// before; what stays behind of it is a warning.
+func (c *cellRun) readBack(ctx context.Context, before []lane.Delivery) (lane.Record, error) {
 	var rec lane.Record
-	if err := c.patiently(ctx, "the deployer's records to be as the bundle says", func(ctx context.Context) (err error) {
+	var left []lane.Delivery
+	err := c.patiently(ctx, "the deployer's records to be as the bundle says", func(ctx context.Context) (err error) {
 		if rec, err = c.lane.ReadBack(ctx, c.env); err != nil {
 			return reason.Wrap(reason.ClusterFailed, fmt.Errorf("read back what was delivered: %w", err))
 		}
+		rec, left = upgrade.Left(c.lane, rec, before)
 		if f := lane.Mismatch(rec.Want, rec.Got); f != nil {
 			return &reason.Error{Reason: reason.DeployFailed, Err: f}
 		}
 		return nil
-	}); err != nil {
-		return err
+	})
+	for _, d := range left {
+		c.result.Warnings = append(c.result.Warnings, "the upgrade leaves behind: "+d.ID)
 	}
-	taken, err := c.capture(ctx, rec.Objects)
-	if err != nil {
-		return err
-	}
-	c.captured = taken
-	return nil
+	return rec, err
 }
 
-// capture captures the live objects, normalised: those of the expectation, and the deployer's own.
-func (c *cellRun) capture(ctx context.Context, own []lane.Object) (taken *compare.Captured, err error) {
+// capture reads the bundle's objects, and the deployer's own.
+func (c *cellRun) capture(ctx context.Context, own []lane.Object) (*compare.Captured, error) {
+	var taken *compare.Captured
 	if err := c.patiently(ctx, "the delivered objects", func(ctx context.Context) (err error) {
 		if taken, err = compare.Capture(ctx, c.env, own); err != nil {
 			return reason.Wrap(reason.ClusterFailed, fmt.Errorf("read the delivered objects: %w", err))
@@ -54,13 +72,14 @@ func (c *cellRun) capture(ctx context.Context, own []lane.Object) (taken *compar
 	}); err != nil {
 		return nil, err
 	}
+	in := c.env.Input
 	taken.Render = func(ctx context.Context) ([]bundle.Object, error) {
-		e, err := renderAgain(ctx, c.plan, c.env.Input)
+		e, err := renderAgain(ctx, c.plan, in)
 		return e.Objects, err
 	}
 	taken.Releases = c.env.Bundle.Expectation.Releases
 	taken.RenderAs = func(ctx context.Context, names map[string]string) ([]bundle.Object, error) {
-		e, err := renderAgain(ctx, c.plan, c.env.Input.Named(names))
+		e, err := renderAgain(ctx, c.plan, in.Named(names))
 		return slices.Concat(e.Objects, e.Made), err
 	}
 	return taken, nil
@@ -82,7 +101,7 @@ func (c *cellRun) runDrift(ctx context.Context) error {
 			return c.capture(ctx, rec.Objects)
 		},
 		Gate: func(ctx context.Context) error {
-			_, err := c.newGate().Pass(ctx)
+			_, err := c.newGate(c.gateLane()).Pass(ctx)
 			return err
 		},
 	}

@@ -58,6 +58,16 @@ func (r *rendering) prepare(ctx context.Context, in bundle.Input) (bundle.Input,
 	return r.in, r.err
 }
 
+// dropRendering frees what the lanes of the plan's recipe share.
+func (p *Plan) dropRendering() {
+	if p.rendering != nil {
+		p.rendering.drop()
+	}
+	if p.base != nil && p.base.rendering != nil {
+		p.base.rendering.drop()
+	}
+}
+
 // drop frees the rendering. A later lane renders again.
 func (r *rendering) drop() {
 	r.mu.Lock()

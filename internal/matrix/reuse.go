@@ -86,6 +86,15 @@ func (u *Reuser) Inputs(ctx context.Context, r *Runner, p Plan) (reuse.Inputs, e
 		}
 		all = append(all, input{name + ": chart", digest})
 	}
+	if p.base != nil {
+		other := *u
+		other.charts = nil // its chart source is another one
+		before, err := other.Inputs(ctx, r, Before([]Plan{p})[0])
+		if err != nil {
+			return nil, fmt.Errorf("what runs before: %w", err)
+		}
+		all = append(all, input{"what runs before", before})
+	}
 	in := reuse.Inputs{}
 	for _, one := range all {
 		if err := in.Add(one.name, one.value); err != nil {

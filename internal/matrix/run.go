@@ -31,6 +31,8 @@ type Runner struct {
 	Output
 	Verification
 	Hooks
+	// From, if set, is what each recipe is upgraded from, in a cell besides its first installation.
+	From *From
 	// Rerun returns the command that runs a cell again.
 	Rerun func(result.Cell) string
 
@@ -54,9 +56,11 @@ type Plan struct {
 	controllers []infra.JobController
 	// validation is what the recipe's validation phases check; nil without --validate.
 	validation *validate.Plan
-	notes      []string // of the result
-	egress     *infra.Egress
-	number     int // unique within the run
+	// base is what runs before; nil for a first installation.
+	base   *base
+	notes  []string // of the result
+	egress *infra.Egress
+	number int // unique within the run
 	// attempts are those before this one.
 	attempts []result.Attempt
 	// ready, if set, is called when the cell is ready to deploy.
@@ -86,7 +90,8 @@ func (r *Runner) Plan(name string, deployers []bundle.Deployer) ([]Plan, error) 
 		p.Cell, p.Deployer, p.number = result.Cell{Recipe: name, Deployer: d.Name()}, d, r.planned
 		plans = append(plans, p)
 	}
-	return plans, nil
+	upgrades, err := r.planUpgrades(name, plans)
+	return append(plans, upgrades...), err
 }
 
 // planRecipe returns what the plans of a recipe's lanes have in common.

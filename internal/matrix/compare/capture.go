@@ -25,6 +25,8 @@ import (
 // and others that the deployer counts as its own.
 type Captured struct {
 	objects map[string]capturedObject // by key
+	// Before are the objects of what ran before an upgrade; nil after a first installation.
+	Before *Captured
 	// Render renders the recipe's charts once more.
 	Render func(context.Context) ([]bundle.Object, error)
 	// Releases are those of the lane, and RenderAs renders their charts once more with other names in
@@ -38,6 +40,8 @@ type capturedObject struct {
 	ref lane.Object
 	// mayBeGone means that its controller or its hook policy deletes it after it has done its work.
 	mayBeGone bool
+	// template is where its chart has it; empty if no chart of the expectation has it.
+	template string
 	// owners are the releases that contain the object with different content, in the order of
 	// delivery; empty for all others.
 	owners []string
@@ -92,6 +96,9 @@ func Capture(ctx context.Context, env *lane.Env, own []lane.Object) (*Captured, 
 			}
 			mu.Lock()
 			defer mu.Unlock()
+			if len(w.objects) > 0 {
+				one.template = w.objects[0].Template
+			}
 			taken.objects[key] = one
 			return nil
 		})

@@ -39,13 +39,14 @@ func Lanes(ctx context.Context, cells []Lane, benign []benignRule, rerun func(re
 			reference = r
 		}
 	}
-	comparison := &comparison{reference: reference, benign: benign}
+	comparison := &comparison{reference: reference, benign: benign, called: "the " + reference.Deployer + " lane"}
 	for _, r := range cells {
 		if r == reference {
 			continue
 		}
 		r.ComparedWith = reference.Deployer
-		found, err := comparison.with(ctx, r)
+		differences, err := comparison.with(ctx, r)
+		found := divergence(reference.Deployer, r.Deployer, differences)
 		r.ComparedObjects = len(keysOf(reference.Live, r.Live))
 		if err != nil {
 			r.Verdict = result.VerdictOf(reason.New(reason.Internal, "compare %s with %s: %w", r.Cell, reference.Cell, err))
@@ -61,7 +62,9 @@ func Lanes(ctx context.Context, cells []Lane, benign []benignRule, rerun func(re
 // comparison is of one recipe's cells with the reference.
 type comparison struct {
 	reference Lane
-	benign    []benignRule
+	// called is what notes call the reference.
+	called string
+	benign []benignRule
 	// generated is set when the first difference is seen.
 	generated map[string]map[string]bool
 	rendered  bool
@@ -81,9 +84,9 @@ func byChance(owners []string, deployers ...string) bool {
 	return len(owners) > 1 && slices.ContainsFunc(deployers, bundle.ByArgoCD)
 }
 
-// with compares one cell with the reference. It returns nil if all differences are known, and adds
-// a note for each of these to the result.
-func (c *comparison) with(ctx context.Context, r Lane) (*result.Failure, error) {
+// with compares one cell with the reference. It returns the differences that are not known, and adds
+// a note for each of the others to the result.
+func (c *comparison) with(ctx context.Context, r Lane) ([]objectDifference, error) {
 	var found []objectDifference
 	notes := map[string][]string{}
 	sides, err := c.named(ctx, r)
@@ -124,13 +127,13 @@ func (c *comparison) with(ctx context.Context, r Lane) (*result.Failure, error) 
 		}
 	}
 	for _, why := range slices.Sorted(maps.Keys(notes)) {
-		note := "differs from the " + c.reference.Deployer + " lane (allowed): " + notes[why][0]
+		note := "differs from " + c.called + " (allowed): " + notes[why][0]
 		if n := len(notes[why]) - 1; n > 0 {
 			note += fmt.Sprintf(" and %d more", n)
 		}
 		r.Notes = append(r.Notes, note+": "+why)
 	}
-	return divergence(c.reference.Deployer, r.Deployer, found), nil
+	return found, nil
 }
 
 // isGenerated reports whether the value differs in every rendering. For that, the charts are

@@ -11,9 +11,12 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
+// KindHelmRelease is the kind of a Helm release among deliveries.
+const KindHelmRelease = "Helm release"
+
 // HelmDelivery returns a Helm release as a delivery, with the record in Helm's storage.
 func HelmDelivery(namespace, releaseName, chart, version, status string) Delivery {
-	return Delivered(result.Ref{Kind: "Helm release", Namespace: namespace, Name: releaseName}, Fact{"chart", chart}, Fact{"version", version}, Fact{"status", status})
+	return Delivered(result.Ref{Kind: KindHelmRelease, Namespace: namespace, Name: releaseName}, Fact{"chart", chart}, Fact{"version", version}, Fact{"status", status})
 }
 
 // ReadHelmStorage adds the newest revision of every release in the cluster, and the objects of its

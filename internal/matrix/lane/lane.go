@@ -70,7 +70,9 @@ type Env struct {
 	Registry infra.Registry
 	Input    bundle.Input
 	Bundle   *bundle.Bundle
-	Health   health.Policy
+	// Before is the bundle that was delivered before this one; nil on a first installation.
+	Before *bundle.Bundle
+	Health health.Policy
 	// Published is what was pushed to the registry: the charts and the bundle. Empty until then.
 	Published []oci.Published
 	// Dir is the cell's working directory.

@@ -49,10 +49,14 @@ func (l *appLane) Deployer() bundle.Deployer { return l.d }
 func (l *appLane) Order(*lane.Env) lane.Order { return lane.Order{ArgoCD: true, Ready: true} }
 
 func (l *appLane) Deploy(ctx context.Context, env *lane.Env) error {
+	roots := []*unstructured.Unstructured{bundle.ArgoRoot(env.Input)}
 	if f := env.Bundle.Foreign; f != nil && len(f.Roots) > 0 {
-		return lane.ApplyObjects(ctx, env, f.Roots...)
+		roots = f.Roots
 	}
-	return lane.ApplyObjects(ctx, env, bundle.ArgoRoot(env.Input))
+	if err := lane.ApplyObjects(ctx, env, roots...); err != nil {
+		return err
+	}
+	return notify(ctx, env)
 }
 
 // Artifacts has upstream's file names.

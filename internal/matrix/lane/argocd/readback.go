@@ -47,9 +47,18 @@ func (l *appLane) ReadBack(ctx context.Context, env *lane.Env) (lane.Record, err
 	}
 	for i := range list.Items {
 		app := &list.Items[i]
-		rec.Got = append(rec.Got, applicationDelivery(app))
+		got := applicationDelivery(app)
+		if env.Before != nil {
+			got = upgradedDelivery(app, got)
+		}
+		rec.Got = append(rec.Got, got)
 		if !isRoot(env.Bundle.Expectation, app) { // whose objects are the Applications
 			rec.Objects = append(rec.Objects, ApplicationObjects(app)...)
+		}
+	}
+	if env.Before != nil {
+		for i := range rec.Want {
+			rec.Want[i].Facts = append(rec.Want[i].Facts, lane.Fact{Name: comparedWith, Value: ownSpec})
 		}
 	}
 	stored := lane.Record{} // a wrapper's own object is the root Application, which is not the recipe's

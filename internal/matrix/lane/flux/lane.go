@@ -20,6 +20,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // fluxLane is flux-oci and flux-git: an OCIRepository or a GitRepository, and a Kustomization, are
@@ -27,6 +28,9 @@ import (
 type fluxLane struct {
 	lane.GitOps
 	d bundle.Deployer
+	// before is what sources and generators had observed before the last delivery; nil on a first
+	// installation.
+	before map[string]string
 }
 
 // New returns the lane flux-oci or flux-git, for one cell.
@@ -51,7 +55,15 @@ func (l *fluxLane) Order(env *lane.Env) lane.Order {
 }
 
 func (l *fluxLane) Deploy(ctx context.Context, env *lane.Env) error {
-	return lane.ApplyObjects(ctx, env, bundle.FluxRoot(env.Input)...)
+	if env.Before != nil {
+		if err := l.remember(ctx, env); err != nil {
+			return reason.Wrap(reason.ClusterFailed, err)
+		}
+	}
+	if err := lane.ApplyObjects(ctx, env, bundle.FluxRoot(env.Input)...); err != nil {
+		return err
+	}
+	return notify(ctx, env)
 }
 
 // Artifacts has upstream's file names.

@@ -96,6 +96,11 @@ func (l *fluxLane) ReadBack(ctx context.Context, env *lane.Env) (lane.Record, er
 			rec.Got = append(rec.Got, k.read(&list.Items[i]))
 		}
 	}
+	if env.Before != nil {
+		if err := l.upgraded(ctx, env, &rec); err != nil {
+			return rec, err
+		}
+	}
 	return rec, lane.ReadHelmStorage(env, func(rel *helmrelease.Release) string {
 		return withoutDigest(rel.Chart.Metadata.Version, local[rel.Namespace+"/"+rel.Name])
 	}, &rec)

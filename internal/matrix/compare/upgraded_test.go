@@ -1,0 +1,52 @@
+package compare
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+)
+
+// The end of an upgrade must be that of a first installation, and a difference has its cause.
+func TestUpgraded(t *testing.T) {
+	crd := func(field string) string {
+		return `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: a.b.c}, spec: {` + field + `}}`
+	}
+	config := `{apiVersion: v1, kind: ConfigMap, metadata: {namespace: ns, name: extra}, data: {k: v}}`
+	for name, tc := range map[string]struct {
+		first, before, after []string
+		crds                 bool // the definition is in crds/
+		want                 string
+		note                 string
+	}{
+		"the same":         {first: []string{deploymentYAML(2)}, before: []string{deploymentYAML(1)}, after: []string{deploymentYAML(2)}, note: "ended as a first installation: 1 objects compared"},
+		"not taken over":   {first: []string{deploymentYAML(2)}, before: []string{deploymentYAML(1)}, after: []string{deploymentYAML(1)}, want: "Deployment ns/web  spec.replicas  first installation: 2; after the upgrade: 1 (still the value of before"},
+		"something else":   {first: []string{deploymentYAML(2)}, before: []string{deploymentYAML(1)}, after: []string{deploymentYAML(3)}, want: "after the upgrade: 3"},
+		"left behind":      {first: []string{deploymentYAML(1)}, before: []string{deploymentYAML(1), config}, after: []string{deploymentYAML(1), config}, want: "it stays behind"},
+		"definition":       {first: []string{crd("x: {a: 1, b: 2}")}, before: []string{crd("x: {a: 1}")}, after: []string{crd("x: {a: 1}")}, crds: true, want: "CustomResourceDefinition a.b.c  spec.x.b  first installation: 2; after the upgrade: nothing (Helm does not update the definitions in a chart's crds/"},
+		"only its text":    {first: []string{crd("description: new")}, before: []string{crd("description: old")}, after: []string{crd("description: old")}, crds: true, note: "differs from a first installation (allowed)"},
+		"not of crds/":     {first: []string{crd("description: new")}, before: []string{crd("description: old")}, after: []string{crd("description: old")}, want: "still the value of before"},
+		"missing after it": {first: []string{deploymentYAML(1), config}, before: []string{deploymentYAML(1)}, after: []string{deploymentYAML(1)}, want: "ConfigMap ns/extra    first installation: there; after the upgrade: nothing"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			first, upgraded := lanePassed("a", "helm", taken(t, tc.first...)), lanePassed("a", "helm", taken(t, tc.after...))
+			upgraded.From, upgraded.Live.Before = "main", taken(t, tc.before...)
+			if tc.crds {
+				for key, o := range upgraded.Live.objects {
+					o.template = "chart/crds/a.yaml"
+					upgraded.Live.objects[key] = o
+				}
+			}
+			Upgraded(t.Context(), first, upgraded, BenignRules())
+			switch r := upgraded.Result; {
+			case tc.want == "" && r.Status != result.Passed:
+				t.Errorf("got %s: %s", r.Status, r.Cause)
+			case tc.want != "" && (r.Reason != reason.UpgradeDiverged || !strings.Contains(strings.Join(strings.Fields(r.Cause), " "), strings.Join(strings.Fields(tc.want), " "))):
+				t.Errorf("got %s: %s\nwant %s", r.Reason, r.Cause, tc.want)
+			case tc.note != "" && !strings.Contains(strings.Join(r.Notes, "\n"), tc.note):
+				t.Errorf("got the notes %q, want %q", r.Notes, tc.note)
+			}
+		})
+	}
+}

@@ -1,0 +1,86 @@
+package matrix
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+)
+
+// upgradeFaults are those that only a cluster shows that runs something already.
+func upgradeFaults() []fault {
+	helm, controllers := []string{bundle.Helm}, []string{bundle.ArgoCDOCI, bundle.FluxOCI}
+	gadget := func(field string) func(*tinyRecipe) {
+		return func(r *tinyRecipe) {
+			r.part("b").crds = map[string]string{"crd.yaml": strings.ReplaceAll(gadgetCRD, "FIELD", field)}
+		}
+	}
+	selector := func(version string) func(*tinyRecipe) {
+		return func(r *tinyRecipe) {
+			r.part("b").edit("selector: {matchLabels: {app: {{ .Release.Name }}}}", "selector: {matchLabels: {app: {{ .Release.Name }}, version: \""+version+"\"}}")
+			r.part("b").edit("metadata: {labels: {app: {{ .Release.Name }}}}", "metadata: {labels: {app: {{ .Release.Name }}, version: \""+version+"\"}}")
+		}
+	}
+	job := func(label string) func(*tinyRecipe) {
+		return func(r *tinyRecipe) { r.part("b").add("job.yaml", strings.ReplaceAll(jobTemplate, "LABEL", label)) }
+	}
+	refused := func(object, field, template string) outcomeWanted {
+		return red(reason.UpgradeFailed, "the upgrade from old: ").and(object+": "+field+" cannot be changed; component b, template b/templates/"+template, "deleted before the upgrade")
+	}
+	same := func(*tinyRecipe) {}
+	return []fault{
+		{
+			id: "F96", what: "an upgrade whose end is not that of a first installation", verdict: "exit 74 with `--from`: the object, the path, both values and the cause",
+			seeds: []seed{
+				{name: "definition in crds", lanes: helm, old: gadget("one"), recipe: gadget("two"), want: red(reason.UpgradeDiverged, "CustomResourceDefinition gadgets.example.com", "Helm does not update the definitions in a chart's crds/").and("two")},
+				{name: "definition is updated", nightly: controllers, old: gadget("one"), recipe: gadget("two"), want: outcomeWanted{check: endsAlike}},
+				{name: "unchanged", nightly: slices.Concat(families, otherLanes), old: same, recipe: same, want: outcomeWanted{check: endsAlike}},
+				{name: "component removed", nightly: slices.Concat(families, otherLanes), old: same, recipe: func(r *tinyRecipe) { r.only("a", "c") }, want: outcomeWanted{check: endsAlike}},
+			},
+			tests: []string{"internal/matrix/compare TestUpgraded"},
+		},
+		{
+			id: "F97", what: "an upgrade that changes what cannot be changed", verdict: "exit 73 with `--from`: the object, the field and the template",
+			seeds: []seed{
+				{name: "selector", nightly: families, old: selector("1"), recipe: selector("2"), want: refused("Deployment b", "spec.selector", "web.yaml")},
+				{name: "job", nightly: families, old: job("one"), recipe: job("two"), want: refused("Job b-job", "spec.template", "job.yaml")},
+			},
+			tests: []string{"internal/matrix/upgrade TestFailed"},
+		},
+		{
+			id: "F98", what: "an upgrade from something that is itself red, or whose controllers still report it", verdict: "exit 75 with `--from`, and no verdict on the change; what reports the old revision is not ready",
+			seeds: []seed{
+				{name: "red base", nightly: families, old: func(r *tinyRecipe) { r.part("b").add("refused.yaml", refusedTemplate) }, recipe: same, want: red(reason.BaseFailed, "no verdict on the upgrade: old, which runs before it, ended with DEPLOY_FAILED")},
+			},
+			tests: []string{"internal/matrix/upgrade TestBaseFailed", "internal/matrix/upgrade TestLane", "internal/matrix/lane/argocd TestUpgradedDelivery", "internal/matrix/lane/flux TestHasContent", "internal/observe TestCheckWorkloads_Rolling"},
+		},
+	}
+}
+
+const gadgetCRD = `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: gadgets.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {kind: Gadget, plural: gadgets}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {FIELD: {type: string}}}}}}
+`
+
+// endsAlike: the note of an upgrade whose end is that of a first installation.
+func endsAlike(t *testing.T, r result.Result) {
+	t.Helper()
+	if !slices.ContainsFunc(r.Notes, func(n string) bool { return strings.HasPrefix(n, "ended as a first installation: ") }) {
+		t.Errorf("got the notes %q, want one that says that the end is that of a first installation", r.Notes)
+	}
+	if r.Change == nil {
+		t.Error("the result does not say what the upgrade changed")
+	}
+}

@@ -1,0 +1,98 @@
+package argocd
+
+import (
+	"context"
+	"reflect"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/matrix/lane"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+)
+
+// What a second delivery also has to be: the values are no fact of an Application's sources.
+const (
+	comparedWith = "compared with"
+	ownSpec      = "its spec"
+)
+
+// upgradedDelivery adds what an Application was compared with last. Where that made no difference,
+// Argo CD does not sync again: what it has compared counts as synced.
+func upgradedDelivery(app *unstructured.Unstructured, d lane.Delivery) lane.Delivery {
+	status, _, _ := unstructured.NestedString(app.Object, "status", "sync", "status")
+	compared := slices.IndexFunc(d.Facts, func(f lane.Fact) bool { return f.Name == "compared revision" })
+	for i := range d.Facts {
+		if d.Facts[i].Name == "synced revision" && status == "Synced" && compared >= 0 {
+			d.Facts[i].Value = d.Facts[compared].Value
+		}
+	}
+	with := ownSpec
+	for _, field := range []string{"source", "sources"} {
+		spec, _, _ := unstructured.NestedFieldNoCopy(app.Object, "spec", field)
+		last, _, _ := unstructured.NestedFieldNoCopy(app.Object, "status", "sync", "comparedTo", field)
+		if !reflect.DeepEqual(filled(spec), filled(last)) {
+			with = "an older spec"
+		}
+	}
+	d.Facts = append(d.Facts, lane.Fact{Name: comparedWith, Value: with})
+	return d
+}
+
+// filled leaves out what is empty, which Argo CD does not write.
+func filled(value any) any {
+	switch x := value.(type) {
+	case map[string]any:
+		out := map[string]any{}
+		for k, v := range x {
+			if v = filled(v); v != nil {
+				out[k] = v
+			}
+		}
+		if len(out) > 0 {
+			return out
+		}
+		return nil
+	case []any:
+		var out []any
+		for _, v := range x {
+			out = append(out, filled(v))
+		}
+		if len(out) > 0 {
+			return out
+		}
+		return nil
+	case string:
+		if x == "" {
+			return nil
+		}
+	case bool:
+		if !x {
+			return nil
+		}
+	}
+	return value
+}
+
+// notify asks for a comparison of every Application after a push to the branch that they follow, as
+// the webhook of a Git server does. Otherwise Argo CD looks every three minutes.
+func notify(ctx context.Context, env *lane.Env) error {
+	if env.Before == nil || !bundle.ByGit(env.Cell.Deployer) {
+		return nil
+	}
+	apps, err := applications(ctx, env)
+	if err != nil {
+		return reason.Wrap(reason.ClusterFailed, err)
+	}
+	for name := range apps {
+		patch := []byte(`{"metadata":{"annotations":{"` + refreshAnnotation + `":"normal"}}}`)
+		if _, err := env.Clients.Dynamic.Resource(infra.ApplicationGVR).Namespace(infra.ArgoCDNamespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+			return reason.New(reason.ClusterFailed, "ask for a comparison of Application %s: %w", name, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,104 @@
+package upgrade
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/matrix/lane"
+	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/testkit/lanetest"
+)
+
+// A base that is red by its own fault is no verdict on the upgrade; what says nothing about the base
+// stays what it is.
+func TestBaseFailed(t *testing.T) {
+	for from, want := range map[reason.Reason]reason.Reason{
+		reason.DeployFailed: reason.BaseFailed, reason.SchedulingFailed: reason.BaseFailed, reason.SyncTimeout: reason.BaseFailed, reason.BundleFailed: reason.BaseFailed,
+		reason.JobDeadline: reason.JobDeadline, reason.ClusterFailed: reason.ClusterFailed, reason.MachineTooSlow: reason.MachineTooSlow, reason.Interrupted: reason.Interrupted,
+	} {
+		v := result.VerdictOf(BaseFailed("main", reason.New(from, "broken\nmore")))
+		if v.Reason != want {
+			t.Errorf("%s: got %s, want %s", from, v.Reason, want)
+		}
+		if want == reason.BaseFailed && (v.Status != result.NotRun || v.Cause != "no verdict on the upgrade: main, which runs before it, ended with "+string(from)+": broken" || v.Details[0] != "more") {
+			t.Errorf("%s: got %s: %s, %q", from, v.Status, v.Cause, v.Details)
+		}
+	}
+	if BaseFailed("main", nil) != nil {
+		t.Error("no error: want none")
+	}
+}
+
+// What is refused names the object, the field and the template.
+func TestFailed(t *testing.T) {
+	object := func(kind, name string) bundle.Object {
+		o := &unstructured.Unstructured{Object: map[string]any{"kind": kind, "metadata": map[string]any{"name": name}}}
+		return bundle.Object{Component: "b", Template: "b/templates/" + strings.ToLower(kind) + ".yaml", Object: o}
+	}
+	objects := []bundle.Object{object("Deployment", "web"), object("StatefulSet", "db"), object("Job", "once")}
+	for text, want := range map[string]string{
+		`cannot patch "web" with kind Deployment: Deployment.apps "web" is invalid: spec.selector: Invalid value: v1.LabelSelector{MatchLabels:map[string]string{"a":"b"}}: field is immutable`: "Deployment web: spec.selector cannot be changed; component b, template b/templates/deployment.yaml; it must be deleted before the upgrade",
+		`StatefulSet.apps "db" is invalid: spec: Forbidden: updates to statefulset spec for fields other than 'replicas', 'ordinals' are forbidden`:                                             "volumeClaimTemplates, serviceName and selector cannot); component b, template b/templates/statefulset.yaml",
+		`Job.batch "once" is invalid: spec.template: Invalid value: {"metadata":{}}: field is immutable`:                                                                                        "Job once: spec.template cannot be changed; component b, template b/templates/job.yaml",
+		`Service "x" is invalid: spec.clusterIPs[0]: Invalid value: []string{"None"}: may not change once set`:                                                                                  "",
+	} {
+		v := result.VerdictOf(Failed("main", reason.New(reason.DeployFailed, "%s", text), objects))
+		if v.Reason != reason.UpgradeFailed || !strings.HasPrefix(v.Cause, "the upgrade from main: ") || !strings.Contains(strings.Join(v.Details, "\n"), want) {
+			t.Errorf("got %s: %s\n%q\nwant %q", v.Reason, v.Cause, v.Details, want)
+		}
+	}
+	other := reason.New(reason.SchedulingFailed, "no node")
+	if got := Failed("main", other, objects); !errors.Is(got, other) {
+		t.Errorf("got %v, want what is not refused to stay", got)
+	}
+}
+
+// recordLane is ready at once, with a record of its own.
+type recordLane struct {
+	lanetest.Lane
+	record lane.Record
+}
+
+func (l *recordLane) ReadBack(context.Context, *lane.Env) (lane.Record, error) { return l.record, nil }
+
+// A lane that reports the old bundle as ready is not ready, and what stays behind is no mismatch
+// only where no controller removes it.
+func TestLane(t *testing.T) {
+	release := func(name, version string) lane.Delivery {
+		return lane.HelmDelivery("ns", name, name, version, "deployed")
+	}
+	for name, tc := range map[string]struct {
+		timeout reason.Reason
+		got     []lane.Delivery
+		want    string
+	}{
+		"old version":       {reason.SchedulingFailed, []lane.Delivery{release("a", "1")}, "not what was delivered last: Helm release ns/a: version: want 2, got 1"},
+		"new version":       {reason.SchedulingFailed, []lane.Delivery{release("a", "2")}, ""},
+		"left behind":       {reason.SchedulingFailed, []lane.Delivery{release("a", "2"), release("gone", "1")}, ""},
+		"unknown":           {reason.SchedulingFailed, []lane.Delivery{release("a", "2"), release("new", "1")}, "unexpected"},
+		"not yet pruned":    {reason.SyncTimeout, []lane.Delivery{release("a", "2"), release("gone", "1")}, "Helm release ns/gone: unexpected"},
+		"not yet installed": {reason.SyncTimeout, nil, "missing"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := &recordLane{record: lane.Record{Want: []lane.Delivery{release("a", "2")}, Got: tc.got}}
+			l.Timeout = tc.timeout
+			l.Says = func(time.Duration) (lane.State, error) {
+				return lane.State{RootSeen: true, Items: []lane.Item{{ID: "Release a", State: lane.ItemGood}}}, nil
+			}
+			state, err := (&Lane{Lane: l, Before: []lane.Delivery{release("a", "1"), release("gone", "1")}}).Poll(t.Context(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if it := state.Items[0]; tc.want == "" && it.State != lane.ItemGood || tc.want != "" && (it.State != lane.ItemWaiting || !strings.Contains(it.Text, tc.want)) {
+				t.Errorf("got %s: %s, want %q", it.State, it.Text, tc.want)
+			}
+		})
+	}
+}
