@@ -26,6 +26,16 @@ func Commit(digest string) string { return strings.TrimPrefix(digest, digestPref
 // same bundle always has the same commit. dir is a directory for what git needs meanwhile. What
 // Check refuses is not pushed.
 func Publish(ctx context.Context, b *bundle.Bundle, url, branch, dir string) (p oci.Published, err error) {
+	return publish(ctx, b, url, branch, dir, false)
+}
+
+// PublishNext pushes the bundle's files as the next commit of a branch that exists, as a change of a
+// recipe is. Without a difference to what the branch has, its last commit stays the last one.
+func PublishNext(ctx context.Context, b *bundle.Bundle, url, branch, dir string) (oci.Published, error) {
+	return publish(ctx, b, url, branch, dir, true)
+}
+
+func publish(ctx context.Context, b *bundle.Bundle, url, branch, dir string, next bool) (p oci.Published, err error) {
 	if err := Check(b.Files); err != nil {
 		return p, fmt.Errorf("publishing the %s bundle: %w", b.Deployer, err)
 	}
@@ -38,10 +48,24 @@ func Publish(ctx context.Context, b *bundle.Bundle, url, branch, dir string) (p 
 	if _, err := git(ctx, nil, "init", "--quiet", "--bare", "--template=", repo); err != nil {
 		return p, err
 	}
+	ref, last := "refs/heads/"+branch, ""
+	if next {
+		if _, err := git(ctx, nil, "--git-dir="+repo, "fetch", "--quiet", url, ref); err != nil {
+			return p, fmt.Errorf("read branch %s of %s: %w", branch, url, err)
+		}
+		if last, err = git(ctx, nil, "--git-dir="+repo, "rev-parse", "--verify", "FETCH_HEAD"); err != nil {
+			return p, err
+		}
+		last = strings.TrimSpace(last)
+	}
 	// fast-import takes the files as they are: no filter, attribute or setting changes them.
-	ref := "refs/heads/" + branch
-	if _, err := git(ctx, stream(b, ref), "--git-dir="+repo, "fast-import", "--quiet"); err != nil {
+	if _, err := git(ctx, stream(b, ref, last), "--git-dir="+repo, "fast-import", "--quiet"); err != nil {
 		return p, err
+	}
+	if next {
+		if same, err := sameTree(ctx, repo, ref, last); err != nil || same {
+			return oci.Published{URL: url, Tag: branch, Digest: digestPrefix + last}, err
+		}
 	}
 	commit, err := git(ctx, nil, "--git-dir="+repo, "rev-parse", "--verify", ref)
 	if err != nil {
@@ -54,12 +78,25 @@ func Publish(ctx context.Context, b *bundle.Bundle, url, branch, dir string) (p 
 	return oci.Published{URL: url, Tag: branch, Digest: digestPrefix + strings.TrimSpace(commit)}, nil
 }
 
+// sameTree reports whether two commits have the same files.
+func sameTree(ctx context.Context, repo, a, b string) (bool, error) {
+	x, err := git(ctx, nil, "--git-dir="+repo, "rev-parse", "--verify", a+"^{tree}")
+	if err != nil {
+		return false, err
+	}
+	y, err := git(ctx, nil, "--git-dir="+repo, "rev-parse", "--verify", b+"^{tree}")
+	return x == y, err
+}
+
 // stream is the commit for `git fast-import` (https://git-scm.com/docs/git-fast-import). Author and
-// time are always the same.
-func stream(b *bundle.Bundle, ref string) *bytes.Buffer {
+// time are always the same. parent, if any, is the commit before it, of which no file stays.
+func stream(b *bundle.Bundle, ref, parent string) *bytes.Buffer {
 	var out bytes.Buffer
 	message := "The " + b.Deployer + " bundle\n"
 	fmt.Fprintf(&out, "commit %s\ncommitter aicr-action <aicr-action@localhost> 0 +0000\ndata %d\n%s\n", ref, len(message), message)
+	if parent != "" {
+		fmt.Fprintf(&out, "from %s\ndeleteall\n", parent)
+	}
 	for _, f := range b.Files {
 		mode := "100644"
 		if f.Mode&0o100 != 0 {

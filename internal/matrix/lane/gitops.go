@@ -64,7 +64,11 @@ func (g *GitOps) InstallWith(ctx context.Context, env *Env, settings []*unstruct
 // Publish pushes the bundle as one OCI artifact, or as one commit.
 func (g *GitOps) Publish(ctx context.Context, env *Env) ([]oci.Published, error) {
 	if bundle.ByGit(env.Cell.Deployer) {
-		pushed, err := git.Publish(ctx, env.Bundle, env.PushURL(env.Input.RepoURL), env.Input.TargetRevision, env.Dir)
+		push := git.Publish
+		if env.Before != nil {
+			push = git.PublishNext
+		}
+		pushed, err := push(ctx, env.Bundle, env.PushURL(env.Input.RepoURL), env.Input.TargetRevision, env.Dir)
 		if err != nil {
 			return nil, reason.New(reason.PublishFailed, "push the bundle: %w", err)
 		}
