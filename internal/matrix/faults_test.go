@@ -1,6 +1,7 @@
 package matrix
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"regexp"
@@ -42,7 +43,9 @@ func (w outcomeWanted) in(d time.Duration) outcomeWanted { w.within = d; return 
 
 // faults is the fault-injection suite, one row per fault.
 func faults() []fault {
-	return slices.SortedFunc(slices.Values(slices.Concat(deliveryFaults(), runFaults(), objectFaults(), wrongGreens(), attacks(), strangers(), proxies(), applicationSets(), probeFaults(), validationFaults(), workloadFaults(), laterFaults(), stuckFaults(), upgradeFaults())), func(a, b fault) int { return strings.Compare(a.id, b.id) })
+	return slices.SortedFunc(slices.Values(slices.Concat(deliveryFaults(), runFaults(), objectFaults(), wrongGreens(), attacks(), strangers(), proxies(), applicationSets(), probeFaults(), validationFaults(), workloadFaults(), laterFaults(), stuckFaults(), upgradeFaults())), func(a, b fault) int {
+		return cmp.Or(cmp.Compare(len(a.id), len(b.id)), strings.Compare(a.id, b.id)) // F99 before F100
+	})
 }
 
 // runFaults are about a run, its machine, and what the harness puts in.

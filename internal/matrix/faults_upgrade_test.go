@@ -33,29 +33,20 @@ func upgradeFaults() []fault {
 	same := func(*tinyRecipe) {}
 	return []fault{
 		{
-			id: "F95", what: "an upgrade whose end is not that of a first installation", verdict: "exit 74 with `--from`: the object, the path, both values and the cause",
+			id: "F100", what: "an upgrade whose end is not that of a first installation, that changes what cannot be changed, or that starts from something red", verdict: "with `--from`: exit 74 with the object, the path, both values and the cause; exit 73 with the object, the field and the template; exit 75 and no verdict on the change",
 			seeds: []seed{
 				{name: "definition in crds", lanes: helm, old: gadget("one"), recipe: gadget("two"), want: red(reason.UpgradeDiverged, "CustomResourceDefinition gadgets.example.com", "Helm does not update the definitions in a chart's crds/").and("two")},
 				{name: "definition is updated", nightly: controllers, old: gadget("one"), recipe: gadget("two"), want: outcomeWanted{check: endsAlike}},
 				{name: "unchanged", nightly: slices.Concat(families, otherLanes), old: same, recipe: same, want: outcomeWanted{check: endsAlike}},
 				{name: "component removed", nightly: slices.Concat(families, otherLanes), old: same, recipe: func(r *tinyRecipe) { r.only("a", "c") }, want: outcomeWanted{check: endsAlike}},
-			},
-			tests: []string{"internal/matrix/compare TestUpgraded"},
-		},
-		{
-			id: "F96", what: "an upgrade that changes what cannot be changed", verdict: "exit 73 with `--from`: the object, the field and the template",
-			seeds: []seed{
 				{name: "selector", nightly: families, old: selector("1"), recipe: selector("2"), want: refused("Deployment b", "spec.selector", "web.yaml")},
 				{name: "job", nightly: families, old: job("one"), recipe: job("two"), want: refused("Job b-job", "spec.template", "job.yaml")},
-			},
-			tests: []string{"internal/matrix/upgrade TestFailed"},
-		},
-		{
-			id: "F97", what: "an upgrade from something that is itself red, or whose controllers still report it", verdict: "exit 75 with `--from`, and no verdict on the change; what reports the old revision is not ready",
-			seeds: []seed{
 				{name: "red base", nightly: families, old: func(r *tinyRecipe) { r.part("b").add("refused.yaml", refusedTemplate) }, recipe: same, want: red(reason.BaseFailed, "no verdict on the upgrade: old, which runs before it, ended with DEPLOY_FAILED")},
 			},
-			tests: []string{"internal/matrix/upgrade TestBaseFailed", "internal/matrix/upgrade TestLane", "internal/matrix/lane/argocd TestUpgradedDelivery", "internal/matrix/lane/flux TestHasContent", "internal/observe TestCheckWorkloads_Rolling"},
+			tests: []string{
+				"internal/matrix/compare TestUpgraded", "internal/matrix/upgrade TestFailed", "internal/matrix/upgrade TestBaseFailed", "internal/matrix/upgrade TestLane",
+				"internal/matrix/lane/argocd TestUpgradedDelivery", "internal/matrix/lane/flux TestHasContent", "internal/observe TestCheckWorkloads_Rolling",
+			},
 		},
 	}
 }
