@@ -48,6 +48,9 @@ func (p *plan) expect(ctx context.Context, in Input, deployer string) error {
 	for i, r := range p.releases {
 		e.Releases = append(e.Releases, r.Release)
 		for _, o := range renderings[i].Objects {
+			for _, line := range o.Twice() {
+				p.warnf("%s: %s: the last one counts, and Flux rejects the document", r.Component, line)
+			}
 			kinds.FillNamespace(o.Unstructured, r.Namespace)
 			if err := deliverable(r, o); err != nil {
 				return err

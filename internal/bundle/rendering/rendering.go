@@ -30,6 +30,8 @@ type Object struct {
 	*unstructured.Unstructured
 	// Definition is the whole text of a CustomResourceDefinition, of which the object is the head.
 	Definition string
+
+	text string // the document that it is from
 }
 
 // Rendering has the objects that a release's chart renders at installation.
@@ -136,7 +138,7 @@ func Parse(text, template string) ([]Object, error) {
 			definition = doc
 		}
 		for _, o := range objs {
-			out = append(out, Object{Template: template, Unstructured: o, Definition: definition})
+			out = append(out, Object{Template: template, Unstructured: o, Definition: definition, text: doc})
 		}
 	}
 	return out, nil

@@ -1,6 +1,7 @@
 package rendering
 
 import (
+	"slices"
 	"testing"
 
 	"helm.sh/helm/v3/pkg/chart"
@@ -36,5 +37,22 @@ func TestFiles_LastLineBreak(t *testing.T) {
 		if got, _, _ := unstructured.NestedString(objs[i].Object, "data", "text"); got != want {
 			t.Errorf("%s: got %q, want %q in\n%s", objs[i].GetName(), got, want, manifests)
 		}
+	}
+}
+
+// A key that a document has twice is named, with its path, template and line. The same key in two
+// maps, and a merge, are not.
+func TestTwice(t *testing.T) {
+	objs, err := Parse("# Source: c/templates/a.yaml\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  labels: {a: x, b: y, a: z}\ndata:\n  a: \"1\"\n  b: \"2\"\n  b: \"3\"\n---\n"+
+		"# Source: c/templates/b.yaml\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: b, labels: {a: x}}\ndata: {a: x}\n", "")
+	if err != nil || len(objs) != 2 {
+		t.Fatal(objs, err)
+	}
+	want := []string{"metadata.labels.a is there twice (c/templates/a.yaml, line 6 of the document of ConfigMap a)", "data.b is there twice (c/templates/a.yaml, line 10 of the document of ConfigMap a)"}
+	if got := objs[0].Twice(); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := objs[1].Twice(); len(got) > 0 {
+		t.Errorf("got %q", got)
 	}
 }

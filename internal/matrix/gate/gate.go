@@ -109,6 +109,9 @@ func (g *Gate) Pass(ctx context.Context) (Outcome, error) {
 	err := wait.For(ctx, g.Env.Cell.String()+" to be as the bundle says", wait.Options{Budget: sync, Interval: time.Second, Changed: g.tell}, func(ctx context.Context) wait.Result { return g.poll(ctx, watched) })
 	if wait.IsTimeout(err) {
 		g.pollAfterDeadline(ctx)
+		if !g.unanswered() {
+			g.nameUnready(ctx)
+		}
 		err = g.blameMachine(g.timedOut(sync), started)
 		if sync < full && g.deadlineReason() == reason.JobDeadline && reason.Of(err) != reason.ClusterFailed {
 			err = &reason.Error{Reason: reason.JobDeadline, Err: fmt.Errorf("the job deadline cut short this lane's budget of %s: %w", full, err)}
