@@ -204,12 +204,23 @@ func (a *app) discoverInput(ctx context.Context, f discoverFlags) (discover.Inpu
 	if f.from != "" {
 		in.Upgrades = &discover.Upgrades{From: f.from, Diff: in.Diff}
 		if f.from != from.Base {
-			in.Upgrades.Diff = nil
+			in.Upgrades.Diff, err = nil, a.checkSource(ctx, f)
 		} else if in.Diff == nil {
 			in.Upgrades.Diff, err = a.changesSince(ctx, "--from base", f.base, f.recipes, f.charts)
 		}
 	}
 	return in, err
+}
+
+// checkSource refuses a source that does not exist: the run would refuse it in each of its jobs.
+func (a *app) checkSource(ctx context.Context, f discoverFlags) error {
+	into, err := os.MkdirTemp("", "matrix-from-")
+	if err != nil {
+		return reason.Wrap(reason.Internal, err)
+	}
+	defer func() { _ = os.RemoveAll(into) }() // a leftover in the directory for temporary files
+	_, err = from.Request{Text: f.from, RecipesDir: a.RecipesDirectory(f.recipes.Recipes), Into: into, Getenv: a.Getenv}.Open(ctx)
+	return cli.WrapUsage(err)
 }
 
 // changesSince finds what changed in the recipes, data and charts since the base. What says, for

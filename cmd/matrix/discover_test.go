@@ -146,6 +146,7 @@ func TestDiscoverBadInput(t *testing.T) {
 		"deployer":          {[]string{"--deployer", "argo"}, []string{`"argo"`, "argocd-oci"}},
 		"not in git":        {[]string{"--tier", "2", "--recipes-dir", outside}, []string{"not a git repository"}},
 		"recipes in binary": {[]string{"--tier", "2"}, []string{"--recipes-dir"}},
+		"no source":         {[]string{"--tier", "1", "--from", "./absent"}, []string{"--from ./absent: there is no such directory"}},
 		"no base":           {[]string{"--tier", "1", "--from", "base", "--recipes-dir", outside}, []string{"not a git repository"}},
 		"base in binary":    {[]string{"--tier", "1", "--from", "base"}, []string{"--from base needs a recipes directory in a git repository"}},
 		"no such recipe":    {[]string{"eksx"}, []string{`"eksx"`, "eks-training"}},

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"slices"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/charts"
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/matrix"
+	"github.com/nvidia/aicr-action/internal/matrix/discover"
 	"github.com/nvidia/aicr-action/internal/matrix/from"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
@@ -61,7 +63,7 @@ func (a *app) openFrom(ctx context.Context, args []string, f runFlags, v validFl
 		return nil, remove, reason.Wrap(reason.Internal, err)
 	}
 	remove = func() { _ = os.RemoveAll(into) } // a leftover in the directory for temporary files
-	source, err := from.Open(ctx, f.before.from, a.RecipesDirectory(f.recipes.Recipes), into)
+	source, err := from.Request{Text: f.before.from, RecipesDir: a.RecipesDirectory(f.recipes.Recipes), Into: into, Base: f.base, Getenv: a.Getenv}.Open(ctx)
 	if err == nil && source.Recipes == "" {
 		err = cli.Usagef("--from %s is not a recipes directory (registry.yaml and overlays), from which alone an upgrade can be run; give the recipes that it was made of", f.before.from)
 	}
@@ -95,4 +97,33 @@ func (a *app) openFrom(ctx context.Context, args []string, f runFlags, v validFl
 		return nil, remove, err
 	}
 	return made, remove, nil
+}
+
+// leaveUnchanged leaves out the upgrades from base of the recipes whose resolved bundle did not
+// change since, as matrix discover does. The function that it returns names them on stderr.
+func (a *app) leaveUnchanged(ctx context.Context, f runFlags, runner *matrix.Runner) (tell func() error, err error) {
+	if f.before.from != from.Base {
+		return func() error { return nil }, nil
+	}
+	diff, err := a.changesSince(ctx, "--from base", f.base, f.recipes, f.charts)
+	if err != nil {
+		return nil, err
+	}
+	upgrades := &discover.Upgrades{From: from.Base, Diff: diff}
+	without := map[string]string{}
+	runner.From.Left = func(name string) (string, error) {
+		_, why, err := upgrades.Reasons(runner.Store, name)
+		if why != "" {
+			without[name] = why
+		}
+		return why, err
+	}
+	return func() error {
+		for _, line := range upgrades.Left(without) {
+			if _, err := fmt.Fprintln(a.Stderr, cli.Inert("note: "+line)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, nil
 }

@@ -1,6 +1,10 @@
 package main
 
-import "testing"
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
 
 // What an upgrade cannot start from is refused before anything is started.
 func TestFromInput(t *testing.T) {
@@ -18,5 +22,25 @@ func TestFromInput(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			invoke(t, nil, append([]string{"run", "eks"}, tc.args...)...).want(t, 2, append([]string{"matrix: "}, tc.want...)...)
 		})
+	}
+}
+
+// A run upgrades from base what matrix discover plans: the recipes whose resolved bundle changed. The
+// others, and those that are new, are named.
+func TestFromBase(t *testing.T) {
+	recipes := pullRequest(t)
+	args := []string{"--recipes-dir", recipes, "--tier", "3", "--deployer", "helm", "--base", "main", "--from", "base"}
+	const first = "eks/helm eks-training/helm h100-eks-training/helm"
+	r, results := runTier(t, args...)
+	if got := cellsOf(results); got != first {
+		t.Errorf("nothing changed: got %s\n%s", got, r.stderr)
+	}
+	wantText(t, "stderr", r.stderr, "note: no upgrade from base of eks, eks-training: the resolved bundle did not change", "note: no upgrade from base of h100-eks-training: not there")
+	edit(t, filepath.Join(recipes, "components", "cert-manager", "values.yaml"), "\n", "\nzzz: 1\n")
+	changed, results := runTier(t, args...)
+	for _, want := range []string{"eks/helm from base", "eks-training/helm from base"} {
+		if got := cellsOf(results); !strings.Contains(got, want) || strings.Contains(got, "h100-eks-training/helm from") {
+			t.Errorf("a value changed: got %s, want %s\n%s", got, want, changed.stderr)
+		}
 	}
 }

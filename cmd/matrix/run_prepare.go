@@ -64,8 +64,15 @@ func (a *app) prepareRun(ctx context.Context, args []string, f runFlags) (*prepa
 	if p.runner, err = a.choosePlatform(ctx, f, valid, in); err != nil {
 		return nil, err
 	}
-	if p.runner.From, p.remove, err = a.openFrom(ctx, args, f, valid); err == nil {
-		p, err = a.planCells(ctx, args, f, valid, in, p)
+	if p.runner.From, p.remove, err = a.openFrom(ctx, args, f, valid); err != nil {
+		return p, err
+	}
+	tell, err := a.leaveUnchanged(ctx, f, p.runner)
+	if err != nil {
+		return p, err
+	}
+	if p, err = a.planCells(ctx, args, f, valid, in, p); err == nil {
+		err = tell()
 	}
 	return p, err
 }

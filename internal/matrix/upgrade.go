@@ -23,6 +23,8 @@ type From struct {
 	// Title is Name with the commit of a Git ref.
 	Title string
 	Inputs
+	// Left says why a recipe is not upgraded; empty if it is. Nil: every recipe is.
+	Left func(recipe string) (why string, err error)
 }
 
 // base is the plan of what runs before.
@@ -54,6 +56,11 @@ type upgradeRun struct {
 func (r *Runner) planUpgrades(name string, plans []Plan) ([]Plan, error) {
 	if r.From == nil {
 		return nil, nil
+	}
+	if r.From.Left != nil {
+		if why, err := r.From.Left(name); err != nil || why != "" {
+			return nil, err
+		}
 	}
 	old := *r
 	old.Inputs, old.From, old.Verification = r.From.Inputs, nil, Verification{}

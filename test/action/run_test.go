@@ -140,6 +140,28 @@ func TestRun_PlainControllers(t *testing.T) {
 	}
 }
 
+// TestRun_From: the input is a flag; base is none where there is no base.
+func TestRun_From(t *testing.T) {
+	for _, test := range []struct{ input, event, want string }{
+		{"", "pull_request", ""}, {"base", "pull_request", "--from=base"}, {"base", "pull_request_target", "--from=base"}, {"base", "merge_group", "--from=base"},
+		{"base", "push", ""}, {"base", "schedule", ""}, {"v1.0", "push", "--from=v1.0"},
+	} {
+		r := newRunner(t, map[string]string{"recipe": "eks", "from": test.input})
+		if code, out := r.prepare(); code != 0 {
+			t.Fatalf("prepare: exit code %d\n%s", code, out)
+		}
+		r.program("exit 0")
+		r.env = append(r.env, "GITHUB_EVENT_NAME="+test.event)
+		if code, out := r.do("run"); code != 0 {
+			t.Fatalf("run: exit code %d\n%s", code, out)
+		}
+		at := slices.IndexFunc(r.args(), func(arg string) bool { return strings.HasPrefix(arg, "--from") })
+		if got := at >= 0; got != (test.want != "") || got && r.args()[at] != test.want {
+			t.Errorf("input %q on %s: got arguments %q", test.input, test.event, r.args())
+		}
+	}
+}
+
 // TestRun_Profiles: the input becomes one argument with its flag, and none if it is empty.
 func TestRun_Profiles(t *testing.T) {
 	for input, want := range map[string]bool{"": false, "./my profiles": true} {
