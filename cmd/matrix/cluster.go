@@ -52,13 +52,21 @@ func (a *app) clusterCommand() *cobra.Command {
 	stagesFlag(up, &stages)
 	var stale bool
 	down := &cobra.Command{
-		Use: "down", Short: "Remove a cluster, also a stale one of a killed run", Args: cobra.NoArgs,
-		RunE: on(func(ctx context.Context, name string) error {
-			if stale {
-				return a.clustersDownStale(ctx)
+		Use: "down [NAME]", Short: "Remove a cluster, also a stale one of a killed run", Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				if stale || name != "" {
+					return cli.Usagef("%s is the cluster to remove; leave out --name and --stale", args[0])
+				}
+				name = args[0]
 			}
-			return a.clusterDown(ctx, name)
-		}),
+			return on(func(ctx context.Context, name string) error {
+				if stale {
+					return a.clustersDownStale(ctx)
+				}
+				return a.clusterDown(ctx, name)
+			})(cmd, nil)
+		},
 	}
 	down.Flags().BoolVar(&stale, "stale", false, "remove every cluster whose run was killed, instead of one by name")
 	var output string

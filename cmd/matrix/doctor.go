@@ -105,6 +105,16 @@ func (a *app) checkStack(missing []stack.Part) check {
 	return c
 }
 
+// canWrite makes a directory in dir and removes it: permissions alone do not say whether a file system
+// takes files.
+func canWrite(dir string) error {
+	made, err := os.MkdirTemp(dir, ".matrix-doctor-")
+	if err != nil {
+		return err
+	}
+	return os.Remove(made)
+}
+
 func (a *app) checkSpace(build bool) check {
 	c := check{Name: "space", Status: "ok", reason: reason.NoSpace}
 	// The cache directory may not be there yet; what decides is the file system that it will be on.
@@ -120,6 +130,11 @@ func (a *app) checkSpace(build bool) check {
 	var fsys syscall.Statfs_t
 	if err := syscall.Statfs(dir, &fsys); err != nil {
 		c.Status, c.Detail = "missing", fmt.Sprintf("look at the file system of %s: %v", a.Paths.Root, err)
+		c.Fix = "set AICR_ACTION_CACHE to a directory that you can write to"
+		return c
+	}
+	if err := canWrite(dir); err != nil {
+		c.Status, c.Detail = "missing", fmt.Sprintf("the cache %s cannot be written to: %v", a.Paths.Root, err)
 		c.Fix = "set AICR_ACTION_CACHE to a directory that you can write to"
 		return c
 	}

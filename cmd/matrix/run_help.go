@@ -40,7 +40,7 @@ func runHelp() []cli.FlagGroup {
 			{Name: "output", Value: "table|json", Does: "what is printed at the end (default table)"},
 			{Name: "explain", Does: "print all remarks, also those that are the same in every run"},
 			{Name: "artifacts", Value: "DIR", Does: "logs, bundles and what failed cells leave"},
-			{Name: "results", Value: "DIR", Does: "kwok-results.json (CTRF); also --junit, --html, --summary FILE"},
+			{Name: "report", Value: "DIR", Does: "all reports: kwok-results.json (CTRF), JUnit, HTML, Markdown"},
 		}},
 	}
 }

@@ -20,6 +20,7 @@ import (
 
 // reportFlags say which reports a run leaves.
 type reportFlags struct {
+	dir                           string // of all that have no path of their own
 	results, junit, html, summary string
 	progress                      string
 	artifact                      string // its name
@@ -28,6 +29,7 @@ type reportFlags struct {
 }
 
 func (f *reportFlags) register(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.dir, "report", "", "`directory` for all reports: "+report.FileName+" (CTRF), junit.xml, report.html and summary.md; --results, --junit, --html and --summary go before")
 	cmd.Flags().StringVar(&f.results, "results", "", "`directory` for "+report.FileName+" (CTRF); written again after every cell, as the other reports are")
 	cmd.Flags().StringVar(&f.junit, "junit", "", "`file` for a JUnit XML report")
 	cmd.Flags().StringVar(&f.html, "html", "", "`file` for an HTML report that needs no network")
@@ -39,8 +41,13 @@ func (f *reportFlags) register(cmd *cobra.Command) {
 
 func (f *reportFlags) files() report.Files {
 	files := report.Files{JUnit: f.junit, HTML: f.html, Markdown: f.summary}
-	if f.results != "" {
-		files.Results = filepath.Join(f.results, report.FileName)
+	if results := cli.FirstOf(f.results, f.dir); results != "" {
+		files.Results = filepath.Join(results, report.FileName)
+	}
+	if f.dir != "" {
+		files.JUnit = cli.FirstOf(f.junit, filepath.Join(f.dir, "junit.xml"))
+		files.HTML = cli.FirstOf(f.html, filepath.Join(f.dir, "report.html"))
+		files.Markdown = cli.FirstOf(f.summary, filepath.Join(f.dir, "summary.md"))
 	}
 	return files
 }

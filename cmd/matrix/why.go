@@ -68,7 +68,7 @@ func (a *app) whyCluster(kubeconfig, name string) (string, error) {
 	var names []string
 	file := ""
 	for _, s := range all {
-		if !s.Stale() {
+		if !s.Stale() && !inUse(s) {
 			names, file = append(names, s.Name), s.Kubeconfig()
 		}
 	}
@@ -80,6 +80,9 @@ func (a *app) whyCluster(kubeconfig, name string) (string, error) {
 	}
 	return "", cli.Usagef("there are several clusters; say which one with --cluster: %s", strings.Join(names, ", "))
 }
+
+// inUse reports whether a cluster belongs to a run, with which it goes away.
+func inUse(s *embedded.State) bool { return s.Owner != 0 }
 
 // whyAnswer is the form of -o json.
 type whyAnswer struct {

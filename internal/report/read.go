@@ -108,9 +108,29 @@ func ReadAll(paths, lanes []string, accept ...func(*Report) error) (*Report, []e
 		}
 		reports = append(reports, r)
 	}
+	for _, text := range mixed(reports) {
+		errs, unread = append(errs, errors.New(text)), append(unread, text)
+	}
 	merged := Merge(lanes, reports...)
 	merged.Unread = append(merged.Unread, unread...)
 	return merged, errs
+}
+
+// mixed says which cells are in two reports with different recipes: these are no two attempts at one
+// cell, and the latest of them would hide how the other ended.
+func mixed(reports []*Report) []string {
+	var texts []string
+	seen := map[result.Cell]result.Result{}
+	for _, r := range reports {
+		for _, c := range r.Results {
+			if a, twice := seen[c.Cell]; twice && (a.Recipes != c.Recipes || a.Data != c.Data) {
+				texts = append(texts, fmt.Sprintf("cell %s was run with the recipes in %s (%s) and with those in %s (%s): merge the results of each directory on their own", c.Cell, a.Recipes, a.Status, c.Recipes, c.Status))
+				continue
+			}
+			seen[c.Cell] = c
+		}
+	}
+	return texts
 }
 
 // WantShards is for a report that is to be the whole of a run: shards that are missing, or that do
