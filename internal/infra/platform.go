@@ -173,6 +173,8 @@ type Program struct {
 	// Listens are its flags for addresses to listen on: the processes of a machine share its ports,
 	// so each pod gets free ones.
 	Listens []Listen
+	// Noise are parts of the lines about errors that it logs only because nodes are simulated.
+	Noise []string
 }
 
 // Listen is a flag of a program that names a port, e.g. "web.listen-address" with the value

@@ -12,6 +12,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle/foreign/foreigntest"
 	"github.com/nvidia/aicr-action/internal/charts/render"
 	"github.com/nvidia/aicr-action/internal/infra/host"
+	"github.com/nvidia/aicr-action/internal/infra/programs/certgen"
 	"github.com/nvidia/aicr-action/internal/matrix/lane/helminstall"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -26,7 +27,7 @@ import (
 var machineSpeed *host.Speed
 
 func TestMain(m *testing.M) {
-	workers.Serve(sandbox.Hidden(), render.Hidden(), helminstall.Hidden(), texttemplate.Hidden(), checks.Hidden()) // first: the double renders charts too
+	workers.Serve(sandbox.Hidden(), render.Hidden(), helminstall.Hidden(), texttemplate.Hidden(), checks.Hidden(), certgen.Hidden()) // first: the double renders charts too
 	foreigntest.Run()
 	ctx, cancel := context.WithCancel(context.Background())
 	machineSpeed = host.WatchSpeed(ctx)

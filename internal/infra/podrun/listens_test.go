@@ -1,6 +1,8 @@
 package podrun
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -90,5 +92,44 @@ func TestRoute(t *testing.T) {
 	w.stop()
 	if _, ok, err := r.Route("web.n.svc:443"); ok || err != nil {
 		t.Errorf("once the pod is to end: %t, %v", ok, err)
+	}
+}
+
+// Of a pod that runs the last error is told, unless simulated nodes are the reason.
+func TestComplaints(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "log")
+	if err := os.WriteFile(file, []byte("level=error err=real\nlevel=error err=no-address\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := &Runner{Options: Options{Programs: []infra.Program{{Image: "i", Noise: []string{"no-address"}}}}, pods: map[types.UID]*worker{}}
+	p := podOf(nil)
+	p.Namespace, p.Name = "n", "p"
+	w := newWorker(r, p)
+	w.log = file
+	r.pods["1"] = w
+	if got := r.Complaints(); len(got) != 1 || got[0] != "pod n/p says: level=error err=real" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// What a pod says of an error is found behind the usage that a program prints after it, and a log
+// without one is quoted from its end.
+func TestLastWords(t *testing.T) {
+	usage := strings.Repeat("  -flag\n    \tdoes something\n", 80)
+	for text, want := range map[string]string{
+		"":             "",
+		"a\nb\nc\nd\n": "b | c | d",
+		"start\nflag provided but not defined: -x\nUsage:\n" + usage:                              "flag provided but not defined: -x",
+		"ts=1 level=info msg=x\nts=2 level=error err=\"y is forbidden\"\nts=3 level=info msg=z\n": `ts=2 level=error err="y is forbidden"`,
+		"E1126 01:00:00 x.go:1] broken\nI1126 01:00:01 x.go:2] fine\n":                            "E1126 01:00:00 x.go:1] broken",
+		"E1126 " + strings.Repeat("x", 500):                                                       "E1126 " + strings.Repeat("x", 394) + "…",
+	} {
+		file := filepath.Join(t.TempDir(), "log")
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := lastWords(file); got != want {
+			t.Errorf("%.60q: got %.80q, want %.80q", text, got, want)
+		}
 	}
 }

@@ -189,14 +189,19 @@ func seekTail(file *os.File, lines int64) error {
 	return err
 }
 
-// A message quotes the last linesQuoted lines of a log, each up to lineQuoted bytes.
+// A message quotes a line of a log that tells of an error, or else the last linesQuoted lines, each
+// up to lineQuoted bytes.
 const (
 	linesQuoted = 3
 	lineQuoted  = 400
 )
 
-// lastLines are the last lines of a log, in one line.
-func lastLines(file string) string {
+// lastWords are what a process that has ended said, in one line: its last line about an error, since
+// programs print their usage after one, or else its last lines.
+func lastWords(file string) string {
+	if line := lastComplaint(file); line != "" {
+		return line
+	}
 	var all []string
 	for _, line := range host.Tail(file, linesQuoted) {
 		all = append(all, cut(line))
@@ -211,27 +216,36 @@ func cut(line string) string {
 	return line
 }
 
-// complaint is the form of a line by which programs log an error: klog, logfmt, JSON, and Go's own.
-const complaint = `^E[0-9]{4} |\blevel=error\b|"level":"error"|\b(panic|fatal):|\bforbidden\b`
+// complaint is the form of a line by which programs log an error: klog, logfmt, JSON, Go's own, and
+// those of its two libraries for flags.
+const complaint = `^E[0-9]{4} |\blevel=error\b|"level":"error"|\b(panic|fatal):|\bforbidden\b|^flag provided but not defined|unknown (shorthand )?flag`
+
+// lastComplaint is the last line of a log that tells of an error; empty without one among the last.
+// Lines with noise do not count.
+func lastComplaint(file string, noise ...string) string {
+	pattern := regexp.MustCompile(complaint)
+	for _, line := range slices.Backward(host.Tail(file, complaintLines)) {
+		if pattern.MatchString(line) && !slices.ContainsFunc(noise, func(n string) bool { return strings.Contains(line, n) }) {
+			return cut(line)
+		}
+	}
+	return ""
+}
 
 // Complaints are for each pod that runs the last line of its log that tells of an error, with the
 // pod's name; none for a pod whose log has no such line.
 func (r *Runner) Complaints() []string {
 	r.mu.Lock()
-	logs := map[string]string{}
+	logs, noise := map[string]string{}, map[string][]string{}
 	for _, w := range r.pods {
-		logs[w.name()] = w.log
+		program, _ := r.program(w.pod.Spec.Containers[0].Image) // none: not a pod that could run
+		logs[w.name()], noise[w.name()] = w.log, program.Noise
 	}
 	r.mu.Unlock()
-	pattern := regexp.MustCompile(complaint)
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(logs)) {
-		lines := host.Tail(logs[name], complaintLines)
-		for _, line := range slices.Backward(lines) {
-			if pattern.MatchString(line) {
-				all = append(all, fmt.Sprintf("pod %s says: %s", name, cut(line)))
-				break
-			}
+		if line := lastComplaint(logs[name], noise[name]...); line != "" {
+			all = append(all, fmt.Sprintf("pod %s says: %s", name, line))
 		}
 	}
 	return all

@@ -200,8 +200,8 @@ func (w *worker) backOff(ctx context.Context, s *state) bool {
 	}
 	s.waiting, s.message = "CrashLoopBackOff", fmt.Sprintf("ended with exit code %d, and starts again in %s", s.exitCode, backoff)
 	if s.exitCode != 0 {
-		if said := lastLines(w.log); said != "" {
-			s.message += "; the last lines of its log: " + said
+		if said := lastWords(w.log); said != "" {
+			s.message += "; its log says: " + said
 		}
 	}
 	w.write(ctx, *s)

@@ -187,7 +187,7 @@ func (s *Set) choose(c *Choice, row *Row, version, image string, p pods) (runs b
 		part := row.group.Parts()[0]
 		c.Lines = append(c.Lines, what+": real, "+versions(of.Version(part.Module), version))
 		if !c.given(image) {
-			c.Programs = append(c.Programs, infra.Program{Image: image, Path: of.Bin(part.Name), Listens: row.listens})
+			c.Programs = append(c.Programs, infra.Program{Image: image, Path: of.Bin(part.Name), Listens: row.listens, Noise: row.noise})
 			c.groups = append(c.groups, row.group)
 		}
 	}

@@ -27,6 +27,8 @@ type Row struct {
 	// hidden is the command of this program that stands in for it, in place of a compiled one.
 	hidden  string
 	listens []infra.Listen
+	// noise are parts of lines about errors that it logs because nodes are simulated.
+	noise []string
 	// kinds are those whose stand-ins give way, since the program does their work.
 	kinds []schema.GroupKind
 	// why says what a row without a program lacks.
@@ -43,6 +45,7 @@ func Table() []Row {
 		{
 			Name: "prometheus-operator", images: []string{"prometheus-operator/prometheus-operator"}, group: stack.GroupPrometheusOperator,
 			listens: []infra.Listen{{Flag: "web.listen-address", Default: ":8080"}},
+			noise:   []string{"Failed to synchronize kubelet endpoints"}, // nodes have no address
 			kinds:   []schema.GroupKind{monitoring("Prometheus"), monitoring("Alertmanager")},
 		},
 		{Name: "kube-webhook-certgen", images: []string{"ingress-nginx/kube-webhook-certgen", "jkroepke/kube-webhook-certgen"}, hidden: certgen.Command},

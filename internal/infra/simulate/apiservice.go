@@ -68,7 +68,7 @@ func StartAPIServiceStandIn(socket string, route Route) (*APIServiceStandIn, err
 		if route != nil {
 			address, real, err := route(r.Host)
 			if err != nil {
-				http.Error(w, err.Error(), http.StatusBadGateway)
+				refuse(w, err)
 				return
 			}
 			if real {
@@ -100,6 +100,23 @@ func StartAPIServiceStandIn(socket string, route Route) (*APIServiceStandIn, err
 		_ = conns.Close()
 	}()
 	return s, nil
+}
+
+// refuse answers with an error's text as the reason of the status, which is all that the API server
+// passes on.
+func refuse(w http.ResponseWriter, err error) {
+	conn, _, hijacked := http.NewResponseController(w).Hijack()
+	if hijacked != nil {
+		return
+	}
+	text := strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return ' '
+		}
+		return r
+	}, err.Error())
+	_, _ = fmt.Fprintf(conn, "HTTP/1.1 502 %s\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", text) // the API server may have hung up
+	_ = conn.Close()
 }
 
 // ServeKubelet hands requests for the logs of containers to h. The API server dials the kubelets of

@@ -3,11 +3,13 @@ package simulate
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"io"
 	"net"
 	"net/http"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -77,5 +79,27 @@ func TestAPIServiceStandIn_Route(t *testing.T) {
 	got, err := io.ReadAll(conn)
 	if err != nil || string(got) != "HTTP/1.1 200 Connection established\r\n\r\nthe kubelet" {
 		t.Errorf("got %q, %v", got, err)
+	}
+}
+
+// What is behind an address and does not answer now is the API server's error, in its own words.
+func TestAPIServiceStandIn_Refuses(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "s")
+	s, err := StartAPIServiceStandIn(socket, func(string) (string, bool, error) { return "", false, errors.New("no pod of\nService n/x is ready") })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	conn, err := net.Dial("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	if _, err := io.WriteString(conn, "CONNECT x.n.svc:443 HTTP/1.1\r\nHost: x.n.svc:443\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := io.ReadAll(conn)
+	if err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 502 no pod of Service n/x is ready\r\n") {
+		t.Errorf("%v, %q", err, answer)
 	}
 }

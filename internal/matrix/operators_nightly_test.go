@@ -1,0 +1,161 @@
+//go:build nightly
+
+package matrix
+
+import (
+	"bytes"
+	"io/fs"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/charts/catalog"
+	"github.com/nvidia/aicr-action/internal/infra/programs"
+	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/testkit"
+	"github.com/nvidia/aicr-action/internal/testkit/infratest"
+	"github.com/nvidia/aicr-action/kwok"
+)
+
+// operatorRecipe has kube-prometheus-stack, and a component after it with a PrometheusRule, if there
+// is an expression for one.
+func operatorRecipe(t *testing.T, expression string) *recipe.Store {
+	t.Helper()
+	files := fstest.MapFS{}
+	for name, text := range map[string]string{
+		"registry.yaml": `
+apiVersion: aicr.nvidia.com/v1alpha1
+kind: ComponentRegistry
+components:
+  - name: kube-prometheus-stack
+    helm: {defaultRepository: "https://charts.example.com", defaultChart: example/kube-prometheus-stack, defaultVersion: 82.8.0, defaultNamespace: monitoring}
+    nodeScheduling:
+      system:
+        tolerationPaths: [prometheusOperator.tolerations, prometheusOperator.admissionWebhooks.patch.tolerations, prometheus.prometheusSpec.tolerations, alertmanager.alertmanagerSpec.tolerations, grafana.tolerations, kube-state-metrics.tolerations]
+  - name: rules
+    manifest: {defaultNamespace: rules}
+`,
+		"overlays/base.yaml": `
+apiVersion: aicr.nvidia.com/v1alpha1
+kind: RecipeMetadata
+metadata: {name: base}
+spec:
+  componentRefs:
+    - {name: kube-prometheus-stack}
+    - {name: rules, dependencyRefs: [kube-prometheus-stack], manifestFiles: [components/rules/manifests/rules.yaml]}
+`,
+		"overlays/watched.yaml": "apiVersion: aicr.nvidia.com/v1alpha1\nkind: RecipeMetadata\nmetadata: {name: watched}\nspec: {criteria: {service: eks, intent: training}}\n",
+		"components/rules/manifests/rules.yaml": `
+apiVersion: monitoring.coreos.com/v1
+kind: PrometheusRule
+metadata: {name: ours}
+spec: {groups: [{name: g, rules: [{record: ours, expr: "` + expression + `"}]}]}
+`,
+	} {
+		if expression == "" {
+			text = strings.Replace(text, "    - {name: rules,", "    # {name: rules,", 1)
+		}
+		files[name] = &fstest.MapFile{Data: []byte(text)}
+	}
+	store, err := recipe.Open(files, "recipes")
+	if err != nil {
+		t.Fatalf("open the recipes: %v", err)
+	}
+	return store
+}
+
+// operatorCharts are the simulated charts, with one edit of the operator's Deployment.
+func operatorCharts(t *testing.T, old, new string) catalog.Source {
+	t.Helper()
+	files := fstest.MapFS{}
+	charts, err := fs.Sub(kwok.Files, "charts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	edits := 0
+	err = fs.WalkDir(charts, "kube-prometheus-stack", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := fs.ReadFile(charts, name)
+		if strings.HasSuffix(name, "prometheus-operator/deployment.yaml") {
+			edits = bytes.Count(text, []byte(old))
+			text = bytes.Replace(text, []byte(old), []byte(new), 1)
+		}
+		files[name] = &fstest.MapFile{Data: text}
+		return err
+	})
+	if err != nil || edits == 0 {
+		t.Fatalf("edit the chart: %v, %d times %q", err, edits, old)
+	}
+	return catalog.FromFS(files, "edited")
+}
+
+// TestNightlyOperators: prometheus-operator runs for real. The recipe passes, and what only the
+// operator sees is red in its own words.
+func TestNightlyOperators(t *testing.T) {
+	t.Parallel()
+	const resources = "      - statefulsets\n    verbs:\n      - \"*\"\n"
+	for _, c := range []struct {
+		name, expression, old, new string
+		reason                     reason.Reason // "": it passes
+		cause, screen              string
+	}{
+		{name: "passes", expression: "sum(up)"},
+		{
+			name: "a Role without a verb", expression: "sum(up)", old: resources, new: strings.Replace(resources, `"*"`, "get", 1),
+			reason: reason.SchedulingFailed, cause: "not made yet from Alertmanager monitoring/", screen: "statefulsets.apps is forbidden",
+		},
+		{
+			name: "a flag that its version does not have", old: "            - --web.enable-tls=true\n", new: "            - --web.enable-tls=true\n            - --web.enable-tea=true\n",
+			reason: reason.SchedulingFailed, cause: "CrashLoopBackOff, ended with exit code 2", screen: "flag provided but not defined: -web.enable-tea",
+		},
+		{
+			name: "a PrometheusRule that it refuses", expression: "sum(",
+			reason: reason.DeployFailed, cause: `admission webhook "prometheusrule`, screen: "denied the request",
+		},
+	} {
+		t.Run(strings.ReplaceAll(c.name, " ", "-"), func(t *testing.T) {
+			t.Parallel()
+			r := stackRunner(t)
+			p := embeddedOf(r)
+			stacks, err := programs.Stacks(p.Paths)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.Real = &programs.Set{Mode: programs.Real, Stacks: stacks, Progress: testProgress{t}}
+			r.Store = operatorRecipe(t, c.expression)
+			if c.old == "" {
+				c.old = "replicas: 1" // stays
+				c.new = c.old
+			}
+			r.Charts = operatorCharts(t, c.old, c.new)
+			infratest.Slots(t, 1)
+			results, err := r.RunAll(t.Context(), plansOf(t, r, "watched", deployers(t, bundle.Helm)...), 1)
+			if err != nil || len(results) != 1 {
+				t.Fatalf("%d results, %v", len(results), err)
+			}
+			res := results[0]
+			screen := strings.Join(append([]string{res.Cause}, res.Details...), "\n")
+			t.Logf("%s %s\n%s\nnotes: %s", res.Status, res.Reason, screen, strings.Join(res.Notes, "\n"))
+			testkit.WantText(t, "notes", strings.Join(res.Notes, "\n"), "operator prometheus-operator (Deployment monitoring/kube-prometheus-stack-operator): real, v0.93.1")
+			if c.reason == "" {
+				if res.Status != result.Passed {
+					t.Errorf("got %s: %s", res.Status, res.Cause)
+				}
+				if all := strings.Join(res.StandIns, "\n"); strings.Contains(all, "Prometheus monitoring/") || strings.Contains(all, "kube-prometheus-stack-admission") {
+					t.Errorf("stand-ins did the operator's work:\n%s", all)
+				}
+				return
+			}
+			if res.Status != result.Failed || res.Reason != c.reason {
+				t.Errorf("got %s, %s; want %s", res.Status, res.Reason, c.reason)
+			}
+			testkit.WantText(t, "cause", res.Cause, c.cause)
+			testkit.WantText(t, "first screen", screen, c.screen)
+		})
+	}
+}
