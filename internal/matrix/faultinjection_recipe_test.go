@@ -1,6 +1,7 @@
 package matrix
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"os"
@@ -17,6 +18,7 @@ import (
 type tinyRecipe struct {
 	components []*tinyComponent
 	validation string // the overlay's validation block
+	version    string // of the charts; 1.0.0 if it is empty
 }
 
 type tinyComponent struct {
@@ -96,6 +98,8 @@ spec:
       containers: [{name: main, image: "example.com/web:1"}]
 `
 
+func (r *tinyRecipe) chartVersion() string { return cmp.Or(r.version, "1.0.0") }
+
 // write makes the recipes directory and the directory of charts.
 func (r *tinyRecipe) write(t *testing.T) (recipes, charts string) {
 	t.Helper()
@@ -125,7 +129,7 @@ func (r *tinyRecipe) write(t *testing.T) (recipes, charts string) {
 			}
 			continue
 		}
-		origin := fmt.Sprintf("    helm: {defaultRepository: \"https://charts.example.com\", defaultChart: example/%s, defaultVersion: 1.0.0, defaultNamespace: %s}\n", c.name, c.name)
+		origin := fmt.Sprintf("    helm: {defaultRepository: \"https://charts.example.com\", defaultChart: example/%s, defaultVersion: %s, defaultNamespace: %s}\n", c.name, r.chartVersion(), c.name)
 		if c.manifest != "" {
 			origin = fmt.Sprintf("    manifest: {defaultNamespace: %s}\n", c.name)
 		}
@@ -147,7 +151,7 @@ func (r *tinyRecipe) write(t *testing.T) (recipes, charts string) {
 			put(c.manifest, recipes, "components", c.name, "manifests", "web.yaml")
 			continue
 		}
-		put(fmt.Sprintf("apiVersion: v2\nname: %s\nversion: 1.0.0\n", c.name), charts, c.name, "Chart.yaml")
+		put(fmt.Sprintf("apiVersion: v2\nname: %s\nversion: %s\n", c.name, r.chartVersion()), charts, c.name, "Chart.yaml")
 		put("nodeSelector: {}\ntolerations: []\n", charts, c.name, "values.yaml")
 		for file, text := range c.templates {
 			put(text, charts, c.name, "templates", file)

@@ -35,12 +35,12 @@ func upgradeFaults() []fault {
 		{
 			id: "F100", what: "an upgrade whose end is not that of a first installation, that changes what cannot be changed, or that starts from something red", verdict: "with `--from`: exit 74 with the object, the path, both values and the cause; exit 73 with the object, the field and the template; exit 75 and no verdict on the change",
 			seeds: []seed{
-				{name: "definition in crds", lanes: helm, old: gadget("one"), recipe: gadget("two"), want: red(reason.UpgradeDiverged, "CustomResourceDefinition gadgets.example.com", "Helm does not update the definitions in a chart's crds/").and("two")},
-				{name: "definition is updated", nightly: controllers, old: gadget("one"), recipe: gadget("two"), want: outcomeWanted{check: endsAlike}},
+				{name: "definition in crds", lanes: helm, old: older(gadget("one")), recipe: gadget("two"), want: red(reason.UpgradeDiverged, "CustomResourceDefinition gadgets.example.com", "Helm does not update the definitions in a chart's crds/").and("two")},
+				{name: "definition is updated", nightly: controllers, old: older(gadget("one")), recipe: gadget("two"), want: outcomeWanted{check: endsAlike}},
 				{name: "unchanged", nightly: slices.Concat(families, otherLanes), old: same, recipe: same, want: outcomeWanted{check: endsAlike}},
 				{name: "component removed", nightly: slices.Concat(families, otherLanes), old: same, recipe: func(r *tinyRecipe) { r.only("a", "c") }, want: outcomeWanted{check: endsAlike}},
-				{name: "selector", nightly: families, old: selector("1"), recipe: selector("2"), want: refused("Deployment b", "spec.selector", "web.yaml")},
-				{name: "job", nightly: families, old: job("one"), recipe: job("two"), want: refused("Job b-job", "spec.template", "job.yaml")},
+				{name: "selector", nightly: families, old: older(selector("1")), recipe: selector("2"), want: refused("Deployment b", "spec.selector", "web.yaml")},
+				{name: "job", nightly: families, old: older(job("one")), recipe: job("two"), want: refused("Job b-job", "spec.template", "job.yaml")},
 				{name: "red base", nightly: families, old: func(r *tinyRecipe) { r.part("b").add("refused.yaml", refusedTemplate) }, recipe: same, want: red(reason.BaseFailed, "no verdict on the upgrade: old, which runs before it, ended with DEPLOY_FAILED")},
 			},
 			tests: []string{
@@ -64,6 +64,14 @@ spec:
     storage: true
     schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {FIELD: {type: string}}}}}}
 `
+
+// older gives the charts an older version: Flux does not fetch the same version again.
+func older(change func(*tinyRecipe)) func(*tinyRecipe) {
+	return func(r *tinyRecipe) {
+		r.version = "0.9.0"
+		change(r)
+	}
+}
 
 // endsAlike: the note of an upgrade whose end is that of a first installation.
 func endsAlike(t *testing.T, r result.Result) {
