@@ -86,7 +86,11 @@ func Sections(c *result.Change) []Section {
 		if len(lines) == 0 && one.FromVersion == one.ToVersion {
 			continue
 		}
-		all = append(all, Section{Title: Title(one) + ": " + counts(one.Totals(), c.Rendered), Lines: lines})
+		what := counts(one.Totals(), c.Rendered)
+		if len(one.RanAgain) > 0 && one.FromVersion == one.ToVersion && one.Totals() == (result.Totals{}) {
+			what = "hooks run again"
+		}
+		all = append(all, Section{Title: Title(one) + ": " + what, Lines: lines})
 	}
 	return all
 }

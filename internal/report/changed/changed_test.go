@@ -70,6 +70,14 @@ func TestTerminal(t *testing.T) {
 	}
 }
 
+// Hooks that run again are no change of the version, which stays.
+func TestHooksOnly(t *testing.T) {
+	c := &result.Change{Components: []result.ComponentChange{{Component: "kai", FromVersion: "1", ToVersion: "1", RanAgain: []result.Ref{{Kind: "Job", Name: "hook"}}}}}
+	if got := Sections(c); len(got) != 1 || got[0].Title != "kai 1: hooks run again" || !c.Empty() {
+		t.Errorf("got %+v", got)
+	}
+}
+
 // Lanes with the same change are one part; an upgrade without a difference says so, and a rendering
 // that it is one.
 func TestGroups(t *testing.T) {
