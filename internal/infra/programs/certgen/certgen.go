@@ -117,7 +117,7 @@ func (o *options) patch(ctx context.Context, client kubernetes.Interface) error 
 	}
 	authority := secret.Data[o.caName]
 	if len(authority) == 0 {
-		return fmt.Errorf("Secret %s/%s has no key %s", o.namespace, o.secret, o.caName)
+		return fmt.Errorf("read the authority: Secret %s/%s has no key %s", o.namespace, o.secret, o.caName)
 	}
 	if o.mutating {
 		if err := o.patchMutating(ctx, client, authority); err != nil {
