@@ -72,11 +72,12 @@ func TestCellName_Overlay(t *testing.T) {
 // which time.Now carries along and these calls lose.
 func TestMonotonicClock(t *testing.T) {
 	allowed := map[string]string{
-		"noteStart":   "the time at which a cell started, for people",
-		"NewDeadline": "KWOK_SYNC_DEADLINE_EPOCH is a point of the wall clock; it is turned into one of the monotonic clock once, here",
-		"reused":      "when a cell ended whose verdict is reused, and when that was said: for people",
-		"TimeOf":      "when a deployer says that it delivered; reported, and nothing is decided by it",
-		"refresh":     "when to ask Argo CD for a comparison; its objects have wall-clock times and nothing else",
+		"noteStart":    "the time at which a cell started, for people",
+		"NewDeadline":  "KWOK_SYNC_DEADLINE_EPOCH is a point of the wall clock; it is turned into one of the monotonic clock once, here",
+		"reused":       "when a cell ended whose verdict is reused, and when that was said: for people",
+		"requestToken": "an annotation by whose new text Flux looks again; nothing is decided by it",
+		"TimeOf":       "when a deployer says that it delivered; reported, and nothing is decided by it",
+		"refresh":      "when to ask Argo CD for a comparison; its objects have wall-clock times and nothing else",
 	}
 	forPeople := []string{"dump/dump.go", "artifacts/record.go", "artifacts/summary.go", "events.go", "gate/observed.go"} // times for people to read
 	wallClock := []string{"UTC", "Local", "In", "Unix", "UnixMilli", "UnixNano", "UnixMicro", "Parse", "ParseInLocation", "Date", "Truncate", "AddDate"}

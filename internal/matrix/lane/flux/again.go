@@ -24,7 +24,7 @@ import (
 // HelmRelease comes after those that it depends on, since it would be put off otherwise.
 func (l *fluxLane) Again(ctx context.Context, env *lane.Env, budget time.Duration) error {
 	end := time.Now().Add(budget)
-	token := time.Now().UTC().Format(time.RFC3339Nano)
+	token := requestToken()
 	steps := [][]bundle.Delivered{nil, nil}
 	var releases []bundle.Delivered
 	for _, d := range env.Bundle.Expectation.Delivered {

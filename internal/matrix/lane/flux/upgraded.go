@@ -142,8 +142,11 @@ func notify(ctx context.Context, env *lane.Env) error {
 	return requestNow(ctx, env, infra.GitRepositoryGVR, bundle.FluxSource)
 }
 
+// requestToken is a new text for requestedAt. Flux compares it with the one that it has handled.
+func requestToken() string { return time.Now().UTC().Format(time.RFC3339Nano) }
+
 func requestNow(ctx context.Context, env *lane.Env, gvr schema.GroupVersionResource, name string) error {
-	patch := fmt.Sprintf(`{"metadata":{"annotations":{"reconcile.fluxcd.io/requestedAt":%q}}}`, time.Now().UTC().Format(time.RFC3339Nano))
+	patch := fmt.Sprintf(`{"metadata":{"annotations":{"reconcile.fluxcd.io/requestedAt":%q}}}`, requestToken())
 	if _, err := env.Clients.Dynamic.Resource(gvr).Namespace(infra.FluxNamespace).Patch(ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
 		return reason.New(reason.ClusterFailed, "ask for a look at %s %s: %w", gvr.Resource, name, err)
 	}
