@@ -11,6 +11,7 @@ import (
 
 // Each other form of an app passes, and a wrong value is red at its own file and line.
 func TestNightlyApp(t *testing.T) {
+	apps := clonedApps(t)
 	for name, tc := range map[string]struct {
 		args []string
 		code int

@@ -41,5 +41,22 @@ func TestAppInput(t *testing.T) {
 func TestApp_ArgoCD(t *testing.T) {
 	t.Parallel()
 	paths, _ := needStack(t)
-	newProgram(t, buildProgram(t), paths).run(t, 10*time.Minute, nil, "run", "--app", apps+"/argocd").want(t, 0, "argocd-git", "1 cell: 1 passed")
+	newProgram(t, buildProgram(t), paths).run(t, 10*time.Minute, nil, "run", "--app", clonedApps(t)+"/argocd").want(t, 0, "argocd-git", "1 cell: 1 passed")
+}
+
+// clonedApps is the examples in a clone of this repository, wherever the tests' own copy was cloned
+// from.
+func clonedApps(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.CopyFS(filepath.Join(dir, "examples", "apps"), os.DirFS(apps)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, ".git"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, ".git", "config"), []byte("[remote \"origin\"]\n\turl = https://github.com/nvidia/aicr-action\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(dir, "examples", "apps")
 }

@@ -221,7 +221,8 @@ func (r *repository) documents(name string) ([]object, error) {
 }
 
 // own reports whether an address is that of the checkout, or of a fork, which has the same name at
-// its end. A checkout that is no clone has no address, so that any is taken for its own.
+// its end. A checkout that is no clone, or one of a
+// directory, has no address, so that any is taken for its own.
 func (r *repository) own(address string) bool {
 	return len(r.remotes) == 0 || slices.ContainsFunc(r.remotes, func(remote string) bool { return path.Base(remote) == path.Base(normal(address)) })
 }
@@ -256,11 +257,17 @@ func remotesOf(dir string) []string {
 		if strings.HasPrefix(line, "[") {
 			remote = strings.HasPrefix(line, "[remote ")
 		}
-		if key, value, ok := strings.Cut(line, "="); ok && remote && strings.TrimSpace(key) == "url" {
+		if key, value, ok := strings.Cut(line, "="); ok && remote && strings.TrimSpace(key) == "url" && !local(strings.TrimSpace(value)) {
 			all = append(all, normal(strings.TrimSpace(value)))
 		}
 	}
 	return all
+}
+
+// local reports whether a remote is a directory of this machine, whose name says nothing of the
+// repository's address.
+func local(address string) bool {
+	return strings.HasPrefix(address, "/") || strings.HasPrefix(address, ".") || strings.HasPrefix(address, "file:")
 }
 
 // normal is an address of a Git repository without what does not tell it from others: HOST/PATH.
