@@ -19,20 +19,30 @@ import (
 )
 
 // fromFlags say what runs in the cluster before.
-type fromFlags struct{ from string }
+type fromFlags struct {
+	from     string
+	rollback bool
+}
 
 func (f *fromFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.from, "from", "", "besides each first installation, run an upgrade from this `source`: a Git ref, base (of the pull request), or a directory of recipes")
+	cmd.Flags().BoolVar(&f.rollback, "rollback", false, "with --from: after the upgrade, deliver what ran before again (helm rollback; elsewhere as after a revert): it must be back as it was")
 }
 
 // rerun are the flags that run an upgrade again.
 func (f fromFlags) rerun() []string {
-	return []string{"--from", f.from}
+	parts := []string{"--from", f.from}
+	if f.rollback {
+		parts = append(parts, "--rollback")
+	}
+	return parts
 }
 
 // check refuses flags that do not go together.
 func (f fromFlags) check(run *runFlags) error {
 	switch {
+	case f.from == "" && f.rollback:
+		return cli.Usagef("--rollback undoes an upgrade; say with --from what runs before it")
 	case f.from == "":
 		return nil
 	case run.bundles.one() != "":

@@ -26,6 +26,7 @@ func runHelp() []cli.FlagGroup {
 			{Name: "probes", Does: "run the jobs that users of the recipe would run"},
 			{Name: "validate", Does: "run the recipe's own validation phases"},
 			{Name: "drift", Does: "deliver the same bundle again: nothing may change"},
+			{Name: "rollback", Does: "with --from: go back, which must be as before"},
 			{Name: "remove", Does: "undeploy at the end, and list what is left behind"},
 			{Name: "chaos", Value: "FILE", Does: "break nodes and pods, and say what survives"},
 			{Name: "keep", Does: "keep each cell's cluster"},

@@ -263,7 +263,7 @@ func (a *app) choosePlatform(ctx context.Context, f runFlags, v validFlags, in r
 		Limits:       matrix.Limits{Budgets: v.budgets, Deadline: v.deadline, MaxStrikes: f.maxStrikes, FailFast: f.failFast, Slowness: host.WatchSpeed(ctx).Slowness},
 		Schedule:     matrix.Schedule{Durations: v.book, Memory: host.MemoryAvailable, Ahead: f.ahead},
 		Output:       matrix.Output{RunID: newRunID(), ClusterPrefix: prefix, Artifacts: artifacts, NoSnapshot: f.noSnapshot || noSnapshot, Keep: f.keep},
-		Verification: matrix.Verification{Checks: f.checks, Probes: f.probes, JobControllers: jobsOf(f.jobs), Validate: f.phases, Drift: f.drift, Remove: f.remove, Chaos: v.chaos},
+		Verification: matrix.Verification{Checks: f.checks, Probes: f.probes, JobControllers: jobsOf(f.jobs), Validate: f.phases, Drift: f.drift, Rollback: f.before.rollback, Remove: f.remove, Chaos: v.chaos},
 	}
 	if a.Verbose {
 		runner.Log = a.Stderr

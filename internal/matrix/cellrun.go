@@ -34,6 +34,7 @@ type cellOptions struct {
 	health   health.Policy
 	chaos    *chaos.Plan
 	drift    bool
+	rollback bool
 	remove   bool
 	Limits
 	Output
@@ -89,7 +90,7 @@ func (r *Runner) runLane(ctx context.Context, p Plan, l lane.Lane) finishedCell 
 // newCell returns a cell that has not started, and whose turn has not come.
 func (r *Runner) newCell(p Plan, l lane.Lane) *cellRun {
 	c := &cellRun{plan: p, lane: l, turn: newTurn(nil), cellOptions: cellOptions{
-		platform: r.Platform, progress: r.Progress, charts: r.Charts.Name(), health: r.Health, chaos: r.Chaos, drift: r.Drift, remove: r.Remove,
+		platform: r.Platform, progress: r.Progress, charts: r.Charts.Name(), health: r.Health, chaos: r.Chaos, drift: r.Drift, rollback: r.Rollback, remove: r.Remove,
 		Limits: r.Limits, Output: r.Output, Hooks: r.Hooks,
 	}}
 	c.result = r.newResult(p.Cell)
@@ -161,6 +162,9 @@ func (c *cellRun) steps() []step {
 	}
 	if c.drift {
 		steps = append(steps, step{"Delivering a second time", "drift", c.runDrift, false})
+	}
+	if c.rollback && c.plan.base != nil {
+		steps = append(steps, c.rollbackSteps()...)
 	}
 	if c.chaos != nil {
 		steps = append(steps, step{"Breaking things on purpose", "chaos", c.runChaos, false})

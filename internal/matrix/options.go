@@ -96,6 +96,8 @@ type Verification struct {
 	Validate []validate.Phase
 	// Drift delivers the bundle a second time: nothing may change or roll.
 	Drift bool
+	// Rollback delivers, at the end of each upgrade, what ran before it once more.
+	Rollback bool
 	// Remove undeploys the bundle at the end: nothing that blocks may stay.
 	Remove bool
 	// Chaos, if set, is what to break in a cell that has passed all else. Its clusters need the

@@ -29,20 +29,20 @@ func (c *cellRun) verify(ctx context.Context) error {
 	if c.env.Before != nil {
 		before = c.upgrade.record.Want
 	}
-	rec, err := c.readBack(ctx, before)
+	rec, err := c.readBack(ctx, before, "upgrade")
 	if err != nil {
 		return err
 	}
 	c.captured, err = c.capture(ctx, rec.Objects)
 	if err == nil && c.upgrade != nil {
-		c.captured.Before, c.upgrade.own = c.upgrade.before, rec.Objects
+		c.captured.Before, c.upgrade.own, c.upgrade.upgraded = c.upgrade.before, rec.Objects, rec
 	}
 	return err
 }
 
 // readBack compares the deployer's records with the bundle. before are those of the bundle that ran
-// before; what stays behind of it is a warning.
-func (c *cellRun) readBack(ctx context.Context, before []lane.Delivery) (lane.Record, error) {
+// before; what stays behind of it after what (an upgrade, a rollback) is a warning.
+func (c *cellRun) readBack(ctx context.Context, before []lane.Delivery, what string) (lane.Record, error) {
 	var rec lane.Record
 	var left []lane.Delivery
 	err := c.patiently(ctx, "the deployer's records to be as the bundle says", func(ctx context.Context) (err error) {
@@ -56,7 +56,7 @@ func (c *cellRun) readBack(ctx context.Context, before []lane.Delivery) (lane.Re
 		return nil
 	})
 	for _, d := range left {
-		c.result.Warnings = append(c.result.Warnings, "the upgrade leaves behind: "+d.ID)
+		c.result.Warnings = append(c.result.Warnings, "the "+what+" leaves behind: "+d.ID)
 	}
 	return rec, err
 }

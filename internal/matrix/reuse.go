@@ -60,6 +60,9 @@ func (u *Reuser) Inputs(ctx context.Context, r *Runner, p Plan) (reuse.Inputs, e
 	if r.Remove {
 		all = append(all, input{"removal", true})
 	}
+	if r.Rollback && p.base != nil {
+		all = append(all, input{"rollback", true})
+	}
 	if r.Drift {
 		all = append(all, input{"second delivery", true})
 	}

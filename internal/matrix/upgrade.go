@@ -45,7 +45,8 @@ type delivery struct {
 // upgradeRun is an upgrade cell's two bundles, and what the old one came to.
 type upgradeRun struct {
 	old, next delivery
-	record    lane.Record       // of the old bundle
+	record    lane.Record       // of what ran before the last delivery
+	upgraded  lane.Record       // of the new bundle
 	own       []lane.Object     // what the deployer counts as its own now
 	before    *compare.Captured // its objects
 	state     *change.State     // the cluster with it
@@ -156,7 +157,7 @@ func (c *cellRun) gateBase(ctx context.Context) error {
 
 // readBase reads what the old bundle has come to: what is kept from it is the cause of a difference.
 func (c *cellRun) readBase(ctx context.Context) error {
-	rec, err := c.readBack(ctx, nil)
+	rec, err := c.readBack(ctx, nil, "")
 	if err != nil {
 		return err
 	}

@@ -16,11 +16,42 @@ import (
 // deployer: objects and fields must be the same. A cell that differs becomes a failure
 // (UPGRADE_DIVERGED), with the cause of each difference where it is known.
 func Upgraded(ctx context.Context, first, upgraded Lane, benign []benignRule) {
-	c := &comparison{reference: first, benign: benign, called: "a first installation"}
-	found, err := c.with(ctx, upgraded)
+	notes, err := ends(ctx, first, upgraded, benign, terms{
+		called: "a first installation", reference: "first installation", now: "after the upgrade", allowed: "differs from a first installation (allowed): ",
+		same: "ended as a first installation", different: "not as after a first installation: ",
+		hook: "a hook that runs only at installation; it stays as the old recipe's run has left it",
+		left: "it stays behind: the old recipe made it, and the upgrade did not remove it",
+		kept: "still the value of before: the upgrade did not take the new one over",
+		crds: "Helm does not update the definitions in a chart's crds/, so that it is still the old chart's",
+	})
+	upgraded.Notes = append(upgraded.Notes, notes...)
 	if err != nil {
-		upgraded.Verdict = result.VerdictOf(reason.New(reason.Internal, "compare %s with its first installation: %w", upgraded.Cell, err))
-		return
+		upgraded.Verdict = result.VerdictOf(err)
+	}
+}
+
+// RolledBack compares the objects after a rollback with those before the upgrade, in the same
+// cluster. Reason: UPGRADE_DIVERGED.
+func RolledBack(ctx context.Context, before, now Lane, benign []benignRule) (notes []string, err error) {
+	return ends(ctx, before, now, benign, terms{
+		called: "what ran before the upgrade", reference: "before the upgrade", now: "after the rollback", allowed: "the rollback leaves a difference (allowed): ",
+		same: "the rollback ended as before the upgrade", different: "the rollback does not bring back what ran before the upgrade: ",
+		hook: "a hook that runs only at installation; it stays as the upgrade has left it",
+		left: "it stays behind: the upgrade made it, and the rollback did not remove it",
+		kept: "still the upgrade's value: the rollback did not take the old one over",
+		crds: "Helm does not touch the definitions in a chart's crds/",
+	})
+}
+
+// terms are the words for one comparison of two ends.
+type terms struct{ called, reference, now, allowed, same, different, hook, left, kept, crds string }
+
+// ends compares two ends of the same bundle. now.Live.Before is what ran before the last delivery.
+func ends(ctx context.Context, reference, now Lane, benign []benignRule, t terms) (said []string, err error) {
+	c := &comparison{reference: reference, benign: benign, called: t.called}
+	found, err := c.with(ctx, now)
+	if err != nil {
+		return nil, reason.New(reason.Internal, "compare %s, %s and %s: %w", now.Cell, t.now, t.reference, err)
 	}
 	var red []objectDifference
 	var causes []string
@@ -29,38 +60,36 @@ func Upgraded(ctx context.Context, first, upgraded Lane, benign []benignRule) {
 		if d.none() {
 			continue // the same this time; which lane owns what is judged between lanes
 		}
-		why, harmless := cause(d, upgraded)
+		why, harmless := cause(d, now, t)
 		if harmless {
 			if notes[why]++; notes[why] == 1 {
-				upgraded.Notes = append(upgraded.Notes, "differs from a first installation (allowed): "+d.object.String()+" "+d.path+": "+why)
+				said = append(said, t.allowed+d.object.String()+" "+d.path+": "+why)
 			}
 			continue
 		}
 		red, causes = append(red, d), append(causes, why)
 	}
 	if len(red) > 0 {
-		upgraded.Verdict = result.VerdictOf(&reason.Error{Reason: reason.UpgradeDiverged, Err: diverged(upgraded, red, causes)})
-		return
+		return said, &reason.Error{Reason: reason.UpgradeDiverged, Err: diverged(now, red, causes, t)}
 	}
-	upgraded.Notes = append(upgraded.Notes, fmt.Sprintf("ended as a first installation: %d objects compared", len(keysOf(first.Live, upgraded.Live))))
+	return append(said, fmt.Sprintf("%s: %d objects compared", t.same, len(keysOf(reference.Live, now.Live)))), nil
 }
 
-// cause says why an upgraded object is not as after a first installation, "" if that is unknown.
-// harmless means that it is no fault.
-func cause(d objectDifference, upgraded Lane) (why string, harmless bool) {
+// cause says why an object is not as in the reference, "" if that is unknown. harmless means that it
+// is no fault.
+func cause(d objectDifference, now Lane, t terms) (why string, harmless bool) {
 	key := d.object.Key()
-	live := upgraded.Live.objects[key]
-	kept := keptFrom(upgraded.Live, key, d)
+	live := now.Live.objects[key]
+	kept := keptFrom(now.Live, key, d)
 	switch {
 	case isDefinition(d) && strings.Contains(live.template, "crds/") && kept:
-		text := "Helm does not update the definitions in a chart's crds/, so that it is still the old chart's"
-		return text, strings.HasSuffix(d.path, ".description") || strings.HasPrefix(d.path, "metadata.")
+		return t.crds, strings.HasSuffix(d.path, ".description") || strings.HasPrefix(d.path, "metadata.")
 	case live.hook && kept:
-		return "a hook that runs only at installation; it stays as the old recipe's run has left it", true
+		return t.hook, true
 	case d.a == nil && d.path == "":
-		return "it stays behind: the old recipe made it, and the upgrade did not remove it", false
+		return t.left, false
 	case kept:
-		return "still the value of before: the upgrade did not take the new one over", false
+		return t.kept, false
 	}
 	return "", false
 }
@@ -87,18 +116,18 @@ func keptFrom(live *Captured, key string, d objectDifference) bool {
 }
 
 // diverged describes the differences for people.
-func diverged(upgraded Lane, found []objectDifference, causes []string) *result.Failure {
+func diverged(upgraded Lane, found []objectDifference, causes []string, t terms) *result.Failure {
 	line := func(i int) string {
 		d := found[i]
 		first, now := d.texts()
-		text := strings.TrimSpace(fmt.Sprintf("%s  %s  first installation: %s; after the upgrade: %s", d.object, d.path, first, now))
+		text := strings.TrimSpace(fmt.Sprintf("%s  %s  %s: %s; %s: %s", d.object, d.path, t.reference, first, t.now, now))
 		if causes[i] != "" {
 			text += " (" + causes[i] + ")"
 		}
 		return text
 	}
 	first := found[0].object.Ref()
-	f := result.Finding{Object: &first, Component: componentOf(upgraded.Live.Releases, found[0].object.Release), Cause: "not as after a first installation: " + line(0)}
+	f := result.Finding{Object: &first, Component: componentOf(upgraded.Live.Releases, found[0].object.Release), Cause: t.different + line(0)}
 	if n := len(found) - 1; n > 0 {
 		f.Cause += fmt.Sprintf(" (and %d more)", n)
 	}

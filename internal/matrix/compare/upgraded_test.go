@@ -50,3 +50,33 @@ func TestUpgraded(t *testing.T) {
 		})
 	}
 }
+
+// After a rollback all must be as before the upgrade, and what is not has its cause.
+func TestRolledBack(t *testing.T) {
+	config := `{apiVersion: v1, kind: ConfigMap, metadata: {namespace: ns, name: extra}, data: {k: v}}`
+	for name, tc := range map[string]struct {
+		before, upgraded, now []string
+		want                  string
+	}{
+		"the same":     {[]string{deploymentYAML(1)}, []string{deploymentYAML(2)}, []string{deploymentYAML(1)}, ""},
+		"not undone":   {[]string{deploymentYAML(1)}, []string{deploymentYAML(2)}, []string{deploymentYAML(2)}, "Deployment ns/web  spec.replicas  before the upgrade: 1; after the rollback: 2 (still the upgrade's value"},
+		"left behind":  {[]string{deploymentYAML(1)}, []string{deploymentYAML(1), config}, []string{deploymentYAML(1), config}, "it stays behind: the upgrade made it"},
+		"not restored": {[]string{deploymentYAML(1), config}, []string{deploymentYAML(1)}, []string{deploymentYAML(1)}, "ConfigMap ns/extra    before the upgrade: there; after the rollback: nothing"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before, now := lanePassed("a", "helm", taken(t, tc.before...)), lanePassed("a", "helm", taken(t, tc.now...))
+			now.Live.Before = taken(t, tc.upgraded...)
+			notes, err := RolledBack(t.Context(), before, now, BenignRules())
+			if tc.want == "" {
+				if err != nil || !strings.Contains(strings.Join(notes, "\n"), "the rollback ended as before the upgrade: 1 objects compared") {
+					t.Errorf("got %v, %q", err, notes)
+				}
+				return
+			}
+			v := result.VerdictOf(err)
+			if v.Reason != reason.UpgradeDiverged || !strings.Contains(strings.Join(strings.Fields(v.Cause), " "), strings.Join(strings.Fields(tc.want), " ")) || !strings.HasPrefix(v.Cause, "the rollback does not bring back") {
+				t.Errorf("got %s: %s\nwant %s", v.Reason, v.Cause, tc.want)
+			}
+		})
+	}
+}

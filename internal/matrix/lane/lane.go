@@ -61,6 +61,12 @@ type Lane interface {
 	Stop()
 }
 
+// RollsBack is a lane whose deployer has a rollback of its own. Env.Before is what runs, and
+// Env.Bundle what ran before it. The gate waits for the end.
+type RollsBack interface {
+	RollBack(ctx context.Context, env *Env) error
+}
+
 // Env is what a lane works with: one cell's cluster, registry and bundle.
 type Env struct {
 	Cell    result.Cell

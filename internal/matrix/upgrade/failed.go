@@ -31,6 +31,25 @@ func BaseFailed(from string, err error) error {
 // Failed makes what the deployer or the API server rejects of a second delivery UPGRADE_FAILED, and
 // names the objects with fields that cannot be changed.
 func Failed(from string, err error, objects []bundle.Object) error {
+	return refused("the upgrade from "+from, err, objects)
+}
+
+// RollbackFailed is Failed for the delivery of what ran before the upgrade. Whatever else the recipe
+// is to blame for keeps its reason, and says that it was the rollback.
+func RollbackFailed(to string, err error, objects []bundle.Object) error {
+	what := "the rollback to " + to
+	r := reason.Of(err)
+	if s := result.StatusOf(r); err == nil || r == reason.DeployFailed || r == reason.UpgradeDiverged || s != result.Failed && s != result.Timeout {
+		return refused(what, err, objects)
+	}
+	v := result.VerdictOf(err)
+	if len(v.Findings) > 0 {
+		v.Findings[0].Cause = what + ": " + v.Findings[0].Cause
+	}
+	return &reason.Error{Reason: r, Component: v.Component, Err: &result.Failure{Findings: v.Findings, Stage: v.Stage}}
+}
+
+func refused(what string, err error, objects []bundle.Object) error {
 	if reason.Of(err) != reason.DeployFailed {
 		return err
 	}
@@ -41,7 +60,7 @@ func Failed(from string, err error, objects []bundle.Object) error {
 		findings = append(findings, f)
 	}
 	if len(findings) > 0 {
-		findings[0].Cause = "the upgrade from " + from + ": " + findings[0].Cause
+		findings[0].Cause = what + ": " + findings[0].Cause
 	}
 	return &reason.Error{Reason: reason.UpgradeFailed, Component: v.Component, Err: &result.Failure{Findings: findings, Stage: v.Stage}}
 }

@@ -3,6 +3,7 @@ package upgrade
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -57,6 +58,23 @@ func TestFailed(t *testing.T) {
 	other := reason.New(reason.SchedulingFailed, "no node")
 	if got := Failed("main", other, objects); !errors.Is(got, other) {
 		t.Errorf("got %v, want what is not refused to stay", got)
+	}
+}
+
+// A rollback that is refused is UPGRADE_FAILED. It and all else that is the recipe's say that it was
+// the rollback; what is the machine's stays.
+func TestRollbackFailed(t *testing.T) {
+	for from, want := range map[reason.Reason]reason.Reason{
+		reason.DeployFailed: reason.UpgradeFailed, reason.SyncTimeout: reason.SyncTimeout, reason.SchedulingFailed: reason.SchedulingFailed,
+		reason.UpgradeDiverged: reason.UpgradeDiverged, reason.ClusterFailed: reason.ClusterFailed, reason.MachineTooSlow: reason.MachineTooSlow, reason.Interrupted: reason.Interrupted,
+	} {
+		v := result.VerdictOf(RollbackFailed("main", reason.New(from, "broken"), nil))
+		if v.Reason != want || slices.Contains([]reason.Reason{reason.UpgradeFailed, reason.SyncTimeout, reason.SchedulingFailed}, want) != strings.HasPrefix(v.Cause, "the rollback to main: ") {
+			t.Errorf("%s: got %s: %s, want %s", from, v.Reason, v.Cause, want)
+		}
+	}
+	if RollbackFailed("main", nil, nil) != nil {
+		t.Error("no error: want none")
 	}
 }
 

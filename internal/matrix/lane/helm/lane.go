@@ -26,6 +26,8 @@ import (
 type helmLane struct {
 	d         bundle.Deployer
 	installer *helminstall.Installer
+	// upgrades is how often the bundle of an upgrade was delivered: each is a revision.
+	upgrades int
 	lane.InOrder
 }
 
@@ -43,6 +45,9 @@ func (l *helmLane) Deploy(ctx context.Context, env *lane.Env) error {
 	for _, in := range env.Bundle.Installs {
 		installs[in.Release.Name] = in
 		releases = append(releases, in.Release)
+	}
+	if env.Before != nil {
+		l.upgrades++
 	}
 	l.installer = helminstall.New(env, false)
 	l.Start(ctx, releases, func(ctx context.Context, r bundle.Release) error {
@@ -65,6 +70,34 @@ func (l *helmLane) Again(ctx context.Context, env *lane.Env, budget time.Duratio
 	}
 	return l.Finished(ctx, budget)
 }
+
+// RollBack is `helm rollback` of each release of the old bundle that the new one has upgraded. One
+// that the upgrade left alone is as it was.
+func (l *helmLane) RollBack(ctx context.Context, env *lane.Env) error {
+	l.Stop()
+	var releases []bundle.Release
+	back := l.upgrades
+	upgraded := map[string]bool{}
+	for _, in := range env.Before.Installs {
+		upgraded[in.Release.Namespace+"/"+in.Release.Name] = true
+	}
+	for _, in := range env.Bundle.Installs {
+		releases = append(releases, in.Release)
+	}
+	l.installer = helminstall.New(env, false)
+	l.Start(ctx, releases, func(ctx context.Context, r bundle.Release) error {
+		if !upgraded[r.Namespace+"/"+r.Name] {
+			return nil
+		}
+		if err := l.installer.RollBack(ctx, r.Name, r.Namespace, back); err != nil {
+			return fmt.Errorf("helm rollback %s: %s", r.Name, helmError(err))
+		}
+		return nil
+	}, "rolled back")
+	return nil
+}
+
+var _ lane.RollsBack = (*helmLane)(nil)
 
 // Remove is the bundle's undeploy.sh: `helm uninstall` of each release, the last one first.
 func (l *helmLane) Remove(ctx context.Context, env *lane.Env, budget time.Duration) error {

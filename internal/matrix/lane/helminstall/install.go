@@ -119,6 +119,12 @@ func (i *Installer) Uninstall(ctx context.Context, name, namespace string) error
 	return i.request(ctx, wireRelease{Name: name, Namespace: namespace, Uninstall: true})
 }
 
+// RollBack rolls a release back to what it was some revisions ago, as `helm rollback` does with one.
+// Errors are as of Install.
+func (i *Installer) RollBack(ctx context.Context, name, namespace string, revisions int) error {
+	return i.request(ctx, wireRelease{Name: name, Namespace: namespace, Rollback: revisions})
+}
+
 func (i *Installer) request(ctx context.Context, req wireRelease) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -172,6 +172,9 @@ func (s *server) run(req wireRelease) (Step, error) {
 		_, err := uninstall.Run(req.Name)
 		return Installing, err
 	}
+	if req.Rollback > 0 {
+		return Installing, rollBack(cfg, req)
+	}
 	install := action.NewInstall(cfg)
 	install.ReleaseName, install.Namespace = req.Name, req.Namespace
 	install.CreateNamespace, install.SkipSchemaValidation = req.CreateNamespace, req.SkipSchemaValidation
@@ -209,6 +212,23 @@ func (s *server) run(req wireRelease) (Step, error) {
 	return run(ch)
 }
 
+func rollBack(cfg *action.Configuration, req wireRelease) error {
+	last, err := cfg.Releases.Last(req.Name)
+	if err != nil {
+		return fmt.Errorf("look for release %s in Helm's storage: %w", req.Name, err)
+	}
+	rollback := action.NewRollback(cfg)
+	rollback.Version = last.Version - req.Rollback
+	rollback.Timeout, rollback.MaxHistory = lane.HookTimeout, maxHistory
+	if rollback.Version < 1 {
+		return fmt.Errorf("release %s has no revision before %d", req.Name, last.Version)
+	}
+	return rollback.Run(req.Name)
+}
+
+// maxHistory is Helm's own default.
+const maxHistory = 10
+
 // exists reports whether Helm's storage has the release.
 func exists(cfg *action.Configuration, name string) (bool, error) {
 	_, err := cfg.Releases.Last(name)
@@ -226,7 +246,7 @@ func exists(cfg *action.Configuration, name string) (bool, error) {
 func upgrade(cfg *action.Configuration, req wireRelease, ch *chart.Chart, values map[string]any) error {
 	up := action.NewUpgrade(cfg)
 	up.Namespace, up.SkipSchemaValidation, up.Timeout = req.Namespace, req.SkipSchemaValidation, lane.HookTimeout
-	up.MaxHistory = 10 // the command's own default
+	up.MaxHistory = maxHistory
 	_, err := up.Run(req.Name, ch, values)
 	return err
 }

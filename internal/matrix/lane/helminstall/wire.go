@@ -22,6 +22,7 @@ type wireRelease struct {
 	Values                                map[string]any
 	CreateNamespace, SkipSchemaValidation bool
 	Uninstall                             bool // only Name and Namespace count
+	Rollback                              int  // how many revisions; the same
 }
 
 type wireEvent struct {
