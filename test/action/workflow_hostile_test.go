@@ -21,7 +21,7 @@ var elsewhere = map[string]string{
 	"runs-on":           "the caller chooses the machine",
 	"timeout-minutes":   "a number, which GitHub checks",
 	"with.name":         "of an artifact; only of id, which the first step has checked", "with.pattern": "as with.name", "with.key": "as with.name", "with.restore-keys": "as with.name",
-	"with.retention-days": "actions/upload-artifact checks it", "if": "a comparison", "with.stack": "a comparison", "with.images": "a comparison",
+	"with.retention-days": "actions/upload-artifact checks it", "if": "a comparison", "with.stack": "a comparison", "with.images": "a comparison", "with.fetch-depth": "a comparison",
 }
 
 // fuzzed are the steps of workflows that have inputs in their env, with a check of a run of their
