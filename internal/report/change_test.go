@@ -69,13 +69,20 @@ func TestChangeInReports(t *testing.T) {
 	}
 }
 
-// On a narrow screen, no line of the difference is wider than its place.
+// On a narrow screen, no line of the difference is wider than its place, and neither is the grid,
+// whose cells then say their lanes themselves.
 func TestPageChange(t *testing.T) {
 	b := newBrowser(t)
 	if _, err := chromedp.Call(b.ctx, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: 380, Height: 800, DeviceScaleFactor: 1}); err != nil {
 		t.Fatal(err)
 	}
 	b.open(t, upgraded())
+	if eval[bool](t, b, `(g => g.scrollWidth > g.clientWidth)(document.querySelector('.scroll'))`) {
+		t.Error("the grid is wider than the page")
+	}
+	if lane := eval[string](t, b, `getComputedStyle(document.querySelector('#grid td a'), '::before').content`); !strings.Contains(lane, "helm") {
+		t.Errorf("a cell says %s before its verdict, want its lane", lane)
+	}
 	if eval[bool](t, b, `document.querySelectorAll('details').forEach(d => { d.open = true }); document.querySelector('.change').scrollIntoView(); [...document.querySelectorAll(".change li")].some(li => li.scrollWidth > li.clientWidth)`) {
 		t.Error("a line is wider than its place")
 	}
