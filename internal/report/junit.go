@@ -62,7 +62,7 @@ func (r *Report) caseOf(result *result.Result) testreport.Case {
 	for _, p := range result.Phases {
 		out = append(out, fmt.Sprintf("%-12s %s", p.Name, p.Took()))
 	}
-	c.Out = strings.Join(append(out, remarkLines(result)...), "\n")
+	c.Out = strings.Join(append(out, r.remarkLines(result)...), "\n")
 	next := []string{"rerun: " + result.Rerun}
 	if command := upload.Command(); command != "" {
 		next = append(next, "debug artifacts: "+command)

@@ -1,6 +1,11 @@
 package report
 
-import "github.com/nvidia/aicr-action/internal/result"
+import (
+	"fmt"
+	"strings"
+
+	"github.com/nvidia/aicr-action/internal/result"
+)
 
 // remark is a text that is shown once for all cells that have it.
 type remark struct {
@@ -49,13 +54,24 @@ func (r *Report) remarks() []remarkKind {
 	return kinds
 }
 
-// remarkLines are all remarks on one cell, each behind its label.
-func remarkLines(c *result.Result) []string {
-	var lines []string
+// remarkLines are the remarks on one cell, each behind its label. As on the terminal, those that are
+// the same from run to run are counted, unless Explain is set.
+func (r *Report) remarkLines(c *result.Result) []string {
+	var lines, counts []string
 	for _, row := range result.RemarkRows() {
-		for _, text := range c.Remarks(row.Kind) {
-			lines = append(lines, row.Label+": "+text)
+		texts := c.Remarks(row.Kind)
+		switch {
+		case len(texts) == 0:
+		case r.Explain || !row.Usual:
+			for _, text := range texts {
+				lines = append(lines, row.Label+": "+text)
+			}
+		case row.Counted != "":
+			counts = append(counts, fmt.Sprintf("%d %s", len(texts), row.Counted))
 		}
+	}
+	if len(counts) > 0 {
+		lines = append(lines, "not shown: "+strings.Join(counts, ", ")+" (kwok-results.json and the page have them)")
 	}
 	return lines
 }

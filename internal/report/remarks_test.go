@@ -69,3 +69,17 @@ func TestRemarks_EveryReport(t *testing.T) {
 		}
 	}
 }
+
+// Without Explain, a JUnit file has the recipe's own remarks, and counts what every run has.
+func TestRemarks_JUnit(t *testing.T) {
+	cell := result.Result{Cell: result.Cell{Recipe: "eks", Deployer: "helm"}, Verdict: result.Verdict{Status: result.Passed}, Warnings: []string{"a warning"}, StandIns: []string{"one", "two"}, NotVerified: []string{"three"}}
+	var b bytes.Buffer
+	if err := (&Report{Results: []result.Result{cell}}).WriteJUnit(&b); err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]bool{"warning: a warning": true, "not shown: 1 not verified, 2 stand-ins (": true, "two": false, "three": false} {
+		if strings.Contains(b.String(), text) != want {
+			t.Errorf("%q: want it %t in\n%s", text, want, b.String())
+		}
+	}
+}
