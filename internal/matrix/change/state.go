@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -17,6 +16,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/matrix/compare"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
+	"github.com/nvidia/aicr-action/internal/observe"
 )
 
 // State is what was in a cluster at one time, or what a rendering says will be in it.
@@ -111,32 +111,17 @@ func (s *State) add(live compare.Live) *object {
 
 // podsOf lists the pods of the cluster by workload. Those that are being deleted do not count.
 func podsOf(ctx context.Context, env *lane.Env) (map[string][]pod, error) {
-	sets, err := env.Clients.Kube.AppsV1().ReplicaSets("").List(ctx, metav1.ListOptions{})
+	list, err := observe.OwnedPods(ctx, env.Clients.Kube)
 	if err != nil {
-		return nil, fmt.Errorf("list ReplicaSets, to see which workloads roll: %w", err)
-	}
-	above := map[types.UID]metav1.OwnerReference{} // of ReplicaSets
-	for i := range sets.Items {
-		if owner := metav1.GetControllerOf(&sets.Items[i]); owner != nil {
-			above[sets.Items[i].UID] = *owner
-		}
-	}
-	pods, err := env.Clients.Kube.CoreV1().Pods("").List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil, fmt.Errorf("list pods, to see which workloads roll: %w", err)
+		return nil, fmt.Errorf("see which workloads roll: %w", err)
 	}
 	found := map[string][]pod{}
-	for i := range pods.Items {
-		p := &pods.Items[i]
-		owner := metav1.GetControllerOf(p)
-		if owner == nil || p.DeletionTimestamp != nil || p.Status.Phase == corev1.PodSucceeded {
+	for _, p := range list {
+		if p.Pod.DeletionTimestamp != nil || p.Pod.Status.Phase == corev1.PodSucceeded {
 			continue
 		}
-		if top, ok := above[owner.UID]; ok {
-			owner = &top
-		}
-		key := lane.Object{GVK: schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind), Namespace: p.Namespace, Name: owner.Name}.Key()
-		found[key] = append(found[key], pod{p.UID, p.Spec.NodeName})
+		key := lane.Object{GVK: schema.FromAPIVersionAndKind(p.Owner.APIVersion, p.Owner.Kind), Namespace: p.Pod.Namespace, Name: p.Owner.Name}.Key()
+		found[key] = append(found[key], pod{p.Pod.UID, p.Pod.Spec.NodeName})
 	}
 	return found, nil
 }

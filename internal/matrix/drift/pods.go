@@ -2,14 +2,14 @@ package drift
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
+	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
@@ -18,33 +18,17 @@ import (
 type pods map[types.UID]result.Ref
 
 func listPods(ctx context.Context, env *lane.Env) (pods, error) {
-	sets, err := env.Clients.Kube.AppsV1().ReplicaSets(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+	list, err := observe.OwnedPods(ctx, env.Clients.Kube)
 	if err != nil {
-		return nil, fmt.Errorf("list ReplicaSets: %w", err)
-	}
-	list, err := env.Clients.Kube.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil, fmt.Errorf("list pods: %w", err)
-	}
-	above := map[types.UID]*metav1.OwnerReference{}
-	for i := range sets.Items {
-		above[sets.Items[i].UID] = metav1.GetControllerOf(&sets.Items[i])
+		return nil, err
 	}
 	found := pods{}
-	for i := range list.Items {
-		p := &list.Items[i]
-		owner := metav1.GetControllerOf(p)
-		if owner == nil || owner.Kind == "Job" {
+	for _, p := range list {
+		if p.Owner.Kind == "Job" {
 			continue
 		}
-		if top := above[owner.UID]; top != nil {
-			owner = top
-		}
-		group := ""
-		if owner.Kind != "ReplicationController" {
-			group = "apps"
-		}
-		found[p.UID] = result.Ref{Group: group, Kind: owner.Kind, Namespace: p.Namespace, Name: owner.Name}
+		gvk := schema.FromAPIVersionAndKind(p.Owner.APIVersion, p.Owner.Kind)
+		found[p.Pod.UID] = result.Ref{Group: gvk.Group, Kind: gvk.Kind, Namespace: p.Pod.Namespace, Name: p.Owner.Name}
 	}
 	return found, nil
 }
