@@ -40,6 +40,15 @@ func (c *Clients) Apply(ctx context.Context, gvr schema.GroupVersionResource, ob
 	return nil
 }
 
+// Scoped is the client of a kind: in a namespace, or in none if the kind has no namespaces, whatever
+// an object of it says.
+func (c *Clients) Scoped(mapping *meta.RESTMapping, namespace string) dynamic.ResourceInterface {
+	if mapping.Scope.Name() == meta.RESTScopeNameRoot {
+		return c.Dynamic.Resource(mapping.Resource)
+	}
+	return c.Dynamic.Resource(mapping.Resource).Namespace(namespace)
+}
+
 // NamespacedName is how a person names an object: namespace/name, or name.
 func NamespacedName(namespace, name string) string {
 	if namespace == "" {

@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -48,14 +49,7 @@ func (e *Engine) resource(o *unstructured.Unstructured) (dynamic.ResourceInterfa
 	if err != nil {
 		return nil, fmt.Errorf("find the API of %s: %w", gvk, err)
 	}
-	if mapping.Scope.Name() == meta.RESTScopeNameRoot {
-		return e.Clients.Dynamic.Resource(mapping.Resource), nil
-	}
-	namespace := o.GetNamespace()
-	if namespace == "" {
-		namespace = "default"
-	}
-	return e.Clients.Dynamic.Resource(mapping.Resource).Namespace(namespace), nil
+	return e.Clients.Scoped(mapping, cmp.Or(o.GetNamespace(), "default")), nil
 }
 
 func objectName(o *unstructured.Unstructured) string {

@@ -1,7 +1,6 @@
 package compare
 
 import (
-	"context"
 	"slices"
 
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
@@ -59,8 +58,3 @@ func rolling() []string { return []string{"Deployment", "StatefulSet", "DaemonSe
 
 // Len returns the number of objects.
 func (c *Captured) Len() int { return len(c.objects) }
-
-// Generated lists, by object key, the paths at which two renderings of the same charts differ.
-func (c *Captured) Generated(ctx context.Context) (map[string]map[string]bool, error) {
-	return c.generated(ctx)
-}

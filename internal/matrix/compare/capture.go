@@ -67,43 +67,47 @@ type wanted struct {
 // capturesAtATime bounds the requests in flight.
 const capturesAtATime = 8
 
-// Capture reads the expectation's objects and the deployer's own by name.
+// Capture reads the expectation's objects and the deployer's own by name. One that does not exist is
+// left out: the gate has seen all required objects; it was deleted since, or is listed as pruned.
 func Capture(ctx context.Context, env *lane.Env, own []lane.Object) (*Captured, error) {
-	groups, err := restmapper.GetAPIGroupResources(env.Clients.Discovery)
-	if err != nil {
-		return nil, fmt.Errorf("discover the cluster's kinds: %w", err)
-	}
-	mapper := restmapper.NewDiscoveryRESTMapper(groups)
-	list, err := toCapture(env.Bundle.Expectation, own, mapper)
-	if err != nil {
-		return nil, err
-	}
 	taken := New()
 	var mu sync.Mutex
-	group, gctx := errgroup.WithContext(ctx)
+	return taken, read(ctx, env, own, func(w *wanted, obj *unstructured.Unstructured) error {
+		one, err := w.captured(obj)
+		mu.Lock()
+		defer mu.Unlock()
+		taken.objects[w.ref.Key()] = one
+		return err
+	})
+}
+
+// read reads the expectation's objects, and others by name, and passes each that exists to use, of
+// which several run at a time.
+func read(ctx context.Context, env *lane.Env, others []lane.Object, use func(*wanted, *unstructured.Unstructured) error) error {
+	groups, err := restmapper.GetAPIGroupResources(env.Clients.Discovery)
+	if err != nil {
+		return fmt.Errorf("discover the cluster's kinds: %w", err)
+	}
+	mapper := restmapper.NewDiscoveryRESTMapper(groups)
+	list, err := toCapture(env.Bundle.Expectation, others, mapper)
+	if err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(capturesAtATime)
-	for key, w := range list {
+	for _, w := range list {
 		group.Go(func() error {
-			one, err := readNormalised(gctx, env, mapper, w)
+			obj, err := readLive(ctx, env, mapper, w)
 			if apierrors.IsNotFound(err) {
-				return nil // the gate has seen all required objects; this one was deleted since, or is listed as pruned
+				return nil
 			}
 			if err != nil {
 				return fmt.Errorf("read %s: %w", w.ref, err)
 			}
-			if one.owners, err = w.rivals(); err != nil {
-				return err
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			if len(w.objects) > 0 {
-				one.template = w.objects[0].Template
-			}
-			taken.objects[key] = one
-			return nil
+			return use(w, obj)
 		})
 	}
-	return taken, group.Wait()
+	return group.Wait()
 }
 
 // New returns a Captured without objects.
@@ -213,13 +217,16 @@ func scaleTarget(rendered []*unstructured.Unstructured) (lane.Object, bool) {
 	return lane.Object{}, false
 }
 
-func readNormalised(ctx context.Context, env *lane.Env, mapper meta.RESTMapper, w *wanted) (one capturedObject, err error) {
-	obj, err := readLive(ctx, env, mapper, w)
-	if err != nil {
-		return one, err
-	}
+// captured is the live object, normalised.
+func (w *wanted) captured(obj *unstructured.Unstructured) (one capturedObject, err error) {
 	one = capturedObject{ref: w.ref, mayBeGone: w.mayBeGone, scaled: w.scaled, uid: obj.GetUID(), generation: obj.GetGeneration()}
 	one.hook = slices.ContainsFunc(w.objects, func(o bundle.Object) bool { return o.Hook })
+	if len(w.objects) > 0 {
+		one.template = w.objects[0].Template
+	}
+	if one.owners, err = w.rivals(); err != nil {
+		return one, err
+	}
 	w.normalise(obj)
 	one.json, err = json.Marshal(obj.Object)
 	return one, err
@@ -238,16 +245,12 @@ func readLive(ctx context.Context, env *lane.Env, mapper meta.RESTMapper, w *wan
 	if err != nil {
 		return nil, err
 	}
-	client := env.Clients.Dynamic.Resource(mapping.Resource)
-	if w.ref.Namespace == "" {
-		return client.Get(ctx, w.ref.Name, metav1.GetOptions{})
-	}
-	return client.Namespace(w.ref.Namespace).Get(ctx, w.ref.Name, metav1.GetOptions{})
+	return env.Clients.Scoped(mapping, w.ref.Namespace).Get(ctx, w.ref.Name, metav1.GetOptions{})
 }
 
-// generated lists, by object, the paths at which two renderings of the same charts differ:
+// Generated lists, by object, the paths at which two renderings of the same charts differ:
 // passwords, certificates, dates.
-func (c *Captured) generated(ctx context.Context) (map[string]map[string]bool, error) {
+func (c *Captured) Generated(ctx context.Context) (map[string]map[string]bool, error) {
 	if c.Render == nil {
 		return nil, nil
 	}

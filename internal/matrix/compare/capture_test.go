@@ -89,7 +89,11 @@ func TestReadNormalised(t *testing.T) {
 		true:  `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","namespace":"ns"},"spec":{"paused":false}}`,
 	} {
 		w := &wanted{ref: lane.Object{GVK: live.GroupVersionKind(), Namespace: "ns", Name: "web", Release: "r"}, scaled: scaled}
-		one, err := readNormalised(t.Context(), env, testMapper(), w)
+		obj, err := readLive(t.Context(), env, testMapper(), w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		one, err := w.captured(obj)
 		if err != nil || string(one.json) != want || one.uid != "u" || one.scaled != scaled {
 			t.Errorf("scaled %t: got %s %+v, %v; want %s", scaled, one.json, one, err, want)
 		}

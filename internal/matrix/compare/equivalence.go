@@ -140,7 +140,7 @@ func (c *comparison) with(ctx context.Context, r Lane) ([]objectDifference, erro
 // rendered twice more, once per recipe, and only if there is a difference to explain.
 func (c *comparison) isGenerated(ctx context.Context, key, path string) (bool, error) {
 	if !c.rendered {
-		found, err := c.reference.Live.generated(ctx)
+		found, err := c.reference.Live.Generated(ctx)
 		if err != nil {
 			return false, err
 		}

@@ -3,16 +3,11 @@ package compare
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/restmapper"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
@@ -37,43 +32,19 @@ type Live struct {
 // Read reads the expectation's objects, and others by name, and passes each that exists to take. It
 // does not keep them: definitions are large.
 func Read(ctx context.Context, env *lane.Env, others []lane.Object, take func(Live)) error {
-	groups, err := restmapper.GetAPIGroupResources(env.Clients.Discovery)
-	if err != nil {
-		return fmt.Errorf("discover the cluster's kinds: %w", err)
-	}
-	return readAll(ctx, env, others, restmapper.NewDiscoveryRESTMapper(groups), take)
-}
-
-func readAll(ctx context.Context, env *lane.Env, others []lane.Object, mapper meta.RESTMapper, take func(Live)) error {
-	list, err := toCapture(env.Bundle.Expectation, others, mapper)
-	if err != nil {
-		return err
-	}
 	var mu sync.Mutex
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(capturesAtATime)
-	for _, w := range list {
-		group.Go(func() error {
-			obj, err := readLive(ctx, env, mapper, w)
-			if apierrors.IsNotFound(err) {
-				return nil
-			}
-			if err != nil {
-				return fmt.Errorf("read %s: %w", w.ref, err)
-			}
-			live := Live{Ref: w.ref, UID: obj.GetUID(), MayBeGone: w.mayBeGone, Object: obj}
-			if len(w.objects) > 0 {
-				live.Component, live.Hook = w.objects[0].Component, w.objects[0].Hook
-			}
-			live.Stored, _, _ = unstructured.NestedStringSlice(obj.Object, "status", "storedVersions")
-			w.normalise(obj)
-			mu.Lock()
-			defer mu.Unlock()
-			take(live)
-			return nil
-		})
-	}
-	return group.Wait()
+	return read(ctx, env, others, func(w *wanted, obj *unstructured.Unstructured) error {
+		live := Live{Ref: w.ref, UID: obj.GetUID(), MayBeGone: w.mayBeGone, Object: obj}
+		if len(w.objects) > 0 {
+			live.Component, live.Hook = w.objects[0].Component, w.objects[0].Hook
+		}
+		live.Stored, _, _ = unstructured.NestedStringSlice(obj.Object, "status", "storedVersions")
+		w.normalise(obj)
+		mu.Lock()
+		defer mu.Unlock()
+		take(live)
+		return nil
+	})
 }
 
 // Rendering returns the objects of a rendering, normalised, as Read returns those of a cluster.

@@ -15,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/restmapper"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
@@ -97,11 +96,7 @@ func read(ctx context.Context, env *lane.Env, mapper meta.RESTMapper, obj *unstr
 	if err != nil {
 		return nil, err
 	}
-	var client dynamic.ResourceInterface = env.Clients.Dynamic.Resource(mapping.Resource)
-	if mapping.Scope.Name() != meta.RESTScopeNameRoot {
-		client = env.Clients.Dynamic.Resource(mapping.Resource).Namespace(obj.GetNamespace())
-	}
-	live, err := client.Get(ctx, obj.GetName(), metav1.GetOptions{})
+	live, err := env.Clients.Scoped(mapping, obj.GetNamespace()).Get(ctx, obj.GetName(), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}

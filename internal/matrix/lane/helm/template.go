@@ -79,7 +79,7 @@ func (l *helmTemplateLane) Remove(ctx context.Context, env *lane.Env, budget tim
 	slices.Reverse(releases)
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(env.Clients.Discovery))
 	l.Start(ctx, releases, func(ctx context.Context, r bundle.Release) error {
-		objs, err := manifestsOf(env, r)
+		objs, err := objectsOf(env, r, bundle.TemplateManifests)
 		if err != nil {
 			return err
 		}
@@ -97,8 +97,9 @@ func (l *helmTemplateLane) Remove(ctx context.Context, env *lane.Env, budget tim
 	return l.Finished(ctx, budget)
 }
 
-func manifestsOf(env *lane.Env, r bundle.Release) ([]*unstructured.Unstructured, error) {
-	path := r.Name + "/" + bundle.TemplateManifests
+// objectsOf returns the objects in a file of a release; none if the bundle lacks it.
+func objectsOf(env *lane.Env, r bundle.Release, name string) ([]*unstructured.Unstructured, error) {
+	path := r.Name + "/" + name
 	i := slices.IndexFunc(env.Bundle.Files, func(f bundle.File) bool { return f.Path == path })
 	if i < 0 {
 		return nil, nil
@@ -116,10 +117,7 @@ func clientOf(env *lane.Env, mapper meta.RESTMapper, obj *unstructured.Unstructu
 	if err != nil {
 		return nil, err
 	}
-	if mapping.Scope.Name() == meta.RESTScopeNameRoot {
-		return env.Clients.Dynamic.Resource(mapping.Resource), nil
-	}
-	return env.Clients.Dynamic.Resource(mapping.Resource).Namespace(obj.GetNamespace()), nil
+	return env.Clients.Scoped(mapping, obj.GetNamespace()), nil
 }
 
 // crdBudget is how long to wait for CRDs, the same as in apply.sh.
@@ -127,14 +125,9 @@ const crdBudget = 60 * time.Second
 
 // applyFile applies one file of a release, if the bundle has it, and waits for the CRDs in it.
 func (l *helmTemplateLane) applyFile(ctx context.Context, env *lane.Env, mapper meta.ResettableRESTMapper, r bundle.Release, name string) error {
-	path := r.Name + "/" + name
-	i := slices.IndexFunc(env.Bundle.Files, func(f bundle.File) bool { return f.Path == path })
-	if i < 0 {
-		return nil
-	}
-	objs, err := infra.DecodeObjects(env.Bundle.Files[i].Content)
-	if err != nil {
-		return fmt.Errorf("read %s of the bundle: %w", path, err)
+	objs, err := objectsOf(env, r, name)
+	if err != nil || len(objs) == 0 {
+		return err
 	}
 	manager := bundle.TemplateManager(r.Name)
 	if name == bundle.TemplateNamespace {
@@ -184,11 +177,9 @@ func (l *helmTemplateLane) applyOnce(ctx context.Context, env *lane.Env, mapper 
 	if err != nil {
 		return err
 	}
-	var client dynamic.ResourceInterface = env.Clients.Dynamic.Resource(mapping.Resource)
+	client := env.Clients.Scoped(mapping, obj.GetNamespace())
 	if mapping.Scope.Name() == meta.RESTScopeNameRoot {
 		obj.SetNamespace("") // rendering cannot know the scope of a kind whose CRD is not in the bundle
-	} else {
-		client = env.Clients.Dynamic.Resource(mapping.Resource).Namespace(obj.GetNamespace())
 	}
 	l.kinds[gvk] = mapping
 	_, err = client.Apply(ctx, obj.GetName(), obj, metav1.ApplyOptions{FieldManager: manager})
