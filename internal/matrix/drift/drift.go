@@ -49,7 +49,7 @@ func (r *Run) Do(ctx context.Context) (note string, err error) {
 	}
 	for _, then := range []func(context.Context) error{func(context.Context) error { return again }, r.Gate} {
 		failed := then(ctx)
-		if failed != nil && !recipes(failed) {
+		if failed != nil && !reason.OfRecipe(failed) {
 			return "", failed
 		}
 		after, err := r.take(ctx)
@@ -80,12 +80,6 @@ func (r *Run) take(ctx context.Context) (state, error) {
 		return state{}, reason.Wrap(reason.ClusterFailed, err)
 	}
 	return state{objects, list}, nil
-}
-
-// recipes reports whether an error of a second delivery is the recipe's. Any other is not about it.
-func recipes(err error) bool {
-	r := reason.Of(err)
-	return r.Row().Class == reason.ClassFailed || r == reason.SyncTimeout
 }
 
 // fails is a second delivery that ends with an error, where the first did not.

@@ -50,19 +50,13 @@ func (r *Run) Do(ctx context.Context) (lines []string, err error) {
 	if err != nil && (!wait.IsTimeout(err) || watch.answered.IsZero()) {
 		return nil, reason.Wrap(reason.ClusterFailed, err)
 	}
-	if watch.removed != nil && !recipes(watch.removed) {
+	if watch.removed != nil && !reason.OfRecipe(watch.removed) {
 		return nil, watch.removed
 	}
 	if f := watch.verdict(); f != nil {
 		return nil, &reason.Error{Reason: reason.LeftBehind, Err: f}
 	}
 	return summary(watch.left), nil
-}
-
-// recipes reports whether an error of a removal is the recipe's.
-func recipes(err error) bool {
-	r := reason.Of(err)
-	return r.Row().Class == reason.ClassFailed || r == reason.SyncTimeout
 }
 
 // watch is the state of the wait.

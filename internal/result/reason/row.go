@@ -97,6 +97,13 @@ func (r Reason) Row() Row {
 	return internal
 }
 
+// OfRecipe reports whether the recipe is to blame for an error: it failed, or it was not ready when
+// its lane's time was over.
+func OfRecipe(err error) bool {
+	r := Of(err)
+	return r.Row().Class == ClassFailed || r == SyncTimeout
+}
+
 // Code is the reason's exit code: 0 for the empty one, SignalBase for Interrupted.
 func (r Reason) Code() int { return r.Row().Code }
 

@@ -54,7 +54,7 @@ func (l *appLane) refreshHard(ctx context.Context, env *lane.Env, budget time.Du
 	}
 	round := &refreshRound{before: apps, compared: map[string]time.Time{}, synced: map[string]bool{}}
 	for name := range apps {
-		if err := patchApplication(ctx, env, name, `{"metadata":{"annotations":{"`+refreshAnnotation+`":"hard"}}}`); err != nil {
+		if err := askRefresh(ctx, env, name, "hard"); err != nil {
 			return reason.New(reason.ClusterFailed, "ask for a hard refresh of Application %s: %w", name, err)
 		}
 	}

@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
@@ -153,9 +152,7 @@ func (l *appLane) refresh(ctx context.Context, env *lane.Env, apps map[string]*u
 		if _, asked := app.GetAnnotations()[refreshAnnotation]; asked { // the controller removes it after the comparison
 			continue
 		}
-		patch := []byte(`{"metadata":{"annotations":{"` + refreshAnnotation + `":"normal"}}}`)
-		if _, err := env.Clients.Dynamic.Resource(infra.ApplicationGVR).Namespace(infra.ArgoCDNamespace).
-			Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		if err := askRefresh(ctx, env, name, "normal"); err != nil {
 			env.Log.Debug("ask for a refresh", "application", name, "error", err) // the next poll asks again
 		}
 	}
@@ -166,6 +163,12 @@ func isRoot(e bundle.Expectation, app *unstructured.Unstructured) bool {
 	return slices.ContainsFunc(e.Delivered, func(d bundle.Delivered) bool {
 		return d.Root && d.Namespace == app.GetNamespace() && d.Name == app.GetName()
 	})
+}
+
+// askRefresh asks for a comparison of an Application: normal, or hard, which renders without Argo
+// CD's cache.
+func askRefresh(ctx context.Context, env *lane.Env, name, kind string) error {
+	return patchApplication(ctx, env, name, `{"metadata":{"annotations":{"`+refreshAnnotation+`":"`+kind+`"}}}`)
 }
 
 const refreshAnnotation = "argocd.argoproj.io/refresh"

@@ -5,12 +5,9 @@ import (
 	"reflect"
 	"slices"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
@@ -89,8 +86,7 @@ func notify(ctx context.Context, env *lane.Env) error {
 		return reason.Wrap(reason.ClusterFailed, err)
 	}
 	for name := range apps {
-		patch := []byte(`{"metadata":{"annotations":{"` + refreshAnnotation + `":"normal"}}}`)
-		if _, err := env.Clients.Dynamic.Resource(infra.ApplicationGVR).Namespace(infra.ArgoCDNamespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		if err := askRefresh(ctx, env, name, "normal"); err != nil {
 			return reason.New(reason.ClusterFailed, "ask for a comparison of Application %s: %w", name, err)
 		}
 	}

@@ -2,14 +2,12 @@ package flux
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
@@ -83,9 +81,8 @@ func inLevels(objects []bundle.Delivered) [][]bundle.Delivered {
 // it.
 func reconcile(ctx context.Context, env *lane.Env, objects []bundle.Delivered, token string, budget time.Duration) error {
 	for _, d := range objects {
-		patch := fmt.Sprintf(`{"metadata":{"annotations":{"reconcile.fluxcd.io/requestedAt":%q,"reconcile.fluxcd.io/forceAt":%[1]q}}}`, token)
-		if _, err := env.Clients.Dynamic.Resource(fluxKinds()[d.Kind]).Namespace(infra.FluxNamespace).Patch(ctx, d.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
-			return reason.New(reason.ClusterFailed, "request a reconciliation of %s %s: %w", d.Kind, d.Name, err)
+		if err := request(ctx, env, d.Ref, token, requestedAt, forceAt); err != nil {
+			return err
 		}
 	}
 	return wait.For(ctx, "Flux to reconcile again", wait.Options{Budget: max(budget, time.Second), Interval: 250 * time.Millisecond, Changed: env.Tell}, func(ctx context.Context) wait.Result {

@@ -2,18 +2,18 @@ package flux
 
 import (
 	"context"
-	"fmt"
+	"encoding/json"
 	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
+	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
@@ -139,16 +139,31 @@ func notify(ctx context.Context, env *lane.Env) error {
 	if env.Before == nil || !bundle.ByGit(env.Cell.Deployer) {
 		return nil
 	}
-	return requestNow(ctx, env, infra.GitRepositoryGVR, bundle.FluxSource)
+	return request(ctx, env, result.Ref{Kind: "GitRepository", Name: bundle.FluxSource}, requestToken(), requestedAt)
 }
 
-// requestToken is a new text for requestedAt. Flux compares it with the one that it has handled.
+// The annotations by whose new text a controller reconciles an object, and a HelmRelease even if
+// nothing of it has changed.
+const (
+	requestedAt = "reconcile.fluxcd.io/requestedAt"
+	forceAt     = "reconcile.fluxcd.io/forceAt"
+)
+
+// requestToken is a new text for them. Flux compares it with the one that it has handled.
 func requestToken() string { return time.Now().UTC().Format(time.RFC3339Nano) }
 
-func requestNow(ctx context.Context, env *lane.Env, gvr schema.GroupVersionResource, name string) error {
-	patch := fmt.Sprintf(`{"metadata":{"annotations":{"reconcile.fluxcd.io/requestedAt":%q}}}`, requestToken())
-	if _, err := env.Clients.Dynamic.Resource(gvr).Namespace(infra.FluxNamespace).Patch(ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
-		return reason.New(reason.ClusterFailed, "ask for a look at %s %s: %w", gvr.Resource, name, err)
+// request asks for one reconciliation of an object.
+func request(ctx context.Context, env *lane.Env, ref result.Ref, token string, annotations ...string) error {
+	texts := map[string]string{}
+	for _, a := range annotations {
+		texts[a] = token
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": texts}})
+	if err == nil {
+		_, err = env.Clients.Dynamic.Resource(fluxKinds()[ref.Kind]).Namespace(infra.FluxNamespace).Patch(ctx, ref.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	}
+	if err != nil {
+		return reason.New(reason.ClusterFailed, "request a reconciliation of %s %s: %w", ref.Kind, ref.Name, err)
 	}
 	return nil
 }
