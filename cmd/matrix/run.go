@@ -21,6 +21,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra/embedded"
 	"github.com/nvidia/aicr-action/internal/infra/host"
 	"github.com/nvidia/aicr-action/internal/matrix"
+	"github.com/nvidia/aicr-action/internal/matrix/building"
 	"github.com/nvidia/aicr-action/internal/matrix/strikes"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -195,7 +196,10 @@ func (a *app) run(ctx context.Context, args []string, f runFlags) error {
 	if len(plans) == 0 {
 		return a.runNothing(ctx, out, f.output, nothing)
 	}
-	if err := a.ready(ctx, this); err != nil {
+	n := a.cellsAtATime(f.parallel, len(plans), runner.MemoryPerCell(), this.on, f.platform.reuse)
+	err = a.readyForFirst(ctx, this, n)
+	defer runner.Building.Stop()
+	if err != nil {
 		return out.setupFailed(err)
 	}
 	if slices.ContainsFunc(plans, matrix.Plan.RunsControllers) {
@@ -208,7 +212,6 @@ func (a *app) run(ctx context.Context, args []string, f runFlags) error {
 		return out.setupFailed(reason.Wrap(infra.DiskReason(err, reason.Internal), err))
 	}
 	runner.Dir = dir.Path
-	n := a.cellsAtATime(f.parallel, len(plans), runner.MemoryPerCell(), this.on, f.platform.reuse)
 	a.overview(runner, plans, n)
 	results, struck := runner.RunAll(ctx, plans, n)
 	if verdicts != nil {
@@ -282,6 +285,22 @@ func (a *app) ready(ctx context.Context, p *prepared) error {
 		}
 	}
 	return p.runner.Platform.Needs(ctx, controllers...)
+}
+
+// readyForFirst is ready for the first cells of a run: what the others are made of is compiled while
+// these run. The caller stops the runner's Building.
+func (a *app) readyForFirst(ctx context.Context, p *prepared, n int) error {
+	controllers := matrix.ControllersFor(p.plans)
+	groups := embedded.StackGroups(controllers...)
+	if !p.on.limits.Compiled || len(a.Stack.Missing(groups...)) == 0 && len(a.Helmfile.Missing(embedded.HelmfileGroups(controllers...)...)) == 0 {
+		return a.ready(ctx, p)
+	}
+	if err := a.canCompile(controllers); err != nil {
+		return err
+	}
+	sets := p.runner.ControllerSets(p.plans, n)
+	p.runner.Building = building.Start(ctx, p.runner.Platform.Needs, func(ctx context.Context) { a.Stack.Fetch(ctx, groups...) }, sets)
+	return p.runner.Building.AwaitFirst(ctx, sets)
 }
 
 // canCompile returns an error if programs of these controllers are missing, and no Go here can

@@ -8,6 +8,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/health"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
+	"github.com/nvidia/aicr-action/internal/matrix/building"
 	"github.com/nvidia/aicr-action/internal/matrix/compare"
 	"github.com/nvidia/aicr-action/internal/matrix/durations"
 	"github.com/nvidia/aicr-action/internal/matrix/gate"
@@ -60,6 +61,9 @@ type Schedule struct {
 	First []string
 	// Memory, if set, returns how many bytes this program may still use; see awaitMemory.
 	Memory func() (uint64, error)
+	// Building, if set, still gets what later cells are made of onto the machine. A cell waits for
+	// its own controllers only, and those that can run go first.
+	Building *building.Build
 	// Ahead is how many clusters are started, with their controllers, before a worker is free for
 	// their cells, as memory allows; 0 for none.
 	Ahead int

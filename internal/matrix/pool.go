@@ -51,7 +51,7 @@ func (p *pool) fill(ctx context.Context) {
 		if len(p.ahead) >= p.size || p.runner.short(2*p.runner.MemoryPerCell()) { // twice: the others have not taken all of theirs yet
 			return
 		}
-		if !p.taken[i] && p.ahead[i] == nil {
+		if built, err := p.runner.built(p.plans[i]); built && err == nil && !p.taken[i] && p.ahead[i] == nil {
 			p.ahead[i] = p.begin(ctx, p.plans[i])
 		}
 	}

@@ -8,13 +8,15 @@ import (
 	"sync"
 	"time"
 
+	"github.com/nvidia/aicr-action/internal/matrix/building"
 	"github.com/nvidia/aicr-action/internal/matrix/strikes"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // RunAll runs the plans, n at a time, and returns their results in the plans' order. It starts them
-// in startOrder; while memory is short, only one runs. The clusters of the next cells, Ahead of
+// in startOrder, those that Building has controllers for before the others; while memory is short,
+// only one runs. The clusters of the next cells, Ahead of
 // them, start while others run. A cell in which a program of the stack crashed is run again, once.
 // After an interrupt, at the deadline, after the last strike, or with FailFast after the first
 // failed cell, no further cell starts; running cells are allowed to finish, and the rest are listed
@@ -41,10 +43,11 @@ func (r *Runner) runAhead(ctx context.Context, plans []Plan, n int, run func(con
 	watched, stop := context.WithCancel(ctx)
 	var wg, watching sync.WaitGroup
 	watching.Go(func() { early.watch(watched) })
-	next := make(chan int)
+	next := &queue{runner: r, plans: plans, order: slices.Clone(order)}
+	over := func() bool { return r.refuse(ctx, count, book) != nil }
 	for range min(n, len(plans)) {
 		wg.Go(func() {
-			for i := range next {
+			for i, ok := next.take(ctx, over); ok; i, ok = next.take(ctx, over) {
 				cell := early.turn(i)
 				if cell == nil || !room.enter(r.Memory, r.MemoryPerCell()-aheadMemory) {
 					r.awaitMemory(ctx, room, cell, early)
@@ -52,6 +55,11 @@ func (r *Runner) runAhead(ctx context.Context, plans []Plan, n int, run func(con
 				if v := r.refuse(ctx, count, book); v != nil {
 					room.leave()
 					book.enter(ctx, i, finishedCell{Result: r.notTaken(cell, plans[i].Cell, *v)})
+					continue
+				}
+				if _, err := r.built(plans[i]); err != nil {
+					room.leave()
+					book.enter(ctx, i, finishedCell{Result: r.unbuilt(plans[i].Cell, err)})
 					continue
 				}
 				var e finishedCell
@@ -69,14 +77,81 @@ func (r *Runner) runAhead(ctx context.Context, plans []Plan, n int, run func(con
 			}
 		})
 	}
-	for _, i := range order {
-		next <- i
-	}
-	close(next)
 	wg.Wait()
 	stop()
 	watching.Wait()
 	return book.results, count.Out()
+}
+
+// queue hands out the plans in the order in which they start.
+type queue struct {
+	runner *Runner
+	plans  []Plan
+
+	mu    sync.Mutex
+	order []int // those that are left
+}
+
+// take returns the first plan whose controllers are on the machine, or could not be had. As long as
+// there is none, it waits, unless over says that no further cell starts: then it returns any. It
+// returns false once no plan is left.
+func (q *queue) take(ctx context.Context, over func() bool) (int, bool) {
+	for {
+		changed := q.runner.Building.Changed() // before looking, so that no change is missed
+		if i, ok := q.first(over()); ok || i < 0 {
+			return i, ok
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+		case <-time.After(time.Second): // other cells and the clock decide whether the run is over
+		}
+	}
+}
+
+// first removes and returns the first plan that can start, or any. Without one, it returns false,
+// and -1 if none is left at all.
+func (q *queue) first(any bool) (int, bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.order) == 0 {
+		return -1, false
+	}
+	for at, i := range q.order {
+		if done, _ := q.runner.built(q.plans[i]); done || any {
+			q.order = slices.Delete(q.order, at, at+1)
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+// built reports whether the plan's controllers are on the machine, or why they cannot be had.
+func (r *Runner) built(p Plan) (bool, error) {
+	if r.Building == nil {
+		return true, nil
+	}
+	return r.Building.Done(NewLane(p.Deployer).Controllers())
+}
+
+// unbuilt returns the result of a cell whose controllers could not be had.
+func (r *Runner) unbuilt(c result.Cell, err error) result.Result {
+	res := r.NotRun(c, result.VerdictOf(err))
+	res.Started = time.Now().UTC() // of several attempts at a cell the latest counts
+	return res
+}
+
+// ControllerSets returns what the lanes of the plans need, each set once, in the order in which
+// cells start, n at a time.
+func (r *Runner) ControllerSets(plans []Plan, n int) []building.Set {
+	var sets []building.Set
+	for _, i := range r.startOrder(plans, n) {
+		set := building.Set(NewLane(plans[i].Deployer).Controllers())
+		if !slices.ContainsFunc(sets, func(s building.Set) bool { return slices.Equal(s, set) }) {
+			sets = append(sets, set)
+		}
+	}
+	return sets
 }
 
 // notTaken returns the result of a cell that is not run, and removes its cluster if that was

@@ -2,13 +2,16 @@ package matrix
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/charts/catalog"
+	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/embedded"
+	"github.com/nvidia/aicr-action/internal/matrix/building"
 	"github.com/nvidia/aicr-action/internal/matrix/gate"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -108,6 +111,76 @@ func TestRunAll_NoTimeLeft(t *testing.T) {
 	})
 	if err != nil || results[0].Status != result.NotRun || results[0].Reason != reason.JobDeadline {
 		t.Errorf("got %+v, %v; want not run for %s", results, err, reason.JobDeadline)
+	}
+}
+
+// A cell starts as soon as its own controllers are there, while those of other lanes are compiled.
+// Controllers that cannot be had fail the cells of their lanes, and no other.
+func TestRunAll_WhileBuilding(t *testing.T) {
+	var plans []Plan
+	for _, d := range deployers(t, "argocd-oci", "argocd-helm-oci", "flux-oci", "helm") {
+		plans = append(plans, Plan{Cell: result.Cell{Recipe: "a", Deployer: d.Name()}, Deployer: d})
+	}
+	ran := make(chan string, len(plans))
+	helm := make(chan struct{})
+	r := testRunner()
+	sets := r.ControllerSets(plans, 2)
+	if len(sets) != 3 || !slices.Equal(sets[0], building.Set{infra.ArgoCDControllers}) {
+		t.Fatalf("the sets are %q", sets)
+	}
+	r.Building = building.Start(t.Context(), func(ctx context.Context, kinds ...infra.ControllerKind) error {
+		switch {
+		case slices.Contains(kinds, infra.FluxControllers):
+			return &reason.Error{Reason: reason.StackBuildFailed, Err: errors.New("build helm-controller: exit status 1")}
+		case len(kinds) > 0:
+			<-helm // Argo CD is still compiled when helm's cell has ended
+		}
+		return nil
+	}, func(context.Context) {}, sets)
+	defer r.Building.Stop()
+	results, err := r.runAll(t.Context(), plans, 2, func(_ context.Context, p Plan) finishedCell {
+		ran <- p.Cell.Deployer
+		if p.Cell.Deployer == "helm" {
+			close(helm)
+		}
+		return finishedCell{Result: result.Result{Cell: p.Cell, Verdict: result.Verdict{Status: result.Passed}}}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first := <-ran; first != "helm" || len(ran) != 2 {
+		t.Errorf("%s ran first, and %d after it", first, len(ran))
+	}
+	for _, res := range results {
+		switch {
+		case res.Cell.Deployer != "flux-oci" && res.Status != result.Passed:
+			t.Errorf("%s: %+v", res.Cell, res.Verdict)
+		case res.Cell.Deployer == "flux-oci" && (res.Status != result.Infrastructure || res.Reason != reason.StackBuildFailed || !strings.Contains(res.Cause, "helm-controller") || res.Started.IsZero()):
+			t.Errorf("%s: %+v, started %s", res.Cell, res.Verdict, res.Started)
+		}
+	}
+}
+
+// A run that is over does not wait for a build.
+func TestRunAll_OverWhileBuilding(t *testing.T) {
+	var plans []Plan
+	for _, d := range deployers(t, "helm", "flux-oci") {
+		plans = append(plans, Plan{Cell: result.Cell{Recipe: "a", Deployer: d.Name()}, Deployer: d})
+	}
+	r := testRunner()
+	r.FailFast = true
+	r.Building = building.Start(t.Context(), func(ctx context.Context, kinds ...infra.ControllerKind) error {
+		if len(kinds) > 0 {
+			<-ctx.Done()
+		}
+		return ctx.Err()
+	}, func(context.Context) {}, r.ControllerSets(plans, 2))
+	defer r.Building.Stop()
+	results, err := r.runAll(t.Context(), plans, 2, func(_ context.Context, p Plan) finishedCell {
+		return finishedCell{Result: result.Result{Cell: p.Cell, Verdict: result.Verdict{Status: result.Failed, Reason: reason.DeployFailed}}}
+	})
+	if err != nil || results[0].Status != result.Failed || results[1].Status != result.NotRun || results[1].Reason != reason.DeployFailed {
+		t.Errorf("got %+v, %v", results, err)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -19,6 +20,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/host"
 	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/util/atomicfile"
 )
 
 // Build builds what the groups need and is not there yet. Concurrent builds of one stack, by any
@@ -43,6 +45,13 @@ func (s *Stack) Build(ctx context.Context, progress infra.Progress, groups ...Gr
 	src, err := s.writeModule()
 	if err != nil {
 		return err
+	}
+	if len(missing) > 1 { // the first one is compiled meanwhile
+		fetching, stop := context.WithCancel(ctx)
+		var fetched sync.WaitGroup
+		defer fetched.Wait()
+		defer stop()
+		fetched.Go(func() { s.fetch(fetching, goTool, src, missing[1:]) })
 	}
 	for i, p := range missing {
 		task := progress.Begin(fmt.Sprintf("Building %s %s (%d of %d)", p.Name, s.versions[p.Module], i+1, len(missing)))
@@ -107,7 +116,7 @@ func (s *Stack) writeModule() (string, error) {
 		return "", reason.Wrap(infra.DiskReason(err, reason.StackBuildFailed), err)
 	}
 	for name, content := range map[string][]byte{"go.mod": s.mod, "go.sum": s.sum} {
-		if err := os.WriteFile(filepath.Join(src, name), content, 0o644); err != nil {
+		if err := atomicfile.Write(filepath.Join(src, name), content, 0o644); err != nil { // Fetch may read it
 			return "", reason.Wrap(infra.DiskReason(err, reason.StackBuildFailed), err)
 		}
 	}
@@ -120,10 +129,44 @@ func buildEnv() []string {
 	return []string{"CGO_ENABLED=0", "GOFLAGS=-mod=readonly", "GOWORK=off", "GO111MODULE=on"}
 }
 
+// Fetch downloads the modules that the groups' missing parts are compiled from, for a Build that
+// comes later. It tells no error: a module that cannot be had fails the build, with its reason.
+func (s *Stack) Fetch(ctx context.Context, groups ...Group) {
+	missing := s.Missing(groups...)
+	goTool, err := goToolchain()
+	if err != nil || len(missing) == 0 {
+		return
+	}
+	if src, err := s.writeModule(); err == nil {
+		s.fetch(ctx, goTool, src, missing)
+	}
+}
+
+// fetch lists the packages of the parts: for that the go command downloads what it compiles them
+// from, and nothing else, as GOPROXY and the like say.
+func (s *Stack) fetch(ctx context.Context, goTool, src string, parts []Part) {
+	args := []string{"list", "-deps"}
+	for _, p := range parts {
+		args = append(args, p.Package)
+	}
+	_, _ = host.RunCommand(ctx, src, buildEnv(), goTool, args...)
+}
+
+// yielding is the command at a lower priority, where there is nice: cells that run meanwhile have
+// deadlines, and a build has none.
+func yielding(name string, args ...string) (string, []string) {
+	nice, err := exec.LookPath("nice")
+	if err != nil {
+		return name, args
+	}
+	return nice, append([]string{"-n", "10", name}, args...)
+}
+
 func (s *Stack) buildPart(ctx context.Context, goTool, src string, p Part, task infra.Task) (string, error) {
 	tmp := s.Bin("." + p.Name + ".partial")
 	defer func() { _ = os.Remove(tmp) }() // a success has renamed it
-	cmd := exec.CommandContext(ctx, goTool, "build", "-v", "-trimpath", "-ldflags", s.ldflags(), "-o", tmp, p.Package)
+	name, args := yielding(goTool, "build", "-v", "-trimpath", "-ldflags", s.ldflags(), "-o", tmp, p.Package)
+	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = src
 	cmd.Env = append(os.Environ(), buildEnv()...)
 	cmd.SysProcAttr = host.ProcessAttributes(false)

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -106,7 +108,8 @@ func TestNewStack(t *testing.T) {
 }
 
 // fakeGo puts a go command on the PATH whose `go build` runs the script; $out and $package are set
-// there. Each call leaves a line in the file that is returned.
+// there. Each call leaves a line in the file that is returned, with what was fetched in listed
+// beside it and the niceness in nice. To fetch fails, as it does offline.
 func fakeGo(t *testing.T, build string) (log string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -122,9 +125,11 @@ func fakeGo(t *testing.T, build string) (log string) {
 		}
 	}
 	script := `#!/bin/sh
-case "$1" in
-list) echo "` + dir + `/module"; exit ;;
+case "$1 $2" in
+"list -deps") echo "$*" >> "` + dir + `/listed"; exit 1 ;;
+list*) echo "` + dir + `/module"; exit ;;
 esac
+nice >> "` + dir + `/nice"
 while [ $# -gt 1 ]; do [ "$1" = -o ] && out=$2; shift; done
 package=$1
 echo "$package" >> "` + log + `"
@@ -167,9 +172,58 @@ func TestBuild(t *testing.T) {
 			t.Errorf("progress lacks %q: %q", line, progress.lines)
 		}
 	}
+	// While the first part is compiled, the modules of the others are downloaded.
+	listed, err := os.ReadFile(filepath.Join(filepath.Dir(log), "listed"))
+	if got := strings.Fields(string(listed)); err != nil || len(got) != 2+8 || slices.Contains(got, GroupControlPlane.Parts()[0].Package) || !slices.Contains(got, GroupFlux.Parts()[3].Package) {
+		t.Errorf("fetched %q, %v; want all parts but the first", got, err)
+	}
 	crds, err := os.ReadDir(s.CRDs(GroupFlux))
 	if err != nil || len(crds) != 1 || crds[0].Name() != "crd.yaml" {
 		t.Errorf("CRDs %v, %v", crds, err)
+	}
+}
+
+// Cells that run meanwhile have deadlines, and compilers have none.
+func TestBuild_Yields(t *testing.T) {
+	log := fakeGo(t, goodBuild)
+	mine, err := exec.Command("nice").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := newStack(t, host.Paths{Root: t.TempDir()}).Build(t.Context(), &recorded{}, GroupHelm); err != nil {
+		t.Fatal(err)
+	}
+	its, err := os.ReadFile(filepath.Join(filepath.Dir(log), "nice"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, _ := strconv.Atoi(strings.TrimSpace(string(mine)))
+	if got, err := strconv.Atoi(strings.TrimSpace(string(its))); err != nil || got != min(own+10, 19) {
+		t.Errorf("compiled with niceness %q, %v; this has %d", its, err, own)
+	}
+}
+
+// What is there needs no modules, and without Go there is nothing to fetch them with.
+func TestFetch(t *testing.T) {
+	log := fakeGo(t, goodBuild)
+	s := newStack(t, host.Paths{Root: t.TempDir()})
+	fetched := func() string {
+		raw, _ := os.ReadFile(filepath.Join(filepath.Dir(log), "listed"))
+		return string(raw)
+	}
+	s.Fetch(t.Context(), GroupHelm, GroupFlux)
+	if got := fetched(); strings.Count(got, "\n") != 1 || !strings.Contains(got, GroupHelm.Parts()[0].Package+" "+GroupFlux.Parts()[0].Package) {
+		t.Errorf("fetched %q", got)
+	}
+	if err := s.Build(t.Context(), &recorded{}, GroupHelm); err != nil {
+		t.Fatal(err)
+	}
+	before := fetched()
+	s.Fetch(t.Context(), GroupHelm)
+	t.Setenv("PATH", t.TempDir())
+	s.Fetch(t.Context(), GroupFlux)
+	if fetched() != before {
+		t.Errorf("fetched %q again", fetched())
 	}
 }
 
