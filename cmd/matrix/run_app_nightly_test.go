@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// Each other form of an app passes, and a wrong value is red at its own file and line.
+// Each other form of an app passes, a second delivery changes nothing of it, it can be removed, and a
+// wrong value is red at its own file and line.
 func TestNightlyApp(t *testing.T) {
 	apps := clonedApps(t)
 	for name, tc := range map[string]struct {
@@ -17,9 +18,12 @@ func TestNightlyApp(t *testing.T) {
 		code int
 		want []string
 	}{
-		"a chart":       {[]string{"--app", apps + "/charts/web", "--values", apps + "/values-test.yaml"}, 0, []string{"helm", "3 pods", "1 passed"}},
-		"Flux":          {[]string{"--app", apps + "/flux"}, 0, []string{"flux-git", "1 passed"}},
-		"a wrong value": {[]string{"--app", apps + "/charts/web", "--values", filepath.Join(t.TempDir(), "values.yaml")}, 1, []string{"SCHEDULING_FAILED", "values.yaml:2", "nodeSelector.disk"}},
+		"a chart":        {[]string{"--app", apps + "/charts/web", "--values", apps + "/values-test.yaml"}, 0, []string{"helm", "3 pods", "1 passed"}},
+		"Flux":           {[]string{"--app", apps + "/flux"}, 0, []string{"flux-git", "1 passed"}},
+		"a chart, again": {[]string{"--app", apps + "/charts/web", "--values", apps + "/values-test.yaml", "--drift", "--remove"}, 0, []string{"helm", "1 passed"}},
+		"Flux, again":    {[]string{"--app", apps + "/flux", "--drift", "--remove"}, 0, []string{"flux-git", "1 passed"}},
+		"Argo CD, again": {[]string{"--app", apps + "/argocd", "--drift", "--remove"}, 0, []string{"argocd-git", "1 passed"}},
+		"a wrong value":  {[]string{"--app", apps + "/charts/web", "--values", filepath.Join(t.TempDir(), "values.yaml")}, 1, []string{"SCHEDULING_FAILED", "values.yaml:2", "nodeSelector.disk"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
