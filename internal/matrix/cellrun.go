@@ -18,6 +18,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/matrix/compare"
 	"github.com/nvidia/aicr-action/internal/matrix/gate"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
+	"github.com/nvidia/aicr-action/internal/matrix/upgrade"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/observe/placement"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -51,6 +52,7 @@ type cellRun struct {
 	lane         lane.Lane
 	captured     *compare.Captured // the cell's objects, once it has passed
 	upgrade      *upgradeRun       // nil for a first installation
+	filled       *upgrade.Filled   // what operators wrote before a second delivery; nil before it
 	gated        *gate.Gate        // its last poll is a debug artifact; nil before the last step
 	played       []string          // schedulers that kube-scheduler simulates
 	running      []string          // schedulers of probes that run, as programs of the user's

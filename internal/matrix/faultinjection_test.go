@@ -14,6 +14,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle/oci"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
+	"github.com/nvidia/aicr-action/internal/matrix/upgrade"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/testkit"
@@ -241,4 +242,12 @@ func (l seededLane) Deploy(ctx context.Context, env *lane.Env) error {
 		return err
 	}
 	return l.seed.deployed(ctx, env)
+}
+
+// HealsWithin is the real lane's.
+func (l seededLane) HealsWithin() time.Duration {
+	if heals, ok := l.Lane.(upgrade.Heals); ok {
+		return heals.HealsWithin()
+	}
+	return 0
 }

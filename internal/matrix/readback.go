@@ -87,6 +87,9 @@ func (c *cellRun) capture(ctx context.Context, own []lane.Object) (*compare.Capt
 
 // runDrift delivers the bundle a second time. Reason: NEVER_SETTLES.
 func (c *cellRun) runDrift(ctx context.Context) error {
+	if err := c.fill(ctx, upgrade.Bundles{Before: c.env.Bundle, Now: c.env.Bundle}); err != nil {
+		return err
+	}
 	_, sync := c.lane.Budget(c.budgets())
 	run := drift.Run{
 		Env: c.env, Lane: c.lane, Budget: c.Deadline.Shrink(sync),
@@ -108,6 +111,13 @@ func (c *cellRun) runDrift(ctx context.Context) error {
 	note, err := run.Do(ctx)
 	if note != "" {
 		c.result.Notes = append(c.result.Notes, note)
+	}
+	c.result.Warnings = append(c.result.Warnings, upgrade.TornDown(c.env.Bundle, run.Hooks, c.byArgo())...)
+	if err != nil && reason.Of(err) != reason.NeverSettles {
+		return err
+	}
+	if taken := c.taken(ctx, "the second delivery", reason.NeverSettles); taken != nil {
+		return taken // it says more of the same Secret
 	}
 	return err
 }

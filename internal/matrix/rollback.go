@@ -22,7 +22,7 @@ func (c *cellRun) rollbackSteps() []step {
 // ofRollback says of what the deployer or the API server rejects that it was the rollback.
 func (c *cellRun) ofRollback(do func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
-		return upgrade.RollbackFailed(c.plan.base.name, do(ctx), c.env.Bundle.Expectation.Objects)
+		return upgrade.RollbackFailed(c.plan.base.name, do(ctx), c.bundles(), c.lastView())
 	}
 }
 

@@ -13,6 +13,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/matrix/compare"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/matrix/upgrade"
+	"github.com/nvidia/aicr-action/internal/observe"
+	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
@@ -139,11 +141,26 @@ func (c *cellRun) ofBase(do func(context.Context) error) func(context.Context) e
 	return func(ctx context.Context) error { return upgrade.BaseFailed(c.plan.base.name, do(ctx)) }
 }
 
-// ofUpgrade says of what the deployer or the API server rejects that it was the upgrade.
+// ofUpgrade says of what the deployer or the API server rejects that it was the upgrade, and what
+// that has lost.
 func (c *cellRun) ofUpgrade(do func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
-		return upgrade.Failed(c.plan.base.name, do(ctx), c.env.Bundle.Expectation.Objects)
+		err := upgrade.Failed(c.plan.base.name, do(ctx), c.bundles(), c.lastView())
+		return upgrade.Lost(ctx, "the upgrade from "+c.plan.base.name, err, c.env, c.bundles(), c.upgrade.state.UID)
 	}
+}
+
+// bundles are the one that runs and the one that is delivered.
+func (c *cellRun) bundles() upgrade.Bundles {
+	return upgrade.Bundles{Before: c.env.Before, Now: c.env.Bundle}
+}
+
+// lastView is the last poll of the gate; nil before there is one.
+func (c *cellRun) lastView() *observe.View {
+	if c.gated == nil {
+		return nil
+	}
+	return c.gated.View
 }
 
 // gateBase waits until the old bundle is as it promises. What the gate notes is not about the
@@ -165,14 +182,39 @@ func (c *cellRun) readBase(ctx context.Context) error {
 	if c.upgrade.before, err = c.capture(ctx, rec.Objects); err != nil {
 		return err
 	}
-	return c.patiently(ctx, "the state before the upgrade", func(ctx context.Context) (err error) {
+	if err := c.patiently(ctx, "the state before the upgrade", func(ctx context.Context) (err error) {
 		c.upgrade.state, err = change.Take(ctx, c.env, rec.Objects)
+		return reason.Wrap(reason.ClusterFailed, err)
+	}); err != nil {
+		return err
+	}
+	return c.fill(ctx, upgrade.Bundles{Before: c.upgrade.old.bundle, Now: c.upgrade.next.bundle})
+}
+
+// fill notes, and plays, what operators write into the bundle's Secrets, as the last step before a
+// second delivery.
+func (c *cellRun) fill(ctx context.Context, b upgrade.Bundles) error {
+	return c.patiently(ctx, "what operators wrote into Secrets", func(ctx context.Context) (err error) {
+		c.filled, err = upgrade.Fill(ctx, c.env, b)
 		return reason.Wrap(reason.ClusterFailed, err)
 	})
 }
 
+// taken judges what the second delivery left of that. It says which Secrets were filled, once the
+// verdict on them is known.
+func (c *cellRun) taken(ctx context.Context, what string, code reason.Reason) error {
+	filled := c.filled
+	c.filled = nil
+	c.result.Notes = append(c.result.Notes, filled.Notes()...)
+	return filled.Taken(ctx, c.env, c.lane, what, code)
+}
+
 // verifyUpgrade reads back what was delivered, and what it has changed in the cluster.
 func (c *cellRun) verifyUpgrade(ctx context.Context) error {
+	what := "the upgrade from " + c.plan.base.name
+	if err := c.taken(ctx, what, reason.UpgradeDiverged); err != nil {
+		return err
+	}
 	if err := c.verify(ctx); err != nil {
 		return err
 	}
@@ -185,7 +227,19 @@ func (c *cellRun) verifyUpgrade(ctx context.Context) error {
 		return err
 	}
 	c.result.Change = change.Between(c.upgrade.state, after, change.Options{From: c.plan.base.title})
-	return nil
+	var replaced []result.Ref
+	for _, one := range c.result.Change.Components {
+		replaced = append(replaced, one.Replaced...)
+	}
+	c.result.Warnings = append(c.result.Warnings, upgrade.TornDown(c.env.Bundle, replaced, c.byArgo())...)
+	if c.byArgo() {
+		c.result.Warnings = append(c.result.Warnings, c.bundles().Moving()...)
+	}
+	return c.bundles().Recreated(what, replaced)
+}
+
+func (c *cellRun) byArgo() bool {
+	return slices.Contains(c.lane.Controllers(), infra.ArgoCDControllers)
 }
 
 // deliver publishes another bundle in the place of the one that runs, and delivers it in the

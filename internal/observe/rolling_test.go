@@ -7,6 +7,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
@@ -43,5 +44,25 @@ func TestCheckWorkloads_Rolling(t *testing.T) {
 				t.Errorf("got %q, want %q", text, tc.want)
 			}
 		})
+	}
+}
+
+// Percentages are rounded as the controllers round them. With both at 0, one pod may be missing.
+func TestSurge(t *testing.T) {
+	for name, tc := range map[string]struct {
+		most, missing string
+		pods          int
+		want          bool
+	}{
+		"the default, 1 pod": {"25%", "25%", 1, true}, "the default, 3 pods": {"25%", "25%", 3, true}, "the default, 4 pods": {"25%", "25%", 4, false},
+		"none may be missing": {"1", "0", 8, true}, "one may be missing": {"1", "1", 8, false}, "both 0": {"0", "0", 1, false},
+	} {
+		most, missing := intstr.Parse(tc.most), intstr.Parse(tc.missing)
+		if got := surge(&most, &missing, tc.pods); (got != "") != tc.want {
+			t.Errorf("%s: got %q, want some: %t", name, got, tc.want)
+		}
+	}
+	if got := surge(nil, nil, 1); got != "" {
+		t.Errorf("Recreate: got %q", got)
 	}
 }

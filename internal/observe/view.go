@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/nvidia/aicr-action/internal/infra"
@@ -53,6 +54,9 @@ type LiveWorkload struct {
 	// rolling says how far its controller is in replacing the pods of an older template; empty if
 	// there are none.
 	rolling string
+	// Surge is how its rolling update removes no old pod before a new one is ready, e.g. "maxSurge
+	// 25%, maxUnavailable 25%; pods: 1"; empty if it removes one first.
+	Surge string
 	// idle says why a Job that is not complete has no pods and gets none, idleBy is the field that
 	// decides it; empty if it may.
 	idle, idleBy string
@@ -120,6 +124,9 @@ func (v *View) addWorkloads(l *lists) {
 		if !w.paused {
 			w.rolling = rolling(d.Status.UpdatedReplicas, d.Status.Replicas)
 		}
+		if u := d.Spec.Strategy.RollingUpdate; u != nil {
+			w.Surge = surge(u.MaxSurge, u.MaxUnavailable, w.want)
+		}
 		for _, c := range d.Status.Conditions {
 			if c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue {
 				w.complaint = c.Message
@@ -166,6 +173,9 @@ func (v *View) addWorkloads(l *lists) {
 		if d.Spec.UpdateStrategy.Type != appsv1.OnDeleteDaemonSetStrategyType {
 			w.rolling = rolling(d.Status.UpdatedNumberScheduled, d.Status.CurrentNumberScheduled)
 		}
+		if u := d.Spec.UpdateStrategy.RollingUpdate; u != nil {
+			w.Surge = surge(u.MaxSurge, u.MaxUnavailable, w.want)
+		}
 		v.add("DaemonSet", d.Namespace, d.Name, w)
 	}
 	for i := range l.jobs {
@@ -197,6 +207,20 @@ func rolling(updated, all int32) string {
 		return ""
 	}
 	return fmt.Sprintf("%d of its %d pods are of the new template", updated, all)
+}
+
+// surge is LiveWorkload.Surge. Percentages are rounded as the controllers round them: what may be too
+// many up, what may be missing down. If both are 0, one pod may be missing.
+func surge(most, missing *intstr.IntOrString, pods int) string {
+	if most == nil || missing == nil {
+		return ""
+	}
+	extra, err := intstr.GetScaledValueFromIntOrPercent(most, pods, true)
+	less, err2 := intstr.GetScaledValueFromIntOrPercent(missing, pods, false)
+	if err != nil || err2 != nil || less > 0 || extra == 0 {
+		return ""
+	}
+	return fmt.Sprintf("maxSurge %s, maxUnavailable %s; pods: %d", most.String(), missing.String(), pods)
 }
 
 // orOne returns the number of replicas, which is 1 if it is not set.

@@ -156,7 +156,7 @@ func (c *comparison) content(b, a *object) {
 	fields = slices.DeleteFunc(fields, func(f result.FieldChange) bool { return slices.Contains(versionLabels, f.Path) })
 	change := result.ObjectChange{Ref: a.ref.Ref(), More: max(0, len(fields)-mostFields)}
 	for _, f := range fields[:min(len(fields), mostFields)] {
-		change.Fields = append(change.Fields, veiled(f))
+		change.Fields = append(change.Fields, Veiled(f))
 	}
 	one := c.of(a.component)
 	one.Changed = append(one.Changed, change)

@@ -298,7 +298,7 @@ func TestVeiled(t *testing.T) {
 		{"spec.volumes[a].secret.secretName", `"tls"`, false}, {"spec.containers[a].env[P].valueFrom.secretKeyRef.name", `"s"`, false}, {"spec.containers[a].image", `"a:1"`, false},
 		{"spec.automountServiceAccountToken", "true", false}, {"data.password", "nothing", false},
 	} {
-		got := veiled(result.FieldChange{Path: tc.path, From: tc.value, To: tc.value})
+		got := Veiled(result.FieldChange{Path: tc.path, From: tc.value, To: tc.value})
 		if (got.From == notShown) != tc.hidden || got.From != got.To {
 			t.Errorf("%s: %s is shown as %s", tc.path, tc.value, got.From)
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/matrix/compare"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/observe"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // State is what was in a cluster at one time, or what a rendering says will be in it.
@@ -81,6 +82,18 @@ func take(ctx context.Context, env *lane.Env, own, earlier []lane.Object) (*Stat
 		return nil, err
 	}
 	return s, nil
+}
+
+// UID is that of an object; empty if it was not there. A nil state has none.
+func (s *State) UID(ref result.Ref) types.UID {
+	if s != nil {
+		for _, o := range s.objects {
+			if o.ref.Ref() == ref {
+				return o.uid
+			}
+		}
+	}
+	return ""
 }
 
 func newState(e bundle.Expectation) *State {

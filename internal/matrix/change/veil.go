@@ -20,8 +20,8 @@ var (
 // could be found by trying.
 const notShown = "a value that is not shown"
 
-// veiled is the field without values that look like a secret.
-func veiled(f result.FieldChange) result.FieldChange {
+// Veiled is the field without values that look like a secret.
+func Veiled(f result.FieldChange) result.FieldChange {
 	if secretName.MatchString(f.Path) && !namesOnly.MatchString(f.Path) || secretText.MatchString(f.From) || secretText.MatchString(f.To) {
 		f.From, f.To = veil(f.From), veil(f.To)
 	}

@@ -1,9 +1,12 @@
 package compare
 
 import (
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // Change is one place at which an object changed when the same bundle was delivered again.
@@ -51,6 +54,21 @@ func (c *Captured) ChangedTo(later *Captured) ([]Change, error) {
 		}
 	}
 	return found, nil
+}
+
+// HooksReplaced lists the hooks that were deleted and created again, and that stand for something
+// which lasts: custom resources and workloads. A Job runs again, and other kinds serve it.
+func (c *Captured) HooksReplaced(later *Captured) []result.Ref {
+	var all []result.Ref
+	for _, key := range slices.Sorted(maps.Keys(c.objects)) {
+		a, b := c.objects[key], later.objects[key]
+		gvk := a.ref.GVK
+		custom := strings.Contains(gvk.Group, ".") && !strings.HasSuffix(gvk.Group, ".k8s.io")
+		if a.hook && b.uid != "" && a.uid != b.uid && !a.mayBeGone && (custom || slices.Contains(rolling(), gvk.Kind)) {
+			all = append(all, a.ref.Ref())
+		}
+	}
+	return all
 }
 
 // rolling are the kinds that replace their pods if their template changes.

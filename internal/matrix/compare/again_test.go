@@ -2,9 +2,13 @@ package compare
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
+	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/testkit"
 )
 
@@ -55,5 +59,19 @@ func TestChangedTo(t *testing.T) {
 	changes, err := a.ChangedTo(b)
 	if err != nil || len(changes) != 2 || changes[0].Text != "is new" || changes[1].Text != "was deleted" || changes[1].Object.Name != "old" {
 		t.Errorf("got %+v, %v; want one new and one deleted object", changes, err)
+	}
+}
+
+// Hooks that were replaced and that last are listed; Jobs and what serves them are not.
+func TestHooksReplaced(t *testing.T) {
+	a, b := New(), New()
+	for _, kind := range []string{"x.y/v1 Widget", "batch/v1 Job", "rbac.authorization.k8s.io/v1 ClusterRole", "apps/v1 Deployment"} {
+		version, name, _ := strings.Cut(kind, " ")
+		ref := lane.Object{GVK: schema.FromAPIVersionAndKind(version, name), Namespace: "ns", Name: "one"}
+		a.objects[ref.Key()], b.objects[ref.Key()] = capturedObject{ref: ref, hook: true, uid: "u"}, capturedObject{ref: ref, hook: true, uid: "v"}
+	}
+	got := a.HooksReplaced(b)
+	if len(got) != 2 || len(a.HooksReplaced(a)) != 0 || !slices.ContainsFunc(got, func(r result.Ref) bool { return r.Kind == "Widget" }) || !slices.ContainsFunc(got, func(r result.Ref) bool { return r.Kind == "Deployment" }) {
+		t.Errorf("got %v, want the Widget and the Deployment", got)
 	}
 }

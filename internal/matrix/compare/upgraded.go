@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
@@ -89,9 +90,29 @@ func cause(d objectDifference, now Lane, t terms) (why string, harmless bool) {
 	case d.a == nil && d.path == "":
 		return t.left, false
 	case kept:
-		return t.kept, false
+		return t.kept + notFetched(d.object, now), false
 	}
 	return "", false
+}
+
+// notFetched is why Flux keeps what it has: the chart is another one of the same version.
+func notFetched(object lane.Object, now Lane) string {
+	if now.Deployer != bundle.FluxOCI && now.Deployer != bundle.FluxGit || now.Live.Before == nil {
+		return ""
+	}
+	version := func(all []bundle.Release) string {
+		for _, r := range all {
+			if r.Name == object.Release && !r.Local {
+				return r.ChartVersion
+			}
+		}
+		return ""
+	}
+	v := version(now.Live.Releases)
+	if v == "" || v != version(now.Live.Before.Releases) {
+		return ""
+	}
+	return fmt.Sprintf(": the version of its chart did not change (%s), so that Flux neither fetches the chart again nor upgrades the release; give what has changed another version", v)
 }
 
 func isDefinition(d objectDifference) bool { return d.object.GVK.Kind == "CustomResourceDefinition" }

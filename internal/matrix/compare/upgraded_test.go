@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
@@ -48,6 +49,21 @@ func TestUpgraded(t *testing.T) {
 				t.Errorf("got the notes %q, want %q", r.Notes, tc.note)
 			}
 		})
+	}
+}
+
+// Flux keeps what it has of a chart whose version did not change: that is the cause.
+func TestUpgraded_SameVersion(t *testing.T) {
+	for version, want := range map[string]bool{"1.0.0": true, "0.9.0": false} {
+		for deployer, flux := range map[string]bool{"flux-oci": true, "helm": false} {
+			first, upgraded := lanePassed("a", deployer, taken(t, deploymentYAML(2))), lanePassed("a", deployer, taken(t, deploymentYAML(1)))
+			upgraded.From, upgraded.Live.Before = "main", taken(t, deploymentYAML(1))
+			upgraded.Live.Releases, upgraded.Live.Before.Releases = []bundle.Release{{Name: "r", ChartVersion: "1.0.0"}}, []bundle.Release{{Name: "r", ChartVersion: version}}
+			Upgraded(t.Context(), first, upgraded, BenignRules())
+			if got := strings.Contains(upgraded.Cause, "the version of its chart did not change (1.0.0), so that Flux neither fetches"); got != (want && flux) {
+				t.Errorf("%s from %s: got %q", deployer, version, upgraded.Cause)
+			}
+		}
 	}
 }
 

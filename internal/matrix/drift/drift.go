@@ -27,6 +27,8 @@ type Run struct {
 	Capture func(context.Context) (*compare.Captured, error)
 	// Gate waits until the cluster is as the bundle says.
 	Gate func(context.Context) error
+	// Hooks are those that Do found replaced and that do not end by themselves, which is no change.
+	Hooks []result.Ref
 }
 
 // state is what a second delivery must not change.
@@ -56,6 +58,7 @@ func (r *Run) Do(ctx context.Context) (note string, err error) {
 		if err != nil {
 			return "", err
 		}
+		r.Hooks = before.objects.HooksReplaced(after.objects)
 		found, err := r.compare(ctx, before, after)
 		if err != nil {
 			return "", err

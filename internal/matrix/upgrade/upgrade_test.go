@@ -43,20 +43,24 @@ func TestFailed(t *testing.T) {
 		o := &unstructured.Unstructured{Object: map[string]any{"kind": kind, "metadata": map[string]any{"name": name}}}
 		return bundle.Object{Component: "b", Template: "b/templates/" + strings.ToLower(kind) + ".yaml", Object: o}
 	}
-	objects := []bundle.Object{object("Deployment", "web"), object("StatefulSet", "db"), object("Job", "once")}
+	objects := Bundles{Now: &bundle.Bundle{Expectation: bundle.Expectation{Objects: []bundle.Object{object("Deployment", "web"), object("StatefulSet", "db"), object("Job", "once")}}}}
 	for text, want := range map[string]string{
-		`cannot patch "web" with kind Deployment: Deployment.apps "web" is invalid: spec.selector: Invalid value: v1.LabelSelector{MatchLabels:map[string]string{"a":"b"}}: field is immutable`: "Deployment web: spec.selector cannot be changed; component b, template b/templates/deployment.yaml; it must be deleted before the upgrade",
-		`StatefulSet.apps "db" is invalid: spec: Forbidden: updates to statefulset spec for fields other than 'replicas', 'ordinals' are forbidden`:                                             "volumeClaimTemplates, serviceName and selector cannot); component b, template b/templates/statefulset.yaml",
-		`Job.batch "once" is invalid: spec.template: Invalid value: {"metadata":{}}: field is immutable`:                                                                                        "Job once: spec.template cannot be changed; component b, template b/templates/job.yaml",
-		`Service "x" is invalid: spec.clusterIPs[0]: Invalid value: []string{"None"}: may not change once set`:                                                                                  "",
+		`cannot patch "web" with kind Deployment: Deployment.apps "web" is invalid: spec.selector: Invalid value: v1.LabelSelector{MatchLabels:map[string]string{"a":"b"}}: field is immutable`:      "Deployment web: spec.selector cannot be changed; component b, template b/templates/deployment.yaml; it must be deleted before the upgrade",
+		`StatefulSet.apps "db" is invalid: spec: Forbidden: updates to statefulset spec for fields other than 'replicas', 'ordinals' are forbidden`:                                                  "volumeClaimTemplates, serviceName and selector cannot); component b, template b/templates/statefulset.yaml",
+		`Job.batch "once" is invalid: spec.template: Invalid value: {"metadata":{}}: field is immutable`:                                                                                             "Job once: spec.template cannot be changed; component b, template b/templates/job.yaml",
+		`Service "x" is invalid: spec.clusterIPs[0]: Invalid value: []string{"None"}: may not change once set`:                                                                                       "Service x: spec.clusterIPs[0] cannot be changed; it must be deleted before the upgrade",
+		`CustomResourceDefinition.apiextensions.k8s.io "x.y" is invalid: status.storedVersions[0]: Invalid value: "v1alpha1": missing from spec.versions; v1alpha1 was previously a storage version`: `CustomResourceDefinition x.y: version v1alpha1 cannot be left out of spec.versions`,
+		`persistentvolumeclaims "data" is forbidden: only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize`:                               `PersistentVolumeClaim data: spec.resources.requests.storage cannot be changed; its StorageClass lacks allowVolumeExpansion`,
+		`CustomResourceDefinition "x.y" in namespace "" exists and cannot be imported into the current release: invalid ownership metadata; label validation error: missing key`:                     `CustomResourceDefinition x.y is in the cluster already; it is not marked as any release's, and Helm takes nothing over by itself`,
+		`Service "x" is invalid: spec.type: Unsupported value: "None"`:                                                                                                                               "",
 	} {
-		v := result.VerdictOf(Failed("main", reason.New(reason.DeployFailed, "%s", text), objects))
+		v := result.VerdictOf(Failed("main", reason.New(reason.DeployFailed, "%s", text), objects, nil))
 		if v.Reason != reason.UpgradeFailed || !strings.HasPrefix(v.Cause, "the upgrade from main: ") || !strings.Contains(strings.Join(v.Details, "\n"), want) {
 			t.Errorf("got %s: %s\n%q\nwant %q", v.Reason, v.Cause, v.Details, want)
 		}
 	}
 	other := reason.New(reason.SchedulingFailed, "no node")
-	if got := Failed("main", other, objects); !errors.Is(got, other) {
+	if got := Failed("main", other, objects, nil); !errors.Is(got, other) {
 		t.Errorf("got %v, want what is not refused to stay", got)
 	}
 }
@@ -68,12 +72,12 @@ func TestRollbackFailed(t *testing.T) {
 		reason.DeployFailed: reason.UpgradeFailed, reason.SyncTimeout: reason.SyncTimeout, reason.SchedulingFailed: reason.SchedulingFailed,
 		reason.UpgradeDiverged: reason.UpgradeDiverged, reason.ClusterFailed: reason.ClusterFailed, reason.MachineTooSlow: reason.MachineTooSlow, reason.Interrupted: reason.Interrupted,
 	} {
-		v := result.VerdictOf(RollbackFailed("main", reason.New(from, "broken"), nil))
+		v := result.VerdictOf(RollbackFailed("main", reason.New(from, "broken"), Bundles{}, nil))
 		if v.Reason != want || slices.Contains([]reason.Reason{reason.UpgradeFailed, reason.SyncTimeout, reason.SchedulingFailed}, want) != strings.HasPrefix(v.Cause, "the rollback to main: ") {
 			t.Errorf("%s: got %s: %s, want %s", from, v.Reason, v.Cause, want)
 		}
 	}
-	if RollbackFailed("main", nil, nil) != nil {
+	if RollbackFailed("main", nil, Bundles{}, nil) != nil {
 		t.Error("no error: want none")
 	}
 }

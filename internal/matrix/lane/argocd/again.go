@@ -148,3 +148,7 @@ func statusText(app *unstructured.Unstructured, fields ...string) string {
 	s, _, _ := unstructured.NestedString(app.Object, append([]string{"status"}, fields...)...)
 	return s
 }
+
+// HealsWithin is how long self-heal may take to write back what another program has changed. It
+// starts after 30 s here (docs/contributing/internals.md).
+func (l *appLane) HealsWithin() time.Duration { return 45 * time.Second }

@@ -100,6 +100,9 @@ func (l *appLane) Poll(ctx context.Context, env *lane.Env) (lane.State, error) {
 		}
 		if !d.Root {
 			neverComes(&it, e)
+			if env.Before != nil {
+				nothingToSync(&it, app)
+			}
 		}
 		state.Items = append(state.Items, it)
 	}

@@ -40,6 +40,20 @@ func upgradedDelivery(app *unstructured.Unstructured, d lane.Delivery) lane.Deli
 	return d
 }
 
+// nothingToSync makes an Application good that is new and has never synced, since all that it has is in
+// the cluster already, as it wants it: another Application had it before.
+func nothingToSync(it *lane.Item, app *unstructured.Unstructured) {
+	if it.State != lane.ItemWaiting || app == nil {
+		return
+	}
+	_, synced, _ := unstructured.NestedMap(app.Object, "status", "operationState")
+	_, asked, _ := unstructured.NestedMap(app.Object, "operation")
+	if synced || asked || statusText(app, "sync", "status") != "Synced" || statusText(app, "sync", "revision") == "" || statusText(app, "health", "status") != "Healthy" {
+		return
+	}
+	it.State, it.Text = lane.ItemGood, "Synced, Healthy, without an operation: its objects were there"
+}
+
 // filled leaves out what is empty, which Argo CD does not write.
 func filled(value any) any {
 	switch x := value.(type) {

@@ -29,3 +29,24 @@ func TestUpgradedDelivery(t *testing.T) {
 		})
 	}
 }
+
+// A new Application whose objects were there before it never syncs. One that has anything to do does.
+func TestNothingToSync(t *testing.T) {
+	for name, tc := range map[string]struct {
+		rest string
+		want lane.ItemState
+	}{
+		"nothing to do": {`status: {sync: {status: Synced, revision: r}, health: {status: Healthy}}`, lane.ItemGood},
+		"to be synced":  {`status: {sync: {status: OutOfSync, revision: r}, health: {status: Healthy}}`, lane.ItemWaiting},
+		"not compared":  {`status: {sync: {status: Synced}, health: {status: Healthy}}`, lane.ItemWaiting},
+		"asked to":      {`operation: {sync: {}}, status: {sync: {status: Synced, revision: r}, health: {status: Healthy}}`, lane.ItemWaiting},
+		"under way":     {`status: {sync: {status: Synced, revision: r}, health: {status: Healthy}, operationState: {phase: Running}}`, lane.ItemWaiting},
+		"not healthy":   {`status: {sync: {status: Synced, revision: r}, health: {status: Missing}}`, lane.ItemWaiting},
+	} {
+		app := testkit.Parsed(t, `{apiVersion: argoproj.io/v1alpha1, kind: Application, metadata: {name: a}, `+tc.rest+`}`)
+		it := applicationItem("a", app, false)
+		if nothingToSync(&it, app); it.State != tc.want {
+			t.Errorf("%s: got %s: %s, want %s", name, it.State, it.Text, tc.want)
+		}
+	}
+}

@@ -1,0 +1,83 @@
+package upgrade
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/nvidia/aicr-action/internal/matrix/why"
+	"github.com/nvidia/aicr-action/internal/observe"
+	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/util/lists"
+)
+
+// standoff makes UPGRADE_FAILED of new pods that no node has room for, where each would have room if
+// the old pods of its own workload were gone, and the rolling update removes none of them before a
+// new one is ready: the two wait for each other for ever. A first installation has no old pods. What
+// else cannot be scheduled keeps its reason.
+func standoff(what string, err error, b Bundles, view *observe.View) error {
+	if reason.Of(err) != reason.SchedulingFailed || view == nil || b.Before == nil {
+		return err
+	}
+	report := observe.CheckWorkloads(b.Now.Expectation.Workloads, view)
+	if len(report.Pending) == 0 || len(report.Wrong) > 0 {
+		return err
+	}
+	waits := map[result.Ref]string{}
+	for _, p := range report.Pending {
+		ref := observe.WorkloadRef(p.Workload.Kind, p.Workload.Namespace, p.Workload.Name)
+		live := view.Live[observe.WorkloadKey(p.Workload.Kind, p.Workload.Namespace, p.Workload.Name)]
+		old := olderPods(p.Pod, view.PodsOf[live.UID])
+		if live.Surge == "" || len(old) == 0 || !why.FitsWithout(p.Pod, old, view) {
+			return err
+		}
+		waits[ref] = fmt.Sprintf("its rolling update (%s) removes no old pod before a new one is ready, and the new one waits for the room of %s", live.Surge, strings.Join(lists.AtMost(names(old), 3), ", "))
+	}
+	v := result.VerdictOf(err)
+	findings := slices.Clone(v.Findings)
+	for i := range findings {
+		f := &findings[i]
+		if f.Object == nil || waits[*f.Object] == "" {
+			continue
+		}
+		edit := "edit: strategy: {type: Recreate}, or {rollingUpdate: {maxSurge: 0, maxUnavailable: 1}}"
+		if f.Object.Kind == "DaemonSet" {
+			edit = "edit: updateStrategy: {rollingUpdate: {maxSurge: 0, maxUnavailable: 1}}"
+		}
+		if o := find(b.Now, f.Object.Kind, f.Object.Name); o != nil {
+			edit += " in " + b.place(o, "spec")
+		}
+		f.Cause = strings.TrimRight(f.Cause, ".") + "; " + waits[*f.Object]
+		f.Story = append([]string{edit}, f.Story...)
+	}
+	if len(findings) > 0 {
+		findings[0].Cause = what + ": " + findings[0].Cause
+	}
+	return &reason.Error{Reason: reason.UpgradeFailed, Component: v.Component, Err: &result.Failure{Findings: findings, Stage: v.Stage}}
+}
+
+// olderPods are the pods of the same workload that have a node and another template.
+func olderPods(pod *corev1.Pod, all []*corev1.Pod) []*corev1.Pod {
+	template := func(p *corev1.Pod) string {
+		return p.Labels[appsv1.DefaultDeploymentUniqueLabelKey] + p.Labels[appsv1.ControllerRevisionHashLabelKey]
+	}
+	var old []*corev1.Pod
+	for _, p := range all {
+		if p.Spec.NodeName != "" && template(p) != template(pod) {
+			old = append(old, p)
+		}
+	}
+	return old
+}
+
+func names(pods []*corev1.Pod) []string {
+	var all []string
+	for _, p := range pods {
+		all = append(all, observe.PodName(p))
+	}
+	return all
+}
