@@ -90,6 +90,8 @@ type crdHead struct {
 			Name            string
 			Served, Storage bool
 		}
+		// Conversion is kept whole: the API server calls its webhook.
+		Conversion map[string]any
 	}
 }
 
@@ -116,7 +118,30 @@ func parseCRD(doc string) ([]*unstructured.Unstructured, error) {
 			"versions": versions,
 		},
 	}}
+	if head.Spec.Conversion != nil {
+		conversion, err := asJSON(head.Spec.Conversion)
+		if err == nil {
+			err = unstructured.SetNestedField(obj.Object, conversion, "spec", "conversion")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("CustomResourceDefinition %s: read its conversion: %w", head.Metadata.Name, err)
+		}
+	}
 	obj.SetLabels(head.Metadata.Labels)
 	obj.SetAnnotations(head.Metadata.Annotations)
 	return []*unstructured.Unstructured{obj}, nil
+}
+
+// asJSON is a value with the types that unstructured objects must have.
+func asJSON(v map[string]any) (map[string]any, error) {
+	text, err := yaml.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := yaml.YAMLToJSON(text)
+	if err != nil {
+		return nil, err
+	}
+	var out map[string]any
+	return out, json.Unmarshal(raw, &out)
 }

@@ -162,6 +162,7 @@ func (c *cluster) serve(clients *infra.Clients) (err error) {
 	if c.apis, err = c.control.ServeServices(route); err != nil {
 		return reason.Wrap(reason.ClusterFailed, err)
 	}
+	c.apis.ServeConversions(c.control.authority, clients)
 	if c.pods != nil {
 		c.apis.ServeKubelet(c.pods.Kubelet())
 	}

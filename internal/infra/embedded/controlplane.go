@@ -17,6 +17,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/clusterstate"
 	"github.com/nvidia/aicr-action/internal/infra/host"
+	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/util/removal"
@@ -64,6 +65,9 @@ type ControlPlane struct {
 	// taken, which are given back with them.
 	beside   []string
 	released []int
+
+	// authority is that of the stand-ins for conversion webhooks.
+	authority *simulate.Authority
 
 	rt    kwokruntime.Runtime
 	state *State

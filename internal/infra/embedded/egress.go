@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 
@@ -25,8 +26,15 @@ func (c *ControlPlane) writeEgressConfig() error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(c.egressConfig(), config, 0o600)
+	if c.authority, err = simulate.NewAuthority(); err != nil {
+		return err
+	}
+	return errors.Join(os.WriteFile(c.egressConfig(), config, 0o600), os.WriteFile(c.authorityFile(), c.authority.PEM(), 0o600))
 }
+
+// authorityFile has what the API server trusts of what it dials for Services, if the object that
+// names a Service has no caBundle.
+func (c *ControlPlane) authorityFile() string { return filepath.Join(c.dir, "services-ca.pem") }
 
 // ServeAPIs stands in for the servers of aggregated APIs in this process until the stand-in is
 // closed.

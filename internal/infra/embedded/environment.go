@@ -29,6 +29,7 @@ func (c *ControlPlane) environment(name string, of []internalversion.Env) []stri
 		env = append(env, "GOMAXPROCS=1")
 	}
 	if name == consts.ComponentKubeApiserver {
+		env = append(env, "SSL_CERT_FILE="+c.authorityFile(), "SSL_CERT_DIR="+c.dir+"/none") // it dials nothing else that the system's authorities vouch for
 		env = append(env, c.heapLimit(host.MemoryAvailable, os.Getenv("GOMEMLIMIT"))...)
 	}
 	return env

@@ -23,7 +23,8 @@ import (
 // slows all controllers (faults F36).
 //
 // It listens on the socket through which the API server dials Services, accepts CONNECT to any of
-// them, and serves an API group with no resources. An APIService that verifies its server's
+// them, and serves an API group with no resources. It also converts custom resources, in place of
+// webhooks (ServeConversions). An APIService that verifies its server's
 // certificate (caBundle) stays unavailable, as it would be without the stand-in.
 type APIServiceStandIn struct {
 	server   *http.Server
@@ -33,6 +34,9 @@ type APIServiceStandIn struct {
 	mu      sync.Mutex
 	used    map[string]bool
 	kubelet http.Handler
+	// certificate returns the one for a Service's host; nil if all have the stand-in's.
+	certificate func(host string) (*tls.Certificate, error)
+	converted   []string
 }
 
 // Route returns the real address for a host:port that the API server dials, or false if the
@@ -58,7 +62,7 @@ func StartAPIServiceStandIn(socket string, route Route) (*APIServiceStandIn, err
 	conns := newConnListener(l.Addr())
 	quiet := stdlog.New(io.Discard, "", 0)
 	inner := &http.Server{Handler: http.HandlerFunc(s.serveAPI), ReadHeaderTimeout: 10 * time.Second, ErrorLog: quiet}
-	config := &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
+	config := &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12, GetCertificate: s.certificateOf}
 	s.server = &http.Server{ReadHeaderTimeout: 10 * time.Second, ErrorLog: quiet, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodConnect {
 			http.Error(w, "only CONNECT", http.StatusMethodNotAllowed)
@@ -146,6 +150,9 @@ func (s *APIServiceStandIn) Used() []string {
 
 func (s *APIServiceStandIn) serveAPI(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
+	if s.convert(w, r) {
+		return
+	}
 	var body any
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	switch {

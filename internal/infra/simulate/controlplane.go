@@ -71,6 +71,9 @@ func StandInLines(schedulers []string, operators *OperatorStandIns, apis *APISer
 		for _, gv := range apis.Used() {
 			all = append(all, "APIService "+gv)
 		}
+		for _, by := range apis.Converted() {
+			all = append(all, "conversion of "+by+" (apiVersion is all that changes)")
+		}
 	}
 	return all
 }
