@@ -81,8 +81,10 @@ func TestReservedObjects(t *testing.T) {
 	const hydrator = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: a, namespace: argocd}\nspec: {sourceHydrator: {}}\n"
 	const second = "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: a}\nspec: {path: ./}\n"
 	const service = "apiVersion: apiregistration.k8s.io/v1\nkind: APIService\nmetadata: {name: v1alpha1.argoproj.io}\nspec: {group: argoproj.io, version: v1alpha1}\n"
+	const artifact = "apiVersion: source.toolkit.fluxcd.io/v1\nkind: ExternalArtifact\nmetadata: {name: a}\nspec: {sourceRef: {apiVersion: source.extensions.fluxcd.io/v1beta1, kind: ArtifactGenerator, name: a}}\n"
 	for _, d := range []Deployer{helmDeployer{}, argoOCI{}, fluxOCI{}} {
 		for template, want := range map[string]string{
+			artifact: "ExternalArtifact a (c/templates/a.yaml) is what a controller of Flux makes",
 			policy:   "ValidatingAdmissionPolicy aicr-action-flux (c/templates/a.yaml) has a name that this program keeps",
 			crd:      "CustomResourceDefinition applications.argoproj.io (c/templates/a.yaml) is Argo CD's own definition",
 			hydrator: "Application a (c/templates/a.yaml) sets spec.sourceHydrator of Application",

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -20,6 +21,8 @@ const (
 
 	fluxInterval = "10m"
 	fluxTimeout  = "5m"
+	// FluxTimeout is how long Flux waits for a release: what fluxTimeout says.
+	FluxTimeout = 5 * time.Minute
 )
 
 // FluxKustomization is the name of the Kustomization that applies a recipe's bundle.

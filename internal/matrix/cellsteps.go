@@ -179,7 +179,7 @@ func (c *cellRun) budgets() lane.Budgets {
 			pods += nodes // a DaemonSet
 		}
 	}
-	return c.Budgets.For(lane.CellSize{Pods: pods, DefinitionBytes: c.env.Bundle.Expectation.DefinitionBytes})
+	return c.Budgets.For(lane.CellSize{Pods: pods, DefinitionBytes: c.env.Bundle.Expectation.DefinitionBytes, MinReady: refs.MinReady(&c.env.Bundle.Expectation)})
 }
 
 // deliverers returns the names of the deployer's own objects. AICR decides their form, so that a

@@ -44,6 +44,8 @@ func Why(o *unstructured.Unstructured) string {
 		}
 	case gk.Group == "kustomize.toolkit.fluxcd.io":
 		return "would have Flux build another directory; it delivers the recipe by one Kustomization, which is the harness's"
+	case gk.Kind == "ExternalArtifact" && strings.HasSuffix(gk.Group, ".fluxcd.io"):
+		return "is what a controller of Flux makes, and without one has no artifact for ever"
 	case namespace == argocd && gk.Group == argoproj && gk.Kind == "ApplicationSet":
 		return "would make Applications besides those of the bundle"
 	case namespace == argocd && gk.Group == "" && (gk.Kind == "ConfigMap" || gk.Kind == "Secret"):

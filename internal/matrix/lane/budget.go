@@ -92,6 +92,9 @@ type CellSize struct {
 	Pods int
 	// DefinitionBytes is the size of the CustomResourceDefinitions.
 	DefinitionBytes int
+	// MinReady is what the releases, one after the other, have in minReadySeconds: Argo CD and Flux
+	// wait for it. A budget of the same length would decide by chance.
+	MinReady time.Duration
 }
 
 // Upstream's defaults are for a handful of nodes. A cell with more pods than usualPods has a second
@@ -117,7 +120,7 @@ func (b Budgets) For(size CellSize) Budgets {
 	sized := Budgets{GitOps: map[infra.ControllerKind]GitOpsBudget{}, Scheduling: b.Scheduling, asked: b.asked}
 	for kind, budget := range b.GitOps {
 		if !b.asked[syncVariable(kind)] {
-			budget.Sync += pods + definitions
+			budget.Sync += pods + definitions + size.MinReady
 		}
 		sized.GitOps[kind] = budget
 	}

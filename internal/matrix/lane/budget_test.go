@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/testkit"
@@ -68,6 +69,7 @@ func TestBudgetsFor(t *testing.T) {
 		{none, CellSize{Pods: 15_000}, "map[argocd:{30s 16m40s} flux:{30s 16m40s}] 13m40s"},
 		{none, CellSize{DefinitionBytes: 5 << 20}, "map[argocd:{30s 9m16s} flux:{30s 9m16s}] 2m0s"},
 		{none, CellSize{Pods: 15_000, DefinitionBytes: 5 << 20}, "map[argocd:{30s 20m56s} flux:{30s 20m56s}] 13m40s"},
+		{none, CellSize{MinReady: 5 * time.Minute}, "map[argocd:{30s 10m0s} flux:{30s 10m0s}] 2m0s"},
 		{set, CellSize{Pods: 15_000, DefinitionBytes: 5 << 20}, "map[argocd:{30s 20m56s} flux:{30s 7s}] 7s"},
 	} {
 		b, err := BudgetsFromEnv(c.getenv)

@@ -1,5 +1,7 @@
 package lane
 
+import "time"
+
 // Order says what a deployer waits for while it creates a bundle's objects.
 type Order struct {
 	// ArgoCD reads its own annotations for hooks and sync waves besides Helm's.
@@ -13,4 +15,7 @@ type Order struct {
 	InOrder bool
 	// AtOnce means that hooks are objects like all others.
 	AtOnce bool
+	// Within is how long it waits until the objects of a release are ready, before the release has
+	// failed; 0 if it waits for as long as it takes.
+	Within time.Duration
 }

@@ -68,7 +68,8 @@ func (c *checker) object(o *bundle.Object) {
 	case "apiregistration.k8s.io/APIService":
 		c.served(o, r, []string{"spec", "service"}, "is served by", "every discovery of APIs is incomplete, and namespaces cannot be deleted")
 	case "apiextensions.k8s.io/CustomResourceDefinition":
-		c.served(o, r, []string{"spec", "conversion", "webhook", "clientConfig", "service"}, "is converted by", "its resources cannot be read in another version")
+		c.conversion(o)
+		c.conversions(o, r)
 	case "rbac.authorization.k8s.io/RoleBinding", "rbac.authorization.k8s.io/ClusterRoleBinding":
 		c.binding(o, r)
 	case "networking.k8s.io/Ingress":

@@ -19,11 +19,17 @@ import (
 
 // Deadlocks finds what a deployer can never finish: workloads that need an object which it creates
 // only once they are ready, hooks that never go, releases of hooks only, claims of an attributes
-// class that does not exist. No cluster is needed: what comes when is in the bundle. An object that
+// class that does not exist, objects of an owner that does not exist, definitions whose conversion
+// cannot be called. No cluster is needed: what comes when is in the bundle. An object that
 // something else may create at run time is left out.
 func Deadlocks(e *bundle.Expectation, components []recipe.Component, d lane.Order) Report {
 	c := &checker{expectation: e, components: components, merged: map[string]*result.Finding{}}
 	c.attributes()
+	c.rendered()
+	for i := range e.Objects {
+		c.owned(&e.Objects[i])
+		c.conversion(&e.Objects[i])
+	}
 	if !d.AtOnce {
 		o := order{checker: c, delivery: d}
 		if d.ArgoCD {
@@ -31,6 +37,7 @@ func Deadlocks(e *bundle.Expectation, components []recipe.Component, d lane.Orde
 		}
 		for i := range e.Objects {
 			o.finalizers(&e.Objects[i])
+			o.patience(&e.Objects[i])
 		}
 		for i := range e.Workloads {
 			if w := &e.Workloads[i]; starts(w) && w.Operator == "" {

@@ -25,7 +25,11 @@ import (
 // so that nothing else notices.
 func (c *checker) trust(o *bundle.Object, r reference, name string, client *admissionv1.WebhookClientConfig, policy *admissionv1.FailurePolicyType) {
 	service := client.Service
-	if service == nil || c.have.service(service.Namespace, service.Name) == nil || c.fillsIn(o, service) {
+	mayChange := mayChangeWebhooks
+	if o.Object.GetKind() == "CustomResourceDefinition" {
+		mayChange = mayChangeDefinitions
+	}
+	if service == nil || c.have.service(service.Namespace, service.Name) == nil || c.fillsIn(o, service, mayChange) {
 		return
 	}
 	r.name = o.Object.GetName()
@@ -58,8 +62,8 @@ func (c *checker) trust(o *bundle.Object, r reference, name string, client *admi
 
 // fillsIn reports whether something may set the caBundle on a running cluster: cert-manager or
 // OpenShift by an annotation, a workload that names the configuration, or a program of the same
-// component or namespace that may change such configurations.
-func (c *checker) fillsIn(o *bundle.Object, service *admissionv1.ServiceReference) bool {
+// component or namespace that may change such objects.
+func (c *checker) fillsIn(o *bundle.Object, service *admissionv1.ServiceReference, mayChange func(rbacv1.PolicyRule) bool) bool {
 	for key := range o.Object.GetAnnotations() {
 		if strings.HasPrefix(key, "cert-manager.io/inject-") || strings.HasSuffix(key, ".openshift.io/inject-cabundle") {
 			return true
@@ -75,7 +79,7 @@ func (c *checker) fillsIn(o *bundle.Object, service *admissionv1.ServiceReferenc
 		case "ClusterRole":
 			var role rbacv1.ClusterRole
 			return read(&other, &role) && slices.ContainsFunc(role.Rules, func(p rbacv1.PolicyRule) bool {
-				return mayChangeWebhooks(p) && (near && len(p.ResourceNames) == 0 || slices.Contains(p.ResourceNames, name))
+				return mayChange(p) && (near && len(p.ResourceNames) == 0 || slices.Contains(p.ResourceNames, name))
 			})
 		case "ClusterRoleBinding":
 			var b rbacv1.ClusterRoleBinding

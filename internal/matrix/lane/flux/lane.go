@@ -51,7 +51,11 @@ func (l *fluxLane) Deployer() bundle.Deployer { return l.d }
 // turns waiting off.
 func (l *fluxLane) Order(env *lane.Env) lane.Order {
 	waits := !slices.ContainsFunc(env.Bundle.Files, func(f bundle.File) bool { return bytes.Contains(f.Content, []byte("disableWait: true")) })
-	return lane.Order{Ready: waits, Releases: waits}
+	order := lane.Order{Ready: waits, Releases: waits}
+	if waits && env.Bundle.Foreign == nil {
+		order.Within = bundle.FluxTimeout
+	}
+	return order
 }
 
 func (l *fluxLane) Deploy(ctx context.Context, env *lane.Env) error {

@@ -1,0 +1,142 @@
+package refs
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+)
+
+// rendered fills the Services of what exists with those that the bundle has: before a cluster
+// exists, they are all that is known.
+func (c *checker) rendered() {
+	c.have = &Cluster{}
+	for i := range c.expectation.Objects {
+		o := &c.expectation.Objects[i]
+		var s corev1.Service
+		if o.Object.GetKind() == "Service" && o.Object.GroupVersionKind().Group == "" && read(o, &s) {
+			c.have.Services = append(c.have.Services, s)
+		}
+	}
+}
+
+// owned finds objects whose owners do not exist: the garbage collector deletes such an object at
+// once, and Argo CD creates it again for ever. No object of a cluster that does not exist yet has a
+// UID, so that every reference of a rendering leads nowhere. The collector leaves an object alone
+// if nothing serves the owner's kind.
+func (c *checker) owned(o *bundle.Object) {
+	refs := o.Object.GetOwnerReferences()
+	for _, owner := range refs {
+		group := schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).Group
+		if owner.UID == "" || !c.defined(group, owner.Kind) {
+			return // the API server's fault to name, or an owner that counts as one
+		}
+	}
+	if len(refs) == 0 {
+		return
+	}
+	first := refs[0]
+	c.fail(reason.DeployFailed, reference{from: refOf(o), component: o.Component, template: o.Template, name: first.Name, cause: "owner of " + refOf(o).String(),
+		text: fmt.Sprintf("has %s %s with UID %s as its owner (metadata.ownerReferences), and no object of a new cluster can have that UID", first.Kind, first.Name, first.UID),
+		then: "the garbage collector deletes it as soon as it is created"})
+}
+
+// defined reports whether the API server serves a kind, as far as the bundle shows.
+func (c *checker) defined(group, kind string) bool {
+	if !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io") {
+		return true
+	}
+	for i := range c.expectation.Objects {
+		o := c.expectation.Objects[i].Object
+		if o.GetKind() != "CustomResourceDefinition" {
+			continue
+		}
+		in, _, _ := unstructured.NestedString(o.Object, "spec", "group")
+		of, _, _ := unstructured.NestedString(o.Object, "spec", "names", "kind")
+		if in == group && of == kind {
+			return true
+		}
+	}
+	return false
+}
+
+// conversion checks what the API server needs to convert the versions of a kind by a webhook: its
+// Service, and a caBundle that trusts the certificate. Both are known before anything is deployed.
+// On a simulated cluster a stand-in converts, so that the webhook itself is not verified.
+func (c *checker) conversion(o *bundle.Object) {
+	path := []string{"spec", "conversion", "webhook", "clientConfig"}
+	raw, ok, _ := unstructured.NestedMap(o.Object.Object, path...)
+	var client admissionv1.WebhookClientConfig // that of a conversion has the same fields
+	if !ok || o.Object.GetKind() != "CustomResourceDefinition" || runtime.DefaultUnstructuredConverter.FromUnstructured(raw, &client) != nil || client.Service == nil {
+		return
+	}
+	r := reference{from: refOf(o), component: o.Component, template: o.Template}
+	c.served(o, r, append(path, "service"), "is converted by", "its resources cannot be read in another version")
+	if c.have.service(client.Service.Namespace, client.Service.Name) == nil {
+		return
+	}
+	if len(client.CABundle) > 0 { // an operator may set its own later, without a role that shows it
+		c.trust(o, r, "of the conversion", &client, nil)
+	}
+}
+
+// conversions notes the kinds that webhooks convert, with whether the result can be wrong.
+func (c *checker) conversions(o *bundle.Object, r reference) {
+	service, ok, _ := unstructured.NestedMap(o.Object.Object, "spec", "conversion", "webhook", "clientConfig", "service")
+	if !ok {
+		return
+	}
+	c.note("the versions of %s (%s) are converted by Service %s/%s, whose pods are simulated: where its objects have another version than the stored one, only apiVersion was changed", r.from, r.component, service["namespace"], service["name"])
+}
+
+func mayChangeDefinitions(p rbacv1.PolicyRule) bool {
+	return anyOf(p.APIGroups, "apiextensions.k8s.io", "*") && anyOf(p.Verbs, "patch", "update", "*") && anyOf(p.Resources, "customresourcedefinitions", "*")
+}
+
+// minReady is how long the pods of a workload must be ready before it counts as available.
+func minReady(o *unstructured.Unstructured) time.Duration {
+	seconds, _, _ := unstructured.NestedInt64(o.Object, "spec", "minReadySeconds")
+	if group := o.GroupVersionKind().Group; group != "apps" && group != "" {
+		return 0
+	}
+	return time.Duration(seconds) * time.Second
+}
+
+// MinReady is the time that the minReadySeconds of workloads take, at most: releases wait for each
+// other, and the workloads of one do not.
+func MinReady(e *bundle.Expectation) time.Duration {
+	longest := map[string]time.Duration{}
+	for i := range e.Objects {
+		o := &e.Objects[i]
+		longest[o.Release] = max(longest[o.Release], minReady(o.Object))
+	}
+	var sum time.Duration
+	for _, d := range longest {
+		sum += d
+	}
+	return sum
+}
+
+// soonReady is the time that pods need to become ready, with which minReadySeconds begins.
+const soonReady = 15 * time.Second
+
+// patience finds workloads that are available only once their deployer has given up. Close to its
+// limit, chance would decide.
+func (c order) patience(o *bundle.Object) {
+	least := minReady(o.Object)
+	if c.delivery.Within == 0 || least+soonReady <= c.delivery.Within {
+		return
+	}
+	c.fail(reason.DeployFailed, reference{from: refOf(o), component: o.Component, template: o.Template, cause: "minReadySeconds " + refOf(o).String(),
+		text: fmt.Sprintf("has minReadySeconds: %d, so that it is available %s after its pods are ready at the earliest, and its release fails after %s", int(least.Seconds()), least, c.delivery.Within),
+		then: "Flux waits for its release no longer (spec.timeout of the HelmRelease)"})
+}

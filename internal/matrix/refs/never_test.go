@@ -1,0 +1,67 @@
+package refs
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/matrix/lane"
+)
+
+const (
+	deployed = "\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, namespace: x}\nspec: {minReadySeconds: %, selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, spec: {containers: [{name: m}]}}}\n"
+	gone     = "\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: x, ownerReferences: [{apiVersion: %, kind: Owner, name: gone, uid: 5d3a}]}\n"
+	owners   = "---\napiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: owners.example.com}\nspec: {group: example.com, names: {kind: Owner, plural: owners}}\n"
+	converts = "\napiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: things.example.com}\nspec: {group: example.com, conversion: {strategy: Webhook, webhook: {clientConfig: {service: {name: svc, namespace: x}%}}}}\n"
+	serves   = "---\napiVersion: v1\nkind: Service\nmetadata: {name: svc, namespace: x}\nspec: {ports: [{port: 443}]}\n"
+)
+
+// What no lane can deliver is one fault in each of them, before anything is deployed.
+func TestNever(t *testing.T) {
+	argocd, flux, helm := lane.Order{ArgoCD: true, Ready: true}, lane.Order{Ready: true, Releases: true, Within: bundle.FluxTimeout}, lane.Order{InOrder: true}
+	every := []lane.Order{argocd, flux, helm, {AtOnce: true}}
+	ca, cert := authority(t, "svc.x.svc")
+	other, _ := authority(t, "svc.x.svc")
+	with := func(text, value string) string { return strings.Replace(text, "%", value, 1) }
+	for name, c := range map[string]struct {
+		objects string
+		by      []lane.Order
+		want    string
+	}{
+		"an owner that is gone":       {with(gone, "v1"), every, "ConfigMap x/c (x): has Owner gone with UID 5d3a as its owner"},
+		"of a kind of the recipe":     {with(gone, "example.com/v1") + owners, every, "has Owner gone with UID 5d3a as its owner"},
+		"of a kind that none serves":  {with(gone, "example.com/v1"), every, ""},
+		"without a UID":               {strings.Replace(with(gone, "v1"), "uid: 5d3a", "uid: ''", 1), every, ""},
+		"converted by no Service":     {with(converts, ""), every, "CustomResourceDefinition things.example.com (x): is converted by Service x/svc, which does not exist"},
+		"converted by a Service":      {with(converts, "") + serves, every, ""},
+		"a caBundle of its own":       {with(converts, ", caBundle: "+ca) + serves + secret("tls", "tls.crt", cert), every, ""},
+		"a caBundle of another":       {with(converts, ", caBundle: "+other) + serves + secret("tls", "tls.crt", cert), every, "has a caBundle that is not of the authority of the certificate in Secret x/tls"},
+		"longer than Flux waits":      {with(deployed, "300"), []lane.Order{flux}, "Deployment x/web (x): has minReadySeconds: 300, so that it is available 5m0s after its pods are ready at the earliest"},
+		"as long as Flux waits":       {with(deployed, "290"), []lane.Order{flux}, "its release fails after 5m0s"},
+		"shorter than Flux waits":     {with(deployed, "285"), []lane.Order{flux}, ""},
+		"where nothing stops waiting": {with(deployed, "300"), []lane.Order{argocd, helm, {AtOnce: true}}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, by := range c.by {
+				e := expected(t, c.objects)
+				e.Releases = []bundle.Release{{Name: "x", Component: "x"}}
+				var got []string
+				for _, f := range Deadlocks(e, nil, by).Faults {
+					got = append(got, f.Finding.Cause)
+				}
+				if c.want == "" && len(got) > 0 || c.want != "" && (len(got) != 1 || !strings.Contains(got[0], c.want)) {
+					t.Errorf("%+v: got %q, want %q", by, got, c.want)
+				}
+			}
+		})
+	}
+}
+
+func TestMinReady(t *testing.T) {
+	e := expected(t, strings.Replace(deployed, "%", "30", 1)+"---"+strings.Replace(deployed, "%", "20", 1)+"---"+strings.Replace(deployed, "%", "5", 1))
+	e.Objects[2].Release = "y"
+	if got := MinReady(e); got != 35*time.Second {
+		t.Errorf("got %s, want the longest of each release: 35s", got)
+	}
+}
