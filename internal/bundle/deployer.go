@@ -184,7 +184,7 @@ func build(ctx context.Context, in Input, deployer string, write func(p *plan, i
 	}
 	b := &Bundle{Deployer: deployer, Files: files, Charts: p.charts, Expectation: e}
 	for _, r := range p.releases {
-		inst := Install{Release: r.Release, Chart: r.chart}
+		inst := Install{Release: r.Release, Chart: r.chart, Sources: r.sources}
 		if r.values != nil {
 			inst.Values = copyMap(r.values) // the others' bundles have the same
 		}

@@ -38,9 +38,12 @@ func (e *ComponentError) Position() (file string, line int) { return e.Origin.Fi
 type RenderError struct {
 	Component, Release string
 	Chart, Version     string
-	Origin             recipe.Origin // where the recipe declares the component
+	Origin             recipe.Origin // the manifest's line or the value's, and otherwise where the recipe declares the component
 	ValuesFile         string        // as the recipe names it, if it does
-	Err                error         // Helm's words: template, line, cause
+	// Value is the path of the value that Helm's error is about, if a file sets it: then Origin is
+	// its line.
+	Value string
+	Err   error // Helm's words: template, line, cause
 }
 
 func (e *RenderError) Error() string {
@@ -49,7 +52,9 @@ func (e *RenderError) Error() string {
 		fmt.Fprintf(&b, "%s: ", e.Origin)
 	}
 	fmt.Fprintf(&b, "component %s: chart %s %s does not render", e.Component, e.Chart, e.Version)
-	if e.ValuesFile != "" {
+	if e.Value != "" {
+		fmt.Fprintf(&b, " with its value of %s", e.Value)
+	} else if e.ValuesFile != "" {
 		fmt.Fprintf(&b, " with the values of %s", e.ValuesFile)
 	}
 	fmt.Fprintf(&b, ": %v", e.Err)
@@ -59,7 +64,7 @@ func (e *RenderError) Error() string {
 // Unwrap gives Helm's error.
 func (e *RenderError) Unwrap() error { return e.Err }
 
-// Position is where the recipe declares the component, for programs.
+// Position is the file and the line of the error, for programs.
 func (e *RenderError) Position() (file string, line int) { return e.Origin.File, e.Origin.Line }
 
 // UnknownDeployerError is a deployer that does not exist.

@@ -18,7 +18,6 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle/reserved"
 	"github.com/nvidia/aicr-action/internal/bundle/scopes"
 	"github.com/nvidia/aicr-action/internal/charts/render"
-	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/util/inorder"
 )
 
@@ -49,13 +48,13 @@ func (p *plan) expect(ctx context.Context, in Input, deployer string) error {
 		e.Releases = append(e.Releases, r.Release)
 		for _, o := range renderings[i].Objects {
 			for _, line := range o.Twice() {
-				p.warnf("%s: %s: the last one counts, and Flux rejects the document", r.Component, line)
+				p.warnf("%s: %s: the last one counts, and Flux rejects the document", r.Component, strings.Replace(line, o.Template, r.fileOf(o.Template), 1))
 			}
 			kinds.FillNamespace(o.Unstructured, r.Namespace)
 			if err := deliverable(r, o); err != nil {
 				return err
 			}
-			object := Object{Component: r.Component, Release: r.Name, Template: o.Template, Hook: o.Hook, Ephemeral: o.Ephemeral, Object: o.Unstructured, definition: o.Definition}
+			object := Object{Component: r.Component, Release: r.Name, Template: r.fileOf(o.Template), Manifest: r.sources[o.Template], Hook: o.Hook, Ephemeral: o.Ephemeral, Object: o.Unstructured, definition: o.Definition}
 			e.Objects = append(e.Objects, object)
 			p.addWorkload(r, object, "", found)
 			for _, made := range synthesized(object, r.Namespace) {
@@ -87,7 +86,12 @@ func deliverable(r *release, o rendering.Object) error {
 	if problem == "" {
 		return nil
 	}
-	return &ComponentError{Component: r.Component, Origin: r.component.Declared, Problem: fmt.Sprintf("%s %s (%s) %s; a recipe may not deliver it", o.Unstructured.GetKind(), o.Unstructured.GetName(), o.Template, problem)}
+	made := Object{Template: r.fileOf(o.Template), Manifest: r.sources[o.Template], Object: o.Unstructured}
+	origin := r.component.Declared
+	if at, ok := made.Origin(); ok {
+		origin = at
+	}
+	return &ComponentError{Component: r.Component, Origin: origin, Problem: fmt.Sprintf("%s %s (%s) %s; a recipe may not deliver it", o.Unstructured.GetKind(), o.Unstructured.GetName(), made.Template, problem)}
 }
 
 // findShared warns of objects that two releases own, and adds up and drops the definitions: those
@@ -281,19 +285,10 @@ func joinKinds(kinds []NodeKind) string {
 
 func renderError(r *release, err error) error {
 	e := &RenderError{Component: r.Component, Release: r.Name, Chart: r.Chart, Version: r.ChartVersion, Origin: r.component.Declared, ValuesFile: r.component.ValuesFile, Err: err}
-	var te *rendering.TemplateError
-	if r.Local && errors.As(err, &te) {
-		e.Err = fmt.Errorf("%s: %w", manifestOf(r.component, te.Template), te.Err)
+	if r.Local {
+		r.placeInManifest(e)
+	} else if at, path := valueIn(r.component, err.Error()); path != "" {
+		e.Origin, e.Value = at, path
 	}
 	return e
-}
-
-// manifestOf names the recipe's file that a local chart's template was made of.
-func manifestOf(c *recipe.Component, template string) string {
-	for _, m := range slices.Concat(c.PreManifests, c.Manifests) {
-		if strings.HasSuffix(template, "/"+m.Path[strings.LastIndex(m.Path, "/")+1:]) {
-			return m.Path
-		}
-	}
-	return template
 }

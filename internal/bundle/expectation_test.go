@@ -198,10 +198,16 @@ func TestRenderErrors(t *testing.T) {
 
 func TestRenderError_Manifest(t *testing.T) {
 	in := fixture()
-	in.Components[3].Manifests[0].Content = []byte("apiVersion: v1\nkind: ConfigMap\n")
-	_, err := helmDeployer{}.Bundle(context.Background(), in)
-	if err == nil || !strings.Contains(err.Error(), "components/tuning/manifests/application.yaml: ConfigMap without metadata.name") {
-		t.Errorf("got %v", err)
+	m := &in.Components[3].Manifests[0]
+	m.File, m.Content = "recipes/components/tuning/manifests/application.yaml", []byte("apiVersion: v1\nkind: ConfigMap\n")
+	for text, want := range map[string]string{
+		"apiVersion: v1\nkind: ConfigMap\n":                           m.File + ":1: component tuning: chart tuning 0.1.0 does not render: " + m.File + ": ConfigMap without metadata.name",
+		"apiVersion: v1\nkind: ConfigMap\na: {{ .Values.no.such }}\n": m.File + ":3: component tuning: chart tuning 0.1.0 does not render: template: " + m.File + ":3:",
+	} {
+		m.Content = []byte(text)
+		if _, err := (helmDeployer{}).Bundle(context.Background(), in); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
 	}
 }
 
@@ -274,5 +280,60 @@ func TestPods(t *testing.T) {
 		if !ok || warning != "" || w.Replicas != want {
 			t.Errorf("%s: %d pods, want %d (%t %s)", doc, w.Replicas, want, ok, warning)
 		}
+	}
+}
+
+// An error about a value of the wrong type is placed at the line that sets it, and one about a
+// manifest at the manifest's.
+func TestRenderError_Value(t *testing.T) {
+	for name, test := range map[string]struct{ template, path, want string }{
+		"type":   {"a: {{ add 1 .Values.driver.version | int }}{{ .Values.driver.version.major }}\n", "driver.version", "recipes/components/c/values.yaml:7: component c: chart c 1.0.0 does not render with its value of driver.version: "},
+		"above":  {"a: {{ .Values.driver.version.major }}\n", "driver", "recipes/components/c/values.yaml:7: component c: chart c 1.0.0 does not render with its value of driver: "},
+		"others": {"a: {{ .Values.driver.version.major }}\n", "other", "recipes/overlays/o.yaml:5: "},
+	} {
+		in := oneComponent(chartFS(test.template, ""), recipe.NodeScheduling{})
+		in.Components[0].Values = map[string]any{"driver": map[string]any{"version": "1"}, "other": "x"}
+		in.Components[0].Origins = map[string]recipe.Origin{test.path: {File: "recipes/components/c/values.yaml", Line: 7}}
+		if _, err := (helmDeployer{}).Bundle(context.Background(), in); err == nil || !strings.Contains(err.Error(), ": "+test.want) {
+			t.Errorf("%s: got %v, want %q", name, err, test.want)
+		}
+	}
+	text := "values don't meet the specifications of the schema(s) in the following chart(s):\nc:\n- at '/driver/version': got number, want string\n"
+	c := &recipe.Component{Origins: map[string]recipe.Origin{"driver.version": {File: "f", Line: 3}, "sub.image": {File: "f", Line: 9}}}
+	if at, path := valueIn(c, text); path != "driver.version" || at.Line != 3 {
+		t.Errorf("of a schema: got %q at %v", path, at)
+	}
+	text = `template: c/charts/sub/templates/a.yaml:3:14: executing "c/charts/sub/templates/a.yaml" at <.Values.image.tag>: can't evaluate field tag in type string`
+	if at, path := valueIn(c, text); path != "sub.image" || at.Line != 9 {
+		t.Errorf("of a chart's chart: got %q at %v", path, at)
+	}
+}
+
+// What a manifest makes is named by the recipe's file, with the line of the object or of a field of
+// it. A chart's template keeps the name that Helm gives it.
+func TestManifestsAreNamed(t *testing.T) {
+	in := fixture()
+	m := &in.Components[3].Manifests[0]
+	m.File = "recipes/components/tuning/manifests/application.yaml"
+	b, err := helmDeployer{}.Bundle(context.Background(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := 0
+	for i := range b.Expectation.Workloads {
+		w := &b.Expectation.Workloads[i]
+		at, ok := w.Origin("spec")
+		if local := w.Component == "tuning"; local != ok || local != (w.Template == m.File) {
+			t.Errorf("%s %s: template %s, at %v", w.Kind, w.Name, w.Template, at)
+		}
+		if ok {
+			named++
+			if line := strings.Split(string(m.Content), "\n")[at.Line-1]; !strings.Contains(line, "spec:") {
+				t.Errorf("%s %s is at %s: %q", w.Kind, w.Name, at, line)
+			}
+		}
+	}
+	if named == 0 {
+		t.Error("no workload of a manifest")
 	}
 }

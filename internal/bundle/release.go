@@ -28,6 +28,8 @@ type release struct {
 	valuesYAML []byte
 	source     string // repository URL; empty for a local chart
 	files      []File // a local chart's, relative to it
+	// sources are the manifests of a local chart, by the template that each is.
+	sources map[string]*recipe.Manifest
 	// apis are what its chart sees in .Capabilities.APIVersions.
 	apis chartutil.VersionSet
 }
@@ -181,6 +183,7 @@ func localRelease(in Input, c *recipe.Component, name string, manifests []recipe
 		}
 	}
 	r.Chart, r.ChartVersion = r.chart.Metadata.Name, r.chart.Metadata.Version
+	r.sources = manifestsIn(c, r.chart, manifests)
 	return r, nil
 }
 

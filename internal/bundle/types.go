@@ -122,7 +122,10 @@ type Workload struct {
 	Replicas int
 	Node     NodeKind
 	PodSpec  corev1.PodSpec
-	Template string // the template that made it, e.g. cert-manager/templates/deployment.yaml
+	// Template is what made it: the chart's, e.g. cert-manager/templates/deployment.yaml, or the
+	// recipe's manifest, by the name under which a person finds it. Manifest is nil for a chart's.
+	Template string
+	Manifest *recipe.Manifest
 	// Operator is set for a workload that no chart contains but an operator makes from a custom
 	// resource, e.g. "Prometheus monitoring/kube-prometheus-stack-prometheus".
 	Operator string
@@ -138,6 +141,8 @@ type Workload struct {
 	// Values are the values of the recipe itself that come out in the pod spec's selector, affinity
 	// and resources.
 	Values []steering.Source
+	// Plain: it is of files that know nothing of AICR, so that node types mean nothing to them.
+	Plain bool
 	// Built is set for a workload of a Kustomize component: the files that decide about its pods.
 	Built *recipe.Place
 }
@@ -146,7 +151,8 @@ type Workload struct {
 type Object struct {
 	Component string
 	Release   string
-	Template  string
+	Template  string           // as Workload has it
+	Manifest  *recipe.Manifest // likewise
 	Hook      bool
 	Ephemeral bool
 	Object    *unstructured.Unstructured // namespace filled in for namespaced kinds without one
@@ -225,6 +231,8 @@ type Install struct {
 	Chart *chart.Chart
 	// Values are those of the bundle's values.yaml; nil for a local chart, whose own file has them.
 	Values map[string]any
+	// Sources are, by the names of a local chart's templates, the manifests that they were made of.
+	Sources map[string]*recipe.Manifest
 	// Ref and RepoURL name the chart for Helm's command line and --repo; empty for a local chart.
 	Ref     string
 	RepoURL string

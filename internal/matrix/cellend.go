@@ -28,6 +28,13 @@ func (c *cellRun) verdictAfter(err, closing error) error {
 	return err
 }
 
+// locate gives the findings of a verdict on the recipe their lines in its files.
+func (c *cellRun) locate(err error) {
+	if f, ok := errors.AsType[*result.Failure](err); ok && c.env.Bundle != nil && reason.OfRecipe(err) {
+		why.Locate(c.plan.Components(), &c.env.Bundle.Expectation, f.Findings)
+	}
+}
+
 // close collects the debug artifacts and then stops everything, in reverse order of start. Each
 // part has a time of its own, whatever is left of the cell's: a cluster that is kept must not be
 // left half started because collecting took long. A cell whose turn has not come leaves nothing.

@@ -190,6 +190,7 @@ func (c *cellRun) run(ctx context.Context) (err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer func() {
+		c.locate(err)
 		c.closing = c.close(whole, err)
 		err = c.verdictAfter(err, c.closing)
 	}()

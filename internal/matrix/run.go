@@ -181,7 +181,7 @@ func (r *Runner) checkGit(deployers []bundle.Deployer) error {
 	if len(others) > 0 {
 		advice = "pass --deployer " + strings.Join(others, ",")
 	}
-	return reason.New(reason.Usage, "%s: %w; %s, or leave out --cluster", strings.Join(git, ", "), err, advice)
+	return reason.New(reason.Usage, "%s: %w; %s, or leave out --platform", strings.Join(git, ", "), err, advice)
 }
 
 // directNote is among what a run does not verify.

@@ -47,12 +47,14 @@ func TestTraceValues(t *testing.T) {
 		"an account":              {"serviceAccountName: {{ .Values.odd.one }}", "none", refused(`pods b- is forbidden: error looking up service account b/none: serviceaccount "none" not found`), []string{"serviceAccountName: value path odd.one, set in "}},
 		"pod security":            {"hostNetwork: {{ .Values.odd.one }}", "true", refused(`pods b- is forbidden: violates PodSecurity "restricted:latest": host namespaces`), []string{"securityContext: value path odd.one, set in "}},
 		"a quota":                 {"resources: {requests: {cpu: {{ .Values.odd.one }}}}", "900", refused("pods b- is forbidden: exceeded quota: none, requested: pods=1,requests.cpu=900, used: pods=0,requests.cpu=0, limited: requests.cpu=1"), []string{"what it breaks is ResourceQuota b/none (b, b/templates/quota.yaml)", "resources: value path odd.one, set in "}},
+		"a quota of memory":       {"resources: {requests: {cpu: {{ .Values.odd.cpu | default 1 }}, memory: {{ .Values.odd.one }}}}", "64Gi", refused("pods b- is forbidden: exceeded quota: none, requested: requests.memory=64Gi, used: requests.memory=0, limited: requests.memory=1Mi"), []string{"resources: value path odd.one, set in "}},
+		"a range of memory":       {"resources: {limits: {cpu: {{ .Values.odd.cpu | default 1 }}, memory: {{ .Values.odd.one }}}}", "64Gi", refused("pods b- is forbidden: maximum memory usage per Pod is 1Gi, but limit is 68719476736"), []string{"resources: value path odd.one, set in "}},
 		"the chart's own":         {"priorityClassName: urgent{{ .Values.odd.two }}", "unused", refused("pods b- is forbidden: no PriorityClass with name urgent was found"), []string{"priorityClassName: set in b/templates/web.yaml"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newTinyRecipe()
-			r.part("b").values = "other: {text: a}\nodd: {one: " + c.value + "}"
+			r.part("b").values = "other: {text: a}\nodd: {cpu: 1, one: " + c.value + "}" // what is not meant comes first
 			r.part("b").edit("      containers:", "      "+c.spec+"\n      containers:")
 			r.part("b").add("quota.yaml", quota)
 			runner := unitRunner(t)
@@ -85,7 +87,7 @@ func TestTraceValues(t *testing.T) {
 					t.Errorf("no %q in\n%s", part, story)
 				}
 			}
-			if strings.Contains(story, "selector: ") || strings.Contains(story, "no value of the recipe") {
+			if strings.Contains(story, "selector: ") || strings.Contains(story, "no value of the recipe") || strings.Contains(story, "odd.cpu") {
 				t.Errorf("a line that is not about it in\n%s", story)
 			}
 		})

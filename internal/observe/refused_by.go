@@ -18,6 +18,9 @@ const (
 
 var exceededQuota = regexp.MustCompile(`exceeded quota: ([^,\s]+), requested: ([^,]+(?:,[^,\s]+)*), used`)
 
+// ranged is an error of a LimitRange about a resource.
+var ranged = regexp.MustCompile(`(\S+) (?:usage|max limit to request ratio) per `)
+
 // Wrong returns the rejection as what waiting cannot fix, with the fields that decide it and the
 // objects of the bundle that demand otherwise.
 func (w RefusedWorkload) Wrong(e *bundle.Expectation) WrongWorkload {
@@ -42,13 +45,17 @@ func (w RefusedWorkload) Wrong(e *bundle.Expectation) WrongWorkload {
 		field := fieldReplicas
 		for _, r := range strings.Split(quota[2], ",") {
 			if name, _, _ := strings.Cut(r, "="); name != "pods" && name != "count/pods" {
-				field = FieldResources
+				field = FieldResources + "/" + name
 			}
 		}
 		wrong.Fields = append(wrong.Fields, field)
 		demand("ResourceQuota", quota[1])
-	case strings.Contains(w.Text, " usage per ") || strings.Contains(w.Text, "limit to request ratio per "):
-		wrong.Fields = append(wrong.Fields, FieldResources)
+	case ranged.MatchString(w.Text):
+		kind := "limits."
+		if strings.Contains(w.Text, "but request is") {
+			kind = "requests."
+		}
+		wrong.Fields = append(wrong.Fields, FieldResources+"/"+kind+ranged.FindStringSubmatch(w.Text)[1])
 		demand("LimitRange", "")
 	case strings.Contains(w.Text, "violates PodSecurity"):
 		wrong.Fields = append(wrong.Fields, FieldSecurityContext)

@@ -67,7 +67,7 @@ type WrongWorkload struct {
 	// Node means that the nodes of its pods are the wrong ones.
 	Node bool
 	// Fields are what decides otherwise: of the workload if they start with "spec.", of its pods if
-	// not. More are lines about other objects that take part.
+	// not; "resources/limits.cpu" is one of the resources. More are lines about other objects that take part.
 	Fields, More []string
 }
 

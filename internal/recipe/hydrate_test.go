@@ -119,8 +119,8 @@ func TestComponents(t *testing.T) {
 		t.Errorf("scheduling: %+v", certManager.NodeScheduling)
 	}
 	wantManifests := []Manifest{
-		{"components/gpu-operator/manifests/base.yaml", "recipes/components/gpu-operator/manifests/base.yaml", []byte("kind: {{ .Values.kind }}\n")},
-		{"components/gpu-operator/manifests/training.yaml", "recipes/components/gpu-operator/manifests/training.yaml", []byte("kind: ConfigMap\n")},
+		{Path: "components/gpu-operator/manifests/base.yaml", File: "recipes/components/gpu-operator/manifests/base.yaml", Content: []byte("kind: {{ .Values.kind }}\n")},
+		{Path: "components/gpu-operator/manifests/training.yaml", File: "recipes/components/gpu-operator/manifests/training.yaml", Content: []byte("kind: ConfigMap\n")},
 	}
 	if !reflect.DeepEqual(components[1].Manifests, wantManifests) {
 		t.Errorf("manifests: %s", components[1].Manifests)

@@ -69,8 +69,10 @@ type NodeScheduling struct {
 
 // Manifest is one manifest file of a component, to be rendered as a Helm template.
 type Manifest struct {
-	Path    string // as the recipe names it, relative to the recipes directory
-	File    string // as a person can open it
+	Path string // as the recipe names it, relative to the recipes directory
+	File string // as a person can open it
+	// Line of File is why the manifest is there, if its text is in no file; 0 otherwise.
+	Line    int
 	Content []byte
 }
 

@@ -93,7 +93,7 @@ func (l *layout) each(objects []object, seen map[string]string, depth int) error
 // nested gives the Applications that an Application's source is a directory of; nil if it is not.
 func (l *layout) nested(o object) ([]object, error) {
 	dir := path.Clean(yamlx.Text(o.node, "spec", "source", "path"))
-	if yamlx.Text(o.node, "spec", "source", "path") == "" || !l.repo.own(yamlx.Text(o.node, "spec", "source", "repoURL")) || !l.repo.hasDir(dir) || l.repo.has(path.Join(dir, chartFile)) || l.repo.has(path.Join(dir, kustomizationFile)) {
+	if yamlx.Text(o.node, "spec", "source", "path") == "" || !l.repo.own(yamlx.Text(o.node, "spec", "source", "repoURL")) || !l.repo.hasDir(dir) || l.repo.has(path.Join(dir, chartFile)) || l.repo.hasKustomization(dir) {
 		return nil, nil
 	}
 	inner, err := l.repo.objects(dir)

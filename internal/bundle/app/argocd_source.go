@@ -81,7 +81,7 @@ func (l *layout) source(o object, source *yamlv3.Node) (string, error) {
 		if err := l.chart(dir, o.name()+"/chart"); err != nil {
 			return "", err
 		}
-	case l.repo.has(path.Join(dir, kustomizationFile)) || l.repo.has(path.Join(dir, "kustomization.yml")):
+	case l.repo.hasKustomization(dir):
 		return "", l.repo.badAt(o, place, "path %s of Application %s is a directory of Kustomize, which is not understood: want a chart, or manifests", at, o.name())
 	default:
 		if err := l.directory(o, source, dir); err != nil {

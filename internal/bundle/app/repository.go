@@ -41,6 +41,16 @@ type repository struct {
 	remotes []string // addresses of the checkout, normal; none if it is no clone
 }
 
+// hasKustomization reports whether a directory is one of Kustomize, by the names that it looks for.
+func (r *repository) hasKustomization(dir string) bool {
+	for _, name := range []string{kustomizationFile, "kustomization.yml", "Kustomization"} {
+		if r.has(path.Join(dir, name)) {
+			return true
+		}
+	}
+	return false
+}
+
 // openRepository finds the checkout around a path, and the path in it. Outside of a checkout, the
 // working directory is the repository, or the path's own if it is elsewhere.
 func openRepository(at string) (*repository, string, error) {

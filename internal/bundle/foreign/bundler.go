@@ -288,6 +288,9 @@ func (b *Bundle) Make(ctx context.Context, in bundle.Input) (bundle.Input, *bund
 	if err != nil {
 		return in, nil, err
 	}
+	for i := range made.Expectation.Workloads {
+		made.Expectation.Workloads[i].Plain = b.laid
+	}
 	if !b.laid { // no node of a laid-out bundle has the taint
 		if err := b.markLacking(ctx, prepared, made); err != nil {
 			return in, nil, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -203,7 +204,7 @@ func compareExpectations(t *testing.T, want, got *bundle.Expectation) {
 	objects := func(list []bundle.Object) []string {
 		var all []string
 		for _, o := range list {
-			all = append(all, fmt.Sprintf("%s %s %v %v %v %v", o.Component, o.Release, o.Template, o.Hook, o.Ephemeral, o.Object.Object))
+			all = append(all, fmt.Sprintf("%s %s %v %v %v %v", o.Component, o.Release, path.Base(o.Template), o.Hook, o.Ephemeral, o.Object.Object))
 		}
 		return all
 	}

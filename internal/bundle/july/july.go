@@ -84,5 +84,5 @@ spec:
       operator: In
       values: [system-node-critical, system-cluster-critical]
 `, name, namespace, max(32, 32*r.Criteria.Nodes))
-	return []recipe.Manifest{{Path: name + ".yaml", File: c.Registered.String(), Content: []byte(content)}}
+	return []recipe.Manifest{{Path: name + ".yaml", File: c.Registered.File, Line: c.Registered.Line, Content: []byte(content)}}
 }

@@ -40,7 +40,7 @@ func causes(b *bundle.Bundle, changes []compare.Change, generated map[string]map
 		if o := rendered(b, c.Object); o != nil {
 			prefer = o.Template
 		}
-		uses := usesOf(b.Installs[i].Chart, prefer)
+		uses := usesOf(&b.Installs[i], prefer)
 		for _, use := range uses[:min(len(uses), mostCauses)] {
 			lines = append(lines, "likely cause: "+use)
 		}
@@ -56,12 +56,15 @@ func causes(b *bundle.Bundle, changes []compare.Change, generated map[string]map
 
 // usesOf lists the lines of a chart's templates that may render something else the next time: those
 // of one template if it has any, and else those of all.
-func usesOf(ch *chart.Chart, prefer string) []string {
+func usesOf(in *bundle.Install, prefer string) []string {
 	var all, own []string
 	var visit func(ch *chart.Chart, path string)
 	visit = func(ch *chart.Chart, path string) {
 		for _, t := range ch.Templates {
 			name := path + "/" + t.Name
+			if m := in.Sources[name]; m != nil {
+				name = m.File
+			}
 			for _, use := range usesIn(string(t.Data)) {
 				line := fmt.Sprintf("%s:%d uses %s", name, use.line, use.what)
 				if all = append(all, line); name == prefer {
@@ -73,7 +76,7 @@ func usesOf(ch *chart.Chart, prefer string) []string {
 			visit(d, path+"/charts/"+d.Name())
 		}
 	}
-	visit(ch, ch.Name())
+	visit(in.Chart, in.Chart.Name())
 	if len(own) > 0 {
 		return own
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/compare"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
+	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/testkit"
@@ -110,15 +111,19 @@ func TestRolled(t *testing.T) {
 
 // What a template uses so that it renders something else: in actions, not in comments or texts.
 func TestUses(t *testing.T) {
-	ch := &chart.Chart{Metadata: &chart.Metadata{Name: "b"}, Templates: []*chart.File{
+	in := &bundle.Install{Chart: &chart.Chart{Metadata: &chart.Metadata{Name: "b"}, Templates: []*chart.File{
 		{Name: "templates/secret.yaml", Data: []byte("# now and lookup\n{{/* randAlphaNum */}}\na: {{ .Values.now2 }}\nb: {{ randAlphaNum 8 | b64enc }}\nc: {{ .Release.Revision }}\n")},
 		{Name: "templates/ca.yaml", Data: []byte("{{- $ca := genCA \"x\" 1 }}")},
-	}}
+	}}}
 	own := []string{"b/templates/secret.yaml:4 uses randAlphaNum", "b/templates/secret.yaml:5 uses .Release.Revision"}
-	if got := usesOf(ch, "b/templates/secret.yaml"); !slices.Equal(got, own) {
+	if got := usesOf(in, "b/templates/secret.yaml"); !slices.Equal(got, own) {
 		t.Errorf("of a template: got %q, want %q", got, own)
 	}
-	if got, want := usesOf(ch, "b/templates/web.yaml"), append(own, "b/templates/ca.yaml:1 uses genCA"); !slices.Equal(got, want) {
+	if got, want := usesOf(in, "b/templates/web.yaml"), append(own, "b/templates/ca.yaml:1 uses genCA"); !slices.Equal(got, want) {
 		t.Errorf("of a template without any: got %q, want %q", got, want)
+	}
+	in.Sources = map[string]*recipe.Manifest{"b/templates/secret.yaml": {File: "recipes/components/b/manifests/secret.yaml"}}
+	if got := usesOf(in, "recipes/components/b/manifests/secret.yaml"); len(got) != 2 || got[0] != "recipes/components/b/manifests/secret.yaml:4 uses randAlphaNum" {
+		t.Errorf("of a manifest: got %q", got)
 	}
 }

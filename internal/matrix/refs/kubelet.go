@@ -161,7 +161,7 @@ func (c *checker) podNeeds(w *bundle.Workload) {
 			r.text = fmt.Sprintf("%s key %s of %s %s, which has no such key (it has %s)", n.how, strings.Join(missing, ", "), n.kind, full,
 				strings.Join(lists.AtMost(slices.Sorted(maps.Keys(keys)), 5), ", "))
 			r.cause = n.kind + full + strings.Join(missing, ",")
-			if p, _ := c.place(w.Component, w.Template, missing[0]); p.Path != "" {
+			if p, _ := PlaceOf(c.components, w.Component, w.Template, missing[0]); p.Path != "" {
 				r.name = missing[0]
 			}
 		}

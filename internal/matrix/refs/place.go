@@ -10,9 +10,17 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// place is PlaceOf for the recipe's components.
-func (c *checker) place(component, template, name string) (result.Place, string) {
-	return PlaceOf(c.components, component, template, name)
+// place is PlaceOf for the recipe's components and, where that is no line of a manifest, the line of
+// the manifest that has the object which refers to the name.
+func (c *checker) place(r reference) (result.Place, string) {
+	place, where := PlaceOf(c.components, r.component, r.template, r.name)
+	if place.Path != "" || c.expectation == nil || strings.HasPrefix(where, "set in "+place.String()) {
+		return place, where
+	}
+	if at, ok := c.expectation.OriginOf(r.from, r.template); ok {
+		return result.Place{File: at.File, Line: at.Line}, "set in " + at.String()
+	}
+	return place, where
 }
 
 // PlaceOf returns the line that sets a name in a component's template: the value of the recipe that
@@ -31,7 +39,7 @@ func PlaceOf(components []recipe.Component, component, template, name string) (r
 				return result.Place{File: o.File, Line: o.Line, Path: path}, fmt.Sprintf("value path %s, set in %s", path, o)
 			}
 		}
-		for _, m := range sourcesOf(r) {
+		for _, m := range sourcesOf(r, template) {
 			if line := lineWith(string(m.Content), name); line > 0 {
 				at := recipe.Origin{File: m.File, Line: line}
 				return result.Place{File: at.File, Line: at.Line}, "set in " + at.String()
@@ -41,13 +49,23 @@ func PlaceOf(components []recipe.Component, component, template, name string) (r
 	return result.Place{File: r.Declared.File, Line: r.Declared.Line}, fmt.Sprintf("set in %s (component declared in %s)", template, r.Declared)
 }
 
-// sourcesOf returns the files that a person can edit: for a kustomization its own, before the
-// build.
-func sourcesOf(r *recipe.Component) []recipe.Manifest {
+// sourcesOf returns the files that a person can edit, the template itself first: for a kustomization
+// its own, before the build.
+func sourcesOf(r *recipe.Component, template string) []recipe.Manifest {
 	if r.Kustomization != nil {
 		return r.Kustomization.Inputs()
 	}
-	return slices.Concat(r.PreManifests, r.Manifests)
+	all := slices.Concat(r.PreManifests, r.Manifests)
+	slices.SortStableFunc(all, func(a, b recipe.Manifest) int {
+		switch own := a.File == template; {
+		case own == (b.File == template):
+			return 0
+		case own:
+			return -1
+		}
+		return 1
+	})
+	return slices.DeleteFunc(all, func(m recipe.Manifest) bool { return m.Line > 0 }) // of no file
 }
 
 // pathTo returns the first value path, in alphabetical order, whose value is the text or a list

@@ -3,7 +3,11 @@ package refs
 import (
 	"testing"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // A name that a kustomization has is placed in the file that a person can edit: a patch of the
@@ -20,8 +24,25 @@ func TestPlaceInAKustomization(t *testing.T) {
 		},
 	}}}
 	for name, want := range map[string]recipe.Origin{"login": {File: "recipes/patch.yaml", Line: 3}, "tls": {File: "recipes/web.yaml", Line: 3}, "none": {File: "recipes/overlays/eks.yaml", Line: 4}} {
-		if got, text := c.place("app", "app/templates/web.yaml", name); got.File != want.File || got.Line != want.Line {
+		if got, text := c.place(reference{component: "app", template: "app/templates/web.yaml", name: name}); got.File != want.File || got.Line != want.Line {
 			t.Errorf("%s: got %v (%s), want %v", name, got, text, want)
 		}
+	}
+}
+
+// Where no line has the name, the place is the object's in its manifest, and only without one the
+// line that declares the component.
+func TestPlaceOfAnObject(t *testing.T) {
+	m := recipe.Manifest{Path: "web.yaml", File: "recipes/components/app/manifests/web.yaml", Content: []byte("# all\n---\nkind: Deployment\nmetadata:\n  name: web\n")}
+	c := &checker{components: []recipe.Component{{ComponentRef: recipe.ComponentRef{Name: "app"}, Declared: recipe.Origin{File: "recipes/overlays/eks.yaml", Line: 4}, Manifests: []recipe.Manifest{m}}}}
+	object := &unstructured.Unstructured{Object: map[string]any{"kind": "Deployment", "metadata": map[string]any{"name": "web"}}}
+	c.expectation = &bundle.Expectation{Objects: []bundle.Object{{Template: m.File, Manifest: &m, Object: object}}}
+	r := reference{from: result.Ref{Kind: "Deployment", Name: "web"}, component: "app", template: m.File, name: "login"}
+	if got, text := c.place(r); got.String() != m.File+":3" || text != "set in "+m.File+":3" {
+		t.Errorf("got %v (%s)", got, text)
+	}
+	r.template = "other/templates/web.yaml"
+	if got, text := c.place(r); got.String() != "recipes/overlays/eks.yaml:4" {
+		t.Errorf("of a chart: got %v (%s)", got, text)
 	}
 }

@@ -120,7 +120,7 @@ func (c *checker) fail(why reason.Reason, r reference) {
 		}
 		return
 	}
-	place, where := c.place(r.component, r.template, r.name)
+	place, where := c.place(r)
 	f := &result.Finding{Cause: fmt.Sprintf("%s (%s): %s", r.from, r.component, r.text), Object: &r.from, Component: r.component, Place: place}
 	f.Story = append(f.Story, f.Cause, "  "+r.then, "  "+where)
 	c.merged[r.cause] = f
@@ -128,7 +128,7 @@ func (c *checker) fail(why reason.Reason, r reference) {
 }
 
 func (c *checker) warn(r reference) {
-	_, where := c.place(r.component, r.template, r.name)
+	_, where := c.place(r)
 	c.warnings = append(c.warnings, fmt.Sprintf("%s (%s): %s; %s (%s)", r.from, r.component, r.text, r.then, where))
 }
 

@@ -136,7 +136,7 @@ func (p *provenance) selectorEdits(r *Refusal, g *NodeGroup, spec *corev1.PodSpe
 		}}
 	}
 	remove := edit{text: "remove " + was, where: where, apply: func(s *corev1.PodSpec) { delete(s.NodeSelector, key) }}
-	steered := bundle.NodeKindOf(spec.NodeSelector) != bundle.NodeAny
+	steered := bundle.NodeKindOf(spec.NodeSelector) != bundle.NodeAny || p.w != nil && p.w.Plain
 	switch {
 	case len(r.Had) == 1 && key != corev1.LabelHostname:
 		return []edit{change(key, r.Had[0]), remove}

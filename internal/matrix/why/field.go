@@ -36,6 +36,7 @@ var (
 	invalidObject = regexp.MustCompile(`\b([A-Z]\w*)(?:\.[a-z0-9.-]+)? "([^"]+)" is invalid: `)
 	invalidField  = regexp.MustCompile(`([a-z][\w-]*(?:\[[^\]\s]+\]|\.[\w/-]+)*): (?:Invalid value|Required value|Unsupported value|Forbidden|Duplicate value|Not found|Too (?:long|many|few))`)
 	unknownField  = regexp.MustCompile(`unknown field "([^"]+)"`)
+	ofStruct      = regexp.MustCompile(`Go struct field \w+\.([a-z][\w.]*) of type`)
 	notDeclared   = regexp.MustCompile(`(?:^|\s)\.([a-z][\w.\[\]-]*): field not declared in schema`)
 )
 
@@ -48,7 +49,7 @@ func readRejectedField(message string) (rejectedField, bool) {
 			f.text = at[1]
 		}
 	}
-	for _, pattern := range []*regexp.Regexp{unknownField, notDeclared} {
+	for _, pattern := range []*regexp.Regexp{unknownField, notDeclared, ofStruct} {
 		if at := pattern.FindStringSubmatch(message); f.text == "" && at != nil {
 			f.text = at[1]
 		}

@@ -110,6 +110,9 @@ func steeredBy(w *bundle.Workload) ([]string, result.Place) {
 		lines = append(lines, "selector: "+pathText(vp))
 		found = append(found, pathSource(vp))
 	}
+	if at, ok := w.Origin("spec", "nodeSelector"); len(lines) == 0 && ok {
+		return []string{"selector: set in " + at.String()}, result.Place{File: at.File, Line: at.Line}
+	}
 	if len(lines) == 0 && w.Template != "" {
 		lines = append(lines, "selector: no value path of the registry reaches "+w.Template)
 	}

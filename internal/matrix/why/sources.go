@@ -2,6 +2,7 @@ package why
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -92,9 +93,46 @@ func (p *provenance) sources(r *Refusal) (lines []string, places []source) {
 		}
 	}
 	if len(lines) == 0 && p.w.Template != "" {
+		if at, ok := p.w.Origin(p.field(r)...); ok {
+			return append(lines, fmt.Sprintf("%s: in %s", what, at)), append(places, source{result.Place{File: at.File, Line: at.Line}, true})
+		}
 		lines = append(lines, fmt.Sprintf("%s: %s; no value of the recipe and no path of the registry reaches it", what, p.w.Template))
 	}
 	return lines, places
+}
+
+// field is where a pod template has the subject of a refusal.
+func (p *provenance) field(r *Refusal) []string {
+	switch r.Kind {
+	case RefusalNodeSelector:
+		return []string{"spec", "nodeSelector", r.Key}
+	case RefusalNodeAffinity:
+		return []string{"spec", "affinity", "nodeAffinity"}
+	case RefusalNodeName:
+		return []string{"spec", "nodeName"}
+	case RefusalTaint:
+		return []string{"spec", "tolerations"}
+	case RefusalResource:
+		return p.resourceField(r.Key)
+	}
+	return []string{"spec"}
+}
+
+// resourceField is where the first container that asks for a resource does so.
+func (p *provenance) resourceField(name string) []string {
+	lists := map[string][]corev1.Container{"containers": p.w.PodSpec.Containers, "initContainers": p.w.PodSpec.InitContainers}
+	for _, list := range []string{"containers", "initContainers"} {
+		for i, c := range lists[list] {
+			at := []string{"spec", list, strconv.Itoa(i), "resources"}
+			if _, ok := c.Resources.Requests[corev1.ResourceName(name)]; ok {
+				return append(at, "requests", name)
+			}
+			if _, ok := c.Resources.Limits[corev1.ResourceName(name)]; ok {
+				return append(at, "limits", name)
+			}
+		}
+	}
+	return []string{"spec", "containers"}
 }
 
 func pathText(vp bundle.ValuePath) string {
@@ -165,6 +203,9 @@ func (p *provenance) templateOnly(what string) string {
 	}
 	if p.w == nil || p.w.Template == "" {
 		return p.template()
+	}
+	if at, ok := p.w.Origin("spec", podParts[what][0]); ok {
+		return "in " + at.String()
 	}
 	return fmt.Sprintf("%s (no value of the recipe reaches its %s)", p.template(), what)
 }

@@ -42,7 +42,8 @@ func TraceValues(ctx context.Context, in bundle.Input, deployer string, r *obser
 	for _, w := range r.Wrong {
 		var all []traced
 		for _, f := range w.Fields {
-			all = append(all, traced{f, ""})
+			field, key, _ := strings.Cut(f, "/")
+			all = append(all, traced{field, key})
 		}
 		if w.Template {
 			e := explainTemplate(w.Workload, view)
@@ -110,6 +111,10 @@ func traceWorkload(ctx context.Context, in bundle.Input, deployer string, c *rec
 	for _, f := range fields {
 		s := fieldSearch{ctx: ctx, in: in, deployer: deployer, component: c, target: objects[i], read: func(o *unstructured.Unstructured) (any, bool) { return read(o, f) }}
 		s.field.path = append(strings.Split(f.field, "."), f.key)
+		if f.field == observe.FieldResources && f.key != "" {
+			kind, name := resourceOf(f.key)
+			s.field.path = []string{f.field, kind, name}
+		}
 		var found bool
 		if s.value, found = s.read(s.target); !found {
 			continue
@@ -141,7 +146,17 @@ func read(o *unstructured.Unstructured, f traced) (any, bool) {
 			return []any{requests, limits}
 		}), true
 	case observe.FieldResources:
-		return ofContainers(spec, func(c map[string]any) any { return c["resources"] }), true
+		return ofContainers(spec, func(c map[string]any) any {
+			if resources, _ := c["resources"].(map[string]any); f.key != "" {
+				kind, name := resourceOf(f.key)
+				value, found := valueAt(resources, []string{kind, name})
+				if !found { // a limit alone is the request too
+					value, _ = valueAt(resources, []string{"limits", name})
+				}
+				return value
+			}
+			return c["resources"]
+		}), true
 	case observe.FieldSecurityContext:
 		host := []any{spec["hostNetwork"], spec["hostPID"], spec["hostIPC"], spec["volumes"]}
 		return append(ofContainers(spec, func(c map[string]any) any { return []any{c["securityContext"], c["ports"]} }), host...), true
@@ -171,14 +186,49 @@ func decidedBy(w *observe.WrongWorkload) ([]string, result.Place) {
 	lines, p := slices.Clone(w.More), &provenance{w: w.Workload}
 	var places []source
 	for _, f := range w.Fields {
-		values := p.values(f, "")
+		f, key, _ := strings.Cut(f, "/")
+		values := p.values(f, key)
 		for _, v := range values {
 			lines = append(lines, fmt.Sprintf("%s: value path %s, set in %s", f, v.Path, v.Origin))
 			places = append(places, source{result.Place{File: v.Origin.File, Line: v.Origin.Line, Path: v.Path}, true})
 		}
-		if len(values) == 0 && w.Workload.Template != "" {
+		if at, ok := originOf(w.Workload, f, key); ok && len(values) == 0 {
+			lines = append(lines, fmt.Sprintf("%s: set in %s", f, at))
+			places = append(places, source{result.Place{File: at.File, Line: at.Line}, true})
+		} else if len(values) == 0 && w.Workload.Template != "" {
 			lines = append(lines, fmt.Sprintf("%s: set in %s", f, w.Workload.Template))
 		}
 	}
 	return lines, placeOf(places)
+}
+
+// originOf is the line of a manifest that has a field: of the workload, of its pods, or of the first
+// container that has it.
+func originOf(w *bundle.Workload, field, key string) (recipe.Origin, bool) {
+	if rest, ok := strings.CutPrefix(field, "spec."); ok {
+		return bundle.Object{Manifest: w.Manifest, Object: named(w)}.Origin(append([]string{"spec"}, strings.Split(rest, ".")...)...)
+	}
+	switch {
+	case key != "":
+		_, name := resourceOf(key)
+		return w.Origin((&provenance{w: w}).resourceField(name)...)
+	case field == observe.FieldResources:
+		return w.Origin("spec", "containers", "0", field)
+	}
+	return w.Origin("spec", field)
+}
+
+func named(w *bundle.Workload) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{}
+	o.SetKind(w.Kind)
+	o.SetName(w.Name)
+	return o
+}
+
+// resourceOf splits limits.memory, as a quota has it; requests.memory is memory too.
+func resourceOf(key string) (kind, name string) {
+	if name, ok := strings.CutPrefix(key, "limits."); ok {
+		return "limits", name
+	}
+	return "requests", strings.TrimPrefix(key, "requests.")
 }

@@ -1,0 +1,149 @@
+// Package manifestline finds the line of a manifest that a person has to edit. A manifest may be a
+// template, which no parser reads. It must not know recipes or clusters.
+package manifestline
+
+import (
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Object is an object as an error names it. An empty kind or name fits every object.
+type Object struct{ Kind, Name string }
+
+// Find returns the line, from 1, of a field of an object: the deepest part of the path that the
+// manifest has, which for an empty path is the object's kind. It is 0 if the manifest has no such
+// object. Numbers in the path are places in a list. Exact reports whether the field itself is there.
+func Find(text string, o Object, path ...string) (line int, exact bool) {
+	lines := strings.Split(text, "\n")
+	most := -1
+	for start := 0; start < len(lines); {
+		end := start + 1
+		for end < len(lines) && !strings.HasPrefix(lines[end], "---") {
+			end++
+		}
+		root := parse(lines[start:end])
+		if root != nil && o.is(root) {
+			at, found := root.down(path)
+			if found == 0 {
+				at, _ = root.down([]string{"kind"})
+			}
+			if found > most {
+				line, most = start+at.line, found
+			}
+		}
+		start = end
+	}
+	return line, most == len(path)
+}
+
+// is reports whether a document is the object. What a template fills in fits everything.
+func (o Object) is(root *node) bool {
+	fits := func(want string, path ...string) bool {
+		at, found := root.down(path)
+		return want == "" || found == len(path) && (at.value == want || strings.Contains(at.value, "{{"))
+	}
+	kind, found := root.down([]string{"kind"})
+	return found == 1 && kind.value != "" && fits(o.Kind, "kind") && fits(o.Name, "metadata", "name")
+}
+
+// node is a key or an item of a list, with what is below it.
+type node struct {
+	line     int // from 1
+	key      string
+	value    string
+	items    []*node
+	children []*node
+	column   int // twice that of the text, and one more for an item: a list may begin below its key
+}
+
+// down follows a path; found is how many parts of it there are.
+func (n *node) down(path []string) (at *node, found int) {
+	at = n
+	for _, part := range path {
+		next := at.child(part)
+		if next == nil {
+			break
+		}
+		at = next
+		found++
+	}
+	return at, found
+}
+
+func (n *node) child(part string) *node {
+	if i, err := strconv.Atoi(part); err == nil && i >= 0 && i < len(n.items) {
+		return n.items[i]
+	}
+	for _, c := range n.children {
+		if c.key == part {
+			return c
+		}
+	}
+	return nil
+}
+
+// parse reads a document: as YAML, or as far as its indentation says.
+func parse(lines []string) *node {
+	var doc yaml.Node
+	if err := yaml.Unmarshal([]byte(strings.Join(lines, "\n")), &doc); err == nil {
+		if len(doc.Content) == 0 {
+			return nil
+		}
+		return ofYAML(doc.Content[0])
+	}
+	return ofText(lines)
+}
+
+func ofYAML(y *yaml.Node) *node {
+	n := &node{line: y.Line, value: y.Value}
+	switch y.Kind {
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(y.Content); i += 2 {
+			c := ofYAML(y.Content[i+1])
+			c.key, c.line = y.Content[i].Value, y.Content[i].Line
+			n.children = append(n.children, c)
+		}
+	case yaml.SequenceNode:
+		for _, item := range y.Content {
+			n.items = append(n.items, ofYAML(item))
+		}
+	}
+	return n
+}
+
+// ofText reads the lines of a template by their indentation. Lines that are nothing but an action or
+// a comment count for nothing.
+func ofText(lines []string) *node {
+	root := &node{line: 1, column: -1}
+	above := []*node{root}
+	add := func(n *node, item bool) {
+		for above[len(above)-1].column >= n.column {
+			above = above[:len(above)-1]
+		}
+		to := above[len(above)-1]
+		if item {
+			to.items = append(to.items, n)
+		} else {
+			to.children = append(to.children, n)
+		}
+		above = append(above, n)
+	}
+	for i, line := range lines {
+		text := strings.TrimLeft(line, " ")
+		column := len(line) - len(text)
+		for strings.HasPrefix(text, "- ") {
+			add(&node{line: i + 1, column: 2*column + 1}, true)
+			rest := strings.TrimLeft(text[2:], " ")
+			column, text = column+len(text)-len(rest), rest
+		}
+		name, value, isKey := strings.Cut(text, ":")
+		if name = strings.Trim(strings.TrimSpace(name), `"'`); !isKey || name == "" || strings.HasPrefix(text, "#") || strings.HasPrefix(text, "{{") {
+			continue
+		}
+		value, _, _ = strings.Cut(strings.TrimSpace(value), " #")
+		add(&node{line: i + 1, key: name, value: strings.Trim(strings.TrimSpace(value), `"'`), column: 2 * column}, false)
+	}
+	return root
+}

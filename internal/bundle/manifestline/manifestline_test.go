@@ -1,0 +1,81 @@
+package manifestline
+
+import (
+	"strings"
+	"testing"
+)
+
+const plain = `# two objects
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: a
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, labels: {"x/y": z}}
+spec:
+  template:
+    spec:
+      containers:
+      - name: one
+        image: one
+      - name: two
+        image: two
+        resources:
+          limits:
+            nvidia.com/gpu: 9
+`
+
+const template = `apiVersion: apps/v1
+kind: DaemonSet
+metadata:
+  name: {{ .Release.Name }}
+spec:
+  {{- if .Values.on }}
+  template:
+    spec:
+      nodeSelector: {{ toYaml .Values.selector | nindent 8 }}
+      containers:
+        - name: one
+          {{- with .Values.more }}
+          env: {{ . }}
+          {{- end }}
+        - name: two # the second
+          image: "{{ .Values.image }}"
+`
+
+func TestFind(t *testing.T) {
+	for name, tc := range map[string]struct {
+		text  string
+		o     Object
+		path  string
+		line  int
+		exact bool
+	}{
+		"object":                 {plain, Object{"Deployment", "web"}, "", 8, true},
+		"first object":           {plain, Object{"ConfigMap", "a"}, "", 3, true},
+		"no such object":         {plain, Object{"ConfigMap", "web"}, "x", 0, false},
+		"by field alone":         {plain, Object{}, "spec.template.spec", 12, true},
+		"second container":       {plain, Object{"Deployment", "web"}, "spec.template.spec.containers.1.image", 17, true},
+		"flow":                   {plain, Object{"Deployment", "web"}, "metadata.labels.x/y", 9, true},
+		"field that is absent":   {plain, Object{"Deployment", "web"}, "spec.template.spec.nodeSelector", 12, false},
+		"template":               {template, Object{"DaemonSet", "b-x"}, "spec.template.spec.nodeSelector", 9, true},
+		"template, second":       {template, Object{"DaemonSet", "b-x"}, "spec.template.spec.containers.1.image", 16, true},
+		"template, item":         {template, Object{"DaemonSet", "b-x"}, "spec.template.spec.containers.1", 15, true},
+		"template, past its end": {template, Object{"DaemonSet", "b-x"}, "spec.template.spec.containers.2.image", 10, false},
+		"template of other kind": {template, Object{"Deployment", "b-x"}, "spec", 0, false},
+	} {
+		var path []string
+		if tc.path != "" {
+			path = strings.Split(tc.path, ".")
+		}
+		if line, exact := Find(tc.text, tc.o, path...); line != tc.line || exact != tc.exact {
+			t.Errorf("%s: line %d, exact %t; want %d, %t", name, line, exact, tc.line, tc.exact)
+		}
+	}
+	path := []string{"spec", "template", "spec", "containers", "1", "resources", "limits", "nvidia.com/gpu"}
+	if line, exact := Find(plain, Object{Name: "web"}, path...); line != 20 || !exact {
+		t.Errorf("a key with dots: line %d, %t", line, exact)
+	}
+}

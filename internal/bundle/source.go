@@ -1,0 +1,136 @@
+package bundle
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/nvidia/aicr-action/internal/bundle/manifestline"
+	"github.com/nvidia/aicr-action/internal/bundle/rendering"
+	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/result"
+)
+
+// Origin is the line of the recipe's manifest that has the object, or the deepest part of a field
+// of it that the manifest has; false for an object of a chart. Of an object that an operator makes
+// it is the line of what it is made of.
+func (o Object) Origin(path ...string) (recipe.Origin, bool) {
+	if o.Manifest == nil {
+		return recipe.Origin{}, false
+	}
+	named := manifestline.Object{}
+	if o.Object != nil {
+		named = manifestline.Object{Kind: o.Object.GetKind(), Name: o.Object.GetName()}
+	}
+	return originIn(o.Manifest, named, path)
+}
+
+// Origin is the line of the recipe's manifest that has a field of the pod template; false for a
+// workload of a chart.
+func (w *Workload) Origin(path ...string) (recipe.Origin, bool) {
+	if w.Manifest == nil {
+		return recipe.Origin{}, false
+	}
+	if w.Kind == "CronJob" {
+		path = append([]string{"spec", "jobTemplate", "spec", "template"}, path...)
+	} else if w.Kind != "Pod" {
+		path = append([]string{"spec", "template"}, path...)
+	}
+	return originIn(w.Manifest, manifestline.Object{Kind: w.Kind, Name: w.Name}, path)
+}
+
+// OriginOf is the line of the recipe's manifest that has an object of the expectation, or a field
+// of it; false if no manifest does. The template is asked for where it is known; an empty kind or
+// name fits every object.
+func (e *Expectation) OriginOf(ref result.Ref, template string, path ...string) (recipe.Origin, bool) {
+	for _, o := range e.Objects {
+		if ref.Kind != "" && o.Object.GetKind() != ref.Kind || ref.Name != "" && o.Object.GetName() != ref.Name || template != "" && o.Template != template {
+			continue
+		}
+		if at, ok := o.Origin(path...); ok {
+			return at, true
+		}
+	}
+	return recipe.Origin{}, false
+}
+
+func originIn(m *recipe.Manifest, named manifestline.Object, path []string) (recipe.Origin, bool) {
+	if m.Line > 0 {
+		return recipe.Origin{File: m.File, Line: m.Line}, true
+	}
+	line, _ := manifestline.Find(string(m.Content), named, path...)
+	if line == 0 { // Kustomize may have given it another name
+		line, _ = manifestline.Find(string(m.Content), manifestline.Object{Kind: named.Kind}, path...)
+	}
+	return recipe.Origin{File: m.File, Line: max(line, 1)}, true
+}
+
+// templateLine is how Helm names a line of a template.
+var templateLine = regexp.MustCompile(`[\w.-]+/templates/[\w./-]+\.(?:ya?ml|tpl|json)(?::(\d+))?`)
+
+// placeInManifest puts the error of a local chart at the line of the manifest, if it names one, and
+// calls the manifest by the name under which a person finds it.
+func (r *release) placeInManifest(e *RenderError) {
+	text := e.Err.Error()
+	if te := (*rendering.TemplateError)(nil); errors.As(e.Err, &te) {
+		if m := r.sources[te.Template]; m != nil {
+			e.Origin = recipe.Origin{File: m.File, Line: max(m.Line, 1)}
+			e.Err = fmt.Errorf("%s: %w", m.File, te.Err)
+		}
+		return
+	}
+	found := templateLine.FindStringSubmatch(text)
+	if found == nil {
+		return
+	}
+	template, _, _ := strings.Cut(found[0], ":")
+	m := r.sources[template]
+	if m == nil {
+		return
+	}
+	e.Origin = recipe.Origin{File: m.File, Line: max(m.Line, 1)}
+	if line, err := strconv.Atoi(found[1]); err == nil && m.Line == 0 {
+		e.Origin.Line = line
+	}
+	e.Err = &renamedError{strings.ReplaceAll(text, template, m.File), e.Err}
+}
+
+// renamedError is an error in other words.
+type renamedError struct {
+	text string
+	err  error
+}
+
+func (e *renamedError) Error() string { return e.text }
+func (e *renamedError) Unwrap() error { return e.err }
+
+// Helm's errors about a value: of a template, which name the chart that it is of, and of the JSON
+// schema of a chart.
+var (
+	valueOfTemplate = regexp.MustCompile(`[\w.-]+((?:/charts/[\w.-]+)*)/templates/\S+: executing "[^"]*" at <[^>]*\.Values\.([\w.-]+)`)
+	valueOfSchema   = regexp.MustCompile(`(?m)^\s*-? ?at '/([^']+)': `)
+)
+
+// valueIn is the value of the recipe about which an error of Helm's is: the longest part of the path
+// in it that a file sets. Empty if none does.
+func valueIn(c *recipe.Component, text string) (recipe.Origin, string) {
+	var paths []string
+	if m := valueOfTemplate.FindStringSubmatch(text); m != nil {
+		below := strings.ReplaceAll(strings.TrimPrefix(m[1], "/charts/"), "/charts/", ".")
+		paths = append(paths, strings.TrimPrefix(below+"."+m[2], "."), m[2])
+	}
+	if m := valueOfSchema.FindStringSubmatch(text); m != nil {
+		paths = append(paths, strings.ReplaceAll(m[1], "/", "."))
+	}
+	for _, path := range paths {
+		for path != "" {
+			if at, ok := c.Origins[path]; ok {
+				return at, path
+			}
+			path = path[:max(strings.LastIndex(path, "."), 0)]
+		}
+	}
+	return recipe.Origin{}, ""
+}

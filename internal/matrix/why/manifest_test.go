@@ -1,0 +1,103 @@
+package why
+
+import (
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/observe"
+	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/testkit"
+)
+
+const manifest = `apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: d
+spec:
+  replicas: 1
+  template:
+    spec:
+      nodeSelector:
+        disktype: ssd
+      containers:
+      - name: main
+        resources:
+          requests:
+            cpu: {{ .Values.cpu }}
+            memory: 65Gi
+`
+
+// A pod of a manifest: the line of the manifest is the source and the place to edit, of the one
+// resource that no node has too.
+func TestProvenance_Manifest(t *testing.T) {
+	file := "recipes/components/comp/manifests/d.yaml"
+	for name, c := range map[string]struct {
+		change func(*corev1.Pod)
+		want   []string
+	}{
+		"a selector": {selecting(bundle.NodeTypeLabel, "accelerated", "disktype", "ssd"),
+			[]string{"remove `disktype: ssd` in " + file + ":9", "nodeSelector disktype=ssd: in " + file + ":10"}},
+		"memory": {requests("memory", "65Gi"),
+			[]string{"ask for at most 64Gi memory in " + file + ":11", "memory: in " + file + ":16"}},
+	} {
+		w := testkit.Expected("Deployment", "d", 1, testkit.Acc)
+		w.Template, w.Manifest = file, &recipe.Manifest{File: file, Content: []byte(manifest)}
+		pod := wanting(selecting(bundle.NodeTypeLabel, "accelerated"))
+		c.change(pod)
+		w.PodSpec = pod.Spec
+		e := explainPod(pod, &w, &observe.View{Nodes: zoned()})
+		testkit.WantEach(t, name, append(slices.Clone(e.Edits), e.Sources...), c.want)
+	}
+}
+
+// In files that know nothing of AICR, no label of AICR is offered in place of a selector.
+func TestEdits_Plain(t *testing.T) {
+	for plain, want := range map[bool]string{false: "change `role: gpu` to `aicr.nvidia.com/node-type: accelerated`", true: "remove `role: gpu`"} {
+		w := testkit.Expected("Deployment", "d", 1, testkit.Acc)
+		w.Plain = plain
+		e := explainPod(wanting(selecting("role", "gpu")), &w, &observe.View{Nodes: zoned()})
+		if len(e.Edits) != 1 || e.Edits[0][:len(want)] != want {
+			t.Errorf("plain %t: %q, want %q", plain, e.Edits, want)
+		}
+	}
+}
+
+// A finding gets the line of the manifest that has its object or the field in its cause, and else
+// the line that declares its component.
+func TestLocate(t *testing.T) {
+	file := "recipes/components/comp/manifests/d.yaml"
+	m := &recipe.Manifest{File: file, Content: []byte(manifest)}
+	object := &unstructured.Unstructured{Object: map[string]any{"kind": "Deployment", "metadata": map[string]any{"name": "d", "namespace": "ns"}, "spec": map[string]any{"replicas": int64(1)}}}
+	chart := &unstructured.Unstructured{Object: map[string]any{"kind": "Service", "metadata": map[string]any{"name": "s"}}}
+	e := &bundle.Expectation{Objects: []bundle.Object{{Component: "comp", Template: file, Manifest: m, Object: object}, {Component: "other", Template: "other/templates/s.yaml", Object: chart}}}
+	components := []recipe.Component{
+		{ComponentRef: recipe.ComponentRef{Name: "comp"}, Declared: recipe.Origin{File: "recipes/overlays/a.yaml", Line: 3}},
+		{ComponentRef: recipe.ComponentRef{Name: "other"}, Declared: recipe.Origin{File: "recipes/overlays/a.yaml", Line: 7}},
+	}
+	release := &result.Ref{Kind: "HelmRelease", Name: "comp"}
+	for name, c := range map[string]struct {
+		finding result.Finding
+		want    string
+	}{
+		"its object":                        {result.Finding{Object: &result.Ref{Kind: "Deployment", Namespace: "ns", Name: "d"}}, file + ":2"},
+		"a field of an object":              {result.Finding{Component: "comp", Object: release, Cause: `HelmRelease comp: Deployment.apps "d" is invalid: spec.replicas: Invalid value: -1`}, file + ":6"},
+		"a field without object":            {result.Finding{Component: "comp", Object: release, Cause: "failed to create typed patch object: .spec.replicas: field not declared in schema"}, file + ":6"},
+		"a field of another type":           {result.Finding{Component: "comp", Object: release, Cause: `Deployment in version "v1" cannot be handled as a Deployment: json: cannot unmarshal object into Go struct field DeploymentSpec.spec.replicas of type int32`}, file + ":6"},
+		"an object in words":                {result.Finding{Component: "comp", Object: release, Cause: "HelmRelease comp: Deployment/d not ready"}, file + ":2"},
+		"of no object":                      {result.Finding{Component: "comp", Object: release, Cause: "timed out"}, "recipes/overlays/a.yaml:3"},
+		"of a chart":                        {result.Finding{Component: "other", Cause: `Service "s" is invalid: spec.ports: Required value`}, "recipes/overlays/a.yaml:7"},
+		"that has a place":                  {result.Finding{Component: "comp", Place: result.Place{File: "x", Line: 1}}, "x:1"},
+		"of no component":                   {result.Finding{Cause: "no"}, ""},
+		"of a component that is not listed": {result.Finding{Component: "none"}, ""},
+	} {
+		all := []result.Finding{c.finding}
+		if Locate(components, e, all); all[0].Place.String() != c.want {
+			t.Errorf("%s: got %s, want %s", name, all[0].Place, c.want)
+		}
+	}
+}
