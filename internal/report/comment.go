@@ -62,7 +62,7 @@ func harmless(command string) bool {
 	for _, w := range words {
 		flag, _, _ := strings.Cut(w, "=")
 		if !inCommand.MatchString(w) || strings.HasPrefix(w, "-") && !slices.Contains([]string{
-			"--deployer", "--charts", "--recipes-dir", "--data", "--profiles", "--checks", "--probes", "--controller", "--validate", "--plain-controllers", "--cluster", "--keep", "--app", "--values", "--service", "--accelerator",
+			"--deployer", "--charts", "--recipes-dir", "--data", "--profiles", "--checks", "--probes", "--controller", "--validate", "--plain-controllers", "--platform", "--cluster", "--keep", "--app", "--values", "--service", "--accelerator",
 		}, flag) {
 			return false
 		}

@@ -44,6 +44,10 @@ type cellExtra struct {
 	Download string `json:"download,omitempty"`
 }
 
+// Format gives, for programs that describe a results file, zero values of what is written: the file,
+// and the extra object of a cell's test.
+func Format() (file, cell any) { return testreport.CTRF[ctrfExtra]{}, cellExtra{} }
+
 // WriteCTRF writes the results file. There is one test per cell, kwok/RECIPE/DEPLOYER, and one per
 // deployer whose setup failed, kwok/setup/DEPLOYER.
 func (r *Report) WriteCTRF(w io.Writer) error {

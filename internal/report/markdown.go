@@ -310,12 +310,20 @@ func phaseNames(results []result.Result) []string {
 func mdRemarks(k remarkKind) string {
 	var b strings.Builder
 	b.WriteString(k.Means + " " + k.Effect() + "\n\n")
-	for _, x := range k.Remarks {
-		b.WriteString("- " + mdtext.Code(x.Text))
-		if !x.All {
-			b.WriteString(" in " + codes(x.Cells, 4))
+	list := func(remarks []remark) {
+		for _, x := range remarks {
+			b.WriteString("- " + mdtext.Code(x.Text))
+			if !x.All {
+				b.WriteString(" in " + codes(x.Cells, 4))
+			}
+			b.WriteString("\n")
 		}
-		b.WriteString("\n")
 	}
-	return mdtext.Folded(fmt.Sprintf("%s: %d", k.Title, len(k.Remarks)), "", b.String()+"\n")
+	fresh, old := k.split()
+	list(fresh)
+	if len(old) > 0 {
+		b.WriteString("\nUnchanged since run " + mdtext.Code(old[0].Old) + ":\n\n")
+		list(old)
+	}
+	return mdtext.Folded(k.Title+": "+k.Count(), "", b.String()+"\n")
 }

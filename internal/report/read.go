@@ -217,7 +217,7 @@ func latest(a, b result.Result) result.Result {
 			note += ", " + string(a.Reason) + ": " + a.Cause
 		}
 		b.Notes = append(slices.Clone(b.Notes), append(earlierNotes(a), note)...)
-		if a.Known == result.Flaky || a.Key != "" && a.Key == b.Key && (a.Status.Good() && isRed(b.Status) || isRed(a.Status) && b.Status.Good()) {
+		if a.Known == result.Flaky || a.Key != "" && a.Key == b.Key && (a.Status.Good() && b.Status.Red() || a.Status.Red() && b.Status.Good()) {
 			b.Known = result.Flaky
 		}
 	}

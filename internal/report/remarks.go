@@ -1,7 +1,10 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/nvidia/aicr-action/internal/result"
@@ -12,12 +15,38 @@ type remark struct {
 	Text  string
 	Cells []*result.Result
 	All   bool // every cell that ran has it
+	// Old is the run before, if all of these cells had it in the run before too, and empty otherwise.
+	Old string
 }
 
 // remarkKind is one kind of remarks, with all remarks of that kind.
 type remarkKind struct {
 	result.RemarkRow
-	Remarks []remark
+	Remarks []remark // those that are new come before those of the run before
+}
+
+// split gives the remarks that are new, or of which no run before is known, and the others.
+func (k remarkKind) split() (fresh, old []remark) {
+	n := slices.IndexFunc(k.Remarks, func(x remark) bool { return x.Old != "" })
+	if n < 0 {
+		return k.Remarks, nil
+	}
+	return k.Remarks[:n], k.Remarks[n:]
+}
+
+// Fresh are the remarks that are new, or of which no run before is known.
+func (k remarkKind) Fresh() []remark { fresh, _ := k.split(); return fresh }
+
+// Old are the remarks that are unchanged since the run before.
+func (k remarkKind) Old() []remark { _, old := k.split(); return old }
+
+// Count says how many remarks there are, and how many of them are unchanged.
+func (k remarkKind) Count() string {
+	fresh, old := k.split()
+	if len(old) == 0 {
+		return strconv.Itoa(len(fresh))
+	}
+	return fmt.Sprintf("%d new, %d unchanged", len(fresh), len(old))
 }
 
 // remarks gathers the remarks of all cells, in the order of result.RemarkRows; kinds without any
@@ -46,12 +75,22 @@ func (r *Report) remarks() []remarkKind {
 		}
 		for j := range kind.Remarks {
 			kind.Remarks[j].All = len(kind.Remarks[j].Cells) == ran
+			kind.Remarks[j].Old = oldIn(&kind.Remarks[j], row.Kind)
 		}
+		slices.SortStableFunc(kind.Remarks, func(a, b remark) int { return cmp.Compare(min(len(a.Old), 1), min(len(b.Old), 1)) })
 		if len(kind.Remarks) > 0 {
 			kinds = append(kinds, kind)
 		}
 	}
 	return kinds
+}
+
+// oldIn is the run before in which all cells of a warning had it; empty if one had not.
+func oldIn(x *remark, kind result.RemarkKind) string {
+	if kind != result.RemarkWarnings || slices.ContainsFunc(x.Cells, func(c *result.Result) bool { return !slices.Contains(c.OldWarnings, slices.Index(c.Warnings, x.Text)) }) {
+		return ""
+	}
+	return lastRun(x.Cells[0].Past)
 }
 
 // remarkLines are the remarks on one cell, each behind its label. As on the terminal, those that are

@@ -54,8 +54,11 @@ func (r *Report) terminalFew() string {
 	for i := range r.Results {
 		b.WriteString(r.terminalStory(&r.Results[i]))
 	}
+	for i, line := range r.terminalUnfinished(result.NotRun) { // a cause stands before the remarks
+		b.WriteString(strings.Repeat("\n", max(0, 1-i)) + line + "\n")
+	}
 	b.WriteString(r.terminalInputs())
-	for _, lines := range [][]string{r.terminalRemarks(), r.terminalChaos(), changed.Terminal(r.Results, r.Explain), r.compared(), r.explained(r.slowest), r.terminalUnfinished(result.NotRun, result.Skipped)} {
+	for _, lines := range [][]string{r.terminalRemarks(), r.terminalChaos(), changed.Terminal(r.Results, r.Explain), r.compared(), r.explained(r.slowest), r.terminalUnfinished(result.Skipped)} {
 		for _, line := range lines {
 			b.WriteString(line + "\n")
 		}
@@ -87,6 +90,11 @@ func (r *Report) terminalRemarks() []string {
 	for _, k := range r.remarks() {
 		switch {
 		case r.Explain || !k.Usual:
+			fresh, old := k.split()
+			if len(old) > 0 && !r.Explain {
+				k.Remarks = fresh
+				counts = append(counts, fmt.Sprintf("%d %s unchanged since run %s", len(old), k.Phrase, old[0].Old))
+			}
 			kinds = append(kinds, k)
 		case k.Counted != "":
 			counts = append(counts, fmt.Sprintf("%d %s", len(k.Remarks), k.Counted))

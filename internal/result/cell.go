@@ -74,6 +74,9 @@ func (s Status) Mark() string {
 // inputs in an earlier one.
 func (s Status) Good() bool { return s == Passed || s == Reused }
 
+// Red reports whether the cell has a verdict, and not a good one.
+func (s Status) Red() bool { return s == Failed || s == Timeout || s == Infrastructure }
+
 // Reuse is where the verdict of a cell comes from that passed in an earlier run and was not run
 // again.
 type Reuse struct {
@@ -222,6 +225,9 @@ type Result struct {
 	// empty without a history.
 	Known Known  `json:"known,omitempty"`
 	Past  []Past `json:"past,omitempty"`
+	// OldWarnings are the places in Warnings, from 0, of those that the cell had in the last run of
+	// Past too.
+	OldWarnings []int `json:"oldWarnings,omitempty"`
 	// Kubeconfig of the cluster, if it was kept.
 	Kubeconfig string `json:"kubeconfig,omitempty"`
 	// ComparedWith is the deployer whose objects this cell's were compared with, if the recipe
