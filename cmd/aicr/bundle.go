@@ -133,7 +133,7 @@ func (a *app) bundle(ctx context.Context, f bundleFlags) error {
 	} else if err := b.WriteTo(f.output, f.force); err != nil {
 		return reason.Wrap(reason.Usage, err)
 	}
-	return a.TellBundle(b, in, where)
+	return a.TellBundle(b, in, where, cli.AsTable)
 }
 
 // readCharts opens the chart source, which is only for checking: none is the default, since the

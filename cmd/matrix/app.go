@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"io"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -24,9 +25,10 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 
 func (a *app) rootCommand() *cobra.Command {
 	root := &cobra.Command{
-		Use:     "matrix",
-		Version: cli.BuildOf(released).Version,
-		Short:   "Run AICR recipes through their deployers on a simulated GPU cluster",
+		Use:         "matrix",
+		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: displayName(os.Args[0])},
+		Version:     cli.BuildOf(released).Version,
+		Short:       "Run AICR recipes through their deployers on a simulated GPU cluster",
 		Long: `matrix runs AICR recipes through their deployers (helm, Argo CD, Flux) on a real Kubernetes control plane
 whose nodes KWOK simulates, and says whether every pod landed where the recipe says it must.
 ` + "`matrix explain`" + ` lists the exit codes.`,
@@ -38,7 +40,7 @@ whose nodes KWOK simulates, and says whether every pod landed where the recipe s
 		cli.CommandGroup{ID: "results", Title: "Read results and find causes:", Commands: []*cobra.Command{a.explainCommand(), a.whyCommand(), a.whyRunCommand(), a.replayCommand(), a.reportCommand(), a.mergeCommand()}},
 		cli.CommandGroup{ID: "workflows", Title: "Run jobs on virtual nodes:", Commands: []*cobra.Command{a.workflowCommand()}},
 		cli.CommandGroup{ID: "clusters", Title: "Persistent clusters:", Commands: []*cobra.Command{a.clusterCommand(), a.nodesCommand()}},
-		cli.CommandGroup{ID: "machine", Title: "This machine:", Commands: []*cobra.Command{a.doctorCommand(), a.stackCommand(), a.imagesCommand(), a.versionCommand()}},
+		cli.CommandGroup{ID: "machine", Title: "This machine:", Commands: []*cobra.Command{a.doctorCommand(), a.stackCommand(), a.imagesCommand(), a.schemaCommand(), manCommand(), a.versionCommand()}},
 	)
 }
 

@@ -14,7 +14,7 @@ import (
 // statusRow is a cluster in the output of `matrix cluster status`.
 type statusRow struct {
 	Name string `json:"name"`
-	// Platform is a value of --cluster; Running are processes or containers.
+	// Platform is a value of --platform; Running are processes or containers.
 	Platform   string    `json:"platform"`
 	Purpose    string    `json:"purpose,omitempty"`
 	State      string    `json:"state"`

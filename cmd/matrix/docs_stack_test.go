@@ -78,7 +78,7 @@ func TestDocumentedCommands_Stack(t *testing.T) {
 		b.run("matrix report out/kwok-results.json --format html > report.html", 0)
 		wantText(t, "report.html", b.read("report.html"), "<html", "SCHEDULING_FAILED")
 		b.run("mkdir shard-1 shard-2; cp out/kwok-results.json shard-1; cp out/kwok-results.json shard-2", 0)
-		b.run("matrix merge shard-*/kwok-results.json -o kwok-results.json", 0)
+		b.run("matrix merge shard-*/kwok-results.json --to kwok-results.json", 0)
 		wantText(t, "kwok-results.json", b.read("kwok-results.json"), "SCHEDULING_FAILED")
 		b.run("rm -r out", 0)
 	})

@@ -15,12 +15,12 @@ import (
 
 func (a *app) imagesCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "images", Short: "List, save and load the container images of --cluster kind",
-		Long: `The container images that ` + "`matrix run --cluster kind`" + ` needs: the node's, and those of the pods that the harness installs. They are
+		Use: "images", Short: "List, save and load the container images of --platform kind",
+		Long: `The container images that ` + "`matrix run --platform kind`" + ` needs: the node's, and those of the pods that the harness installs. They are
 read from the manifests that are applied, so the list is complete. The images of a recipe are not among them: its pods are simulated.`,
 		Example: `  matrix images list
   matrix images save kind-images.tar
-  matrix run eks-training --cluster kind --kind-images kind-images.tar`,
+  matrix run eks-training --platform kind --kind-images kind-images.tar`,
 	}
 	cmd.AddCommand(a.imagesListCommand(), a.imagesSaveCommand(), a.imagesLoadCommand())
 	return cmd

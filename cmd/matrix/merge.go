@@ -19,6 +19,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/discover"
 	"github.com/nvidia/aicr-action/internal/report"
+	"github.com/nvidia/aicr-action/internal/report/past"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/util/bounded"
@@ -29,13 +30,14 @@ const maxPlan = 32 << 20
 
 type mergeFlags struct {
 	out, plan, history   string
+	output               string
 	html, junit, summary string
 }
 
 func (a *app) mergeCommand() *cobra.Command {
 	var f mergeFlags
 	cmd := &cobra.Command{
-		Use: "merge [FILE|DIR]... -o OUT", Short: "Merge the results files of shards or jobs into one report",
+		Use: "merge [FILE|DIR]... --to OUT", Short: "Merge the results files of shards or jobs into one report",
 		Long: `Merge several ` + report.FileName + ` into one; a directory stands for every file of that name below it. If several files contain the same
 cell, the latest attempt wins and earlier ones become notes. A file that cannot be read, a shard that no file has, and shards that were divided differently are named in
 the merged file, which is then not healthy; what there is is merged all the same, and the exit code is 2.
@@ -46,11 +48,11 @@ and the code is 2. If the plan has no cell, nothing was checked, and the code is
 
 --history FILE compares with earlier runs: each red cell is new, already red, or flaky (it passed and failed with the same inputs). This run is then added
 to the file.`,
-		Example: `  matrix merge shard-*/` + report.FileName + ` -o ` + report.FileName + `
-  matrix merge results --plan plan.json -o out --html out/report.html --summary "$GITHUB_STEP_SUMMARY"`,
+		Example: `  matrix merge shard-*/` + report.FileName + ` --to ` + report.FileName + `
+  matrix merge results --plan plan.json --to out --html out/report.html --summary "$GITHUB_STEP_SUMMARY"`,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.merge(cmd.Context(), args, f) },
 	}
-	cmd.Flags().StringVarP(&f.out, "output", "o", "", "`file` to write, or a directory for "+report.FileName)
+	cli.ToFlag(cmd, &f.out, &f.output, "`file` to write, or a directory for "+report.FileName)
 	cmd.Flags().StringVar(&f.plan, "plan", "", "`file` of matrix discover --plan: every planned cell must have a result, and the exit code is that of a run")
 	cmd.Flags().StringVar(&f.history, "history", "", "`file` with how cells ended in earlier runs; this run is added. It need not exist")
 	cmd.Flags().StringVar(&f.html, "html", "", "`file` for an HTML report that needs no network")
@@ -63,7 +65,7 @@ to the file.`,
 func (a *app) merge(ctx context.Context, args []string, f mergeFlags) error {
 	switch {
 	case f.out == "":
-		return cli.Usagef("--output: name a file for the merged results")
+		return cli.Usagef("--to: name a file for the merged results")
 	case len(args) == 0 && f.plan == "":
 		return cli.Usagef("no results to merge: name files or directories")
 	}
@@ -107,6 +109,11 @@ func (a *app) merge(ctx context.Context, args []string, f mergeFlags) error {
 	if err := errors.Join(out.Write(r), a.ci.write(r)); err != nil {
 		return reason.Wrap(infra.DiskReason(err, reason.Usage), err)
 	}
+	if f.output == cli.AsJSON {
+		if err := r.WriteCTRF(a.Stdout); err != nil {
+			return err
+		}
+	}
 	if _, err := fmt.Fprintf(a.Stderr, "%d of %d files merged into %s: %s\n", len(files)-unread, len(files), f.out, report.TotalsText(r.Results)); err != nil {
 		return err
 	}
@@ -122,15 +129,14 @@ func (a *app) compareWithHistory(r *report.Report, file string) error {
 	if file == "" {
 		return nil
 	}
-	past, err := report.ReadHistory(file)
+	earlier, err := past.Read(file)
 	if err != nil {
 		if _, err := fmt.Fprintf(a.Stderr, "warning: %s; a new history is started\n", err); err != nil {
 			return err
 		}
 	}
-	past.Mark(r)
-	past.Add(r)
-	if err := past.Write(file); err != nil {
+	r.CompareWith(earlier)
+	if err := report.WriteHistory(earlier, file); err != nil {
 		return reason.Wrap(infra.DiskReason(err, reason.Usage), err)
 	}
 	return nil

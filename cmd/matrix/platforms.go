@@ -11,7 +11,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/workflow"
 )
 
-// platform is a value of --cluster.
+// platform is a value of --platform.
 type platform struct {
 	name string
 	// of says what its clusters are made of.
@@ -24,7 +24,7 @@ type platform struct {
 	status func(*app, context.Context) ([]statusRow, error)
 }
 
-// platforms are the values of --cluster, the default first. This is the only place where a name
+// platforms are the values of --platform, the default first. This is the only place where a name
 // stands for a platform: whatever else differs between them is asked of a platform's limits
 // (archtest holds this).
 func platforms() [2]platform {
@@ -34,7 +34,7 @@ func platforms() [2]platform {
 	}
 }
 
-// defaultPlatform is that of a command without --cluster.
+// defaultPlatform is that of a command without --platform.
 func defaultPlatform() platform { return platforms()[0] }
 
 // platformNamed finds the platform with a name, which may be empty for the default.
@@ -47,7 +47,7 @@ func platformNamed(name string) (platform, error) {
 			return p, nil
 		}
 	}
-	return platform{}, cli.Usagef("--cluster %q: want %s", name, platformsWith(func(p platform) string { return p.name }))
+	return platform{}, cli.Usagef("--platform %q: want %s", name, platformsWith(func(p platform) string { return p.name }))
 }
 
 // platformsWith lists a text for each platform: "this or that".
@@ -61,7 +61,7 @@ func platformsWith(text func(platform) string) string {
 	return strings.Join(all, " or ")
 }
 
-// clusterHelp is the end of the help of --cluster.
+// clusterHelp is the end of the help of --platform.
 func clusterHelp() string {
 	return platformsWith(func(p platform) string { return p.name + " (" + p.of + ")" })
 }
@@ -86,15 +86,15 @@ func (p platform) refuse(reused bool, all ...wanted) error {
 		why, lacks := p.limits.Lacks[w.feature]
 		switch {
 		case !lacks:
-		case p.name == defaultPlatform().name: // perhaps without --cluster
-			return cli.Usagef("%s needs --cluster %s: %s", w.text, platformsWith(func(other platform) string {
+		case p.name == defaultPlatform().name: // perhaps without --platform
+			return cli.Usagef("%s needs --platform %s: %s", w.text, platformsWith(func(other platform) string {
 				if _, lacks := other.limits.Lacks[w.feature]; lacks {
 					return ""
 				}
 				return other.name
 			}), why)
 		default:
-			return cli.Usagef("%s does not work with --cluster %s: %s", w.text, p.name, why)
+			return cli.Usagef("%s does not work with --platform %s: %s", w.text, p.name, why)
 		}
 	}
 	return nil

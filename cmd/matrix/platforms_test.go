@@ -26,7 +26,7 @@ func TestPlatforms(t *testing.T) {
 			t.Fatal(err)
 		}
 		if made.Kind() != p.name || p.limits.Cores < 1 {
-			t.Errorf("--cluster %s makes the platform %s, whose cells keep %d cores busy", p.name, made.Kind(), p.limits.Cores)
+			t.Errorf("--platform %s makes the platform %s, whose cells keep %d cores busy", p.name, made.Kind(), p.limits.Cores)
 		}
 		for feature := infra.Programs; feature <= infra.Snapshots; feature++ {
 			why, lacks := p.limits.Lacks[feature]
@@ -40,6 +40,6 @@ func TestPlatforms(t *testing.T) {
 		}
 	}
 	if f := (platformFlags{}); f.check() != nil || f.on.name != platforms()[0].name {
-		t.Errorf("without --cluster: got %q", f.on.name)
+		t.Errorf("without --platform: got %q", f.on.name)
 	}
 }

@@ -78,7 +78,7 @@ func TestMergeCommand(t *testing.T) {
 	if merged, err = report.Read(file); err != nil || len(merged.Unread) != 1 || len(merged.Results) != 4 {
 		t.Errorf("got %+v, %v; want 4 results and the file that is missing", merged, err)
 	}
-	invoke(t, nil, "merge", one).want(t, 2, "--output: name a file")
+	invoke(t, nil, "merge", one).want(t, 2, "--to: name a file")
 }
 
 // What is wrong with the reports' flags is said before anything is started.

@@ -17,6 +17,14 @@ func invocation() string {
 	if self, err := os.Executable(); err == nil && strings.Contains(filepath.ToSlash(self), "/go-build") {
 		return "go run ./cmd/matrix" // a temporary binary, which no longer exists when the user reads this
 	}
+	return displayName(os.Args[0])
+}
+
+// displayName is what the user types for a program: a plugin of kubectl is called through it.
+func displayName(program string) string {
+	if name, plugin := strings.CutPrefix(filepath.Base(program), "kubectl-"); plugin && name == "matrix" {
+		return "kubectl matrix"
+	}
 	return "matrix"
 }
 

@@ -98,6 +98,7 @@ type kept struct {
 	keep       bool
 	noSnapshot bool
 	reuse      string
+	watch      bool // run again after each change
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -106,7 +107,7 @@ func (a *app) runCommand() *cobra.Command {
 		Use:   "run [RECIPE...]",
 		Short: "Run recipes through deployers and verify that their pods land where they should",
 		Long: `Run each recipe through each deployer, every cell on a fresh cluster of its own: real etcd, API server, controller
-manager, scheduler, Argo CD or Flux as host processes; nodes that KWOK simulates. With --cluster kind they run in containers instead
+manager, scheduler, Argo CD or Flux as host processes; nodes that KWOK simulates. With --platform kind they run in containers instead
 (docs/kind.md). With --all instead of RECIPE, runs every
 recipe that sets a service. With --tier instead, runs the cells that ` + "`matrix discover`" + ` selects; stderr says why.
 
@@ -119,6 +120,9 @@ begun in the 120 s before; evidence of a failure has 60 s of its own after it.`,
   matrix run eks-training --charts ./charts --artifacts out`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.plainSet = cmd.Flags().Changed(plainFlag)
+			if f.watch {
+				return a.runWatched(cmd, args, f)
+			}
 			return a.run(cmd.Context(), args, f)
 		},
 	})
@@ -138,7 +142,7 @@ begun in the 120 s before; evidence of a failure has 60 s of its own after it.`,
 	cmd.Flags().StringVar(&f.profile, "profile", "", "value of the recipes' profile (spec.profile of an overlay), as `NAME=VALUE` (default: the profile's own default; with --all, each value)")
 	cmd.Flags().BoolVar(&f.all, "all", false, "run every recipe that sets a service")
 	cmd.Flags().IntVar(&f.parallel, "parallel", 0, "cells at a time (default: one per core, at most 4 and as memory allows; on kind one per four cores; 1 with KWOK_REGISTRY_HOST_PORT)")
-	cmd.Flags().IntVar(&f.ahead, aheadFlag, 0, "clusters, with their controllers, to start for the next cells while others still run, as memory allows; for machines with idle cores (not with --cluster kind or KWOK_REGISTRY_HOST_PORT)")
+	cmd.Flags().IntVar(&f.ahead, aheadFlag, 0, "clusters, with their controllers, to start for the next cells while others still run, as memory allows; for machines with idle cores (not with --platform kind or KWOK_REGISTRY_HOST_PORT)")
 	cmd.Flags().DurationVar(&f.jobTimeout, "job-timeout", 0, "the job's `time`, e.g. 20m: budgets shrink so that sync work ends 240 s before it (default: no limit)")
 	cmd.Flags().IntVar(&f.maxStrikes, "max-strikes", strikes.DefaultMax, "consecutive sync timeouts of one deployer that end the run; 0 for never")
 	cmd.Flags().StringVar(&f.shard, "shard", "", "run one share of the recipes, e.g. `2/4` for the second of four; matrix merge joins the results")
@@ -152,6 +156,7 @@ begun in the 120 s before; evidence of a failure has 60 s of its own after it.`,
 	cmd.Flags().BoolVar(&f.drift, "drift", false, "at the end, deliver the same bundle a second time (a hard refresh in Argo CD, a forced reconciliation in Flux, deploy.sh again): nothing may change, and no pod may be replaced")
 	cmd.Flags().BoolVar(&f.remove, "remove", false, "after all else, undeploy in the deployer's own way (undeploy.sh, cascade, prune), and list what is left behind; what blocks is a failure")
 	cmd.Flags().StringVar(&f.chaos, "chaos", "", "`file` of steps that break nodes and pods of each cell that has passed; the result says which workloads survive, and the verdict stays (docs/workflows.md)")
+	cmd.Flags().BoolVar(&f.watch, watchFlag, false, "run again after each change of a file that the recipes use, until Ctrl-C; the exit code is that of the last whole run")
 	metricsFlag(cmd, &f.metrics)
 	f.platform.register(cmd)
 	f.reports.register(cmd)
@@ -220,6 +225,9 @@ func (a *app) run(ctx context.Context, args []string, f runFlags) error {
 	a.addKeys(ctx, out, plans, results)
 	results = append(results, skipped...)
 	a.Progress.Close()
+	if err := out.compare(a, results, f.reports.history); err != nil {
+		return out.close(results, err)
+	}
 	if err := dir.Close(); err != nil {
 		_, _ = fmt.Fprintf(a.Stderr, "warning: remove the run's directory: %s\n", err)
 	}

@@ -19,7 +19,7 @@ func runHelp() []cli.FlagGroup {
 			{Name: "bundle-dir", Value: "DIR", Does: "run this bundle, with --service and --deployer"},
 			{Name: "app", Value: "PATH", Does: "run Applications, HelmReleases or a chart, without recipes"},
 			{Name: "from", Value: "SOURCE", Does: "also upgrade each recipe from a Git ref, base or a directory"},
-			{Name: "cluster", Value: "embedded|kind", Does: "where cells run (default embedded)"},
+			{Name: platformFlag, Value: "NAME", Does: "where cells run: embedded or kind (default embedded)"},
 		}},
 		{Title: "After the pods are ready", Flags: []cli.FlagLine{
 			{Name: "checks", Does: "run the components' health checks"},
@@ -35,7 +35,7 @@ func runHelp() []cli.FlagGroup {
 			{Name: "parallel", Value: "N", Does: "cells at a time (default: one per core, at most 4)"},
 			{Name: "fail-fast", Does: "start no further cell after a failed one"},
 			{Name: "reuse", Value: "DIR", Does: "do not run again what passed with the same inputs"},
-			{Name: "shard", Value: "2/4", Does: "run one share of the recipes"},
+			{Name: watchFlag, Does: "run again after each save of a file that is used"},
 		}},
 		{Title: "Reports", Flags: []cli.FlagLine{
 			{Name: "output", Value: "table|json", Does: "what is printed at the end (default table)"},

@@ -33,6 +33,7 @@ type platformFlags struct {
 }
 
 const (
+	platformFlag  = "platform"
 	programFlag   = "program"
 	operatorsFlag = "operators"
 )
@@ -44,22 +45,23 @@ const (
 )
 
 func (f *platformFlags) register(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.cluster, "cluster", defaultPlatform().name, "where cells run: "+clusterHelp())
+	cmd.Flags().StringVar(&f.cluster, platformFlag, defaultPlatform().name, "where cells run: "+clusterHelp())
+	cli.OldName(cmd, "cluster", platformFlag)
 	cmd.Flags().StringArrayVar(&f.programs, programFlag, nil, "`IMAGE=FILE`: run the executable FILE for pods with this image, instead of simulating them (repeatable; docs/how-it-works.md, Pods that run)")
 	cmd.Flags().StringVar(&f.operators, operatorsFlag, string(programs.Simulated), "operators of the recipe: simulated; auto, which runs those that can as processes, compiled when they are not in the cache; real, where one that cannot is an error (docs/how-it-works.md, Operators that run)")
 	f.registerImages(cmd)
-	cmd.Flags().BoolVar(&f.reuse, "reuse-cluster", false, "with --cluster kind: run all cells in the one cluster that KWOK_CLUSTER names, one after another. It is made where it does not exist, put back to its first state before each cell, and stays")
+	cmd.Flags().BoolVar(&f.reuse, "reuse-cluster", false, "with --platform kind: run all cells in the one cluster that KWOK_CLUSTER names, one after another. It is made where it does not exist, put back to its first state before each cell, and stays")
 }
 
 func (f *platformFlags) registerImages(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.images, "kind-images", "", "with --cluster kind: `file` that matrix images save wrote; no image is pulled then ("+imagesVariable+")")
+	cmd.Flags().StringVar(&f.images, "kind-images", "", "with --platform kind: `file` that matrix images save wrote; no image is pulled then ("+imagesVariable+")")
 }
 
 // rerun are the flags of a command that runs a cell again.
 func (f *platformFlags) rerun() []string {
 	var parts []string
 	if f.cluster != "" && f.cluster != defaultPlatform().name {
-		parts = append(parts, "--cluster", f.cluster)
+		parts = append(parts, "--"+platformFlag, f.cluster)
 	}
 	for _, p := range f.programs {
 		parts = append(parts, "--"+programFlag, p)

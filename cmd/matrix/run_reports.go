@@ -24,6 +24,7 @@ type reportFlags struct {
 	results, junit, html, summary string
 	progress                      string
 	artifact                      string // its name
+	history                       string // of earlier runs
 	// explain lists on the terminal what every run has, too.
 	explain bool
 }
@@ -35,6 +36,7 @@ func (f *reportFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.html, "html", "", "`file` for an HTML report that needs no network")
 	cmd.Flags().StringVar(&f.summary, "summary", "", "`file` for a Markdown report below 1 MiB, e.g. \"$GITHUB_STEP_SUMMARY\"")
 	cmd.Flags().StringVar(&f.artifact, "artifact-name", "", "`name` under which the CI job uploads the directory of --artifacts: reports then say how to download it")
+	cmd.Flags().StringVar(&f.history, "history", "", "`file` with how cells ended in earlier runs, as of matrix merge: failures are new or not, and unchanged warnings are folded; this run is added")
 	cmd.Flags().BoolVar(&f.explain, "explain", false, "print all remarks, also those that are the same in every run: what was not verified, the sandbox, stand-ins, overrides")
 	cmd.Flags().StringVar(&f.progress, "progress", "text", "text: lines for people on stderr; json: also a JSON object per event on stdout, and the table on stderr")
 }
@@ -93,6 +95,13 @@ func (a *app) openReports(f reportFlags, output string, this *prepared) (*report
 		r.events.Begin(runner.RunID, len(plans)+len(skipped))
 	}
 	return r, nil
+}
+
+// compare marks the results with what a history has of their cells, and adds them to it.
+func (r *reporter) compare(a *app, results []result.Result, history string) error {
+	meta := r.meta
+	meta.Written = time.Now().UTC()
+	return a.compareWithHistory(&report.Report{Meta: meta, Results: results}, history)
 }
 
 func (r *reporter) notRun(why result.Verdict) []result.Result {

@@ -12,24 +12,27 @@ import (
 )
 
 func (a *app) stackArchiveCommand() *cobra.Command {
-	var output string
+	var to, output string
 	cmd := &cobra.Command{
 		Use: "archive", Short: "Pack the compiled stack into one file", Args: cobra.NoArgs,
 		Long: `Pack the stack, which has to be complete, into one file (` + stack.ArchiveSuffix + `) that ` + "`matrix stack install`" + ` takes on another machine of the same
 operating system and architecture. Prints the file's SHA-256 as sha256sum does.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if output == "" {
-				return cli.Usagef("--output: name a file for the archive")
+			if to == "" {
+				return cli.Usagef("--to: name a file for the archive")
 			}
-			digest, err := a.Stack.Archive(cmd.Context(), a.Progress, output)
+			digest, err := a.Stack.Archive(cmd.Context(), a.Progress, to)
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(a.Stdout, "%s  %s\n", digest, output)
+			if output == cli.AsJSON {
+				return cli.PrintJSON(a.Stdout, map[string]string{"file": to, "sha256": digest})
+			}
+			_, err = fmt.Fprintf(a.Stdout, "%s  %s\n", digest, to)
 			return err
 		},
 	}
-	cmd.Flags().StringVarP(&output, "output", "o", "", "`file` to write; one of the same name is replaced")
+	cli.ToFlag(cmd, &to, &output, "`file` to write; one of the same name is replaced")
 	return cmd
 }
 

@@ -35,7 +35,7 @@ func TestStackArchive(t *testing.T) {
 	}
 	t.Setenv("PATH", t.TempDir()) // nothing can be compiled
 	file := filepath.Join(t.TempDir(), "stack.tar.zst")
-	packed := invokeIn(t.Context(), t, from, nil, "stack", "archive", "-o", file)
+	packed := invokeIn(t.Context(), t, from, nil, "stack", "archive", "--to", file)
 	packed.want(t, 0)
 	digest, name, _ := strings.Cut(strings.TrimSpace(packed.stdout), "  ")
 	if len(digest) != 64 || name != file {
@@ -58,7 +58,7 @@ func TestStackArchiveBadInput(t *testing.T) {
 		args []string
 		want []string
 	}{
-		"archive without a file":        {[]string{"archive"}, []string{"--output"}},
+		"archive without a file":        {[]string{"archive"}, []string{"--to"}},
 		"archive of nothing":            {[]string{"archive", "-o", absent}, []string{"not complete", "matrix stack build"}},
 		"install without a file":        {[]string{"install"}, []string{"matrix stack install --help"}},
 		"install of two files":          {[]string{"install", absent, absent}, []string{"matrix stack install --help"}},

@@ -63,11 +63,11 @@ func (a *app) buildFor(ctx context.Context, built *stack.Stack, groups ...stack.
 
 func (a *app) bundleCommand() *cobra.Command {
 	var f struct {
-		deployer, output, chartRepository, repoURL, revision string
-		charts                                               []string
-		plainHTTP, force, simulatedNodes                     bool
-		scheduling                                           cli.SchedulingFlags
-		recipes                                              cli.RecipeDirs
+		deployer, to, output, chartRepository, repoURL, revision string
+		charts                                                   []string
+		plainHTTP, force, simulatedNodes                         bool
+		scheduling                                               cli.SchedulingFlags
+		recipes                                                  cli.RecipeDirs
 	}
 	cmd := &cobra.Command{
 		Use: "bundle RECIPE", Short: "Write the files by which a deployer deploys a recipe", Args: cobra.ExactArgs(1),
@@ -77,8 +77,8 @@ Node selectors and tolerations are put at the value paths that the registry name
 what the recipe sets. With --simulated-nodes they are those of simulated nodes, as in the bundles of matrix run, which fit no other cluster.
 README.md in the bundle lists everything that was injected.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if f.output == "" {
-				return cli.Usagef("--output: name a directory for the bundle")
+			if f.to == "" {
+				return cli.Usagef("--to: name a directory for the bundle")
 			}
 			deployer, err := cli.OneDeployer(f.deployer)
 			if err != nil {
@@ -106,14 +106,14 @@ README.md in the bundle lists everything that was injected.`,
 			if err != nil {
 				return err
 			}
-			if err := b.WriteTo(f.output, f.force); err != nil {
+			if err := b.WriteTo(f.to, f.force); err != nil {
 				return reason.Wrap(reason.Usage, err)
 			}
-			return a.TellBundle(b, in, f.output)
+			return a.TellBundle(b, in, f.to, f.output)
 		},
 	}
 	cmd.Flags().StringVarP(&f.deployer, "deployer", "d", "helm", "deployer: one of "+strings.Join(bundle.Names(), ", "))
-	cmd.Flags().StringVarP(&f.output, "output", "o", "", "`directory` to write to; it must be empty or absent")
+	cli.ToFlag(cmd, &f.to, &f.output, "`directory` to write to; it must be empty or absent")
 	cmd.Flags().BoolVar(&f.force, "force", false, "write into a directory that is not empty; files of the same name are replaced")
 	cli.ChartsFlag(cmd, &f.charts, "chart `source` for checking that the values render: auto (upstream where the recipes have a charts.lock, else simulated), simulated, simulated-any-version, upstream, direct, or a directory; several flags are a list")
 	cmd.Flags().StringVar(&f.chartRepository, "chart-repository", "", "take every chart from this `oci://` repository instead of its own")

@@ -41,7 +41,8 @@ Value paths, files and lines are known for the clusters of matrix run --keep. El
 		},
 	}
 	cmd.Flags().StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig `file` of any cluster")
-	cmd.Flags().StringVar(&f.cluster, "cluster", "", "`name` of a cluster of this machine (default: the only one)")
+	cli.OldName(cmd, "cluster", "name")
+	cmd.Flags().StringVar(&f.cluster, "name", "", "`name` of a cluster of this machine (default: the only one)")
 	cli.OutputFlag(cmd, &f.output)
 	return cmd
 }
@@ -49,7 +50,7 @@ Value paths, files and lines are known for the clusters of matrix run --keep. El
 // whyCluster is the kubeconfig of the cluster that was asked for, or of the only one that there is.
 func (a *app) whyCluster(kubeconfig, name string) (string, error) {
 	if kubeconfig != "" && name != "" {
-		return "", cli.Usagef("--kubeconfig and --cluster both name a cluster; give one of them")
+		return "", cli.Usagef("--kubeconfig and --name both name a cluster; give one of them")
 	}
 	if kubeconfig != "" {
 		return kubeconfig, nil
@@ -78,7 +79,7 @@ func (a *app) whyCluster(kubeconfig, name string) (string, error) {
 	case 1:
 		return file, nil
 	}
-	return "", cli.Usagef("there are several clusters; say which one with --cluster: %s", strings.Join(names, ", "))
+	return "", cli.Usagef("there are several clusters; say which one with --name: %s", strings.Join(names, ", "))
 }
 
 // inUse reports whether a cluster belongs to a run, with which it goes away.

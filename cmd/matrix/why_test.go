@@ -17,8 +17,9 @@ func TestWhy_Usage(t *testing.T) {
 	}{
 		"no name":         {[]string{"why"}, "accepts 1 arg(s), received 0"},
 		"no cluster":      {[]string{"why", "a/b"}, "there is no cluster to ask; `matrix run RECIPE --keep` leaves one"},
-		"unknown cluster": {[]string{"why", "a/b", "--cluster", "x"}, `no cluster named "x"`},
-		"two clusters":    {[]string{"why", "a/b", "--cluster", "x", "--kubeconfig", "y"}, "--kubeconfig and --cluster both name a cluster"},
+		"unknown cluster": {[]string{"why", "a/b", "--name", "x"}, `no cluster named "x"`},
+		"old name":        {[]string{"why", "a/b", "--cluster", "x"}, `no cluster named "x"`},
+		"two clusters":    {[]string{"why", "a/b", "--cluster", "x", "--kubeconfig", "y"}, "--kubeconfig and --name both name a cluster"},
 		"no such file":    {[]string{"why", "a/b", "--kubeconfig", "/nonexistent/kubeconfig"}, "read kubeconfig /nonexistent/kubeconfig"},
 		"output":          {[]string{"why", "a/b", "-o", "yaml"}, `--output "yaml": want table or json`},
 	}
@@ -27,7 +28,7 @@ func TestWhy_Usage(t *testing.T) {
 	}
 }
 
-// Without --cluster the only cluster is meant, and never one of several; those of killed runs do
+// Without --name the only cluster is meant, and never one of several; those of killed runs do
 // not count.
 func TestWhyCluster(t *testing.T) {
 	cache := t.TempDir()
@@ -50,11 +51,11 @@ func TestWhyCluster(t *testing.T) {
 		t.Errorf("one of which to ask: got %q, %v", got, err)
 	}
 	add("two", `{"name": "two"}`)
-	if got, err := a.whyCluster("", ""); err == nil || !strings.Contains(err.Error(), "say which one with --cluster: one, two") {
+	if got, err := a.whyCluster("", ""); err == nil || !strings.Contains(err.Error(), "say which one with --name: one, two") {
 		t.Errorf("two: got %q, %v", got, err)
 	}
 	if got, err := a.whyCluster("", "two"); err != nil || !strings.HasSuffix(got, "/two/kubeconfig.yaml") {
-		t.Errorf("--cluster two: got %q, %v", got, err)
+		t.Errorf("--name two: got %q, %v", got, err)
 	}
 }
 

@@ -52,7 +52,7 @@ func (a *app) workflowRunCommand() *cobra.Command {
 		Long: `Run workflows in NVIDIA Knavigator's format, one after the other, on one cluster. The first task that fails ends the run.
 
 Every file is checked before a cluster is made. The cluster is one of the run's own and is removed at the end, or stays with --keep; with
---cluster kind it is made of containers. --name
+--platform kind it is made of containers. --name
 takes one that ` + "`matrix cluster up`" + ` made, and --kubeconfig and --context any cluster in which KWOK runs. The result says for each workflow
 where its pods went, how long that took, how many GPUs were taken over time, and whether its jobs were placed as a whole.
 

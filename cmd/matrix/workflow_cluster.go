@@ -49,7 +49,8 @@ func (p *workflowPlace) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&p.program, "scheduler-program", "", "a second scheduler of yours, as `NAME=FILE`: the name that pods ask for, and a program on the scheduler framework (the run's own cluster only)")
 	cmd.Flags().StringVar(&p.config, "scheduler-config", "", "`file` with the KubeSchedulerConfiguration of --scheduler-program (default: a profile with its name)")
 	stagesFlag(cmd, &p.stages)
-	cmd.Flags().StringVar(&p.platform.cluster, "cluster", defaultPlatform().name, "what a cluster of the run's own is made of: "+clusterHelp())
+	cli.OldName(cmd, "cluster", platformFlag)
+	cmd.Flags().StringVar(&p.platform.cluster, platformFlag, defaultPlatform().name, "what a cluster of the run's own is made of: "+clusterHelp())
 	p.platform.registerImages(cmd)
 }
 
@@ -75,8 +76,8 @@ func (p *workflowPlace) check(cmd *cobra.Command) error {
 		return cli.Usagef("--name, --kubeconfig with --context, and --in-cluster each name a cluster; give one of them")
 	case p.name == "" && cmd.Flags().Changed("name"), p.kubeconfig == "" && cmd.Flags().Changed("kubeconfig"), p.context == "" && cmd.Flags().Changed("context"):
 		return cli.Usagef("--name, --kubeconfig and --context: want a value that is not empty")
-	case !p.own() && (cmd.Flags().Changed("cluster") || p.platform.images != ""):
-		return cli.Usagef("--cluster and --kind-images are for a cluster of the run's own; leave out --name, --kubeconfig, --context and --in-cluster")
+	case !p.own() && (cmd.Flags().Changed(platformFlag) || p.platform.images != ""):
+		return cli.Usagef("--platform and --kind-images are for a cluster of the run's own; leave out --name, --kubeconfig, --context and --in-cluster")
 	case p.config != "" && p.program == "":
 		return cli.Usagef("--scheduler-config is for --scheduler-program, which is missing")
 	case p.keep && p.programs():

@@ -44,7 +44,7 @@ func TestWorkflow_BadInput(t *testing.T) {
 		"a second scheduler":  {"workflow run " + good + " --scheduler volcano", 2, `there is no scheduler "volcano"; there are: [coscheduling kueue]`},
 		"a controller":        {"workflow run " + good + " --controller kueue", 2, `there is no controller "kueue"; there are: [jobset trainer]`},
 		"keep a controller":   {"workflow run " + good + " --keep --controller jobset", 2, "leave out --keep"},
-		"controller on Kind":  {"workflow run " + good + " --cluster kind --controller jobset", 2, "--controller does not work with --cluster kind: second schedulers and controllers are programs of this machine"},
+		"controller on Kind":  {"workflow run " + good + " --platform kind --controller jobset", 2, "--controller does not work with --platform kind: second schedulers and controllers are programs of this machine"},
 		"no program":          {"workflow run " + good + " --scheduler-program mine=" + dir + "/none", 2, "--scheduler-program: the program of scheduler mine"},
 		"half a program":      {"workflow run " + good + " --scheduler-program mine", 2, "want NAME=FILE"},
 		"its configuration":   {"workflow run " + good + " --scheduler-config " + good, 2, "--scheduler-config is for --scheduler-program"},

@@ -39,12 +39,19 @@ func MakeBundle(ctx context.Context, d bundle.Deployer, in bundle.Input, repoFla
 
 // TellBundle says on stderr which scheduling was put into a bundle, and what is to be noticed in
 // it. Where is the place that it was written to.
-func (a *App) TellBundle(b *bundle.Bundle, in bundle.Input, where string) error {
+func (a *App) TellBundle(b *bundle.Bundle, in bundle.Input, where, output string) error {
 	for _, line := range adjust.DescribeScheduling(in.Scheduling) {
 		_, _ = fmt.Fprintln(a.Stderr, line)
 	}
 	for _, w := range append(adjust.WithoutEffect(in.Components, in.Scheduling), b.Expectation.Warnings...) {
 		_, _ = fmt.Fprintln(a.Stderr, "warning:", w)
+	}
+	if output == AsJSON {
+		files := make([]string, 0, len(b.Files))
+		for _, f := range b.Files {
+			files = append(files, f.Path)
+		}
+		return PrintJSON(a.Stdout, map[string]any{"directory": where, "deployer": b.Deployer, "releases": len(b.Expectation.Releases), "files": files})
 	}
 	_, err := fmt.Fprintf(a.Stdout, "%d files for %d releases in %s; start with README.md there\n", len(b.Files), len(b.Expectation.Releases), where)
 	return err

@@ -23,6 +23,52 @@ func OutputFlag(cmd *cobra.Command, value *string) {
 	cmd.Flags().VarP((*tableOrJSON)(value), "output", "o", "output format: table or json")
 }
 
+// ToFlag adds --to, which says where a command writes, and --output (-o), the format of what it
+// prints about that. A path given to --output is where to write, which is what it meant before
+// there was --to.
+func ToFlag(cmd *cobra.Command, to, format *string, usage string) {
+	*format = AsTable
+	cmd.Flags().StringVar(to, "to", "", usage)
+	cmd.Flags().VarP(&formatOrPath{format, to}, "output", "o", "output format: table or json")
+}
+
+// formatOrPath is the value of --output of a command with --to.
+type formatOrPath struct{ format, to *string }
+
+var _ pflag.Value = (*formatOrPath)(nil)
+
+func (v *formatOrPath) String() string {
+	if v.format == nil { // pflag makes a zero value to compare the default with
+		return ""
+	}
+	return *v.format
+}
+
+// Type is what --help shows.
+func (v *formatOrPath) Type() string { return "string" }
+
+func (v *formatOrPath) Set(text string) error {
+	switch {
+	case text == AsTable || text == AsJSON:
+		*v.format = text
+	case text == "":
+		return errors.New("want table or json")
+	default:
+		*v.to = text
+	}
+	return nil
+}
+
+// OldName lets a flag be given by the name that it had before; help does not show that.
+func OldName(cmd *cobra.Command, old, now string) {
+	cmd.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == old {
+			name = now
+		}
+		return pflag.NormalizedName(name)
+	})
+}
+
 // tableOrJSON is the value of that flag.
 type tableOrJSON string
 

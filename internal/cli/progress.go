@@ -38,7 +38,11 @@ const heartbeat = 15 * time.Second
 func NewProgress(out io.Writer, getenv func(string) string) *Progress {
 	p := &Progress{out: out, quit: make(chan struct{}), done: make(chan struct{})}
 	if f, ok := out.(*os.File); ok {
-		p.tty = term.IsTerminal(int(f.Fd())) && getenv("TERM") != "dumb" && getenv("CI") == ""
+		p.tty = term.IsTerminal(int(f.Fd())) && getenv("TERM") != "dumb"
+		if p.tty && getenv("CI") != "" {
+			p.tty = false
+			_, _ = fmt.Fprintln(out, "CI is set: progress is printed line by line")
+		}
 	}
 	p.color = p.tty && getenv("NO_COLOR") == ""
 	go p.tick()

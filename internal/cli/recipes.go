@@ -116,8 +116,8 @@ func (a *App) recipesLayer(flag string) (recipe.Layer, string, error) {
 	dir := a.RecipesDirectory(flag)
 	if dir == "" {
 		if FirstOf(flag, a.Getenv(recipesVariable)) != InBinary && a.inCI() {
-			return recipe.Layer{}, "", Usagef("no recipes of this repository were found: the working directory has no recipes/registry.yaml. Check out the repository first " +
-				"(actions/checkout), or name its recipes directory (--recipes-dir DIR, input recipes-dir). To run the recipes in this binary instead, write --recipes-dir embedded")
+			return recipe.Layer{}, "", Usagef("no recipes of this repository were found: the working directory has no recipes/registry.yaml. Check out the repository first "+
+				"(actions/checkout), or name its recipes directory (--recipes-dir DIR, input recipes-dir). To run the recipes in this binary instead, write --recipes-dir embedded, which is the default where %s is not set", a.ciVariable())
 		}
 		fsys, err := fs.Sub(aicraction.Recipes, "recipes")
 		return recipe.Layer{FS: fsys, Root: "recipes"}, "the recipes in this binary", err
@@ -131,10 +131,19 @@ func (a *App) recipesLayer(flag string) (recipe.Layer, string, error) {
 
 // inCI reports whether this is a CI job: GITHUB_ACTIONS is true, or CI has any value but a false
 // one.
-func (a *App) inCI() bool {
+func (a *App) inCI() bool { return a.ciVariable() != "" }
+
+// ciVariable is the variable that says so; empty elsewhere.
+func (a *App) ciVariable() string {
 	ci := a.Getenv("CI")
 	on, err := strconv.ParseBool(ci)
-	return a.Getenv("GITHUB_ACTIONS") == "true" || ci != "" && (on || err != nil)
+	switch {
+	case a.Getenv("GITHUB_ACTIONS") == "true":
+		return "GITHUB_ACTIONS"
+	case ci != "" && (on || err != nil):
+		return "CI"
+	}
+	return ""
 }
 
 // RecipesDirectory is where Recipes reads them; empty for those in the binary.

@@ -25,7 +25,7 @@ type Settings struct {
 	} `json:"cluster"`
 	Kind struct {
 		// NodeImage is that of Kind clusters, RegistryImage that of the registry in them. Only
-		// --cluster kind needs them.
+		// --platform kind needs them.
 		NodeImage     string `json:"nodeImage"`
 		RegistryImage string `json:"registryImage"`
 	} `json:"kind"`

@@ -32,7 +32,7 @@ const (
 // Limits are what a platform cannot do, and what its cells take of the machine.
 type Limits struct {
 	// Lacks has each feature that the platform lacks, with the reason: what follows "does not work
-	// with --cluster NAME: ". LacksReused has those that it lacks besides when all cells run in one
+	// with --platform NAME: ". LacksReused has those that it lacks besides when all cells run in one
 	// cluster.
 	Lacks, LacksReused map[Feature]string
 	// Cores is how many cores a cell keeps busy.

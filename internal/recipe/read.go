@@ -23,6 +23,21 @@ type resultDocument struct {
 	Validation      map[string]any `json:"validation"`
 }
 
+// Format is a kind of document. Value is a zero value of what it is read into, whose json tags are
+// the names of its fields.
+type Format struct {
+	Kind  string
+	Value any
+}
+
+// Formats are the documents that people write for this package, for programs that describe them.
+func Formats() []Format {
+	return []Format{
+		{document.OverlayKind, overlayDocument{}}, {document.MixinKind, mixinDocument{}}, {document.RegistryKind, registryDocument{}},
+		{document.CriteriaKinds[0], criteriaDocument{}}, {document.ResultKind, resultDocument{}},
+	}
+}
+
 // ReadCriteria reads a query: a document of kind RecipeCriteria, as YAML or JSON. File is its name
 // in messages. CheckCriteria, and not this function, compares the values with those of the recipes.
 // The error joins a *FileError for every problem.

@@ -59,6 +59,34 @@ func Read(files []string) ([]*Workflow, Problems) {
 	return all, problems
 }
 
+// fileFormat is a workflow as a file has it, and taskFormat one of its tasks.
+type fileFormat struct {
+	Name        string      `yaml:"name"`
+	Description string      `yaml:"description"`
+	Stages      []string    `yaml:"stages"`
+	Schedulers  []string    `yaml:"schedulers"`
+	Controllers []string    `yaml:"controllers"`
+	HalfPlaced  *Duration   `yaml:"halfPlacedAtMost"`
+	Tasks       []yaml.Node `yaml:"tasks"`
+}
+
+type taskFormat struct {
+	ID          string    `yaml:"id"`
+	Type        string    `yaml:"type"`
+	Description string    `yaml:"description"`
+	Params      yaml.Node `yaml:"params"`
+}
+
+// Format gives, for programs that describe the format, zero values of what a file and a task are
+// read into, and of the params of each type of task. Their yaml tags are the names of fields.
+func Format() (file, task any, params map[string]any) {
+	params = map[string]any{}
+	for _, name := range taskTypes() {
+		params[name] = newParams(name)
+	}
+	return fileFormat{}, taskFormat{}, params
+}
+
 func read(file string) (*Workflow, Problems) {
 	w := &Workflow{File: file}
 	raw, err := bounded.File(file, maxFile)
@@ -72,15 +100,7 @@ func read(file string) (*Workflow, Problems) {
 	if len(docs) != 1 || len(docs[0].Content) == 0 {
 		return w, Problems{{File: file, Line: 1, Text: fmt.Sprintf("want one YAML document with name and tasks; there are %d", len(docs))}}
 	}
-	var f struct {
-		Name        string      `yaml:"name"`
-		Description string      `yaml:"description"`
-		Stages      []string    `yaml:"stages"`
-		Schedulers  []string    `yaml:"schedulers"`
-		Controllers []string    `yaml:"controllers"`
-		HalfPlaced  *Duration   `yaml:"halfPlacedAtMost"`
-		Tasks       []yaml.Node `yaml:"tasks"`
-	}
+	var f fileFormat
 	if wrong := yamlx.DecodeNode(docs[0].Content[0], &f); len(wrong) > 0 {
 		return w, located(file, wrong)
 	}
@@ -132,12 +152,7 @@ func located(file string, problems []yamlx.Problem) Problems {
 }
 
 func readTask(file string, n *yaml.Node) (*Task, Problems) {
-	var f struct {
-		ID          string    `yaml:"id"`
-		Type        string    `yaml:"type"`
-		Description string    `yaml:"description"`
-		Params      yaml.Node `yaml:"params"`
-	}
+	var f taskFormat
 	if n.Kind == yaml.AliasNode {
 		n = n.Alias
 	}

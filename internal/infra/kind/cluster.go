@@ -271,7 +271,7 @@ func (c *cluster) Down(ctx context.Context) error {
 	}
 	err := c.state.remove(ctx, c.platform.Engine, c.provider)
 	if reason.Of(err) == reason.ComponentDied {
-		return reason.New(reason.ComponentDied, "Kind cluster %s stays for now, because the Docker engine does not answer: the next run with --cluster kind removes it", c.Name())
+		return reason.New(reason.ComponentDied, "Kind cluster %s stays for now, because the Docker engine does not answer: the next run with --platform kind removes it", c.Name())
 	}
 	return err
 }

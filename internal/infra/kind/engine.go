@@ -129,20 +129,20 @@ func (e *Engine) Usable(ctx context.Context) error { return e.check(ctx, 0) }
 // check refuses an engine with fewer free bytes than needed, too.
 func (e *Engine) check(ctx context.Context, needed uint64) error {
 	unusable := func(format string, args ...any) error {
-		return reason.New(reason.EngineUnusable, format+". Without Docker, use --cluster embedded", args...)
+		return reason.New(reason.EngineUnusable, format+". Without Docker, use --platform embedded", args...)
 	}
 	if e.System != "linux" {
-		return unusable("--cluster kind needs a Docker engine on a Linux machine: the API server reaches this program through a socket, which does not work across the virtual machine that Docker has on %s", e.System)
+		return unusable("--platform kind needs a Docker engine on a Linux machine: the API server reaches this program through a socket, which does not work across the virtual machine that Docker has on %s", e.System)
 	}
 	if _, err := e.LookPath("docker"); err != nil {
 		if _, err := e.LookPath("podman"); err == nil {
-			return unusable("--cluster kind needs Docker: there is no docker program on the PATH, and podman is not supported")
+			return unusable("--platform kind needs Docker: there is no docker program on the PATH, and podman is not supported")
 		}
-		return unusable("--cluster kind needs Docker: there is no docker program on the PATH; install it (https://docs.docker.com/engine/install)")
+		return unusable("--platform kind needs Docker: there is no docker program on the PATH; install it (https://docs.docker.com/engine/install)")
 	}
 	address := e.Getenv("DOCKER_HOST")
 	if address != "" && !strings.HasPrefix(address, "unix://") {
-		return unusable("--cluster kind needs an engine on this machine, and DOCKER_HOST is %q: want a unix:// address", address)
+		return unusable("--platform kind needs an engine on this machine, and DOCKER_HOST is %q: want a unix:// address", address)
 	}
 	address = e.address()
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)

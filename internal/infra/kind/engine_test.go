@@ -149,7 +149,7 @@ func TestEngineError(t *testing.T) {
 		t.Errorf("Up: got %s, %v", reason.Of(err), err)
 	}
 	f.errors["ps"] = gone
-	if err := c.Down(t.Context()); reason.Of(err) != reason.ComponentDied || !strings.Contains(err.Error(), "the next run with --cluster kind removes it") || strings.Contains(err.Error(), "\n") {
+	if err := c.Down(t.Context()); reason.Of(err) != reason.ComponentDied || !strings.Contains(err.Error(), "the next run with --platform kind removes it") || strings.Contains(err.Error(), "\n") {
 		t.Errorf("Down: got %v", err)
 	}
 }

@@ -22,7 +22,7 @@ import (
 // The header of a profile's file.
 const (
 	profileAPIVersion = "aicr.nvidia.com/v1alpha1"
-	profileKind       = "KWOKNodeProfile"
+	ProfileKind       = "KWOKNodeProfile"
 
 	maxProfile = 1 << 20 // bytes of a file
 )
@@ -41,7 +41,7 @@ func LayerProfiles(under []Profile, fsys fs.FS, root string) ([]Profile, error) 
 		return nil, err
 	}
 	if len(over) == 0 {
-		return nil, fmt.Errorf("%s has no *.yaml file at its top; name a directory of %s documents", root, profileKind)
+		return nil, fmt.Errorf("%s has no *.yaml file at its top; name a directory of %s documents", root, ProfileKind)
 	}
 	var all []Profile
 	for _, p := range under {
@@ -169,7 +169,7 @@ func parseProfile(file string, raw []byte) (*Profile, []error) {
 	case err != nil:
 		return nil, placed(file, err)
 	case len(docs) == 0:
-		return nil, []error{fmt.Errorf("%s: the file is empty; write a %s document or remove the file", file, profileKind)}
+		return nil, []error{fmt.Errorf("%s: the file is empty; write a %s document or remove the file", file, ProfileKind)}
 	case len(docs) > 1:
 		return nil, []error{fmt.Errorf("%s:%d: a second YAML document starts here, and only the first would be used; write one profile to a file", file, docs[1].Line)}
 	}
@@ -206,8 +206,8 @@ func (p *Profile) check(d document) []error {
 		problems = append(problems, fmt.Errorf("%s: "+format, append([]any{at}, args...)...))
 	}
 	s := &p.Spec
-	if p.Kind != profileKind {
-		add(d.at("kind"), "kind is %q, want %s", p.Kind, profileKind)
+	if p.Kind != ProfileKind {
+		add(d.at("kind"), "kind is %q, want %s", p.Kind, ProfileKind)
 		return problems // the rest would be about another format
 	}
 	if p.APIVersion != profileAPIVersion {

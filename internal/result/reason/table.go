@@ -129,9 +129,9 @@ func sourceRows() []Row {
 		{24, DownloadFailed, ClassInfrastructure, "A recipe could not be downloaded from its address",
 			"The message has what the server answered, or which limit was exceeded. Check the address in a browser, the network and the proxy (HTTPS_PROXY), or download the file and pass its name.", nil},
 		{25, EngineUnusable, ClassInfrastructure, "There is no Docker engine that a Kind cluster can run in",
-			"With --cluster kind: no docker program, an engine that does not answer or that this user may not use, a rootless or remote one, Docker Desktop, or Podman. The message says which, and what to do. Nothing was started. --cluster embedded needs no engine.", nil},
+			"With --platform kind: no docker program, an engine that does not answer or that this user may not use, a rootless or remote one, Docker Desktop, or Podman. The message says which, and what to do. Nothing was started. --platform embedded needs no engine.", nil},
 		{26, ImageMissing, ClassInfrastructure, "A container image is missing, or could not be pulled",
-			"With --cluster kind: the message names the image. Check the network and the login (`docker login`), or take an archive along: `matrix images save FILE` where there is a network, and --kind-images FILE here. `matrix images list` names all that a run needs.", nil},
+			"With --platform kind: the message names the image. Check the network and the login (`docker login`), or take an archive along: `matrix images save FILE` where there is a network, and --kind-images FILE here. `matrix images list` names all that a run needs.", nil},
 	}
 }
 
