@@ -123,7 +123,7 @@ func TestComponents(t *testing.T) {
 		{Path: "components/gpu-operator/manifests/training.yaml", File: "recipes/components/gpu-operator/manifests/training.yaml", Content: []byte("kind: ConfigMap\n")},
 	}
 	if !reflect.DeepEqual(components[1].Manifests, wantManifests) {
-		t.Errorf("manifests: %s", components[1].Manifests)
+		t.Errorf("manifests: %v", components[1].Manifests)
 	}
 	tuning := component(t, s, "h100-eks-training", "tuning")
 	if !tuning.ManifestOnly() || tuning.Values["profile"] != "h100" || tuning.Origins["profile"].String() != "recipes/overlays/h100-eks-training.yaml:23" {
