@@ -1,9 +1,11 @@
 package matrix
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -29,12 +31,17 @@ func secondDayFaults() []fault {
 			tests: []string{"internal/matrix/upgrade TestFilled"},
 		},
 		{
-			id: "F108", what: "a custom resource that is a hook: each delivery deletes it first, and Argo CD does not miss it", verdict: "a warning with file and line: what its operator made of it is torn down and built again",
+			id: "F108", what: "a custom resource that is a hook: each delivery deletes it first, and Argo CD does not miss it", verdict: "a warning with file and line: what its operator made of it is torn down and built again; exit 74 in Argo CD if nothing else differs, since it is not synced then",
 			seeds: []seed{
-				{name: "upgrade", nightly: families, old: older(widgetAsHook), recipe: widgetAsHook, want: outcomeWanted{check: warning("each delivery tears down Widget.faults.example.com b/b and builds it again: it is a hook (post-install,post-upgrade; before-hook-creation) in b/templates/widget.yaml:2")}},
-				{name: "second delivery", nightly: slices.Concat(helm, flux), runner: twice, recipe: widgetAsHook, want: outcomeWanted{check: warning("each delivery tears down Widget.faults.example.com b/b")}},
+				{name: "upgrade", nightly: families, old: older(widgetAsHook("one", 1)), recipe: widgetAsHook("two", 1), want: outcomeWanted{check: warning("each delivery tears down Widget.faults.example.com b/b and builds it again: it is a hook (post-install,post-upgrade; before-hook-creation) in b/templates/widget.yaml:2")}},
+				{name: "second delivery", nightly: slices.Concat(helm, flux), runner: twice, recipe: widgetAsHook("one", 1), want: outcomeWanted{check: warning("each delivery tears down Widget.faults.example.com b/b")}},
+				{name: "not run", nightly: slices.Concat(helm, flux), old: older(func(r *tinyRecipe) { r.part("a").add("crd.yaml", widgetCRD) }), recipe: func(r *tinyRecipe) {
+					widgetAsHook("one", 1)(r)
+					r.part("b").templates["widget.yaml"] = strings.Replace(r.part("b").templates["widget.yaml"], ",post-upgrade", "", 1)
+				}, want: red(reason.UpgradeFailed, "the upgrade from old: Widget b/b (b, b/templates/widget.yaml) is reported as delivered, but does not exist").and("is a hook that runs at installation only (post-install), and release b was installed before it had it; add post-upgrade in b/templates/widget.yaml:2")},
+				{name: "not synced", nightly: argo, old: older(widgetAsHook("one", 1)), recipe: widgetAsHook("one", 2), want: red(reason.UpgradeDiverged, "Widget.faults.example.com b/b  spec.size  first installation: 2; after the upgrade: 1", "it is a hook, which this delivery did not run")},
 			},
-			tests: []string{"internal/matrix/upgrade TestTornDown"},
+			tests: []string{"internal/matrix/upgrade TestTornDown", "internal/matrix/compare TestUpgraded_Hooks"},
 		},
 		{
 			id: "F109", what: "a component split in two, so that another release has the definitions now", verdict: "exit 73: Helm refuses to take the definition over, and Flux deletes it, with every object of its kind; a warning where Argo CD may",
@@ -58,7 +65,7 @@ func secondDayFaults() []fault {
 			id: "F111", what: "a chart with other content under the version that it had", verdict: "exit 74 in Flux, which names the version as the cause; Helm and Argo CD's OCI sources deliver it",
 			seeds: []seed{
 				{name: "kept", nightly: flux, old: textOf("one"), recipe: textOf("two"), want: red(reason.UpgradeDiverged, `ConfigMap b/b-config  data.text  first installation: "two"; after the upgrade: "one"`, "the version of its chart did not change (1.0.0), so that Flux neither fetches the chart again nor upgrades the release")},
-				{name: "delivered", nightly: slices.Concat(helm, argo), old: textOf("one"), recipe: textOf("two"), want: outcomeWanted{check: endsAlike}},
+				{name: "delivered", nightly: slices.Concat(helm, argo), sync: 5 * time.Minute, old: textOf("one"), recipe: textOf("two"), want: outcomeWanted{check: endsAlike}}, // Argo CD looks up a version again after three minutes
 			},
 			tests: []string{"internal/matrix/compare TestUpgraded"},
 		},
@@ -91,9 +98,14 @@ func staysFilled(t *testing.T, r result.Result) {
 	testkit.WantText(t, "notes", strings.Join(r.Notes, "\n"), "Secret b/certs is rendered without a value; filled before the second delivery", "ended as a first installation: ")
 }
 
-func widgetAsHook(r *tinyRecipe) {
-	r.part("a").add("crd.yaml", widgetCRD)
-	r.part("b").add("widget.yaml", strings.Replace(widget, "metadata: {name: {{ .Release.Name }}}", `metadata: {name: {{ .Release.Name }}, annotations: {helm.sh/hook: "post-install,post-upgrade", helm.sh/hook-delete-policy: before-hook-creation}}`, 1))
+// widgetAsHook has an ordinary object too: Argo CD syncs nothing if only hooks differ.
+func widgetAsHook(text string, size int) func(*tinyRecipe) {
+	return func(r *tinyRecipe) {
+		r.part("a").add("crd.yaml", widgetCRD)
+		r.part("b").add("widget.yaml", strings.NewReplacer("metadata: {name: {{ .Release.Name }}}", `metadata: {name: {{ .Release.Name }}, annotations: {helm.sh/hook: "post-install,post-upgrade", helm.sh/hook-delete-policy: before-hook-creation}}`,
+			"size: 1", fmt.Sprintf("size: %d", size)).Replace(widget))
+		textOf(text)(r)
+	}
 }
 
 func definitionInA(r *tinyRecipe) {

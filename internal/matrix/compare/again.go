@@ -62,13 +62,17 @@ func (c *Captured) HooksReplaced(later *Captured) []result.Ref {
 	var all []result.Ref
 	for _, key := range slices.Sorted(maps.Keys(c.objects)) {
 		a, b := c.objects[key], later.objects[key]
-		gvk := a.ref.GVK
-		custom := strings.Contains(gvk.Group, ".") && !strings.HasSuffix(gvk.Group, ".k8s.io")
-		if a.hook && b.uid != "" && a.uid != b.uid && !a.mayBeGone && (custom || slices.Contains(rolling(), gvk.Kind)) {
+		if a.hook && b.uid != "" && a.uid != b.uid && !a.mayBeGone && lasts(a.ref) {
 			all = append(all, a.ref.Ref())
 		}
 	}
 	return all
+}
+
+// lasts reports whether an object stands for something that runs on: a custom resource or a workload.
+func lasts(object lane.Object) bool {
+	custom := strings.Contains(object.GVK.Group, ".") && !strings.HasSuffix(object.GVK.Group, ".k8s.io")
+	return custom || slices.Contains(rolling(), object.GVK.Kind)
 }
 
 // rolling are the kinds that replace their pods if their template changes.

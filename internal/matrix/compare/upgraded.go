@@ -85,6 +85,8 @@ func cause(d objectDifference, now Lane, t terms) (why string, harmless bool) {
 	switch {
 	case isDefinition(d) && strings.Contains(live.template, "crds/") && kept:
 		return t.crds, strings.HasSuffix(d.path, ".description") || strings.HasPrefix(d.path, "metadata.")
+	case live.hook && kept && lasts(d.object):
+		return "it is a hook, which this delivery did not run: Helm runs those of upgrades only, and Argo CD syncs nothing if only hooks differ; make it an ordinary object", false
 	case live.hook && kept:
 		return t.hook, true
 	case d.a == nil && d.path == "":

@@ -52,6 +52,25 @@ func TestUpgraded(t *testing.T) {
 	}
 }
 
+// A hook that did not run again is a note, unless it stands for something that runs on.
+func TestUpgraded_Hooks(t *testing.T) {
+	for kind, red := range map[string]bool{"v1, kind: ConfigMap": false, "x.y/v1, kind: Widget": true} {
+		object := func(size string) string {
+			return `{apiVersion: ` + kind + `, metadata: {namespace: ns, name: one}, data: {size: "` + size + `"}}`
+		}
+		first, upgraded := lanePassed("a", "argocd-oci", taken(t, object("2"))), lanePassed("a", "argocd-oci", taken(t, object("1")))
+		upgraded.From, upgraded.Live.Before = "main", taken(t, object("1"))
+		for key, o := range upgraded.Live.objects {
+			o.hook = true
+			upgraded.Live.objects[key] = o
+		}
+		Upgraded(t.Context(), first, upgraded, BenignRules())
+		if got := upgraded.Reason == reason.UpgradeDiverged && strings.Contains(upgraded.Cause, "it is a hook, which this delivery did not run"); got != red {
+			t.Errorf("%s: got %s: %s", kind, upgraded.Reason, upgraded.Cause)
+		}
+	}
+}
+
 // Flux keeps what it has of a chart whose version did not change: that is the cause.
 func TestUpgraded_SameVersion(t *testing.T) {
 	for version, want := range map[string]bool{"1.0.0": true, "0.9.0": false} {

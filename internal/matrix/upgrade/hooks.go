@@ -32,6 +32,19 @@ func TornDown(b *bundle.Bundle, replaced []result.Ref, untracked bool) []string 
 	return lines
 }
 
+// notRun says why a missing object is a hook that Helm did not run: its release was there before.
+func (b Bundles) notRun(ref *result.Ref) string {
+	if ref == nil || b.Before == nil {
+		return ""
+	}
+	o := objectOf(b.Now, *ref)
+	if o == nil || !o.Hook || strings.Contains(o.Object.GetAnnotations()["helm.sh/hook"], "upgrade") || namespaceOf(b.Before, o.Release) == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s is a hook that runs at installation only (%s), and release %s was installed before it had it; add post-upgrade in %s, or make it an ordinary object",
+		ref, o.Object.GetAnnotations()["helm.sh/hook"], o.Release, Place(b.Now, o, ""))
+}
+
 // objectOf is the object that a bundle renders; nil if there is none.
 func objectOf(b *bundle.Bundle, ref result.Ref) *bundle.Object {
 	for i := range b.Expectation.Objects {

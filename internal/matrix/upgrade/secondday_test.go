@@ -158,6 +158,22 @@ func TestTornDown(t *testing.T) {
 	testkit.WantText(t, "warning", got[0], "each delivery tears down Widget.x.y ns/w and builds it again: it is a hook (post-install; before-hook-creation, the default) in hook-b/templates/x.yaml", "Argo CD does not count a hook")
 }
 
+// A hook that is missing after an upgrade, since it runs at installation only, is named as such.
+func TestNotRun(t *testing.T) {
+	hook := func(events string) string {
+		return `hook-b {apiVersion: x.y/v1, kind: Widget, metadata: {namespace: ns, name: w, annotations: {helm.sh/hook: "` + events + `"}}}`
+	}
+	ref := result.Ref{Group: "x.y", Kind: "Widget", Namespace: "ns", Name: "w"}
+	missing := &reason.Error{Reason: reason.DeployFailed, Err: result.NewFailure(result.Finding{Object: &ref, Cause: "does not exist"})}
+	before := bundleOf(t, "hook-b {apiVersion: v1, kind: ConfigMap, metadata: {namespace: ns, name: x}}")
+	for events, want := range map[string]bool{"post-install": true, "post-install,post-upgrade": false} {
+		v := result.VerdictOf(Failed("main", missing, Bundles{Before: before, Now: bundleOf(t, hook(events))}, nil))
+		if got := strings.Contains(strings.Join(v.Details, "\n"), "is a hook that runs at installation only (post-install), and release hook-b was installed before it had it; add post-upgrade in hook-b/templates/x.yaml"); got != want {
+			t.Errorf("%s: got %q", events, v.Details)
+		}
+	}
+}
+
 // A new pod that waits for its own old pod's room is the upgrade's fault. One that would not fit
 // without it, or whose old pods go first, is not.
 func TestStandoff(t *testing.T) {
