@@ -69,6 +69,7 @@ of a recipe, and several recipes when there would be more than --max-jobs); cell
 			} else if len(f.names) > 0 && cmd.Flags().Changed("tier") {
 				return cli.Usagef("--tier selects the recipes; remove these arguments: %s", strings.Join(f.names, ", "))
 			}
+			cli.Brief(a.Getenv)
 			return a.discover(cmd.Context(), f)
 		},
 	}

@@ -68,7 +68,10 @@ the chart source has every chart. Nothing is rendered or started. docs/results.m
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return a.list(cmd.Context(), args[0], f) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			cli.Brief(a.Getenv)
+			return a.list(cmd.Context(), args[0], f)
+		},
 	}
 	f.Register(cmd)
 	cmd.Flags().StringVarP(&f.output, "output", "o", "table", "output format: table, json, yaml or name")

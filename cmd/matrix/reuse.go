@@ -123,6 +123,7 @@ passed. Give the same flags as to matrix run: charts, recipes and profiles are i
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.plainSet = cmd.Flags().Changed(plainFlag)
+			cli.Brief(a.Getenv)
 			return a.whyRun(cmd.Context(), args[0], f)
 		},
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"os"
+	"runtime/debug"
 	"syscall"
 	"testing"
 	"time"
@@ -37,5 +38,18 @@ func interrupted(t *testing.T, s syscall.Signal) {
 	})
 	if want := reason.SignalBase + int(s); code != want {
 		t.Errorf("got code %d, want %d", code, want)
+	}
+}
+
+func TestBrief(t *testing.T) {
+	before := debug.SetGCPercent(100)
+	defer debug.SetGCPercent(before)
+	Brief(func(string) string { return "100" })
+	if got := debug.SetGCPercent(100); got != 100 {
+		t.Errorf("got %d in place of the user's own 100", got)
+	}
+	Brief(func(string) string { return "" })
+	if got := debug.SetGCPercent(100); got != 400 {
+		t.Errorf("got %d, want 400", got)
 	}
 }
