@@ -45,7 +45,7 @@ func Main(program Program) int {
 }
 
 // Brief has this process collect less garbage, for commands that read, print and end within a
-// second: collecting is a third of their CPU time. A GOGC of the user's own is kept.
+// second: collecting is a quarter of their CPU time. A GOGC of the user's own is kept.
 func Brief(getenv func(string) string) {
 	if getenv("GOGC") == "" {
 		debug.SetGCPercent(400)
