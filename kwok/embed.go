@@ -4,10 +4,10 @@ package kwok
 
 import "embed"
 
-// Files has charts/, profiles/, scheduling/, stages/, manifests/, health.yaml, parity.yaml and
-// kind-config.yaml. A directory of charts/ without a Chart.yaml is not a chart.
+// Files has charts/, profiles/, scheduling/, stages/, manifests/, health.yaml,
+// parity.yaml, parity-operators.yaml and kind-config.yaml. A directory of charts/ without a Chart.yaml is not a chart.
 //
-//go:embed all:charts profiles scheduling stages manifests/*.yaml health.yaml parity.yaml kind-config.yaml
+//go:embed all:charts profiles scheduling stages manifests/*.yaml health.yaml parity.yaml parity-operators.yaml kind-config.yaml
 var Files embed.FS
 
 // StackMod and StackSum are copies of stack/go.mod and stack/go.sum. They are copies because a
@@ -34,6 +34,17 @@ var (
 	PrometheusOperatorMod []byte
 	//go:embed embedded/prometheus-operator.sum
 	PrometheusOperatorSum []byte
+)
+
+// CertManagerMod and CertManagerSum are such copies of operators/cert-manager/go.mod and go.sum, and
+// CertManagerSources has those of its Go files, below embedded/cert-manager, with the suffix .txt.
+var (
+	//go:embed embedded/cert-manager.mod
+	CertManagerMod []byte
+	//go:embed embedded/cert-manager.sum
+	CertManagerSum []byte
+	//go:embed embedded/cert-manager
+	CertManagerSources embed.FS
 )
 
 // HelmfileMod and HelmfileSum are such copies of helmfile/go.mod and helmfile/go.sum.

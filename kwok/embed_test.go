@@ -3,6 +3,7 @@ package kwok
 import (
 	"bytes"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"strings"
@@ -16,6 +17,7 @@ func TestEmbeddedPartsList_UpToDate(t *testing.T) {
 	}{
 		{"stack/go.mod", StackMod}, {"stack/go.sum", StackSum}, {"schedulers/go.mod", SchedulersMod}, {"schedulers/go.sum", SchedulersSum}, {"helmfile/go.mod", HelmfileMod}, {"helmfile/go.sum", HelmfileSum},
 		{"operators/prometheus-operator/go.mod", PrometheusOperatorMod}, {"operators/prometheus-operator/go.sum", PrometheusOperatorSum},
+		{"operators/cert-manager/go.mod", CertManagerMod}, {"operators/cert-manager/go.sum", CertManagerSum},
 	} {
 		real, err := os.ReadFile(c.file)
 		if err != nil {
@@ -24,6 +26,33 @@ func TestEmbeddedPartsList_UpToDate(t *testing.T) {
 		if !bytes.Equal(real, c.copy) {
 			t.Errorf("the embedded copy of kwok/%s is old: run `make generate` and commit the result", c.file)
 		}
+	}
+}
+
+// The Go files of cert-manager's programs are the embedded ones, each of them.
+func TestEmbeddedSources_UpToDate(t *testing.T) {
+	read := func(files fs.FS, suffix string) map[string]string {
+		all := map[string]string{}
+		err := fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || !strings.HasSuffix(name, suffix) {
+				return err
+			}
+			content, err := fs.ReadFile(files, name)
+			all[strings.TrimSuffix(name, suffix)] = string(content)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
+	embedded, err := fs.Sub(CertManagerSources, "embedded/cert-manager")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, got := read(os.DirFS("operators/cert-manager"), ".go"), read(embedded, ".go.txt")
+	if len(want) < 5 || !maps.Equal(want, got) {
+		t.Errorf("the embedded copies of the %d Go files below kwok/operators/cert-manager are old: run `make generate` and commit the result", len(want))
 	}
 }
 

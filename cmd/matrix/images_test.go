@@ -55,6 +55,8 @@ func TestKindFlags(t *testing.T) {
 		{[]string{"parity"}, nil, 2, "accepts 1 arg"},
 		{[]string{"parity", "eks-trainin"}, nil, 2, "eks-training"},
 		{[]string{"parity", "eks-training", "-o", "xml"}, nil, 2, "table or json"},
+		{[]string{"parity", "eks-training", "--operators", "simulated"}, nil, 2, `--operators "simulated": want real or auto`},
+		{[]string{"parity", "eks-training", "--operators", "fast"}, nil, 2, `--operators "fast": want real or auto`},
 		{[]string{"parity", "eks-training", "--charts", "direct"}, nil, 2, "--charts direct does not work with --platform kind"},
 		{[]string{"images", "save", file}, nil, 25, "needs Docker"},
 		{[]string{"images", "list", "--deployer", "nomad"}, nil, 2, "nomad"},

@@ -14,7 +14,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/host"
+	"github.com/nvidia/aicr-action/internal/infra/programs"
 	"github.com/nvidia/aicr-action/internal/matrix"
+	"github.com/nvidia/aicr-action/internal/matrix/compare"
 	"github.com/nvidia/aicr-action/internal/matrix/strikes"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -27,9 +29,13 @@ func (a *app) parityCommand() *cobra.Command {
 		Short: "Run a recipe on both platforms and compare verdicts and objects",
 		Long: `Run a recipe's lanes on embedded and then in Kind clusters, and compare each cell with itself: its verdict, the number of pods, and every
 object that its bundle promises. A difference that is on the reviewed list (kwok/parity.yaml) is printed with its reason; any other one ends with
-PLATFORM_DIVERGENCE (59). It needs what ` + "`matrix run`" + ` needs on both platforms; docs/kind.md has the differences that are known.`,
+PLATFORM_DIVERGENCE (59). It needs what ` + "`matrix run`" + ` needs on both platforms; docs/kind.md has the differences that are known.
+
+With --operators it compares embedded with itself instead: a cell whose operators are simulated, and one whose operators run. The list is
+kwok/parity-operators.yaml; docs/limits.md has what the differences mean.`,
 		Example: `  matrix parity eks-training
-  matrix parity eks-training --deployer helm,flux-oci --artifacts out`,
+  matrix parity eks-training --deployer helm,flux-oci --artifacts out
+  matrix parity eks-training --deployer helm --operators auto`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.parity(cmd.Context(), args, f) },
 	})
@@ -41,26 +47,50 @@ PLATFORM_DIVERGENCE (59). It needs what ` + "`matrix run`" + ` needs on both pla
 	cli.OutputFlag(cmd, &f.output)
 	cmd.Flags().IntVar(&f.parallel, "parallel", 0, "cells at a time (default: as for matrix run on each platform)")
 	f.platform.registerImages(cmd)
+	cmd.Flags().StringVar(&f.platform.operators, operatorsFlag, "", "auto or real: compare simulated operators with those, and not platforms")
 	return cmd
+}
+
+// paritySide is one of the two runs: on which platform, and how its operators are.
+type paritySide struct {
+	platform  platform
+	operators string
+	name      string // empty: that of the platform
+}
+
+// paritySides are what is compared, and the list of known differences.
+func paritySides(operators string) ([2]paritySide, []compare.KnownDifference, error) {
+	if operators == "" {
+		on := platforms()
+		known, err := cli.KnownDifferences()
+		return [2]paritySide{{platform: on[0]}, {platform: on[1]}}, known, err
+	}
+	mode, err := programs.ParseMode(operators)
+	if err != nil || mode == programs.Simulated {
+		return [2]paritySide{}, nil, cli.Usagef("--%s %q: want %s or %s, which are compared with %s", operatorsFlag, operators, programs.Auto, programs.Real, programs.Simulated)
+	}
+	known, err := cli.KnownOperatorDifferences()
+	on := defaultPlatform()
+	return [2]paritySide{{on, "", "stand-ins"}, {on, operators, "operators"}}, known, err
 }
 
 // parity refuses what cannot run on either platform before anything is started on one of them.
 func (a *app) parity(ctx context.Context, args []string, f runFlags) error {
 	f.charts = cli.ChartValues(f.charts)
-	for _, p := range platforms() {
-		if err := p.refuse(false, f.wanted()...); err != nil {
+	compared, known, err := paritySides(f.platform.operators)
+	if err != nil {
+		return err
+	}
+	for _, side := range compared {
+		if err := side.platform.refuse(false, f.wanted()...); err != nil {
 			return err
 		}
 	}
-	known, err := cli.KnownDifferences()
-	if err != nil {
-		return reason.Wrap(reason.Internal, err)
-	}
 	var runs [2]*prepared
 	var sides [2]matrix.Side
-	for i, p := range platforms() {
-		f := f
-		f.platform.cluster = p.name
+	for i, side := range compared {
+		f, p := f, side.platform
+		f.platform.cluster, f.platform.operators = p.name, side.operators
 		if _, none := p.limits.Lacks[infra.ImageArchive]; none {
 			f.platform.images = ""
 		}
@@ -68,7 +98,7 @@ func (a *app) parity(ctx context.Context, args []string, f runFlags) error {
 			return err
 		}
 		r := runs[i].runner
-		sides[i] = matrix.Side{Runner: r, Plans: runs[i].plans, AtATime: a.cellsAtATime(f.parallel, len(runs[i].plans), r.MemoryPerCell(), p, false)}
+		sides[i] = matrix.Side{Name: side.name, Runner: r, Plans: runs[i].plans, AtATime: a.cellsAtATime(f.parallel, len(runs[i].plans), r.MemoryPerCell(), p, false)}
 	}
 	for _, this := range slices.Backward(runs[:]) { // what the last one needs is the more likely to be missing
 		if err := a.ready(ctx, this); err != nil {
@@ -89,7 +119,7 @@ func (a *app) parity(ctx context.Context, args []string, f runFlags) error {
 	}
 	pairs, err := matrix.Parity(ctx, sides, known)
 	a.Progress.Close()
-	if printing := a.printParity(pairs, f.output); printing != nil {
+	if printing := a.printParity(pairs, [2]string{sides[0].Called(), sides[1].Called()}, f.output); printing != nil {
 		return errors.Join(err, printing)
 	}
 	if err != nil {
@@ -105,7 +135,7 @@ func (a *app) parity(ctx context.Context, args []string, f runFlags) error {
 // parityRow is a cell in the output.
 type parityRow struct {
 	result.Cell
-	// Verdicts are by platform.
+	// Verdicts are by side: by platform, or by how operators are.
 	Verdicts map[string]string `json:"verdicts"`
 	// Objects were compared; 0 unless the cell passed on both.
 	Objects int      `json:"objects"`
@@ -113,10 +143,9 @@ type parityRow struct {
 	Unknown []string `json:"unknown"`
 }
 
-func (a *app) printParity(pairs []matrix.Pair, format string) error {
+func (a *app) printParity(pairs []matrix.Pair, sides [2]string, format string) error {
 	rows := []parityRow{}
-	on := platforms()
-	table := [][]string{{"CELL", strings.ToUpper(on[0].name), strings.ToUpper(on[1].name), "OBJECTS", "KNOWN", "DIFFERENCES"}}
+	table := [][]string{{"CELL", strings.ToUpper(sides[0]), strings.ToUpper(sides[1]), "OBJECTS", "KNOWN", "DIFFERENCES"}}
 	var details strings.Builder
 	for _, p := range pairs {
 		verdict := func(r result.Result) string { return strings.TrimSpace(fmt.Sprintf("%s %s", r.Status, r.Reason)) }

@@ -117,10 +117,9 @@ type Cluster interface {
 	// its own rules, since their own pods are only simulated. It is called before Up.
 	PlaySchedulers(names []string)
 	// RunOperators has the operators among a bundle's objects run, as far as the platform is to and
-	// can; it compiles those that are missing. It says for each operator whether it runs, a line
-	// each. It is called before Up. Reasons: USAGE if one is to run and cannot,
+	// can; it compiles those that are missing. It is called before Up. Reasons: USAGE if one is to run and cannot,
 	// STACK_BUILD_FAILED, TOOLCHAIN_MISSING, NO_SPACE.
-	RunOperators(ctx context.Context, objects []bundle.Object) ([]string, error)
+	RunOperators(ctx context.Context, objects []bundle.Object) (Operators, error)
 	// Runs reports whether pods with this image run, so that a scheduler in one of them need
 	// not be simulated.
 	Runs(image string) bool
@@ -160,6 +159,21 @@ type Cluster interface {
 	// Processes are what those of its processes on this machine took that have ended, sorted by
 	// name: after Down all of them, but for what is kept.
 	Processes() []result.ProcessUse
+}
+
+// Operators are what RunOperators makes of a bundle.
+type Operators struct {
+	// Lines say for each operator whether it runs, for people.
+	Lines []string
+	// Awaited are the bundle's objects that an operator which runs will report on.
+	Awaited []Awaited
+}
+
+// Awaited is an object whose operator runs, and the condition that is True once it has done its
+// work.
+type Awaited struct {
+	bundle.Object
+	Condition string
 }
 
 // Program is a file on this machine that runs for an image.

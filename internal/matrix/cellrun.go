@@ -54,6 +54,7 @@ type cellRun struct {
 	upgrade      *upgradeRun       // nil for a first installation
 	filled       *upgrade.Filled   // what operators wrote before a second delivery; nil before it
 	gated        *gate.Gate        // its last poll is a debug artifact; nil before the last step
+	awaited      []infra.Awaited   // what operators that run will report on
 	played       []string          // schedulers that kube-scheduler simulates
 	running      []string          // schedulers of probes that run, as programs of the user's
 	probes       *probe.Run        // nil before that step

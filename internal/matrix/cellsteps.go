@@ -81,7 +81,8 @@ func chartSources(releases []bundle.Release, source string) []string {
 func (c *cellRun) startCluster(ctx context.Context) error {
 	c.result.Sandbox = c.env.Cluster.Sandbox()
 	operators, err := c.env.Cluster.RunOperators(ctx, c.env.Bundle.Expectation.Objects)
-	c.result.Notes = append(c.result.Notes, operators...)
+	c.result.Notes = append(c.result.Notes, operators.Lines...)
+	c.awaited = operators.Awaited
 	if err != nil {
 		return err
 	}
@@ -160,7 +161,7 @@ func (c *cellRun) gate(ctx context.Context) error {
 // newGate returns a gate, whose last poll will be among the debug artifacts.
 func (c *cellRun) newGate(l lane.Lane) *gate.Gate {
 	c.gated = gate.New(c.env, l, c.budgets(), c.Deadline, c.env.Tell)
-	c.gated.Slowness, c.gated.Jobs = c.Slowness, c.seenJobs
+	c.gated.Slowness, c.gated.Jobs, c.gated.Awaited = c.Slowness, c.seenJobs, c.awaited
 	return c.gated
 }
 

@@ -52,6 +52,18 @@ func laterFaults() []fault {
 			id: "F101", what: "what only an operator sees: a Role without a verb that it needs, a flag that its version does not have, an object that its webhook refuses", verdict: "exit 1 or 51 with `--operators`, in the operator's own words",
 			tests: []string{"internal/matrix TestNightlyOperators", "internal/infra/podrun TestLastWords", "internal/infra/podrun TestRoute"},
 		},
+		{
+			id: "F113", what: "a Certificate that cert-manager's webhook refuses", verdict: "exit 1 with `--operators`, in the webhook's words",
+			tests: []string{"internal/matrix TestNightlyCertManager"},
+		},
+		{
+			id: "F114", what: "objects for a webhook that fails closed and whose program still starts", verdict: "exit 1 with `--operators` in the helm lane, which waits only for hooks: the webhook, and the pod that is not ready",
+			tests: []string{"internal/matrix TestNightlyCertManager", "internal/infra/podrun TestRoute"},
+		},
+		{
+			id: "F116", what: "an operator that ends again and again by its own configuration", verdict: "exit 51 with `--operators`, long before the deadline, with the last error of its log",
+			tests: []string{"internal/matrix TestNightlyCertManager", "internal/matrix/gate TestCrashing"},
+		},
 	}
 }
 

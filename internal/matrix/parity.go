@@ -1,6 +1,7 @@
 package matrix
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -13,6 +14,8 @@ import (
 // Side is one of the two runs that Parity compares. Both have plans for the same cells in the same
 // order.
 type Side struct {
+	// Name is what the comparison calls the side; empty for the name of its platform.
+	Name   string
 	Runner *Runner
 	Plans  []Plan
 	// AtATime is how many cells run at a time.
@@ -45,6 +48,9 @@ func Parity(ctx context.Context, sides [2]Side, known []compare.KnownDifference)
 		}
 		var err error
 		results[i], err = side.Runner.RunAll(ctx, side.Plans, side.AtATime)
+		for j := range results[i] {
+			results[i][j].Cluster = side.Called()
+		}
 		live[i] = taken
 		errs = append(errs, err)
 	}
@@ -59,8 +65,11 @@ func Parity(ctx context.Context, sides [2]Side, known []compare.KnownDifference)
 	if err := errors.Join(errs...); err != nil {
 		return pairs, err
 	}
-	return pairs, parityOf(pairs, sides[0].Runner.Platform.Kind(), sides[1].Runner.Platform.Kind())
+	return pairs, parityOf(pairs, sides[0].Called(), sides[1].Called())
 }
+
+// Called is what the comparison calls the side.
+func (s *Side) Called() string { return cmp.Or(s.Name, s.Runner.Platform.Kind()) }
 
 // parityOf returns PLATFORM_DIVERGENCE if a cell differs and every cell has a verdict.
 func parityOf(pairs []Pair, one, other string) error {
@@ -73,7 +82,7 @@ func parityOf(pairs []Pair, one, other string) error {
 	if differ == 0 || !allJudged(pairs) {
 		return nil
 	}
-	return reason.New(reason.PlatformDivergence, "%d of %d cells differ between %s and %s in what is not on the list of known differences (kwok/parity.yaml)", differ, len(pairs), one, other)
+	return reason.New(reason.PlatformDivergence, "%d of %d cells differ between %s and %s in what is not on the list of known differences", differ, len(pairs), one, other)
 }
 
 // allJudged reports whether every cell has a verdict. A cell that the machine or a signal ended

@@ -127,23 +127,23 @@ func (c *cluster) StandIns() []string {
 func (c *cluster) PlaySchedulers(names []string) { c.control.schedulers = slices.Clone(names) }
 
 // RunOperators of an infra.Cluster.
-func (c *cluster) RunOperators(ctx context.Context, objects []bundle.Object) ([]string, error) {
+func (c *cluster) RunOperators(ctx context.Context, objects []bundle.Object) (infra.Operators, error) {
 	if c.platform.Real == nil {
-		return nil, nil
+		return infra.Operators{}, nil
 	}
 	real, err := c.platform.Real.Choose(objects)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = c.platform.Real.Build(ctx, real)
 	}
-	if err := c.platform.Real.Build(ctx, real); err != nil {
-		return nil, err
+	if err != nil {
+		return infra.Operators{}, err
 	}
 	c.real, c.control.programs = *real, real.Programs
 	c.control.webhooks = real.ServesWebhooks(objects)
 	if c.control.webhooks {
 		c.control.uncalled, err = real.UncalledPolicy()
 	}
-	return real.Lines, err
+	return infra.Operators{Lines: real.Lines, Awaited: real.Awaited(objects)}, err
 }
 
 // serve answers the API server for what is behind Services: pods that run, and stand-ins for the

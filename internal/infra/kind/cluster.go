@@ -58,8 +58,8 @@ func (c *cluster) Died() <-chan *infra.DeathError { return c.died }
 func (c *cluster) PlaySchedulers(names []string)  { c.schedulers = slices.Clone(names) }
 func (c *cluster) Runs(string) bool               { return false } // pods of a recipe are simulated here
 func (c *cluster) Complaints() []string           { return nil }
-func (c *cluster) RunOperators(context.Context, []bundle.Object) ([]string, error) {
-	return nil, nil // infra.Programs is a feature that it lacks
+func (c *cluster) RunOperators(context.Context, []bundle.Object) (infra.Operators, error) {
+	return infra.Operators{}, nil // infra.Programs is a feature that it lacks
 }
 func (c *cluster) fail(r reason.Reason, err error) error {
 	return reason.Wrap(infra.DiskReason(err, r), err)

@@ -21,7 +21,8 @@ import (
 // probe runs the readiness probe until ctx ends, and writes the status when its answer changes. A
 // probe of the kind exec is the container's program with the arguments of the probe's command, in
 // the same sandbox; one of the kinds httpGet and tcpSocket asks the port on this machine. Defaults
-// are those of Kubernetes: every 10 s, 1 s each, ready after 1 success, not ready after 3 failures.
+// are those of Kubernetes: every 10 s, 1 s each, ready after 1 success, not ready after 3 failures;
+// but until the pod is ready it asks every second.
 func (w *worker) probe(ctx context.Context, s state) {
 	p := w.pod.Spec.Containers[0].ReadinessProbe
 	period := time.Duration(cmp.Or(p.PeriodSeconds, 10)) * time.Second
@@ -49,7 +50,11 @@ func (w *worker) probe(ctx context.Context, s state) {
 			s.ready = is
 			w.write(ctx, s)
 		}
-		if !sleep(ctx, period) {
+		next := period
+		if !s.ready {
+			next = min(period, time.Second) // a cell that waits for it takes a minute
+		}
+		if !sleep(ctx, next) {
 			return
 		}
 	}

@@ -320,11 +320,13 @@ func (w *worker) overlay() string { return filepath.Join(w.dir, "overlay") }
 // its grace period.
 func (w *worker) attend(ctx context.Context, p *host.Process, m *mounts, restarts int) state {
 	began := time.Now()
-	running := state{running: true, started: began, restarts: restarts, ready: w.pod.Spec.Containers[0].ReadinessProbe == nil}
+	running := state{running: true, started: began, restarts: restarts}
 	w.write(ctx, running)
 	done, cancel := context.WithCancel(w.ctx)
 	var helpers sync.WaitGroup
-	if !running.ready {
+	if w.pod.Spec.Containers[0].ReadinessProbe == nil {
+		helpers.Go(func() { w.steady(done, running) })
+	} else {
 		helpers.Go(func() { w.probe(done, running) })
 	}
 	if m.token != "" {
@@ -338,6 +340,26 @@ func (w *worker) attend(ctx context.Context, p *host.Process, m *mounts, restart
 	cancel()
 	helpers.Wait()
 	return state{exited: true, exitCode: p.ExitCode(), started: began, finished: time.Now(), restarts: restarts}
+}
+
+// A program without a readiness probe is ready once it has run for a while: a kubelet calls it ready
+// at once, and a verdict could then fall between the start and the end of one that cannot start.
+// One that has ended before has to show more.
+const (
+	steadyFirst = 2 * time.Second
+	steadyAgain = 10 * time.Second
+)
+
+// steady makes the pod ready.
+func (w *worker) steady(ctx context.Context, s state) {
+	least := steadyFirst
+	if s.restarts > 0 {
+		least = steadyAgain
+	}
+	if sleep(ctx, least) {
+		s.ready = true
+		w.write(ctx, s)
+	}
 }
 
 // renew writes the volumes again when four fifths of a token's lifetime are over, as a kubelet does

@@ -20,12 +20,14 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/util/hidden"
+	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
 // Mode says which operators run.
 type Mode string
 
-// The modes: none; those that can; all, and one that cannot is an error.
+// The modes: none; those that can; all that the table has a program for, and one that cannot is an
+// error.
 const (
 	Simulated Mode = "simulated"
 	Auto      Mode = "auto"
@@ -65,6 +67,10 @@ type Choice struct {
 
 	groups   []stack.Group
 	services []service // of pods that run
+	// conditions are those that operators which run report of these kinds.
+	conditions map[schema.GroupKind]string
+	without    []string // the operators that have no program
+	unknown    []string // images of Deployments and StatefulSets that the table does not have
 }
 
 type service struct{ namespace, name string }
@@ -90,10 +96,11 @@ func podsOf(o *unstructured.Unstructured) (pods, bool) {
 	return p, err == nil // the API server says what is wrong with it
 }
 
-// Choose says what runs for a bundle with these objects. Reason USAGE: an operator is to run, and
-// cannot.
+// Choose says what runs for a bundle with these objects. Reason USAGE: an operator is to run that
+// the table has a program for, and it cannot. An operator without a program is simulated in every
+// mode; Real says so first.
 func (s *Set) Choose(objects []bundle.Object) (*Choice, error) {
-	c := &Choice{Programs: slices.Clone(s.Given)}
+	c := &Choice{Programs: slices.Clone(s.Given), conditions: map[schema.GroupKind]string{}}
 	if s.Mode == Simulated || s.Mode == "" {
 		return c, nil
 	}
@@ -107,9 +114,11 @@ func (s *Set) Choose(objects []bundle.Object) (*Choice, error) {
 		for _, container := range p.template.Spec.Containers {
 			row, version := rowOf(container.Image)
 			switch {
+			case row == nil && !c.given(container.Image) && stays(p.kind):
+				c.unknown = append(c.unknown, shortName(container.Image))
 			case row == nil, !row.runsAs(p.kind):
 			default:
-				runs, err := s.choose(c, row, version, container.Image, p)
+				runs, err := s.choose(c, row, version, container.Image, p, objects)
 				if runs && len(row.listens) > 0 {
 					running = append(running, p)
 				}
@@ -121,16 +130,50 @@ func (s *Set) Choose(objects []bundle.Object) (*Choice, error) {
 		return nil, reason.New(reason.Usage, "--operators %s: %w", Real, err)
 	}
 	c.serve(running, objects)
+	if s.Mode == Real {
+		c.Lines = slices.Concat(c.summary(), c.Lines)
+	}
 	return c, nil
 }
+
+// summary says what a run that is to have real operators has not, in the first lines of its notes.
+func (c *Choice) summary() []string {
+	var all []string
+	if without := lists.Unique(c.without); len(without) > 0 {
+		all = append(all, fmt.Sprintf("--operators %s: %s SIMULATED, since there is no program for %s here (--program IMAGE=FILE gives one): nothing that only %s would decide is verified",
+			Real, strings.Join(without, ", "), pronoun(without), pronoun(without)))
+	}
+	if unknown := lists.Unique(c.unknown); len(unknown) > 0 {
+		all = append(all, fmt.Sprintf("--operators %s: not in the table of operators, so simulated: %s", Real, strings.Join(unknown, ", ")))
+	}
+	return all
+}
+
+func pronoun(of []string) string {
+	if len(of) == 1 {
+		return "it"
+	}
+	return "them"
+}
+
+// shortName is the last part of an image's repository.
+func shortName(image string) string {
+	image, _, _ = strings.Cut(image, "@")
+	image = image[strings.LastIndex(image, "/")+1:]
+	image, _, _ = strings.Cut(image, ":")
+	return image
+}
+
+// stays reports whether a workload of a kind is to run for ever.
+func stays(kind string) bool { return kind == "Deployment" || kind == "StatefulSet" }
 
 // runsAs reports whether a program is one of a workload's kind: operators stay, what a Job runs ends.
 // The image of an operator may have other programs, e.g. the validators of gpu-operator.
 func (r *Row) runsAs(kind string) bool {
-	if r.hidden != "" {
+	if r.job {
 		return kind == "Job"
 	}
-	return kind == "Deployment" || kind == "StatefulSet"
+	return stays(kind)
 }
 
 // given reports whether an image has a program already.
@@ -139,9 +182,9 @@ func (c *Choice) given(image string) bool {
 }
 
 // choose takes the program of a row for an image of these pods, if it can run.
-func (s *Set) choose(c *Choice, row *Row, version, image string, p pods) (runs bool, err error) {
+func (s *Set) choose(c *Choice, row *Row, version, image string, p pods, objects []bundle.Object) (runs bool, err error) {
 	what := fmt.Sprintf("operator %s (%s %s)", row.Name, p.kind, infra.NamespacedName(p.namespace, p.name))
-	if row.hidden != "" {
+	if row.job {
 		what = fmt.Sprintf("%s (%s %s)", row.Name, p.kind, infra.NamespacedName(p.namespace, p.name))
 	}
 	why := row.why
@@ -151,8 +194,14 @@ func (s *Set) choose(c *Choice, row *Row, version, image string, p pods) (runs b
 	if why == "" {
 		why = podrun.Unsupported(&corev1.Pod{Spec: p.template.Spec}, func(string) bool { return true })
 	}
+	if why == "" && row.cannot != nil {
+		why = row.cannot(objects)
+	}
+	if why != "" && row.why != "" {
+		c.without = append(c.without, row.Name)
+	}
 	if why != "" {
-		if s.Mode == Real && row.hidden == "" {
+		if s.Mode == Real && row.hidden == "" && row.why == "" {
 			return false, fmt.Errorf("%s cannot run for the image %s: %s", what, image, why)
 		}
 		c.Lines = append(c.Lines, what+": simulated, since it cannot run: "+why)
@@ -184,7 +233,7 @@ func (s *Set) choose(c *Choice, row *Row, version, image string, p pods) (runs b
 		if of == nil {
 			return false, fmt.Errorf("%s: this program was made without it", what)
 		}
-		part := row.group.Parts()[0]
+		part := row.compiled()
 		c.Lines = append(c.Lines, what+": real, "+versions(of.Version(part.Module), version))
 		if !c.given(image) {
 			c.Programs = append(c.Programs, infra.Program{Image: image, Path: of.Bin(part.Name), Listens: row.listens, Noise: row.noise})
@@ -192,6 +241,9 @@ func (s *Set) choose(c *Choice, row *Row, version, image string, p pods) (runs b
 		}
 	}
 	c.Kinds = append(c.Kinds, row.kinds...)
+	for _, kind := range row.kinds {
+		c.conditions[kind] = row.condition
+	}
 	return true, nil
 }
 

@@ -11,7 +11,6 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/host"
-	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 func TestRowOf(t *testing.T) {
@@ -117,13 +116,43 @@ func TestChoose_WithoutProgram(t *testing.T) {
 	}) {
 		t.Errorf("auto: %v, %+v", err, c)
 	}
-	_, err = setOf(t, Real).Choose(objects)
-	if reason.Of(err) != reason.Usage || !strings.Contains(err.Error(), "operator gpu-operator (Deployment g/gpu) cannot run for the image nvcr.io/nvidia/gpu-operator:v25") {
-		t.Errorf("real: %v", err)
+	c, err = setOf(t, Real).Choose(objects)
+	if err != nil || len(c.Programs) != 1 || !strings.Contains(c.Lines[0], "--operators real: gpu-operator SIMULATED, since there is no program for it here") {
+		t.Errorf("real: %v, %+v; want first that gpu-operator is simulated", err, c)
 	}
 	c, err = setOf(t, Real, infra.Program{Image: "nvcr.io/nvidia/gpu-operator:v25", Path: "/x"}).Choose(objects)
-	if err != nil || len(c.Programs) != 2 || !slices.Contains(c.Lines, "operator gpu-operator (Deployment g/gpu): real, by --program") {
+	if err != nil || len(c.Programs) != 2 || strings.Contains(strings.Join(c.Lines, "\n"), "SIMULATED") || !slices.Contains(c.Lines, "operator gpu-operator (Deployment g/gpu): real, by --program") {
 		t.Errorf("real, with a program of the user's: %v, %+v", err, c)
+	}
+}
+
+// Each program of cert-manager is that of its image, its Services and webhooks are served, and an
+// image that the table does not have is named in a run that is to have real operators.
+func TestChoose_CertManager(t *testing.T) {
+	deployment := func(name string) string {
+		return `{apiVersion: apps/v1, kind: Deployment, metadata: {name: ` + name + `, namespace: c}, spec: {template: {metadata: {labels: {app: ` + name + `}}, spec: {containers: [{name: c, image: "quay.io/jetstack/` + name + `:v1.17.2"}]}}}}` + "\n---\n"
+	}
+	objects := objectsOf(t, deployment("cert-manager-controller")+deployment("cert-manager-webhook")+deployment("cert-manager-cainjector")+deployment("unheard-of")+
+		`{apiVersion: batch/v1, kind: Job, metadata: {name: check, namespace: c}, spec: {template: {spec: {containers: [{name: c, image: "quay.io/jetstack/cert-manager-startupapicheck:v1.17.2"}]}}}}
+---
+{apiVersion: v1, kind: Service, metadata: {name: w, namespace: c}, spec: {selector: {app: cert-manager-webhook}}}
+---
+{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingWebhookConfiguration, metadata: {name: w}, webhooks: [{name: a.b.c, clientConfig: {service: {namespace: c, name: w}}}]}`)
+	c, err := setOf(t, Real).Choose(objects)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range []string{"controller", "webhook", "cainjector", "startupapicheck"} {
+		if p := c.Programs[i]; len(c.Programs) != 4 || !strings.HasSuffix(p.Path, "/bin/cert-manager-"+name) || !strings.Contains(p.Image, "cert-manager-"+name+":") {
+			t.Errorf("program %d of %d is %+v; want that of %s", i, len(c.Programs), p, name)
+		}
+	}
+	if len(c.groups) != 4 || !c.ServesWebhooks(objects) || len(c.UncalledWebhooks(objects)) > 0 {
+		t.Errorf("groups %v; its webhook is called: %t", c.groups, c.ServesWebhooks(objects))
+	}
+	text := strings.Join(c.Lines, "\n")
+	if !strings.Contains(c.Lines[0], "not in the table of operators, so simulated: unheard-of") || !strings.Contains(text, "operator cert-manager-webhook (Deployment c/cert-manager-webhook): real, v1.17.2") || strings.Contains(text, "its image is") {
+		t.Errorf("lines:\n%s", text)
 	}
 }
 
@@ -147,5 +176,44 @@ func TestParseMode(t *testing.T) {
 	}
 	if _, err := ParseMode("Real"); err == nil {
 		t.Error("Real is a mode")
+	}
+}
+
+const certificateObjects = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: cm, namespace: c}, spec: {template: {metadata: {labels: {app: cm}}, spec: {containers: [{name: c, image: "quay.io/jetstack/cert-manager-controller:v1.16.0"}]}}}}
+---
+{apiVersion: cert-manager.io/v1, kind: Issuer, metadata: {name: self, namespace: x}, spec: {selfSigned: {}}}
+---
+{apiVersion: cert-manager.io/v1, kind: Certificate, metadata: {name: server, namespace: x}, spec: {secretName: s, issuerRef: {name: self}}}`
+
+// What an operator that runs reports on is awaited. One that would ask a server elsewhere does not
+// run, since it could never report success.
+func TestAwaited(t *testing.T) {
+	objects := objectsOf(t, certificateObjects)
+	c, err := setOf(t, Real).Choose(objects)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := c.Awaited(objects); len(a) != 2 || a[1].Object.Object.GetName() != "server" || a[1].Condition != "Ready" || a[1].Component != "c" {
+		t.Errorf("awaited: %+v", a)
+	}
+	if !strings.Contains(c.Lines[0], "real, v1.17.2; its image is v1.16.0") {
+		t.Errorf("lines: %q", c.Lines)
+	}
+	if c, err = setOf(t, Simulated).Choose(objects); err != nil || len(c.Awaited(objects)) > 0 {
+		t.Errorf("simulated: %v, awaited: %+v", err, c.Awaited(objects))
+	}
+	for why, spec := range map[string]string{
+		"Issuer x/self asks a server outside of the cluster (spec.acme)":      "{acme: {server: x}}",
+		"Issuer x/self needs Secret other, which nothing in the bundle makes": "{ca: {secretName: other}}",
+		"": "{ca: {secretName: s}}",
+	} {
+		objects := objectsOf(t, strings.Replace(certificateObjects, "{selfSigned: {}}", spec, 1))
+		c, err := setOf(t, Auto).Choose(objects)
+		if err != nil || (len(c.Awaited(objects)) == 0) != (why != "") || !strings.Contains(c.Lines[0], why) {
+			t.Errorf("%s: %v, %+v", spec, err, c)
+		}
+		if _, err := setOf(t, Real).Choose(objects); (err == nil) != (why == "") || err != nil && !strings.Contains(err.Error(), why) {
+			t.Errorf("%s, real: %v", spec, err)
+		}
 	}
 }

@@ -1,6 +1,9 @@
 package programs
 
 import (
+	"io/fs"
+	"strings"
+
 	"github.com/nvidia/aicr-action/internal/infra/host"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/kwok"
@@ -9,20 +12,41 @@ import (
 // Stacks are what the operators of the table are compiled from. Nothing is compiled before
 // Set.Build.
 func Stacks(paths host.Paths) ([]*stack.Stack, error) {
+	sources, err := sourcesIn(kwok.CertManagerSources, "embedded/cert-manager")
+	if err != nil {
+		return nil, err
+	}
 	var all []*stack.Stack
 	for _, list := range []struct {
 		group    stack.Group
 		mod, sum []byte
+		sources  map[string][]byte
 	}{
-		{stack.GroupPrometheusOperator, kwok.PrometheusOperatorMod, kwok.PrometheusOperatorSum},
+		{stack.GroupPrometheusOperator, kwok.PrometheusOperatorMod, kwok.PrometheusOperatorSum, nil},
+		{stack.GroupCertManager, kwok.CertManagerMod, kwok.CertManagerSum, sources},
 	} {
-		s, err := stack.NewOperator(paths, string(list.group), list.group, list.mod, list.sum)
+		s, err := stack.NewOperator(paths, string(list.group), list.group, list.mod, list.sum, list.sources)
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, s)
 	}
 	return all, nil
+}
+
+// sourcesIn are the Go files below a directory of files that have the suffix .txt, by their paths
+// without both.
+func sourcesIn(files fs.FS, dir string) (map[string][]byte, error) {
+	all := map[string][]byte{}
+	err := fs.WalkDir(files, dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		content, err := fs.ReadFile(files, name)
+		all[strings.TrimSuffix(strings.TrimPrefix(name, dir+"/"), ".txt")] = content
+		return err
+	})
+	return all, err
 }
 
 // Fingerprint is what a verdict depends on: the mode, and what the programs are compiled from.

@@ -5,11 +5,13 @@
 package programs
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/programs/certgen"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
@@ -24,15 +26,35 @@ type Row struct {
 	// group is what it is compiled from; empty for a row without a program, whose pods are
 	// simulated unless the user gives one.
 	group stack.Group
+	// part is the program of the group; empty for its one program.
+	part string
+	// job means that Jobs run it; other programs are those of Deployments and StatefulSets.
+	job bool
+	// command is the first word of the container's command, for an image with several programs.
+	command string
 	// hidden is the command of this program that stands in for it, in place of a compiled one.
 	hidden  string
 	listens []infra.Listen
 	// noise are parts of lines about errors that it logs because nodes are simulated.
 	noise []string
-	// kinds are those whose stand-ins give way, since the program does their work.
-	kinds []schema.GroupKind
+	// kinds are those whose stand-ins give way, since the program does their work; condition is the
+	// one that it then reports.
+	kinds     []schema.GroupKind
+	condition string
+	// cannot says why the program cannot do its work for these objects of its bundle; empty if it
+	// can.
+	cannot func(objects []bundle.Object) string
 	// why says what a row without a program lacks.
 	why string
+}
+
+// compiled is the part of the stack that the row is compiled as.
+func (r *Row) compiled() stack.Part {
+	parts := r.group.Parts()
+	if i := slices.IndexFunc(parts, func(p stack.Part) bool { return p.Name == r.part }); i >= 0 {
+		return parts[i]
+	}
+	return parts[0]
 }
 
 // Table has every program, and the operators that are known and have none.
@@ -40,15 +62,32 @@ func Table() []Row {
 	monitoring := func(kind string) schema.GroupKind {
 		return schema.GroupKind{Group: "monitoring.coreos.com", Kind: kind}
 	}
+	certs := func(kind string) schema.GroupKind { return schema.GroupKind{Group: certificatesGroup, Kind: kind} }
+	metrics := infra.Listen{Flag: "metrics-listen-address", Default: "0.0.0.0:9402"}
 	const notServed = "its module cannot be compiled alone; --program IMAGE=FILE gives it one"
 	return []Row{
 		{
 			Name: "prometheus-operator", images: []string{"prometheus-operator/prometheus-operator"}, group: stack.GroupPrometheusOperator,
 			listens: []infra.Listen{{Flag: "web.listen-address", Default: ":8080"}},
 			noise:   []string{"Failed to synchronize kubelet endpoints"}, // nodes have no address
-			kinds:   []schema.GroupKind{monitoring("Prometheus"), monitoring("Alertmanager")},
+			kinds:   []schema.GroupKind{monitoring("Prometheus"), monitoring("Alertmanager")}, condition: "Available",
 		},
-		{Name: "kube-webhook-certgen", images: []string{"ingress-nginx/kube-webhook-certgen", "jkroepke/kube-webhook-certgen"}, hidden: certgen.Command},
+		{
+			Name: "cert-manager-controller", images: []string{"jetstack/cert-manager-controller"}, group: stack.GroupCertManager, part: "cert-manager-controller",
+			listens: []infra.Listen{metrics, {Flag: "internal-healthz-listen-address", Default: "0.0.0.0:9403"}},
+			kinds:   []schema.GroupKind{certs("Certificate"), certs("Issuer"), certs("ClusterIssuer")}, condition: "Ready", cannot: foreignIssuer,
+		},
+		{
+			Name: "cert-manager-webhook", images: []string{"jetstack/cert-manager-webhook"}, group: stack.GroupCertManager, part: "cert-manager-webhook",
+			noise:   []string{"no tls.Certificate available yet"}, // until it has made its authority
+			listens: []infra.Listen{metrics, {Flag: "secure-port", Default: "6443"}, {Flag: "healthz-port", Default: "6080"}},
+		},
+		{
+			Name: "cert-manager-cainjector", images: []string{"jetstack/cert-manager-cainjector"}, group: stack.GroupCertManager, part: "cert-manager-cainjector",
+			listens: []infra.Listen{metrics},
+		},
+		{Name: "cert-manager-startupapicheck", images: []string{"jetstack/cert-manager-startupapicheck"}, group: stack.GroupCertManager, part: "cert-manager-startupapicheck", job: true},
+		{Name: "kube-webhook-certgen", images: []string{"ingress-nginx/kube-webhook-certgen", "jkroepke/kube-webhook-certgen"}, hidden: certgen.Command, job: true},
 		{Name: "gpu-operator", images: []string{"nvidia/gpu-operator"}, why: notServed},
 		{Name: "network-operator", images: []string{"nvidia/cloud-native/network-operator"}, why: notServed},
 		{Name: "skyhook-operator", images: []string{"nvidia/skyhook/operator"}, why: notServed},

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -115,8 +116,15 @@ func (s *Stack) writeModule() (string, error) {
 	if err := os.MkdirAll(src, 0o755); err != nil {
 		return "", reason.Wrap(infra.DiskReason(err, reason.StackBuildFailed), err)
 	}
-	for name, content := range map[string][]byte{"go.mod": s.mod, "go.sum": s.sum} {
-		if err := atomicfile.Write(filepath.Join(src, name), content, 0o644); err != nil { // Fetch may read it
+	files := map[string][]byte{"go.mod": s.mod, "go.sum": s.sum}
+	maps.Copy(files, s.sources)
+	for name, content := range files {
+		file := filepath.Join(src, filepath.FromSlash(name))
+		err := os.MkdirAll(filepath.Dir(file), 0o755)
+		if err == nil {
+			err = atomicfile.Write(file, content, 0o644) // Fetch may read it
+		}
+		if err != nil {
 			return "", reason.Wrap(infra.DiskReason(err, reason.StackBuildFailed), err)
 		}
 	}
@@ -234,6 +242,7 @@ func (s *Stack) ldflags() string {
 	set("github.com/argoproj/argo-cd/v3/common", "version", strings.TrimPrefix(s.versions["github.com/argoproj/argo-cd/v3"], "v"))
 	set("helm.sh/helm/v3/internal/version", "version", s.versions["helm.sh/helm/v3"])
 	set("github.com/prometheus/common/version", "Version", strings.TrimPrefix(s.versions["github.com/prometheus-operator/prometheus-operator"], "v"))
+	set(certManagerModule+"/pkg/util", "AppVersion", s.versions[certManagerModule])
 	set("go.szostok.io/version", "version", strings.TrimPrefix(s.versions[helmfileModule], "v"))
 	return strings.Join(flags, " ")
 }

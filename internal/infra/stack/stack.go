@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -44,8 +45,9 @@ const (
 	// GroupJobSet and GroupTrainer are controllers, which are parts of NewSchedulers too.
 	GroupJobSet  Group = "jobset"
 	GroupTrainer Group = "trainer"
-	// GroupPrometheusOperator is an operator of recipes, the one part of its own list.
+	// GroupPrometheusOperator and GroupCertManager are operators of recipes, each of a list of its own.
 	GroupPrometheusOperator Group = "prometheus-operator"
+	GroupCertManager        Group = "cert-manager"
 	// GroupHelmfile is helmfile, the one part of NewHelmfile. It runs the helm of GroupHelm.
 	GroupHelmfile Group = "helmfile"
 )
@@ -103,13 +105,21 @@ func (g Group) Parts() []Part {
 	case GroupPrometheusOperator:
 		const m = "github.com/prometheus-operator/prometheus-operator"
 		return []Part{{"prometheus-operator", m + "/cmd/operator", m}}
+	case GroupCertManager:
+		part := func(name string) Part {
+			return Part{"cert-manager-" + name, certManagerModule + "/programs/" + name, certManagerModule}
+		}
+		return []Part{part("controller"), part("webhook"), part("cainjector"), part("startupapicheck")}
 	case GroupHelmfile:
 		return []Part{{"helmfile", helmfileModule, helmfileModule}}
 	}
 	return nil
 }
 
-const helmfileModule = "github.com/helmfile/helmfile"
+const (
+	helmfileModule    = "github.com/helmfile/helmfile"
+	certManagerModule = "github.com/cert-manager/cert-manager"
+)
 
 // crdSets are the directories of modules from which the CRDs of each deployer come.
 func crdSets(g Group) []crdSet {
@@ -144,6 +154,9 @@ type Stack struct {
 	groups []Group
 	mod    []byte
 	sum    []byte
+	// sources are Go files beside go.mod, by their paths: programs that are made of an upstream
+	// module's packages, since the module has none that can be compiled alone.
+	sources map[string][]byte
 	// versions of modules, from go.mod
 	versions map[string]string
 }
@@ -153,37 +166,37 @@ const stackLayout = "1"
 
 // NewStack reads the parts list of clusters, kwok/stack/go.mod. It builds nothing.
 func NewStack(paths host.Paths, goMod, goSum []byte) (*Stack, error) {
-	return newFrom(paths, "kwok/stack/go.mod", Groups(), goMod, goSum)
+	return newFrom(paths, "kwok/stack/go.mod", Groups(), goMod, goSum, nil)
 }
 
 // NewSchedulers reads the parts list of second schedulers and controllers, kwok/schedulers/go.mod.
 // It builds nothing. Archive and Install are not for it.
 func NewSchedulers(paths host.Paths, goMod, goSum []byte) (*Stack, error) {
-	return newFrom(paths, "kwok/schedulers/go.mod", SchedulerGroups(), goMod, goSum)
+	return newFrom(paths, "kwok/schedulers/go.mod", SchedulerGroups(), goMod, goSum, nil)
 }
 
 // NewHelmfile reads the parts list of the lane helmfile, kwok/helmfile/go.mod. It builds nothing.
 // Archive and Install are not for it.
 func NewHelmfile(paths host.Paths, goMod, goSum []byte) (*Stack, error) {
-	return newFrom(paths, "kwok/helmfile/go.mod", HelmfileGroups(), goMod, goSum)
+	return newFrom(paths, "kwok/helmfile/go.mod", HelmfileGroups(), goMod, goSum, nil)
 }
 
 // NewOperator reads the parts list of an operator of recipes, kwok/operators/NAME/go.mod: they are
-// made for different versions of Kubernetes' libraries, so each has its own. It builds nothing.
-// Archive and Install are not for it.
-func NewOperator(paths host.Paths, name string, group Group, goMod, goSum []byte) (*Stack, error) {
-	return newFrom(paths, "kwok/operators/"+name+"/go.mod", []Group{group}, goMod, goSum)
+// made for different versions of Kubernetes' libraries, so each has its own. Sources are the Go files
+// beside it, by their paths. It builds nothing. Archive and Install are not for it.
+func NewOperator(paths host.Paths, name string, group Group, goMod, goSum []byte, sources map[string][]byte) (*Stack, error) {
+	return newFrom(paths, "kwok/operators/"+name+"/go.mod", []Group{group}, goMod, goSum, sources)
 }
 
 // Has reports whether a group is one of its parts.
 func (s *Stack) Has(g Group) bool { return slices.Contains(s.groups, g) }
 
-func newFrom(paths host.Paths, list string, groups []Group, goMod, goSum []byte) (*Stack, error) {
+func newFrom(paths host.Paths, list string, groups []Group, goMod, goSum []byte, sources map[string][]byte) (*Stack, error) {
 	f, err := modfile.Parse(list, goMod, nil)
 	if err != nil {
 		return nil, fmt.Errorf("read the stack's parts list: %w", err)
 	}
-	s := &Stack{groups: groups, mod: goMod, sum: goSum, versions: map[string]string{}}
+	s := &Stack{groups: groups, mod: goMod, sum: goSum, sources: sources, versions: map[string]string{}}
 	for _, r := range f.Require {
 		s.versions[r.Mod.Path] = r.Mod.Version
 	}
@@ -199,7 +212,11 @@ func newFrom(paths host.Paths, list string, groups []Group, goMod, goSum []byte)
 		}
 	}
 	h := sha256.New()
-	for _, b := range [][]byte{[]byte(stackLayout), goMod, goSum} {
+	content := [][]byte{[]byte(stackLayout), goMod, goSum}
+	for _, name := range slices.Sorted(maps.Keys(sources)) {
+		content = append(content, []byte(name), sources[name])
+	}
+	for _, b := range content {
 		_, _ = fmt.Fprintf(h, "%d\n", len(b))
 		_, _ = h.Write(b)
 	}

@@ -324,3 +324,29 @@ func TestBuild_Interrupted(t *testing.T) {
 		t.Errorf("only %v is missing after an interrupt", missing)
 	}
 }
+
+// Go files beside the parts list are part of the key and are laid where the go command finds them.
+func TestNewOperator_Sources(t *testing.T) {
+	list := func(sources map[string][]byte) *Stack {
+		mod := "module github.com/cert-manager/cert-manager/programs\n\ngo 1.26\n\ntool (\n"
+		for _, p := range GroupCertManager.Parts() {
+			mod += "\t" + p.Package + "\n"
+		}
+		s, err := NewOperator(host.Paths{Root: t.TempDir()}, "cert-manager", GroupCertManager, []byte(mod+")\n\nrequire github.com/cert-manager/cert-manager v1.17.2\n"), nil, sources)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	one := list(map[string][]byte{"controller/main.go": []byte("package main")})
+	if other := list(map[string][]byte{"controller/main.go": []byte("package other")}); one.Name() == other.Name() || one.Name() == list(nil).Name() {
+		t.Error("another source has the same key")
+	}
+	src, err := one.writeModule()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(filepath.Join(src, "controller", "main.go")); err != nil || string(got) != "package main" {
+		t.Errorf("the source is %q, %v", got, err)
+	}
+}

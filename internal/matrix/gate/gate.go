@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/matrix/refs"
 	"github.com/nvidia/aicr-action/internal/observe"
@@ -59,6 +60,8 @@ type Gate struct {
 	Slowness func(since time.Time) float64
 	// Jobs says how Jobs ended that have been deleted since; nil if that was not watched.
 	Jobs *observe.Jobs
+	// Awaited are objects that operators which run will report on.
+	Awaited []infra.Awaited
 	// pace is how fast pods became ready.
 	pace pace
 	// watcher follows a large cluster; nil for others. listed is when a poll last listed

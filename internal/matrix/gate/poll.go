@@ -54,6 +54,9 @@ func (g *Gate) poll(ctx, watched context.Context) wait.Result {
 	if f := g.failedScheduling(ctx, report, snap); f != nil {
 		return wait.Never(&reason.Error{Reason: reason.SchedulingFailed, Err: f})
 	}
+	if f := g.failedCrashes(state, report); f != nil {
+		return wait.Never(&reason.Error{Reason: reason.SchedulingFailed, Err: f})
+	}
 	if why := g.lacking(state, report); why != "" {
 		g.gotAnswer()
 		g.resetTimers()
@@ -103,6 +106,9 @@ func (g *Gate) checkObjects(ctx context.Context) wait.Result {
 	}
 	if len(missing) > 0 {
 		return wait.NotYet("%s does not exist yet", missing[0])
+	}
+	if r, ok := g.checkAwaited(ctx); !ok {
+		return r
 	}
 	return g.checkReferences(ctx)
 }

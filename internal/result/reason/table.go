@@ -180,7 +180,7 @@ func verdictRows() []Row {
 		{58, ValidationFailed, ClassFailed, "A check or a constraint of the recipe's validation does not hold",
 			"`matrix run --validate`: the cluster was read, and is not what the recipe's validation block or its constraints want. The message has the phase, the check, the component and the line that wants it. Change what the message names in the cluster or the recipe. What could not be checked is skipped, and never has this code.", nil},
 		{59, PlatformDivergence, ClassFailed, "A cell is not the same on the two platforms",
-			"`matrix parity` ran the cell on embedded and in a Kind cluster: it ended differently, or an object differs. The report has the object, the path in it, and the value on each platform. Either one platform lacks something that the recipe needs, or the harness has a bug. A difference that is known and harmless belongs on the list in kwok/parity.yaml, with its reason and its place in docs/kind.md.", nil},
+			"`matrix parity` ran the cell on embedded and in a Kind cluster, or with simulated operators and with ones that run: it ended differently, or an object differs. The report has the object, the path in it, and the value on each platform. Either one platform lacks something that the recipe needs, or the harness has a bug. A difference that is known and harmless belongs on the list in kwok/parity.yaml or kwok/parity-operators.yaml, with its reason and its place in docs/kind.md.", nil},
 	}
 }
 

@@ -102,9 +102,11 @@ func (Cluster) Registry() infra.Registry { return nil }
 
 func (Cluster) StandIns() []string { return nil }
 
-func (Cluster) PlaySchedulers([]string)                                         {}
-func (Cluster) Complaints() []string                                            { return nil }
-func (Cluster) RunOperators(context.Context, []bundle.Object) ([]string, error) { return nil, nil }
+func (Cluster) PlaySchedulers([]string) {}
+func (Cluster) Complaints() []string    { return nil }
+func (Cluster) RunOperators(context.Context, []bundle.Object) (infra.Operators, error) {
+	return infra.Operators{}, nil
+}
 
 func (Cluster) Runs(string) bool { return false }
 

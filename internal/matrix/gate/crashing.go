@@ -1,0 +1,66 @@
+package gate
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/nvidia/aicr-action/internal/matrix/lane"
+	"github.com/nvidia/aicr-action/internal/observe"
+	"github.com/nvidia/aicr-action/internal/result"
+)
+
+// A pod that runs is crashing once its program has been started again crashes times, has not been
+// ready for crashFor since, and has ended again. A program may end a few times while something that
+// it needs is on its way.
+const (
+	crashes  = 2
+	crashFor = 8 * time.Second
+)
+
+// failedCrashes is the failure of a program that ends again and again, once nothing is to come that
+// could mend it; nil if there is none. Such a pod would only be late at the deadline.
+func (g *Gate) failedCrashes(state lane.State, r observe.WorkloadReport) *result.Failure {
+	seen := map[string]bool{}
+	var f *result.Failure
+	for _, late := range r.Waiting {
+		i := slices.IndexFunc(late.Late, func(p *corev1.Pod) bool { return restarts(p) >= crashes })
+		if i < 0 {
+			continue
+		}
+		pod := late.Late[i]
+		key := "crashing " + observe.PodName(pod)
+		seen[key] = true
+		if f == nil && g.lasts(key, crashFor) && ended(pod) && !g.othersOpen(state) {
+			ref := observe.WorkloadRef(late.Workload.Kind, late.Workload.Namespace, late.Workload.Name)
+			f = result.NewFailure(result.Finding{
+				Cause: "the program of pod " + observe.PodName(pod) + " ends again and again: " + late.String(), Object: &ref, Component: late.Workload.Component,
+			})
+		}
+	}
+	g.keepOnly("crashing ", seen)
+	return f
+}
+
+// othersOpen reports whether the lane still delivers something that no late pod explains: it may be
+// what a program lacks.
+func (g *Gate) othersOpen(state lane.State) bool {
+	open := slices.DeleteFunc(slices.Clone(state.Items), func(it lane.Item) bool { return it.State == lane.ItemGood || it.State == lane.ItemAccepted })
+	return len(open) > 0 && !g.podsExplain(open)
+}
+
+func restarts(p *corev1.Pod) int32 {
+	var most int32
+	for _, c := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
+		most = max(most, c.RestartCount)
+	}
+	return most
+}
+
+// ended reports whether a container waits to be started again.
+func ended(p *corev1.Pod) bool {
+	return slices.ContainsFunc(slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses), func(c corev1.ContainerStatus) bool {
+		return c.State.Waiting != nil && c.State.Waiting.Reason == "CrashLoopBackOff"
+	})
+}
