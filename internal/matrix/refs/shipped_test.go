@@ -1,9 +1,11 @@
 package refs
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -26,7 +28,7 @@ func TestShippedRecipes_Static(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"h100-aks-ubuntu-inference-dynamo", "h100-gke-cos-training-kubeflow"} {
+	for name, store := range map[string]*recipe.Store{"h100-aks-ubuntu-inference-dynamo": store, "h100-gke-cos-training-kubeflow": store, "operators": operatorsOfJuly(t)} {
 		found, err := store.ResolveName(name)
 		if err != nil {
 			t.Fatal(err)
@@ -75,4 +77,25 @@ func TestShippedRecipes_Static(t *testing.T) {
 			}
 		}
 	}
+}
+
+// operatorsOfJuly is a recipe of the simulated charts with webhooks that only AICR's recipes of July
+// and later have.
+func operatorsOfJuly(t *testing.T) *recipe.Store {
+	t.Helper()
+	var registry, refs strings.Builder
+	for _, c := range [][3]string{{"grove-charts", "v0.1.0-alpha.8", "dynamo-system"}, {"slurm-operator-crds", "1.2.0", "slinky"}, {"slurm-operator", "1.2.0", "slinky"}, {"k8s-nim-operator", "3.1.0", "nim"}} {
+		_, _ = fmt.Fprintf(&registry, "- {name: %s, helm: {defaultRepository: 'https://charts.example', defaultChart: %[1]s, defaultVersion: %s, defaultNamespace: %s}}\n", c[0], c[1], c[2]) // a builder does not fail
+		_, _ = fmt.Fprintf(&refs, "  - {name: %s}\n", c[0])
+	}
+	const header = "apiVersion: aicr.run/v1alpha2\nkind: "
+	store, err := recipe.Open(fstest.MapFS{
+		"registry.yaml":           {Data: []byte(header + "ComponentRegistry\ncomponents:\n" + registry.String())},
+		"overlays/base.yaml":      {Data: []byte(header + "RecipeMetadata\nmetadata: {name: base}\nspec:\n  componentRefs:\n" + refs.String())},
+		"overlays/operators.yaml": {Data: []byte(header + "RecipeMetadata\nmetadata: {name: operators}\nspec: {criteria: {service: kind}}\n")},
+	}, "recipes")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store
 }
