@@ -1,6 +1,8 @@
 package recipe
 
 import (
+	"strconv"
+
 	"github.com/nvidia/aicr-action/internal/recipe/criteria"
 	"github.com/nvidia/aicr-action/internal/recipe/document"
 	"github.com/nvidia/aicr-action/internal/recipe/profile"
@@ -11,6 +13,20 @@ const Any = criteria.Any
 
 // Criteria are the systems that a query selects, or that an overlay applies to.
 type Criteria = criteria.Criteria
+
+// CriteriaByName are the criteria that are set, by name.
+func CriteriaByName(c Criteria) map[string]string {
+	all := map[string]string{}
+	for i, name := range []string{"service", "accelerator", "intent", "os", "platform"} {
+		if value := *c.Fields()[i]; criteria.Set(value) {
+			all[name] = value
+		}
+	}
+	if c.Nodes > 0 {
+		all["nodes"] = strconv.Itoa(c.Nodes)
+	}
+	return all
+}
 
 // Constraint is a requirement on the system that a recipe is for.
 type Constraint = document.Constraint

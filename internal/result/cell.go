@@ -187,6 +187,10 @@ type Result struct {
 	// Change is what the change of the recipe did to the cluster; nil for a first installation. It is
 	// no part of the verdict.
 	Change *Change `json:"change,omitempty"`
+	// Rendered are the charts that the bundle was rendered from; RenderedBefore those of what ran
+	// before an upgrade.
+	Rendered       []Chart `json:"renderedCharts,omitempty"`
+	RenderedBefore []Chart `json:"renderedChartsBefore,omitempty"`
 	// Placement is where the pods were when the gate last looked; nil if it never did.
 	Placement *Placement `json:"placement,omitempty"`
 	// Scheduling is how pods got their nodes over time; nil if nothing was deployed, or in files of

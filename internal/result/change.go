@@ -20,6 +20,8 @@ type ComponentChange struct {
 	// FromVersion and ToVersion are the chart's; empty where the component did not or does not exist.
 	FromVersion string `json:"fromVersion,omitempty"`
 	ToVersion   string `json:"toVersion,omitempty"`
+	// Downgrade: ToVersion is older than FromVersion.
+	Downgrade bool `json:"downgrade,omitempty"`
 	// Rolls are the workloads whose pods are replaced, the one with the most pods first.
 	Rolls []Roll `json:"rolls,omitempty"`
 	// Replaced are the objects that were deleted and created again: their UID changed.
