@@ -24,6 +24,8 @@ import (
 // upgradeFlags say which move is meant.
 type upgradeFlags struct {
 	from, to, deployer, output, format, kubeconfig string
+	fromRecipes                                    string // of the old charts' lock file
+	evidence, charts                               []string
 	failOnError                                    bool
 	dirs                                           cli.RecipeDirs
 }
@@ -40,7 +42,11 @@ files that are there now: what an upgrade to them would be.
 
 The verdict is safe, manual or blocked as a record says; unknown if none does, and unversioned if versions cannot be compared. A move that
 crosses two records, begins where its record does not, or ends past what its record was looked at, is blocked, and no steps are shown:
-they were written for another move. Anything but safe ends with code 2.`,
+they were written for another move. Anything but safe ends with code 2.
+
+--evidence names files that matrix run --from --evidence has written. Beside each safe, it says whether such a run has shown exactly that
+move: the same criteria, versions and files of the charts. A run in which the move failed contradicts it, which ends with code 2. For a move
+without a record it proposes one. A file never makes a verdict: anyone can write one, so read the run that it names.`,
 		Example: `  aicr upgrade-check --from old-recipe.yaml --to new-recipe.yaml --deployer helm
   aicr upgrade-check --from ./bundles --deployer flux`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.upgradeCheck(cmd.Context(), f) },
@@ -49,6 +55,9 @@ they were written for another move. Anything but safe ends with code 2.`,
 	flags.StringVarP(&f.from, "from", "f", "", "`address` of the recipe that is deployed, or the directory of its bundle (required)")
 	flags.StringVar(&f.to, "to", "", "`address` of the recipe to upgrade to, or the directory of its bundle (default: the criteria of --from, resolved now)")
 	flags.StringVarP(&f.deployer, "deployer", "d", "", "deployer whose steps are shown: "+strings.Join(upgrades.Deployers(), ", ")+"; needed if there are steps")
+	flags.StringArrayVar(&f.evidence, "evidence", nil, "`file` of matrix run --evidence, to compare with (repeatable)")
+	cli.ChartsFlag(cmd, &f.charts, "with --evidence: `source` of the charts whose files are compared: auto (upstream where the recipes have a charts.lock), upstream, or a directory; several flags are a list. Simulated charts are not compared")
+	flags.StringVar(&f.fromRecipes, "from-recipes-dir", "", "with --evidence: `directory` of the old recipe files, whose charts.lock has the old charts (default: that of the new ones)")
 	flags.BoolVar(&f.failOnError, "fail-on-error", true, "end with code 2 if a component needs attention")
 	flags.StringVarP(&f.output, "output", "o", "-", "`address` to write the report to: a file, cm://NAMESPACE/NAME, or - for standard output")
 	flags.StringVarP(&f.format, "format", "t", "table", "output format: table, json or yaml")
@@ -92,7 +101,11 @@ func (a *app) upgradeCheck(ctx context.Context, f upgradeFlags) error {
 			}
 		}
 	}
-	report := newUpgradeReport(f.from, called, deployer, rows)
+	seen, err := a.openProofs(ctx, f, from, to, deployer)
+	if err != nil {
+		return err
+	}
+	report := newUpgradeReport(ctx, f.from, called, deployer, rows, seen)
 	data, err := report.print(f.format)
 	if err != nil {
 		return err

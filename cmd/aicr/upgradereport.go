@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -42,16 +43,18 @@ type upgradeRow struct {
 	Steps           []upgrades.Step     `json:"steps,omitempty"`
 	Affected        []upgrades.Affected `json:"affectedResources,omitempty"`
 	References      []string            `json:"references,omitempty"`
+	// Evidence is what each file of --evidence shows; Proposal a record that could be written by it,
+	// or NoProposal why there is none.
+	Evidence   []rowProof `json:"evidence,omitempty"`
+	Proposal   string     `json:"proposal,omitempty"`
+	NoProposal string     `json:"noProposal,omitempty"`
 }
 
-func newUpgradeReport(from, to, deployer string, rows []upgrades.Row) *upgradeReport {
+func newUpgradeReport(ctx context.Context, from, to, deployer string, rows []upgrades.Row, seen *proofs) *upgradeReport {
 	r := &upgradeReport{From: from, To: to, Deployer: deployer, Components: []upgradeRow{}}
 	r.Summary.Changes = len(rows)
 	for i := range rows {
 		row := &rows[i]
-		if row.Attention() {
-			r.Summary.Failing++
-		}
 		out := upgradeRow{
 			Component: row.Component, Change: row.Change, From: row.From, To: row.To, Verdict: row.Verdict, Reason: row.Reason,
 			Explanation: row.Explanation, StopAt: row.StopAt, Breaking: row.Breaking, IdentityChanges: row.Moves,
@@ -59,6 +62,9 @@ func newUpgradeReport(from, to, deployer string, rows []upgrades.Row) *upgradeRe
 		if t := row.Record; t != nil {
 			out.Summary, out.Precondition, out.Reversible, out.ReversibleNotes, out.VerifiedBy = t.Summary, t.Precondition, t.Reversible, t.ReversibleNotes, t.VerifiedBy
 			out.Steps, out.Affected, out.References = t.Steps(deployer), t.Affected, t.References
+		}
+		if contradicted := seen.add(ctx, row, &out); contradicted || row.Attention() {
+			r.Summary.Failing++
 		}
 		r.Components = append(r.Components, out)
 	}
@@ -104,10 +110,27 @@ func (c *upgradeRow) notes() string {
 	if c.Breaking != "" {
 		notes = append(notes, c.Breaking)
 	}
+	if c.Verdict == upgrades.Safe && len(c.Evidence) > 0 {
+		notes = append(notes, c.covered())
+	}
 	for _, m := range c.IdentityChanges {
 		notes = append(notes, m.Field+" changed")
 	}
 	return strings.Join(notes, ", ")
+}
+
+// covered says in a word or two what all files show of a safe move.
+func (c *upgradeRow) covered() string {
+	covers := "not covered"
+	for _, one := range c.Evidence {
+		if len(one.Failed) > 0 {
+			return "contradicted"
+		}
+		if one.Covers {
+			covers = "covered"
+		}
+	}
+	return covers
 }
 
 // details are what stands below the table.
@@ -123,6 +146,16 @@ func (c *upgradeRow) details(deployer string) string {
 		if part.text != "" {
 			fmt.Fprintf(&b, "  %s%s\n", part.title, part.text)
 		}
+	}
+	for i := range c.Evidence {
+		for _, line := range c.Evidence[i].lines() {
+			b.WriteString("  " + line + "\n")
+		}
+	}
+	if c.Proposal != "" {
+		b.WriteString("  a record that could be written by it, once a person has read the run:\n    " + strings.ReplaceAll(strings.TrimSpace(c.Proposal), "\n", "\n    ") + "\n")
+	} else if c.NoProposal != "" {
+		fmt.Fprintf(&b, "  no record is proposed: %s\n", c.NoProposal)
 	}
 	for i, s := range c.Steps {
 		if i == 0 {

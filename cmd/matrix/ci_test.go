@@ -124,7 +124,7 @@ func TestCIFiles_WrittenAfterEachCell(t *testing.T) {
 	a.ci = ciFiles{outputs: filepath.Join(dir, "out"), annotations: filepath.Join(dir, "notes"), getenv: a.Getenv}
 	runner := &matrix.Runner{Platform: &embedded.Platform{}, Inputs: matrix.Inputs{Charts: catalog.FromFS(fstest.MapFS{}, "none")}, Rerun: func(c result.Cell) string { return c.String() }}
 	plans := []matrix.Plan{{Cell: result.Cell{Recipe: "eks", Deployer: "helm"}}, {Cell: result.Cell{Recipe: "eks", Deployer: "flux-oci"}}}
-	out, err := a.openReports(reportFlags{progress: "text"}, "table", &prepared{runner: runner, plans: plans})
+	out, err := a.openReports(t.Context(), runFlags{reports: reportFlags{progress: "text"}}, &prepared{runner: runner, plans: plans})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -166,7 +166,7 @@ func reporterFor(t *testing.T, dir string, stdout *bytes.Buffer, progress string
 	a := &app{App: cli.App{Getenv: func(string) string { return "" }, Stdout: stdout}}
 	runner := &matrix.Runner{Platform: &embedded.Platform{}, Inputs: matrix.Inputs{Charts: catalog.FromFS(fstest.MapFS{}, "none")}, Output: matrix.Output{RunID: "r1"}, Rerun: func(c result.Cell) string { return c.String() }}
 	plans := []matrix.Plan{{Cell: result.Cell{Recipe: "eks", Deployer: "helm"}}, {Cell: result.Cell{Recipe: "eks", Deployer: "flux-oci"}}}
-	out, err := a.openReports(reportFlags{results: dir, progress: progress}, "table", &prepared{runner: runner, plans: plans})
+	out, err := a.openReports(t.Context(), runFlags{reports: reportFlags{results: dir, progress: progress}}, &prepared{runner: runner, plans: plans})
 	if err != nil {
 		t.Fatal(err)
 	}

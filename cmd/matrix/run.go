@@ -193,7 +193,7 @@ func (a *app) run(ctx context.Context, args []string, f runFlags) error {
 		return err
 	}
 	defer served.close(a)
-	out, err := a.openReports(f.reports, f.output, this)
+	out, err := a.openReports(ctx, f, this)
 	if err != nil {
 		return err
 	}

@@ -21,6 +21,7 @@ type bundlerFlags struct {
 	bundler, aicr, dir   string
 	aicrPath             string // the older name of aicr
 	checkout             string // of AICR, from which the CLI is built
+	commit               string // whose files the checkout has; empty for a working tree
 	service, accelerator string
 	// app is the path of what is run without recipes; values are files for it if it is a chart. found
 	// is what settle found there.
@@ -157,8 +158,8 @@ func (a *app) openBundler(ctx context.Context, args []string, run runFlags, d bu
 	case f.bundler == execBundler:
 		path := f.aicr
 		if f.checkout != "" {
-			t := a.Progress.Begin("Building AICR's CLI of " + f.checkout)
-			built, err := foreign.Build(ctx, f.checkout, a.Paths.Root)
+			t := a.Progress.Begin("Building AICR's CLI of " + cli.FirstOf(f.commit, f.checkout))
+			built, err := foreign.Build(ctx, f.checkout, f.commit, a.Paths.Root)
 			t.End("", err)
 			if err != nil {
 				return nil, nil, reason.Wrap(reason.Usage, err)

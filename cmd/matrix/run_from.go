@@ -15,23 +15,32 @@ import (
 	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/matrix/discover"
 	"github.com/nvidia/aicr-action/internal/matrix/from"
+	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // fromFlags say what runs in the cluster before.
 type fromFlags struct {
 	from     string
+	aicr     string // AICR's CLI of the old recipes
 	rollback bool
+	evidence string // the file for what was seen
 }
 
 func (f *fromFlags) register(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.from, "from", "", "besides each first installation, run an upgrade from this `source`: a Git ref, base (of the pull request), or a directory of recipes")
+	cmd.Flags().StringVar(&f.from, "from", "", "besides each first installation, run an upgrade from this `source`: a Git ref, base (of the pull request), or a directory of recipes, a bundle, or what --artifacts kept of an earlier run")
+	cmd.Flags().StringVar(&f.aicr, "from-aicr", "", "with --from and --bundler exec: AICR's CLI that makes the old bundles, a `path` or a name to find in PATH (default: built from the old recipes' checkout)")
+	cmd.Flags().StringVar(&f.evidence, "evidence", "", "with --from: `file` (JSON) for what the upgrades have shown, which aicr upgrade-check --evidence reads")
 	cmd.Flags().BoolVar(&f.rollback, "rollback", false, "with --from: after the upgrade, deliver what ran before again (helm rollback; elsewhere as after a revert): it must be back as it was")
 }
 
 // rerun are the flags that run an upgrade again.
 func (f fromFlags) rerun() []string {
 	parts := []string{"--from", f.from}
+	if f.aicr != "" {
+		parts = append(parts, "--from-aicr", f.aicr)
+	}
 	if f.rollback {
 		parts = append(parts, "--rollback")
 	}
@@ -43,20 +52,16 @@ func (f fromFlags) check(run *runFlags) error {
 	switch {
 	case f.from == "" && f.rollback:
 		return cli.Usagef("--rollback undoes an upgrade; say with --from what runs before it")
+	case f.from == "" && f.evidence != "":
+		return cli.Usagef("--evidence has what upgrades have shown; say with --from what runs before them")
+	case f.aicr != "" && (f.from == "" || run.bundles.bundler != execBundler):
+		return cli.Usagef("--from-aicr is AICR's CLI of what runs before; it needs --from, and --bundler exec for what comes after")
 	case f.from == "":
 		return nil
 	case run.bundles.one() != "":
 		return cli.Usagef("--from is about recipes, and %s runs without any; leave one of them out", run.bundles.one())
 	case slices.Contains(run.charts, charts.DirectName):
 		return cli.Usagef("--from does not work with --charts %s: what the controllers may reach is decided by one recipe. Use --charts %s, which has the same charts", charts.DirectName, charts.UpstreamName)
-	}
-	for _, name := range cli.SplitList(run.deployers) {
-		switch name {
-		case bundle.ArgoCDAppSet:
-			return cli.Usagef("--from does not work with %s: its AppProject and clusters are part of Argo CD's settings, which nothing may write once it runs; choose other deployers", name)
-		case bundle.Helmfile:
-			return cli.Usagef("--from does not work with %s: its apply needs the plugin helm-diff for releases that exist, which does not run here; choose other deployers", name)
-		}
 	}
 	return nil
 }
@@ -73,33 +78,32 @@ func (a *app) openFrom(ctx context.Context, args []string, f runFlags, v validFl
 		return nil, remove, reason.Wrap(reason.Internal, err)
 	}
 	remove = func() { _ = os.RemoveAll(into) } // a leftover in the directory for temporary files
-	source, err := from.Request{Text: f.before.from, RecipesDir: a.RecipesDirectory(f.recipes.Recipes), Into: into, Base: f.base, Getenv: a.Getenv}.Open(ctx)
-	if err == nil && source.Recipes == "" {
-		err = cli.Usagef("--from %s is not a recipes directory (registry.yaml and overlays), from which alone an upgrade can be run; give the recipes that it was made of", f.before.from)
-	}
+	source, err := from.Request{
+		Text: f.before.from, RecipesDir: a.RecipesDirectory(f.recipes.Recipes), Into: into, Whole: f.bundles.checkout != "" && f.before.aicr == "", Base: f.base, Getenv: a.Getenv,
+	}.Open(ctx)
 	if err != nil {
 		return nil, remove, reason.Wrap(reason.Usage, err)
+	}
+	made := &matrix.From{Name: source.Name, Title: source.Title(), Commit: source.Commit}
+	if source.Recipes == "" {
+		return made, remove, a.fromBundles(made, source, f, v)
 	}
 	old := f
 	old.recipes.Recipes, old.charts = source.Recipes, a.ChartsFor(f.givenCharts, source.Recipes)
 	if source.Charts != "" && slices.Equal(old.charts, []string{cli.Simulated}) {
 		old.charts = []string{source.Charts, cli.Simulated}
 	}
-	if f.bundles.checkout != "" {
-		root, ok := foreign.Checkout(source.Recipes)
-		if !ok {
-			return nil, remove, cli.Usagef("--from %s: the old recipes are in no checkout of AICR with its CLI, from which --aicr build could build it; pass --aicr PATH, or a checkout", f.before.from)
-		}
-		old.bundles.checkout = root
+	if old.bundles, err = f.before.bundler(f.bundles, source); err != nil {
+		return nil, remove, err
 	}
-	made := &matrix.From{Name: source.Name, Title: source.Title()}
 	open := a.Recipes
 	if f.bundles.bundler == execBundler {
 		open = a.RecipesOrHeaders
 	}
 	if made.Store, made.RecipesName, err = open(old.recipes); err != nil {
-		return nil, remove, err
+		return nil, remove, reason.Wrap(reason.Usage, source.Unreadable(err))
 	}
+	made.Left = func(name string) (string, error) { return f.lacks(source.Has(made.Store, name)) }
 	if made.Bundler, _, err = a.openBundler(ctx, args, old, v.deployers[0]); err != nil {
 		return nil, remove, err
 	}
@@ -109,24 +113,97 @@ func (a *app) openFrom(ctx context.Context, args []string, f runFlags, v validFl
 	return made, remove, nil
 }
 
+// lacks says why a recipe that the source does not have is left out: of all recipes, some may be
+// new. One that the user named is an error.
+func (f runFlags) lacks(err error) (string, error) {
+	if err == nil {
+		return "", nil
+	}
+	if f.all || f.tiers != nil {
+		return "not there", nil
+	}
+	return "", reason.Wrap(reason.Usage, err)
+}
+
+// bundler gives who makes the old bundles: the CLI of the old recipes. The CLI that makes the new
+// ones has recipes of its own, with which both would be the same.
+func (f fromFlags) bundler(b bundlerFlags, source *from.Source) (bundlerFlags, error) {
+	root, built := foreign.Checkout(source.Recipes)
+	switch {
+	case b.bundler != execBundler:
+		return b, nil
+	case f.aicr != "":
+		b.aicr, b.checkout = f.aicr, ""
+	case !built:
+		return b, cli.Usagef("--from %s: the old recipes are in no checkout of AICR with its CLI, from which it could be built, and the CLI of the new ones would make the same bundles again; pass --from-aicr PATH, AICR's CLI of the old recipes", f.from)
+	default:
+		b.aicr, b.checkout, b.commit = buildAICR, root, source.Commit
+	}
+	return b, nil
+}
+
+// fromBundles lets bundles run before: one that is given, or those that an earlier run kept.
+func (a *app) fromBundles(made *matrix.From, source *from.Source, f runFlags, v validFlags) error {
+	switch {
+	case f.reuse != "":
+		return cli.Usagef("--from %s is a bundle, and --reuse knows what recipes are made of, not what a bundle is; leave --reuse out, or give the recipes that it was made of", f.before.from)
+	case source.Bundle != "" && len(v.deployers) != 1:
+		return cli.Usagef("--from %s is a bundle, which is for one deployer; name that one with --deployer", f.before.from)
+	}
+	var err error
+	if made.Charts, err = a.Charts(f.charts, f.chartsDirectory()); err != nil {
+		return err
+	}
+	made.Bundle = func(ctx context.Context, cell result.Cell, d bundle.Deployer) (matrix.BaseBundle, error) {
+		dir, recorded, err := source.BundleOf(cell)
+		if err != nil {
+			return matrix.BaseBundle{}, reason.Wrap(reason.Usage, err)
+		}
+		read, err := foreign.Open(ctx, dir, d)
+		if err != nil {
+			return matrix.BaseBundle{}, reason.New(reason.Usage, "--from %s: the lane %s cannot deliver what is there: %w", f.before.from, d.Name(), err)
+		}
+		next := &recipe.Result{}
+		next.Metadata.Name = cell.Recipe
+		if name, want := read.RecipeName(), bundle.RecipeName(next); name != "" && name != want {
+			return matrix.BaseBundle{}, cli.Usagef("--from %s is a bundle of recipe %s, and the upgrade is to %s; run %s, or give its own old bundle", f.before.from, name, cell.Recipe, name)
+		}
+		in := bundle.Input{Recipe: read.Resolved(cell.Recipe)}
+		in.Components, in.Given = read.Components()
+		return matrix.BaseBundle{Bundler: foreign.NewDir(read), Input: in, Charts: recorded, Notes: []string{
+			"what runs before: the bundle in " + dir + " has its charts by name and version, which were taken from " + made.Charts.Name(),
+		}}, nil
+	}
+	return nil
+}
+
 // leaveUnchanged leaves out the upgrades from base of the recipes whose resolved bundle did not
-// change since, as matrix discover does. The function that it returns names them on stderr.
+// change since, as matrix discover does. The function that it returns names them on stderr, and
+// those that the source does not have.
 func (a *app) leaveUnchanged(ctx context.Context, f runFlags, runner *matrix.Runner) (tell func() error, err error) {
-	if f.before.from != from.Base {
+	if runner.From == nil {
 		return func() error { return nil }, nil
 	}
-	diff, err := a.changesSince(ctx, "--from base", f.base, f.recipes, f.charts)
-	if err != nil {
-		return nil, err
-	}
-	upgrades := &discover.Upgrades{From: from.Base, Diff: diff}
-	without := map[string]string{}
-	runner.From.Left = func(name string) (string, error) {
-		_, why, err := upgrades.Reasons(runner.Store, name)
-		if why != "" {
-			without[name] = why
+	upgrades := &discover.Upgrades{From: f.before.from}
+	why := runner.From.Left
+	if f.before.from == from.Base {
+		if upgrades.Diff, err = a.changesSince(ctx, "--from base", f.base, f.recipes, f.charts); err != nil {
+			return nil, err
 		}
-		return why, err
+		why = func(name string) (string, error) {
+			_, why, err := upgrades.Reasons(runner.Store, name)
+			return why, err
+		}
+	}
+	without := map[string]string{}
+	if why != nil {
+		runner.From.Left = func(name string) (string, error) {
+			left, err := why(name)
+			if left != "" {
+				without[name] = left
+			}
+			return left, err
+		}
 	}
 	return func() error {
 		for _, line := range upgrades.Left(without) {

@@ -1,28 +1,40 @@
 package main
 
 import (
+	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/nvidia/aicr-action/internal/bundle/foreign"
+	"github.com/nvidia/aicr-action/internal/cli"
+	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/result/evidence"
 )
 
 // What an upgrade cannot start from is refused before anything is started.
 func TestFromInput(t *testing.T) {
+	script := filepath.Join(t.TempDir(), "aicr")
+	if err := os.WriteFile(script, []byte("#!/bin/sh\necho aicr version 0.13.5\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
 	for name, tc := range map[string]struct {
 		args []string
 		want []string
 	}{
 		"no directory":       {[]string{"--from", "./no-such"}, []string{"--from ./no-such: there is no such directory"}},
 		"nothing in it":      {[]string{"--from", t.TempDir()}, []string{"has no recipes"}},
-		"helmfile":           {[]string{"--from", ".", "--deployer", "helmfile"}, []string{"--from does not work with helmfile", "helm-diff"}},
-		"argocd-appset":      {[]string{"--from", ".", "--deployer", "helm,argocd-appset"}, []string{"--from does not work with argocd-appset"}},
 		"charts direct":      {[]string{"--from", ".", "--charts", "direct"}, []string{"--from does not work with --charts direct", "upstream"}},
+		"the old CLI alone":  {[]string{"--from", ".", "--from-aicr", "aicr"}, []string{"--from-aicr is AICR's CLI of what runs before", "--bundler exec"}},
+		"the same CLI twice": {[]string{"--from", "../../recipes", "--recipes-dir", "../../recipes", "--aicr", script}, []string{"the CLI of the new ones would make the same bundles again", "--from-aicr PATH"}},
 		"a recipe not there": {[]string{"--from", "testdata/from"}, []string{"--from testdata/from"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			invoke(t, nil, append([]string{"run", "eks"}, tc.args...)...).want(t, 2, append([]string{"matrix: "}, tc.want...)...)
 		})
 	}
+	invoke(t, nil, "run", "eks", "--evidence", "x.json").want(t, 2, "--evidence has what upgrades have shown; say with --from")
 }
 
 // A run upgrades from base what matrix discover plans: the recipes whose resolved bundle changed. The
@@ -42,5 +54,118 @@ func TestFromBase(t *testing.T) {
 		if got := cellsOf(results); !strings.Contains(got, want) || strings.Contains(got, "h100-eks-training/helm from") {
 			t.Errorf("a value changed: got %s, want %s\n%s", got, want, changed.stderr)
 		}
+	}
+}
+
+// A bundle, and what a run has kept, run before the recipe that they are of, through their deployer.
+func TestFromBundles(t *testing.T) {
+	old, kept := filepath.Join(t.TempDir(), "old"), t.TempDir()
+	path := os.Getenv("PATH")
+	invoke(t, nil, "bundle", "eks-training", "-o", old, "--simulated-nodes", "--recipes-dir", "embedded").want(t, 0)
+	t.Setenv("PATH", path)
+	if err := os.CopyFS(filepath.Join(kept, "logs", "bundle"), os.DirFS(old)); err != nil {
+		t.Fatal(err)
+	}
+	record := filepath.Join(kept, "logs", "cell.json")
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(record, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(`{"recipe": "eks-training", "deployer": "helm", "status": "passed"}`)
+	for _, dir := range []string{old, kept} {
+		r, results := runTier(t, "eks-training", "--recipes-dir", "embedded", "--deployer", "helm", "--from", dir)
+		if got := cellsOf(results); got != "eks-training/helm eks-training/helm from "+dir {
+			t.Errorf("--from %s: got %s\n%s", dir, got, r.stderr)
+		}
+	}
+	for name, tc := range map[string]struct {
+		recipe string
+		args   []string
+		want   string
+	}{
+		"all deployers":    {"eks-training", []string{"--from", old}, "is a bundle, which is for one deployer"},
+		"another deployer": {"eks-training", []string{"--from", old, "--deployer", "flux-oci"}, "the lane flux-oci cannot deliver what is there"},
+		"another recipe":   {"eks", []string{"--from", old, "--deployer", "helm"}, "is a bundle of recipe eks-training, and the upgrade is to eks"},
+		"reuse":            {"eks-training", []string{"--from", old, "--deployer", "helm", "--reuse", t.TempDir()}, "is a bundle, and --reuse knows what recipes are made of"},
+		"not kept":         {"eks-training", []string{"--from", kept, "--deployer", "helm,flux-oci"}, "has no kept cell eks-training/flux-oci; it has: eks-training/helm"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			invoke(t, nil, append([]string{"run", tc.recipe, "--recipes-dir", "embedded"}, tc.args...)...).want(t, 2, "matrix: ", tc.want)
+		})
+	}
+	write(`{"recipe": "eks-training", "deployer": "helm", "status": "failed"}`)
+	invoke(t, nil, "run", "eks-training", "--recipes-dir", "embedded", "--from", kept, "--deployer", "helm").want(t, 2, "the kept cell eks-training/helm did not pass (failed)")
+}
+
+// What a Git ref has decides whether there is an upgrade; a file of evidence says, before the first
+// cell, that nothing was seen.
+func TestFromRef(t *testing.T) {
+	recipes := pullRequest(t)
+	failed := func(args ...string) func(...string) {
+		r, _ := runTier(t, args...)
+		return func(want ...string) { t.Helper(); r.want(t, 2, want...) }
+	}
+	failed("h100-eks-training", "--recipes-dir", recipes, "--deployer", "helm", "--from", "main")("--from main (", "has no recipe h100-eks-training", "it has: base, eks, eks-training")
+	file := filepath.Join(t.TempDir(), "evidence.json")
+	r, results := runTier(t, "--all", "--recipes-dir", recipes, "--deployer", "helm", "--from", "main", "--evidence", file)
+	if got := cellsOf(results); !strings.Contains(got, "eks/helm from main") || strings.Contains(got, "h100-eks-training/helm from") {
+		t.Errorf("got %s\n%s", got, r.stderr)
+	}
+	wantText(t, "stderr", r.stderr, "note: no upgrade from main of h100-eks-training: not there")
+	d, err := evidence.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(d.Upgrades) != 2 || d.Upgrades[0].Verdict != result.NotRun || d.From.Name != "main" || len(d.From.Commit) != 40 || len(d.To.Commit) != 40 || d.To.Modified || d.Upgrades[0].Criteria["service"] != "eks" {
+		t.Errorf("got %+v", d)
+	}
+	edit(t, filepath.Join(recipes, "overlays", "eks.yaml"), "service: eks", "service: gke")
+	git(t, filepath.Dir(recipes), "commit", "--quiet", "--all", "--message", "another recipe of that name")
+	edit(t, filepath.Join(recipes, "overlays", "eks.yaml"), "service: gke", "service: eks")
+	failed("eks", "--recipes-dir", recipes, "--deployer", "helm", "--from", "topic")("has another recipe of the name eks: its service is gke, and now it is eks")
+	edit(t, filepath.Join(recipes, "overlays", "eks.yaml"), "spec:\n", "spec:\n  ofLongAgo: 1\n")
+	git(t, filepath.Dir(recipes), "commit", "--quiet", "--all", "--message", "an old format")
+	edit(t, filepath.Join(recipes, "overlays", "eks.yaml"), "  ofLongAgo: 1\n", "")
+	failed("eks", "--recipes-dir", recipes, "--deployer", "helm", "--from", "topic")("this program cannot read these recipes", ":recipes/overlays/eks.yaml:", "--aicr build in a checkout of AICR, or --aicr PATH and --from-aicr PATH")
+}
+
+// With AICR's CLI as the bundler, the CLI of the old commit makes the old bundles.
+func TestFromCheckout(t *testing.T) {
+	recipes := fewRecipes(t)
+	top := filepath.Dir(recipes)
+	program := func(version string) {
+		t.Helper()
+		for name, text := range map[string]string{"go.mod": "module github.com/NVIDIA/aicr\n\ngo 1.24\n", "cmd/aicr/main.go": "package main\n\nimport \"fmt\"\n\nfunc main() { fmt.Println(\"aicr version " + version + "\") }\n"} {
+			file := filepath.Join(top, filepath.FromSlash(name))
+			if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o644)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	program("0.12.1")
+	git(t, top, "init", "--quiet", "--initial-branch=main")
+	git(t, top, "add", "--all")
+	git(t, top, "commit", "--quiet", "--message", "the old CLI")
+	program("0.13.5")
+	a := &app{App: cli.New(func(name string) string { return map[string]string{"AICR_ACTION_CACHE": t.TempDir()}[name] }, &strings.Builder{}, &strings.Builder{})}
+	if err := a.Open(); err != nil {
+		t.Fatal(err)
+	}
+	this, err := a.prepareRun(t.Context(), []string{"eks"}, runFlags{
+		deployers: []string{"helm"}, before: fromFlags{from: "main"}, sourceFlags: sourceFlags{charts: []string{cli.Simulated}, recipes: cli.RecipeDirs{Recipes: recipes}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer this.close()
+	next, isExec := this.runner.Bundler.(*foreign.Exec)
+	old, wasExec := this.runner.From.Bundler.(*foreign.Exec)
+	if !isExec || !wasExec || old.Version() != "0.12.1" || next.Version() != "0.13.5" {
+		t.Errorf("got %+v for the old bundles and %+v for the new ones", this.runner.From.Bundler, this.runner.Bundler)
+	}
+	if len(this.plans) != 2 || this.plans[1].Cell.From != "main" {
+		t.Errorf("got %d plans", len(this.plans))
 	}
 }

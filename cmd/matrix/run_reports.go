@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -65,6 +66,7 @@ type reporter struct {
 	upload  string        // the name of CI's artifact with the cells' debug artifacts; empty without one
 	events  *cli.EventLog // nil without --progress json
 	explain bool          // print all remarks
+	proof   *evidenceFile // nil without --evidence
 	// err is why a report could not be written during the run; the run goes on, and ends with it.
 	err error
 }
@@ -72,7 +74,8 @@ type reporter struct {
 // openReports writes the first reports, in which nothing has run: a place that cannot be written to
 // is said before anything is started, and a run that is killed in its first cell leaves a report
 // too.
-func (a *app) openReports(f reportFlags, output string, this *prepared) (*reporter, error) {
+func (a *app) openReports(ctx context.Context, run runFlags, this *prepared) (*reporter, error) {
+	f, output := run.reports, run.output
 	runner, plans, skipped := this.runner, this.plans, this.skipped
 	r := &reporter{files: f.files(), plans: plans, skipped: skipped, runner: runner, ci: &a.ci, upload: f.artifact, explain: f.explain}
 	switch {
@@ -85,10 +88,11 @@ func (a *app) openReports(f reportFlags, output string, this *prepared) (*report
 		return nil, cli.Usagef("--progress %q: want text or json", f.progress)
 	}
 	r.meta = report.Meta{Tool: cli.BuildOf(released).Version, RunID: runner.RunID, Started: time.Now().UTC(), CI: report.CIFromEnv(a.Getenv), Shards: this.shards, Code: cli.CodeInReport}
+	r.proof = a.openEvidence(ctx, run, this, r)
 	if err := r.write(r.notRun(result.Verdict{Status: result.NotRun, Reason: reason.Interrupted, Cause: "the run had not come to this cell when this was written"})); err != nil {
 		return nil, reason.Wrap(infra.DiskReason(err, reason.Usage), err)
 	}
-	if r.files.Any() || r.ci.wanted() {
+	if r.files.Any() || r.ci.wanted() || r.proof != nil {
 		runner.OnResult = func(results []result.Result) { r.err = errors.Join(r.err, r.write(append(results, skipped...))) }
 	}
 	if r.events != nil {
@@ -116,7 +120,7 @@ func (r *reporter) write(results []result.Result) error {
 	meta := r.meta
 	meta.Written = time.Now().UTC()
 	all := &report.Report{Meta: meta, Results: r.uploaded(results)}
-	return errors.Join(r.files.Write(all), r.ci.write(all))
+	return errors.Join(r.files.Write(all), r.ci.write(all), r.proof.write(results))
 }
 
 // uploaded adds to the results where CI stores their debug artifacts, since a path on a runner is

@@ -46,6 +46,9 @@ func (c *cellRun) close(ctx context.Context, failure error) error {
 			f.More = append(f.More, c.env.Cluster.Complaints()...)
 		}
 	}
+	if failure != nil && !c.startedAhead {
+		c.foresee()
+	}
 	c.stopObserving() // before probes and the cluster are removed: that is no placement
 	var errs []error
 	if c.Artifacts != "" && !c.startedAhead {

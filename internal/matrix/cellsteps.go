@@ -28,11 +28,7 @@ func (c *cellRun) makeBundle(ctx context.Context) error {
 			return err
 		}
 	}
-	bundler := c.plan.bundler
-	if bundler == nil {
-		bundler = ownBundler{c.plan.rendering}
-	}
-	in, b, unverified, err := bundler.Bundle(ctx, c.plan.Deployer, c.located(c.plan.input, host, deployer), filepath.Join(c.dir, "bundler"))
+	in, b, unverified, err := c.plan.bundlerOf().Bundle(ctx, c.plan.Deployer, located(c.plan.input, host, deployer), filepath.Join(c.dir, "bundler"))
 	if err != nil {
 		return reason.Wrap(reason.BundleFailed, err)
 	}
@@ -43,6 +39,7 @@ func (c *cellRun) makeBundle(ctx context.Context) error {
 	}
 	c.result.NotVerified = slices.Concat(c.result.NotVerified, unverified, b.Expectation.NotVerified)
 	c.result.Components = len(b.Expectation.Releases)
+	c.result.Rendered = chartsOf(b)
 	c.result.ChartSources = chartSources(b.Expectation.Releases, c.charts)
 	c.result.Overrides = append(c.result.Overrides, b.Expectation.Overrides...)
 	c.result.Warnings = append(c.result.Warnings, b.Expectation.Warnings...)
@@ -56,7 +53,7 @@ func (c *cellRun) makeBundle(ctx context.Context) error {
 
 // located returns the input of a bundle in the cell's registry. The charts are there too, unless
 // controllers pull them directly.
-func (c *cellRun) located(in bundle.Input, host, deployer string) bundle.Input {
+func located(in bundle.Input, host, deployer string) bundle.Input {
 	if in = in.InRegistry(host, deployer); in.Direct {
 		in.ChartRepository = ""
 		in.TargetRevision = bundle.Tag(deployer, bundle.Revision(in))

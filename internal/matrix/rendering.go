@@ -3,10 +3,16 @@ package matrix
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"sync"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/forgotten"
+	"github.com/nvidia/aicr-action/internal/charts/archive"
+	"github.com/nvidia/aicr-action/internal/matrix/change"
+	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // Bundler makes the bundles of cells. Without one, this program makes them itself.
@@ -15,6 +21,14 @@ type Bundler interface {
 	// would use, with the cell's registry; dir is a directory for the bundler alone. It returns the
 	// input that describes the bundle, the bundle, and notes on what is not verified.
 	Bundle(ctx context.Context, d bundle.Deployer, in bundle.Input, dir string) (bundle.Input, *bundle.Bundle, []string, error)
+}
+
+// bundlerOf is what makes the cell's bundle.
+func (p *Plan) bundlerOf() Bundler {
+	if p.bundler == nil {
+		return ownBundler{p.rendering}
+	}
+	return p.bundler
 }
 
 // ownBundler makes bundles with this program's own deployers, from the rendering that the lanes of
@@ -73,4 +87,67 @@ func (r *rendering) drop() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.done, r.in, r.err = false, bundle.Input{}, nil
+}
+
+// chartsOf are the charts that a bundle was rendered from, in the order of deployment. One without
+// files has no digest.
+func chartsOf(b *bundle.Bundle) []result.Chart {
+	var all []result.Chart
+	for _, i := range b.Installs {
+		made := result.Chart{Component: i.Release.Component, Release: i.Release.Name, Name: i.Chart.Name(), Version: i.Release.ChartVersion, From: i.Release.ChartFrom}
+		if digest, err := archive.Digest(i.Chart); err == nil {
+			made.Digest = archive.DigestPrefix + digest
+		}
+		all = append(all, made)
+	}
+	return all
+}
+
+// mustSkip is the verdict of a plan that is not run in any case; nil if it is.
+func (p *Plan) mustSkip() *result.Verdict {
+	if p.skip == "" {
+		return nil
+	}
+	return &result.Verdict{Status: result.Skipped, Cause: p.skip}
+}
+
+// unrun is the result of a cell that is not run. Of an upgrade it has the difference of the two
+// renderings, unless the run is at its end, or another program would have to make the bundles.
+func (r *Runner) unrun(ctx context.Context, p Plan, res result.Result) result.Result {
+	if p.base == nil || ctx.Err() != nil || res.Reason == reason.JobDeadline || p.bundler != nil && p.skip == "" {
+		return res
+	}
+	dir, err := os.MkdirTemp(r.Dir, "unrun-")
+	if err != nil {
+		return res // the difference is no verdict
+	}
+	defer func() { _ = os.RemoveAll(dir) }() // in the run's own directory, which goes away
+	made := func(b Bundler, in bundle.Input, name string) (*bundle.Bundle, error) {
+		_, made, _, err := b.Bundle(ctx, p.Deployer, located(in, "registry.invalid", p.Deployer.Name()), filepath.Join(dir, name))
+		return made, err
+	}
+	old, err := made(p.base.bundlerOf(), p.base.input, "before")
+	if err != nil {
+		return res
+	}
+	next, err := made(p.bundlerOf(), p.input, "after")
+	if err != nil {
+		return res
+	}
+	if c, err := change.Rendered(old.Expectation, next.Expectation, change.Options{From: p.base.title}); err == nil {
+		res.Change, res.RenderedBefore, res.Rendered = c, chartsOf(old), chartsOf(next)
+	}
+	return res
+}
+
+// foresee gives an upgrade that did not come to its end the difference of the two renderings. It
+// decides nothing, so that one that cannot be told is only logged.
+func (c *cellRun) foresee() {
+	if c.result.Change != nil || c.upgrade == nil || c.upgrade.old.bundle == nil || c.upgrade.next.bundle == nil {
+		return
+	}
+	var err error
+	if c.result.Change, err = change.Rendered(c.upgrade.old.bundle.Expectation, c.upgrade.next.bundle.Expectation, change.Options{From: c.plan.base.title}); err != nil {
+		c.env.Log.Warn("compare the renderings before and after the upgrade", "err", err)
+	}
 }

@@ -57,7 +57,9 @@ type Plan struct {
 	// validation is what the recipe's validation phases check; nil without --validate.
 	validation *validate.Plan
 	// base is what runs before; nil for a first installation.
-	base   *base
+	base *base
+	// skip says why the cell is not run; empty if it is.
+	skip   string
 	notes  []string // of the result
 	egress *infra.Egress
 	number int // unique within the run

@@ -52,9 +52,13 @@ func (r *Runner) runAhead(ctx context.Context, plans []Plan, n int, run func(con
 				if cell == nil || !room.enter(r.Memory, r.MemoryPerCell()-aheadMemory) {
 					r.awaitMemory(ctx, room, cell, early)
 				}
-				if v := r.refuse(ctx, count, book); v != nil {
+				v := r.refuse(ctx, count, book)
+				if v == nil {
+					v = plans[i].mustSkip()
+				}
+				if v != nil {
 					room.leave()
-					book.enter(ctx, i, finishedCell{Result: r.notTaken(cell, plans[i].Cell, *v)})
+					book.enter(ctx, i, finishedCell{Result: r.unrun(ctx, plans[i], r.notTaken(cell, plans[i].Cell, *v))})
 					continue
 				}
 				if _, err := r.built(plans[i]); err != nil {

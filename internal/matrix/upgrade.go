@@ -1,6 +1,7 @@
 package matrix
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -24,9 +25,23 @@ type From struct {
 	Name string
 	// Title is Name with the commit of a Git ref.
 	Title string
+	// Commit is that of a Git ref; empty otherwise.
+	Commit string
 	Inputs
+	// Bundle, if set, gives what runs before a cell's upgrade as a bundle, in place of recipes.
+	Bundle func(context.Context, result.Cell, bundle.Deployer) (BaseBundle, error)
 	// Left says why a recipe is not upgraded; empty if it is. Nil: every recipe is.
 	Left func(recipe string) (why string, err error)
+}
+
+// BaseBundle is a bundle that runs before an upgrade.
+type BaseBundle struct {
+	Bundler Bundler
+	// Input has the bundle's recipe, its components and its replacement for generated charts.
+	Input bundle.Input
+	// Charts are those that an earlier run recorded of it; none if no run did.
+	Charts []result.Chart
+	Notes  []string
 }
 
 // base is the plan of what runs before.
@@ -36,6 +51,7 @@ type base struct {
 	input     bundle.Input
 	rendering *rendering
 	bundler   Bundler
+	recorded  []result.Chart // what an earlier run rendered; none if it is not known
 }
 
 // delivery is a bundle with the input that it was made of.
@@ -65,22 +81,83 @@ func (r *Runner) planUpgrades(name string, plans []Plan) ([]Plan, error) {
 			return nil, err
 		}
 	}
-	old := *r
-	old.Inputs, old.From, old.Verification = r.From.Inputs, nil, Verification{}
-	old.Nodes, old.Profiles, old.Health = r.Nodes, r.Profiles, r.Health
-	before, err := old.planRecipe(name)
+	before, err := r.planBase(name)
 	if err != nil {
 		return nil, fmt.Errorf("--from %s: what runs before: %w", r.From.Name, err)
 	}
 	var upgrades []Plan
 	for _, p := range plans {
+		b := &base{r.From.Name, r.From.Title, before.input, before.rendering, before.bundler, nil}
+		notes := before.notes
+		if r.From.Bundle != nil {
+			given, err := r.From.Bundle(context.Background(), p.Cell, p.Deployer)
+			if err != nil {
+				return nil, err
+			}
+			b.input, b.bundler, b.recorded, notes = r.described(given.Input), given.Bundler, given.Charts, given.Notes
+		}
+		if err := sameRecipe(r.From.Name, p, b); err != nil {
+			return nil, err
+		}
 		r.planned++
-		p.Cell.From, p.number = r.From.Name, r.planned
-		p.base = &base{r.From.Name, r.From.Title, before.input, before.rendering, before.bundler}
-		p.notes = append(slices.Clone(p.notes), before.notes...)
+		p.Cell.From, p.number, p.base = r.From.Name, r.planned, b
+		p.notes = append(slices.Clone(p.notes), notes...)
+		p.skip = notUpgraded(p.Deployer.Name())
 		upgrades = append(upgrades, p)
 	}
 	return upgrades, nil
+}
+
+// notUpgraded says why a deployer's cells are not upgraded; empty if they are.
+func notUpgraded(deployer string) string {
+	if deployer != bundle.ArgoCDAppSet {
+		return ""
+	}
+	return "no upgrade runs through " + deployer + ": the policy that keeps a recipe from configuring Argo CD lets nothing change the ApplicationSet and its AppProject once they are there. The difference is that of the two renderings"
+}
+
+// planBase plans the old recipe; where bundles run before, there is none.
+func (r *Runner) planBase(name string) (Plan, error) {
+	if r.From.Bundle != nil {
+		return Plan{rendering: &rendering{}}, nil
+	}
+	old := *r
+	old.Inputs, old.From, old.Verification = r.From.Inputs, nil, Verification{}
+	old.Nodes, old.Profiles, old.Health = r.Nodes, r.Profiles, r.Health
+	return old.planRecipe(name)
+}
+
+// described adds to the input of a bundle what the old charts and this platform say.
+func (r *Runner) described(in bundle.Input) bundle.Input {
+	in.Charts, in.KubeVersion, in.APIs, in.PlainHTTP = r.From.Charts, r.Platform.KubeVersion(), r.Platform.APIs(), true
+	return in
+}
+
+// sameRecipe rejects an old recipe that has the new one's name and is for other clusters: the nodes
+// are the new one's. Reason: USAGE.
+func sameRecipe(from string, p Plan, b *base) error {
+	if b.input.Recipe == nil || p.input.Recipe == nil {
+		return nil
+	}
+	old, next := b.input.Recipe.Criteria, p.input.Recipe.Criteria
+	for _, c := range []struct{ name, old, next string }{{"service", old.Service, next.Service}, {"accelerator", old.Accelerator, next.Accelerator}} {
+		if c.old != "" && c.old != "any" && c.old != c.next {
+			return reason.New(reason.Usage, "--from %s has another recipe of the name %s: its %s is %s, and now it is %s. An upgrade stays on its cluster; name the old recipe's successor, or another source", from, p.Cell.Recipe, c.name, c.old, cmp.Or(c.next, "not set"))
+		}
+	}
+	return nil
+}
+
+// otherCharts rejects an old bundle whose charts are not those of the run that recorded it: what is
+// upgraded would not be what ran.
+func (b *base) otherCharts(now []result.Chart) error {
+	for _, was := range b.recorded {
+		i := slices.IndexFunc(now, func(c result.Chart) bool { return c.Release == was.Release })
+		if i >= 0 && was.From != "" && now[i].From != "" && now[i].Digest != was.Digest {
+			return fmt.Errorf("the chart %s %s of %s has other files than in the run that kept the bundle, where it came from %s (%s) and now from %s (%s): pass the --charts of that run, or give its recipes", was.Name, was.Version, was.Component, was.From, was.Digest, now[i].From, now[i].Digest)
+		}
+	}
+	return nil
 }
 
 // Before are the plans of what runs before the upgrades among these plans.
@@ -95,15 +172,22 @@ func Before(plans []Plan) []Plan {
 	return all
 }
 
+func (b *base) bundlerOf() Bundler {
+	if b.bundler == nil {
+		return ownBundler{b.rendering}
+	}
+	return b.bundler
+}
+
 // makeBase renders what runs before.
 func (c *cellRun) makeBase(ctx context.Context) error {
 	b := c.plan.base
-	bundler := b.bundler
-	if bundler == nil {
-		bundler = ownBundler{b.rendering}
-	}
-	in, made, _, err := bundler.Bundle(ctx, c.plan.Deployer, c.located(b.input, c.env.Registry.PullHost(), c.plan.Deployer.Name()), filepath.Join(c.dir, "bundler-before"))
+	in, made, _, err := b.bundlerOf().Bundle(ctx, c.plan.Deployer, located(b.input, c.env.Registry.PullHost(), c.plan.Deployer.Name()), filepath.Join(c.dir, "bundler-before"))
 	if err != nil {
+		return upgrade.BaseFailed(b.name, reason.Wrap(reason.BundleFailed, err))
+	}
+	c.result.RenderedBefore = chartsOf(made)
+	if err := b.otherCharts(c.result.RenderedBefore); err != nil {
 		return upgrade.BaseFailed(b.name, reason.Wrap(reason.BundleFailed, err))
 	}
 	c.upgrade = &upgradeRun{old: delivery{in, made}}

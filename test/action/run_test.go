@@ -140,13 +140,13 @@ func TestRun_PlainControllers(t *testing.T) {
 	}
 }
 
-// TestRun_From: the input is a flag; base is none where there is no base.
+// TestRun_From: the input is a flag; base is none where there is no base, and then evidence is none.
 func TestRun_From(t *testing.T) {
-	for _, test := range []struct{ input, event, want string }{
-		{"", "pull_request", ""}, {"base", "pull_request", "--from=base"}, {"base", "pull_request_target", "--from=base"}, {"base", "merge_group", "--from=base"},
-		{"base", "push", ""}, {"base", "schedule", ""}, {"v1.0", "push", "--from=v1.0"},
+	for _, test := range []struct{ input, event, evidence, want string }{
+		{"", "pull_request", "true", ""}, {"base", "pull_request", "true", "--from=base"}, {"base", "pull_request_target", "false", "--from=base"}, {"base", "merge_group", "false", "--from=base"},
+		{"base", "push", "true", ""}, {"base", "schedule", "false", ""}, {"v1.0", "push", "true", "--from=v1.0"},
 	} {
-		r := newRunner(t, map[string]string{"recipe": "eks", "from": test.input})
+		r := newRunner(t, map[string]string{"recipe": "eks", "from": test.input, "evidence": test.evidence})
 		if code, out := r.prepare(); code != 0 {
 			t.Fatalf("prepare: exit code %d\n%s", code, out)
 		}
@@ -158,6 +158,9 @@ func TestRun_From(t *testing.T) {
 		at := slices.IndexFunc(r.args(), func(arg string) bool { return strings.HasPrefix(arg, "--from") })
 		if got := at >= 0; got != (test.want != "") || got && r.args()[at] != test.want {
 			t.Errorf("input %q on %s: got arguments %q", test.input, test.event, r.args())
+		}
+		if strings.Contains(strings.Join(r.args(), " "), "--evidence") != (test.evidence == "true" && test.want != "") {
+			t.Errorf("input evidence %q with %q on %s: got arguments %q", test.evidence, test.input, test.event, r.args())
 		}
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/charts/archive"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/util/egress"
 )
 
 // unit is one release of a bundle, as the bundle's files have it.
@@ -216,7 +217,7 @@ func (b *Bundle) Components() ([]recipe.Component, map[string]bundle.Given) {
 			}
 			c.Manifests = manifestsOf(b.tree, u)
 		} else {
-			c.Chart, c.Source, c.Version = u.chart, u.repo, u.version
+			c.Chart, c.Source, c.Version = u.chart, b.sourceOf(u), u.version
 		}
 		c.Values, c.Origins, c.NodeScheduling = values.values, values.origins, values.scheduling()
 		if c.Values == nil {
@@ -225,6 +226,21 @@ func (b *Bundle) Components() ([]recipe.Component, map[string]bundle.Given) {
 		components = append(components, c)
 	}
 	return components, given
+}
+
+// sourceOf is the repository of a release's chart. A bundle that a run has kept names the registry of
+// its cell, which is gone; the recipe's own is in recipe.yaml.
+func (b *Bundle) sourceOf(u unit) string {
+	host := strings.TrimPrefix(u.repo, "oci://")
+	if host == u.repo || b.recipe == nil || !egress.Loopback(strings.Split(host, "/")[0]) {
+		return u.repo
+	}
+	for _, ref := range b.recipe.ComponentRefs {
+		if ref.Name == u.name && ref.Source != "" {
+			return ref.Source
+		}
+	}
+	return u.repo
 }
 
 // manifestsOf are the templates of a chart in the bundle.

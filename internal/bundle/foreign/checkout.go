@@ -1,6 +1,7 @@
 package foreign
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -37,12 +38,13 @@ func Checkout(recipesDir string) (string, bool) {
 }
 
 // Build builds AICR's CLI from a checkout, with the Go toolchain of the machine, into a directory of
-// the cache. Go builds only what has changed since the last time.
-func Build(ctx context.Context, checkout, cache string) (string, error) {
+// the cache. Go builds only what has changed since the last time. A commit whose files were written
+// somewhere has one place in the cache, wherever that was; without commit it is the checkout's.
+func Build(ctx context.Context, checkout, commit, cache string) (string, error) {
 	if _, err := exec.LookPath("go"); err != nil {
 		return "", errors.New("--aicr build needs Go to build AICR's CLI, and PATH has no go: install it (actions/setup-go in a workflow), or pass the path of a CLI")
 	}
-	dir := filepath.Join(cache, "aicr", fmt.Sprintf("%.16x", sha256.Sum256([]byte(checkout))))
+	dir := filepath.Join(cache, "aicr", fmt.Sprintf("%.16x", sha256.Sum256([]byte(cmp.Or(commit, checkout)))))
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", fmt.Errorf("--aicr build: %w", err)
 	}

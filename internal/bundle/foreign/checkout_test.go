@@ -50,7 +50,7 @@ func TestCheckout(t *testing.T) {
 // A CLI that was built from a checkout calls itself dev, which is a version like another.
 func TestBuild(t *testing.T) {
 	root, cache := checkout(t, "github.com/NVIDIA/aicr", developers), t.TempDir()
-	path, err := Build(t.Context(), root, cache)
+	path, err := Build(t.Context(), root, "", cache)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,19 +61,22 @@ func TestBuild(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(root, "cmd/aicr/main.go"), []byte(strings.Replace(developers, "dev", "v1.2.3", 1)), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	again, err := Build(t.Context(), root, cache)
+	again, err := Build(t.Context(), root, "", cache)
 	if err != nil || again != path {
 		t.Fatal(again, err)
 	}
 	if e, err = NewExec(t.Context(), again, "", os.LookupEnv); err != nil || e.Version() != "1.2.3" {
 		t.Errorf("after a change it is %v, %v", e, err)
 	}
+	if of, err := Build(t.Context(), root, "1a2b3c", cache); err != nil || of == path {
+		t.Errorf("of a commit: %s, %v", of, err)
+	}
 	broken := checkout(t, "github.com/NVIDIA/aicr", "package main\n\nfunc main() { nothing() }\n")
-	if _, err := Build(t.Context(), broken, cache); err == nil || !strings.Contains(err.Error(), "undefined: nothing") || !strings.Contains(err.Error(), broken) {
+	if _, err := Build(t.Context(), broken, "", cache); err == nil || !strings.Contains(err.Error(), "undefined: nothing") || !strings.Contains(err.Error(), broken) {
 		t.Errorf("a CLI that does not compile: %v", err)
 	}
 	t.Setenv("PATH", "")
-	if _, err := Build(t.Context(), root, cache); err == nil || !strings.Contains(err.Error(), "needs Go") {
+	if _, err := Build(t.Context(), root, "", cache); err == nil || !strings.Contains(err.Error(), "needs Go") {
 		t.Errorf("without Go: %v", err)
 	}
 }

@@ -240,3 +240,23 @@ func same[T any](t *testing.T, what string, want, got []T) {
 		t.Errorf("%s: the same in another order", what)
 	}
 }
+
+// The charts of a bundle that a run has kept are those of the recipe's repositories: the registry of
+// its cell, which the bundle names, is gone.
+func TestKeptRepositories(t *testing.T) {
+	d := mustDeployer(t, bundle.FluxOCI)
+	made, err := d.Bundle(context.Background(), ownInput(t, "kind").InRegistry(cellRegistry, d.Name()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := Open(t.Context(), written(t, made), d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	components, _ := b.Components()
+	for i := range components {
+		if c := &components[i]; c.Chart != "" && (c.Source == "" || strings.Contains(c.Source, cellRegistry)) {
+			t.Errorf("the chart of %s is from %q", c.Name, c.Source)
+		}
+	}
+}

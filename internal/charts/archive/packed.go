@@ -54,6 +54,9 @@ func Same(a, b *chart.Chart) bool {
 	return maps.Equal(files(a), files(b))
 }
 
+// DigestPrefix is in front of a digest where it is written down.
+const DigestPrefix = "sha256:"
+
 // Digest is the SHA-256 over a chart's files by their names, in whatever order they were packed:
 // two charts are the Same if and only if it is equal. It is an error if the chart was made in
 // memory, and has no files.

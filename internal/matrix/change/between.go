@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/Masterminds/semver/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
@@ -20,7 +21,7 @@ type Options struct {
 }
 
 // Rendered compares two renderings.
-func Rendered(old, new bundle.Expectation) (*result.Change, error) {
+func Rendered(old, new bundle.Expectation, o Options) (*result.Change, error) {
 	before, err := Rendering(old)
 	if err != nil {
 		return nil, err
@@ -29,7 +30,7 @@ func Rendered(old, new bundle.Expectation) (*result.Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Between(before, after, Options{}), nil
+	return Between(before, after, o), nil
 }
 
 // Between compares the state before a change with that after it, which Again has taken.
@@ -56,6 +57,7 @@ func Between(before, after *State, o Options) *result.Change {
 	change := &result.Change{From: o.From, Rendered: before.rendered || after.rendered, Objects: len(keys)}
 	for name, one := range c.components {
 		one.FromVersion, one.ToVersion = before.versions[name], after.versions[name]
+		one.Downgrade = older(one.ToVersion, one.FromVersion)
 		slices.SortStableFunc(one.Rolls, func(a, b result.Roll) int {
 			return cmp.Or(cmp.Compare(b.Pods, a.Pods), cmp.Compare(a.String(), b.String()))
 		})
@@ -65,6 +67,16 @@ func Between(before, after *State, o Options) *result.Change {
 		return cmp.Or(cmp.Compare(b.Effect(), a.Effect()), cmp.Compare(a.Component, b.Component))
 	})
 	return change
+}
+
+// older reports whether a version comes before another one; false unless both can be compared.
+func older(one, other string) bool {
+	a, err := semver.NewVersion(one)
+	if err != nil {
+		return false
+	}
+	b, err := semver.NewVersion(other)
+	return err == nil && a.LessThan(b)
 }
 
 // comparison is a Change in the making.

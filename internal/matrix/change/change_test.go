@@ -269,7 +269,7 @@ func TestRendered(t *testing.T) {
 		}
 		return e
 	}
-	c, err := Rendered(of("1", web1, driver1, fmt.Sprintf(budget, "maxUnavailable: 0"), fmt.Sprintf(config, "gone", "1")), of("2", web2, driver2, fmt.Sprintf(budget, "maxUnavailable: 0")))
+	c, err := Rendered(of("1", web1, driver1, fmt.Sprintf(budget, "maxUnavailable: 0"), fmt.Sprintf(config, "gone", "1")), of("2", web2, driver2, fmt.Sprintf(budget, "maxUnavailable: 0")), Options{From: "old"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -282,7 +282,7 @@ func TestRendered(t *testing.T) {
 	if !c.Rendered {
 		t.Error("it does not say that it is a rendering")
 	}
-	if same, err := Rendered(of("1", web1), of("1", web1)); err != nil || !same.Empty() {
+	if same, err := Rendered(of("1", web1), of("1", web1), Options{}); err != nil || !same.Empty() {
 		t.Errorf("the same rendering: got %q, %v", lines(same), err)
 	}
 }
@@ -301,6 +301,19 @@ func TestVeiled(t *testing.T) {
 		got := Veiled(result.FieldChange{Path: tc.path, From: tc.value, To: tc.value})
 		if (got.From == notShown) != tc.hidden || got.From != got.To {
 			t.Errorf("%s: %s is shown as %s", tc.path, tc.value, got.From)
+		}
+	}
+}
+
+func TestOlder(t *testing.T) {
+	for _, c := range []struct {
+		one, other string
+		want       bool
+	}{
+		{"v1.2.0", "1.10.0", true}, {"1.10.0", "v1.2.0", false}, {"v1.2.0", "1.2.0", false}, {"1.2.0-rc.1", "1.2.0", true}, {"main", "1.0.0", false}, {"1.0.0", "main", false}, {"", "1.0.0", false},
+	} {
+		if got := older(c.one, c.other); got != c.want {
+			t.Errorf("%s before %s: got %v", c.one, c.other, got)
 		}
 	}
 }

@@ -39,6 +39,23 @@ func (r *Repo) Tip(ctx context.Context, ref string) (string, error) {
 	return "", fmt.Errorf("the git repository %s has no branch, tag or commit %q; it has: %s", r.Top, ref, refs)
 }
 
+// Head returns the commit that is checked out, and whether files of the directory are not as it has
+// them.
+func (r *Repo) Head(ctx context.Context, dir string) (commit string, modified bool, err error) {
+	if commit, err = r.Tip(ctx, "HEAD"); err != nil {
+		return "", false, err
+	}
+	dir, err = filepath.Abs(dir)
+	if err != nil {
+		return "", false, err
+	}
+	changed, err := r.git(ctx, nil, "status", "--porcelain", "--untracked-files=normal", "--", dir)
+	if err != nil {
+		return "", false, fmt.Errorf("see whether %s is as commit %s has it: %w", dir, commit, err)
+	}
+	return commit, len(changed) > 0, nil
+}
+
 // mostRefs is how many branches and tags a message names.
 const mostRefs = 12
 
@@ -77,6 +94,29 @@ func (r *Repo) Export(ctx context.Context, commit, dir, into string) (bool, erro
 		}
 		if err := exportOne(root, fsys, dir, name, e); err != nil {
 			return fmt.Errorf("write %s%s of commit %s: %w", dir, name, commit, err)
+		}
+		return nil
+	})
+}
+
+// ExportAll writes all files of a commit below into, without links: a build needs none, and they may
+// lead anywhere. Submodules are left out.
+func (r *Repo) ExportAll(ctx context.Context, commit, into string) error {
+	fsys, err := r.tree(ctx, commit, "")
+	if err != nil || fsys == nil {
+		return err
+	}
+	root, err := os.OpenRoot(into)
+	if err != nil {
+		return fmt.Errorf("write the files of commit %s: %w", commit, err)
+	}
+	defer func() { _ = root.Close() }() // it was only a handle
+	return fs.WalkDir(fsys, ".", func(name string, e fs.DirEntry, err error) error {
+		if err != nil || e.Type()&fs.ModeSymlink != 0 {
+			return err
+		}
+		if err := exportOne(root, fsys, "", name, e); err != nil {
+			return fmt.Errorf("write %s of commit %s: %w", name, commit, err)
 		}
 		return nil
 	})

@@ -43,6 +43,9 @@ type Request struct {
 	Text       string // a Git ref, "base", or a directory
 	RecipesDir string // the recipes of the change: their repository has the ref
 	Into       string // an existing directory, for a commit's files
+	// Whole: of a Git ref, all files are written, and not only the recipes and charts: AICR's CLI is
+	// built from them.
+	Whole bool
 	// Base is the commit or branch whose merge base is the source "base"; empty: the CI system's.
 	Base string
 	// Getenv reads the CI system's environment, which says what a pull request's base is.
@@ -126,6 +129,12 @@ func (r Request) openGit(ctx context.Context) (*Source, error) {
 		}
 		s.Commit, s.Of = base.Commit, base.Of
 	} else if s.Commit, err = repo.Tip(ctx, r.Text); err != nil {
+		return nil, fmt.Errorf("--from %s: %w", r.Text, err)
+	}
+	if r.Whole {
+		err = repo.ExportAll(ctx, s.Commit, r.Into)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("--from %s: %w", r.Text, err)
 	}
 	ok, err := repo.Export(ctx, s.Commit, dir, r.Into)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
@@ -94,7 +95,7 @@ func TestOpenRef(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			store, err := s.Store()
+			store, err := recipe.Open(os.DirFS(s.Recipes), s.Recipes)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -120,6 +121,29 @@ func TestOpenRef(t *testing.T) {
 	}
 	if after := git(t, dir, "status", "--porcelain") + git(t, dir, "ls-files", "--stage"); after != before {
 		t.Errorf("the working tree or the index changed:\n%s\nwas\n%s", after, before)
+	}
+}
+
+// All of a commit's files are written where AICR's CLI is built from them, without links.
+func TestOpenWhole(t *testing.T) {
+	dir, _, _ := history(t)
+	if err := os.Symlink("/etc/passwd", filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	git(t, dir, "add", "link")
+	git(t, dir, "commit", "--quiet", "--message", "a link")
+	s, err := Request{Text: "main", RecipesDir: filepath.Join(dir, "recipes"), Into: t.TempDir(), Whole: true, Getenv: none}.Open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := filepath.Dir(s.Recipes)
+	for _, name := range []string{"README.md", "recipes/registry.yaml", "staged"} {
+		if _, err := os.Stat(filepath.Join(root, name)); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := os.Lstat(filepath.Join(root, "link")); err == nil {
+		t.Error("the link was written")
 	}
 }
 
@@ -200,7 +224,7 @@ func TestOpenDirectory(t *testing.T) {
 	bundle, kept, old := t.TempDir(), t.TempDir(), t.TempDir()
 	write(t, bundle, map[string]string{"checksums.txt": "\n", "recipe.yaml": "{}\n"})
 	cell := func(deployer string, status result.Status) string {
-		raw, err := json.Marshal(result.Result{Cell: result.Cell{Recipe: "eks", Deployer: deployer}, Verdict: result.Verdict{Status: status}})
+		raw, err := json.Marshal(result.Result{Cell: result.Cell{Recipe: "eks", Deployer: deployer}, Verdict: result.Verdict{Status: status}, Rendered: []result.Chart{{Component: "a", Digest: "sha256:1"}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -209,6 +233,7 @@ func TestOpenDirectory(t *testing.T) {
 	write(t, kept, map[string]string{
 		"a/cell.json": cell("helm", result.Passed), "a/bundle/deploy.sh": "", "b/cell.json": cell("flux-oci", result.Failed), "b/bundle/x": "",
 		"c/cell.json": cell("argocd-oci", result.Passed), "c/bundle/x": "", "c/bundle-original/x": "", "d/cell.json": cell("argocd-git", result.Passed),
+		"0/cell.json": `{"recipe": "eks", "deployer": "helm", "from": "older", "status": "passed"}`, "0/bundle/x": "",
 	})
 	write(t, old, map[string]string{"registry.yaml": registry, "overlays/base.yaml": base, "overlays/eks.yaml": overlay("eks") + "  somethingOld: 1\n"})
 	for name, tc := range map[string]struct{ dir, recipes, bundle, kept string }{
@@ -227,7 +252,11 @@ func TestOpenDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	var format *OldFormatError
-	if _, err := s.Store(); !errors.As(err, &format) || !strings.Contains(err.Error(), "--bundler exec") || !strings.Contains(err.Error(), "eks.yaml:7") {
+	_, err = recipe.Open(os.DirFS(s.Recipes), s.Recipes)
+	if err == nil {
+		t.Fatal("an old format was read")
+	}
+	if err := s.Unreadable(err); !errors.As(err, &format) || !strings.Contains(err.Error(), "--from-aicr PATH, the CLI of the old recipes") || !strings.Contains(err.Error(), "eks.yaml:7") {
 		t.Errorf("an old format: got %v", err)
 	}
 	if s, err = open(t, kept, "", none); err != nil {
@@ -235,11 +264,14 @@ func TestOpenDirectory(t *testing.T) {
 	}
 	for deployer, want := range map[string]string{
 		"helm": filepath.Join(kept, "a", "bundle"), "argocd-oci": filepath.Join(kept, "c", "bundle-original"),
-		"flux-oci": "did not pass (failed)", "argocd-git": "has no bundle", "helmfile": "has no kept cell eks/helmfile; it has: eks/argocd-git, eks/argocd-oci, eks/flux-oci, eks/helm",
+		"flux-oci": "did not pass (failed)", "argocd-git": "has no bundle", "helmfile": "has no kept cell eks/helmfile; it has: eks/argocd-git, eks/argocd-oci, eks/flux-oci, eks/helm, eks/helm from older",
 	} {
-		got, err := s.BundleOf(result.Cell{Recipe: "eks", Deployer: deployer})
+		got, recorded, err := s.BundleOf(result.Cell{Recipe: "eks", Deployer: deployer})
 		if err != nil {
 			got = err.Error()
+		}
+		if err == nil && (len(recorded) != 1 || recorded[0].Digest != "sha256:1") {
+			t.Errorf("%s: got the charts %v, want those of cell.json", deployer, recorded)
 		}
 		if err == nil && got != want || err != nil && !strings.Contains(got, want) {
 			t.Errorf("%s: got %s, want %s", deployer, got, want)

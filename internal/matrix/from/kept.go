@@ -21,7 +21,8 @@ const mostRecord = 32 << 20
 type keptCell struct {
 	Dir string `json:"-"`
 	result.Cell
-	Status result.Status `json:"status"`
+	Status result.Status  `json:"status"`
+	Charts []result.Chart `json:"renderedCharts"`
 }
 
 // keptCells lists the cells in a directory of --artifacts, or the one cell whose directory it is.
@@ -58,35 +59,36 @@ func exists(path string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// BundleOf returns the directory of the bundle that a cell is upgraded from; empty for a source of
-// recipes, which are rendered anew. A kept cell must have passed: an upgrade from a state that no
-// one could install says nothing.
-func (s *Source) BundleOf(cell result.Cell) (string, error) {
+// BundleOf returns the directory of the bundle that a cell is upgraded from, and the charts that the
+// run which kept it recorded; empty for a source of recipes, which are rendered anew. A kept cell
+// must be a first installation that passed: an upgrade from a state that no one could install says
+// nothing.
+func (s *Source) BundleOf(cell result.Cell) (string, []result.Chart, error) {
 	if s.Kept == "" {
-		return s.Bundle, nil
+		return s.Bundle, nil, nil
 	}
 	cells, err := keptCells(s.Kept)
 	if err != nil {
-		return "", fmt.Errorf("--from %s: %w", s.Name, err)
+		return "", nil, fmt.Errorf("--from %s: %w", s.Name, err)
 	}
 	var names []string
 	for _, c := range cells {
 		names = append(names, c.Cell.String())
-		if c.Recipe != cell.Recipe || c.Deployer != cell.Deployer {
+		if c.Cell != cell.First() {
 			continue
 		}
 		if !c.Status.Good() {
-			return "", fmt.Errorf("--from %s: the kept cell %s did not pass (%s), so that nothing can be upgraded from it", s.Name, c.Cell, c.Status)
+			return "", nil, fmt.Errorf("--from %s: the kept cell %s did not pass (%s), so that nothing can be upgraded from it", s.Name, c.Cell, c.Status)
 		}
 		// The bundle as AICR's CLI made it, if the one that was deployed has the addresses of that
 		// run's registry.
 		for _, name := range []string{"bundle-original", "bundle"} {
 			if dir := filepath.Join(c.Dir, name); exists(dir) {
-				return dir, nil
+				return dir, c.Charts, nil
 			}
 		}
-		return "", fmt.Errorf("--from %s: the kept cell %s has no bundle in %s", s.Name, c.Cell, c.Dir)
+		return "", nil, fmt.Errorf("--from %s: the kept cell %s has no bundle in %s", s.Name, c.Cell, c.Dir)
 	}
 	slices.Sort(names)
-	return "", fmt.Errorf("--from %s has no kept cell %s; it has: %s", s.Name, cell, strings.Join(names, ", "))
+	return "", nil, fmt.Errorf("--from %s has no kept cell %s; it has: %s", s.Name, cell, strings.Join(names, ", "))
 }

@@ -1,6 +1,7 @@
 package from
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -17,11 +18,8 @@ type OldFormatError struct {
 }
 
 func (e *OldFormatError) Error() string {
-	return fmt.Sprintf("--from %s: this program cannot read these recipes: %s; name a later ref, or run with --bundler exec and AICR's CLI of that ref (--aicr)", e.Source, result.FirstLine(e.Err.Error()))
+	return fmt.Sprintf("--from %s: this program cannot read these recipes, which AICR's own CLI of then may: %s; name a later source, or let AICR's CLI make both bundles: --aicr build in a checkout of AICR, or --aicr PATH and --from-aicr PATH, the CLI of the old recipes", e.Source, result.FirstLine(e.Err.Error()))
 }
-
-// Unwrap returns the reader's error, which names file and line.
-func (e *OldFormatError) Unwrap() error { return e.Err }
 
 // NoRecipeError says that the source does not have a recipe, so that there is nothing to upgrade.
 type NoRecipeError struct {
@@ -30,20 +28,17 @@ type NoRecipeError struct {
 }
 
 func (e *NoRecipeError) Error() string {
-	return fmt.Sprintf("%s has no recipe %s, so that there is nothing to upgrade from; it has: %s", e.Source, e.Recipe, strings.Join(e.Has, ", "))
+	return fmt.Sprintf("--from %s has no recipe %s, so that there is nothing to upgrade from; it has: %s", e.Source, e.Recipe, strings.Join(e.Has, ", "))
 }
 
-// Store reads the source's recipes. Reasons for people: an *OldFormatError, or the reader's own.
-func (s *Source) Store() (*recipe.Store, error) {
-	fsys := os.DirFS(s.Recipes)
-	store, err := recipe.Open(fsys, s.display())
-	if err == nil {
-		return store, nil
+// Unreadable says what to do about recipes that could not be read, with the reader's text: an
+// *OldFormatError where at least their headers can be.
+func (s *Source) Unreadable(err error) error {
+	err = errors.New(strings.ReplaceAll(err.Error(), s.Recipes, s.display())) // its places are in no file that is there
+	if _, headers := recipe.OpenHeaders(os.DirFS(s.Recipes), s.display()); headers == nil {
+		return &OldFormatError{Source: s.Title(), Err: err}
 	}
-	if _, headers := recipe.OpenHeaders(fsys, s.display()); headers == nil {
-		return nil, &OldFormatError{Source: s.Title(), Err: err}
-	}
-	return nil, fmt.Errorf("--from %s: %w", s.Title(), err)
+	return fmt.Errorf("--from %s: %w", s.Title(), err)
 }
 
 // display is how messages call the recipes directory: a commit's files are a copy, whose path would

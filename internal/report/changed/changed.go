@@ -105,7 +105,11 @@ func Title(c *result.ComponentChange) string {
 	case c.ToVersion == "":
 		return c.Component + " " + c.FromVersion + " (removed)"
 	}
-	return c.Component + " " + c.FromVersion + " → " + c.ToVersion
+	title := c.Component + " " + c.FromVersion + " → " + c.ToVersion
+	if c.Downgrade {
+		title += " (a downgrade)"
+	}
+	return title
 }
 
 func linesOf(c *result.ComponentChange) []string {

@@ -111,3 +111,16 @@ func TestUntrusted(t *testing.T) {
 		t.Errorf("got %d added objects of 60:\n%s", n, got)
 	}
 }
+
+// A version that becomes older is said to be a downgrade.
+func TestTitle(t *testing.T) {
+	for want, c := range map[string]result.ComponentChange{
+		"a 1 → 2":               {Component: "a", FromVersion: "1", ToVersion: "2"},
+		"a 2 → 1 (a downgrade)": {Component: "a", FromVersion: "2", ToVersion: "1", Downgrade: true},
+		"a 1 (new)":             {Component: "a", ToVersion: "1"},
+	} {
+		if got := Title(&c); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

@@ -69,9 +69,15 @@ func (l *helmfileLane) Publish(context.Context, *lane.Env) ([]oci.Published, err
 // Order is that of a release's hooks; what helmfile waits for between releases is not judged.
 func (l *helmfileLane) Order(*lane.Env) lane.Order { return lane.Order{} }
 
-// Deploy starts helmfile in the bundle's directory.
+// Deploy starts helmfile in the bundle's directory. Releases that are there already are upgraded
+// without a comparison, which only helm-diff could make.
 func (l *helmfileLane) Deploy(ctx context.Context, env *lane.Env) error {
-	l.deliver(ctx, env, infra.FirstDelivery)
+	if env.Before == nil {
+		l.deliver(ctx, env, infra.FirstDelivery)
+		return nil
+	}
+	l.cancel() // it has ended
+	l.deliver(ctx, env, infra.SecondDelivery)
 	return nil
 }
 

@@ -99,7 +99,7 @@ func own(lines []string) string {
 // What the lines of a helm begin with in helmfile's log at the level debug, and what they are about.
 var (
 	ofHelm    = regexp.MustCompile(`\bhelm:(\w+)> (.*)$`)
-	firstTime = regexp.MustCompile(`^Release "([^"]+)" does not exist`)
+	ofRelease = regexp.MustCompile(`^Release "([^"]+)" (?:does not exist|has been upgraded)`)
 	unknown   = regexp.MustCompile(`unknown field "[^"]*"`)
 )
 
@@ -111,7 +111,7 @@ func droppedFields(lines []string) map[string]string {
 		if m == nil {
 			continue
 		}
-		if name := firstTime.FindStringSubmatch(m[2]); name != nil {
+		if name := ofRelease.FindStringSubmatch(m[2]); name != nil {
 			release[m[1]] = name[1]
 		}
 		if field := unknown.FindString(strings.ReplaceAll(m[2], `\"`, `"`)); field != "" && strings.Contains(m[2], "warnings.go") {

@@ -64,7 +64,11 @@ func TestFailures(t *testing.T) {
 		},
 		"silent":         {"", ended, map[string]string{"": "helmfile ended with exit code 1; it printed nothing"}},
 		"dropped fields": {dropped, nil, map[string]string{"two": `unknown field "spec.rplicas" (the API server dropped it)`}},
-		"good":           {strings.ReplaceAll(dropped, "unknown field", "known field"), nil, map[string]string{}},
+		"of an upgrade": {
+			"helm:kAbcd> I1125 21:59:25.804229    1566 warnings.go:107] \"Warning: unknown field \\\"spec.x\\\"\"\nhelm:kAbcd> Release \"one\" has been upgraded. Happy Helming!", nil,
+			map[string]string{"one": `unknown field "spec.x" (the API server dropped it)`},
+		},
+		"good": {strings.ReplaceAll(dropped, "unknown field", "known field"), nil, map[string]string{}},
 	} {
 		if got := failures(c.said, c.err); !maps.Equal(got, c.want) {
 			t.Errorf("%s: got %q, want %q", name, got, c.want)
