@@ -4,9 +4,14 @@ package matrix
 
 import (
 	"bytes"
+	"context"
 	"io/fs"
+	"os"
+	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -186,4 +191,68 @@ func operatorCell(t *testing.T, r *Runner, lane string) result.Result {
 		t.Fatalf("%d results, %v", len(results), err)
 	}
 	return results[0]
+}
+
+// TestNightlyOperatorKilled: an operator that is killed starts again, and the cell passes; one that is
+// killed for ever is red; and no process of it is left.
+func TestNightlyOperatorKilled(t *testing.T) { // not beside others, whose operators it would kill
+	for _, c := range []struct {
+		name    string
+		forEver bool
+	}{{"once", false}, {"for ever", true}} {
+		t.Run(strings.ReplaceAll(c.name, " ", "-"), func(t *testing.T) {
+			r := certificateRunner(t, "", certificates)
+			ctx, stop := context.WithCancel(t.Context())
+			killed := make(chan int, 1)
+			go func() { killed <- killOperators(ctx, c.forEver) }()
+			res := operatorCell(t, r, bundle.Helm)
+			left := controllers()
+			stop()
+			n := <-killed
+			t.Logf("killed %d times: %s %s %s\n%s", n, res.Status, res.Reason, res.Cause, strings.Join(res.Details, "\n"))
+			switch {
+			case n == 0:
+				t.Error("no process of the operator was killed: this shows nothing")
+			case !c.forEver && res.Status != result.Passed:
+				t.Errorf("killed once: %s, %s", res.Status, res.Cause)
+			case c.forEver && (res.Reason != reason.SchedulingFailed || !strings.Contains(res.Cause, "ends again and again")):
+				t.Errorf("killed for ever: %s %s, %s", res.Status, res.Reason, res.Cause)
+			}
+			if len(left) > 0 {
+				t.Errorf("processes are left: %v", left)
+			}
+		})
+	}
+}
+
+// controllers are the processes of cert-manager's controller that this process has started.
+func controllers() []int {
+	out, err := exec.Command("pgrep", "-P", strconv.Itoa(os.Getpid()), "-f", "/bin/cert-manager-controller").Output()
+	if err != nil {
+		return nil // none
+	}
+	var all []int
+	for line := range strings.FieldsSeq(string(out)) {
+		if pid, err := strconv.Atoi(line); err == nil {
+			all = append(all, pid)
+		}
+	}
+	return all
+}
+
+// killOperators kills the controller once it runs, and again and again if that is asked for.
+func killOperators(ctx context.Context, again bool) int {
+	killed := 0
+	for ctx.Err() == nil {
+		for _, pid := range controllers() {
+			if syscall.Kill(pid, syscall.SIGKILL) == nil {
+				killed++
+			}
+		}
+		if killed > 0 && !again {
+			return killed
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
+	return killed
 }
