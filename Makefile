@@ -33,6 +33,7 @@ build: ## Build bin/matrix and bin/aicr
 generate: ## Renew what is made from other files: embedded parts lists, charts' common helpers, CRDs, docs/exit-codes.md
 	for list in stack schedulers helmfile operators/prometheus-operator operators/cert-manager; do cp kwok/$$list/go.mod kwok/embedded/$${list##*/}.mod && cp kwok/$$list/go.sum kwok/embedded/$${list##*/}.sum || exit 1; done
 	rm -rf kwok/embedded/cert-manager && cd kwok/operators/cert-manager && for f in */*.go; do mkdir -p ../../embedded/cert-manager/$${f%/*} && cp $$f ../../embedded/cert-manager/$$f.txt || exit 1; done
+	for list in kwok/kubernetes/*; do cp $$list/go.mod kwok/embedded/kubernetes-$${list##*/}.mod && cp $$list/go.sum kwok/embedded/kubernetes-$${list##*/}.sum || exit 1; done
 	for chart in kwok/charts/*/Chart.yaml; do cp kwok/charts/_common/_common.tpl $${chart%/*}/templates/_common.tpl || exit 1; done
 	$(GO) run ./kwok/crdgen kwok/charts
 	@mkdir -p docs

@@ -47,6 +47,12 @@ var (
 	CertManagerSources embed.FS
 )
 
+// Kubernetes has such copies of kubernetes/MINOR/go.mod and go.sum, as embedded/kubernetes-MINOR.mod and .sum:
+// the control planes of other minor versions.
+//
+//go:embed embedded/kubernetes-*
+var Kubernetes embed.FS
+
 // HelmfileMod and HelmfileSum are such copies of helmfile/go.mod and helmfile/go.sum.
 var (
 	//go:embed embedded/helmfile.mod

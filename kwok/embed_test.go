@@ -18,6 +18,7 @@ func TestEmbeddedPartsList_UpToDate(t *testing.T) {
 		{"stack/go.mod", StackMod}, {"stack/go.sum", StackSum}, {"schedulers/go.mod", SchedulersMod}, {"schedulers/go.sum", SchedulersSum}, {"helmfile/go.mod", HelmfileMod}, {"helmfile/go.sum", HelmfileSum},
 		{"operators/prometheus-operator/go.mod", PrometheusOperatorMod}, {"operators/prometheus-operator/go.sum", PrometheusOperatorSum},
 		{"operators/cert-manager/go.mod", CertManagerMod}, {"operators/cert-manager/go.sum", CertManagerSum},
+		{"kubernetes/1.34/go.mod", kubernetes(t, "kubernetes-1.34.mod")}, {"kubernetes/1.34/go.sum", kubernetes(t, "kubernetes-1.34.sum")},
 	} {
 		real, err := os.ReadFile(c.file)
 		if err != nil {
@@ -94,4 +95,13 @@ func TestCharts_CommonHelpers(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+func kubernetes(t *testing.T, name string) []byte {
+	t.Helper()
+	raw, err := Kubernetes.ReadFile("embedded/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
 }

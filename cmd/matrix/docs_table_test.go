@@ -193,6 +193,8 @@ func lastCommands() []docCommand {
 		{command: "matrix run eks-training", where: elsewhere, test: "internal/matrix TestLanes", why: allLanes},
 		{command: "matrix run eks-training --deployer helm", where: elsewhere, test: "cmd/matrix TestReports_InterruptedRun", why: "that test runs it with further flags"},
 		{command: "matrix run eks-training --deployer helm,helm-template", where: elsewhere, test: "internal/matrix TestNightlyLanes", why: allLanes},
+		{command: "matrix stack build --kubernetes 1.34", where: elsewhere, test: "internal/infra/stack TestWithKubernetes", why: "it compiles for minutes"},
+		{command: "matrix run --kubernetes 1.34", where: elsewhere, test: "cmd/matrix TestNightlyKubernetes", why: "it names no recipe; that test names one, and compiles for minutes"},
 		{command: "matrix run eks-training --plain-controllers", where: elsewhere, test: "internal/matrix TestFaultInjection", why: ownMachine},
 		{command: "matrix run eks-training -d LANE", where: elsewhere, test: "internal/matrix TestLanes", why: ownMachine},
 		{command: "matrix run eks-training --parallel 1 --plain-controllers", where: elsewhere, test: "internal/matrix TestFaultInjection", why: ownMachine},

@@ -29,7 +29,9 @@ type platformFlags struct {
 	// operators says which operators run; mode is what check makes of it.
 	operators string
 	mode      programs.Mode
-	on        platform // which cluster names; check finds it
+	// kubernetes is the minor version of the control plane; empty for the stack's own.
+	kubernetes string
+	on         platform // which cluster names; check finds it
 }
 
 const (
@@ -49,6 +51,7 @@ func (f *platformFlags) register(cmd *cobra.Command) {
 	cli.OldName(cmd, "cluster", platformFlag)
 	cmd.Flags().StringArrayVar(&f.programs, programFlag, nil, "`IMAGE=FILE`: run the executable FILE for pods with this image, instead of simulating them (repeatable; docs/how-it-works.md, Pods that run)")
 	cmd.Flags().StringVar(&f.operators, operatorsFlag, string(programs.Simulated), "operators of the recipe: simulated; auto, which runs those that can as processes, compiled when they are not in the cache; real, where one that has a program and cannot run is an error (docs/how-it-works.md, Operators that run)")
+	cmd.Flags().StringVar(&f.kubernetes, kubernetesFlag, "", "run the control plane of another `minor` version, e.g. 1.34, compiled at first use; floor is the lowest that the named recipes' constraints allow (default: the stack's)")
 	f.registerImages(cmd)
 	cmd.Flags().BoolVar(&f.reuse, "reuse-cluster", false, "with --platform kind: run all cells in the one cluster that KWOK_CLUSTER names, one after another. It is made where it does not exist, put back to its first state before each cell, and stays")
 }
@@ -68,6 +71,9 @@ func (f *platformFlags) rerun() []string {
 	}
 	if f.mode != "" && f.mode != programs.Simulated {
 		parts = append(parts, "--"+operatorsFlag, string(f.mode))
+	}
+	if f.kubernetes != "" {
+		parts = append(parts, "--"+kubernetesFlag, f.kubernetes)
 	}
 	if f.images != "" {
 		parts = append(parts, "--kind-images", f.images)
@@ -104,6 +110,7 @@ func (f *platformFlags) check(others ...wanted) error {
 	return f.on.refuse(f.reuse, append([]wanted{
 		{len(f.programs) > 0, infra.Programs, "--" + programFlag},
 		{f.mode != programs.Simulated, infra.Programs, "--" + operatorsFlag + " " + string(f.mode)},
+		{f.kubernetes != "", infra.OtherKubernetes, "--" + kubernetesFlag},
 		{f.images != "", infra.ImageArchive, "--kind-images"},
 		{f.reuse, infra.ReusedCluster, "--reuse-cluster"},
 	}, others...)...)

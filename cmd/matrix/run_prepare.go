@@ -60,6 +60,9 @@ func (a *app) prepareRun(ctx context.Context, args []string, f runFlags) (*prepa
 			return nil, err
 		}
 	}
+	if err := a.chooseKubernetes(args, &f, in); err != nil {
+		return nil, err
+	}
 	p := &prepared{jobs: f.jobs, on: f.platform.on}
 	if p.runner, err = a.choosePlatform(ctx, f, valid, in); err != nil {
 		return nil, err

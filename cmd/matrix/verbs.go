@@ -14,6 +14,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/kwok"
 )
 
 func (a *app) stackCommand() *cobra.Command {
@@ -24,11 +25,13 @@ func (a *app) stackCommand() *cobra.Command {
 
 func (a *app) stackBuildCommand() *cobra.Command {
 	var schedulers, helmfile bool
+	var minor string
 	cmd := &cobra.Command{
 		Use: "build", Short: "Compile every binary of the stack that is not in the cache", Args: cobra.NoArgs,
 		Long: `Compile every binary of the stack that is not in the cache. With --schedulers, compile the second schedulers and the controllers
 instead, which are not part of the stack: ` + "`matrix workflow run`" + ` compiles one when a workflow needs it, which takes minutes. With
---helmfile, compile helmfile and the helm that it runs, which the lane helmfile needs. Prints the directory.`,
+--helmfile, compile helmfile and the helm that it runs, which the lane helmfile needs. With --kubernetes, compile the control plane of
+another minor version. Prints the directory.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			built, groups := a.Stack, stack.Groups()
 			if schedulers {
@@ -40,6 +43,13 @@ instead, which are not part of the stack: ` + "`matrix workflow run`" + ` compil
 				}
 				built, groups = a.Helmfile, stack.HelmfileGroups()
 			}
+			if minor != "" {
+				var err error
+				if built, err = a.Stack.WithKubernetes(a.Paths, kwok.Kubernetes, minor); err != nil {
+					return err
+				}
+				groups = []stack.Group{stack.GroupControlPlane}
+			}
 			if err := a.buildFor(cmd.Context(), built, groups...); err != nil {
 				return err
 			}
@@ -49,7 +59,8 @@ instead, which are not part of the stack: ` + "`matrix workflow run`" + ` compil
 	}
 	cmd.Flags().BoolVar(&schedulers, "schedulers", false, "compile the second schedulers and controllers (coscheduling, Kueue, JobSet, Kubeflow Trainer)")
 	cmd.Flags().BoolVar(&helmfile, "helmfile", false, "compile helmfile and its helm")
-	cmd.MarkFlagsMutuallyExclusive("schedulers", "helmfile")
+	cmd.Flags().StringVar(&minor, kubernetesFlag, "", "compile the control plane of this `minor` version, e.g. 1.34")
+	cmd.MarkFlagsMutuallyExclusive("schedulers", "helmfile", kubernetesFlag)
 	return cmd
 }
 
@@ -164,11 +175,17 @@ func (a *app) versionCommand() *cobra.Command {
 }
 
 func (a *app) version(_ context.Context, output string) error {
+	others, err := a.controlPlanes()
+	if err != nil {
+		return err
+	}
 	v := struct {
 		cli.Build
 		Stack []stack.PartVersion `json:"stack"`
 		Path  string              `json:"stackPath"`
-	}{Build: cli.BuildOf(released), Stack: slices.Concat(a.Stack.Versions(), a.Schedulers.Versions(), a.Helmfile.Versions()), Path: a.Stack.Dir}
+		// Kubernetes are the control planes that --kubernetes chooses from.
+		Kubernetes []controlPlane `json:"kubernetes"`
+	}{Build: cli.BuildOf(released), Kubernetes: others, Stack: slices.Concat(a.Stack.Versions(), a.Schedulers.Versions(), a.Helmfile.Versions()), Path: a.Stack.Dir}
 	if output == cli.AsJSON {
 		return cli.PrintJSON(a.Stdout, v)
 	}
@@ -180,6 +197,10 @@ func (a *app) version(_ context.Context, output string) error {
 		}
 		rows = append(rows, []string{p.Name, p.Version, built})
 	}
-	_, err := io.WriteString(a.Stdout, cli.Table(rows)+"stack: "+v.Path+"\n")
+	var minors []string
+	for _, k := range v.Kubernetes {
+		minors = append(minors, k.Minor+" ("+k.Version+")")
+	}
+	_, err = io.WriteString(a.Stdout, cli.Table(rows)+"stack: "+v.Path+"\nmatrix run --kubernetes: "+strings.Join(minors, ", ")+"\n")
 	return err
 }

@@ -18,6 +18,9 @@ type APIs = apis.APIs
 // StackAPIs are the APIs of the stack's clusters.
 var StackAPIs = apis.Stack
 
+// APIsOf are those of clusters with this version of Kubernetes.
+func APIsOf(kubernetes string) APIs { return apis.Of(kubernetes) }
+
 // ownAPIs are the entries that a deployer's controllers add.
 func ownAPIs(a APIs, deployer string) []API {
 	switch rowOf(deployer).by {

@@ -25,6 +25,8 @@ const (
 	Chaos
 	// Deliverers are programs of this machine that deliver a bundle: helmfile.
 	Deliverers
+	// OtherKubernetes is a control plane of another minor version.
+	OtherKubernetes
 	// Snapshots are the states of failed cells' clusters, for `matrix replay`.
 	Snapshots
 )

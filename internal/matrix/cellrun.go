@@ -117,7 +117,7 @@ func (c *cellRun) finish(err error) finishedCell {
 
 // newResult returns what is known of a cell before it runs.
 func (r *Runner) newResult(c result.Cell) result.Result {
-	made := result.Result{Cell: c, Charts: r.Charts.Name(), Recipes: r.RecipesName, Data: r.DataName, Cluster: r.Platform.Kind(), Rerun: r.Rerun(c)}
+	made := result.Result{Cell: c, Charts: r.Charts.Name(), Recipes: r.RecipesName, Data: r.DataName, Cluster: r.Platform.Kind(), Kubernetes: r.Platform.KubeVersion(), Rerun: r.Rerun(c)}
 	if r.Store == nil {
 		return made // a test's own runner
 	}

@@ -171,6 +171,8 @@ type Result struct {
 	Recipes string `json:"recipes"`
 	Data    string `json:"data,omitempty"`
 	Cluster string `json:"cluster"`
+	// Kubernetes is the version of the control plane, e.g. v1.36.1.
+	Kubernetes string `json:"kubernetes,omitempty"`
 	// Reused says of which run the verdict is; nil if it is this run's.
 	Reused *Reuse `json:"reused,omitempty"`
 	// Components is the number of releases, Pods of pods that were verified.

@@ -165,6 +165,23 @@ func TestRun_From(t *testing.T) {
 	}
 }
 
+// TestRun_Kubernetes: the input becomes one argument with its flag, and none if it is empty.
+func TestRun_Kubernetes(t *testing.T) {
+	for input, want := range map[string]bool{"": false, "floor": true} {
+		r := newRunner(t, map[string]string{"recipe": "eks", "kubernetes": input})
+		if code, out := r.prepare(); code != 0 {
+			t.Fatalf("prepare: exit code %d\n%s", code, out)
+		}
+		r.program("exit 0")
+		if code, out := r.do("run"); code != 0 {
+			t.Fatalf("run: exit code %d\n%s", code, out)
+		}
+		if got := slices.Contains(r.args(), "--kubernetes="+input); got != want {
+			t.Errorf("input %q: got arguments %q", input, r.args())
+		}
+	}
+}
+
 // TestRun_Profiles: the input becomes one argument with its flag, and none if it is empty.
 func TestRun_Profiles(t *testing.T) {
 	for input, want := range map[string]bool{"": false, "./my profiles": true} {

@@ -11,7 +11,8 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/apimachinery/pkg/util/version"
+	apiversion "k8s.io/apimachinery/pkg/version"
 )
 
 // API is one entry of .Capabilities.APIVersions.
@@ -44,6 +45,27 @@ var Stack = sync.OnceValue(func() APIs {
 	}
 	return all
 })
+
+// since is the first minor version of Kubernetes that serves an API of the stack's version by
+// default, as far as an older one that can be chosen does not.
+func since(a API) uint {
+	if strings.HasPrefix(a.Name, "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy") {
+		return 36
+	}
+	return 0
+}
+
+// Of returns the APIs of clusters with the stack's parts, but this version of Kubernetes, e.g.
+// v1.34.4.
+func Of(kubernetes string) APIs {
+	all := Stack()
+	v, err := version.ParseGeneric(kubernetes)
+	if err != nil {
+		return all
+	}
+	all.Server = slices.DeleteFunc(slices.Clone(all.Server), func(a API) bool { return since(a) > v.Minor() })
+	return all
+}
 
 // Parse reads the format of api-versions.txt: a section for each field of APIs, and an entry a
 // line, with " -" after those that are not Watched. A line whose first character is # is a comment.
@@ -94,7 +116,7 @@ func servedByCRD(obj *unstructured.Unstructured) []API {
 			served = append(served, m["name"].(string))
 		}
 	}
-	slices.SortStableFunc(served, func(a, b string) int { return version.CompareKubeAwareVersionStrings(b, a) })
+	slices.SortStableFunc(served, func(a, b string) int { return apiversion.CompareKubeAwareVersionStrings(b, a) })
 	var out []API
 	for i, v := range served {
 		gv := group + "/" + v

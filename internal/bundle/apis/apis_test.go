@@ -18,6 +18,20 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// An older version lacks what came later.
+func TestOf(t *testing.T) {
+	const policy = "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy"
+	for version, want := range map[string]bool{"v1.34.4": false, "v1.36.1": true} {
+		has := map[string]bool{}
+		for _, a := range Of(version).Server {
+			has[a.Name] = true
+		}
+		if has[policy] != want || !has["apps/v1/Deployment"] || len(Of(version).Flux) == 0 {
+			t.Errorf("%s: got %d APIs; %s: %v, want %v", version, len(has), policy, has[policy], want)
+		}
+	}
+}
+
 // The list is that of the Kubernetes in the stack's parts list.
 func TestStackAPIs_KubernetesVersion(t *testing.T) {
 	mod, err := os.ReadFile("../../../kwok/stack/go.mod")

@@ -111,8 +111,8 @@ func (p *Platform) Fingerprint() string {
 // KubeVersion is that of the stack.
 func (p *Platform) KubeVersion() string { return p.Stack.KubeVersion() }
 
-// APIs are those of the stack.
-func (p *Platform) APIs() bundle.APIs { return bundle.StackAPIs() }
+// APIs are those of the stack, with its version of Kubernetes.
+func (p *Platform) APIs() bundle.APIs { return bundle.APIsOf(p.KubeVersion()) }
 
 // StackGroups are the parts of the stack that clusters with these controllers need, in build order.
 func StackGroups(controllers ...infra.ControllerKind) []stack.Group {

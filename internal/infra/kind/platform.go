@@ -29,12 +29,13 @@ func Limits() infra.Limits {
 	return infra.Limits{
 		Cores: 4,
 		Lacks: map[infra.Feature]string{
-			infra.Programs:      "there, pods on nodes of the cluster run in containers",
-			infra.SidePrograms:  "second schedulers and controllers are programs of this machine, which run beside a cluster of processes",
-			infra.DirectCharts:  "pods do not reach repositories on this machine; use --charts upstream",
-			infra.ClustersAhead: "starting a Kind cluster keeps four cores busy, which the running cells need",
-			infra.Deliverers:    "helmfile is a program of this machine, where it does not reach the registry that is a container's",
-			infra.Snapshots:     "etcd is in a container, where nothing reads it",
+			infra.Programs:        "there, pods on nodes of the cluster run in containers",
+			infra.OtherKubernetes: "its nodes have the version of their image",
+			infra.SidePrograms:    "second schedulers and controllers are programs of this machine, which run beside a cluster of processes",
+			infra.DirectCharts:    "pods do not reach repositories on this machine; use --charts upstream",
+			infra.ClustersAhead:   "starting a Kind cluster keeps four cores busy, which the running cells need",
+			infra.Deliverers:      "helmfile is a program of this machine, where it does not reach the registry that is a container's",
+			infra.Snapshots:       "etcd is in a container, where nothing reads it",
 		},
 		LacksReused: map[infra.Feature]string{
 			infra.KeptClusters:  "the one cluster stays, and the next cell or run takes it",

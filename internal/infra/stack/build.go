@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -29,6 +30,11 @@ import (
 func (s *Stack) Build(ctx context.Context, progress infra.Progress, groups ...Group) error {
 	if s.complete(groups) {
 		return nil
+	}
+	if s.kubernetes != nil && slices.Contains(groups, GroupControlPlane) {
+		if err := s.kubernetes.Build(ctx, progress, GroupKubernetes); err != nil {
+			return err
+		}
 	}
 	if err := os.MkdirAll(filepath.Join(s.Dir, "bin"), 0o755); err != nil {
 		return reason.Wrap(infra.DiskReason(err, reason.StackBuildFailed), fmt.Errorf("make the stack's directory: %w", err))
@@ -230,7 +236,7 @@ func (s *Stack) buildPart(ctx context.Context, goTool, src string, p Part, task 
 func (s *Stack) ldflags() string {
 	flags := []string{"-s", "-w"}
 	set := func(pkg, name, value string) { flags = append(flags, "-X", pkg+"."+name+"="+value) }
-	if kube := s.KubeVersion(); kube != "" {
+	if kube := s.versions[kubernetesModule]; kube != "" {
 		parts := strings.SplitN(strings.TrimPrefix(kube, "v"), ".", 3)
 		const kv = "k8s.io/component-base/version"
 		set(kv, "gitVersion", kube)

@@ -35,6 +35,9 @@ const (
 	GroupControlPlane Group = "control-plane"
 	GroupArgoCD       Group = "argocd"
 	GroupFlux         Group = "flux"
+	// GroupKubernetes are those of GroupControlPlane that have the version of Kubernetes; the parts
+	// of another minor version's own list.
+	GroupKubernetes Group = "kubernetes"
 	// GroupHelm is the helm binary: Argo CD's repo-server runs it. The helm lane uses Helm's SDK
 	// and does not need it.
 	GroupHelm Group = "helm"
@@ -67,14 +70,12 @@ func HelmfileGroups() []Group { return []Group{GroupHelmfile} }
 func (g Group) Parts() []Part {
 	switch g {
 	case GroupControlPlane:
-		const k = "k8s.io/kubernetes"
-		return []Part{
-			{"kube-apiserver", k + "/cmd/kube-apiserver", k},
-			{"kube-controller-manager", k + "/cmd/kube-controller-manager", k},
-			{"kube-scheduler", k + "/cmd/kube-scheduler", k},
-			{"etcd", "go.etcd.io/etcd/server/v3", "go.etcd.io/etcd/server/v3"},
-			{"kwok", "sigs.k8s.io/kwok/cmd/kwok", "sigs.k8s.io/kwok"},
-		}
+		return append(GroupKubernetes.Parts(),
+			Part{"etcd", "go.etcd.io/etcd/server/v3", "go.etcd.io/etcd/server/v3"},
+			Part{"kwok", "sigs.k8s.io/kwok/cmd/kwok", "sigs.k8s.io/kwok"})
+	case GroupKubernetes:
+		part := func(name string) Part { return Part{name, kubernetesModule + "/cmd/" + name, kubernetesModule} }
+		return []Part{part("kube-apiserver"), part("kube-controller-manager"), part("kube-scheduler")}
 	case GroupHelm:
 		return []Part{{"helm", "helm.sh/helm/v3/cmd/helm", "helm.sh/helm/v3"}}
 	case GroupArgoCD:
@@ -159,6 +160,8 @@ type Stack struct {
 	sources map[string][]byte
 	// versions of modules, from go.mod
 	versions map[string]string
+	// kubernetes, if set, has the control plane of another minor version, in place of the stack's.
+	kubernetes *Stack
 }
 
 // stackLayout is part of the key: raise it when the way of building changes the result.
@@ -226,7 +229,12 @@ func newFrom(paths host.Paths, list string, groups []Group, goMod, goSum []byte,
 }
 
 // Bin is the path of a binary, whether it exists yet or not.
-func (s *Stack) Bin(name string) string { return filepath.Join(s.Dir, "bin", name) }
+func (s *Stack) Bin(name string) string {
+	if s.elsewhere(name) {
+		return s.kubernetes.Bin(name)
+	}
+	return filepath.Join(s.Dir, "bin", name)
+}
 
 // HasCRDs reports whether CRDs come with a group.
 func (g Group) HasCRDs() bool { return len(crdSets(g)) > 0 }
@@ -238,7 +246,12 @@ func (s *Stack) CRDs(g Group) string { return filepath.Join(s.Dir, "crds", strin
 func (s *Stack) Version(module string) string { return s.versions[module] }
 
 // KubeVersion is the version of the control plane.
-func (s *Stack) KubeVersion() string { return s.versions["k8s.io/kubernetes"] }
+func (s *Stack) KubeVersion() string {
+	if s.kubernetes != nil {
+		return s.kubernetes.KubeVersion()
+	}
+	return s.versions[kubernetesModule]
+}
 
 // PartVersion is one line of `matrix version`.
 type PartVersion struct {
@@ -254,7 +267,11 @@ func (s *Stack) Versions() []PartVersion {
 	for _, g := range s.groups {
 		for _, p := range g.Parts() {
 			_, err := os.Stat(s.Bin(p.Name))
-			all = append(all, PartVersion{p.Name, p.Module, s.versions[p.Module], err == nil})
+			version := s.versions[p.Module]
+			if s.elsewhere(p.Name) {
+				version = s.KubeVersion()
+			}
+			all = append(all, PartVersion{p.Name, p.Module, version, err == nil})
 		}
 	}
 	return all
