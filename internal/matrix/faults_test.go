@@ -43,7 +43,7 @@ func (w outcomeWanted) in(d time.Duration) outcomeWanted { w.within = d; return 
 
 // faults is the fault-injection suite, one row per fault.
 func faults() []fault {
-	return slices.SortedFunc(slices.Values(slices.Concat(deliveryFaults(), runFaults(), objectFaults(), wrongGreens(), attacks(), strangers(), proxies(), applicationSets(), probeFaults(), validationFaults(), workloadFaults(), laterFaults(), stuckFaults(), onceFaults(), upgradeFaults(), secondDayFaults())), func(a, b fault) int {
+	return slices.SortedFunc(slices.Values(slices.Concat(deliveryFaults(), runFaults(), objectFaults(), wrongGreens(), attacks(), strangers(), proxies(), applicationSets(), probeFaults(), validationFaults(), workloadFaults(), laterFaults(), stuckFaults(), upgradeFaults(), secondDayFaults())), func(a, b fault) int {
 		return cmp.Or(cmp.Compare(len(a.id), len(b.id)), strings.Compare(a.id, b.id)) // F99 before F100
 	})
 }
@@ -122,11 +122,12 @@ func objectFaults() []fault {
 			tests: []string{"internal/matrix TestNullValue", "internal/matrix TestDroppedValue", "internal/matrix/compare TestCompareLanes"},
 		},
 		{
-			id: "F35", what: "two components that own one object", verdict: "named as shared before anything is deployed; if their content differs, in every comparison with a lane of Argo CD",
+			id: "F35", what: "two components that own one object", verdict: "named as shared before anything is deployed; if their content differs, exit 53 in Argo CD's lanes, alone or beside others",
 			// Helm refuses the second owner; Argo CD and Flux let the last one have it.
 			seeds: []seed{{lanes: []string{bundle.Helm}, recipe: shared, want: outcomeWanted{reason: reason.DeployFailed, cause: []string{" b: ", `ConfigMap "shared"`}, check: warning("a and b both own ConfigMap default/shared")}},
-				{lanes: []string{bundle.ArgoCDOCI}, nightly: []string{bundle.FluxOCI}, recipe: shared, want: outcomeWanted{check: warning("a and b both own ConfigMap default/shared")}}},
-			tests: []string{"internal/matrix/compare TestTwoOwners", "internal/bundle/owners TestSharedDefinitions"},
+				{lanes: []string{bundle.ArgoCDOCI}, recipe: shared, want: red(reason.LaneDivergence, "ConfigMap default/shared: a and b own it with different content, and Argo CD applies each in turn: it never settles")},
+				{name: "Flux", nightly: []string{bundle.FluxOCI}, recipe: shared, want: outcomeWanted{check: warning("a and b both own ConfigMap default/shared")}}},
+			tests: []string{"internal/matrix/compare TestTwoOwners", "internal/matrix/compare TestFought", "internal/bundle/owners TestSharedDefinitions"},
 		},
 		{
 			id: "F36", what: "an APIService whose server is simulated", verdict: "a stand-in answers, and the result lists it; other verdicts unaffected",

@@ -37,7 +37,10 @@ func (c *cellRun) verify(ctx context.Context) error {
 	if err == nil && c.upgrade != nil {
 		c.captured.Before, c.upgrade.own, c.upgrade.upgraded = c.upgrade.before, rec.Objects, rec
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return c.captured.Fought(c.plan.Deployer.Name())
 }
 
 // readBack compares the deployer's records with the bundle. before are those of the bundle that ran

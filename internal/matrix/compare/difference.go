@@ -18,9 +18,6 @@ type difference struct {
 	a, b any
 }
 
-// none reports whether it is no difference.
-func (d difference) none() bool { return d.path == "" && d.a == nil && d.b == nil }
-
 // null is a null that the object contains.
 type null struct{}
 

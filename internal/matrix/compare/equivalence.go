@@ -70,18 +70,11 @@ type comparison struct {
 	rendered  bool
 }
 
-// objectDifference is a difference with its object. Without a difference, it is an object that is
-// the same this time by chance.
+// objectDifference is a difference with its object.
 type objectDifference struct {
 	object lane.Object
 	owners []string // the releases that contain the object with different content
 	difference
-}
-
-// byChance reports whether an object's content depends on chance: Argo CD applies it for each of
-// its owners in turn, so that one cell's outcome says nothing about the next one's.
-func byChance(owners []string, deployers ...string) bool {
-	return len(owners) > 1 && slices.ContainsFunc(deployers, bundle.ByArgoCD)
 }
 
 // with compares one cell with the reference. It returns the differences that are not known, and adds
@@ -99,9 +92,6 @@ func (c *comparison) with(ctx context.Context, r Lane) ([]objectDifference, erro
 			return nil, err
 		}
 		owners := sides.other.objects[key].owners
-		if len(diffs) == 0 && byChance(owners, r.Deployer, c.reference.Deployer) {
-			found = append(found, objectDifference{object: object, owners: owners})
-		}
 		for _, d := range diffs {
 			at := object.String() + " " + d.path
 			isGenerated, err := c.isGenerated(ctx, sides.ownKey(key), d.path)
@@ -211,9 +201,6 @@ func divergence(reference, lane string, found []objectDifference) *result.Failur
 		return strings.TrimSpace(fmt.Sprintf("%s  %s: %s; %s: %s", d.path, reference, a, lane, b))
 	}
 	line := func(d objectDifference) string {
-		if d.none() {
-			return d.object.String() + "  is the same as in the " + reference + " lane, but only this time"
-		}
 		return d.object.String() + "  " + values(d)
 	}
 	first, d := found[0].object.Ref(), found[0]
@@ -221,8 +208,6 @@ func divergence(reference, lane string, found []objectDifference) *result.Failur
 	switch {
 	case d.owners == nil:
 		f.Cause = "differs from the " + reference + " lane: " + line(d)
-	case d.none():
-		f.Cause = fmt.Sprintf("%s: %s; it is the same as in the %s lane, but only this time", d.object, ownedBy(d.owners), reference)
 	default:
 		f.Cause = fmt.Sprintf("%s: %s; it differs from the %s lane: %s", d.object, ownedBy(d.owners), reference, values(d))
 	}
@@ -236,7 +221,7 @@ func divergence(reference, lane string, found []objectDifference) *result.Failur
 		}
 		f.Story = append(f.Story, line(d))
 		if last := i == len(found)-1 || found[i+1].object != d.object; last && d.owners != nil {
-			f.Story = append(f.Story, ownedBy(d.owners)+". Helm keeps the first one's, Flux the last one's, and Argo CD applies each in turn. Let only one of them own it.")
+			f.Story = append(f.Story, ownedBy(d.owners)+". Helm keeps the first one's, and Flux the last one's. Let only one of them own it.")
 		}
 		if ref := d.object.Ref(); ref != first && !slices.Contains(f.Others, ref) {
 			f.Others = append(f.Others, ref)

@@ -191,9 +191,7 @@ func TestLastNewline(t *testing.T) {
 	}
 }
 
-// An object that two components own with different content: the report names both. In Argo CD's
-// lanes, which apply each in turn, a lane whose object happens to be the same fails too, so that
-// the verdict does not depend on the moment.
+// An object that two components own with different content: the report names both.
 func TestTwoOwners(t *testing.T) {
 	with := func(replicas int, owners ...string) *Captured {
 		c := taken(t, deploymentYAML(replicas))
@@ -205,27 +203,47 @@ func TestTwoOwners(t *testing.T) {
 	}
 	const both = "gpu and dra own it with different content"
 	for name, tc := range map[string]struct {
-		lane     string
 		replicas int
 		owners   []string
 		cause    string // none: passed
 	}{
-		"Argo CD, another one's":    {"argocd-oci", 2, []string{"gpu", "dra"}, "Deployment ns/web: " + both + "; it differs from the helm lane: spec.replicas  helm: 1; argocd-oci: 2"},
-		"Argo CD, the same one's":   {"argocd-helm-oci", 1, []string{"gpu", "dra"}, "Deployment ns/web: " + both + "; it is the same as in the helm lane, but only this time"},
-		"Argo CD, one owner":        {"argocd-oci", 1, nil, ""},
-		"Flux, another one's":       {"flux-oci", 2, []string{"gpu", "dra"}, "Deployment ns/web: " + both + "; it differs from the helm lane: spec.replicas  helm: 1; flux-oci: 2"},
-		"Flux, which has the last":  {"flux-oci", 1, []string{"gpu", "dra"}, ""},
-		"another difference's text": {"flux-oci", 2, nil, "differs from the helm lane: Deployment ns/web  spec.replicas  helm: 1; flux-oci: 2"},
+		"another one's":             {2, []string{"gpu", "dra"}, "Deployment ns/web: " + both + "; it differs from the helm lane: spec.replicas  helm: 1; flux-oci: 2"},
+		"the same one's":            {1, []string{"gpu", "dra"}, ""},
+		"another difference's text": {2, nil, "differs from the helm lane: Deployment ns/web  spec.replicas  helm: 1; flux-oci: 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := compareAll(t, []Lane{lanePassed("a", "helm", with(1, tc.owners...)), lanePassed("a", tc.lane, with(tc.replicas, tc.owners...))})[1]
+			r := compareAll(t, []Lane{lanePassed("a", "helm", with(1, tc.owners...)), lanePassed("a", "flux-oci", with(tc.replicas, tc.owners...))})[1]
 			if r.Cause != tc.cause || (r.Status == result.Passed) != (tc.cause == "") {
 				t.Errorf("got %s: %q; want %q", r.Status, r.Cause, tc.cause)
 			}
 			if tc.owners != nil && tc.cause != "" {
-				testkit.WantText(t, "details", strings.Join(r.Details, "\n"), both+". Helm keeps the first one's, Flux the last one's, and Argo CD applies each in turn.")
+				testkit.WantText(t, "details", strings.Join(r.Details, "\n"), both+". Helm keeps the first one's, and Flux the last one's.")
 			}
 		})
+	}
+}
+
+// Argo CD applies the object for each of its owners in turn: its lane fails by itself, whatever the
+// object is like at the moment, and no other lane is blamed.
+func TestFought(t *testing.T) {
+	c := taken(t, deploymentYAML(1))
+	if err := c.Fought(bundle.ArgoCDOCI); err != nil {
+		t.Errorf("one owner: got %v", err)
+	}
+	for key, o := range c.objects {
+		o.owners = []string{"gpu", "dra"}
+		c.objects[key] = o
+	}
+	for _, other := range []string{bundle.Helm, bundle.FluxOCI} {
+		if err := c.Fought(other); err != nil {
+			t.Errorf("%s: got %v", other, err)
+		}
+	}
+	for _, argo := range []string{bundle.ArgoCDOCI, bundle.ArgoCDHelmOCI, bundle.ArgoCDGit} {
+		v := result.VerdictOf(c.Fought(argo))
+		if want := "Deployment ns/web: gpu and dra own it with different content, and Argo CD applies each in turn: it never settles"; v.Reason != reason.LaneDivergence || v.Cause != want {
+			t.Errorf("%s: got %s %q, want %q", argo, v.Reason, v.Cause, want)
+		}
 	}
 }
 

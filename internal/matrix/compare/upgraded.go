@@ -58,9 +58,6 @@ func ends(ctx context.Context, reference, now Lane, benign []benignRule, t terms
 	var causes []string
 	notes := map[string]int{}
 	for _, d := range found {
-		if d.none() {
-			continue // the same this time; which lane owns what is judged between lanes
-		}
 		why, harmless := cause(d, now, t)
 		if harmless {
 			if notes[why]++; notes[why] == 1 {
