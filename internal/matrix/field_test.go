@@ -42,6 +42,8 @@ func TestTraceField(t *testing.T) {
 		"manifests only":                 {"c", `Release c: Deployment.apps "c" is invalid: spec.replicas: Invalid value: 1`, "replicas", 1},
 		"strict decoding":                {"b", `Release b: install chart b 1.0.0: Widget b/b: unknown field "spec.size"`, "widget.size", 3},
 		"typed patch":                    {"b", `Application b: error building typed value: .spec.size: field not declared in schema`, "widget.size", 3},
+		"a value of another type":        {"b", `Release b: install chart b 1.0.0: Widget in version "v1" cannot be handled as a Widget: json: cannot unmarshal number into Go struct field WidgetSpec.spec.size of type string`, "widget.size", 3},
+		"of another type than that":      {"b", `Release b: install chart b 1.0.0: Widget in version "v1" cannot be handled as a Widget: json: cannot unmarshal string into Go struct field WidgetSpec.spec.size of type string`, "", 0},
 		"the chart's own":                {"b", `Release b: Deployment.apps "b" is invalid: spec.replicas: Invalid value: 1`, "", 0},
 		"another component":              {"a", "Application a: " + null, "", 0},
 		"no field":                       {"b", "Application b: connection refused", "", 0},

@@ -27,6 +27,8 @@ type rejectedField struct {
 	kind, name string // of the object; empty if the error does not name it
 	path       []string
 	text       string // the path as the error has it
+	// unfit is the type of its value in JSON, if that is what is wrong.
+	unfit string
 }
 
 // The API server's errors about fields:
@@ -37,6 +39,7 @@ var (
 	invalidField  = regexp.MustCompile(`([a-z][\w-]*(?:\[[^\]\s]+\]|\.[\w/-]+)*): (?:Invalid value|Required value|Unsupported value|Forbidden|Duplicate value|Not found|Too (?:long|many|few))`)
 	unknownField  = regexp.MustCompile(`unknown field "([^"]+)"`)
 	ofStruct      = regexp.MustCompile(`Go struct field \w+\.([a-z][\w.]*) of type`)
+	unfitValue    = regexp.MustCompile(`cannot be handled as an? (\w+): .*cannot unmarshal (\w+) into`)
 	notDeclared   = regexp.MustCompile(`(?:^|\s)\.([a-z][\w.\[\]-]*): field not declared in schema`)
 )
 
@@ -54,8 +57,26 @@ func readRejectedField(message string) (rejectedField, bool) {
 			f.text = at[1]
 		}
 	}
+	if m := unfitValue.FindStringSubmatch(message); m != nil {
+		f.kind, f.unfit = m[1], m[2]
+	}
 	f.path = fieldPath(f.text)
 	return f, len(f.path) > 1
+}
+
+// typeInJSON names the type of a value as the API server's errors do.
+func typeInJSON(v any) string {
+	switch v.(type) {
+	case string:
+		return "string"
+	case bool:
+		return "bool"
+	case map[string]any:
+		return "object"
+	case []any:
+		return "array"
+	}
+	return "number"
 }
 
 // fieldPath splits spec.containers[0].image and metadata.labels[a/b] into their parts.
@@ -213,8 +234,11 @@ func (s *fieldSearch) locate(objects []*unstructured.Unstructured) bool {
 		if s.field.name != "" && (o.GetName() != s.field.name || o.GetKind() != s.field.kind) {
 			continue
 		}
+		if s.field.kind != "" && o.GetKind() != s.field.kind {
+			continue
+		}
 		for n := len(s.field.path); n > 1; n-- {
-			if value, found := valueAt(o.Object, s.field.path[:n]); found {
+			if value, found := valueAt(o.Object, s.field.path[:n]); found && (s.field.unfit == "" || n == len(s.field.path) && typeInJSON(value) == s.field.unfit) {
 				at := s.field.path[:n]
 				s.target, s.value = o, value
 				s.read = func(o *unstructured.Unstructured) (any, bool) { return valueAt(o.Object, at) }

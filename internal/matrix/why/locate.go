@@ -61,15 +61,33 @@ func manifestOf(e *bundle.Expectation, f *result.Finding) (recipe.Origin, bool) 
 		}
 	}
 	for _, o := range own.Objects {
-		if _, has := valueAt(o.Object.Object, field.path); has && len(field.path) > 1 {
+		if value, has := valueAt(o.Object.Object, field.path); has && len(field.path) > 1 && (field.unfit == "" || field.unfit == typeInJSON(value)) {
 			return o.Origin(field.path...)
 		}
 	}
 	for _, o := range own.Objects { // a deployer names the object that it could not apply, in words of its own
-		if name := o.Object.GetName(); name != "" && (strings.Contains(f.Cause, o.Object.GetKind()+" "+name) || strings.Contains(f.Cause, o.Object.GetKind()+"/"+name) ||
-			strings.Contains(f.Cause, "\""+name+"\"")) {
+		if names(f.Cause, o.Object.GetKind(), o.Object.GetNamespace(), o.Object.GetName()) {
 			return o.Origin()
 		}
 	}
 	return recipe.Origin{}, false
+}
+
+// names reports whether a text has an object's kind with its name: "Deployment d", "Deployment/ns/d",
+// or as the API server writes it, `deployments.apps "d"`.
+func names(text, kind, namespace, name string) bool {
+	if name == "" {
+		return false
+	}
+	if strings.Contains(strings.ToLower(text), strings.ToLower(kind)) && strings.Contains(text, `"`+name+`"`) {
+		return true
+	}
+	for _, full := range []string{name, namespace + "/" + name} {
+		for _, between := range []string{" ", "/"} {
+			if _, after, ok := strings.Cut(text, kind+between+full); ok && (after == "" || strings.ContainsAny(after[:1], " :,;)\"'\n")) {
+				return true
+			}
+		}
+	}
+	return false
 }
