@@ -31,7 +31,7 @@ func (a *app) openEvidence(ctx context.Context, f runFlags, this *prepared, r *r
 	e := &evidenceFile{path: f.before.evidence, document: evidence.Document{
 		Run:  evidence.Run{ID: runner.RunID, URL: r.meta.CI.URL, Tool: "matrix", Version: r.meta.Tool},
 		From: evidence.Source{Name: runner.From.Name, Commit: runner.From.Commit}, To: evidence.Source{Name: runner.RecipesName},
-		Charts: runner.Charts.Name(), Cluster: runner.Platform.Kind(), Operators: string(f.platform.mode),
+		Charts: runner.Charts.Name(), Cluster: runner.Platform.Kind(), Operators: f.platform.operators, // prepareRun has checked it
 	}}
 	a.locate(ctx, a.RecipesDirectory(f.recipes.Recipes), &e.document.To)
 	if runner.From.Commit == "" && runner.From.Bundle == nil {

@@ -118,7 +118,7 @@ func TestFromRef(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(d.Upgrades) != 2 || d.Upgrades[0].Verdict != result.NotRun || d.From.Name != "main" || len(d.From.Commit) != 40 || len(d.To.Commit) != 40 || d.To.Modified || d.Upgrades[0].Criteria["service"] != "eks" {
+	if len(d.Upgrades) != 2 || d.Upgrades[0].Verdict != result.NotRun || d.From.Name != "main" || len(d.From.Commit) != 40 || len(d.To.Commit) != 40 || d.To.Modified || d.Upgrades[0].Criteria["service"] != "eks" || d.Operators != "simulated" {
 		t.Errorf("got %+v", d)
 	}
 	edit(t, filepath.Join(recipes, "overlays", "eks.yaml"), "service: eks", "service: gke")
