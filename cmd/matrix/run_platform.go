@@ -136,6 +136,9 @@ func (a *app) kindPlatformFor(f runFlags, parts platformParts) (infra.Platform, 
 		return nil, err
 	}
 	p.Stages, p.Operators, p.Port, p.Exact = parts.stages, parts.operators, parts.port, parts.exact
+	if p.GitPort, err = a.GitPort(); err != nil {
+		return nil, err
+	}
 	if f.platform.reuse {
 		if p.Reuse, err = a.ClusterName(""); err != nil {
 			return nil, err

@@ -148,13 +148,13 @@ func TestArgoCDProject(t *testing.T) {
 func TestInRegistry(t *testing.T) {
 	in := fixture()
 	in.RepoURL, in.TargetRevision = "", ""
-	got := in.InRegistry("registry:5000", ArgoCDHelmOCI)
+	got := in.InRegistry("registry:5000", "registry:5000", ArgoCDHelmOCI)
 	at := in
 	at.ChartRepository = "oci://registry:5000/charts"
 	if got.ChartRepository != at.ChartRepository || got.RepoURL != "oci://registry:5000/aicr/demo" || got.TargetRevision != "0.0.0-"+Revision(at)+"-argocd-helm-oci" {
 		t.Errorf("got charts at %s, the bundle at %s %s", got.ChartRepository, got.RepoURL, got.TargetRevision)
 	}
-	if got = in.InRegistry("registry:5000", FluxGit); got.ChartRepository != at.ChartRepository || got.RepoURL != "http://registry:5000/aicr/demo.git" || got.TargetRevision != "main" {
+	if got = in.InRegistry("registry:5000", "registry:5000", FluxGit); got.ChartRepository != at.ChartRepository || got.RepoURL != "http://registry:5000/aicr/demo.git" || got.TargetRevision != "main" {
 		t.Errorf("Git: got charts at %s, the bundle at %s %s", got.ChartRepository, got.RepoURL, got.TargetRevision)
 	}
 }

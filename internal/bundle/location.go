@@ -20,13 +20,13 @@ const LayerMediaType = "application/vnd.oci.image.layer.v1.tar+gzip"
 
 // InRegistry gives the Input of a bundle that will be found in a registry, HOST:PORT from the
 // controllers' side: the charts at oci://HOST:PORT/charts/NAME:VERSION, and the bundle at
-// oci://HOST:PORT/aicr/RECIPE with the deployer's tag, or, for a Git deployer, in the Git repository
-// http://HOST:PORT/aicr/RECIPE.git.
-func (in Input) InRegistry(host, deployer string) Input {
+// oci://HOST:PORT/aicr/RECIPE with the deployer's tag, or, for a Git deployer, in the repository
+// http://GIT/aicr/RECIPE.git of a Git server.
+func (in Input) InRegistry(host, git, deployer string) Input {
 	in.ChartRepository = ociScheme + host + "/charts"
 	in.RepoURL = ociScheme + host + "/aicr/" + RecipeName(in.Recipe)
 	if ByGit(deployer) {
-		in.RepoURL = "http://" + host + "/aicr/" + RecipeName(in.Recipe) + ".git"
+		in.RepoURL = "http://" + git + "/aicr/" + RecipeName(in.Recipe) + ".git"
 	}
 	in.TargetRevision = Tag(deployer, Revision(in))
 	return in

@@ -102,7 +102,7 @@ func TestPrepare(t *testing.T) {
 func TestPrepare_SeveralRegistries(t *testing.T) {
 	in := fixture()
 	in.PlainHTTP = true
-	prepared, err := Prepare(context.Background(), in.InRegistry("prepared:1", Helm))
+	prepared, err := Prepare(context.Background(), in.InRegistry("prepared:1", "prepared:1", Helm))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,11 +110,11 @@ func TestPrepare_SeveralRegistries(t *testing.T) {
 	for i, d := range Deployers() {
 		group.Go(func() error {
 			host := fmt.Sprintf("127.0.0.1:%d", 5500+i)
-			got, err := d.Bundle(context.Background(), prepared.InRegistry(host, d.Name()))
+			got, err := d.Bundle(context.Background(), prepared.InRegistry(host, host, d.Name()))
 			if err != nil {
 				return err
 			}
-			want, err := d.Bundle(context.Background(), in.InRegistry(host, d.Name()))
+			want, err := d.Bundle(context.Background(), in.InRegistry(host, host, d.Name()))
 			if err != nil {
 				return err
 			}

@@ -39,15 +39,27 @@ func (a *App) ClusterName(asked string) (string, error) {
 // RegistryPort follows KWOK_REGISTRY_HOST_PORT; the second result says whether the user asked for
 // it.
 func (a *App) RegistryPort() (int, bool, error) {
-	text := a.Getenv("KWOK_REGISTRY_HOST_PORT")
-	if text == "" {
+	port, err := a.port("KWOK_REGISTRY_HOST_PORT")
+	if err == nil && port == 0 {
 		return a.Settings.Registry.HostPort, false, nil
+	}
+	return port, err == nil, err
+}
+
+// GitPort follows KWOK_GITEA_HOST_PORT, 0 if it is not set.
+func (a *App) GitPort() (int, error) { return a.port("KWOK_GITEA_HOST_PORT") }
+
+// port is the port that a variable names, 0 if it is not set.
+func (a *App) port(variable string) (int, error) {
+	text := a.Getenv(variable)
+	if text == "" {
+		return 0, nil
 	}
 	port, err := strconv.Atoi(text)
 	if err != nil || port < 1 || port > 65535 {
-		return 0, false, Usagef("KWOK_REGISTRY_HOST_PORT=%q: want a port from 1 to 65535", text)
+		return 0, Usagef("%s=%q: want a port from 1 to 65535", variable, text)
 	}
-	return port, true, nil
+	return port, nil
 }
 
 // Profiles are the shipped node profiles, with those of the value of --profiles over them, if it

@@ -81,6 +81,12 @@ func TestOpening(t *testing.T) {
 	if port, exact, err := testApp(t, "KWOK_REGISTRY_HOST_PORT", "6000").RegistryPort(); err != nil || !exact || port != 6000 {
 		t.Errorf("port of the variable: got %d, %v, %v", port, exact, err)
 	}
+	if port, err := testApp(t, "KWOK_GITEA_HOST_PORT", "3301").GitPort(); err != nil || port != 3301 {
+		t.Errorf("port of the Git server: got %d, %v", port, err)
+	}
+	if port, err := testApp(t, "KWOK_GITEA_HOST_PORT", "70000").GitPort(); err == nil || port != 0 || !strings.Contains(err.Error(), "KWOK_GITEA_HOST_PORT") {
+		t.Errorf("port of the Git server: got %d, %v", port, err)
+	}
 }
 
 // A data directory is laid over whichever recipes there are, and is no excuse for a job without a

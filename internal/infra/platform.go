@@ -42,9 +42,9 @@ type Platform interface {
 	// Fingerprint is what a verdict depends on besides the cell's own inputs, e.g. the versions of
 	// what clusters are made of: platforms with the same one do the same with the same cell.
 	Fingerprint() string
-	// ServesGit is nil if its registries are Git servers too: a push to http://PUSHHOST/PATH.git
-	// makes a repository, which controllers find at http://PULLHOST/PATH.git. Otherwise it says why
-	// not. Reasons: USAGE if no cluster of the platform has one, GIT_NOT_READY if this machine lacks
+	// ServesGit is nil if its registries have a Git server: a push to http://PUSHHOST/PATH.git makes
+	// a repository, which controllers find at http://PULLHOST/PATH.git (Registry.GitHosts).
+	// Otherwise it says why not. Reasons: USAGE if no cluster of the platform has one, GIT_NOT_READY if this machine lacks
 	// git.
 	ServesGit() error
 }
@@ -206,6 +206,9 @@ type Registry interface {
 	// not be the same.
 	PushHost() string
 	PullHost() string
+	// GitHosts are the same for its Git server, if the platform serves Git. That may be another
+	// server; push is known once the controllers that read Git are installed.
+	GitHosts() (push, pull string)
 	// Start serves; Stop ends that at once. It may be started again, and still has what was pushed.
 	Start(ctx context.Context) error
 	Stop()

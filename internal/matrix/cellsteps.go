@@ -22,13 +22,12 @@ import (
 // makeBundle renders the bundle. It runs before any process is started, so that faults in charts
 // and values are reported first.
 func (c *cellRun) makeBundle(ctx context.Context) error {
-	host, deployer := c.env.Registry.PullHost(), c.plan.Deployer.Name()
 	if c.plan.base != nil {
 		if err := c.makeBase(ctx); err != nil {
 			return err
 		}
 	}
-	in, b, unverified, err := c.plan.bundlerOf().Bundle(ctx, c.plan.Deployer, located(c.plan.input, host, deployer), filepath.Join(c.dir, "bundler"))
+	in, b, unverified, err := c.plan.bundlerOf().Bundle(ctx, c.plan.Deployer, c.located(c.plan.input), filepath.Join(c.dir, "bundler"))
 	if err != nil {
 		return reason.Wrap(reason.BundleFailed, err)
 	}
@@ -51,10 +50,16 @@ func (c *cellRun) makeBundle(ctx context.Context) error {
 	return c.use(delivery{in, b})
 }
 
-// located returns the input of a bundle in the cell's registry. The charts are there too, unless
-// controllers pull them directly.
-func located(in bundle.Input, host, deployer string) bundle.Input {
-	if in = in.InRegistry(host, deployer); in.Direct {
+// located returns the input of a bundle in the cell's registry, or on its Git server.
+func (c *cellRun) located(in bundle.Input) bundle.Input {
+	_, git := c.env.Registry.GitHosts()
+	return located(in, c.env.Registry.PullHost(), git, c.plan.Deployer.Name())
+}
+
+// located returns the input of a bundle in a registry, or on a Git server. The charts are in the
+// registry, unless controllers pull them directly.
+func located(in bundle.Input, registry, git, deployer string) bundle.Input {
+	if in = in.InRegistry(registry, git, deployer); in.Direct {
 		in.ChartRepository = ""
 		in.TargetRevision = bundle.Tag(deployer, bundle.Revision(in))
 	}

@@ -167,7 +167,7 @@ func checkGreen(t *testing.T, r *Runner, p Plan, res result.Result) {
 	}
 	checkCompared(t, res)
 	in := p.input
-	in.RepoURL = in.InRegistry("127.0.0.1:5500", p.Cell.Deployer).RepoURL
+	in.RepoURL = in.InRegistry("127.0.0.1:5500", "127.0.0.1:5500", p.Cell.Deployer).RepoURL
 	b, err := p.Deployer.Bundle(t.Context(), in)
 	if err != nil {
 		t.Fatalf("make the bundle again: %v", err)

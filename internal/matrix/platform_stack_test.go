@@ -63,10 +63,11 @@ func (r foreignRegistry) port() string {
 	_, port, _ := net.SplitHostPort(r.server.Listener.Addr().String())
 	return port
 }
-func (r foreignRegistry) PushHost() string            { return "localhost:" + r.port() }
-func (r foreignRegistry) PullHost() string            { return "127.0.0.1:" + r.port() }
-func (r foreignRegistry) Start(context.Context) error { return nil }
-func (r foreignRegistry) Stop()                       {}
+func (r foreignRegistry) PushHost() string              { return "localhost:" + r.port() }
+func (r foreignRegistry) PullHost() string              { return "127.0.0.1:" + r.port() }
+func (r foreignRegistry) GitHosts() (push, pull string) { return r.PushHost(), r.PullHost() }
+func (r foreignRegistry) Start(context.Context) error   { return nil }
+func (r foreignRegistry) Stop()                         {}
 
 type foreignCluster struct {
 	lanetest.Cluster // for what it does not have

@@ -182,7 +182,7 @@ func (b *base) bundlerOf() Bundler {
 // makeBase renders what runs before.
 func (c *cellRun) makeBase(ctx context.Context) error {
 	b := c.plan.base
-	in, made, _, err := b.bundlerOf().Bundle(ctx, c.plan.Deployer, located(b.input, c.env.Registry.PullHost(), c.plan.Deployer.Name()), filepath.Join(c.dir, "bundler-before"))
+	in, made, _, err := b.bundlerOf().Bundle(ctx, c.plan.Deployer, c.located(b.input), filepath.Join(c.dir, "bundler-before"))
 	if err != nil {
 		return upgrade.BaseFailed(b.name, reason.Wrap(reason.BundleFailed, err))
 	}

@@ -25,7 +25,7 @@ func TestStatusOf(t *testing.T) {
 		Infrastructure: {
 			reason.SettingsInvalid, reason.StackBuildFailed, reason.ToolchainMissing, reason.EngineUnusable, reason.ImageMissing, reason.ClusterFailed, reason.ComponentDied, reason.NoSpace, reason.PortTaken,
 			reason.NodesFailed, reason.RegistryNotReady, reason.RegistryUnreachable, reason.PublishFailed, reason.ChartDownloadFailed, reason.ArgoCDInstallFailed, reason.ArgoCDCRDMissing,
-			reason.GitNotReady, reason.MachineTooSlow, reason.ArgoCDNotReady, reason.ArgoCDSchemaTooOld, reason.RepositorySecretFailed, reason.FluxInstallFailed, reason.FluxNotReady, reason.FluxCRDMissing, reason.Internal,
+			reason.GitNotReady, reason.GitUnreachable, reason.GitNotWritable, reason.MachineTooSlow, reason.ArgoCDNotReady, reason.ArgoCDSchemaTooOld, reason.RepositorySecretFailed, reason.FluxInstallFailed, reason.FluxNotReady, reason.FluxCRDMissing, reason.Internal,
 			reason.ClusterAccess, reason.DownloadFailed, // of the aicr command; no cell has them
 			reason.SchedulerFailed, // of workflows; no cell has it
 		},

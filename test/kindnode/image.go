@@ -31,6 +31,7 @@ type recipe struct {
 	debian     []string             // programs of Debian with their libraries, by path
 	trees      []string             // directories of Debian, whole
 	text       map[string]string    // small files: path -> content
+	scripts    map[string]string    // the same, to be executed
 	links      map[string]string    // path -> target
 	dirs       map[string]directory // path -> mode and owner
 	user       string               // numeric, so that the kubelet can tell that it is not root

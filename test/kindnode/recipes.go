@@ -68,11 +68,13 @@ func (f *fixture) argocd() recipe {
 	return recipe{
 		name:     "quay.io/argoproj/argocd:" + f.stack.Version("github.com/argoproj/argo-cd/v3"),
 		programs: []string{"argocd", "helm", "kustomize"},
-		debian:   []string{"/bin/sh", "/bin/cp", "/bin/ln", "/usr/bin/git", "/usr/bin/gpg", "/usr/bin/gpg-agent", "/usr/bin/gpgconf", "/usr/bin/ssh", "/usr/bin/tini"},
+		debian:   []string{"/bin/sh", "/bin/cp", "/bin/ln", "/usr/bin/git", "/usr/lib/git-core/git-remote-http", "/usr/bin/gpg", "/usr/bin/gpg-agent", "/usr/bin/gpgconf", "/usr/bin/ssh", "/usr/bin/tini"},
 		text: map[string]string{
 			"/app/config/ssh/ssh_known_hosts": "", "/etc/passwd": account("root", 0) + account("argocd", 999), "/etc/group": "root:x:0:\nargocd:x:999:\n",
 		},
-		links: links, user: "999", workdir: "/home/argocd", entrypoint: []string{"/usr/bin/tini", "--"},
+		// Of every commit the repo-server asks for a signature; nothing in a test is signed.
+		scripts: map[string]string{"/usr/local/bin/git-verify-wrapper.sh": "#!/bin/sh\nexit 0\n"},
+		links:   links, user: "999", workdir: "/home/argocd", entrypoint: []string{"/usr/bin/tini", "--"},
 		env: []string{"USER=argocd", "GRPC_ENABLE_TXT_SERVICE_CONFIG=false"},
 		dirs: map[string]directory{
 			"/tmp": {mode: 0o1777}, "/home/argocd": own, "/app/config/tls": own, "/app/config/gpg/source": own, "/app/config/gpg/keys": {mode: 0o700, owner: 999},
@@ -149,6 +151,9 @@ func (f *fixture) content(debian tree, r recipe) (content, error) {
 	}
 	for p, text := range r.text {
 		c[p] = entry{text: text, mode: 0o644}
+	}
+	for p, text := range r.scripts {
+		c[p] = entry{text: text, mode: 0o755}
 	}
 	for p, target := range r.links {
 		c[p] = entry{link: target}

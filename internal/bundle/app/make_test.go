@@ -53,7 +53,7 @@ spec:
 				t.Fatal(err)
 			}
 			in := bundle.Input{Recipe: b.Resolved("test"), KubeVersion: "v1.36.1", APIs: bundle.StackAPIs()}
-			_, made, err := b.Make(t.Context(), in.InRegistry("127.0.0.1:5000", bundle.ArgoCDGit))
+			_, made, err := b.Make(t.Context(), in.InRegistry("127.0.0.1:5000", "127.0.0.1:5000", bundle.ArgoCDGit))
 			if err != nil {
 				t.Fatal(err)
 			}

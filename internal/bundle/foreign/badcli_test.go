@@ -84,7 +84,7 @@ func TestExec_WritesOutside(t *testing.T) {
 			}
 			dir := filepath.Join(t.TempDir(), "bundler")
 			d := mustDeployer(t, bundle.Helm)
-			_, _, _, err = e.Bundle(t.Context(), d, ownInput(t, "kind").InRegistry(cellRegistry, d.Name()), dir)
+			_, _, _, err = e.Bundle(t.Context(), d, ownInput(t, "kind").InRegistry(cellRegistry, cellRegistry, d.Name()), dir)
 			if want := "It may write only below its own directory, " + dir; err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "exit status 4") {
 				t.Errorf("got %v, want %q", err, want)
 			}

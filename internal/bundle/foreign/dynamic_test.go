@@ -51,7 +51,7 @@ func madeOf(t *testing.T, dir, deployer string) (*Bundle, *bundle.Bundle) {
 	}
 	_, charts := shipped(t)
 	in := bundle.Input{Recipe: b.Resolved("small"), Charts: charts, PlainHTTP: true, KubeVersion: "v1.36.1", APIs: bundle.StackAPIs()}
-	_, made, err := b.Make(t.Context(), in.InRegistry(cellRegistry, d.Name()))
+	_, made, err := b.Make(t.Context(), in.InRegistry(cellRegistry, cellRegistry, d.Name()))
 	if err != nil {
 		t.Fatal(err)
 	}

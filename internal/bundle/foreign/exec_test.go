@@ -36,7 +36,7 @@ func external(t *testing.T, variant string) *Exec {
 func madeBy(t *testing.T, e *Exec, deployer string) (*bundle.Bundle, []string, error) {
 	t.Helper()
 	d := mustDeployer(t, deployer)
-	in := ownInput(t, "kind").InRegistry(cellRegistry, deployer)
+	in := ownInput(t, "kind").InRegistry(cellRegistry, cellRegistry, deployer)
 	_, b, notes, err := e.Bundle(t.Context(), d, in, filepath.Join(t.TempDir(), "bundler"))
 	return b, notes, err
 }
@@ -58,7 +58,7 @@ func TestExec_Bundles(t *testing.T) {
 			if !strings.Contains(b.Foreign.Maker, "0.11.2") || !strings.Contains(strings.Join(notes, "\n"), "resolved the recipe") {
 				t.Errorf("who made it is not said: %q, %q", b.Foreign.Maker, notes)
 			}
-			own, err := mustDeployer(t, deployer).Bundle(t.Context(), ownInput(t, "kind").InRegistry(cellRegistry, deployer))
+			own, err := mustDeployer(t, deployer).Bundle(t.Context(), ownInput(t, "kind").InRegistry(cellRegistry, cellRegistry, deployer))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -142,7 +142,7 @@ func TestExec_TimeLimit(t *testing.T) {
 	e.Limit = 5 * time.Second
 	dir := filepath.Join(t.TempDir(), "bundler")
 	d := mustDeployer(t, bundle.Helm)
-	in := ownInput(t, "kind").InRegistry(cellRegistry, d.Name())
+	in := ownInput(t, "kind").InRegistry(cellRegistry, cellRegistry, d.Name())
 	ended := make(chan error)
 	go func() {
 		_, _, _, err := e.Bundle(t.Context(), d, in, dir)

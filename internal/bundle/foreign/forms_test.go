@@ -86,7 +86,7 @@ func TestForms_Unknown(t *testing.T) {
 			b, err := Open(t.Context(), dir, d)
 			if err == nil {
 				in := bundle.Input{Recipe: b.Resolved("kind"), Charts: own.Charts, PlainHTTP: true, KubeVersion: own.KubeVersion, APIs: own.APIs}
-				_, _, err = b.Make(t.Context(), in.InRegistry(cellRegistry, d.Name()))
+				_, _, err = b.Make(t.Context(), in.InRegistry(cellRegistry, cellRegistry, d.Name()))
 			}
 			if err == nil {
 				t.Fatal("no error")

@@ -53,7 +53,7 @@ func ownInput(t testing.TB, name string) bundle.Input {
 // repositories.
 func elsewhere(t testing.TB, d bundle.Deployer, in bundle.Input) *bundle.Bundle {
 	t.Helper()
-	in = in.InRegistry("elsewhere.example.org", d.Name())
+	in = in.InRegistry("elsewhere.example.org", "elsewhere.example.org", d.Name())
 	in.ChartRepository, in.PlainHTTP = "", false
 	b, err := d.Bundle(context.Background(), in)
 	if err != nil {
@@ -90,7 +90,7 @@ func readBack(t testing.TB, dir string, d bundle.Deployer, own bundle.Input) (*B
 		t.Fatal(err)
 	}
 	in := bundle.Input{Recipe: b.Resolved(b.RecipeName()), Charts: own.Charts, PlainHTTP: true, KubeVersion: own.KubeVersion, APIs: own.APIs}
-	in, made, err := b.Make(ctx, in.InRegistry(cellRegistry, d.Name()))
+	in, made, err := b.Make(ctx, in.InRegistry(cellRegistry, cellRegistry, d.Name()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func TestRoundTrip(t *testing.T) {
 			t.Run(name+"/"+d.Name(), func(t *testing.T) {
 				dir := written(t, elsewhere(t, d, own))
 				_, _, made := readBack(t, dir, d, own)
-				cell := ownInput(t, name).InRegistry(cellRegistry, d.Name())
+				cell := ownInput(t, name).InRegistry(cellRegistry, cellRegistry, d.Name())
 				want, err := d.Bundle(context.Background(), cell)
 				if err != nil {
 					t.Fatal(err)
@@ -245,7 +245,7 @@ func same[T any](t *testing.T, what string, want, got []T) {
 // its cell, which the bundle names, is gone.
 func TestKeptRepositories(t *testing.T) {
 	d := mustDeployer(t, bundle.FluxOCI)
-	made, err := d.Bundle(context.Background(), ownInput(t, "kind").InRegistry(cellRegistry, d.Name()))
+	made, err := d.Bundle(context.Background(), ownInput(t, "kind").InRegistry(cellRegistry, cellRegistry, d.Name()))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -93,6 +93,9 @@ func (r *MemoryRegistry) PushHost() string {
 // PullHost is the registry's host:port from the controllers' side.
 func (r *MemoryRegistry) PullHost() string { return r.PushHost() }
 
+// GitHosts of an infra.Registry: one server is both.
+func (r *MemoryRegistry) GitHosts() (push, pull string) { return r.PushHost(), r.PullHost() }
+
 // Log is the file with one line per request.
 func (r *MemoryRegistry) Log() string { return r.log }
 

@@ -32,6 +32,7 @@ type cluster struct {
 	taken    []int // ports that were taken for it
 	provider Provider
 	registry *registry
+	git      gitServer
 
 	node       nodes.Node
 	clients    *infra.Clients
@@ -251,6 +252,7 @@ func (c *cluster) endStandIns() {
 	c.stop()
 	c.stop = func() {}
 	c.stopCopies()
+	c.git.stop()
 	if c.apis != nil {
 		c.apis.Close()
 	}

@@ -27,6 +27,7 @@ type controllers struct {
 	// like from then on.
 	ofCell    []*unstructured.Unstructured
 	policy    *gitops.Policy
+	git       string // the repository that they read, if any
 	crdBudget time.Duration
 	podBudget time.Duration
 
@@ -58,7 +59,7 @@ func (c *cluster) Controllers(kind infra.ControllerKind, o infra.ControllerOptio
 		return &controllers{
 			cluster: c, kinds: kinds, name: "Argo CD", namespace: infra.ArgoCDNamespace,
 			settings: ignoringHostPolicies(gitops.ArgoCDObjects(o.Health)), last: []*unstructured.Unstructured{redisPassword()}, ofCell: o.Objects,
-			secrets: []*unstructured.Unstructured{gitops.RepositorySecret(0, registryHost)}, policy: gitops.ArgoCDPolicy(registryHost, o.Git, repositories...),
+			secrets: []*unstructured.Unstructured{gitops.RepositorySecret(0, registryHost)}, policy: gitops.ArgoCDPolicy(registryHost, o.Git, repositories...), git: o.Git,
 			crdBudget: 120 * time.Second, podBudget: 180 * time.Second,
 			installFailed: reason.ArgoCDInstallFailed, crdMissing: reason.ArgoCDCRDMissing, notReady: reason.ArgoCDNotReady,
 		}, nil
@@ -72,7 +73,7 @@ func (c *cluster) Controllers(kind infra.ControllerKind, o infra.ControllerOptio
 		namespace := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": infra.FluxNamespace}}}
 		return &controllers{
 			cluster: c, kinds: []infra.ControllerKind{kind}, name: "Flux", namespace: infra.FluxNamespace, settings: []*unstructured.Unstructured{namespace},
-			policy: gitops.FluxPolicy(registryHost, o.Root, o.Git, repositories...), crdBudget: 60 * time.Second, podBudget: 180 * time.Second,
+			policy: gitops.FluxPolicy(registryHost, o.Root, o.Git, repositories...), git: o.Git, crdBudget: 60 * time.Second, podBudget: 180 * time.Second,
 			installFailed: reason.FluxInstallFailed, crdMissing: reason.FluxCRDMissing, notReady: reason.FluxNotReady,
 		}, nil
 	}
@@ -106,8 +107,14 @@ func redisPassword() *unstructured.Unstructured {
 
 // Install copies the images into the node, and applies CRDs and configuration. Reasons:
 // ARGOCD_INSTALL_FAILED, ARGOCD_CRD_NOT_ESTABLISHED, REPOSITORY_SECRET_FAILED, FLUX_INSTALL_FAILED,
-// FLUX_CRD_NOT_ESTABLISHED, IMAGE_MISSING, NO_SPACE.
+// FLUX_CRD_NOT_ESTABLISHED, IMAGE_MISSING, NO_SPACE; GIT_NOT_READY, GIT_UNREACHABLE,
+// GIT_NOT_WRITABLE if they read Git.
 func (c *controllers) Install(ctx context.Context) error {
+	if c.git != "" {
+		if err := c.cluster.git.start(ctx, c.git); err != nil {
+			return err
+		}
+	}
 	if c.cluster.has(c.kinds...) { // settings may be another version's; what is the same stays as it is
 		if err := c.cluster.applyAll(ctx, c.settings); err != nil {
 			return reason.New(c.installFailed, "configure %s: %w", c.name, err)

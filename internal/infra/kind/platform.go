@@ -16,6 +16,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/gitserver"
 	"github.com/nvidia/aicr-action/internal/infra/host"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -66,6 +67,8 @@ type Platform struct {
 	// another one is taken if it is not free.
 	Port  int
 	Exact bool
+	// GitPort is the port of a cell's Git server that is tried first; 0 is the usual one.
+	GitPort int
 	// Reuse, if set, is the name of the one cluster that all cells use, one after another. It is
 	// made where it does not exist, and stays.
 	Reuse string
@@ -105,9 +108,10 @@ func (p *Platform) Fingerprint() string {
 	return fmt.Sprint(Name, images, err)
 }
 
-// ServesGit of an infra.Platform.
+// ServesGit of an infra.Platform: git has to be on this machine, and its part that serves HTTP.
 func (p *Platform) ServesGit() error {
-	return reason.New(reason.Usage, "clusters of the platform %s have no Git server yet", Name)
+	_, err := gitserver.New(context.Background(), "", bundle.GitBranch)
+	return reason.Wrap(reason.GitNotReady, err)
 }
 
 // KubeVersion is that of the node image.
@@ -204,6 +208,7 @@ func (p *Platform) describe(spec infra.Spec, apiPort, registryPort int) *cluster
 		provider: p.provider(kindLogger{spec.Log}), died: make(chan *infra.DeathError, 1), stop: func() {},
 	}
 	c.registry = &registry{cluster: c, port: registryPort}
+	c.git.cluster = c
 	return c
 }
 

@@ -138,7 +138,7 @@ func TestFluxNames_WholeRecipe(t *testing.T) {
 			if err != nil {
 				return bundle.Expectation{}, err
 			}
-			b, err := all[0].Bundle(ctx, in.Named(names).InRegistry("127.0.0.1:5500", deployer))
+			b, err := all[0].Bundle(ctx, in.Named(names).InRegistry("127.0.0.1:5500", "127.0.0.1:5500", deployer))
 			if err != nil {
 				return bundle.Expectation{}, err
 			}

@@ -23,6 +23,9 @@ func ApplyObjects(ctx context.Context, env *Env, objs ...*unstructured.Unstructu
 
 // PushURL returns the address at which this process reaches a URL of the controllers.
 func (env *Env) PushURL(url string) string {
+	if push, pull := env.Registry.GitHosts(); strings.HasPrefix(url, "http://"+pull+"/") {
+		return strings.Replace(url, pull, push, 1)
+	}
 	return strings.Replace(url, env.Registry.PullHost(), env.Registry.PushHost(), 1)
 }
 

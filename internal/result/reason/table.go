@@ -50,6 +50,8 @@ const (
 	PodsTooSlow            Reason = "PODS_TOO_SLOW"
 	MachineTooSlow         Reason = "MACHINE_TOO_SLOW"
 	GitNotReady            Reason = "GIT_NOT_READY"
+	GitUnreachable         Reason = "GIT_UNREACHABLE"
+	GitNotWritable         Reason = "GIT_NOT_WRITABLE"
 	UpgradeFailed          Reason = "UPGRADE_FAILED"
 	UpgradeDiverged        Reason = "UPGRADE_DIVERGED"
 	BaseFailed             Reason = "BASE_FAILED"
@@ -217,7 +219,11 @@ func workRows() []Row {
 		{69, MachineTooSlow, ClassInfrastructure, "The machine became too slow for the time that a cell has",
 			"A deadline passed while a piece of work that this program repeats took on average at least 10 times what it takes when the machine is free, and no pod was refused or misplaced. Other programs, a container's limit or the host took the cores. It says nothing about the recipe: run it again on a machine that is free, with fewer cells side by side (--parallel), or raise KWOK_SCHEDULING_TIMEOUT (helm, helm-template), KWOK_ARGOCD_SYNC_TIMEOUT or KWOK_FLUX_SYNC_TIMEOUT. It is no strike. The report has the state of everything that was not ready.", nil},
 		{70, GitNotReady, ClassInfrastructure, "There is no Git server for a Git lane",
-			"argocd-git and flux-git push the bundle to a Git server, which is git's own git-http-backend. The message says what of git is missing on this machine; install git, or leave these lanes out (--deployer). Nothing was started. (71 and 72 are upstream's codes for a Gitea that does not answer, and for its user.)", nil},
+			"argocd-git and flux-git push the bundle to a Git server, which is git's own git-http-backend. The message says what of git is missing on this machine, or why the server did not start; install git, or leave these lanes out (--deployer). It says nothing about the recipe.", nil},
+		{71, GitUnreachable, ClassInfrastructure, "The Git server is not reached",
+			"With --cluster kind the Git server of a cell is a part of this program, on a port of this machine that the node and its pods use (KWOK_GITEA_HOST_PORT, 3300). The node did not reach it for 60 s. A firewall of this machine is the usual cause: let the containers of Docker's network in. In AICR's own clusters the code means a Gitea that does not answer on its host port.", nil},
+		{72, GitNotWritable, ClassInfrastructure, "The Git server allows no push",
+			"With --cluster kind: the Git server answers, and did not make the repository that the bundle is to be pushed to. The message quotes it; a full disk or a directory that git may not write is the usual cause. AICR's own Gitea lacks its administrator then, without whom nothing can be pushed.", nil},
 	}
 }
 
