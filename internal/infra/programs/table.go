@@ -30,8 +30,6 @@ type Row struct {
 	part string
 	// job means that Jobs run it; other programs are those of Deployments and StatefulSets.
 	job bool
-	// command is the first word of the container's command, for an image with several programs.
-	command string
 	// hidden is the command of this program that stands in for it, in place of a compiled one.
 	hidden  string
 	listens []infra.Listen
