@@ -25,7 +25,7 @@ type Warnings struct {
 type APIWarning struct{ Object, Text string }
 
 // Watch makes the clients of a configuration report here. Warnings about what is only read are left
-// out: they are about this program.
+// out: they are about this program. So are those about a dry run, in which nothing is written.
 func (w *Warnings) Watch(cfg *rest.Config) {
 	if w != nil {
 		cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return warningTransport{w, next} })
@@ -45,9 +45,9 @@ func (w *Warnings) Since(n int) []APIWarning {
 	return slices.Clone(w.all[min(n, len(w.all)):])
 }
 
-// Lines has one line for each text, with the first object that it is about. Objects of except, as
-// "Kind namespace/name", are left out.
-func (w *Warnings) Lines(except ...string) []string {
+// Lines has one line for each text, with the first object that it is about, and where that object
+// comes from. Objects of except, as "Kind namespace/name", are left out.
+func (w *Warnings) Lines(where func(APIWarning) string, except ...string) []string {
 	var order []string
 	about := map[string][]string{}
 	for _, one := range w.Since(0) {
@@ -66,6 +66,9 @@ func (w *Warnings) Lines(except ...string) []string {
 			order[i] += fmt.Sprintf(" and %d more", len(objects)-1)
 		}
 		order[i] += ": " + text
+		if from := where(APIWarning{objects[0], text}); from != "" {
+			order[i] += " (" + from + ")"
+		}
 	}
 	return order
 }
@@ -95,7 +98,7 @@ type warningTransport struct {
 
 func (t warningTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := t.next.RoundTrip(req)
-	if err != nil || len(resp.Header["Warning"]) == 0 {
+	if err != nil || len(resp.Header["Warning"]) == 0 || req.URL.Query().Has("dryRun") {
 		return resp, err
 	}
 	switch req.Method {

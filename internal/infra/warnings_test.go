@@ -43,15 +43,25 @@ func TestWarnings(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	want := []string{`the API server warns of Widget x/w and 1 more: unknown field "spec.sizee"`, "the API server warns of Widget x/w and 1 more: v1 Widget is deprecated"}
-	if got := warnings.Lines(); !slices.Equal(got, want) {
+	trial := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Widget", "metadata": map[string]any{"name": "trial"}}}
+	if _, err := widgets.Create(t.Context(), trial, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); err != nil {
+		t.Fatal(err)
+	}
+	where := func(w APIWarning) string {
+		if w.Object == "Widget x/w" {
+			return "set in a.yaml:1"
+		}
+		return ""
+	}
+	want := []string{`the API server warns of Widget x/w and 1 more: unknown field "spec.sizee" (set in a.yaml:1)`, "the API server warns of Widget x/w and 1 more: v1 Widget is deprecated (set in a.yaml:1)"}
+	if got := warnings.Lines(where); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if since := warnings.Since(2); len(since) != 2 || !since[0].UnknownField() || since[1].UnknownField() || since[0].String() != `Widget x/v: unknown field "spec.sizee"` {
 		t.Errorf("after the first object's: got %v", since)
 	}
 	var none *Warnings
-	if none.Watch(cfg); none.Len() != 0 || none.Lines() != nil {
+	if none.Watch(cfg); none.Len() != 0 || none.Lines(where) != nil {
 		t.Error("a nil collector has warnings")
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle/oci"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/gate"
+	"github.com/nvidia/aicr-action/internal/matrix/intact"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/matrix/refs"
 	"github.com/nvidia/aicr-action/internal/observe"
@@ -147,7 +148,9 @@ func (c *cellRun) gate(ctx context.Context) error {
 	c.result.Notes = append(c.result.Notes, out.Notes...)
 	c.result.NotVerified = append(c.result.NotVerified, out.NotVerified...)
 	c.result.Warnings = append(c.result.Warnings, out.Warnings...)
-	c.result.Warnings = append(c.result.Warnings, c.env.Clients.Warnings.Lines(c.deliverers()...)...)
+	if err != nil { // else with those of the dry run
+		c.sayWarnings()
+	}
 	if c.env.Before == nil { // else they began before it
 		c.result.OutOfOrder = lane.EarlyStarts(c.gated.State.Items)
 	}
@@ -158,6 +161,13 @@ func (c *cellRun) gate(ctx context.Context) error {
 		err = c.lane.Unchanged(ctx)
 	}
 	return err
+}
+
+// sayWarnings adds the API server's warnings to the result.
+func (c *cellRun) sayWarnings() {
+	c.result.Warnings = append(c.result.Warnings, c.env.Clients.Warnings.Lines(func(w infra.APIWarning) string {
+		return intact.WarningAt(c.env.Bundle, c.env.Input.Components, w.Object, w.Text)
+	}, c.deliverers()...)...)
 }
 
 // newGate returns a gate, whose last poll will be among the debug artifacts.

@@ -1,11 +1,17 @@
 package matrix
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
@@ -67,6 +73,36 @@ func laterFaults() []fault {
 	}
 }
 
+// liveFaults are about what was rendered and is not live, and what the API server says of it.
+func liveFaults() []fault {
+	return []fault{
+		{
+			id: "F102", what: "a field that was rendered and is not live: the API server drops it without a word, or somebody has overwritten it", verdict: "exit 51 in every lane for what the API server drops; otherwise a warning; with the path, the template's line and the component",
+			seeds: []seed{
+				{name: "feature gate", lanes: []string{bundle.Helm}, nightly: slices.Concat([]string{bundle.ArgoCDOCI, bundle.FluxOCI}, otherLanes), recipe: func(r *tinyRecipe) {
+					r.part("b").edit(`image: "example.com/web:1"`, `image: "example.com/web:1", lifecycle: {stopSignal: SIGUSR1}`)
+				}, want: red(reason.DeployFailed, `Deployment b/b (b): the API server dropped field "spec.template.spec.containers[0].lifecycle`).and("b/templates/web.yaml:13")},
+				{name: "overwritten", nightly: []string{bundle.Helm, bundle.FluxOCI}, recipe: func(r *tinyRecipe) { r.part("b").add("config.yaml", overwritten) }, deployed: overwrite,
+					want: outcomeWanted{check: warning(`ConfigMap b/conf (b): data.mode is not live as it was rendered: "slow" was rendered, and "fast" is live`)}},
+			},
+			tests: []string{"internal/matrix/intact TestLost", "internal/matrix/intact TestReport", "internal/matrix/intact TestLost_Hostile", "internal/matrix/intact TestLook"},
+		},
+		{
+			id: "F103", what: "what the API server warns of and takes all the same: a TLS Secret without a certificate", verdict: "a warning with the template's line in every lane, once",
+			seeds: []seed{{lanes: []string{bundle.FluxOCI}, nightly: slices.Concat([]string{bundle.Helm, bundle.ArgoCDOCI}, otherLanes), recipe: func(r *tinyRecipe) {
+				r.part("b").add("tls.yaml", "apiVersion: v1\nkind: Secret\nmetadata: {name: tls}\ntype: kubernetes.io/tls\ndata: {tls.crt: \"\", tls.key: \"\"}\n")
+			}, want: outcomeWanted{check: func(t *testing.T, r result.Result) {
+				t.Helper()
+				said := slices.DeleteFunc(slices.Clone(r.Warnings), func(w string) bool { return !strings.HasPrefix(w, "the API server warns of Secret b/tls: ") })
+				if len(said) != 1 || !strings.Contains(said[0], "b/templates/tls.yaml:") {
+					t.Errorf("got %q, want one warning with the template's line", said)
+				}
+			}}}},
+			tests: []string{"internal/infra TestWarnings"},
+		},
+	}
+}
+
 // settles: the note of a cell whose second delivery changed nothing.
 func settles(t *testing.T, r result.Result) {
 	t.Helper()
@@ -83,6 +119,19 @@ func listsNamespaces(t *testing.T, r result.Result) {
 	}) || slices.ContainsFunc(r.LeftBehind, func(l string) bool { return strings.Contains(l, "Deployment") }) {
 		t.Errorf("got left behind %q, want the three namespaces and no workload", r.LeftBehind)
 	}
+}
+
+const overwritten = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: conf}\ndata: {mode: slow}\n"
+
+// overwrite changes a value that was delivered, as a controller would, as often as it is put back.
+func overwrite(ctx context.Context, env *lane.Env) error {
+	go func() {
+		for ctx.Err() == nil {
+			_, _ = env.Clients.Kube.CoreV1().ConfigMaps("b").Patch(ctx, "conf", types.MergePatchType, []byte(`{"data":{"mode":"fast"}}`), metav1.PatchOptions{FieldManager: "tuner"})
+			time.Sleep(50 * time.Millisecond)
+		}
+	}()
+	return nil
 }
 
 // keptWebhook stays when its release is removed, and its Service does not.

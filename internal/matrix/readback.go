@@ -9,6 +9,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/matrix/compare"
 	"github.com/nvidia/aicr-action/internal/matrix/drift"
+	"github.com/nvidia/aicr-action/internal/matrix/intact"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/matrix/leftover"
 	"github.com/nvidia/aicr-action/internal/matrix/upgrade"
@@ -33,14 +34,48 @@ func (c *cellRun) verify(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.captured, err = c.capture(ctx, rec.Objects)
+	var losses *intact.Losses
+	c.captured, err = c.capture(ctx, rec.Objects, func() compare.Look {
+		losses = intact.NewLosses(c.gated.State.Items, c.env.Before != nil)
+		return losses.Look
+	})
 	if err == nil && c.upgrade != nil {
 		c.captured.Before, c.upgrade.own, c.upgrade.upgraded = c.upgrade.before, rec.Objects, rec
 	}
 	if err != nil {
 		return err
 	}
-	return c.captured.Fought(c.plan.Deployer.Name())
+	judged := c.judge(ctx, losses)
+	if err := c.captured.Fought(c.plan.Deployer.Name()); err != nil { // which explains what is not live
+		return err
+	}
+	return judged
+}
+
+// judge says what is not live, and what the API server warns of. Reasons: DEPLOY_FAILED,
+// CLUSTER_FAILED.
+func (c *cellRun) judge(ctx context.Context, losses *intact.Losses) error {
+	var answers *intact.Answers
+	err := c.patiently(ctx, "a dry run of the rendered objects", func(ctx context.Context) (err error) {
+		answers, err = intact.Ask(ctx, c.env.Clients, c.env.Bundle.Expectation.Objects)
+		return reason.Wrap(reason.ClusterFailed, err)
+	})
+	c.sayWarnings()
+	if err != nil {
+		return err
+	}
+	run := intact.Run{Env: c.env, Items: c.gated.State.Items, Answers: answers, Unsteady: drift.Unsteady(c.env.Bundle), Again: func(ctx context.Context) ([]bundle.Object, error) {
+		e, err := renderAgain(ctx, c.plan, c.env.Input)
+		return e.Objects, err
+	}}
+	if bundle.ByArgoCD(c.plan.Deployer.Name()) && !c.drift {
+		run.Refreshed = drift.Refreshed
+	}
+	said, err := run.Do(ctx, losses)
+	c.result.Notes = append(c.result.Notes, said.Notes...)
+	c.result.Warnings = append(c.result.Warnings, said.Warnings...)
+	c.result.NotVerified = append(c.result.NotVerified, said.NotVerified...)
+	return err
 }
 
 // readBack compares the deployer's records with the bundle. before are those of the bundle that ran
@@ -64,11 +99,16 @@ func (c *cellRun) readBack(ctx context.Context, before []lane.Delivery, what str
 	return rec, err
 }
 
-// capture reads the bundle's objects, and the deployer's own.
-func (c *cellRun) capture(ctx context.Context, own []lane.Object) (*compare.Captured, error) {
+// capture reads the bundle's objects, and the deployer's own. looks, unless nil, returns what is
+// called with each of them, for each attempt.
+func (c *cellRun) capture(ctx context.Context, own []lane.Object, looks func() compare.Look) (*compare.Captured, error) {
 	var taken *compare.Captured
 	if err := c.patiently(ctx, "the delivered objects", func(ctx context.Context) (err error) {
-		if taken, err = compare.Capture(ctx, c.env, own); err != nil {
+		var see compare.Look
+		if looks != nil {
+			see = looks()
+		}
+		if taken, err = compare.Capture(ctx, c.env, own, see); err != nil {
 			return reason.Wrap(reason.ClusterFailed, fmt.Errorf("read the delivered objects: %w", err))
 		}
 		return nil
@@ -104,7 +144,7 @@ func (c *cellRun) runDrift(ctx context.Context) error {
 			}); err != nil {
 				return nil, err
 			}
-			return c.capture(ctx, rec.Objects)
+			return c.capture(ctx, rec.Objects, nil)
 		},
 		Gate: func(ctx context.Context) error {
 			_, err := c.newGate(c.gateLane()).Pass(ctx)

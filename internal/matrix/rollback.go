@@ -55,7 +55,7 @@ func (c *cellRun) verifyRollback(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	now, err := c.capture(ctx, rec.Objects)
+	now, err := c.capture(ctx, rec.Objects, nil)
 	if err != nil {
 		return err
 	}

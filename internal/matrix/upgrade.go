@@ -263,7 +263,7 @@ func (c *cellRun) readBase(ctx context.Context) error {
 		return err
 	}
 	c.upgrade.record = rec
-	if c.upgrade.before, err = c.capture(ctx, rec.Objects); err != nil {
+	if c.upgrade.before, err = c.capture(ctx, rec.Objects, nil); err != nil {
 		return err
 	}
 	if err := c.patiently(ctx, "the state before the upgrade", func(ctx context.Context) (err error) {

@@ -64,15 +64,23 @@ type wanted struct {
 	objects  []bundle.Object // that rendered is of
 }
 
+// Look is called with a live object and its renderings; scaled means that a HorizontalPodAutoscaler
+// owns its replicas.
+type Look func(renderings []bundle.Object, live *unstructured.Unstructured, scaled bool)
+
 // capturesAtATime bounds the requests in flight.
 const capturesAtATime = 8
 
 // Capture reads the expectation's objects and the deployer's own by name. One that does not exist is
 // left out: the gate has seen all required objects; it was deleted since, or is listed as pruned.
-func Capture(ctx context.Context, env *lane.Env, own []lane.Object) (*Captured, error) {
+// look, unless nil, is called with each object before it is normalised.
+func Capture(ctx context.Context, env *lane.Env, own []lane.Object, look Look) (*Captured, error) {
 	taken := New()
 	var mu sync.Mutex
 	return taken, read(ctx, env, own, func(w *wanted, obj *unstructured.Unstructured) error {
+		if look != nil {
+			look(w.objects, obj, w.scaled)
+		}
 		one, err := w.captured(obj)
 		mu.Lock()
 		defer mu.Unlock()

@@ -54,6 +54,11 @@ func causes(b *bundle.Bundle, changes []compare.Change, generated map[string]map
 	return lines
 }
 
+// Unsteady reports whether a template of the bundle may render something else the next time.
+func Unsteady(b *bundle.Bundle) bool {
+	return slices.ContainsFunc(b.Installs, func(in bundle.Install) bool { return in.Chart != nil && len(usesOf(&in, "")) > 0 })
+}
+
 // usesOf lists the lines of a chart's templates that may render something else the next time: those
 // of one template if it has any, and else those of all.
 func usesOf(in *bundle.Install, prefer string) []string {

@@ -130,5 +130,8 @@ type Item struct {
 	// Patience is how long an ItemSuspect must last, if longer than usual.
 	Patience time.Duration
 
+	// Different are the objects that the deployer itself says are not as it has rendered them.
+	Different []result.Ref
+
 	Timing *Timing // nil if the deployer does not say
 }

@@ -37,7 +37,7 @@ type rejectedField struct {
 var (
 	invalidObject = regexp.MustCompile(`\b([A-Z]\w*)(?:\.[a-z0-9.-]+)? "([^"]+)" is invalid: `)
 	invalidField  = regexp.MustCompile(`([a-z][\w-]*(?:\[[^\]\s]+\]|\.[\w/-]+)*): (?:Invalid value|Required value|Unsupported value|Forbidden|Duplicate value|Not found|Too (?:long|many|few))`)
-	unknownField  = regexp.MustCompile(`unknown field "([^"]+)"`)
+	unknownField  = regexp.MustCompile(`(?:unknown|dropped) field "([^"]+)"`)
 	ofStruct      = regexp.MustCompile(`Go struct field \w+\.([a-z][\w.]*) of type`)
 	unfitValue    = regexp.MustCompile(`cannot be handled as an? (\w+): .*cannot unmarshal (\w+) into`)
 	notDeclared   = regexp.MustCompile(`(?:^|\s)\.([a-z][\w.\[\]-]*): field not declared in schema`)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
+	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
@@ -28,6 +29,7 @@ func applicationItem(name string, app *unstructured.Unstructured, root bool) lan
 	sync, health := get("sync", "status"), get("health", "status")
 	phase, message := get("operationState", "phase"), get("operationState", "message")
 	it.Text = fmt.Sprintf("%s, %s, operation %s", lane.OrUnknown(sync), lane.OrUnknown(health), lane.OrUnknown(phase))
+	it.Different = outOfSyncResources(app)
 	if !root { // its health is its children's
 		it.Timing = applicationTiming(app)
 	}
@@ -77,6 +79,21 @@ func applicationItem(name string, app *unstructured.Unstructured, root bool) lan
 		it.State = lane.ItemAccepted
 	}
 	return it
+}
+
+// outOfSyncResources returns the objects that Argo CD itself finds different from its rendering.
+func outOfSyncResources(app *unstructured.Unstructured) []result.Ref {
+	var found []result.Ref
+	resources, _, _ := unstructured.NestedSlice(app.Object, "status", "resources")
+	for _, r := range resources {
+		m, _ := r.(map[string]any)
+		if m["status"] != "OutOfSync" {
+			continue
+		}
+		text := func(field string) string { s, _ := m[field].(string); return s }
+		found = append(found, result.Ref{Group: text("group"), Kind: text("kind"), Namespace: text("namespace"), Name: text("name")})
+	}
+	return found
 }
 
 // schemaTooOld reports whether Argo CD's schema is older than the API server's: it does not know a

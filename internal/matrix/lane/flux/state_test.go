@@ -2,6 +2,7 @@ package flux
 
 import (
 	"maps"
+	"reflect"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -205,7 +206,7 @@ func TestWithSource(t *testing.T) {
 	for name, cond := range map[string]map[string]any{
 		"ready": fluxCond("Ready", "True", "Succeeded", "stored"), "progressing": fluxCond("Ready", "False", "Progressing", "building"), "unknown": fluxCond("Ready", "Unknown", "Progressing", "fetching"),
 	} {
-		if got := withSource(blocked, "GitRepository", "placeholder", fluxObject("GitRepository", "placeholder", fluxStatus(2, cond))); got != blocked {
+		if got := withSource(blocked, "GitRepository", "placeholder", fluxObject("GitRepository", "placeholder", fluxStatus(2, cond))); !reflect.DeepEqual(got, blocked) {
 			t.Errorf("%s: got %s (%s), want it to wait", name, lanetest.StateName(got.State), got.Text)
 		}
 	}

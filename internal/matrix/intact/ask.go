@@ -1,0 +1,171 @@
+package intact
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/infra"
+)
+
+const (
+	// askFor bounds the questions of one cell, and asksAtATime those in flight.
+	askFor      = 20 * time.Second
+	asksAtATime = 8
+	// mostWarnings bounds what the API server may say of one object.
+	mostWarnings = 20
+)
+
+// answer is what the API server makes of a rendered object.
+type answer struct {
+	known bool
+	lost  []Loss
+}
+
+// Answers are what the API server says of each object of an expectation.
+type Answers struct {
+	of []answer // by the number of the object
+	// Unasked is the number of objects for which the time was too short.
+	Unasked int
+}
+
+// Ask has the API server create each object in a dry run, under another name since the object
+// exists: it says what it warns of, and what it would store. Nothing is created, no watch sees it,
+// and a webhook that has effects is not called. The API server's warnings are added to those of the
+// clients, so that each is said once, whichever client wrote the object. Definitions are not asked
+// about: only their heads are kept. What the API server rejects here says nothing: a name or a
+// number that is taken, a webhook that takes no dry run.
+func Ask(ctx context.Context, clients *infra.Clients, objects []bundle.Object) (*Answers, error) {
+	all := &Answers{of: make([]answer, len(objects))}
+	cfg := rest.CopyConfig(clients.Config)
+	cfg.WarningHandler, cfg.WarningHandlerWithContext = nil, &warned{clients.Warnings}
+	client, err := dynamic.NewForConfig(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("make a client for dry runs: %w", err)
+	}
+	groups, err := restmapper.GetAPIGroupResources(clients.Discovery)
+	if err != nil {
+		return nil, fmt.Errorf("discover the cluster's kinds: %w", err)
+	}
+	mapper := restmapper.NewDiscoveryRESTMapper(groups)
+	ctx, cancel := context.WithTimeout(ctx, askFor)
+	defer cancel()
+	var group errgroup.Group
+	group.SetLimit(asksAtATime)
+	for i := range objects {
+		obj := objects[i].Object
+		if obj.GetKind() == "CustomResourceDefinition" || ctx.Err() != nil {
+			continue
+		}
+		mapping, err := mapper.RESTMapping(obj.GroupVersionKind().GroupKind(), obj.GroupVersionKind().Version)
+		if err != nil {
+			continue // its definition is gone, e.g. with a hook
+		}
+		var ri dynamic.ResourceInterface = client.Resource(mapping.Resource)
+		if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
+			ri = client.Resource(mapping.Resource).Namespace(obj.GetNamespace())
+		}
+		group.Go(func() error {
+			all.of[i] = ask(ctx, ri, obj, mapping.Scope.Name() == meta.RESTScopeNameNamespace)
+			return nil
+		})
+	}
+	_ = group.Wait() // none returns an error
+	if ctx.Err() != nil {
+		for _, a := range all.of {
+			if !a.known {
+				all.Unasked++
+			}
+		}
+	}
+	return all, nil
+}
+
+func ask(ctx context.Context, client dynamic.ResourceInterface, obj *unstructured.Unstructured, namespaced bool) answer {
+	namespace := ""
+	if namespaced {
+		namespace = obj.GetNamespace()
+	}
+	trial := onTrial(obj)
+	for _, last := range "zy01" {
+		if obj.GetName() != "" {
+			trial.SetName(renamed(obj.GetName(), last))
+		}
+		about := question{object: obj.GetKind() + " " + infra.NamespacedName(namespace, obj.GetName()+obj.GetGenerateName()), name: obj.GetName(), trial: trial.GetName(), left: mostWarnings}
+		made, err := client.Create(context.WithValue(ctx, questionKey{}, &about), trial, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldValidation: metav1.FieldValidationIgnore})
+		if apierrors.IsAlreadyExists(err) {
+			continue
+		}
+		if err != nil {
+			return answer{}
+		}
+		made.SetName(obj.GetName())
+		trial.SetName(obj.GetName())
+		return answer{known: true, lost: lost(trial, made)}
+	}
+	return answer{}
+}
+
+// onTrial is an object without what only one object can have.
+func onTrial(obj *unstructured.Unstructured) *unstructured.Unstructured {
+	trial := obj.DeepCopy()
+	for _, f := range []string{"uid", "resourceVersion", "managedFields", "selfLink", "deletionTimestamp", "generation", "creationTimestamp"} {
+		unstructured.RemoveNestedField(trial.Object, "metadata", f)
+	}
+	if trial.GetKind() != "Service" {
+		return trial
+	}
+	if ip, _, _ := unstructured.NestedString(trial.Object, "spec", "clusterIP"); ip != "None" {
+		unstructured.RemoveNestedField(trial.Object, "spec", "clusterIP")
+		unstructured.RemoveNestedField(trial.Object, "spec", "clusterIPs")
+	}
+	unstructured.RemoveNestedField(trial.Object, "spec", "healthCheckNodePort")
+	ports, _, _ := unstructured.NestedSlice(trial.Object, "spec", "ports")
+	for _, p := range ports {
+		if m, ok := p.(map[string]any); ok {
+			delete(m, "nodePort")
+		}
+	}
+	if len(ports) > 0 {
+		_ = unstructured.SetNestedSlice(trial.Object, ports, "spec", "ports") // only fails where spec is no map
+	}
+	return trial
+}
+
+// renamed is a name of the same length and form.
+func renamed(name string, last rune) string { return name[:len(name)-1] + string(last) }
+
+// question is one dry run. The API server's warnings come with its answer, on one goroutine.
+type question struct {
+	object, name, trial string
+	left                int
+}
+
+type questionKey struct{}
+
+// warned adds warnings about trials to those about what was written.
+type warned struct{ to *infra.Warnings }
+
+// HandleWarningHeaderWithContext of rest.WarningHandlerWithContext.
+func (w *warned) HandleWarningHeaderWithContext(ctx context.Context, _ int, _, text string) {
+	q, ok := ctx.Value(questionKey{}).(*question)
+	if !ok || q.left == 0 {
+		return
+	}
+	q.left--
+	if q.name != "" {
+		text = strings.ReplaceAll(text, `"`+q.trial+`"`, `"`+q.name+`"`)
+	}
+	w.to.Add(infra.APIWarning{Object: q.object, Text: text})
+}

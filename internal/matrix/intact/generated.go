@@ -1,0 +1,27 @@
+package intact
+
+import (
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/result"
+)
+
+// Generated lists, by object, the paths at which a second rendering of the same charts differs:
+// passwords, certificates, dates.
+func Generated(first, second []bundle.Object) map[result.Ref][]string {
+	again := map[result.Ref]*bundle.Object{}
+	for i := range second {
+		again[refOf(&second[i])] = &second[i]
+	}
+	found := map[result.Ref][]string{}
+	for i := range first {
+		ref := refOf(&first[i])
+		other := again[ref]
+		if other == nil || found[ref] != nil {
+			continue
+		}
+		for _, l := range Lost(plain(first[i].Object), plain(other.Object)) {
+			found[ref] = append(found[ref], l.Path)
+		}
+	}
+	return found
+}

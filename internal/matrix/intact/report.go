@@ -1,0 +1,361 @@
+package intact
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/matrix/refs"
+	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/result"
+)
+
+// Losses are what is not live of the objects that were read. The zero value is ready.
+type Losses struct {
+	// Differ are the objects that the deployer itself calls different.
+	Differ []result.Ref
+
+	// upgraded: what a deployer does not touch then is left out, hooks of an installation and
+	// definitions in a chart's crds/.
+	upgraded bool
+
+	mu     sync.Mutex
+	all    []*object
+	beyond map[result.Ref][]string // of Differ: what is live and was not rendered
+}
+
+// object is a rendered object of which something is not live.
+type object struct {
+	of   bundle.Object
+	lost []Loss
+	// managers own fields of the live object, by name.
+	managers map[string]any
+}
+
+// Look compares a live object with its renderings: more than one if two releases own it, or a hook
+// is rendered twice. What is live of one of them counts. isScaled means that a
+// HorizontalPodAutoscaler owns its replicas.
+func (l *Losses) Look(renderings []bundle.Object, live *unstructured.Unstructured, isScaled bool) {
+	if l.upgraded && slices.ContainsFunc(renderings, func(o bundle.Object) bool { return o.Hook || strings.Contains(o.Template, "crds/") }) {
+		return
+	}
+	l.lookBeyond(renderings, live)
+	var more []exception
+	if isScaled {
+		more = append(more, scaled())
+	}
+	var least *object
+	for _, o := range renderings {
+		found := lost(o.Object, live, more...)
+		if len(found) == 0 {
+			return
+		}
+		if least == nil || len(found) < len(least.lost) {
+			least = &object{of: o, lost: found}
+		}
+	}
+	if least == nil {
+		return
+	}
+	least.managers = map[string]any{}
+	for _, m := range live.GetManagedFields() {
+		var fields any
+		if m.FieldsV1 != nil && json.Unmarshal(m.FieldsV1.GetRawBytes(), &fields) == nil {
+			least.managers[m.Manager] = fields
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all = append(l.all, least)
+}
+
+// Len is the number of objects of which something is not live.
+func (l *Losses) Len() int { return len(l.all) }
+
+// lookBeyond keeps what is live of an object that the deployer calls different, and not rendered:
+// a default that the deployer does not know, or what somebody has added.
+func (l *Losses) lookBeyond(renderings []bundle.Object, live *unstructured.Unstructured) {
+	if len(renderings) == 0 || !slices.Contains(l.Differ, refOf(&renderings[0])) {
+		return
+	}
+	o := &object{of: renderings[0]}
+	var lines []string
+	for _, more := range lost(live, o.of.Object) {
+		if !strings.HasPrefix(more.Path, "metadata.") && more.Missing() {
+			lines = append(lines, more.Path+": nothing was rendered, and "+o.show(more.Rendered)+" is live")
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.beyond == nil {
+		l.beyond = map[result.Ref][]string{}
+	}
+	l.beyond[refOf(&o.of)] = lines
+}
+
+// mostPaths is how many paths are listed of an object that the deployer calls different.
+const mostPaths = 5
+
+// Difference says where an object is not as it was rendered, for people.
+func (l *Losses) Difference(ref result.Ref) string {
+	var lines []string
+	for _, o := range l.all {
+		if refOf(&o.of) == ref {
+			for _, loss := range o.lost {
+				lines = append(lines, loss.Path+": "+o.text(loss))
+			}
+		}
+	}
+	more, read := l.beyond[ref]
+	lines = append(lines, more...)
+	switch n := len(lines) - mostPaths; {
+	case !read:
+		return "it is not among what the charts render, or does not exist"
+	case len(lines) == 0:
+		return "it has all that was rendered, and nothing else"
+	case n > 0:
+		lines = append(lines[:mostPaths], fmt.Sprintf("and %d more", n))
+	}
+	return strings.Join(lines, "; ")
+}
+
+// Judge are what a verdict on the losses needs.
+type Judge struct {
+	Objects    []bundle.Object
+	Answers    *Answers
+	Installs   []bundle.Install
+	Components []recipe.Component
+	// Generated are the paths at which two renderings of the same charts differ, by object.
+	Generated map[result.Ref][]string
+	// Mutates means that the recipe's own policies or webhooks may change what is applied.
+	Mutates bool
+}
+
+// Report tells what the API server drops, which no other cluster of this version has either, from
+// what somebody has changed. Both are in the order of the expectation.
+func (l *Losses) Report(j Judge) (dropped []result.Finding, warnings []string) {
+	position := map[result.Ref]int{}
+	for i := range j.Objects {
+		position[refOf(&j.Objects[i])] = i
+	}
+	slices.SortStableFunc(l.all, func(a, b *object) int { return position[refOf(&a.of)] - position[refOf(&b.of)] })
+	for _, o := range l.all {
+		ref := refOf(&o.of)
+		asked := answer{}
+		if i, ok := position[ref]; ok && j.Answers != nil {
+			asked = j.Answers.of[i]
+		}
+		generated := j.Generated[ref]
+		var gone []Loss
+		for _, loss := range o.lost {
+			switch why := cause(loss, asked); {
+			case covered(generated, loss.Path), why == byDefault:
+			case why == byServer && !j.Mutates:
+				gone = append(gone, loss)
+			default:
+				_, where := j.place(&o.of, loss)
+				warnings = append(warnings, fmt.Sprintf("%s (%s): %s is not live as it was rendered: %s%s (%s)", ref, o.of.Component, loss.Path, o.text(loss), o.by(loss), where))
+			}
+		}
+		if len(gone) > 0 {
+			dropped = append(dropped, j.finding(o, gone))
+		}
+	}
+	return dropped, bounded(warnings)
+}
+
+// mostLines is how many warnings a cell gets, and how many fields a finding lists.
+const mostLines = 20
+
+func bounded(lines []string) []string {
+	if n := len(lines) - mostLines; n > 0 {
+		return append(lines[:mostLines:mostLines], fmt.Sprintf("and %d more fields are not live as they were rendered", n))
+	}
+	return lines
+}
+
+// finding is what the API server drops of one object.
+func (j Judge) finding(o *object, gone []Loss) result.Finding {
+	ref := refOf(&o.of)
+	place, where := j.place(&o.of, gone[0])
+	f := result.Finding{
+		Object: &ref, Component: o.of.Component, Place: place,
+		Cause: fmt.Sprintf("%s (%s): the API server dropped field %q", ref, o.of.Component, gone[0].Path),
+	}
+	if n := len(gone) - 1; n > 0 {
+		f.Cause += fmt.Sprintf(" (and %d more)", n)
+	}
+	f.Story = append(f.Story, f.Cause)
+	for _, loss := range gone[:min(len(gone), mostLines)] {
+		f.Story = append(f.Story, "  "+loss.Path+": "+o.text(loss))
+	}
+	f.Story = append(f.Story, "  This version of Kubernetes does not serve the field, or only with a feature gate that is off by default: what it asks for does not happen", "  "+where)
+	return f
+}
+
+// The causes of a loss.
+const (
+	byOther   = iota // the API server takes it: somebody has changed it since
+	byServer         // the API server does not take it
+	byDefault        // a zero, for which the API server has a default
+)
+
+// cause compares a loss with what the API server makes of the rendering alone.
+func cause(l Loss, asked answer) int {
+	i := slices.IndexFunc(asked.lost, func(a Loss) bool { return a.Path == l.Path })
+	switch {
+	case zero(l.Rendered) && (i >= 0 || !asked.known):
+		return byDefault
+	case i < 0, !asked.lost[i].Missing(), !l.Missing():
+		return byOther
+	}
+	return byServer
+}
+
+// covered reports whether one of the paths is this one, or one above it.
+func covered(paths []string, path string) bool {
+	for _, at := range paths {
+		if rest, ok := strings.CutPrefix(path, at); ok && (rest == "" || strings.ContainsAny(rest[:1], ".[")) {
+			return true
+		}
+	}
+	return false
+}
+
+// text shows both values, without those of Secrets.
+func (o *object) text(l Loss) string {
+	if l.Missing() {
+		return o.show(l.Rendered) + " was rendered, and nothing is live"
+	}
+	return o.show(l.Rendered) + " was rendered, and " + o.show(l.Live) + " is live"
+}
+
+func (o *object) show(v any) string {
+	if o.of.Object.GetKind() != "Secret" {
+		return shortText(v)
+	}
+	if text, ok := v.(string); ok {
+		return fmt.Sprintf("a value of %d bytes that is not shown", len(text))
+	}
+	return "a value that is not shown"
+}
+
+// longestValue is how much of a value is shown, in bytes.
+const longestValue = 100
+
+func shortText(v any) string {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		raw = []byte(fmt.Sprint(v))
+	}
+	if len(raw) > longestValue {
+		return strings.ToValidUTF8(string(raw[:longestValue]), "") + "…"
+	}
+	return string(raw)
+}
+
+// by names who owns the field now, if the live object says so.
+func (o *object) by(l Loss) string {
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(o.managers)) {
+		if owns(o.managers[name], l.keys, o.of.Object.Object) {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return ", written by " + strings.Join(names, " and ")
+}
+
+// owns reports whether a set of managed fields has a path. Items of lists are found by the name of
+// the rendered one.
+func owns(fields any, keys []any, rendered any) bool {
+	for _, k := range keys {
+		m, ok := fields.(map[string]any)
+		if !ok {
+			return false
+		}
+		switch k := k.(type) {
+		case string:
+			parent, _ := rendered.(map[string]any)
+			fields, rendered = m["f:"+k], parent[k]
+		case int:
+			list, _ := rendered.([]any)
+			if k >= len(list) {
+				return false
+			}
+			rendered = list[k]
+			item, _ := rendered.(map[string]any)
+			name, err := json.Marshal(map[string]any{"name": item["name"]})
+			if err != nil {
+				return false
+			}
+			fields = m["k:"+string(name)]
+		}
+		if fields == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// place is where the recipe or its chart has a field.
+func (j Judge) place(o *bundle.Object, l Loss) (result.Place, string) {
+	return Where(j.Installs, j.Components, o, l.Key)
+}
+
+// Where is the place of an object of a chart, for people: the template with the first line that has
+// the key, or the object's kind, and what names the component in the recipe. The place is zero
+// unless a file of the recipe itself has the key.
+func Where(installs []bundle.Install, components []recipe.Component, o *bundle.Object, key string) (result.Place, string) {
+	if key == "" {
+		key = o.Object.GetName()
+	}
+	place, where := refs.PlaceOf(components, o.Component, o.Template, key)
+	if strings.HasPrefix(where, "set in "+o.Template+" ") {
+		place = result.Place{}
+		if line := templateLine(installs, o, key); line > 0 {
+			where = fmt.Sprintf("set in %s:%d%s", o.Template, line, strings.TrimPrefix(where, "set in "+o.Template))
+		}
+	}
+	return place, where
+}
+
+func refOf(o *bundle.Object) result.Ref {
+	return result.Ref{Group: o.Object.GroupVersionKind().Group, Kind: o.Object.GetKind(), Namespace: o.Object.GetNamespace(), Name: o.Object.GetName()}
+}
+
+// leading is the field that a warning of the API server begins with.
+var leading = regexp.MustCompile(`^[a-z][\w.\[\]]*?(\w+)(?:\[[^\]]*\])*: `)
+
+// WarningAt is the place of what the API server warns of, for people; empty for an object that no
+// chart renders.
+func WarningAt(b *bundle.Bundle, components []recipe.Component, object, text string) string {
+	for i := range b.Expectation.Objects {
+		o := &b.Expectation.Objects[i]
+		if Named(o) != object {
+			continue
+		}
+		key := ""
+		if m := leading.FindStringSubmatch(text); m != nil {
+			key = m[1]
+		}
+		_, where := Where(b.Installs, components, o, key)
+		return where
+	}
+	return ""
+}
+
+// Named is how the API server's warnings name an object.
+func Named(o *bundle.Object) string {
+	return o.Object.GetKind() + " " + infra.NamespacedName(o.Object.GetNamespace(), o.Object.GetName()+o.Object.GetGenerateName())
+}
