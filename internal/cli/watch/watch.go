@@ -126,7 +126,11 @@ func (l *Loop) notified(ctx context.Context, watcher *fsnotify.Watcher, tell fun
 			if e.Op != fsnotify.Chmod {
 				settled.Reset(quiet)
 			}
-		case <-watcher.Errors: // e.g. too many events at once: some are lost
+		case err := <-watcher.Errors:
+			if err == nil {
+				return // closed
+			}
+			// Too many events at once, for example: some are lost, so that anything may have changed.
 			settled.Reset(quiet)
 		case <-settled.C:
 			tell()

@@ -124,14 +124,14 @@ func TestMoved(t *testing.T) {
 	}
 	again := Lost(t.Context(), "the upgrade", failed, envWith(t, strings.Replace(definition, "uid: u", "uid: v", 1)), moved, uid)
 	testkit.WantText(t, "cause", result.VerdictOf(again).Cause, "was deleted")
-	if err := Lost(t.Context(), "the upgrade", failed, envWith(t, definition), moved, uid); err != failed {
+	if err := Lost(t.Context(), "the upgrade", failed, envWith(t, definition), moved, uid); err == nil || err.Error() != failed.Error() {
 		t.Errorf("what stays: got %v, want the error that it was", err)
 	}
-	if err := Lost(t.Context(), "the upgrade", failed, envWith(t), Bundles{Before: moved.Before, Now: bundleOf(t, "a "+definition)}, uid); err != failed {
+	if err := Lost(t.Context(), "the upgrade", failed, envWith(t), Bundles{Before: moved.Before, Now: bundleOf(t, "a "+definition)}, uid); err == nil || err.Error() != failed.Error() {
 		t.Errorf("what is not moved: got %v, want the error that it was", err)
 	}
 	crash := reason.New(reason.ClusterFailed, "gone")
-	if err := Lost(t.Context(), "the upgrade", crash, envWith(t), moved, uid); err != crash {
+	if err := Lost(t.Context(), "the upgrade", crash, envWith(t), moved, uid); err == nil || err.Error() != crash.Error() {
 		t.Errorf("got %v, want the machine's error to stay", err)
 	}
 	removed := Bundles{Before: moved.Before, Now: bundleOf(t, "crds "+definition)}
