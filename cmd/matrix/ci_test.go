@@ -12,6 +12,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/infra/embedded"
+	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/report"
@@ -122,7 +123,7 @@ func TestCIFiles_WrittenAfterEachCell(t *testing.T) {
 	dir := t.TempDir()
 	a := &app{App: cli.App{Getenv: func(string) string { return "" }}}
 	a.ci = ciFiles{outputs: filepath.Join(dir, "out"), annotations: filepath.Join(dir, "notes"), getenv: a.Getenv}
-	runner := &matrix.Runner{Platform: &embedded.Platform{}, Inputs: matrix.Inputs{Charts: catalog.FromFS(fstest.MapFS{}, "none")}, Rerun: func(c result.Cell) string { return c.String() }}
+	runner := &matrix.Runner{Platform: &embedded.Platform{Stack: &stack.Stack{}}, Inputs: matrix.Inputs{Charts: catalog.FromFS(fstest.MapFS{}, "none")}, Rerun: func(c result.Cell) string { return c.String() }}
 	plans := []matrix.Plan{{Cell: result.Cell{Recipe: "eks", Deployer: "helm"}}, {Cell: result.Cell{Recipe: "eks", Deployer: "flux-oci"}}}
 	out, err := a.openReports(t.Context(), runFlags{reports: reportFlags{progress: "text"}}, &prepared{runner: runner, plans: plans})
 	if err != nil {

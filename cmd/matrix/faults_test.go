@@ -93,6 +93,7 @@ func TestNoShell(t *testing.T) {
 		"run":       true, // internal/bundle/foreign: the CLI that the user names with --aicr; internal/infra/gitserver: git
 		"stream":    true, // internal/infra/kind: docker
 		"gpus":      true, // internal/verify/snapshot/collect: nvidia-smi, for aicr snapshot; a cell's snapshot leaves GPUs out
+		"runOnce":   true, // cmd/matrix: this program itself, for --watch
 		"runChecks": true, // internal/verify/validate/agent/runchecks: this program itself, as a test binary
 	}
 	err := filepath.WalkDir("../..", func(file string, d fs.DirEntry, err error) error {

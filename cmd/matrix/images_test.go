@@ -36,7 +36,7 @@ func TestKindFlags(t *testing.T) {
 		{[]string{"run", "eks-training", "--platform", "kind"}, []string{"AICR_ACTION_KIND_NODE_IMAGE=--privileged"}, 10, `kind.nodeImage is "--privileged"`},
 		{[]string{"run", "eks-training", "--platform", "kind"}, nil, 25, "needs Docker"},
 		{[]string{"run", "eks-training", "--cluster", "kind"}, nil, 25, "needs Docker"}, // its name before
-		{[]string{"run", "eks-training", "--platform", "kind", "-d", "helm,argocd-git"}, nil, 2, "argocd-git: clusters of the platform kind have no Git server yet; pass --deployer helm, or leave out --platform"},
+		{[]string{"run", "eks-training", "--platform", "kind", "-d", "helm,argocd-git"}, nil, 70, "no git that can serve"},
 		{[]string{"run", "eks-training", "--reuse-cluster"}, nil, 2, "--reuse-cluster needs --platform kind"},
 		{[]string{"run", "eks-training", "--platform", "kind", "--reuse-cluster", "--keep"}, nil, 2, "--keep does not work with --reuse-cluster: the one cluster stays"},
 		{[]string{"run", "eks-training", "--platform", "kind", "--reuse-cluster", "--parallel", "2"}, nil, 2, "--parallel 2 does not work with --reuse-cluster: its cells run one after another"},

@@ -15,6 +15,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/infra/embedded"
+	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/report"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -164,7 +165,7 @@ func TestReports_FailedSetup(t *testing.T) {
 func reporterFor(t *testing.T, dir string, stdout *bytes.Buffer, progress string) (*reporter, *matrix.Runner, []matrix.Plan) {
 	t.Helper()
 	a := &app{App: cli.App{Getenv: func(string) string { return "" }, Stdout: stdout}}
-	runner := &matrix.Runner{Platform: &embedded.Platform{}, Inputs: matrix.Inputs{Charts: catalog.FromFS(fstest.MapFS{}, "none")}, Output: matrix.Output{RunID: "r1"}, Rerun: func(c result.Cell) string { return c.String() }}
+	runner := &matrix.Runner{Platform: &embedded.Platform{Stack: &stack.Stack{}}, Inputs: matrix.Inputs{Charts: catalog.FromFS(fstest.MapFS{}, "none")}, Output: matrix.Output{RunID: "r1"}, Rerun: func(c result.Cell) string { return c.String() }}
 	plans := []matrix.Plan{{Cell: result.Cell{Recipe: "eks", Deployer: "helm"}}, {Cell: result.Cell{Recipe: "eks", Deployer: "flux-oci"}}}
 	out, err := a.openReports(t.Context(), runFlags{reports: reportFlags{results: dir, progress: progress}}, &prepared{runner: runner, plans: plans})
 	if err != nil {

@@ -113,7 +113,7 @@ recipe that sets a service. With --tier instead, runs the cells that ` + "`matri
 
 Environment (seconds): KWOK_ARGOCD_SYNC_TIMEOUT 300 (480 for recipes of July 2026 and later), KWOK_ARGOCD_ROOT_GRACE 30,
 KWOK_FLUX_SYNC_TIMEOUT 300 (500 for recipes of July 2026 and later), KWOK_FLUX_ROOT_GRACE 30, KWOK_SCHEDULING_TIMEOUT 120 (helm, helm-template). KWOK_REGISTRY_HOST_PORT (5500; if set, exactly that port),
-KWOK_GITEA_HOST_PORT (3300 or another; the Git server with --cluster kind), KWOK_CLUSTER (prefix of cluster names). KWOK_SYNC_DEADLINE_EPOCH (seconds since 1970): sync work ends then, and no cell is
+KWOK_GITEA_HOST_PORT (3300 or another; the Git server with --platform kind), KWOK_CLUSTER (prefix of cluster names). KWOK_SYNC_DEADLINE_EPOCH (seconds since 1970): sync work ends then, and no cell is
 begun in the 120 s before; evidence of a failure has 60 s of its own after it.`,
 		Example: `  matrix run eks-training
   matrix run eks-training --deployer helm,flux-oci

@@ -18,6 +18,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/infra/embedded"
+	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -88,7 +89,7 @@ func TestRun_AfterInterrupt(t *testing.T) {
 	for _, d := range bundle.Deployers() {
 		plans = append(plans, matrix.Plan{Cell: result.Cell{Recipe: "eks", Deployer: d.Name()}, Deployer: d})
 	}
-	runner := &matrix.Runner{Platform: &embedded.Platform{}, Inputs: matrix.Inputs{Charts: catalog.FromFS(nil, "simulated")}, Rerun: func(c result.Cell) string { return "again " + c.String() }}
+	runner := &matrix.Runner{Platform: &embedded.Platform{Stack: &stack.Stack{}}, Inputs: matrix.Inputs{Charts: catalog.FromFS(nil, "simulated")}, Rerun: func(c result.Cell) string { return "again " + c.String() }}
 	for _, n := range []int{1, 2, 9} {
 		results, struck := runner.RunAll(ctx, plans, n)
 		if len(results) != len(plans) {

@@ -77,6 +77,8 @@ func TestMonotonicClock(t *testing.T) {
 		"reused":       "when a cell ended whose verdict is reused, and when that was said: for people",
 		"requestToken": "an annotation by whose new text Flux looks again; nothing is decided by it",
 		"TimeOf":       "when a deployer says that it delivered; reported, and nothing is decided by it",
+		"unbuilt":      "when a cell ended that was not run, for people",
+		"same":         "whether two texts of an object are the same time, e.g. 2026-01-02T03:04:05Z and +00:00",
 		"refresh":      "when to ask Argo CD for a comparison; its objects have wall-clock times and nothing else",
 	}
 	forPeople := []string{"dump/dump.go", "artifacts/record.go", "artifacts/summary.go", "events.go", "gate/observed.go"} // times for people to read

@@ -14,6 +14,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/infra/embedded"
+	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/internal/matrix/artifacts"
 	"github.com/nvidia/aicr-action/internal/matrix/compare"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -60,7 +61,7 @@ func TestLedger(t *testing.T) {
 	var lists [][]result.Result
 	var ends []string
 	r := &Runner{
-		Platform: &embedded.Platform{},
+		Platform: &embedded.Platform{Stack: &stack.Stack{}},
 		Inputs:   Inputs{Charts: catalog.FromFS(fstest.MapFS{}, "none")},
 		Rerun:    func(c result.Cell) string { return c.String() },
 		Hooks: Hooks{

@@ -11,6 +11,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/embedded"
+	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/internal/matrix/building"
 	"github.com/nvidia/aicr-action/internal/matrix/gate"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -185,7 +186,7 @@ func TestRunAll_OverWhileBuilding(t *testing.T) {
 }
 
 func testRunner() *Runner {
-	return &Runner{Platform: &embedded.Platform{}, Inputs: Inputs{Charts: catalog.FromFS(nil, "simulated")}, Rerun: func(c result.Cell) string { return "again " + c.String() }}
+	return &Runner{Platform: &embedded.Platform{Stack: &stack.Stack{}}, Inputs: Inputs{Charts: catalog.FromFS(nil, "simulated")}, Rerun: func(c result.Cell) string { return "again " + c.String() }}
 }
 
 // runAll is RunAll with a function in place of cells, and none started ahead.

@@ -221,9 +221,9 @@ func workRows() []Row {
 		{70, GitNotReady, ClassInfrastructure, "There is no Git server for a Git lane",
 			"argocd-git and flux-git push the bundle to a Git server, which is git's own git-http-backend. The message says what of git is missing on this machine, or why the server did not start; install git, or leave these lanes out (--deployer). It says nothing about the recipe.", nil},
 		{71, GitUnreachable, ClassInfrastructure, "The Git server is not reached",
-			"With --cluster kind the Git server of a cell is a part of this program, on a port of this machine that the node and its pods use (KWOK_GITEA_HOST_PORT, 3300). The node did not reach it for 60 s. A firewall of this machine is the usual cause: let the containers of Docker's network in. In AICR's own clusters the code means a Gitea that does not answer on its host port.", nil},
+			"With --platform kind the Git server of a cell is a part of this program, on a port of this machine that the node and its pods use (KWOK_GITEA_HOST_PORT, 3300). The node did not reach it for 60 s. A firewall of this machine is the usual cause: let the containers of Docker's network in. In AICR's own clusters the code means a Gitea that does not answer on its host port.", nil},
 		{72, GitNotWritable, ClassInfrastructure, "The Git server allows no push",
-			"With --cluster kind: the Git server answers, and did not make the repository that the bundle is to be pushed to. The message quotes it; a full disk or a directory that git may not write is the usual cause. AICR's own Gitea lacks its administrator then, without whom nothing can be pushed.", nil},
+			"With --platform kind: the Git server answers, and did not make the repository that the bundle is to be pushed to. The message quotes it; a full disk or a directory that git may not write is the usual cause. AICR's own Gitea lacks its administrator then, without whom nothing can be pushed.", nil},
 	}
 }
 
