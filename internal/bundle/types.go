@@ -161,6 +161,11 @@ type Object struct {
 	definition string
 }
 
+// Ref names the object, without the version of its API.
+func (o *Object) Ref() result.Ref {
+	return result.Ref{Group: o.Object.GroupVersionKind().Group, Kind: o.Object.GetKind(), Namespace: o.Object.GetNamespace(), Name: o.Object.GetName()}
+}
+
 func (o Object) shared() owners.Object {
 	return owners.Object{Release: o.Release, Hook: o.Hook, Object: o.Object, Definition: o.definition}
 }

@@ -20,7 +20,7 @@ func Refreshed(b *bundle.Bundle, generated map[result.Ref][]string) []string {
 		var places, rolls, hooks []string
 		prefer := ""
 		for _, o := range b.Expectation.Objects {
-			ref := result.Ref{Group: o.Object.GroupVersionKind().Group, Kind: o.Object.GetKind(), Namespace: o.Object.GetNamespace(), Name: o.Object.GetName()}
+			ref := o.Ref()
 			paths := generated[ref]
 			switch {
 			case o.Release != r.Name || len(paths) == 0:

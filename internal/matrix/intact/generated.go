@@ -10,11 +10,11 @@ import (
 func Generated(first, second []bundle.Object) map[result.Ref][]string {
 	again := map[result.Ref]*bundle.Object{}
 	for i := range second {
-		again[refOf(&second[i])] = &second[i]
+		again[second[i].Ref()] = &second[i]
 	}
 	found := map[result.Ref][]string{}
 	for i := range first {
-		ref := refOf(&first[i])
+		ref := first[i].Ref()
 		other := again[ref]
 		if other == nil || found[ref] != nil {
 			continue

@@ -115,7 +115,7 @@ func TestLook(t *testing.T) {
 // What a deployer calls different is said with the place, also where only a default is.
 func TestDifference(t *testing.T) {
 	rendered := bundle.Object{Object: testkit.Parsed(t, `{apiVersion: example.com/v1, kind: Widget, metadata: {name: a, namespace: ns}, spec: {x: 1}}`)}
-	ref := refOf(&rendered)
+	ref := rendered.Ref()
 	l := Losses{Differ: []result.Ref{ref}}
 	l.Look([]bundle.Object{rendered}, testkit.Parsed(t, `{apiVersion: example.com/v1, kind: Widget, metadata: {name: a, namespace: ns, uid: u}, spec: {x: 2, mode: fast}, status: {a: 1}}`), false)
 	if got, want := l.Difference(ref), `spec.x: 1 was rendered, and 2 is live; spec.mode: nothing was rendered, and "fast" is live`; got != want {
@@ -144,7 +144,7 @@ func TestReport(t *testing.T) {
 	judge := Judge{
 		Objects:   []bundle.Object{widget, secret},
 		Answers:   &Answers{of: []answer{{true, lost(widget.Object, stored)}, {known: true}}},
-		Generated: map[result.Ref][]string{refOf(&widget): {"spec.random"}},
+		Generated: map[result.Ref][]string{widget.Ref(): {"spec.random"}},
 	}
 	dropped, warnings := l.Report(judge)
 	if len(dropped) != 1 || dropped[0].Cause != `Widget.example.com ns/a (c): the API server dropped field "spec.gone"` || dropped[0].Component != "c" {

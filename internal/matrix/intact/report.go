@@ -83,7 +83,7 @@ func (l *Losses) Len() int { return len(l.all) }
 // lookBeyond keeps what is live of an object that the deployer calls different, and not rendered:
 // a default that the deployer does not know, or what somebody has added.
 func (l *Losses) lookBeyond(renderings []bundle.Object, live *unstructured.Unstructured) {
-	if len(renderings) == 0 || !slices.Contains(l.Differ, refOf(&renderings[0])) {
+	if len(renderings) == 0 || !slices.Contains(l.Differ, renderings[0].Ref()) {
 		return
 	}
 	o := &object{of: renderings[0]}
@@ -98,7 +98,7 @@ func (l *Losses) lookBeyond(renderings []bundle.Object, live *unstructured.Unstr
 	if l.beyond == nil {
 		l.beyond = map[result.Ref][]string{}
 	}
-	l.beyond[refOf(&o.of)] = lines
+	l.beyond[o.of.Ref()] = lines
 }
 
 // mostPaths is how many paths are listed of an object that the deployer calls different.
@@ -108,7 +108,7 @@ const mostPaths = 5
 func (l *Losses) Difference(ref result.Ref) string {
 	var lines []string
 	for _, o := range l.all {
-		if refOf(&o.of) == ref {
+		if o.of.Ref() == ref {
 			for _, loss := range o.lost {
 				lines = append(lines, loss.Path+": "+o.text(loss))
 			}
@@ -144,11 +144,11 @@ type Judge struct {
 func (l *Losses) Report(j Judge) (dropped []result.Finding, warnings []string) {
 	position := map[result.Ref]int{}
 	for i := range j.Objects {
-		position[refOf(&j.Objects[i])] = i
+		position[j.Objects[i].Ref()] = i
 	}
-	slices.SortStableFunc(l.all, func(a, b *object) int { return position[refOf(&a.of)] - position[refOf(&b.of)] })
+	slices.SortStableFunc(l.all, func(a, b *object) int { return position[a.of.Ref()] - position[b.of.Ref()] })
 	for _, o := range l.all {
-		ref := refOf(&o.of)
+		ref := o.of.Ref()
 		asked := answer{}
 		if i, ok := position[ref]; ok && j.Answers != nil {
 			asked = j.Answers.of[i]
@@ -184,7 +184,7 @@ func bounded(lines []string) []string {
 
 // finding is what the API server drops of one object.
 func (j Judge) finding(o *object, gone []Loss) result.Finding {
-	ref := refOf(&o.of)
+	ref := o.of.Ref()
 	place, where := j.place(&o.of, gone[0])
 	f := result.Finding{
 		Object: &ref, Component: o.of.Component, Place: place,
@@ -328,10 +328,6 @@ func Where(installs []bundle.Install, components []recipe.Component, o *bundle.O
 		}
 	}
 	return place, where
-}
-
-func refOf(o *bundle.Object) result.Ref {
-	return result.Ref{Group: o.Object.GroupVersionKind().Group, Kind: o.Object.GetKind(), Namespace: o.Object.GetNamespace(), Name: o.Object.GetName()}
 }
 
 // leading is the field that a warning of the API server begins with.

@@ -23,7 +23,7 @@ import (
 
 // object checks what one object refers to.
 func (c *checker) object(o *bundle.Object) {
-	r := reference{from: refOf(o), component: o.Component, template: o.Template}
+	r := reference{from: o.Ref(), component: o.Component, template: o.Template}
 	switch gvk := o.Object.GroupVersionKind(); gvk.Group + "/" + gvk.Kind {
 	case "autoscaling/HorizontalPodAutoscaler":
 		c.autoscaler(o, r)
@@ -170,7 +170,7 @@ func (c *checker) operatorOf(r reference) string {
 		if slices.Contains([]string{"monitoring.coreos.com", "cert-manager.io"}, group) {
 			continue // the expectation has what the operators of these create
 		}
-		return refOf(o).String()
+		return o.Ref().String()
 	}
 	return ""
 }
@@ -230,7 +230,7 @@ func (c *checker) madeService(s labels.Selector, in func(string) bool) string {
 				full, ok := strings.CutPrefix(arg, "--kubelet-service=")
 				namespace, name, _ := strings.Cut(full, "/")
 				if ok && in(namespace) && s.Matches(labels.Set{"k8s-app": "kubelet", "app.kubernetes.io/name": "kubelet", "app.kubernetes.io/managed-by": "prometheus-operator"}) && name != "" {
-					return fmt.Sprintf("%s (%s)", refOf(o), o.Component)
+					return fmt.Sprintf("%s (%s)", o.Ref(), o.Component)
 				}
 			}
 		}

@@ -77,8 +77,8 @@ func (c *checker) maker(kind, namespace, name string, from result.Ref) *maker {
 		if m := known(o, kind, name); m != nil {
 			return m
 		}
-		if guess == nil && refOf(o) != from && c.seemsToMake(o, kind, name) {
-			guess = &maker{by: fmt.Sprintf("%s (%s)", refOf(o), o.Component)}
+		if guess == nil && o.Ref() != from && c.seemsToMake(o, kind, name) {
+			guess = &maker{by: fmt.Sprintf("%s (%s)", o.Ref(), o.Component)}
 		}
 	}
 	return guess
@@ -97,7 +97,7 @@ func known(o *bundle.Object, kind, name string) *maker {
 		if made != name {
 			continue
 		}
-		m := &maker{by: fmt.Sprintf("%s (%s)", refOf(o), o.Component)}
+		m := &maker{by: fmt.Sprintf("%s (%s)", o.Ref(), o.Component)}
 		if p.keys != nil {
 			spec, _ := o.Object.Object["spec"].(map[string]any)
 			m.keys = p.keys(spec)
@@ -224,7 +224,7 @@ func runsScheduler(e *bundle.Expectation, name string) string {
 		case !workloadRunsScheduler(o.Object.GetName(), spec, name):
 			continue
 		}
-		return fmt.Sprintf("%s (%s)", refOf(o), o.Component)
+		return fmt.Sprintf("%s (%s)", o.Ref(), o.Component)
 	}
 	for i := range e.Workloads {
 		if w := &e.Workloads[i]; w.PodSpec.SchedulerName != name && (w.Name == name || w.Release == name) {

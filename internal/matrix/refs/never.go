@@ -45,7 +45,7 @@ func (c *checker) owned(o *bundle.Object) {
 		return
 	}
 	first := refs[0]
-	c.fail(reason.DeployFailed, reference{from: refOf(o), component: o.Component, template: o.Template, name: first.Name, cause: "owner of " + refOf(o).String(),
+	c.fail(reason.DeployFailed, reference{from: o.Ref(), component: o.Component, template: o.Template, name: first.Name, cause: "owner of " + o.Ref().String(),
 		text: fmt.Sprintf("has %s %s with UID %s as its owner (metadata.ownerReferences), and no object of a new cluster can have that UID", first.Kind, first.Name, first.UID),
 		then: "the garbage collector deletes it as soon as it is created"})
 }
@@ -79,7 +79,7 @@ func (c *checker) conversion(o *bundle.Object) {
 	if !ok || o.Object.GetKind() != "CustomResourceDefinition" || runtime.DefaultUnstructuredConverter.FromUnstructured(raw, &client) != nil || client.Service == nil {
 		return
 	}
-	r := reference{from: refOf(o), component: o.Component, template: o.Template}
+	r := reference{from: o.Ref(), component: o.Component, template: o.Template}
 	c.served(o, r, append(path, "service"), "is converted by", "its resources cannot be read in another version")
 	if c.have.service(client.Service.Namespace, client.Service.Name) == nil {
 		return
@@ -136,7 +136,7 @@ func (c order) patience(o *bundle.Object) {
 	if c.delivery.Within == 0 || least+soonReady <= c.delivery.Within {
 		return
 	}
-	c.fail(reason.DeployFailed, reference{from: refOf(o), component: o.Component, template: o.Template, cause: "minReadySeconds " + refOf(o).String(),
+	c.fail(reason.DeployFailed, reference{from: o.Ref(), component: o.Component, template: o.Template, cause: "minReadySeconds " + o.Ref().String(),
 		text: fmt.Sprintf("has minReadySeconds: %d, so that it is available %s after its pods are ready at the earliest, and its release fails after %s", int(least.Seconds()), least, c.delivery.Within),
 		then: "Flux waits for its release no longer (spec.timeout of the HelmRelease)"})
 }

@@ -85,7 +85,7 @@ func (c *checker) template(w *bundle.Workload) {
 func (c *checker) claims() {
 	for i := range c.expectation.Objects {
 		o := &c.expectation.Objects[i]
-		r := reference{from: refOf(o), component: o.Component, template: o.Template}
+		r := reference{from: o.Ref(), component: o.Component, template: o.Template}
 		switch gvk := o.Object.GroupVersionKind(); gvk.Group + "/" + gvk.Kind {
 		case "/PersistentVolumeClaim":
 			var claim corev1.PersistentVolumeClaim

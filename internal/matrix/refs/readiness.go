@@ -61,7 +61,7 @@ func (c *checker) setsPodStatus() string {
 		if slices.ContainsFunc(role.Rules, func(p rbacv1.PolicyRule) bool {
 			return anyOf(p.APIGroups, "", "*") && anyOf(p.Resources, "pods/status", "*/status", "*") && anyOf(p.Verbs, "patch", "update", "*")
 		}) {
-			return fmt.Sprintf("a program with %s (%s)", refOf(o), o.Component)
+			return fmt.Sprintf("a program with %s (%s)", o.Ref(), o.Component)
 		}
 	}
 	return ""

@@ -169,7 +169,3 @@ func (c *checker) report() Report {
 	return r
 }
 
-// refOf names an object of the expectation.
-func refOf(o *bundle.Object) result.Ref {
-	return result.Ref{Group: o.Object.GroupVersionKind().Group, Kind: o.Object.GetKind(), Namespace: o.Object.GetNamespace(), Name: o.Object.GetName()}
-}

@@ -35,7 +35,7 @@ func (c order) hooksOnly() {
 		if hooks == 0 || hooks < objects {
 			continue
 		}
-		c.fail(reason.DeployFailed, reference{from: refOf(first), component: first.Component, template: first.Template, cause: "hooks only " + r.Name,
+		c.fail(reason.DeployFailed, reference{from: first.Ref(), component: first.Component, template: first.Template, cause: "hooks only " + r.Name,
 			text: fmt.Sprintf("is a hook, and release %s has nothing else (objects: %d)", r.Name, objects),
 			then: "Argo CD never syncs an Application of hooks only, since it compares none of them (argo-cd 22694): make one an ordinary object, or add one"})
 	}
@@ -62,7 +62,7 @@ func (c order) finalizers(o *bundle.Object) {
 		if slices.Contains([]string{metav1.FinalizerDeleteDependents, metav1.FinalizerOrphanDependents}, f) || strings.HasPrefix(f, "kubernetes.io/") {
 			continue // the controller manager removes it
 		}
-		c.fail(reason.DeployFailed, reference{from: refOf(o), component: o.Component, template: o.Template, name: f, cause: "finalizer " + refOf(o).String(),
+		c.fail(reason.DeployFailed, reference{from: o.Ref(), component: o.Component, template: o.Template, name: f, cause: "finalizer " + o.Ref().String(),
 			text: fmt.Sprintf("is a hook that is deleted when it has succeeded, and nothing in the recipe removes its finalizer %s", f),
 			then: "Helm waits for ever until it is gone"})
 	}
@@ -73,7 +73,7 @@ func (c order) finalizers(o *bundle.Object) {
 func (c *checker) attributes() {
 	for i := range c.expectation.Objects {
 		o := &c.expectation.Objects[i]
-		r := reference{from: refOf(o), component: o.Component, template: o.Template}
+		r := reference{from: o.Ref(), component: o.Component, template: o.Template}
 		switch gvk := o.Object.GroupVersionKind(); gvk.Group + "/" + gvk.Kind {
 		case "/PersistentVolumeClaim":
 			name, _, _ := unstructured.NestedString(o.Object.Object, "spec", "volumeAttributesClassName")

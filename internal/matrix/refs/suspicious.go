@@ -75,7 +75,7 @@ func (c *checker) loadBalancer(r reference, s *corev1.Service) {
 func (c *checker) mentioned(text string, r reference) bool {
 	return slices.ContainsFunc(c.expectation.Objects, func(o bundle.Object) bool {
 		spec := podSpecOf(&o)
-		return spec != nil && refOf(&o) != r.from && argumentsName(spec, text)
+		return spec != nil && o.Ref() != r.from && argumentsName(spec, text)
 	})
 }
 

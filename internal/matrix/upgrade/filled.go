@@ -49,10 +49,6 @@ type filledObject struct {
 	played bool
 }
 
-func (f *filledObject) ref() result.Ref {
-	return result.Ref{Kind: f.now.Object.GetKind(), Namespace: f.now.Object.GetNamespace(), Name: f.now.Object.GetName()}
-}
-
 // Fill notes what operators wrote into objects of both bundles, and fills each Secret that both
 // render without any value, as the operator would for which it is there.
 func Fill(ctx context.Context, env *lane.Env, b Bundles) (*Filled, error) {
@@ -62,7 +58,7 @@ func Fill(ctx context.Context, env *lane.Env, b Bundles) (*Filled, error) {
 		if kind := now.Object.GetKind(); now.Ephemeral || kind != "Secret" && kind != "ConfigMap" {
 			continue
 		}
-		old := sameObject(b.Before, now)
+		old := objectOf(b.Before, now.Ref())
 		if old == nil {
 			continue
 		}
@@ -100,7 +96,7 @@ func (all *Filled) Notes() []string {
 	var lines []string
 	for _, f := range all.objects {
 		if f.played {
-			lines = append(lines, fmt.Sprintf("%s is rendered without a value; filled before the second delivery, as its operator would", f.ref()))
+			lines = append(lines, fmt.Sprintf("%s is rendered without a value; filled before the second delivery, as its operator would", f.now.Ref()))
 		}
 	}
 	return lines
@@ -154,7 +150,7 @@ func (f *filledObject) gone(ctx context.Context, env *lane.Env) (keys []string, 
 		return slices.Sorted(maps.Keys(f.lengths)), nil, nil
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("read %s, to see what the delivery left of it: %w", f.ref(), err)
+		return nil, nil, fmt.Errorf("read %s, to see what the delivery left of it: %w", f.now.Ref(), err)
 	}
 	now, after := lengths(live), rendered(f.now)
 	for _, key := range slices.Sorted(maps.Keys(f.lengths)) {
@@ -166,7 +162,7 @@ func (f *filledObject) gone(ctx context.Context, env *lane.Env) (keys []string, 
 }
 
 func (f *filledObject) goneWithin(ctx context.Context, env *lane.Env, budget time.Duration) (keys []string, live *unstructured.Unstructured, err error) {
-	waited := wait.For(ctx, "the deployer to write "+f.ref().String()+" back", wait.Options{Budget: budget, Interval: time.Second, Changed: env.Tell}, func(ctx context.Context) wait.Result {
+	waited := wait.For(ctx, "the deployer to write "+f.now.Ref().String()+" back", wait.Options{Budget: budget, Interval: time.Second, Changed: env.Tell}, func(ctx context.Context) wait.Result {
 		if keys, live, err = f.gone(ctx, env); err == nil && len(keys) == 0 {
 			return wait.NotYet("it still has its values")
 		}
@@ -179,7 +175,7 @@ func (f *filledObject) goneWithin(ctx context.Context, env *lane.Env, budget tim
 }
 
 func (f *filledObject) finding(what string, gone []string, live *unstructured.Unstructured, b Bundles) result.Finding {
-	ref := f.ref()
+	ref := f.now.Ref()
 	found := result.Finding{Object: &ref, Component: f.now.Component}
 	more := ""
 	if n := len(gone) - 1; n > 0 {
@@ -243,23 +239,13 @@ func (f *filledObject) patch(ctx context.Context, env *lane.Env, data map[string
 			Patch(ctx, f.now.Object.GetName(), types.MergePatchType, raw, metav1.PatchOptions{FieldManager: "operator"})
 	}
 	if err != nil {
-		return fmt.Errorf("write into %s, as its operator would: %w", f.ref(), err)
+		return fmt.Errorf("write into %s, as its operator would: %w", f.now.Ref(), err)
 	}
 	return nil
 }
 
 func read(ctx context.Context, env *lane.Env, o *bundle.Object) (*unstructured.Unstructured, error) {
 	return env.Clients.Dynamic.Resource(infra.ResourceFor(o.Object.GroupVersionKind())).Namespace(o.Object.GetNamespace()).Get(ctx, o.Object.GetName(), metav1.GetOptions{})
-}
-
-// sameObject is the object in a bundle; nil if it has none of that kind, namespace and name.
-func sameObject(b *bundle.Bundle, o *bundle.Object) *bundle.Object {
-	for i, other := range b.Expectation.Objects {
-		if other.Object.GroupVersionKind() == o.Object.GroupVersionKind() && other.Object.GetNamespace() == o.Object.GetNamespace() && other.Object.GetName() == o.Object.GetName() {
-			return &b.Expectation.Objects[i]
-		}
-	}
-	return nil
 }
 
 // rendered has the length of each value in an object's template, by key.

@@ -48,7 +48,7 @@ func (b Bundles) notRun(ref *result.Ref) string {
 // objectOf is the object that a bundle renders; nil if there is none.
 func objectOf(b *bundle.Bundle, ref result.Ref) *bundle.Object {
 	for i := range b.Expectation.Objects {
-		if refOf(&b.Expectation.Objects[i]) == ref {
+		if b.Expectation.Objects[i].Ref() == ref {
 			return &b.Expectation.Objects[i]
 		}
 	}

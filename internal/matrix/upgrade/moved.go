@@ -38,7 +38,7 @@ func (b Bundles) moved() []move {
 		return nil
 	}
 	was := map[string]*bundle.Object{}
-	key := func(o *bundle.Object) string { return refOf(o).String() }
+	key := func(o *bundle.Object) string { return o.Ref().String() }
 	for i := range b.Before.Expectation.Objects {
 		if o := &b.Before.Expectation.Objects[i]; !o.Hook {
 			was[key(o)] = o
@@ -59,18 +59,13 @@ func (b Bundles) moved() []move {
 	return all
 }
 
-func refOf(o *bundle.Object) result.Ref {
-	gvk := o.Object.GroupVersionKind()
-	return result.Ref{Group: gvk.Group, Kind: gvk.Kind, Namespace: o.Object.GetNamespace(), Name: o.Object.GetName()}
-}
-
 // Moving warns of what Argo CD may prune before the Application that has it now has taken it over.
 func (b Bundles) Moving() []string {
 	var lines []string
 	for _, m := range b.moved() {
 		if what := holds(m.now.Object.GetKind()); what != "" {
 			lines = append(lines, fmt.Sprintf("%s moves from Application %s to %s (%s), and neither waits for the other: a sync of %s that comes first may prune it, and %s with it; annotate it argocd.argoproj.io/sync-options=Prune=false before the upgrade",
-				refOf(m.now), m.old.Release, m.now.Release, b.place(m.now, ""), m.old.Release, what))
+				m.now.Ref(), m.old.Release, m.now.Release, b.place(m.now, ""), m.old.Release, what))
 		}
 	}
 	return lines
@@ -91,7 +86,7 @@ func Lost(ctx context.Context, what string, err error, env *lane.Env, b Bundles,
 	var lost []move
 	for _, m := range b.moved() {
 		live, failed := read(ctx, env, m.now)
-		if apierrors.IsNotFound(failed) && uid(refOf(m.now)) != "" || failed == nil && replaced(uid(refOf(m.now)), live.GetUID()) {
+		if apierrors.IsNotFound(failed) && uid(m.now.Ref()) != "" || failed == nil && replaced(uid(m.now.Ref()), live.GetUID()) {
 			lost = append(lost, m)
 		}
 	}
@@ -113,7 +108,7 @@ func (b Bundles) Recreated(what string, replaced []result.Ref) error {
 	var lost []move
 	for i := range b.Now.Expectation.Objects {
 		now := &b.Now.Expectation.Objects[i]
-		if old := sameObject(b.Before, now); old != nil && holds(now.Object.GetKind()) != "" && slices.Contains(replaced, refOf(now)) {
+		if old := objectOf(b.Before, now.Ref()); old != nil && holds(now.Object.GetKind()) != "" && slices.Contains(replaced, now.Ref()) {
 			lost = append(lost, move{old, now})
 		}
 	}
@@ -127,10 +122,10 @@ func replaced(before, after types.UID) bool { return before != "" && before != a
 
 // lost says what was deleted, by which release, and how it is kept.
 func (b Bundles) lost(what string, all []move) result.Finding {
-	ref := refOf(all[0].now)
+	ref := all[0].now.Ref()
 	f := result.Finding{Object: &ref, Component: all[0].now.Component}
 	for i, m := range all {
-		of := refOf(m.now)
+		of := m.now.Ref()
 		text := of.String() + " was deleted"
 		if held := holds(m.now.Object.GetKind()); held != "" {
 			text += ", and " + held + " with it"

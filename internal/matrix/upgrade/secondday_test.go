@@ -139,7 +139,7 @@ func TestMoved(t *testing.T) {
 	if lines := moved.Moving(); len(lines) != 1 || !strings.Contains(lines[0], "moves from Application a to crds") {
 		t.Errorf("got %q", lines)
 	}
-	ref := refOf(&moved.Now.Expectation.Objects[1])
+	ref := moved.Now.Expectation.Objects[1].Ref()
 	testkit.WantText(t, "recreated", result.VerdictOf(moved.Recreated("the upgrade", []result.Ref{ref})).Cause, "the upgrade: CustomResourceDefinition widgets.x.y was deleted, and every object of its kind")
 	if err := moved.Recreated("the upgrade", []result.Ref{{Kind: "ConfigMap", Namespace: "ns", Name: "x"}}); err != nil {
 		t.Errorf("a ConfigMap holds nothing: got %v", err)
