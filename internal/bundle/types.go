@@ -243,6 +243,30 @@ type Install struct {
 	RepoURL string
 }
 
+// TemplateOf is the text of an object's template, or file of crds/, by the name that Helm gives it;
+// empty if the charts have none.
+func TemplateOf(installs []Install, o *Object) string {
+	var find func(ch *chart.Chart, at string) string
+	find = func(ch *chart.Chart, at string) string {
+		for _, f := range slices.Concat(ch.Templates, ch.Files) {
+			if at+"/"+f.Name == o.Template {
+				return string(f.Data)
+			}
+		}
+		for _, d := range ch.Dependencies() {
+			if text := find(d, at+"/charts/"+d.Name()); text != "" {
+				return text
+			}
+		}
+		return ""
+	}
+	i := slices.IndexFunc(installs, func(in Install) bool { return in.Release.Name == o.Release })
+	if i < 0 || installs[i].Chart == nil {
+		return ""
+	}
+	return find(installs[i].Chart, installs[i].Chart.Name())
+}
+
 // Deployer turns a resolved recipe into the files by which one delivery tool deploys it.
 type Deployer interface {
 	Name() string

@@ -2,10 +2,7 @@ package intact
 
 import (
 	"regexp"
-	"slices"
 	"strings"
-
-	"helm.sh/helm/v3/pkg/chart"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 )
@@ -13,11 +10,10 @@ import (
 // templateLine returns the first line of an object's template that has a key, or else its kind; 0 if
 // there is none.
 func templateLine(installs []bundle.Install, o *bundle.Object, key string) int {
-	i := slices.IndexFunc(installs, func(in bundle.Install) bool { return in.Release.Name == o.Release })
-	if i < 0 || installs[i].Chart == nil || key == "" {
+	text := bundle.TemplateOf(installs, o)
+	if text == "" || key == "" {
 		return 0
 	}
-	text := textOf(installs[i].Chart, o.Template)
 	for _, expr := range []string{
 		`(?:^|[\s{,\[("'-])` + regexp.QuoteMeta(key) + `["']?\s*:`,
 		`(?:^|[\s{,"'])kind["']?\s*:\s*["']?` + regexp.QuoteMeta(o.Object.GetKind()) + `\b`,
@@ -33,22 +29,4 @@ func templateLine(installs []bundle.Install, o *bundle.Object, key string) int {
 		}
 	}
 	return 0
-}
-
-// textOf returns a template's source by the name that Helm gives it; empty if the chart has none.
-func textOf(ch *chart.Chart, name string) string {
-	found := ""
-	var visit func(ch *chart.Chart, path string)
-	visit = func(ch *chart.Chart, path string) {
-		for _, t := range ch.Templates {
-			if path+"/"+t.Name == name {
-				found = string(t.Data)
-			}
-		}
-		for _, d := range ch.Dependencies() {
-			visit(d, path+"/charts/"+d.Name())
-		}
-	}
-	visit(ch, ch.Name())
-	return found
 }

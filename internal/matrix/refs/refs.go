@@ -168,4 +168,3 @@ func (c *checker) report() Report {
 	}
 	return r
 }
-

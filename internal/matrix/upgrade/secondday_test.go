@@ -17,6 +17,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
+	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/testkit"
@@ -252,5 +253,10 @@ metadata:
 	o.Object.SetName("third")
 	if got := Place(b, o, "spec"); got != "b/templates/x.yaml" {
 		t.Errorf("got %s, want no line: two Deployments, neither of that name", got)
+	}
+	o.Manifest = &recipe.Manifest{File: "recipes/components/b/x.yaml", Content: []byte(text)} // b's template is made of it
+	o.Object.SetName("web")
+	if got := Place(b, o, "spec.strategy"); got != "recipes/components/b/x.yaml:13" {
+		t.Errorf("got %s, want the manifest's line", got)
 	}
 }

@@ -6,8 +6,6 @@ import (
 	"regexp"
 	"strings"
 
-	"helm.sh/helm/v3/pkg/chart"
-
 	"github.com/nvidia/aicr-action/internal/bundle"
 )
 
@@ -49,38 +47,27 @@ func changed(before, now *bundle.Bundle, kind, name string) (old, new *bundle.Ob
 // line where the template does not show it.
 func (b Bundles) place(o *bundle.Object, path string) string { return Place(b.Now, o, path) }
 
-// Place is where an object, or a field of it, is in a chart's templates: b/templates/db.yaml:12.
+// Place is where an object, or a field of it, is: in the recipe's manifest, or in a chart's
+// templates, e.g. b/templates/db.yaml:12.
 func Place(b *bundle.Bundle, o *bundle.Object, path string) string {
-	for _, in := range b.Installs {
-		if in.Release.Name == o.Release && in.Chart != nil {
-			if n := lineIn(textOf(in.Chart, in.Chart.Name(), o.Template), o.Object.GetKind(), o.Object.GetName(), path); n > 0 {
-				return fmt.Sprintf("%s:%d", o.Template, n)
-			}
-		}
+	var keys []string
+	if path != "" {
+		keys = strings.Split(path, ".")
+	}
+	if at, ok := o.Origin(keys...); ok {
+		return at.String()
+	}
+	if n := lineIn(bundle.TemplateOf(b.Installs, o), o.Object.GetKind(), o.Object.GetName(), keys); n > 0 {
+		return fmt.Sprintf("%s:%d", o.Template, n)
 	}
 	return o.Template
-}
-
-// textOf is a template or a file of crds/, by its name behind its chart's.
-func textOf(ch *chart.Chart, at, name string) string {
-	for _, f := range append(ch.Templates[:len(ch.Templates):len(ch.Templates)], ch.Files...) {
-		if at+"/"+f.Name == name {
-			return string(f.Data)
-		}
-	}
-	for _, d := range ch.Dependencies() {
-		if text := textOf(d, at+"/charts/"+d.Name(), name); text != "" {
-			return text
-		}
-	}
-	return ""
 }
 
 var documentEnd = regexp.MustCompile(`(?m)^---.*$`)
 
 // lineIn returns the line of a field in the one document of a template that is of this kind; 0 if
 // that is not clear. A template is no YAML: it looks for each key of the path behind the one before.
-func lineIn(text, kind, name, path string) int {
+func lineIn(text, kind, name string, path []string) int {
 	kindLine := regexp.MustCompile(`(?m)^kind:[ "']*` + regexp.QuoteMeta(kind) + `["']?\s*$`)
 	var at, end int
 	found, named := 0, 0
@@ -102,10 +89,7 @@ func lineIn(text, kind, name, path string) int {
 	}
 	line := func(offset int) int { return 1 + strings.Count(text[:offset], "\n") }
 	last := at + kindLine.FindStringIndex(text[at:end])[0]
-	if path == "" {
-		return line(last)
-	}
-	for _, key := range strings.Split(path, ".") {
+	for _, key := range path {
 		m := regexp.MustCompile(`(?m)(?:^\s*|[{,]\s*)(?:- )?(` + regexp.QuoteMeta(key) + `):`).FindStringSubmatchIndex(text[at:end])
 		if m == nil {
 			return 0
