@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/util/wildcard"
 )
 
 // benignRule is a declared difference: one between lanes that is known and not the
@@ -94,26 +95,5 @@ func (r benignRule) matches(object string, d difference, decided bool, lanes ...
 	if r.only != nil && !r.only(d.a, d.b) {
 		return false
 	}
-	return (r.lanes == nil || slices.ContainsFunc(lanes, func(l string) bool { return slices.Contains(r.lanes, l) })) && wildcard(r.object, object) && wildcard(r.path, d.path)
-}
-
-// wildcard matches a text with a pattern in which * stands for any text, including none.
-func wildcard(pattern, text string) bool {
-	parts := strings.Split(pattern, "*")
-	if len(parts) == 1 {
-		return pattern == text
-	}
-	last := len(parts) - 1
-	if !strings.HasPrefix(text, parts[0]) {
-		return false
-	}
-	text = text[len(parts[0]):]
-	for _, part := range parts[1:last] {
-		i := strings.Index(text, part)
-		if i < 0 {
-			return false
-		}
-		text = text[i+len(part):]
-	}
-	return strings.HasSuffix(text, parts[last])
+	return (r.lanes == nil || slices.ContainsFunc(lanes, func(l string) bool { return slices.Contains(r.lanes, l) })) && wildcard.Match(r.object, object) && wildcard.Match(r.path, d.path)
 }

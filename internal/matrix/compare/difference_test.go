@@ -52,20 +52,6 @@ func TestValueText_LongValues(t *testing.T) {
 	}
 }
 
-func TestWildcard(t *testing.T) {
-	for _, tc := range []struct {
-		pattern, text string
-		want          bool
-	}{
-		{"a", "a", true}, {"a", "ab", false}, {"*", "", true}, {"a*", "abc", true}, {"*c", "abc", true}, {"a*c", "abc", true}, {"a*b", "abc", false},
-		{"a*a", "a", false}, {"*b*", "abc", true}, {"a*b*c", "a1b2c", true}, {"a*c*b", "a1b2c", false},
-	} {
-		if got := wildcard(tc.pattern, tc.text); got != tc.want {
-			t.Errorf("wildcard(%q, %q): got %t", tc.pattern, tc.text, got)
-		}
-	}
-}
-
 // Every entry of the list must be printed in a report.
 func TestBenignRules_Reviewed(t *testing.T) {
 	for _, r := range BenignRules() {

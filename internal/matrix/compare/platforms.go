@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/util/wildcard"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
 
@@ -65,7 +66,7 @@ func ParseKnown(file string, data []byte) ([]KnownDifference, error) {
 // covers reports whether the entry covers a difference between these platforms, with the values as
 // texts.
 func (k KnownDifference) covers(object, path string, platforms, values [2]string) bool {
-	if !wildcard(k.Object, object) || !wildcard(k.Path, path) {
+	if !wildcard.Match(k.Object, object) || !wildcard.Match(k.Path, path) {
 		return false
 	}
 	for i, p := range platforms {

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/nvidia/aicr-action/internal/util/wildcard"
 )
 
 // exception is a declared place at which a rendering need not be live. The list is reviewed, and
@@ -66,7 +68,7 @@ func scaled() exception {
 }
 
 func (e exception) covers(rendered *unstructured.Unstructured, l Loss) bool {
-	return (e.kinds == nil || slices.Contains(e.kinds, rendered.GetKind())) && wildcard(e.path, l.Path) && (e.only == nil || e.only(rendered, l))
+	return (e.kinds == nil || slices.Contains(e.kinds, rendered.GetKind())) && wildcard.Match(e.path, l.Path) && (e.only == nil || e.only(rendered, l))
 }
 
 // longer reports whether the live text is the rendered one with more behind it.
@@ -89,26 +91,6 @@ func aggregated(rendered *unstructured.Unstructured, _ Loss) bool {
 
 func ofToken(rendered *unstructured.Unstructured, _ Loss) bool {
 	return rendered.Object["type"] == "kubernetes.io/service-account-token"
-}
-
-// wildcard matches a text with a pattern in which * stands for any text, including none.
-func wildcard(pattern, text string) bool {
-	parts := strings.Split(pattern, "*")
-	if !strings.HasPrefix(text, parts[0]) {
-		return false
-	}
-	text = text[len(parts[0]):]
-	if len(parts) == 1 {
-		return text == ""
-	}
-	for _, part := range parts[1 : len(parts)-1] {
-		i := strings.Index(text, part)
-		if i < 0 {
-			return false
-		}
-		text = text[i+len(part):]
-	}
-	return strings.HasSuffix(text, parts[len(parts)-1])
 }
 
 // lost lists what is lost of a rendering and is no exception.

@@ -16,6 +16,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/matrix/refs"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
 // Losses are what is not live of the objects that were read. The zero value is ready.
@@ -116,15 +117,13 @@ func (l *Losses) Difference(ref result.Ref) string {
 	}
 	more, read := l.beyond[ref]
 	lines = append(lines, more...)
-	switch n := len(lines) - mostPaths; {
+	switch {
 	case !read:
 		return "it is not among what the charts render, or does not exist"
 	case len(lines) == 0:
 		return "it has all that was rendered, and nothing else"
-	case n > 0:
-		lines = append(lines[:mostPaths], fmt.Sprintf("and %d more", n))
 	}
-	return strings.Join(lines, "; ")
+	return strings.Join(lists.AtMost(lines, mostPaths), "; ")
 }
 
 // Judge are what a verdict on the losses needs.
