@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/restmapper"
 
 	"github.com/nvidia/aicr-action/internal/util/wait"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
@@ -38,6 +39,15 @@ func (c *Clients) Apply(ctx context.Context, gvr schema.GroupVersionResource, ob
 		return fmt.Errorf("apply %s %s: %w", obj.GetKind(), NamespacedName(obj.GetNamespace(), obj.GetName()), err)
 	}
 	return nil
+}
+
+// Mapper asks the API server which kinds it serves now: an earlier answer lacks later definitions.
+func (c *Clients) Mapper() (meta.RESTMapper, error) {
+	groups, err := restmapper.GetAPIGroupResources(c.Discovery)
+	if err != nil {
+		return nil, fmt.Errorf("discover the cluster's kinds: %w", err)
+	}
+	return restmapper.NewDiscoveryRESTMapper(groups), nil
 }
 
 // Scoped is the client of a kind: in a namespace, or in none if the kind has no namespaces, whatever

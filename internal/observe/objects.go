@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/metadata"
-	"k8s.io/client-go/restmapper"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
@@ -53,11 +52,10 @@ func MissingFinding(first MissingObject, all []MissingObject, cause string) *res
 // MissingObjects returns the expected objects that do not exist. It reads only names, with one list
 // per kind. A Job that was seen complete may have been deleted since.
 func MissingObjects(ctx context.Context, clients *infra.Clients, expected []bundle.Object, jobs *Jobs) ([]MissingObject, error) {
-	groups, err := restmapper.GetAPIGroupResources(clients.Discovery)
+	mapper, err := clients.Mapper()
 	if err != nil {
-		return nil, fmt.Errorf("discover the cluster's kinds: %w", err)
+		return nil, err
 	}
-	mapper := restmapper.NewDiscoveryRESTMapper(groups)
 	client, err := metadata.NewForConfig(clients.Config)
 	if err != nil {
 		return nil, err

@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/restmapper"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
@@ -92,11 +91,10 @@ func Capture(ctx context.Context, env *lane.Env, own []lane.Object, look Look) (
 // read reads the expectation's objects, and others by name, and passes each that exists to use, of
 // which several run at a time.
 func read(ctx context.Context, env *lane.Env, others []lane.Object, use func(*wanted, *unstructured.Unstructured) error) error {
-	groups, err := restmapper.GetAPIGroupResources(env.Clients.Discovery)
+	mapper, err := env.Clients.Mapper()
 	if err != nil {
-		return fmt.Errorf("discover the cluster's kinds: %w", err)
+		return err
 	}
-	mapper := restmapper.NewDiscoveryRESTMapper(groups)
 	list, err := toCapture(env.Bundle.Expectation, others, mapper)
 	if err != nil {
 		return err

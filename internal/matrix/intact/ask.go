@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/restmapper"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
@@ -54,11 +53,11 @@ func Ask(ctx context.Context, clients *infra.Clients, objects []bundle.Object) (
 	if err != nil {
 		return nil, fmt.Errorf("make a client for dry runs: %w", err)
 	}
-	groups, err := restmapper.GetAPIGroupResources(clients.Discovery)
+	mapper, err := clients.Mapper()
 	if err != nil {
-		return nil, fmt.Errorf("discover the cluster's kinds: %w", err)
+		return nil, err
 	}
-	mapper := restmapper.NewDiscoveryRESTMapper(groups)
+	asking := infra.Clients{Dynamic: client}
 	ctx, cancel := context.WithTimeout(ctx, askFor)
 	defer cancel()
 	var group errgroup.Group
@@ -72,12 +71,8 @@ func Ask(ctx context.Context, clients *infra.Clients, objects []bundle.Object) (
 		if err != nil {
 			continue // its definition is gone, e.g. with a hook
 		}
-		var ri dynamic.ResourceInterface = client.Resource(mapping.Resource)
-		if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
-			ri = client.Resource(mapping.Resource).Namespace(obj.GetNamespace())
-		}
 		group.Go(func() error {
-			all.of[i] = ask(ctx, ri, obj, mapping.Scope.Name() == meta.RESTScopeNameNamespace)
+			all.of[i] = ask(ctx, asking.Scoped(mapping, obj.GetNamespace()), obj, mapping.Scope.Name() == meta.RESTScopeNameNamespace)
 			return nil
 		})
 	}

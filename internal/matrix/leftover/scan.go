@@ -15,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/restmapper"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
@@ -47,11 +46,10 @@ const readsAtATime = 8
 // scan lists what is still there: objects of the expectation, the namespaces of its releases,
 // claims, and webhooks without a server.
 func scan(ctx context.Context, env *lane.Env) ([]left, error) {
-	groups, err := restmapper.GetAPIGroupResources(env.Clients.Discovery)
+	mapper, err := env.Clients.Mapper()
 	if err != nil {
-		return nil, fmt.Errorf("discover the cluster's kinds: %w", err)
+		return nil, err
 	}
-	mapper := restmapper.NewDiscoveryRESTMapper(groups)
 	found := map[string]left{}
 	var mu sync.Mutex
 	add := func(l left) {

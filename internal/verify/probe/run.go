@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/restmapper"
 
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -123,11 +122,9 @@ func (r *Run) prepare(ctx context.Context) error {
 		return reason.New(reason.ClusterFailed, "make namespace %s for the probes: %w", Namespace, err)
 	}
 	r.namespaced = true
-	groups, err := restmapper.GetAPIGroupResources(r.Clients.Discovery)
-	if err != nil {
-		return reason.New(reason.ClusterFailed, "discover the cluster's kinds: %w", err)
+	if r.mapper, err = r.Clients.Mapper(); err != nil {
+		return reason.Wrap(reason.ClusterFailed, err)
 	}
-	r.mapper = restmapper.NewDiscoveryRESTMapper(groups)
 	return reason.Wrap(reason.ClusterFailed, wait.For(ctx, "the ServiceAccount of namespace "+Namespace, wait.Options{Budget: time.Minute}, func(ctx context.Context) wait.Result {
 		if _, err := r.Clients.Kube.CoreV1().ServiceAccounts(Namespace).Get(ctx, "default", metav1.GetOptions{}); err != nil {
 			return wait.NotYet("%v", err)
