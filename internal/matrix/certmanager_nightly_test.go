@@ -3,9 +3,7 @@
 package matrix
 
 import (
-	"bytes"
 	"context"
-	"io/fs"
 	"os"
 	"os/exec"
 	"slices"
@@ -13,18 +11,13 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"testing/fstest"
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/charts/catalog"
-	"github.com/nvidia/aicr-action/internal/infra/programs"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/testkit"
-	"github.com/nvidia/aicr-action/internal/testkit/infratest"
-	"github.com/nvidia/aicr-action/kwok"
 )
 
 // certificates are an authority that signs itself, an issuer of it, and a certificate of that.
@@ -53,8 +46,7 @@ spec: {dnsNames: [server.certs.svc], secretName: server, issuerRef: {name: autho
 // certificateRecipe has cert-manager with these values, and a component after it with manifests.
 func certificateRecipe(t *testing.T, values, manifests string) *recipe.Store {
 	t.Helper()
-	files := fstest.MapFS{}
-	for name, text := range map[string]string{
+	return storeOf(t, map[string]string{
 		"registry.yaml": `
 apiVersion: aicr.nvidia.com/v1alpha1
 kind: ComponentRegistry
@@ -78,41 +70,7 @@ spec:
 `,
 		"overlays/certified.yaml":               "apiVersion: aicr.nvidia.com/v1alpha1\nkind: RecipeMetadata\nmetadata: {name: certified}\nspec: {criteria: {service: eks, intent: training}}\n",
 		"components/certs/manifests/certs.yaml": manifests,
-	} {
-		files[name] = &fstest.MapFile{Data: []byte(text)}
-	}
-	store, err := recipe.Open(files, "recipes")
-	if err != nil {
-		t.Fatalf("open the recipes: %v", err)
-	}
-	return store
-}
-
-// certificateCharts are cert-manager's simulated chart, with one edit of one of its files.
-func certificateCharts(t *testing.T, file, old, new string) catalog.Source {
-	t.Helper()
-	files := fstest.MapFS{}
-	charts, err := fs.Sub(kwok.Files, "charts")
-	if err != nil {
-		t.Fatal(err)
-	}
-	edits := 0
-	err = fs.WalkDir(charts, "cert-manager", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		text, err := fs.ReadFile(charts, name)
-		if file != "" && strings.HasSuffix(name, file) {
-			edits += bytes.Count(text, []byte(old))
-			text = bytes.ReplaceAll(text, []byte(old), []byte(new))
-		}
-		files[name] = &fstest.MapFile{Data: text}
-		return err
 	})
-	if err != nil || file != "" && edits == 0 {
-		t.Fatalf("edit the chart: %v, %d times %q in %s", err, edits, old, file)
-	}
-	return catalog.FromFS(files, "edited")
 }
 
 // TestNightlyCertManager: cert-manager's four programs run for real: certificates are issued, and
@@ -142,8 +100,8 @@ func TestNightlyCertManager(t *testing.T) {
 			t.Run(strings.ReplaceAll(c.name, " ", "-")+"/"+lane, func(t *testing.T) {
 				t.Parallel()
 				r := certificateRunner(t, c.values, c.manifests)
-				r.Charts = certificateCharts(t, c.file, c.old, c.new)
-				res := operatorCell(t, r, lane)
+				r.Charts = editedChart(t, "cert-manager", c.file, c.old, c.new)
+				res := operatorCell(t, r, "certified", lane)
 				screen := strings.Join(append([]string{res.Cause}, res.Details...), "\n")
 				t.Logf("%s %s after %s\n%s\nnotes: %s", res.Status, res.Reason, res.Duration, screen, strings.Join(res.Notes, "\n"))
 				if c.reason == "" {
@@ -171,26 +129,10 @@ func TestNightlyCertManager(t *testing.T) {
 // certificateRunner runs certificateRecipe with real operators.
 func certificateRunner(t *testing.T, values, manifests string) *Runner {
 	t.Helper()
-	r := stackRunner(t)
-	p := embeddedOf(r)
-	stacks, err := programs.Stacks(p.Paths)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.Real = &programs.Set{Mode: programs.Real, Stacks: stacks, Progress: testProgress{t}}
+	r := realOperators(t)
 	r.Store = certificateRecipe(t, values, manifests)
-	r.Charts = certificateCharts(t, "", "", "")
+	r.Charts = editedChart(t, "cert-manager", "", "", "")
 	return r
-}
-
-func operatorCell(t *testing.T, r *Runner, lane string) result.Result {
-	t.Helper()
-	infratest.Slots(t, 1)
-	results, err := r.RunAll(t.Context(), plansOf(t, r, "certified", deployers(t, lane)...), 1)
-	if err != nil || len(results) != 1 {
-		t.Fatalf("%d results, %v", len(results), err)
-	}
-	return results[0]
 }
 
 // TestNightlyOperatorKilled: an operator that is killed starts again, and the cell passes; one that is
@@ -205,7 +147,7 @@ func TestNightlyOperatorKilled(t *testing.T) { // not beside others, whose opera
 			ctx, stop := context.WithCancel(t.Context())
 			killed := make(chan int, 1)
 			go func() { killed <- killOperators(ctx, c.forEver) }()
-			res := operatorCell(t, r, bundle.Helm)
+			res := operatorCell(t, r, "certified", bundle.Helm)
 			left := controllers()
 			stop()
 			n := <-killed

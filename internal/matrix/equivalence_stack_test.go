@@ -19,12 +19,25 @@ import (
 	"github.com/nvidia/aicr-action/internal/testkit/infratest"
 )
 
+// storeOf opens a recipes directory of these files.
+func storeOf(t *testing.T, texts map[string]string) *recipe.Store {
+	t.Helper()
+	files := fstest.MapFS{}
+	for name, text := range texts {
+		files[name] = &fstest.MapFile{Data: []byte(text)}
+	}
+	store, err := recipe.Open(files, "recipes")
+	if err != nil {
+		t.Fatalf("open the recipes: %v", err)
+	}
+	return store
+}
+
 // smallRecipes are two: "plain" has a chart and manifests with what deployers and API servers
 // choose for themselves; "nulls" has the same chart with a null, which takes a default away.
 func smallRecipes(t *testing.T, r *Runner) {
 	t.Helper()
-	files := fstest.MapFS{}
-	for name, text := range map[string]string{
+	r.Store = storeOf(t, map[string]string{
 		"registry.yaml": `
 apiVersion: aicr.nvidia.com/v1alpha1
 kind: ComponentRegistry
@@ -76,14 +89,7 @@ kind: Service
 metadata: {name: ports}
 spec: {type: NodePort, ports: [{port: 80}], selector: {app: none}}
 `,
-	} {
-		files[name] = &fstest.MapFile{Data: []byte(text)}
-	}
-	store, err := recipe.Open(files, "recipes")
-	if err != nil {
-		t.Fatalf("open the recipes: %v", err)
-	}
-	r.Store = store
+	})
 	r.Charts = catalog.FromFS(fstest.MapFS{
 		"web/Chart.yaml":  {Data: []byte("apiVersion: v2\nname: web\nversion: 1.0.0\n")},
 		"web/values.yaml": {Data: []byte("limit: 1\nremoved: default\nnested: {}\n")},

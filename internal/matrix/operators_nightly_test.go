@@ -24,8 +24,7 @@ import (
 // is an expression for one.
 func operatorRecipe(t *testing.T, expression string) *recipe.Store {
 	t.Helper()
-	files := fstest.MapFS{}
-	for name, text := range map[string]string{
+	files := map[string]string{
 		"registry.yaml": `
 apiVersion: aicr.nvidia.com/v1alpha1
 kind: ComponentRegistry
@@ -54,21 +53,15 @@ kind: PrometheusRule
 metadata: {name: ours}
 spec: {groups: [{name: g, rules: [{record: ours, expr: "` + expression + `"}]}]}
 `,
-	} {
-		if expression == "" {
-			text = strings.Replace(text, "    - {name: rules,", "    # {name: rules,", 1)
-		}
-		files[name] = &fstest.MapFile{Data: []byte(text)}
 	}
-	store, err := recipe.Open(files, "recipes")
-	if err != nil {
-		t.Fatalf("open the recipes: %v", err)
+	if expression == "" {
+		files["overlays/base.yaml"] = strings.Replace(files["overlays/base.yaml"], "    - {name: rules,", "    # {name: rules,", 1)
 	}
-	return store
+	return storeOf(t, files)
 }
 
-// operatorCharts are the simulated charts, with one edit of the operator's Deployment.
-func operatorCharts(t *testing.T, old, new string) catalog.Source {
+// editedChart is a simulated chart, with one edit of one of its files; none if no file is given.
+func editedChart(t *testing.T, chart, file, old, new string) catalog.Source {
 	t.Helper()
 	files := fstest.MapFS{}
 	charts, err := fs.Sub(kwok.Files, "charts")
@@ -76,22 +69,46 @@ func operatorCharts(t *testing.T, old, new string) catalog.Source {
 		t.Fatal(err)
 	}
 	edits := 0
-	err = fs.WalkDir(charts, "kube-prometheus-stack", func(name string, d fs.DirEntry, err error) error {
+	err = fs.WalkDir(charts, chart, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
 		text, err := fs.ReadFile(charts, name)
-		if strings.HasSuffix(name, "prometheus-operator/deployment.yaml") {
-			edits = bytes.Count(text, []byte(old))
+		if file != "" && strings.HasSuffix(name, file) {
+			edits += bytes.Count(text, []byte(old))
 			text = bytes.Replace(text, []byte(old), []byte(new), 1)
 		}
 		files[name] = &fstest.MapFile{Data: text}
 		return err
 	})
-	if err != nil || edits == 0 {
-		t.Fatalf("edit the chart: %v, %d times %q", err, edits, old)
+	if err != nil || file != "" && edits == 0 {
+		t.Fatalf("edit the chart: %v, %d times %q in %s", err, edits, old, file)
 	}
 	return catalog.FromFS(files, "edited")
+}
+
+// realOperators runs cells with real operators.
+func realOperators(t *testing.T) *Runner {
+	t.Helper()
+	r := stackRunner(t)
+	p := embeddedOf(r)
+	stacks, err := programs.Stacks(p.Paths)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Real = &programs.Set{Mode: programs.Real, Stacks: stacks, Progress: testProgress{t}}
+	return r
+}
+
+// operatorCell runs one cell.
+func operatorCell(t *testing.T, r *Runner, recipe, lane string) result.Result {
+	t.Helper()
+	infratest.Slots(t, 1)
+	results, err := r.RunAll(t.Context(), plansOf(t, r, recipe, deployers(t, lane)...), 1)
+	if err != nil || len(results) != 1 {
+		t.Fatalf("%d results, %v", len(results), err)
+	}
+	return results[0]
 }
 
 // TestNightlyOperators: prometheus-operator runs for real. The recipe passes, and what only the
@@ -120,25 +137,14 @@ func TestNightlyOperators(t *testing.T) {
 	} {
 		t.Run(strings.ReplaceAll(c.name, " ", "-"), func(t *testing.T) {
 			t.Parallel()
-			r := stackRunner(t)
-			p := embeddedOf(r)
-			stacks, err := programs.Stacks(p.Paths)
-			if err != nil {
-				t.Fatal(err)
-			}
-			p.Real = &programs.Set{Mode: programs.Real, Stacks: stacks, Progress: testProgress{t}}
+			r := realOperators(t)
 			r.Store = operatorRecipe(t, c.expression)
-			if c.old == "" {
-				c.old = "replicas: 1" // stays
-				c.new = c.old
+			file := ""
+			if c.old != "" {
+				file = "prometheus-operator/deployment.yaml"
 			}
-			r.Charts = operatorCharts(t, c.old, c.new)
-			infratest.Slots(t, 1)
-			results, err := r.RunAll(t.Context(), plansOf(t, r, "watched", deployers(t, bundle.Helm)...), 1)
-			if err != nil || len(results) != 1 {
-				t.Fatalf("%d results, %v", len(results), err)
-			}
-			res := results[0]
+			r.Charts = editedChart(t, "kube-prometheus-stack", file, c.old, c.new)
+			res := operatorCell(t, r, "watched", bundle.Helm)
 			screen := strings.Join(append([]string{res.Cause}, res.Details...), "\n")
 			t.Logf("%s %s\n%s\nnotes: %s", res.Status, res.Reason, screen, strings.Join(res.Notes, "\n"))
 			testkit.WantText(t, "notes", strings.Join(res.Notes, "\n"), "operator prometheus-operator (Deployment monitoring/kube-prometheus-stack-operator): real, v0.93.1")

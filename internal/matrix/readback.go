@@ -68,7 +68,7 @@ func (c *cellRun) judge(ctx context.Context, losses *intact.Losses) error {
 		e, err := renderAgain(ctx, c.plan, c.env.Input)
 		return e.Objects, err
 	}}
-	if bundle.ByArgoCD(c.plan.Deployer.Name()) && !c.drift {
+	if c.byArgo() && !c.drift {
 		run.Refreshed = drift.Refreshed
 	}
 	said, err := run.Do(ctx, losses)

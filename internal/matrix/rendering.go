@@ -24,11 +24,14 @@ type Bundler interface {
 }
 
 // bundlerOf is what makes the cell's bundle.
-func (p *Plan) bundlerOf() Bundler {
-	if p.bundler == nil {
-		return ownBundler{p.rendering}
+func (p *Plan) bundlerOf() Bundler { return bundlerOr(p.bundler, p.rendering) }
+
+// bundlerOr is the bundler that was given, or else this program's own with its renderings.
+func bundlerOr(given Bundler, own *rendering) Bundler {
+	if given == nil {
+		return ownBundler{own}
 	}
-	return p.bundler
+	return given
 }
 
 // ownBundler makes bundles with this program's own deployers, from the rendering that the lanes of

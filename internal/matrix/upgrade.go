@@ -172,12 +172,7 @@ func Before(plans []Plan) []Plan {
 	return all
 }
 
-func (b *base) bundlerOf() Bundler {
-	if b.bundler == nil {
-		return ownBundler{b.rendering}
-	}
-	return b.bundler
-}
+func (b *base) bundlerOf() Bundler { return bundlerOr(b.bundler, b.rendering) }
 
 // makeBase renders what runs before.
 func (c *cellRun) makeBase(ctx context.Context) error {

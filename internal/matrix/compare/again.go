@@ -49,7 +49,7 @@ func (c *Captured) ChangedTo(later *Captured) ([]Change, error) {
 		switch {
 		case a.uid != b.uid:
 			found = append(found, Change{Object: object, Text: "was deleted and created again"})
-		case len(diffs) == 0 && a.generation != b.generation && !a.scaled && slices.Contains(rolling(), object.GVK.Kind):
+		case len(diffs) == 0 && a.generation != b.generation && !a.scaled && Rolls(object.GVK.Kind):
 			found = append(found, Change{Object: object, Text: "was changed and changed back: its generation rose, so that its controller worked on it again"})
 		}
 	}
@@ -72,11 +72,13 @@ func (c *Captured) HooksReplaced(later *Captured) []result.Ref {
 // lasts reports whether an object stands for something that runs on: a custom resource or a workload.
 func lasts(object lane.Object) bool {
 	custom := strings.Contains(object.GVK.Group, ".") && !strings.HasSuffix(object.GVK.Group, ".k8s.io")
-	return custom || slices.Contains(rolling(), object.GVK.Kind)
+	return custom || Rolls(object.GVK.Kind)
 }
 
-// rolling are the kinds that replace their pods if their template changes.
-func rolling() []string { return []string{"Deployment", "StatefulSet", "DaemonSet"} }
+// Rolls reports whether workloads of a kind replace their pods if their template changes.
+func Rolls(kind string) bool {
+	return kind == "Deployment" || kind == "StatefulSet" || kind == "DaemonSet"
+}
 
 // Len returns the number of objects.
 func (c *Captured) Len() int { return len(c.objects) }

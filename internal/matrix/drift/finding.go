@@ -23,7 +23,7 @@ func (r *Run) compare(ctx context.Context, before, after state) (*result.Failure
 	}
 	rolls := rolled(before.pods, after.pods)
 	for _, c := range changes { // which may not have started yet
-		if _, known := rolls[c.Object.Ref()]; !known && strings.HasPrefix(c.Path, "spec.template") && slices.Contains([]string{"Deployment", "StatefulSet", "DaemonSet"}, c.Object.GVK.Kind) {
+		if _, known := rolls[c.Object.Ref()]; !known && strings.HasPrefix(c.Path, "spec.template") && compare.Rolls(c.Object.GVK.Kind) {
 			rolls[c.Object.Ref()] = 0
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/matrix/compare"
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
@@ -35,7 +36,7 @@ func Refreshed(b *bundle.Bundle, generated map[result.Ref][]string) []string {
 			for _, path := range paths {
 				places = append(places, ref.String()+" "+path)
 			}
-			if slices.Contains([]string{"Deployment", "StatefulSet", "DaemonSet"}, ref.Kind) && slices.ContainsFunc(paths, func(p string) bool { return strings.HasPrefix(p, "spec.template") }) {
+			if compare.Rolls(ref.Kind) && slices.ContainsFunc(paths, func(p string) bool { return strings.HasPrefix(p, "spec.template") }) {
 				rolls = append(rolls, ref.String())
 			}
 		}
