@@ -108,8 +108,9 @@ func TestNightlyCertManager(t *testing.T) {
 					if res.Status != result.Passed {
 						t.Errorf("got %s: %s", res.Status, screen)
 					}
-					if all := strings.Join(res.StandIns, "\n"); strings.Contains(all, "Certificate ") || strings.Contains(all, "cert-manager-webhook") {
-						t.Errorf("stand-ins did the operator's work:\n%s", all)
+					standIns := slices.DeleteFunc(slices.Clone(res.StandIns), func(line string) bool { return strings.Contains(line, " runs for the image ") }) // the programs
+					if all := strings.Join(standIns, "\n"); len(standIns) == len(res.StandIns) || strings.Contains(all, "Certificate ") || strings.Contains(all, "cert-manager-webhook") {
+						t.Errorf("stand-ins did the operator's work:\n%s", strings.Join(res.StandIns, "\n"))
 					}
 					return
 				}
