@@ -110,7 +110,7 @@ func TestRun_Cells(t *testing.T) {
 		t.Fatalf("cluster kind: prepare: exit code %d\n%s", code, out)
 	}
 	r.program("exit 0")
-	if code, out := r.do("run"); code != 0 || !slices.Contains(r.args(), "--cluster=kind") {
+	if code, out := r.do("run"); code != 0 || !slices.Contains(r.args(), "--platform=kind") {
 		t.Errorf("cluster kind: exit code %d, arguments %q\n%s", code, r.args(), out)
 	}
 	r = newRunner(t, map[string]string{"cluster": "minikube"})

@@ -285,7 +285,7 @@ func TestReusableWorkflowInKind(t *testing.T) {
 	if got := lines(s.saved, ""); got != 1 {
 		t.Errorf("the images were saved %d times, want once", got)
 	}
-	if runs, with := lines(s.ran, "--cluster=kind"), lines(s.ran, "--kind-images=/"); runs != 2 || with != 2 {
+	if runs, with := lines(s.ran, "--platform=kind"), lines(s.ran, "--kind-images=/"); runs != 2 || with != 2 {
 		t.Errorf("%d runs in Kind clusters, %d with the images, want 2 and 2", runs, with)
 	}
 	if i := slices.IndexFunc(s.caches, func(key string) bool { return strings.Contains(key, "-stack-") }); i >= 0 {

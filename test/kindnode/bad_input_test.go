@@ -91,7 +91,7 @@ func TestBadInput(t *testing.T) {
 			if err := errors.Join(os.Mkdir(home, 0o700), os.Chown(home, int(c.user), int(c.user))); err != nil {
 				t.Fatal(err)
 			}
-			cmd := exec.CommandContext(t.Context(), matrix, append([]string{"run", "eks-training", "--recipes-dir", "embedded", "-d", "helm", "--cluster", "kind", "--kind-images", archive, "--results", filepath.Join(home, "results"), "--artifacts", filepath.Join(home, "artifacts")}, c.args...)...)
+			cmd := exec.CommandContext(t.Context(), matrix, append([]string{"run", "eks-training", "--recipes-dir", "embedded", "-d", "helm", "--platform", "kind", "--kind-images", archive, "--results", filepath.Join(home, "results"), "--artifacts", filepath.Join(home, "artifacts")}, c.args...)...)
 			cmd.Dir = home
 			cmd.Env = append(os.Environ(), append([]string{"HOME=" + home, "DOCKER_HOST=" + c.engine, "AICR_ACTION_KIND_NODE_IMAGE=" + image, "AICR_ACTION_CACHE=" + filepath.Join(home, "cache")}, c.env...)...)
 			if c.user != 0 {

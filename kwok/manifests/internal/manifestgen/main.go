@@ -1,4 +1,4 @@
-// Command manifestgen writes kwok/manifests: the upstream manifests that `matrix run --cluster
+// Command manifestgen writes kwok/manifests: the upstream manifests that `matrix run --platform
 // kind` applies, out of the modules that kwok/stack/go.mod names, so that a run downloads none and
 // their versions are those of the stack. Run it with `make update-manifests`.
 //
