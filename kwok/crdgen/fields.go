@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	yamlv3 "go.yaml.in/yaml/v3"
@@ -75,7 +76,9 @@ func (f fieldsOf) into(text []byte) ([]byte, error) {
 	if err := encoder.Encode(schema); err != nil {
 		return nil, err
 	}
-	text = bytes.Replace(text, []byte("the fields that recipes use; any other is kept"), []byte("the fields of the original"), 1)
+	for _, before := range []string{"the fields that recipes use; any other is kept", "any field of its spec is kept", "any field is kept"} {
+		text = bytes.Replace(text, []byte("(simulated stand-in: "+before), []byte("(simulated stand-in: the fields of the original"), 1)
+	}
 	start := bytes.Index(text, []byte("\n"+specLine))
 	if start < 0 {
 		return nil, errors.New("no schema of a spec is found")
@@ -95,11 +98,17 @@ func (f fieldsOf) into(text []byte) ([]byte, error) {
 	return slices.Concat(text[:start], []byte(indented.String()), text[end:]), nil
 }
 
-// schemaOf turns a type of fields.yaml into a structural schema. It has no defaults: what they fill
-// in would differ from what a chart renders, and Argo CD would call that drift.
+// schemaOf turns a type of fields.yaml into a structural schema. A kind that charts render has no
+// defaults: what they fill in would differ from what was rendered, and Argo CD would call that drift.
 func schemaOf(field any) (map[string]any, error) {
 	switch v := field.(type) {
 	case string:
+		if kind, fallback, ok := strings.Cut(v, "="); ok {
+			return withDefault(kind, fallback)
+		}
+		if strings.Contains(v, "|") {
+			return map[string]any{"type": "string", "enum": strings.Split(v, "|")}, nil
+		}
 		switch v {
 		case "string", "integer", "boolean", "number":
 			return map[string]any{"type": v}, nil
@@ -117,6 +126,18 @@ func schemaOf(field any) (map[string]any, error) {
 		return objectSchema(v)
 	}
 	return nil, fmt.Errorf("%v is no type", field)
+}
+
+// withDefault is the schema of a string or an integer that has a default.
+func withDefault(kind, fallback string) (map[string]any, error) {
+	switch kind {
+	case "string":
+		return map[string]any{"type": kind, "default": fallback}, nil
+	case "integer":
+		n, err := strconv.Atoi(fallback)
+		return map[string]any{"type": kind, "default": n}, err
+	}
+	return nil, fmt.Errorf("%q has no default", kind)
 }
 
 func objectSchema(fields map[string]any) (map[string]any, error) {
