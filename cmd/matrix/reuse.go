@@ -122,7 +122,7 @@ passed. Give the same flags as to matrix run: charts, recipes and profiles are i
   matrix why-run eks-training/helm --reuse .verdicts`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			f.plainSet = cmd.Flags().Changed(plainFlag)
+			f.plainSet, f.before.given = cmd.Flags().Changed(plainFlag), cmd.Flags().Changed("from")
 			cli.Brief(a.Getenv)
 			return a.whyRun(cmd.Context(), args[0], f)
 		},

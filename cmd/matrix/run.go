@@ -119,7 +119,7 @@ begun in the 120 s before; evidence of a failure has 60 s of its own after it.`,
   matrix run eks-training --deployer helm,flux-oci
   matrix run eks-training --charts ./charts --artifacts out`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			f.plainSet = cmd.Flags().Changed(plainFlag)
+			f.plainSet, f.before.given = cmd.Flags().Changed(plainFlag), cmd.Flags().Changed("from")
 			if f.watch {
 				return a.runWatched(cmd, args, f)
 			}
@@ -149,7 +149,7 @@ begun in the 120 s before; evidence of a failure has 60 s of its own after it.`,
 	cmd.Flags().StringSliceVar(&f.costs, "costs", nil, "results `file` of an earlier run: what was red then goes first, then the cells that took longest, and shards end at about the same time; every shard needs the same files")
 	cmd.Flags().BoolVar(&f.failFast, "fail-fast", false, "start no further cell after a failed one; cells that run are allowed to finish")
 	cmd.Flags().StringSliceVar(&f.tiers, "tier", nil, "run what a change needs instead of named recipes: auto, or a list of `1, 2, 3` (matrix discover --help)")
-	cmd.Flags().StringVar(&f.base, "base", "", "with --tier: `commit` or branch to compare with (default: from GitHub's event)")
+	cmd.Flags().StringVar(&f.base, "base", "", "with --tier or --from base: `commit` or branch to compare with (default: from GitHub's event)")
 	f.bundles.register(cmd)
 	f.before.register(cmd)
 	cmd.Flags().StringVar(&f.reuse, "reuse", "", "`directory` of verdicts: a cell that passed there with exactly the same inputs is not run again, and what passes now is kept (matrix why-run says which input changed)")

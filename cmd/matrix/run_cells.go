@@ -13,6 +13,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/matrix/discover"
+	"github.com/nvidia/aicr-action/internal/matrix/from"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/recipe/profile"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -31,8 +32,8 @@ func (a *app) planRun(ctx context.Context, runner *matrix.Runner, deployers []bu
 		return nil, nil, cli.Usagef("--tier and --all exclude each other; --tier 3 is every recipe that sets a service")
 	case f.tiers != nil:
 		return a.planTiers(ctx, runner, f)
-	case f.base != "":
-		return nil, nil, cli.Usagef("--base says what tier 2 compares with; it needs --tier")
+	case f.base != "" && f.before.from != from.Base:
+		return nil, nil, cli.Usagef("--base says what tier 2 and --from base compare with; it needs one of --tier and --from base")
 	case f.profile != "" && len(names) == 0:
 		return nil, nil, cli.Usagef("--profile chooses a value for the recipes that are named; --all and tier 3 run each value")
 	case len(names) > 0:

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -26,6 +27,7 @@ type fromFlags struct {
 	aicr     string // AICR's CLI of the old recipes
 	rollback bool
 	evidence string // the file for what was seen
+	given    bool   // --from is there, if only as an empty text
 }
 
 func (f *fromFlags) register(cmd *cobra.Command) {
@@ -50,6 +52,8 @@ func (f fromFlags) rerun() []string {
 // check refuses flags that do not go together.
 func (f fromFlags) check(run *runFlags) error {
 	switch {
+	case f.given && strings.TrimSpace(f.from) == "":
+		return cli.Usagef("--from is empty: give a Git branch or tag, base, or a directory of recipes, a bundle or kept files; without --from no upgrade runs")
 	case f.from == "" && f.rollback:
 		return cli.Usagef("--rollback undoes an upgrade; say with --from what runs before it")
 	case f.from == "" && f.evidence != "":

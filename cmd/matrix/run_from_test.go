@@ -24,6 +24,7 @@ func TestFromInput(t *testing.T) {
 		want []string
 	}{
 		"no directory":       {[]string{"--from", "./no-such"}, []string{"--from ./no-such: there is no such directory"}},
+		"an empty variable":  {[]string{"--from", ""}, []string{"--from is empty", "without --from no upgrade runs"}},
 		"nothing in it":      {[]string{"--from", t.TempDir()}, []string{"has no recipes"}},
 		"charts direct":      {[]string{"--from", ".", "--charts", "direct"}, []string{"--from does not work with --charts direct", "upstream"}},
 		"the old CLI alone":  {[]string{"--from", ".", "--from-aicr", "aicr"}, []string{"--from-aicr is AICR's CLI of what runs before", "--bundler exec"}},
@@ -48,6 +49,9 @@ func TestFromBase(t *testing.T) {
 		t.Errorf("nothing changed: got %s\n%s", got, r.stderr)
 	}
 	wantText(t, "stderr", r.stderr, "note: no upgrade from base of eks, eks-training: the resolved bundle did not change", "note: no upgrade from base of h100-eks-training: not there")
+	if _, named := runTier(t, "eks", "--recipes-dir", recipes, "--deployer", "helm", "--base", "main", "--from", "base"); cellsOf(named) != "eks/helm" {
+		t.Errorf("a recipe by name and --base: got %s", cellsOf(named))
+	}
 	edit(t, filepath.Join(recipes, "components", "cert-manager", "values.yaml"), "\n", "\nzzz: 1\n")
 	changed, results := runTier(t, args...)
 	for _, want := range []string{"eks/helm from base", "eks-training/helm from base"} {

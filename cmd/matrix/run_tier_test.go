@@ -139,7 +139,7 @@ func TestRunTierBadInput(t *testing.T) {
 		"with --all":        {[]string{"--all", "--tier", "1"}, []string{"--tier and --all", "--tier 3"}},
 		"no such tier":      {[]string{"--tier", "4"}, []string{`--tier "4"`, "1, 2, 3"}},
 		"no tier":           {[]string{"--tier", ""}, []string{"--tier is empty"}},
-		"base alone":        {[]string{"eks", "--base", "main"}, []string{"--base", "needs --tier"}},
+		"base alone":        {[]string{"eks", "--base", "main"}, []string{"--base", "needs one of --tier and --from base"}},
 		"recipes in binary": {[]string{"--tier", "2"}, []string{"--recipes-dir"}},
 		"no base":           {[]string{"--tier", "2", "--base", "nonsense", "--recipes-dir", "../../recipes"}, []string{"nonsense"}},
 	} {
