@@ -76,6 +76,13 @@ func allocated(kind string) [][]string {
 	return nil
 }
 
+// headless reports whether this is the None of a Service: no address that the API server chose, and
+// one that it keeps if the chart no longer says None.
+func headless(m map[string]any, field []string) bool {
+	v, _, _ := unstructured.NestedString(m, field...)
+	return v == "None" && field[len(field)-1] == "clusterIP"
+}
+
 // takesTemplateLabels reports whether the API server copies the pod template's labels to an object
 // of this kind that has none (SetDefaults_Job in k8s.io/kubernetes pkg/apis/batch/v1,
 // SetDefaults_ReplicationController in pkg/apis/core/v1). Helm gives each object a label of its own
@@ -118,7 +125,7 @@ func normalise(obj *unstructured.Unstructured, rendered []*unstructured.Unstruct
 		unstructured.RemoveNestedField(m, f...)
 	}
 	for _, f := range allocated(obj.GetKind()) {
-		if !has(f...) {
+		if !has(f...) && !headless(m, f) {
 			unstructured.RemoveNestedField(m, f...)
 		}
 	}

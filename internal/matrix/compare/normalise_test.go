@@ -41,6 +41,11 @@ func TestNormalise(t *testing.T) {
 			rendered: `{kind: Service, metadata: {name: a}, spec: {clusterIP: None}}`,
 			want:     `{kind: Service, metadata: {name: a}, spec: {clusterIP: None}}`,
 		},
+		"a Service that is headless and should not be": {
+			live:     `{kind: Service, metadata: {name: a}, spec: {clusterIP: None, clusterIPs: [None]}}`,
+			rendered: `{kind: Service, metadata: {name: a}, spec: {}}`,
+			want:     `{kind: Service, metadata: {name: a}, spec: {clusterIP: None}}`,
+		},
 		"a Service that a lane made headless no more": {
 			live:     `{kind: Service, metadata: {name: a}, spec: {clusterIP: 10.0.0.7, clusterIPs: [10.0.0.7]}}`,
 			rendered: `{kind: Service, metadata: {name: a}, spec: {clusterIP: None}}`,

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -20,7 +22,7 @@ func Upgraded(ctx context.Context, first, upgraded Lane, benign []benignRule) {
 	notes, err := ends(ctx, first, upgraded, benign, terms{
 		called: "a first installation", reference: "first installation", now: "after the upgrade", allowed: "differs from a first installation (allowed): ",
 		same: "ended as a first installation", different: "not as after a first installation: ",
-		hook: "a hook that runs only at installation; it stays as the old recipe's run has left it",
+		hook: "a hook, which this delivery did not run: Helm runs those of upgrades only, and Argo CD none if nothing else differs; it stays as the old recipe's run has left it",
 		left: "it stays behind: the old recipe made it, and the upgrade did not remove it",
 		kept: "still the value of before: the upgrade did not take the new one over",
 		crds: "Helm does not update the definitions in a chart's crds/, so that it is still the old chart's",
@@ -37,7 +39,7 @@ func RolledBack(ctx context.Context, before, now Lane, benign []benignRule) (not
 	return ends(ctx, before, now, benign, terms{
 		called: "what ran before the upgrade", reference: "before the upgrade", now: "after the rollback", allowed: "the rollback leaves a difference (allowed): ",
 		same: "the rollback ended as before the upgrade", different: "the rollback does not bring back what ran before the upgrade: ",
-		hook: "a hook that runs only at installation; it stays as the upgrade has left it",
+		hook: "a hook, which the rollback did not run; it stays as the upgrade has left it",
 		left: "it stays behind: the upgrade made it, and the rollback did not remove it",
 		kept: "still the upgrade's value: the rollback did not take the old one over",
 		crds: "Helm does not touch the definitions in a chart's crds/",
@@ -86,12 +88,29 @@ func cause(d objectDifference, now Lane, t terms) (why string, harmless bool) {
 		return "it is a hook, which this delivery did not run: Helm runs those of upgrades only, and Argo CD syncs nothing if only hooks differ; make it an ordinary object", false
 	case live.hook && kept:
 		return t.hook, true
+	case d.a == nil && d.path == "" && now.Live.keeps(key):
+		return "it was rendered to be kept (helm.sh/resource-policy: keep, or Prune=false), and no release has it any more", true
 	case d.a == nil && d.path == "":
 		return t.left, false
+	case kept && d.object.GVK.Kind == "Service" && d.path == "spec.clusterIP":
+		return "the API server keeps the None of a Service that gives no clusterIP any more; delete the Service before the upgrade, or give it another name", false
 	case kept:
 		return t.kept + notFetched(d.object, now), false
 	}
 	return "", false
+}
+
+// keeps reports whether what ran before asks its deployer never to remove an object.
+func (c *Captured) keeps(key string) bool {
+	if c.Before == nil {
+		return false
+	}
+	var o unstructured.Unstructured
+	if json.Unmarshal(c.Before.objects[key].json, &o.Object) != nil {
+		return false
+	}
+	notes := o.GetAnnotations()
+	return notes["helm.sh/resource-policy"] == "keep" || strings.Contains(notes["argocd.argoproj.io/sync-options"], "Prune=false")
 }
 
 // notFetched is why Flux keeps what it has: the chart is another one of the same version.

@@ -48,6 +48,9 @@ func (b Bundles) explain(text string) []string {
 	for _, m := range owned.FindAllStringSubmatch(text, -1) {
 		add(b.foreign(m[1], m[2], m[4]))
 	}
+	for _, line := range b.stale(text) {
+		add(line)
+	}
 	return lines
 }
 

@@ -43,7 +43,11 @@ func TestFailed(t *testing.T) {
 		o := &unstructured.Unstructured{Object: map[string]any{"kind": kind, "metadata": map[string]any{"name": name}}}
 		return bundle.Object{Component: "b", Template: "b/templates/" + strings.ToLower(kind) + ".yaml", Object: o}
 	}
-	objects := Bundles{Now: &bundle.Bundle{Expectation: bundle.Expectation{Objects: []bundle.Object{object("Deployment", "web"), object("StatefulSet", "db"), object("Job", "once")}}}}
+	hook, crd := object("Job", "b-job"), object("CustomResourceDefinition", "widgets.x.y")
+	hook.Hook, hook.Template = true, "b/templates/hook.yaml"
+	hook.Object.SetAnnotations(map[string]string{"helm.sh/hook-delete-policy": "hook-failed"})
+	crd.Object.Object["spec"] = map[string]any{"group": "x.y", "names": map[string]any{"kind": "Widget"}}
+	objects := Bundles{Now: &bundle.Bundle{Expectation: bundle.Expectation{Objects: []bundle.Object{object("Deployment", "web"), object("StatefulSet", "db"), object("Job", "once"), hook, crd}}}}
 	for text, want := range map[string]string{
 		`cannot patch "web" with kind Deployment: Deployment.apps "web" is invalid: spec.selector: Invalid value: v1.LabelSelector{MatchLabels:map[string]string{"a":"b"}}: field is immutable`:      "Deployment web: spec.selector cannot be changed; component b, template b/templates/deployment.yaml; it must be deleted before the upgrade",
 		`StatefulSet.apps "db" is invalid: spec: Forbidden: updates to statefulset spec for fields other than 'replicas', 'ordinals' are forbidden`:                                                  "volumeClaimTemplates, serviceName and selector cannot); component b, template b/templates/statefulset.yaml",
@@ -52,6 +56,9 @@ func TestFailed(t *testing.T) {
 		`CustomResourceDefinition.apiextensions.k8s.io "x.y" is invalid: status.storedVersions[0]: Invalid value: "v1alpha1": missing from spec.versions; v1alpha1 was previously a storage version`: `CustomResourceDefinition x.y: version v1alpha1 cannot be left out of spec.versions`,
 		`persistentvolumeclaims "data" is forbidden: only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize`:                               `PersistentVolumeClaim data: spec.resources.requests.storage cannot be changed; its StorageClass lacks allowVolumeExpansion`,
 		`CustomResourceDefinition "x.y" in namespace "" exists and cannot be imported into the current release: invalid ownership metadata; label validation error: missing key`:                     `CustomResourceDefinition x.y is in the cluster already; it is not marked as any release's, and Helm takes nothing over by itself`,
+		"Deployment.apps \"web\" is invalid: spec.strategy.rollingUpdate: Forbidden: may not be specified when strategy `type` is 'Recreate'":                                                        "Deployment web: spec.strategy.rollingUpdate is not rendered, and is still there from before the upgrade",
+		`unable to build kubernetes objects from current release manifest: resource mapping not found for name: "b" namespace: "" from "": no matches for kind "Widget" in version "x.y/v1alpha1"`:   "Widget b: Helm first reads the release that is in the cluster, and that has it in x.y/v1alpha1, which the API server does not serve any more (CustomResourceDefinition widgets.x.y; component b, template b/templates/customresourcedefinition.yaml)",
+		`warning: Hook post-upgrade b/templates/hook.yaml failed: jobs.batch "b-job" already exists`:                                                                                                 "Job b-job is a hook that the last delivery left (helm.sh/hook-delete-policy: hook-failed), and the upgrade creates it again; component b; edit: helm.sh/hook-delete-policy: before-hook-creation,hook-failed in b/templates/hook.yaml",
 		`Service "x" is invalid: spec.type: Unsupported value: "None"`:                                                                                                                               "",
 	} {
 		v := result.VerdictOf(Failed("main", reason.New(reason.DeployFailed, "%s", text), objects, nil))

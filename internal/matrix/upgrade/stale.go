@@ -1,0 +1,92 @@
+package upgrade
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+)
+
+// together matches what the API server says of a field that does not go with a type, and that may
+// have been there before the type.
+var together = regexp.MustCompile(`([A-Z][A-Za-z0-9]*)(?:\.[a-z0-9.-]+)? "([^"]+)" is invalid: \[?([A-Za-z0-9_.]+): Forbidden: may not be specified when `)
+
+// unread matches what Helm says if it cannot read the manifest of the release that is in the cluster.
+var unread = regexp.MustCompile(`current release manifest: resource mapping not found for name: "([^"]*)"[^\n]*? no matches for kind "([^"]+)" in version "([^"]+)"`)
+
+// lastingHook matches the template of a hook that is in the cluster already.
+var lastingHook = regexp.MustCompile(`Hook (?:pre|post)-(?:upgrade|rollback) (\S+) failed: [^\n]*(?:already exists|field is immutable)`)
+
+// stale explains what fails since something of the last delivery is still there: a field that the API
+// server filled in, the release's own manifest, or a hook.
+func (b Bundles) stale(text string) []string {
+	var lines []string
+	for _, m := range together.FindAllStringSubmatch(text, -1) {
+		lines = append(lines, b.filledIn(m[1], m[2], m[3])...)
+	}
+	for _, m := range unread.FindAllStringSubmatch(text, -1) {
+		lines = append(lines, b.unserved(m[1], m[2], m[3]))
+	}
+	for _, m := range lastingHook.FindAllStringSubmatch(text, -1) {
+		lines = append(lines, b.lasting(m[1])...)
+	}
+	return lines
+}
+
+// filledIn says of a field that the new bundle does not render why it is there all the same.
+func (b Bundles) filledIn(kind, name, field string) []string {
+	o := find(b.Now, kind, name)
+	if o == nil {
+		return nil
+	}
+	parts := strings.Split(field, ".")
+	if _, rendered, _ := unstructured.NestedFieldNoCopy(o.Object.Object, parts...); rendered {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s %s: %s is not rendered, and is still there from before the upgrade: server-side apply removes only what it has set itself, and the API server had filled this in; component %s; edit: %s: null beside the new type in %s",
+		kind, name, field, o.Component, parts[len(parts)-1], b.place(o, strings.Join(parts[:len(parts)-1], ".")))}
+}
+
+// unserved says which version of a kind the release in the cluster was installed with.
+func (b Bundles) unserved(name, kind, version string) string {
+	line := fmt.Sprintf("%s %s: Helm first reads the release that is in the cluster, and that has it in %s, which the API server does not serve any more", kind, name, version)
+	if b.Now != nil {
+		for i := range b.Now.Expectation.Objects {
+			o := &b.Now.Expectation.Objects[i]
+			of, _, _ := unstructured.NestedString(o.Object.Object, "spec", "names", "kind")
+			group, _, _ := unstructured.NestedString(o.Object.Object, "spec", "group")
+			if o.Object.GetKind() == "CustomResourceDefinition" && of == kind && strings.HasPrefix(version, group+"/") {
+				line += fmt.Sprintf(" (CustomResourceDefinition %s; component %s, template %s)", o.Object.GetName(), o.Component, b.place(o, "spec.versions"))
+			}
+		}
+	}
+	return line + "; serve the version until every release has been upgraded to another one, or rewrite the release's manifest before the upgrade (helm mapkubeapis)"
+}
+
+// lasting says of a hook that is in the cluster already that nothing deletes it.
+func (b Bundles) lasting(template string) []string {
+	if b.Now == nil {
+		return nil
+	}
+	var hook *bundle.Object
+	for i := range b.Now.Expectation.Objects {
+		if o := &b.Now.Expectation.Objects[i]; o.Hook && o.Template == template {
+			if hook != nil {
+				return nil // of several, Helm does not say which
+			}
+			hook = o
+		}
+	}
+	policy := ""
+	if hook != nil {
+		policy = hook.Object.GetAnnotations()["helm.sh/hook-delete-policy"]
+	}
+	if hook == nil || policy == "" || strings.Contains(policy, "before-hook-creation") {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s %s is a hook that the last delivery left (helm.sh/hook-delete-policy: %s), and the upgrade creates it again; component %s; edit: helm.sh/hook-delete-policy: before-hook-creation,%s in %s",
+		hook.Object.GetKind(), hook.Object.GetName(), policy, hook.Component, policy, b.place(hook, "metadata.annotations"))}
+}
