@@ -188,6 +188,9 @@ func (a *app) run(ctx context.Context, args []string, f runFlags) error {
 		this.skipped = append(this.skipped, reused...)
 	}
 	plans, skipped := this.plans, this.skipped
+	for _, line := range runner.Share(ctx, plans) {
+		_, _ = fmt.Fprintln(a.Stderr, line)
+	}
 	served, err := a.serveMetrics(f.metrics)
 	if err != nil {
 		return err

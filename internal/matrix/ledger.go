@@ -7,6 +7,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/matrix/artifacts"
 	"github.com/nvidia/aicr-action/internal/matrix/compare"
+	"github.com/nvidia/aicr-action/internal/matrix/twins"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
@@ -50,6 +51,7 @@ func (l *ledger) enter(ctx context.Context, i int, e finishedCell) {
 	recipe := l.plans[i].Cell.Recipe
 	if l.left[recipe]--; l.left[recipe] == 0 {
 		l.compare(ctx, recipe)
+		l.share(recipe)
 		for _, p := range l.plans {
 			if p.Cell.Recipe == recipe {
 				p.dropRendering()
@@ -74,6 +76,24 @@ func (l *ledger) firstRed() *result.Result {
 func (l *ledger) report() {
 	if l.runner.OnResult != nil {
 		l.runner.OnResult(slices.Clone(l.results))
+	}
+}
+
+// share gives the cells of the recipes that are the same as this one the verdicts of its own, which
+// are final.
+func (l *ledger) share(recipe string) {
+	for i, p := range l.plans {
+		of := slices.IndexFunc(l.plans, func(o Plan) bool { return o.Cell == result.Cell{Recipe: p.same, Deployer: p.Cell.Deployer} })
+		if p.same != recipe || of < 0 {
+			continue
+		}
+		res, own := l.results[of], l.runner.newResult(p.Cell)
+		if res.Reason == reason.LaneDivergence && res.ComparedWith != "" { // either cell alone would pass
+			own.Rerun = l.runner.Rerun(result.Cell{Recipe: p.Cell.Recipe, Deployer: res.ComparedWith + "," + p.Cell.Deployer})
+		}
+		l.results[i] = twins.Result(res, own, l.plans[of].notes, p.notes)
+		l.runner.emit(Event{Kind: CellEnd, Cell: p.Cell, Result: &l.results[i]})
+		l.report()
 	}
 }
 

@@ -5,12 +5,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
+	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/charts/archive"
 	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/matrix/reuse"
+	"github.com/nvidia/aicr-action/internal/matrix/twins"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/util/lists"
 )
@@ -161,7 +162,7 @@ func (u *Reuser) Find(ctx context.Context, r *Runner, plans []Plan) (Found, erro
 			continue
 		}
 		for i, rec := range records {
-			f.Reused = append(f.Reused, u.reused(r, lanes[i], rec))
+			f.Reused = append(f.Reused, rec.Result(r.newResult(lanes[i].Cell)))
 		}
 	}
 	return f, nil
@@ -206,34 +207,10 @@ func (u *Reuser) reasonToRun(c result.Cell, in reuse.Inputs) string {
 	return fmt.Sprintf("changed since %s passed (run %s): %s", c.Deployer, last.Run, strings.Join(lists.AtMost(changed, 4), ", "))
 }
 
-// reused returns the result of a cell that is not run again. It repeats what was seen then, without
-// paths of that run's machine.
-func (u *Reuser) reused(r *Runner, p Plan, rec *reuse.Record) result.Result {
-	res := rec.Of
-	fresh := r.newResult(p.Cell)
-	res.Verdict = result.Verdict{Status: result.Reused}
-	res.Reused = &result.Reuse{Run: rec.Run, URL: rec.URL, Ended: rec.Ended, Duration: rec.Of.Cost(), Key: rec.Key}
-	res.ReusedFrom = []string{fmt.Sprintf("passed in run %s on %s with the same inputs", rec.Run, rec.Ended.UTC().Format("2006-01-02 15:04 MST"))}
-	if rec.URL != "" {
-		res.ReusedFrom[0] += ": " + rec.URL
-	}
-	res.Started, res.Duration, res.Phases = time.Now().UTC(), 0, nil
-	res.ReadyAfter = 0
-	res.Artifacts, res.Kubeconfig, res.Upload = "", "", nil
-	res.Key, res.Known, res.Past = rec.Key, "", nil
-	res.Rerun, res.Recipes, res.Data, res.Charts, res.Service, res.Cluster = fresh.Rerun, fresh.Recipes, fresh.Data, fresh.Charts, fresh.Service, fresh.Cluster
-	return res
-}
-
 // Keep stores the verdicts of the cells that passed in this run. It returns a message for each that
 // could not be stored; the run's own verdict does not depend on it.
 func (u *Reuser) Keep(ctx context.Context, r *Runner, plans []Plan, results []result.Result) (kept int, problems []string) {
-	type passed struct {
-		inputs reuse.Inputs
-		of     result.Result
-	}
-	byRecipe := map[string][]passed{}
-	var recipes []string
+	var passed []reuse.Passed
 	for i, p := range plans {
 		if i >= len(results) || results[i].Status != result.Passed || results[i].Cell != p.Cell {
 			continue
@@ -243,24 +220,49 @@ func (u *Reuser) Keep(ctx context.Context, r *Runner, plans []Plan, results []re
 			problems = append(problems, fmt.Sprintf("%s: %s", p.Cell, err))
 			continue
 		}
-		if byRecipe[p.Cell.Recipe] == nil {
-			recipes = append(recipes, p.Cell.Recipe)
-		}
-		byRecipe[p.Cell.Recipe] = append(byRecipe[p.Cell.Recipe], passed{in, results[i]})
+		passed = append(passed, reuse.Passed{Inputs: in, Of: results[i]})
 	}
-	for _, name := range recipes {
-		var keys []string
-		for _, c := range byRecipe[name] {
-			keys = append(keys, c.inputs.Key())
-		}
-		for _, c := range byRecipe[name] {
-			rec := reuse.Record{Inputs: c.inputs, Compared: keys, Run: u.RunID, URL: u.URL, Ended: c.of.Started.Add(c.of.Duration).Round(0), Of: c.of}
-			if err := u.Store.Put(rec); err != nil {
-				problems = append(problems, err.Error())
-				continue
-			}
-			kept++
-		}
+	kept, more := u.Store.PutAll(passed, u.RunID, u.URL)
+	return kept, append(problems, more...)
+}
+
+// Share looks for recipes that are equal but for their names and for constraints that no cell
+// evaluates: one of them runs, and its verdicts are the others' too. It returns a line for each of
+// these.
+func (r *Runner) Share(ctx context.Context, plans []Plan) []string {
+	if r.Keep || len(r.Validate) > 0 { // each has a cluster of its own, or decides about its own constraints
+		return nil
 	}
-	return kept, problems
+	u, all := &Reuser{Harness: "this process"}, twins.Recipes{}
+	for _, i := range r.startOrder(plans, 1) {
+		all.Add(plans[i].Cell, u.sameKey(ctx, r, plans[i]))
+	}
+	same := all.Same()
+	for i := range plans {
+		plans[i].same = same[plans[i].Cell.Recipe]
+	}
+	return all.Lines(same)
+}
+
+// sameKey is the digest of all that the verdict of a plan's cell depends on but its recipe's name,
+// and of the places in files that a report would name. It is empty for a cell that must run.
+func (u *Reuser) sameKey(ctx context.Context, r *Runner, p Plan) string {
+	in, err := u.Inputs(ctx, r, p)
+	if err != nil || p.base != nil || p.skip != "" || p.validation != nil {
+		return ""
+	}
+	res := p.input.Recipe
+	delete(in, "recipe")
+	of := []any{res.APIVersion, res.Metadata.SelectedProfile, res.Criteria.Service, res.Criteria.Accelerator, res.Criteria.Nodes, res.ComponentRefs, res.DeploymentOrder, res.Validation}
+	for i := range p.input.Components {
+		c := &p.input.Components[i]
+		if strings.Contains(c.Name, bundle.RecipeName(res)) { // the names of what a deployer makes could collide
+			return ""
+		}
+		of = append(of, c.DisplayName, c.Origins, c.Declared, c.Registered, c.Undone, c.Kustomization)
+	}
+	if in.Add("what of the recipe counts", of) != nil {
+		return ""
+	}
+	return in.Key()
 }

@@ -1,6 +1,8 @@
 package matrix
 
 import (
+	"context"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -17,9 +19,11 @@ import (
 	"github.com/nvidia/aicr-action/internal/matrix/reuse"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/testkit"
 	"github.com/nvidia/aicr-action/internal/verify/probe"
 	"github.com/nvidia/aicr-action/internal/verify/validate"
+	"github.com/nvidia/aicr-action/kwok"
 )
 
 // fingerprinted is versionOnly with a fingerprint.
@@ -291,5 +295,137 @@ func TestReuse_UnknownInputs(t *testing.T) {
 	}
 	if kept, problems := u.Keep(t.Context(), r, plans, passedOf(r, plans)); kept != 0 || len(problems) != 1 {
 		t.Errorf("direct: kept %d, %q", kept, problems)
+	}
+}
+
+// sharedPlans are those of two shipped recipes that differ in their name and in a constraint that no
+// cell evaluates.
+func sharedPlans(t *testing.T) (*Runner, []Plan) {
+	t.Helper()
+	r, _ := reusable(t, newTinyRecipe())
+	store, err := recipe.Open(os.DirFS("../../recipes"), "recipes")
+	if err != nil {
+		t.Fatal(err)
+	}
+	profiles, err := simulate.LoadProfiles(kwok.Files, "profiles")
+	if err != nil {
+		t.Fatal(err)
+	}
+	simulated, err := fs.Sub(kwok.Files, "charts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Store, r.Profiles, r.Charts, r.Nodes = store, profiles, catalog.FromFS(simulated, "simulated"), simulate.DefaultNodeGroups(2, 4)
+	var plans []Plan
+	for _, name := range []string{"h100-eks-ubuntu-training", "eks-training", "h100-eks-training"} {
+		all, err := bundle.ByName([]string{bundle.Helm, bundle.FluxOCI})
+		if err != nil {
+			t.Fatal(err)
+		}
+		more, err := r.Plan(name, all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plans = append(plans, more...)
+	}
+	return r, plans
+}
+
+// The cells of two recipes are one if all is equal that a verdict or the report of a failure depends
+// on, and never otherwise.
+func TestShare(t *testing.T) {
+	r, plans := sharedPlans(t)
+	lines := r.Share(t.Context(), plans)
+	var got []string
+	for _, p := range plans {
+		got = append(got, p.same)
+	}
+	if want := []string{"", "", "", "", "h100-eks-ubuntu-training", "h100-eks-ubuntu-training"}; !slices.Equal(got, want) {
+		t.Fatalf("got %q, want %q", got, want)
+	}
+	if len(lines) != 1 || !strings.HasPrefix(lines[0], "h100-eks-training is the same as h100-eks-ubuntu-training ") {
+		t.Errorf("said: %q", lines)
+	}
+	for name, change := range map[string]func(r *Runner, p *Plan){
+		"nodes":   func(_ *Runner, p *Plan) { p.nodes = p.nodes[:1] },
+		"a value": func(_ *Runner, p *Plan) { p.input.Components[0].Values = map[string]any{"other": true} },
+		"where a value is set": func(_ *Runner, p *Plan) {
+			p.input.Components[0].Origins = map[string]recipe.Origin{"x": {File: "other"}}
+		},
+		"where it is declared": func(_ *Runner, p *Plan) { p.input.Components[0].Declared.Line++ },
+		"a manifest": func(_ *Runner, p *Plan) {
+			p.input.Components[0].Manifests = []recipe.Manifest{{Path: "x", Content: []byte("y")}}
+		},
+		"a chart's version":    func(_ *Runner, p *Plan) { p.input.Components = slices.Clone(p.input.Components[1:]) },
+		"Kubernetes":           func(_ *Runner, p *Plan) { p.input.KubeVersion = "v1.34.0" },
+		"its checks":           func(_ *Runner, p *Plan) { p.checks.content = map[string]string{"x": "y"} },
+		"a probe":              func(_ *Runner, p *Plan) { p.probes = []*probe.Probe{{Name: "x", Content: "y"}} },
+		"a validation":         func(_ *Runner, p *Plan) { p.validation = &validate.Plan{} },
+		"an upgrade":           func(_ *Runner, p *Plan) { p.base = &base{} },
+		"charts from anywhere": func(_ *Runner, p *Plan) { p.input.Direct = true },
+		"another program":      func(_ *Runner, p *Plan) { p.bundler = ownBundler{} },
+		"skipped":              func(_ *Runner, p *Plan) { p.skip = "why" },
+		"the service": func(_ *Runner, p *Plan) {
+			res := *p.input.Recipe
+			res.Criteria.Service = "gke"
+			p.input.Recipe = &res
+		},
+		"the order": func(_ *Runner, p *Plan) {
+			res := *p.input.Recipe
+			res.DeploymentOrder = res.DeploymentOrder[1:]
+			p.input.Recipe = &res
+		},
+		"a component called like it": func(_ *Runner, p *Plan) {
+			res := *p.input.Recipe
+			res.Metadata.Name = p.input.Components[0].Name
+			p.input.Recipe = &res
+		},
+		"clusters are kept":        func(r *Runner, _ *Plan) { r.Keep = true },
+		"constraints are measured": func(r *Runner, _ *Plan) { r.Validate = []validate.Phase{"readiness"} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, plans := sharedPlans(t)
+			last := &plans[len(plans)-1] // one lane is enough
+			last.input.Components = slices.Clone(last.input.Components)
+			change(r, last)
+			if lines := r.Share(t.Context(), plans); len(lines) > 0 || last.same != "" {
+				t.Errorf("they are one cell: %q", lines)
+			}
+		})
+	}
+}
+
+// A cell that is the same as another one does not run, and ends as that one does once its lanes are
+// compared, red or green.
+func TestShare_Verdicts(t *testing.T) {
+	plans := []Plan{
+		{Cell: result.Cell{Recipe: "a", Deployer: "helm"}, notes: []string{"of a"}}, {Cell: result.Cell{Recipe: "a", Deployer: "flux-oci"}},
+		{Cell: result.Cell{Recipe: "b", Deployer: "flux-oci"}, same: "a"}, {Cell: result.Cell{Recipe: "b", Deployer: "helm"}, same: "a", notes: []string{"of b"}},
+	}
+	r := testRunner()
+	var ends []string
+	r.OnEvent = func(e Event) { ends = append(ends, string(e.Kind)+" "+e.Cell.String()) }
+	var ran []string
+	results, err := r.runAll(t.Context(), plans, 2, func(_ context.Context, p Plan) finishedCell {
+		ran = append(ran, p.Cell.String())
+		return passed(t, p.Cell.Recipe, p.Cell.Deployer, int64(len(p.Cell.Deployer))) // the lanes differ
+	})
+	if err != nil || len(ran) != 2 {
+		t.Fatalf("ran %q, %v", ran, err)
+	}
+	flux, helm := results[2], results[3]
+	if flux.Reason != reason.LaneDivergence || flux.Cell != plans[2].Cell || flux.SameAs == nil || flux.Rerun != "again b/helm,flux-oci" {
+		t.Errorf("flux-oci: got %+v", flux)
+	}
+	if helm.Status != result.Passed || helm.SameAs == nil || helm.SameAs.Recipe != "a" || helm.Rerun != "again b/helm" || !slices.Equal(helm.NotVerified, []string{"of b"}) {
+		t.Errorf("helm: got %+v", helm)
+	}
+	if results[0].SameAs != nil || results[1].SameAs != nil {
+		t.Error("the cells that ran are the same as others")
+	}
+	for _, p := range plans {
+		if want := "cell-end " + p.Cell.String(); !slices.Contains(ends, want) {
+			t.Errorf("no event %q in %q", want, ends)
+		}
 	}
 }

@@ -58,6 +58,8 @@ type Plan struct {
 	validation *validate.Plan
 	// base is what runs before; nil for a first installation.
 	base *base
+	// same is the recipe whose cells decide about this one's too (Share); empty if the cell runs.
+	same string
 	// skip says why the cell is not run; empty if it is.
 	skip   string
 	notes  []string // of the result

@@ -20,7 +20,7 @@ import (
 // them, start while others run. A cell in which a program of the stack crashed is run again, once.
 // After an interrupt, at the deadline, after the last strike, or with FailFast after the first
 // failed cell, no further cell starts; running cells are allowed to finish, and the rest are listed
-// as not run. The lanes of a recipe that passed are compared when the last one has ended. The error
+// as not run. A cell that is the same as another one (Share) gets its verdict. The lanes of a recipe that passed are compared when the last one has ended. The error
 // is the strikes' (reason SYNC_TIMEOUT), or nil.
 func (r *Runner) RunAll(ctx context.Context, plans []Plan, n int) ([]result.Result, error) {
 	return r.runAhead(ctx, plans, n, r.runCell, r.startAhead)
@@ -31,7 +31,7 @@ func (r *Runner) runAhead(ctx context.Context, plans []Plan, n int, run func(con
 	book := newLedger(r, plans)
 	count := strikes.New(r.MaxStrikes)
 	room := &room{}
-	order := r.startOrder(plans, n)
+	order := slices.DeleteFunc(r.startOrder(plans, n), func(i int) bool { return plans[i].same != "" })
 	early := newPool(r, slices.Clone(plans), order, begin)
 	for i := range early.plans {
 		early.plans[i].ready = func() {

@@ -156,6 +156,9 @@ func (r *Report) summary(line *gridLine) (*result.Result, []string) {
 		return first, []string{fmt.Sprintf("%d of %d passed", passed, len(times))}
 	case first.Status == result.Reused:
 		return first, []string{"reused, " + lanes + ", " + span(pods, "pod") + noted, "reused, " + lanes, "reused"}
+	case first.Status == result.Passed && first.SameAs != nil:
+		as := "same as " + first.SameAs.Recipe
+		return first, []string{as + ", " + lanes + ", " + span(pods, "pod") + noted, as + ", " + lanes, as}
 	case first.Status != result.Passed:
 		return first, []string{r.cellText(first) + ", " + lanes, r.cellText(first)}
 	}

@@ -77,6 +77,8 @@ func (r *Report) cellText(c *result.Result) string {
 		text := lists.Count(c.Pods, "pod")
 		if c.Status == result.Reused {
 			text = "reused, " + text
+		} else if c.SameAs != nil {
+			text = "same as " + c.SameAs.Recipe + ", " + text
 		} else {
 			text = seconds(c.Duration) + ", " + text
 		}
@@ -87,6 +89,8 @@ func (r *Report) cellText(c *result.Result) string {
 			text += ", " + validated(c.Validation)
 		}
 		return text
+	case r.hasReason(c) && c.SameAs != nil:
+		return r.reasonText(c) + ", same as " + c.SameAs.Recipe
 	case r.hasReason(c):
 		return r.reasonText(c)
 	}

@@ -230,6 +230,8 @@ func (r *Report) terminalCell(c *result.Result, d detail) string {
 	case d == everything || d == times && !c.Status.Good():
 	case d == times && c.Status == result.Reused:
 		text = "reused"
+	case d == times && c.SameAs != nil:
+		text = "same as " + c.SameAs.Recipe
 	case d == times:
 		text = seconds(c.Duration)
 	case r.hasReason(c) && r.code(c) != 0:

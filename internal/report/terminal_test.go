@@ -1,6 +1,8 @@
 package report
 
 import (
+	"bytes"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -98,6 +100,32 @@ func TestTerminalGrid(t *testing.T) {
 	want := "RECIPE         helm                 argocd-oci\neks            ✓ 29.8 s, 112 pods   -\neks-training   -                    ◷ SYNC_TIMEOUT (50)\n"
 	if got := r.terminalGrid(); got != want {
 		t.Errorf("got:\n%swant:\n%s", got, want)
+	}
+}
+
+// Every report says of a cell that did not run whose verdict it has, red or green.
+func TestTwin(t *testing.T) {
+	r := sample()
+	green, red := r.Results[0], r.Results[4]
+	for _, c := range []*result.Result{&green, &red} {
+		c.Recipe, c.SameAs, c.Notes = "twin-of-it", &result.Twin{Recipe: c.Recipe, Duration: c.Duration}, []string{"same as " + c.Cell.String() + ": equal"}
+		c.Duration = 0
+	}
+	r.Results = []result.Result{green, red}
+	want := "RECIPE       helm                        argocd-oci\ntwin-of-it   ✓ same as eks, 112 pods *   ◷ SYNC_TIMEOUT (50), same as eks-training\n"
+	if got := r.terminalGrid(); got != want {
+		t.Errorf("got:\n%swant:\n%s", got, want)
+	}
+	var junit, page, summary bytes.Buffer
+	if err := errors.Join(r.WriteJUnit(&junit), r.WriteHTML(&page), r.WriteMarkdown(&summary)); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"terminal": terminalOf(t, r), "JUnit": junit.String(), "page": page.String(), "summary": summary.String()} {
+		for _, want := range []string{"same as eks", "same as eks-training"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: no %q in\n%s", name, want, text)
+			}
+		}
 	}
 }
 

@@ -90,6 +90,13 @@ type Reuse struct {
 	Key string `json:"key"`
 }
 
+// Twin says of which recipe of the same run the verdict of a cell is, since both are equal.
+type Twin struct {
+	Recipe string `json:"recipe"`
+	// Duration is what that recipe's cell took.
+	Duration time.Duration `json:"durationNs"`
+}
+
 // Verdict is why a cell ended as it did.
 type Verdict struct {
 	Status Status        `json:"status"`
@@ -135,8 +142,11 @@ type ProcessUse struct {
 }
 
 // Cost is the cell's time plus that of the steps that ran ahead. It does not include the wait
-// between them.
+// between them. Of a cell that was not run because it is another one's twin it is the other's.
 func (r *Result) Cost() time.Duration {
+	if r.SameAs != nil {
+		return r.SameAs.Duration
+	}
 	sum := r.Duration
 	for _, p := range r.Phases {
 		sum += p.Ahead
@@ -175,6 +185,9 @@ type Result struct {
 	Kubernetes string `json:"kubernetes,omitempty"`
 	// Reused says of which run the verdict is; nil if it is this run's.
 	Reused *Reuse `json:"reused,omitempty"`
+	// SameAs says that the verdict is that of another recipe's cell, which is equal; nil if the cell
+	// ran itself.
+	SameAs *Twin `json:"sameAs,omitempty"`
 	// Components is the number of releases, Pods of pods that were verified.
 	Components int `json:"components"`
 	Pods       int `json:"pods"`

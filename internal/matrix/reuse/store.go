@@ -186,3 +186,45 @@ func (s *Store) forget(c result.Cell) {
 		_ = os.Remove(all[i].file)
 	}
 }
+
+// Result returns the result of a cell that is not run again; fresh is what this run knows of it. It
+// repeats what was seen then, without paths of that run's machine.
+func (rec *Record) Result(fresh result.Result) result.Result {
+	res := rec.Of
+	res.Verdict = result.Verdict{Status: result.Reused}
+	res.Reused = &result.Reuse{Run: rec.Run, URL: rec.URL, Ended: rec.Ended, Duration: rec.Of.Cost(), Key: rec.Key}
+	res.ReusedFrom = []string{fmt.Sprintf("passed in run %s on %s with the same inputs", rec.Run, rec.Ended.UTC().Format("2006-01-02 15:04 MST"))}
+	if rec.URL != "" {
+		res.ReusedFrom[0] += ": " + rec.URL
+	}
+	res.Started, res.Duration, res.Phases = time.Now().UTC(), 0, nil
+	res.ReadyAfter, res.SameAs = 0, nil
+	res.Artifacts, res.Kubeconfig, res.Upload = "", "", nil
+	res.Key, res.Known, res.Past = rec.Key, "", nil
+	res.Rerun, res.Recipes, res.Data, res.Charts, res.Service, res.Cluster = fresh.Rerun, fresh.Recipes, fresh.Data, fresh.Charts, fresh.Service, fresh.Cluster
+	return res
+}
+
+// Passed is a cell that passed, with what it depends on.
+type Passed struct {
+	Inputs Inputs
+	Of     result.Result
+}
+
+// PutAll stores the cells of one run. It returns how many, and a message for each that could not be
+// stored.
+func (s *Store) PutAll(cells []Passed, run, url string) (kept int, problems []string) {
+	keys := map[string][]string{} // by recipe
+	for _, c := range cells {
+		keys[c.Of.Recipe] = append(keys[c.Of.Recipe], c.Inputs.Key())
+	}
+	for _, c := range cells {
+		rec := Record{Inputs: c.Inputs, Compared: keys[c.Of.Recipe], Run: run, URL: url, Ended: c.Of.Started.Add(c.Of.Duration).Round(0), Of: c.Of}
+		if err := s.Put(rec); err != nil {
+			problems = append(problems, err.Error())
+			continue
+		}
+		kept++
+	}
+	return kept, problems
+}
