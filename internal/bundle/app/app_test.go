@@ -127,6 +127,24 @@ spec:
     replicas: 4
 `
 
+// ociRedis is redis with its chart from an OCIRepository, as chartRef names it.
+const ociRedis = `apiVersion: source.toolkit.fluxcd.io/v1
+kind: OCIRepository
+metadata: {name: charts, namespace: flux-system}
+spec:
+  interval: 1h
+  layerSelector: {mediaType: application/vnd.cncf.helm.chart.content.v1.tar+gzip, operation: copy}
+  url: oci://charts.example.com/team/redis
+  ref: {tag: 1.2.3}
+---
+apiVersion: helm.toolkit.fluxcd.io/v2
+kind: HelmRelease
+metadata: {name: redis, namespace: flux-system}
+spec:
+  targetNamespace: redis
+  chartRef: {kind: OCIRepository, name: charts}
+`
+
 // flux is a repository whose cluster directory has two Kustomizations, of which one is after the other.
 func flux(over map[string]string) map[string]string {
 	kustomization := func(name, more string) string {
@@ -184,6 +202,10 @@ func TestOpen(t *testing.T) {
 			files: flux(nil), path: "cluster", releases: []string{"redis redis redis-redis", "web web"}, chart: "https://charts.example.com redis 1.2.3",
 			origins: map[string]string{"replicas": "apps/web.yaml:11"},
 		},
+		"a chart of an OCIRepository": {
+			files: flux(map[string]string{"base/redis.yaml": ociRedis}), path: "cluster", releases: []string{"redis redis redis-redis", "web web"},
+			chart: "oci://charts.example.com/team redis 1.2.3",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := repo(t, tc.files)
@@ -234,6 +256,9 @@ func TestOpen_Refused(t *testing.T) {
 	release := func(pairs ...string) map[string]string {
 		return flux(map[string]string{"apps/web.yaml": edit(webRelease, pairs...)})
 	}
+	oci := func(pairs ...string) map[string]string {
+		return flux(map[string]string{"base/redis.yaml": edit(ociRedis, pairs...)})
+	}
 	for name, tc := range map[string]struct {
 		files      map[string]string
 		path, lane string
@@ -263,6 +288,12 @@ func TestOpen_Refused(t *testing.T) {
 		"substitutions":            {files: flux(map[string]string{"cluster/base.yaml": edit(flux(nil)["cluster/base.yaml"], "  interval", "  postBuild: {}\n  interval")}), path: "cluster", want: []string{"base.yaml:5", "spec.postBuild"}},
 		"a chart that is absent":   {files: release("charts/web", "charts/none"), path: "cluster", want: []string{"web.yaml:8", `"charts/none"`}},
 		"a source of another kind": {files: release("kind: GitRepository", "kind: Bucket"), path: "cluster", want: []string{"web.yaml:9", "Bucket"}},
+		"an artifact's digest":     {files: oci("tag: 1.2.3", "digest: sha256:0"), path: "cluster", want: []string{"redis.yaml:8", "spec.ref.digest", "want a tag"}},
+		"a range of tags":          {files: oci("tag: 1.2.3", "semver: 1.x"), path: "cluster", want: []string{"redis.yaml:8", "spec.ref.semver", "want a tag"}},
+		"a moving tag":             {files: oci("tag: 1.2.3", "tag: latest"), path: "cluster", want: []string{"redis.yaml:8", "latest"}},
+		"a signed artifact":        {files: oci("  interval: 1h", "  verify: {provider: cosign}"), path: "cluster", want: []string{"redis.yaml:5", "spec.verify"}},
+		"an absent OCIRepository":  {files: oci("{kind: OCIRepository, name: charts}", "{kind: OCIRepository, name: other}"), path: "cluster", want: []string{"redis.yaml:15", "OCIRepository other", "not among these files"}},
+		"a chartRef of another":    {files: oci("{kind: OCIRepository,", "{kind: HelmChart,"), path: "cluster", want: []string{"redis.yaml:15", "HelmChart", "want an OCIRepository"}},
 		"a suspended release":      {files: release("  interval: 10m", "  suspend: true"), path: "cluster", want: []string{"web.yaml:5", "spec.suspend"}},
 		"another kubeconfig":       {files: release("  interval: 10m", "  kubeConfig: {secretRef: {name: a}}"), path: "cluster", want: []string{"web.yaml:5", "spec.kubeConfig"}},
 		"values of another place":  {files: release("  values:", "  valuesFrom: [{kind: ConfigMap, name: a}]\n  values:"), path: "cluster", want: []string{"web.yaml:10", "namespace web"}},

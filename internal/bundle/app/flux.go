@@ -34,18 +34,26 @@ type fluxApp struct {
 	of   map[string][]string
 	read map[string]bool   // files
 	git  map[string]string // addresses of GitRepositories, by name
+	oci  map[string]ociChart
 }
 
 // flux lays out HelmReleases and what they need, with the directories that Kustomizations apply, in
 // the one namespace that the lane looks in.
 func (l *layout) flux(a *App) error {
-	f := &fluxApp{layout: l, after: map[string][]string{}, of: map[string][]string{}, read: map[string]bool{}, git: map[string]string{}}
+	f := &fluxApp{layout: l, after: map[string][]string{}, of: map[string][]string{}, read: map[string]bool{}, git: map[string]string{}, oci: map[string]ociChart{}}
 	if err := f.gather(a.objects, object{}, 0); err != nil {
 		return err
 	}
 	for _, o := range f.objects {
 		if o.kind() == kindGitSource && o.group() == groupSource {
 			f.git[o.name()] = yamlx.Text(o.node, "spec", "url")
+		}
+		if o.kind() == kindOCISource && o.group() == groupSource {
+			c, err := f.ociSource(o)
+			if err != nil {
+				return err
+			}
+			f.oci[o.name()] = c
 		}
 	}
 	names := map[string]string{}
@@ -197,6 +205,10 @@ func (f *fluxApp) adapt(before object, o *object) error {
 	meta, spec := child(o.node, "metadata"), child(o.node, "spec")
 	namespace := yamlx.Text(meta, "namespace")
 	yamlx.Set(meta, "namespace", "!!str", bundle.FluxNamespace)
+	if o.kind() == kindOCISource && o.group() == groupSource {
+		helmRepository(o, f.oci[o.name()])
+		return nil
+	}
 	if namespace == "" {
 		namespace = "default"
 	}
@@ -257,8 +269,11 @@ func (f *fluxApp) dependsOn(before object, spec *yamlv3.Node) {
 // chartOf lays out the chart of a HelmRelease if it is in the repository.
 func (f *fluxApp) chartOf(o *object, spec *yamlv3.Node) error {
 	chart := yamlx.Find(spec, "chart", "spec")
+	if ref := yamlx.Find(spec, "chartRef"); chart == nil && ref != nil {
+		return f.chartRef(o, spec, ref)
+	}
 	if chart == nil {
-		return f.repo.badAt(*o, under(spec, "chartRef"), "HelmRelease %s has no spec.chart; other sources of a chart are not understood", o.name())
+		return f.repo.badAt(*o, spec, "HelmRelease %s has no chart: want spec.chart or spec.chartRef", o.name())
 	}
 	ref := child(chart, "sourceRef")
 	yamlx.Drop(ref, "namespace")
