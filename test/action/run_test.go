@@ -182,6 +182,29 @@ func TestRun_Kubernetes(t *testing.T) {
 	}
 }
 
+// TestRun_Operators: the input becomes one argument with its flag, none for what is the default, and
+// has a form.
+func TestRun_Operators(t *testing.T) {
+	for input, want := range map[string]string{"simulated": "", "auto": "--operators=auto", "real": "--operators=real"} {
+		r := newRunner(t, map[string]string{"recipe": "eks", "operators": input})
+		if code, out := r.prepare(); code != 0 {
+			t.Fatalf("prepare: exit code %d\n%s", code, out)
+		}
+		r.program("exit 0")
+		if code, out := r.do("run"); code != 0 {
+			t.Fatalf("run: exit code %d\n%s", code, out)
+		}
+		at := slices.IndexFunc(r.args(), func(arg string) bool { return strings.HasPrefix(arg, "--operators") })
+		if got := at >= 0; got != (want != "") || got && r.args()[at] != want {
+			t.Errorf("input %q: arguments %q", input, r.args())
+		}
+	}
+	r := newRunner(t, map[string]string{"recipe": "eks", "operators": "true"})
+	if code, out := r.prepare(); code != 2 || !strings.Contains(out, "Input operators has a wrong value; want simulated, auto or real") {
+		t.Errorf("prepare: exit code %d\n%s", code, out)
+	}
+}
+
 // TestRun_Profiles: the input becomes one argument with its flag, and none if it is empty.
 func TestRun_Profiles(t *testing.T) {
 	for input, want := range map[string]bool{"": false, "./my profiles": true} {
