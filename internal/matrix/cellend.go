@@ -43,7 +43,7 @@ func (c *cellRun) close(ctx context.Context, failure error) error {
 	if c.env.Cluster != nil {
 		c.result.StandIns = append(c.result.StandIns, c.env.Cluster.StandIns()...)
 		if f, ok := errors.AsType[*result.Failure](failure); ok {
-			f.More = append(f.More, c.env.Cluster.Complaints()...)
+			f.More = append(f.More, c.env.Cluster.Complaints(f.Cause())...)
 		}
 	}
 	if failure != nil && !c.startedAhead {

@@ -115,9 +115,12 @@ func operatorCell(t *testing.T, r *Runner, recipe, lane string) result.Result {
 // operator sees is red in its own words.
 func TestNightlyOperators(t *testing.T) {
 	t.Parallel()
+	const secret = "            secretName: {{ include \"simulated.fullname\" $ }}-admission # made by the admission-create Job\n---\n"
+	const emptySecret = "            secretName: tls\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: tls, namespace: monitoring}\ndata: {}\n---\n"
 	const resources = "      - statefulsets\n    verbs:\n      - \"*\"\n"
 	for _, c := range []struct {
 		name, expression, old, new string
+		file                       string        // of the edit; the operator's Deployment by default
 		reason                     reason.Reason // "": it passes
 		cause, screen              string
 	}{
@@ -134,13 +137,21 @@ func TestNightlyOperators(t *testing.T) {
 			name: "a PrometheusRule that it refuses", expression: "sum(",
 			reason: reason.DeployFailed, cause: `admission webhook "prometheusrule`, screen: "denied the request",
 		},
+		{
+			name: "F115 a Prometheus that it refuses", expression: "sum(up)", file: "prometheus/prometheus.yaml", old: "  retention: {{ .retention }}\n", new: "  retention: {{ .retention }}\n  version: tea\n",
+			reason: reason.SchedulingFailed, cause: "not made yet from Prometheus monitoring/kube-prometheus-stack-prometheus", screen: "failed to parse Prometheus version",
+		},
+		{
+			name: "F118 a TLS Secret that a manifest leaves empty", expression: "sum(up)", old: secret, new: emptySecret,
+			reason: reason.SchedulingFailed, cause: "CrashLoopBackOff", screen: "/cert/",
+		},
 	} {
 		t.Run(strings.ReplaceAll(c.name, " ", "-"), func(t *testing.T) {
 			t.Parallel()
 			r := realOperators(t)
 			r.Store = operatorRecipe(t, c.expression)
-			file := ""
-			if c.old != "" {
+			file := c.file
+			if c.old != "" && file == "" {
 				file = "prometheus-operator/deployment.yaml"
 			}
 			r.Charts = editedChart(t, "kube-prometheus-stack", file, c.old, c.new)

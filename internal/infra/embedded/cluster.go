@@ -170,11 +170,11 @@ func (c *cluster) serve(clients *infra.Clients) (err error) {
 }
 
 // Complaints of an infra.Cluster.
-func (c *cluster) Complaints() []string {
+func (c *cluster) Complaints(cause string) []string {
 	if c.pods == nil {
 		return nil
 	}
-	return c.pods.Complaints()
+	return c.pods.Complaints(cause)
 }
 
 // Runs of an infra.Cluster.

@@ -58,7 +58,7 @@ func (c *cluster) Registry() infra.Registry       { return c.registry }
 func (c *cluster) Died() <-chan *infra.DeathError { return c.died }
 func (c *cluster) PlaySchedulers(names []string)  { c.schedulers = slices.Clone(names) }
 func (c *cluster) Runs(string) bool               { return false } // pods of a recipe are simulated here
-func (c *cluster) Complaints() []string           { return nil }
+func (c *cluster) Complaints(string) []string     { return nil }
 func (c *cluster) RunOperators(context.Context, []bundle.Object) (infra.Operators, error) {
 	return infra.Operators{}, nil // infra.Programs is a feature that it lacks
 }

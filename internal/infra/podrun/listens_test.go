@@ -107,8 +107,17 @@ func TestComplaints(t *testing.T) {
 	w := newWorker(r, p)
 	w.log = file
 	r.pods["1"] = w
-	if got := r.Complaints(); len(got) != 1 || got[0] != "pod n/p says: level=error err=real" {
+	if got := r.Complaints("it failed"); len(got) != 1 || got[0] != "pod n/p says: level=error err=real" {
 		t.Errorf("got %q", got)
+	}
+	if err := os.WriteFile(file, []byte("level=error err=\"sync n/mine failed: bad version\"\nlevel=error err=\"sync n/other failed\"\nlevel=error err=no-address\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.Complaints("Deployment n/d (0/1 pods ready), not made yet from Prometheus n/mine"); len(got) != 1 || !strings.Contains(got[0], "bad version") {
+		t.Errorf("about an object: got %q", got)
+	}
+	if got := r.Complaints("Prometheus n/third is not Available"); len(got) != 1 || !strings.Contains(got[0], "sync n/other failed") {
+		t.Errorf("about none: got %q", got)
 	}
 }
 

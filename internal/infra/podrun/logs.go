@@ -2,6 +2,7 @@ package podrun
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -223,18 +224,38 @@ const complaint = `^E[0-9]{4} |\blevel=error\b|"level":"error"|\b(panic|fatal):|
 // lastComplaint is the last line of a log that tells of an error; empty without one among the last.
 // Lines with noise do not count.
 func lastComplaint(file string, noise ...string) string {
-	pattern := regexp.MustCompile(complaint)
-	for _, line := range slices.Backward(host.Tail(file, complaintLines)) {
-		if pattern.MatchString(line) && !slices.ContainsFunc(noise, func(n string) bool { return strings.Contains(line, n) }) {
-			return cut(line)
-		}
-	}
-	return ""
+	line, _ := complaintAbout(file, nil, noise)
+	return line
 }
 
+// complaintAbout is the last complaint about one of these objects (NAMESPACE/NAME), or else the last
+// one: an operator that refuses an object may have tripped over another one since.
+func complaintAbout(file string, objects, noise []string) (line string, about bool) {
+	pattern := regexp.MustCompile(complaint)
+	has := func(line string) func(string) bool {
+		return func(part string) bool { return strings.Contains(line, part) }
+	}
+	last := ""
+	for _, line := range slices.Backward(host.Tail(file, complaintLines)) {
+		if !pattern.MatchString(line) || slices.ContainsFunc(noise, has(line)) {
+			continue
+		}
+		if slices.ContainsFunc(objects, has(line)) {
+			return cut(line), true
+		}
+		last = cmp.Or(last, cut(line))
+	}
+	return last, false
+}
+
+// objectNames matches what errors call an object: NAMESPACE/NAME.
+const objectNames = `[a-z0-9][a-z0-9-]*/[a-z0-9][a-z0-9.-]*[a-z0-9]`
+
 // Complaints are for each pod that runs the last line of its log that tells of an error, with the
-// pod's name; none for a pod whose log has no such line.
-func (r *Runner) Complaints() []string {
+// pod's name; none for a pod whose log has no such line. A line that names an object which the cause
+// of a failure names goes before, and its pod before others.
+func (r *Runner) Complaints(cause string) []string {
+	objects := regexp.MustCompile(objectNames).FindAllString(cause, -1)
 	r.mu.Lock()
 	logs, noise := map[string]string{}, map[string][]string{}
 	for _, w := range r.pods {
@@ -242,13 +263,17 @@ func (r *Runner) Complaints() []string {
 		logs[w.name()], noise[w.name()] = w.log, program.Noise
 	}
 	r.mu.Unlock()
-	var all []string
+	var first, all []string
 	for _, name := range slices.Sorted(maps.Keys(logs)) {
-		if line := lastComplaint(logs[name], noise[name]...); line != "" {
-			all = append(all, fmt.Sprintf("pod %s says: %s", name, line))
+		line, about := complaintAbout(logs[name], objects, noise[name])
+		switch said := fmt.Sprintf("pod %s says: %s", name, line); {
+		case about:
+			first = append(first, said)
+		case line != "":
+			all = append(all, said)
 		}
 	}
-	return all
+	return append(first, all...)
 }
 
 // complaintLines is how many of the last lines of a log are searched.

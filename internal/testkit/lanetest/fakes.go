@@ -102,8 +102,8 @@ func (Cluster) Registry() infra.Registry { return nil }
 
 func (Cluster) StandIns() []string { return nil }
 
-func (Cluster) PlaySchedulers([]string) {}
-func (Cluster) Complaints() []string    { return nil }
+func (Cluster) PlaySchedulers([]string)    {}
+func (Cluster) Complaints(string) []string { return nil }
 func (Cluster) RunOperators(context.Context, []bundle.Object) (infra.Operators, error) {
 	return infra.Operators{}, nil
 }
