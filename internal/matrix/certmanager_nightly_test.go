@@ -87,9 +87,17 @@ func TestNightlyCertManager(t *testing.T) {
 	}{
 		{name: "passes", manifests: certificates, lane: []string{bundle.Helm, bundle.ArgoCDOCI, bundle.FluxOCI}},
 		{name: "F113 a Certificate that the webhook refuses", manifests: withoutNames, reason: reason.DeployFailed, cause: `admission webhook "webhook.cert-manager.io" denied the request`, screen: "at least one of"},
-		{
+		{ // nothing waits for it but the deployer, which tries again
 			name: "F114 objects for a webhook that starts", values: ", startupapicheck: {enabled: false}", manifests: certificates,
-			reason: reason.DeployFailed, cause: `failed calling webhook "webhook.cert-manager.io"`, screen: "cert-manager/cert-manager-webhook",
+			lane: []string{bundle.Helm, bundle.HelmTemplate, bundle.ArgoCDOCI, bundle.FluxOCI},
+		},
+		{
+			name: "F114 objects for a webhook that is never ready", values: ", startupapicheck: {enabled: false}", manifests: certificates, file: "webhook.yaml", old: "path: /healthz\n", new: "path: /nothing\n",
+			reason: reason.DeployFailed, cause: `failed calling webhook "webhook.cert-manager.io"`, screen: "no pod of Service cert-manager/cert-manager-webhook is ready", within: 2 * time.Minute,
+		},
+		{
+			name: "F114 objects for a webhook that crashes", values: ", startupapicheck: {enabled: false}", manifests: certificates, file: "webhook.yaml", old: "            - --v=2\n", new: "            - --v=2\n            - --tea\n",
+			reason: reason.SchedulingFailed, cause: "ends again and again", screen: "unknown flag: --tea", within: 90 * time.Second,
 		},
 		{
 			name: "F116 an operator that crashes on its own configuration", manifests: certificates, file: "controller.yaml", old: "            - --v=2\n", new: "            - --v=2\n            - --kube-api-burst=0\n",

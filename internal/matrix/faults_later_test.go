@@ -63,12 +63,20 @@ func laterFaults() []fault {
 			tests: []string{"internal/matrix TestNightlyCertManager"},
 		},
 		{
-			id: "F114", what: "objects for a webhook that fails closed and whose program still starts", verdict: "exit 51 with `--operators` in the helm lane, which waits only for hooks: the webhook, and the pod that is not ready",
-			tests: []string{"internal/matrix TestNightlyCertManager", "internal/infra/podrun TestRoute"},
+			id: "F114", what: "objects for a webhook that fails closed and whose program still starts, or never does", verdict: "with `--operators`: passes, and a note has the number of tries; exit 51 after a minute if the webhook is never ready, 1 if its program crashes",
+			tests: []string{"internal/matrix TestNightlyCertManager", "internal/matrix/lane TestStartingWebhook", "internal/matrix/lane/helm TestAttempts", "internal/matrix/lane/helminstall TestForgetFailed", "internal/matrix/gate TestCrashing"},
+		},
+		{
+			id: "F115", what: "a Prometheus that its operator refuses", verdict: "exit 1 with `--operators`: what the operator's log says of this object, not its last line",
+			tests: []string{"internal/matrix TestNightlyOperators", "internal/infra/podrun TestComplaints"},
 		},
 		{
 			id: "F116", what: "an operator that ends again and again: by its own configuration, or killed", verdict: "exit 1 with `--operators`, long before the deadline, with the last error of its log; passes if it was killed once",
 			tests: []string{"internal/matrix TestNightlyCertManager", "internal/matrix TestNightlyOperatorKilled", "internal/matrix/gate TestCrashing"},
+		},
+		{
+			id: "F118", what: "a TLS Secret that a manifest leaves empty, from which an operator serves its webhooks", verdict: "exit 1 with `--operators`: the file that its program misses",
+			tests: []string{"internal/matrix TestNightlyOperators"},
 		},
 	}
 }

@@ -26,6 +26,8 @@ func TestCrashing(t *testing.T) {
 	}
 	const soon, deadline = crashFor + 3*time.Second, 299 * time.Second
 	other := lane.Item{ID: "Release b", Ref: result.Ref{Kind: "Release", Name: "b"}, State: lane.ItemWaiting, Text: "is being installed"}
+	behind := other
+	behind.Behind = "comp" // tries again while the webhook of comp does not answer
 	own := lane.Item{ID: "Release comp", Ref: result.Ref{Kind: "Release", Name: "comp"}, State: lane.ItemWaiting, Text: "waits for its hook"}
 	for name, c := range map[string]struct {
 		change      func(*corev1.Pod)
@@ -34,6 +36,7 @@ func TestCrashing(t *testing.T) {
 	}{
 		"again and again":              {status(2, "CrashLoopBackOff"), nil, crashFor, soon},
 		"its own release waits for it": {status(2, "CrashLoopBackOff"), []lane.Item{own}, crashFor, soon},
+		"another release is behind it": {status(2, "CrashLoopBackOff"), []lane.Item{behind}, crashFor, soon},
 		"another release is to come":   {status(2, "CrashLoopBackOff"), []lane.Item{other}, deadline, deadline + 4*time.Second},
 		"once":                         {status(1, "CrashLoopBackOff"), nil, deadline, deadline + 4*time.Second},
 		"it runs now":                  {status(5, ""), nil, deadline, deadline + 4*time.Second},

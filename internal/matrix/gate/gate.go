@@ -210,12 +210,15 @@ func acceptedText(state lane.State) string {
 	return strings.Join(texts, "; ")
 }
 
-// notes lists the items that passed in another state than the canonical one.
+// notes lists the items that passed in another state than the canonical one, or not at once.
 func (g *Gate) notes() []string {
 	var notes []string
 	for _, it := range g.State.Items {
 		if it.State == lane.ItemAccepted {
 			notes = append(notes, it.ID+" passed as "+it.Text)
+		}
+		if it.Note != "" {
+			notes = append(notes, it.Note)
 		}
 	}
 	return append(notes, g.lastReport.Notes...)

@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/fake"
@@ -203,6 +204,15 @@ func TestGateItems(t *testing.T) {
 		v := r.failed(t, reason.DeployFailed, "Release a: connection refused")
 		r.within(t, lane.SuspectFor, lane.SuspectFor+2*time.Second)
 		testkit.WantEach(t, "details", v.Details, []string{"Release a: connection refused", "1 more blocked by this failure"})
+	})
+	t.Run("a webhook of the bundle may start", func(t *testing.T) {
+		hook := bundle.Object{Release: "h", Object: &unstructured.Unstructured{Object: map[string]any{"kind": "MutatingWebhookConfiguration", "webhooks": []any{map[string]any{"name": "hook.example.com"}}}}}
+		for name, patience := range map[string]time.Duration{"hook.example.com": lane.WebhookPatience, "other.example.com": lane.SuspectFor} {
+			c := gateCase{poll: always(is("a", lane.ItemSuspect, "failed calling webhook \""+name+"\": EOF")), releases: []bundle.Release{{Name: "h"}}, objects: []bundle.Object{hook}}
+			r := c.run(t)
+			r.failed(t, reason.DeployFailed, "failed calling webhook")
+			r.within(t, patience, patience+2*time.Second)
+		}
 	})
 	t.Run("a suspect error that goes away is none", func(t *testing.T) {
 		r := gateCase{poll: func(since time.Duration) (lane.State, error) {

@@ -36,7 +36,7 @@ func (g *Gate) noPods() *result.Failure {
 
 // podsExplain reports whether each open item belongs to a release with an existing workload that is
 // not ready. Helm, Argo CD and Flux wait for a hook's Job, and some of them for every pod, so that
-// the item is a consequence. Roots and items that wait for others do not count.
+// the item is a consequence; so it is of a workload that it is behind. Roots and items that wait for others do not count.
 func (g *Gate) podsExplain(open []lane.Item) bool {
 	e := &g.Env.Bundle.Expectation
 	late := map[string]bool{}
@@ -49,7 +49,7 @@ func (g *Gate) podsExplain(open []lane.Item) bool {
 	for _, it := range open {
 		root := slices.ContainsFunc(e.Delivered, func(d bundle.Delivered) bool { return d.Root && d.Ref == it.Ref })
 		switch component := componentOf(it.Ref, e.Releases); {
-		case late[component] && component != "":
+		case late[it.Behind] && it.Behind != "", late[component] && component != "":
 			explained++
 		case !root && it.State != lane.ItemBlocked:
 			return false

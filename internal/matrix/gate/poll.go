@@ -139,7 +139,7 @@ func (g *Gate) failedItems(state lane.State) (reason.Reason, *result.Failure) {
 		case lane.ItemSuspect:
 			key := "suspect " + it.ID
 			seen[key] = true
-			if g.lasts(key, max(lane.SuspectFor, it.Patience)) {
+			if g.lasts(key, g.patience(it)) {
 				failed = append(failed, it)
 			}
 		case lane.ItemBlocked:
@@ -154,6 +154,16 @@ func (g *Gate) failedItems(state lane.State) (reason.Reason, *result.Failure) {
 	f := g.itemFinding("", failed)
 	f.Findings[0].Story = append(f.Findings[0].Story, consequences(failed, blocked, g.Env.Bundle.Expectation.Delivered)...)
 	return cmp.Or(failed[0].Reason, reason.DeployFailed), f
+}
+
+// patience is how long an item's error must last: a webhook of the bundle may still be starting, and
+// whoever is first must not decide the verdict.
+func (g *Gate) patience(it lane.Item) time.Duration {
+	least := max(lane.SuspectFor, it.Patience)
+	if _, _, ok := lane.StartingWebhook(it.Text, g.Env.Bundle.Expectation); ok {
+		return max(least, lane.WebhookPatience)
+	}
+	return least
 }
 
 // blame orders failed items: the first one's reason becomes the cell's verdict and exit code. A

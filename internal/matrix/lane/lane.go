@@ -134,4 +134,9 @@ type Item struct {
 	Different []result.Ref
 
 	Timing *Timing // nil if the deployer does not say
+
+	// Behind is the component whose pods the item waits for, if those are not its own.
+	Behind string
+	// Note is for people, of an item that passed.
+	Note string
 }

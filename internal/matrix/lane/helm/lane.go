@@ -144,38 +144,58 @@ func helmError(err error) string {
 // serves it a second or two after the CRD was created.
 const kindBudget = 60 * time.Second
 
-// installPatiently installs a release, and tries again as the bundle's deploy.sh does while the API
-// server does not serve a kind whose CRD an earlier release has in its templates. Helm does not
-// wait for such a CRD, as it does for those in crds/. Nothing was created by then.
+// installPatiently installs a release, and tries again, as upstream's deploy.sh does, while the API
+// server does not serve a kind whose CRD an earlier release has in its templates, or does not reach
+// a webhook of an earlier release, whose program still starts. Helm waits for neither.
 func (l *helmLane) installPatiently(ctx context.Context, env *lane.Env, in bundle.Install) error {
-	return wait.For(ctx, "the kinds of earlier releases", wait.Options{Budget: lane.HookTimeout + kindBudget, Interval: 500 * time.Millisecond}, l.attempt(env, in))
+	a := attempts{release: in.Release.Name, of: env.Bundle.Expectation, lane: &l.InOrder, install: func(ctx context.Context, again bool) error { return l.install(ctx, env, in, again) }}
+	return wait.For(ctx, "the kinds and webhooks of earlier releases", wait.Options{Budget: lane.HookTimeout + max(kindBudget, lane.WebhookPatience), Interval: 500 * time.Millisecond}, a.try)
 }
 
-func (l *helmLane) attempt(env *lane.Env, in bundle.Install) func(context.Context) wait.Result {
-	var first time.Time
-	return func(ctx context.Context) wait.Result {
-		err := l.install(ctx, env, in)
-		if err == nil {
-			return wait.Done()
-		}
-		if first.IsZero() {
-			first = time.Now()
-		}
-		if !lane.ComesFromEarlier(err.Error(), env.Bundle.Expectation, in.Release.Name) || time.Since(first) >= kindBudget {
-			return wait.Never(err)
-		}
+// attempts are the tries to install one release.
+type attempts struct {
+	release string
+	of      bundle.Expectation
+	lane    *lane.InOrder
+	install func(ctx context.Context, again bool) error
+
+	tries int
+	// noKind and noWebhook are when each of the two errors was first seen.
+	noKind, noWebhook time.Time
+}
+
+func (a *attempts) try(ctx context.Context) wait.Result {
+	err := a.install(ctx, a.tries > 0)
+	if err == nil {
+		return wait.Done()
+	}
+	a.tries++
+	if lane.ComesFromEarlier(err.Error(), a.of, a.release) && within(&a.noKind, kindBudget) {
 		return wait.NotYet("%v", err)
 	}
+	if webhook, of, ok := lane.StartingEarlier(err.Error(), a.of, a.release); ok && within(&a.noWebhook, lane.WebhookPatience) {
+		a.lane.TriesAgain(a.release, a.tries, webhook, of, err)
+		return wait.NotYet("%v", err)
+	}
+	return wait.Never(err)
 }
 
-// install is `helm upgrade --install`.
-func (l *helmLane) install(ctx context.Context, env *lane.Env, in bundle.Install) error {
+// within reports whether less than a budget has passed since the first call.
+func within(first *time.Time, budget time.Duration) bool {
+	if first.IsZero() {
+		*first = time.Now()
+	}
+	return time.Since(*first) < budget
+}
+
+// install is `helm upgrade --install`; again, if a try before this one failed.
+func (l *helmLane) install(ctx context.Context, env *lane.Env, in bundle.Install, again bool) error {
 	before := env.Clients.Warnings.Len()
 	err := l.installer.Install(ctx, helminstall.Release{
 		Name: in.Release.Name, Namespace: in.Release.Namespace, Chart: in.Chart, Values: in.Values, CreateNamespace: true,
 		// A chart's schema may name a file or an address, which Helm would read. The values were
 		// checked when the bundle was rendered.
-		SkipSchemaValidation: true,
+		SkipSchemaValidation: true, Again: again,
 	})
 	if err != nil {
 		return err

@@ -135,7 +135,7 @@ func (l *helmTemplateLane) applyFile(ctx context.Context, env *lane.Env, mapper 
 	}
 	var crds []string
 	for _, o := range objs {
-		if err := l.applyPatiently(ctx, env, mapper, manager, o); err != nil {
+		if err := l.applyPatiently(ctx, env, mapper, r.Name, manager, o); err != nil {
 			return fmt.Errorf("apply %s %s: %w", o.GetKind(), infra.NamespacedName(o.GetNamespace(), o.GetName()), err)
 		}
 		if o.GetKind() == "CustomResourceDefinition" {
@@ -148,7 +148,8 @@ func (l *helmTemplateLane) applyFile(ctx context.Context, env *lane.Env, mapper 
 // applyPatiently applies an object. It retries what the API server may accept a moment later, e.g.
 // an object of a new CRD's kind, for as long as any error has to last; a rejection is an error at
 // once. A slow request is no error: the gate's budget ends it.
-func (l *helmTemplateLane) applyPatiently(ctx context.Context, env *lane.Env, mapper meta.ResettableRESTMapper, manager string, obj *unstructured.Unstructured) error {
+func (l *helmTemplateLane) applyPatiently(ctx context.Context, env *lane.Env, mapper meta.ResettableRESTMapper, release, manager string, obj *unstructured.Unstructured) error {
+	tries := 0
 	var first time.Time
 	return wait.For(ctx, "the API server to take it", wait.Options{Budget: lane.HookTimeout}, func(ctx context.Context) wait.Result {
 		err := l.applyOnce(ctx, env, mapper, manager, obj)
@@ -161,6 +162,10 @@ func (l *helmTemplateLane) applyPatiently(ctx context.Context, env *lane.Env, ma
 		patience := lane.SuspectFor
 		if gvk := obj.GroupVersionKind(); meta.IsNoMatchError(err) && lane.DefinesKind(env.Bundle.Expectation, gvk.Group, gvk.Kind) {
 			patience = crdBudget // its CRD is Established, and discovery is behind
+		}
+		if webhook, of, ok := lane.StartingWebhook(err.Error(), env.Bundle.Expectation); ok {
+			tries, patience = tries+1, lane.WebhookPatience
+			l.TriesAgain(release, tries, webhook, of, err)
 		}
 		if !meta.IsNoMatchError(err) && !lane.Retryable(err.Error()) || time.Since(first) >= patience {
 			return wait.Never(err)

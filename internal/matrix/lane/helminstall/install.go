@@ -43,6 +43,10 @@ type Release struct {
 	Values map[string]any
 
 	CreateNamespace, SkipSchemaValidation bool
+	// Again means that a try before this one failed. Its revision is forgotten, so that the release
+	// is what it would have been at once: hooks of an installation run, and no revision is left over
+	// that a rollback would meet.
+	Again bool
 }
 
 // Pull is a chart in an OCI registry that speaks plain HTTP.

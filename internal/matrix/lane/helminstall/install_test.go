@@ -11,12 +11,17 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/chart"
+	helmrelease "helm.sh/helm/v3/pkg/release"
+	"helm.sh/helm/v3/pkg/storage"
+	"helm.sh/helm/v3/pkg/storage/driver"
 
 	"github.com/nvidia/aicr-action/internal/charts/render"
 	"github.com/nvidia/aicr-action/internal/infra"
@@ -250,5 +255,37 @@ func TestInstall_Output(t *testing.T) {
 	}
 	if text := strings.Join(log, "\n"); !strings.Contains(text, "creating 1 resource(s)") {
 		t.Errorf("got the log\n%s", text)
+	}
+}
+
+// A second try forgets the first, and nothing else: Helm would upgrade what never was, and a rollback
+// would meet the revision that failed.
+func TestForgetFailed(t *testing.T) {
+	for name, c := range map[string]struct{ before, after []helmrelease.Status }{
+		"none":                   {},
+		"an installation":        {before: []helmrelease.Status{helmrelease.StatusFailed}},
+		"an upgrade":             {before: []helmrelease.Status{helmrelease.StatusDeployed, helmrelease.StatusFailed}, after: []helmrelease.Status{helmrelease.StatusDeployed}},
+		"nothing of it was kept": {before: []helmrelease.Status{helmrelease.StatusDeployed}, after: []helmrelease.Status{helmrelease.StatusDeployed}},
+	} {
+		cfg := &action.Configuration{Releases: storage.Init(driver.NewMemory())}
+		for i, status := range c.before {
+			if err := cfg.Releases.Create(&helmrelease.Release{Name: "r", Version: i + 1, Info: &helmrelease.Info{Status: status}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := forgetFailed(cfg, "r"); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		left, err := cfg.Releases.History("r")
+		if err != nil && !errors.Is(err, driver.ErrReleaseNotFound) {
+			t.Errorf("%s: %v", name, err)
+		}
+		var got []helmrelease.Status
+		for _, r := range left {
+			got = append(got, r.Info.Status)
+		}
+		if !slices.Equal(got, c.after) {
+			t.Errorf("%s: got %v, want %v", name, got, c.after)
+		}
 	}
 }

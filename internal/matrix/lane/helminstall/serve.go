@@ -16,6 +16,7 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/cli"
+	helmrelease "helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/storage/driver"
 	"k8s.io/client-go/rest"
 
@@ -184,6 +185,11 @@ func (s *server) run(req wireRelease) (Step, error) {
 		values = map[string]any{}
 	}
 	run := func(ch *chart.Chart) (Step, error) {
+		if req.Again {
+			if err := forgetFailed(cfg, req.Name); err != nil {
+				return Installing, err
+			}
+		}
 		known, err := exists(cfg, req.Name)
 		switch {
 		case err != nil:
@@ -228,6 +234,25 @@ func rollBack(cfg *action.Configuration, req wireRelease) error {
 
 // maxHistory is Helm's own default.
 const maxHistory = 10
+
+// forgetFailed removes the newest revision of a release from Helm's storage if it failed. The objects
+// that it created stay: Helm adopts those that have its labels.
+func forgetFailed(cfg *action.Configuration, name string) error {
+	last, err := cfg.Releases.Last(name)
+	if errors.Is(err, driver.ErrReleaseNotFound) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("look for release %s in Helm's storage: %w", name, err)
+	}
+	if last.Info == nil || last.Info.Status != helmrelease.StatusFailed {
+		return nil
+	}
+	if _, err := cfg.Releases.Delete(name, last.Version); err != nil {
+		return fmt.Errorf("remove the failed revision %d of release %s from Helm's storage: %w", last.Version, name, err)
+	}
+	return nil
+}
 
 // exists reports whether Helm's storage has the release.
 func exists(cfg *action.Configuration, name string) (bool, error) {

@@ -21,6 +21,7 @@ type wireRelease struct {
 	Pull                                  *Pull
 	Values                                map[string]any
 	CreateNamespace, SkipSchemaValidation bool
+	Again                                 bool
 	Uninstall                             bool // only Name and Namespace count
 	Rollback                              int  // how many revisions; the same
 }
@@ -43,7 +44,7 @@ type wireEnd struct {
 func encode(r Release) wireRelease {
 	w := wireRelease{
 		Name: r.Name, Namespace: r.Namespace, Pull: r.Pull, Values: render.EncodeValues(r.Values),
-		CreateNamespace: r.CreateNamespace, SkipSchemaValidation: r.SkipSchemaValidation,
+		CreateNamespace: r.CreateNamespace, SkipSchemaValidation: r.SkipSchemaValidation, Again: r.Again,
 	}
 	if r.Chart != nil {
 		w.Chart = render.EncodeChart(r.Chart)
