@@ -31,7 +31,7 @@ func (c *cellRun) verdictAfter(err, closing error) error {
 // locate gives the findings of a verdict on the recipe their lines in its files.
 func (c *cellRun) locate(err error) {
 	if f, ok := errors.AsType[*result.Failure](err); ok && c.env.Bundle != nil && reason.OfRecipe(err) {
-		why.Locate(c.plan.Components(), &c.env.Bundle.Expectation, f.Findings)
+		why.Locate(c.plan.Components(), c.env.Bundle, f.Findings)
 	}
 }
 

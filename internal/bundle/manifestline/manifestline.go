@@ -42,7 +42,13 @@ func Find(text string, o Object, path ...string) (line int, exact bool) {
 func (o Object) is(root *node) bool {
 	fits := func(want string, path ...string) bool {
 		at, found := root.down(path)
-		return want == "" || found == len(path) && (at.value == want || strings.Contains(at.value, "{{"))
+		switch {
+		case want == "":
+			return true
+		case found == len(path): // {{ .Release.Name }} alone is a mapping to a parser
+			return at.value == want || strings.Contains(at.value, "{{") || len(at.children) > 0
+		}
+		return found > 0 && strings.HasPrefix(at.value, "{") && (strings.Contains(at.value, want) || strings.Contains(at.value, "{{")) // in one line
 	}
 	kind, found := root.down([]string{"kind"})
 	return found == 1 && kind.value != "" && fits(o.Kind, "kind") && fits(o.Name, "metadata", "name")

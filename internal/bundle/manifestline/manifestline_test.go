@@ -64,6 +64,9 @@ func TestFind(t *testing.T) {
 		"template, second":       {template, Object{"DaemonSet", "b-x"}, "spec.template.spec.containers.1.image", 16, true},
 		"template, item":         {template, Object{"DaemonSet", "b-x"}, "spec.template.spec.containers.1", 15, true},
 		"template, past its end": {template, Object{"DaemonSet", "b-x"}, "spec.template.spec.containers.2.image", 10, false},
+		"name is an action":      {"kind: Service\nmetadata:\n  name: {{ .Release.Name }}\nspec:\n  ports:\n  - port: 80\n", Object{"Service", "s"}, "spec.ports.0.name", 6, false},
+		"name in one line":       {"kind: Service\nmetadata: {name: s, namespace: {{ .Release.Namespace }}}\nspec:\n{{- if .Values.x }}\n  type: A\n{{- end }}\n", Object{"Service", "s"}, "spec.type", 5, true},
+		"other name in one line": {"kind: Service\nmetadata: {name: t}\nspec:\n{{- if .Values.x }}\n  type: A\n{{- end }}\n", Object{"Service", "s"}, "spec.type", 0, false},
 		"template of other kind": {template, Object{"Deployment", "b-x"}, "spec", 0, false},
 	} {
 		var path []string

@@ -1,18 +1,23 @@
 package why
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/manifestline"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // Locate gives the findings that have no place yet one in the recipe's files: the line of the
-// manifest that has the object or the rejected field, or else the line that declares the component.
-// A finding about no component stays as it is.
-func Locate(components []recipe.Component, e *bundle.Expectation, findings []result.Finding) {
+// manifest that has the object or the rejected field, or else the line that declares the component,
+// with the template of its chart and the line there. A finding about no component stays as it is.
+func Locate(components []recipe.Component, b *bundle.Bundle, findings []result.Finding) {
+	e := &b.Expectation
 	for i := range findings {
 		f := &findings[i]
 		if f.Place.File != "" {
@@ -22,12 +27,22 @@ func Locate(components []recipe.Component, e *bundle.Expectation, findings []res
 			f.Component = componentOf(e, *f.Object)
 		}
 		c := slices.IndexFunc(components, func(c recipe.Component) bool { return c.Name == f.Component })
-		at, ok := manifestOf(e, f)
+		o, path := objectOf(e, f)
+		at, ok := recipe.Origin{}, false
+		if o != nil {
+			at, ok = o.Origin(path...)
+		}
 		switch {
 		case ok:
 			f.Story = append(slices.Clone(f.Story), "set in "+at.String())
 		case c >= 0:
 			at = components[c].Declared
+			if o == nil || slices.ContainsFunc(f.Story, func(s string) bool { return strings.Contains(s, o.Template) }) {
+				break
+			}
+			if line, _ := manifestline.Find(bundle.TemplateOf(b.Installs, o), manifestline.Object{Kind: o.Object.GetKind(), Name: o.Object.GetName()}, path...); line > 0 {
+				f.Story = append(slices.Clone(f.Story), fmt.Sprintf("set in %s:%d (component declared in %s)", o.Template, line, at))
+			}
 		}
 		f.Place = result.Place{File: at.File, Line: at.Line}
 	}
@@ -47,30 +62,40 @@ func componentOf(e *bundle.Expectation, ref result.Ref) string {
 	return found
 }
 
-// manifestOf is the line of a manifest that a finding is about: the object that the API server's
-// error names, or its field where it names only that, or the finding's own object.
-func manifestOf(e *bundle.Expectation, f *result.Finding) (recipe.Origin, bool) {
-	own := &bundle.Expectation{Objects: slices.DeleteFunc(slices.Clone(e.Objects), func(o bundle.Object) bool { return f.Component == "" || o.Component != f.Component })}
+// objectOf is the object that a finding is about, with the field: the one that the API server's
+// error names, or that has the field where it names only that, or the finding's own object. It is nil
+// if the component has none like it.
+func objectOf(e *bundle.Expectation, f *result.Finding) (*bundle.Object, []string) {
+	own := slices.DeleteFunc(slices.Clone(e.Objects), func(o bundle.Object) bool { return f.Component == "" || o.Component != f.Component })
 	field, _ := readRejectedField(f.Cause)
+	first := func(fits func(o *unstructured.Unstructured) bool) *bundle.Object {
+		if i := slices.IndexFunc(own, func(o bundle.Object) bool { return fits(o.Object) }); i >= 0 {
+			return &own[i]
+		}
+		return nil
+	}
+	called := func(kind, name string) *bundle.Object {
+		return first(func(o *unstructured.Unstructured) bool {
+			return (kind == "" || o.GetKind() == kind) && (name == "" || o.GetName() == name)
+		})
+	}
 	if field.name != "" {
-		return own.OriginOf(result.Ref{Kind: field.kind, Name: field.name}, "", field.path...)
+		return called(field.kind, field.name), field.path
 	}
 	if f.Object != nil {
-		if at, ok := own.OriginOf(*f.Object, "", field.path...); ok {
-			return at, true
+		if o := called(f.Object.Kind, f.Object.Name); o != nil {
+			return o, field.path
 		}
 	}
-	for _, o := range own.Objects {
-		if value, has := valueAt(o.Object.Object, field.path); has && len(field.path) > 1 && (field.unfit == "" || field.unfit == typeInJSON(value)) {
-			return o.Origin(field.path...)
-		}
+	if o := first(func(o *unstructured.Unstructured) bool {
+		value, has := valueAt(o.Object, field.path)
+		return has && len(field.path) > 1 && (field.unfit == "" || field.unfit == typeInJSON(value))
+	}); o != nil {
+		return o, field.path
 	}
-	for _, o := range own.Objects { // a deployer names the object that it could not apply, in words of its own
-		if names(f.Cause, o.Object.GetKind(), o.Object.GetNamespace(), o.Object.GetName()) {
-			return o.Origin()
-		}
-	}
-	return recipe.Origin{}, false
+	return first(func(o *unstructured.Unstructured) bool { // a deployer names the object that it could not apply, in words of its own
+		return names(f.Cause, o.GetKind(), o.GetNamespace(), o.GetName())
+	}), nil
 }
 
 // names reports whether a text has an object's kind with its name: "Deployment d", "Deployment/ns/d",

@@ -2,8 +2,10 @@ package why
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
+	"helm.sh/helm/v3/pkg/chart"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -67,6 +69,27 @@ func TestEdits_Plain(t *testing.T) {
 	}
 }
 
+// What a chart renders is found in its template: the line of the field, or of what is above it.
+func TestLocate_Template(t *testing.T) {
+	text := "kind: Service\nmetadata: {name: other}\n---\nkind: Service\nmetadata:\n  name: {{ .Release.Name }}\nspec:\n  ports:\n  - port: 80\n"
+	object := &unstructured.Unstructured{Object: map[string]any{"kind": "Service", "metadata": map[string]any{"name": "s"}}}
+	b := &bundle.Bundle{
+		Installs:    []bundle.Install{{Release: bundle.Release{Name: "s"}, Chart: &chart.Chart{Metadata: &chart.Metadata{Name: "c"}, Templates: []*chart.File{{Name: "templates/s.yaml", Data: []byte(text)}}}}},
+		Expectation: bundle.Expectation{Objects: []bundle.Object{{Component: "comp", Release: "s", Template: "c/templates/s.yaml", Object: object}}},
+	}
+	components := []recipe.Component{{ComponentRef: recipe.ComponentRef{Name: "comp"}, Declared: recipe.Origin{File: "a.yaml", Line: 3}}}
+	for cause, want := range map[string]string{
+		`Service "s" is invalid: spec.ports[0].name: Required value`: "set in c/templates/s.yaml:9 (component declared in a.yaml:3)",
+		`services "s" is forbidden: exceeded quota`:                  "set in c/templates/s.yaml:4 (component declared in a.yaml:3)",
+		"timed out": "",
+	} {
+		all := []result.Finding{{Component: "comp", Cause: cause}}
+		if Locate(components, b, all); strings.Join(all[0].Story, "; ") != want {
+			t.Errorf("%s: got %q, want %q", cause, all[0].Story, want)
+		}
+	}
+}
+
 // A finding gets the line of the manifest that has its object or the field in its cause, and else
 // the line that declares its component.
 func TestLocate(t *testing.T) {
@@ -99,7 +122,7 @@ func TestLocate(t *testing.T) {
 		"of a component that is not listed": {result.Finding{Component: "none"}, ""},
 	} {
 		all := []result.Finding{c.finding}
-		if Locate(components, e, all); all[0].Place.String() != c.want {
+		if Locate(components, &bundle.Bundle{Expectation: *e}, all); all[0].Place.String() != c.want {
 			t.Errorf("%s: got %s, want %s", name, all[0].Place, c.want)
 		}
 	}
