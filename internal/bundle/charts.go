@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"bytes"
 	"fmt"
 	"sort"
 	"strings"
@@ -20,7 +21,8 @@ func loadChart(files []File, dir string) (*chart.Chart, error) {
 				continue
 			}
 		}
-		in = append(in, &loader.BufferedFile{Name: name, Data: f.Content})
+		// Helm leaves a byte order mark out of what it reads from a directory or an archive.
+		in = append(in, &loader.BufferedFile{Name: name, Data: bytes.TrimPrefix(f.Content, []byte("\ufeff"))})
 	}
 	sort.Slice(in, func(i, j int) bool { return in[i].Name < in[j].Name })
 	return loader.LoadFiles(in)

@@ -158,3 +158,18 @@ func TestRender_DisabledDependencies(t *testing.T) {
 func chartYAML(name, version string) *fstest.MapFile {
 	return &fstest.MapFile{Data: []byte("{apiVersion: v2, name: " + name + ", version: " + version + "}")}
 }
+
+// Helm leaves out the byte order mark of a file that it reads.
+func TestManifests_ByteOrderMark(t *testing.T) {
+	in := fixture()
+	want := len(mustBundle(t, helmDeployer{}, in).Expectation.Objects)
+	for i := range in.Components {
+		for j := range in.Components[i].Manifests {
+			m := &in.Components[i].Manifests[j]
+			m.Content = append([]byte("\ufeff"), m.Content...)
+		}
+	}
+	if got := len(mustBundle(t, helmDeployer{}, in).Expectation.Objects); got != want {
+		t.Errorf("got %d objects, want %d", got, want)
+	}
+}
