@@ -2,12 +2,14 @@ package refs
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -139,4 +141,52 @@ func (c order) patience(o *bundle.Object) {
 	c.fail(reason.DeployFailed, reference{from: o.Ref(), component: o.Component, template: o.Template, cause: "minReadySeconds " + o.Ref().String(),
 		text: fmt.Sprintf("has minReadySeconds: %d, so that it is available %s after its pods are ready at the earliest, and its release fails after %s", int(least.Seconds()), least, c.delivery.Within),
 		then: "Flux waits for its release no longer (spec.timeout of the HelmRelease)"})
+}
+
+// unbound finds claims that have no volume before their deployer gives up: their class waits for
+// the first pod that uses them (WaitForFirstConsumer), and none comes until the release is ready. A
+// custom resource with the claim's name may stand for such a pod.
+func (c order) unbound(o *bundle.Object) {
+	var claim corev1.PersistentVolumeClaim
+	if c.delivery.Within == 0 || o.Hook || o.Object.GetKind() != "PersistentVolumeClaim" || !read(o, &claim) || claim.Spec.VolumeName != "" || !c.waitsForPod(claim.Spec.StorageClassName) {
+		return
+	}
+	for i := range c.expectation.Workloads {
+		w := &c.expectation.Workloads[i]
+		if w.Namespace == claim.Namespace && starts(w) && (w.Release == o.Release || !c.dependsOn(w.Release, o.Release)) && uses(w, claim.Name) {
+			return
+		}
+	}
+	for i := range c.expectation.Objects {
+		if other := &c.expectation.Objects[i]; strings.Contains(other.Object.GroupVersionKind().Group, ".") && slices.Contains(leaves(other.Object.Object), claim.Name) {
+			return
+		}
+	}
+	c.fail(reason.DeployFailed, reference{from: o.Ref(), component: o.Component, template: o.Template, cause: "unbound " + o.Ref().String(),
+		text: fmt.Sprintf("gets a volume only once a pod uses it (volumeBindingMode: WaitForFirstConsumer), no pod does until its release is ready, and its release fails after %s", c.delivery.Within),
+		then: "Flux waits for the claim to be bound (spec.timeout of the HelmRelease)"})
+}
+
+// waitsForPod reports whether claims of a class are bound only once a pod uses them. The classes of
+// a cluster do, as those of the providers; one of the recipe says it. Nil stands for the default.
+func (c order) waitsForPod(class *string) bool {
+	if class != nil && *class == "" {
+		return false
+	}
+	for i := range c.expectation.Objects {
+		o := c.expectation.Objects[i].Object
+		if o.GetKind() != "StorageClass" || class != nil && o.GetName() != *class || class == nil && o.GetAnnotations()["storageclass.kubernetes.io/is-default-class"] != "true" {
+			continue
+		}
+		mode, _, _ := unstructured.NestedString(o.Object, "volumeBindingMode")
+		return mode == string(storagev1.VolumeBindingWaitForFirstConsumer)
+	}
+	return true
+}
+
+// uses reports whether the pods of a workload mount a claim, by its name or as one of a StatefulSet's.
+func uses(w *bundle.Workload, claim string) bool {
+	return slices.ContainsFunc(w.PodSpec.Volumes, func(v corev1.Volume) bool {
+		return v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == claim
+	}) || w.Kind == "StatefulSet" && strings.Contains(claim, "-"+w.Name+"-")
 }

@@ -15,6 +15,9 @@ const (
 	owners   = "---\napiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: owners.example.com}\nspec: {group: example.com, names: {kind: Owner, plural: owners}}\n"
 	converts = "\napiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: things.example.com}\nspec: {group: example.com, conversion: {strategy: Webhook, webhook: {clientConfig: {service: {name: svc, namespace: x}%}}}}\n"
 	serves   = "---\napiVersion: v1\nkind: Service\nmetadata: {name: svc, namespace: x}\nspec: {ports: [{port: 443}]}\n"
+	claimed  = "\napiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data, namespace: x}\nspec: {% accessModes: [ReadWriteOnce]}\n"
+	lazy     = "---\napiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: lazy}\nprovisioner: p\nvolumeBindingMode: WaitForFirstConsumer\n"
+	mounting = "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, namespace: x}\nspec: {replicas: %, template: {spec: {volumes: [{name: d, persistentVolumeClaim: {claimName: data}}], containers: [{name: m}]}}}\n"
 )
 
 // What no lane can deliver is one fault in each of them, before anything is deployed.
@@ -29,18 +32,27 @@ func TestNever(t *testing.T) {
 		by      []lane.Order
 		want    string
 	}{
-		"an owner that is gone":       {with(gone, "v1"), every, "ConfigMap x/c (x): has Owner gone with UID 5d3a as its owner"},
-		"of a kind of the recipe":     {with(gone, "example.com/v1") + owners, every, "has Owner gone with UID 5d3a as its owner"},
-		"of a kind that none serves":  {with(gone, "example.com/v1"), every, ""},
-		"without a UID":               {strings.Replace(with(gone, "v1"), "uid: 5d3a", "uid: ''", 1), every, ""},
-		"converted by no Service":     {with(converts, ""), every, "CustomResourceDefinition things.example.com (x): is converted by Service x/svc, which does not exist"},
-		"converted by a Service":      {with(converts, "") + serves, every, ""},
-		"a caBundle of its own":       {with(converts, ", caBundle: "+ca) + serves + secret("tls", "tls.crt", cert), every, ""},
-		"a caBundle of another":       {with(converts, ", caBundle: "+other) + serves + secret("tls", "tls.crt", cert), every, "has a caBundle that is not of the authority of the certificate in Secret x/tls"},
-		"longer than Flux waits":      {with(deployed, "300"), []lane.Order{flux}, "Deployment x/web (x): has minReadySeconds: 300, so that it is available 5m0s after its pods are ready at the earliest"},
-		"as long as Flux waits":       {with(deployed, "290"), []lane.Order{flux}, "its release fails after 5m0s"},
-		"shorter than Flux waits":     {with(deployed, "285"), []lane.Order{flux}, ""},
-		"where nothing stops waiting": {with(deployed, "300"), []lane.Order{argocd, helm, {AtOnce: true}}, ""},
+		"an owner that is gone":         {with(gone, "v1"), every, "ConfigMap x/c (x): has Owner gone with UID 5d3a as its owner"},
+		"of a kind of the recipe":       {with(gone, "example.com/v1") + owners, every, "has Owner gone with UID 5d3a as its owner"},
+		"of a kind that none serves":    {with(gone, "example.com/v1"), every, ""},
+		"without a UID":                 {strings.Replace(with(gone, "v1"), "uid: 5d3a", "uid: ''", 1), every, ""},
+		"converted by no Service":       {with(converts, ""), every, "CustomResourceDefinition things.example.com (x): is converted by Service x/svc, which does not exist"},
+		"converted by a Service":        {with(converts, "") + serves, every, ""},
+		"a caBundle of its own":         {with(converts, ", caBundle: "+ca) + serves + secret("tls", "tls.crt", cert), every, ""},
+		"a caBundle of another":         {with(converts, ", caBundle: "+other) + serves + secret("tls", "tls.crt", cert), every, "has a caBundle that is not of the authority of the certificate in Secret x/tls"},
+		"longer than Flux waits":        {with(deployed, "300"), []lane.Order{flux}, "Deployment x/web (x): has minReadySeconds: 300, so that it is available 5m0s after its pods are ready at the earliest"},
+		"as long as Flux waits":         {with(deployed, "290"), []lane.Order{flux}, "its release fails after 5m0s"},
+		"shorter than Flux waits":       {with(deployed, "285"), []lane.Order{flux}, ""},
+		"a claim without a pod":         {with(claimed, ""), []lane.Order{flux}, "PersistentVolumeClaim x/data (x): gets a volume only once a pod uses it"},
+		"a claim of a class that waits": {with(claimed, "storageClassName: lazy,") + lazy, []lane.Order{flux}, "no pod does until its release is ready"},
+		"a claim of one that does not":  {with(claimed, "storageClassName: lazy,") + strings.Replace(lazy, "WaitForFirstConsumer", "Immediate", 1), []lane.Order{flux}, ""},
+		"a claim of a volume":           {with(claimed, "volumeName: v,"), []lane.Order{flux}, ""},
+		"a claim of no class":           {with(claimed, "storageClassName: '',"), []lane.Order{flux}, ""},
+		"a claim with a pod":            {with(claimed, "") + with(mounting, "1"), []lane.Order{flux}, ""},
+		"a claim with no pod yet":       {with(claimed, "") + with(mounting, "0"), []lane.Order{flux}, "no pod does until"},
+		"a claim for a resource":        {with(claimed, "") + "---\napiVersion: example.com/v1\nkind: Thing\nmetadata: {name: t}\nspec: {claim: data}\n", []lane.Order{flux}, ""},
+		"a claim where none waits":      {with(claimed, ""), []lane.Order{argocd, helm, {AtOnce: true}}, ""},
+		"where nothing stops waiting":   {with(deployed, "300"), []lane.Order{argocd, helm, {AtOnce: true}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, by := range c.by {

@@ -19,7 +19,7 @@ import (
 
 // Deadlocks finds what a deployer can never finish: workloads that need an object which it creates
 // only once they are ready, hooks that never go, releases of hooks only, claims of an attributes
-// class that does not exist, objects of an owner that does not exist, definitions whose conversion
+// class that does not exist or that no pod uses, objects of an owner that does not exist, definitions whose conversion
 // cannot be called. No cluster is needed: what comes when is in the bundle. An object that
 // something else may create at run time is left out.
 func Deadlocks(e *bundle.Expectation, components []recipe.Component, d lane.Order) Report {
@@ -38,6 +38,7 @@ func Deadlocks(e *bundle.Expectation, components []recipe.Component, d lane.Orde
 		for i := range e.Objects {
 			o.finalizers(&e.Objects[i])
 			o.patience(&e.Objects[i])
+			o.unbound(&e.Objects[i])
 		}
 		for i := range e.Workloads {
 			if w := &e.Workloads[i]; starts(w) && w.Operator == "" {
