@@ -25,7 +25,7 @@ func (g *Gate) checkAwaited(ctx context.Context) (r wait.Result, ok bool) {
 	seen := map[string]bool{}
 	late := ""
 	for _, a := range g.Awaited {
-		ref := result.Ref{Kind: a.Object.Object.GetKind(), Namespace: a.Object.Object.GetNamespace(), Name: a.Object.Object.GetName()}
+		ref := a.Object.Ref()
 		client := g.Env.Clients.Dynamic.Resource(infra.ResourceFor(a.Object.Object.GroupVersionKind()))
 		live, err := client.Namespace(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
