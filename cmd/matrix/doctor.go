@@ -133,6 +133,13 @@ func (a *app) checkSpace(build bool) check {
 		c.Fix = "set AICR_ACTION_CACHE to a directory that you can write to"
 		return c
 	}
+	if prefix, err := a.ClusterName(""); err == nil {
+		if err := embedded.CheckCache(a.Paths, prefix); err != nil {
+			c.Status, c.reason, c.Detail = "missing", reason.Usage, err.Error()
+			c.Fix = "set AICR_ACTION_CACHE to a shorter path"
+			return c
+		}
+	}
 	if err := canWrite(dir); err != nil {
 		c.Status, c.Detail = "missing", fmt.Sprintf("the cache %s cannot be written to: %v", a.Paths.Root, err)
 		c.Fix = "set AICR_ACTION_CACHE to a directory that you can write to"

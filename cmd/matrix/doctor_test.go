@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"net"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -89,4 +90,11 @@ func TestDoctorHugePages(t *testing.T) {
 			t.Errorf("%s: got %+v, want no check", name, c)
 		}
 	}
+}
+
+// A cache whose path leaves no room for sockets is said before the kernel says "invalid argument".
+func TestDoctor_LongCache(t *testing.T) {
+	long := filepath.Join(t.TempDir(), strings.Repeat("x", 100))
+	got := invokeIn(t.Context(), t, long, nil, "doctor")
+	wantText(t, "table", got.stdout, "the cache's path "+long+" has ", "sockets in it leave room for ", "→ set AICR_ACTION_CACHE to a shorter path")
 }

@@ -5,7 +5,9 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/nvidia/aicr-action/internal/infra/host"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // The API server dials Services (of aggregated APIs, and of webhooks if they are on) through a
@@ -17,6 +19,19 @@ import (
 const socketName = "egress.sock"
 
 func (c *ControlPlane) egressConfig() string { return filepath.Join(c.dir, "egress.yaml") }
+
+// longestSocket is how many bytes the path of a Unix socket may have on every system.
+const longestSocket = 103
+
+// CheckCache rejects a cache whose path is so long that the sockets of clusters with this prefix
+// have no room in theirs. Reason: USAGE.
+func CheckCache(paths host.Paths, prefix string) error {
+	over := len(EgressSocket(filepath.Join(paths.Clusters(), prefix+"-00000000-000"))) - longestSocket
+	if over <= 0 {
+		return nil
+	}
+	return reason.New(reason.Usage, "the cache's path %s has %d bytes, and sockets in it leave room for %d: set %s to a shorter one", paths.Root, len(paths.Root), len(paths.Root)-over, host.CacheEnv)
+}
 
 // EgressSocket is where the API server of the cluster in dir dials Services.
 func EgressSocket(dir string) string { return filepath.Join(dir, socketName) }

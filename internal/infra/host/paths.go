@@ -1,9 +1,10 @@
 package host
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // CacheEnv overrides the cache directory.
@@ -16,18 +17,18 @@ type Paths struct {
 	Root string
 }
 
-// DefaultPaths follows the environment.
+// DefaultPaths follows the environment. Reason: USAGE.
 func DefaultPaths(getenv func(string) string) (Paths, error) {
 	if dir := getenv(CacheEnv); dir != "" {
 		abs, err := filepath.Abs(dir)
 		if err != nil {
-			return Paths{}, fmt.Errorf("resolve %s=%q: %w", CacheEnv, dir, err)
+			return Paths{}, reason.New(reason.Usage, "resolve %s=%q: %w", CacheEnv, dir, err)
 		}
 		return Paths{Root: abs}, nil
 	}
 	dir, err := os.UserCacheDir()
 	if err != nil {
-		return Paths{}, fmt.Errorf("find the user's cache directory: %w; set %s to a directory to use", err, CacheEnv)
+		return Paths{}, reason.New(reason.Usage, "find the user's cache directory: %w; set %s to a directory to use", err, CacheEnv)
 	}
 	return Paths{Root: filepath.Join(dir, "aicr-action")}, nil
 }

@@ -3,8 +3,10 @@ package host
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/gofrs/flock"
 
@@ -25,7 +27,7 @@ type RunDir struct {
 func OpenRunDir(paths Paths, id string) (*RunDir, error) {
 	all := filepath.Join(paths.Root, "runs")
 	if err := os.MkdirAll(all, 0o755); err != nil {
-		return nil, reason.Wrap(infra.DiskReason(err, reason.Internal), fmt.Errorf("make the directory of runs: %w", err))
+		return nil, CacheError(reason.Internal, fmt.Errorf("make the directory of runs: %w", err))
 	}
 	release, err := lockRuns(all)
 	if err != nil {
@@ -46,13 +48,24 @@ func OpenRunDir(paths Paths, id string) (*RunDir, error) {
 	// no other run finds the directory unlocked.
 	lock := flock.New(dir + ".lock")
 	if err := lock.Lock(); err != nil {
-		return nil, fmt.Errorf("lock run directory %s: %w", dir, err)
+		return nil, CacheError(reason.Internal, fmt.Errorf("lock run directory %s: %w", dir, err))
 	}
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		_ = lock.Unlock()
-		return nil, reason.Wrap(infra.DiskReason(err, reason.Internal), fmt.Errorf("make the run's directory: %w", err))
+		return nil, CacheError(reason.Internal, fmt.Errorf("make the run's directory: %w", err))
 	}
 	return &RunDir{Path: dir, lock: lock}, nil
+}
+
+// CacheError gives an error of writing to the cache its reason: one that this user cannot write to
+// is the user's to choose. Reasons: USAGE, NO_SPACE, otherwise.
+func CacheError(otherwise reason.Reason, err error) error {
+	for _, cannot := range []error{fs.ErrPermission, syscall.EROFS, syscall.ENOTDIR} {
+		if errors.Is(err, cannot) {
+			return reason.New(reason.Usage, "%w: the cache cannot be written; set %s to a directory of yours", err, CacheEnv)
+		}
+	}
+	return reason.Wrap(infra.DiskReason(err, otherwise), err)
 }
 
 // lockRuns keeps other runs from making, looking at or removing lock files for a moment: between
@@ -60,7 +73,7 @@ func OpenRunDir(paths Paths, id string) (*RunDir, error) {
 func lockRuns(all string) (release func(), err error) {
 	lock := flock.New(all + ".lock")
 	if err := lock.Lock(); err != nil {
-		return nil, fmt.Errorf("lock the directory of runs %s: %w", all, err)
+		return nil, CacheError(reason.Internal, fmt.Errorf("lock the directory of runs %s: %w", all, err))
 	}
 	return func() { _ = lock.Unlock() }, nil
 }

@@ -1,9 +1,11 @@
 package host
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -95,5 +97,31 @@ func TestDiskReason(t *testing.T) {
 		if got := infra.DiskReason(test.err, reason.Internal); got != test.want {
 			t.Errorf("%v: got %s, want %s", test.err, got, test.want)
 		}
+	}
+}
+
+// A cache that this user cannot write to, and a machine that names none, are the user's to mend: no
+// fault of this program.
+func TestRunDir_CacheUnusable(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := OpenRunDir(Paths{Root: file}, "x")
+	if reason.Of(err) != reason.Usage || !strings.Contains(err.Error(), "the cache cannot be written; set AICR_ACTION_CACHE to a directory of yours") {
+		t.Errorf("a file: got %v (%s)", err, reason.Of(err))
+	}
+	for _, cause := range []error{syscall.EROFS, syscall.EACCES, syscall.EPERM} {
+		if err := CacheError(reason.Internal, fmt.Errorf("lock: %w", cause)); reason.Of(err) != reason.Usage {
+			t.Errorf("%v: got %s", cause, reason.Of(err))
+		}
+	}
+	if got := reason.Of(CacheError(reason.Internal, syscall.ENOSPC)); got != reason.NoSpace {
+		t.Errorf("a full disk: got %s", got)
+	}
+	t.Setenv("HOME", "")
+	t.Setenv("XDG_CACHE_HOME", "")
+	if _, err := DefaultPaths(os.Getenv); reason.Of(err) != reason.Usage {
+		t.Errorf("no home: got %v (%s)", err, reason.Of(err))
 	}
 }

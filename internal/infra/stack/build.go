@@ -37,7 +37,7 @@ func (s *Stack) Build(ctx context.Context, progress infra.Progress, groups ...Gr
 		}
 	}
 	if err := os.MkdirAll(filepath.Join(s.Dir, "bin"), 0o755); err != nil {
-		return reason.Wrap(infra.DiskReason(err, reason.StackBuildFailed), fmt.Errorf("make the stack's directory: %w", err))
+		return host.CacheError(reason.StackBuildFailed, fmt.Errorf("make the stack's directory: %w", err))
 	}
 	unlock, err := s.lock(ctx, progress)
 	if err != nil {
