@@ -16,6 +16,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra/health"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/matrix/compare"
+	"github.com/nvidia/aicr-action/internal/matrix/drift"
 	"github.com/nvidia/aicr-action/internal/matrix/gate"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/matrix/upgrade"
@@ -51,6 +52,7 @@ type cellRun struct {
 	env          *lane.Env
 	lane         lane.Lane
 	captured     *compare.Captured // the cell's objects, once it has passed
+	second       drift.Second      // of no bundle before it is needed
 	upgrade      *upgradeRun       // nil for a first installation
 	filled       *upgrade.Filled   // what operators wrote before a second delivery; nil before it
 	gated        *gate.Gate        // its last poll is a debug artifact; nil before the last step
@@ -93,7 +95,7 @@ func (r *Runner) runLane(ctx context.Context, p Plan, l lane.Lane) finishedCell 
 // newCell returns a cell that has not started, and whose turn has not come.
 func (r *Runner) newCell(p Plan, l lane.Lane) *cellRun {
 	c := &cellRun{plan: p, lane: l, turn: newTurn(nil), cellOptions: cellOptions{
-		platform: r.Platform, progress: r.Progress, charts: r.Charts.Name(), health: r.Health, chaos: r.Chaos, drift: r.Drift, rollback: r.Rollback, remove: r.Remove,
+		platform: r.platformFor(p.Cell.Recipe), progress: r.Progress, charts: r.Charts.Name(), health: r.Health, chaos: r.Chaos, drift: r.Drift, rollback: r.Rollback, remove: r.Remove,
 		Limits: r.Limits, Output: r.Output, Hooks: r.Hooks,
 	}}
 	c.result = r.newResult(p.Cell)
@@ -117,7 +119,8 @@ func (c *cellRun) finish(err error) finishedCell {
 
 // newResult returns what is known of a cell before it runs.
 func (r *Runner) newResult(c result.Cell) result.Result {
-	made := result.Result{Cell: c, Charts: r.Charts.Name(), Recipes: r.RecipesName, Data: r.DataName, Cluster: r.Platform.Kind(), Kubernetes: r.Platform.KubeVersion(), Rerun: r.Rerun(c)}
+	on := r.platformFor(c.Recipe)
+	made := result.Result{Cell: c, Charts: r.Charts.Name(), Recipes: r.RecipesName, Data: r.DataName, Cluster: on.Kind(), Kubernetes: on.KubeVersion(), Rerun: r.Rerun(c)}
 	if r.Store == nil {
 		return made // a test's own runner
 	}

@@ -10,6 +10,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/oci"
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/matrix/change"
+	"github.com/nvidia/aicr-action/internal/matrix/drift"
 	"github.com/nvidia/aicr-action/internal/matrix/gate"
 	"github.com/nvidia/aicr-action/internal/matrix/intact"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
@@ -39,8 +41,8 @@ func (c *cellRun) makeBundle(ctx context.Context) error {
 	}
 	c.result.NotVerified = slices.Concat(c.result.NotVerified, unverified, b.Expectation.NotVerified)
 	c.result.Components = len(b.Expectation.Releases)
-	c.result.Rendered = chartsOf(b)
-	c.result.ChartSources = chartSources(b.Expectation.Releases, c.charts)
+	c.result.Rendered = change.ChartsOf(b)
+	c.result.ChartSources = change.ChartSources(b.Expectation.Releases, c.charts)
 	c.result.Overrides = append(c.result.Overrides, b.Expectation.Overrides...)
 	c.result.Warnings = append(c.result.Warnings, b.Expectation.Warnings...)
 	c.result.StandIns = append(c.result.StandIns, c.platform.Simulates(b.Expectation.Objects)...)
@@ -65,20 +67,6 @@ func located(in bundle.Input, registry, git, deployer string) bundle.Input {
 		in.TargetRevision = bundle.Tag(deployer, bundle.Revision(in))
 	}
 	return in
-}
-
-// chartSources lists the source of each component's chart. It is empty if all are from source.
-func chartSources(releases []bundle.Release, source string) []string {
-	if !slices.ContainsFunc(releases, func(r bundle.Release) bool { return !r.Local && r.ChartFrom != source }) {
-		return nil
-	}
-	var lines []string
-	for _, r := range releases {
-		if !r.Local {
-			lines = append(lines, fmt.Sprintf("%s: chart %s %s from %s", r.Component, r.Chart, r.ChartVersion, r.ChartFrom))
-		}
-	}
-	return lines
 }
 
 func (c *cellRun) startCluster(ctx context.Context) error {
@@ -130,6 +118,9 @@ func (c *cellRun) deploy(ctx context.Context) error {
 	if err := c.deadlocks(); err != nil {
 		return err
 	}
+	if err := c.torn(ctx); err != nil {
+		return err
+	}
 	return c.lane.Deploy(ctx, c.env)
 }
 
@@ -139,6 +130,13 @@ func (c *cellRun) deploy(ctx context.Context) error {
 func (c *cellRun) deadlocks() error {
 	found := refs.Deadlocks(&c.env.Bundle.Expectation, c.env.Input.Components, c.lane.Order(c.env))
 	return found.Err()
+}
+
+// torn finds what a hard refresh of Argo CD would tear apart. Reasons: NEVER_SETTLES, INTERNAL.
+func (c *cellRun) torn(ctx context.Context) error {
+	lines, err := drift.Refresh{Heals: c.lane.Order(c.env).Heals, Delivered: c.drift, Again: c.renderedAgain}.Check(ctx, c.env.Bundle, c.env.Input.Components)
+	c.result.Warnings = append(c.result.Warnings, lines...)
+	return err
 }
 
 func (c *cellRun) gate(ctx context.Context) error {

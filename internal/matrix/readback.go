@@ -64,10 +64,7 @@ func (c *cellRun) judge(ctx context.Context, losses *intact.Losses) error {
 	if err != nil {
 		return err
 	}
-	run := intact.Run{Env: c.env, Items: c.gated.State.Items, Answers: answers, Unsteady: drift.Unsteady(c.env.Bundle), Again: func(ctx context.Context) ([]bundle.Object, error) {
-		e, err := renderAgain(ctx, c.plan, c.env.Input)
-		return e.Objects, err
-	}}
+	run := intact.Run{Env: c.env, Items: c.gated.State.Items, Answers: answers, Unsteady: drift.Unsteady(c.env.Bundle), Again: c.renderedAgain}
 	if c.byArgo() && !c.drift {
 		run.Refreshed = drift.Refreshed
 	}
@@ -193,6 +190,11 @@ func (c *cellRun) patiently(ctx context.Context, what string, try func(context.C
 		return last
 	}
 	return err
+}
+
+// renderedAgain is what the charts of the cell's bundle render when they are rendered once more.
+func (c *cellRun) renderedAgain(ctx context.Context) ([]bundle.Object, error) {
+	return c.second.Of(c.env.Bundle, func() (bundle.Expectation, error) { return renderAgain(ctx, c.plan, c.env.Input) })
 }
 
 // renderAgain renders a cell's charts once more. Values that differ between two renderings are

@@ -9,7 +9,6 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/forgotten"
-	"github.com/nvidia/aicr-action/internal/charts/archive"
 	"github.com/nvidia/aicr-action/internal/matrix/change"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -92,20 +91,6 @@ func (r *rendering) drop() {
 	r.done, r.in, r.err = false, bundle.Input{}, nil
 }
 
-// chartsOf are the charts that a bundle was rendered from, in the order of deployment. One without
-// files has no digest.
-func chartsOf(b *bundle.Bundle) []result.Chart {
-	var all []result.Chart
-	for _, i := range b.Installs {
-		made := result.Chart{Component: i.Release.Component, Release: i.Release.Name, Name: i.Chart.Name(), Version: i.Release.ChartVersion, From: i.Release.ChartFrom}
-		if digest, err := archive.Digest(i.Chart); err == nil {
-			made.Digest = archive.DigestPrefix + digest
-		}
-		all = append(all, made)
-	}
-	return all
-}
-
 // mustSkip is the verdict of a plan that is not run in any case; nil if it is.
 func (p *Plan) mustSkip() *result.Verdict {
 	if p.skip == "" {
@@ -138,7 +123,7 @@ func (r *Runner) unrun(ctx context.Context, p Plan, res result.Result) result.Re
 		return res
 	}
 	if c, err := change.Rendered(old.Expectation, next.Expectation, change.Options{From: p.base.title}); err == nil {
-		res.Change, res.RenderedBefore, res.Rendered = c, chartsOf(old), chartsOf(next)
+		res.Change, res.RenderedBefore, res.Rendered = c, change.ChartsOf(old), change.ChartsOf(next)
 	}
 	return res
 }

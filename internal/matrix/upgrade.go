@@ -94,7 +94,7 @@ func (r *Runner) planUpgrades(name string, plans []Plan) ([]Plan, error) {
 			if err != nil {
 				return nil, err
 			}
-			b.input, b.bundler, b.recorded, notes = r.described(given.Input), given.Bundler, given.Charts, given.Notes
+			b.input, b.bundler, b.recorded, notes = r.described(name, given.Input), given.Bundler, given.Charts, given.Notes
 		}
 		if err := sameRecipe(r.From.Name, p, b); err != nil {
 			return nil, err
@@ -128,8 +128,9 @@ func (r *Runner) planBase(name string) (Plan, error) {
 }
 
 // described adds to the input of a bundle what the old charts and this platform say.
-func (r *Runner) described(in bundle.Input) bundle.Input {
-	in.Charts, in.KubeVersion, in.APIs, in.PlainHTTP = r.From.Charts, r.Platform.KubeVersion(), r.Platform.APIs(), true
+func (r *Runner) described(name string, in bundle.Input) bundle.Input {
+	on := r.platformFor(name)
+	in.Charts, in.KubeVersion, in.APIs, in.PlainHTTP = r.From.Charts, on.KubeVersion(), on.APIs(), true
 	return in
 }
 
@@ -181,7 +182,7 @@ func (c *cellRun) makeBase(ctx context.Context) error {
 	if err != nil {
 		return upgrade.BaseFailed(b.name, reason.Wrap(reason.BundleFailed, err))
 	}
-	c.result.RenderedBefore = chartsOf(made)
+	c.result.RenderedBefore = change.ChartsOf(made)
 	if err := b.otherCharts(c.result.RenderedBefore); err != nil {
 		return upgrade.BaseFailed(b.name, reason.Wrap(reason.BundleFailed, err))
 	}
@@ -327,6 +328,9 @@ func (c *cellRun) deliver(ctx context.Context, d delivery) error {
 	c.env.Before = c.env.Bundle
 	c.env.Log.Info("deliver another bundle", "before", c.plan.base.title)
 	if err := c.use(d); err != nil {
+		return err
+	}
+	if err := c.torn(ctx); err != nil {
 		return err
 	}
 	if err := c.publish(ctx); err != nil {

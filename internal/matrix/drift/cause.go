@@ -63,6 +63,23 @@ func Unsteady(b *bundle.Bundle) bool {
 // of one template if it has any, and else those of all.
 func usesOf(in *bundle.Install, prefer string) []string {
 	var all, own []string
+	templatesOf(in, func(name string, t *chart.File) {
+		for _, use := range usesIn(string(t.Data)) {
+			line := fmt.Sprintf("%s:%d uses %s", name, use.line, use.what)
+			if all = append(all, line); name == prefer {
+				own = append(own, line)
+			}
+		}
+	})
+	if len(own) > 0 {
+		return own
+	}
+	return all
+}
+
+// templatesOf visits the templates of a chart and its dependencies, each under the name that a person
+// knows.
+func templatesOf(in *bundle.Install, see func(name string, t *chart.File)) {
 	var visit func(ch *chart.Chart, path string)
 	visit = func(ch *chart.Chart, path string) {
 		for _, t := range ch.Templates {
@@ -70,22 +87,13 @@ func usesOf(in *bundle.Install, prefer string) []string {
 			if m := in.Sources[name]; m != nil {
 				name = m.File
 			}
-			for _, use := range usesIn(string(t.Data)) {
-				line := fmt.Sprintf("%s:%d uses %s", name, use.line, use.what)
-				if all = append(all, line); name == prefer {
-					own = append(own, line)
-				}
-			}
+			see(name, t)
 		}
 		for _, d := range ch.Dependencies() {
 			visit(d, path+"/charts/"+d.Name())
 		}
 	}
 	visit(in.Chart, in.Chart.Name())
-	if len(own) > 0 {
-		return own
-	}
-	return all
 }
 
 type use struct {

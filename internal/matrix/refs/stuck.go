@@ -25,7 +25,7 @@ func (c order) hooksOnly() {
 				continue
 			}
 			objects++
-			if !argoHook(o.Object) {
+			if !ArgoHook(o.Object) {
 				break
 			}
 			if hooks++; first == nil {
@@ -41,8 +41,8 @@ func (c order) hooksOnly() {
 	}
 }
 
-// argoHook reports whether Argo CD takes an object for a hook.
-func argoHook(o *unstructured.Unstructured) bool {
+// ArgoHook reports whether Argo CD takes an object for a hook.
+func ArgoHook(o *unstructured.Unstructured) bool {
 	if own, ok := o.GetAnnotations()["argocd.argoproj.io/hook"]; ok {
 		return own != "Skip"
 	}

@@ -45,7 +45,9 @@ func (l *appLane) Deployer() bundle.Deployer { return l.d }
 
 // Order is that of an Application: its hooks and sync waves. Waves do not gate the Applications
 // themselves.
-func (l *appLane) Order(*lane.Env) lane.Order { return lane.Order{ArgoCD: true, Ready: true} }
+func (l *appLane) Order(*lane.Env) lane.Order {
+	return lane.Order{ArgoCD: true, Heals: true, Ready: true}
+}
 
 func (l *appLane) Deploy(ctx context.Context, env *lane.Env) error {
 	roots := []*unstructured.Unstructured{bundle.ArgoRoot(env.Input)}
