@@ -13,12 +13,14 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/oci"
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/matrix/upgrade"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/testkit"
 	"github.com/nvidia/aicr-action/internal/testkit/infratest"
+	"github.com/nvidia/aicr-action/kwok"
 )
 
 // seed is one way to put a fault into a cell on the real stack, and what must come of it.
@@ -76,11 +78,27 @@ func injectFaults(t *testing.T, lanes func(seed) []string) {
 					name = f.id + "/" + strings.ReplaceAll(s.name, " ", "-") + "/" + lane
 				}
 				t.Run(name, func(t *testing.T) {
+					if lane == bundle.Helmfile && embeddedOf(base).Helmfile == nil {
+						addHelmfile(t, base)
+					}
 					t.Parallel()
 					s.run(t, *base, lane)
 				})
 			}
 		}
+	}
+}
+
+// addHelmfile gives the runner's platform helmfile, which it compiles unless it is in the cache.
+func addHelmfile(t *testing.T, r *Runner) {
+	t.Helper()
+	p := embeddedOf(r)
+	var err error
+	if p.Helmfile, err = stack.NewHelmfile(p.Paths, kwok.HelmfileMod, kwok.HelmfileSum); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Needs(t.Context(), NewLane(deployers(t, bundle.Helmfile)[0]).Controllers()...); err != nil {
+		t.Fatal(err)
 	}
 }
 

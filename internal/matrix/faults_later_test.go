@@ -42,6 +42,21 @@ func laterFaults() []fault {
 			tests: []string{"internal/matrix/drift TestDrift", "internal/matrix/drift TestRolled", "internal/matrix/drift TestUses"},
 		},
 		{
+			id: "F127", what: "a value that a chart generates anew at each rendering, in a hook and in an ordinary object", verdict: "exit 77 in Argo CD's lanes with self-heal, alone and before anything is deployed: a hard refresh replaces only the ordinary one; elsewhere a warning",
+			seeds: []seed{
+				{name: "authority", lanes: []string{bundle.ArgoCDOCI}, nightly: []string{bundle.ArgoCDHelmOCI, bundle.ArgoCDGit}, recipe: func(r *tinyRecipe) {
+					r.part("b").add("hook.yaml", certificateInHook)
+				}, want: red(reason.NeverSettles, "ValidatingWebhookConfiguration b-hook webhooks[0].clientConfig.caBundle and Secret b/b-ca, which is a hook, have one generated value").
+					and("likely cause: b/templates/hook.yaml:2 uses genCA")},
+				{name: "checksum", nightly: []string{bundle.ArgoCDOCI, bundle.ArgoCDHelmOCI, bundle.ArgoCDGit}, recipe: passwordInHook,
+					want: red(reason.NeverSettles, `Deployment b/b spec.template.metadata.annotations["checksum/secret"] and Secret b/token, which is a hook`)},
+				{name: "elsewhere", nightly: []string{bundle.Helm, bundle.FluxOCI, bundle.ArgoCDAppSet}, recipe: func(r *tinyRecipe) {
+					r.part("b").add("hook.yaml", certificateInHook)
+				}, want: outcomeWanted{check: warning("green only in lanes without Argo CD's self-heal: ValidatingWebhookConfiguration b-hook ")}},
+			},
+			tests: []string{"internal/matrix/drift TestTorn", "internal/matrix/drift TestTorn_Many", "internal/matrix/drift TestRefresh_Check"},
+		},
+		{
 			id: "F99", what: "what stays in the cluster once the recipe is removed, and blocks it", verdict: "exit 76 with `--remove`: the object, and its finalizer or its webhook; what only stays is listed",
 			seeds: []seed{
 				{name: "finalizer", nightly: families, runner: removed, recipe: func(r *tinyRecipe) {
@@ -87,7 +102,7 @@ func liveFaults() []fault {
 		{
 			id: "F102", what: "a field that was rendered and is not live: the API server drops it without a word, or somebody has overwritten it", verdict: "exit 51 in every lane for what the API server drops; otherwise a warning; with the path, the template's line and the component",
 			seeds: []seed{
-				{name: "feature gate", lanes: []string{bundle.Helm}, nightly: slices.Concat([]string{bundle.ArgoCDOCI, bundle.FluxOCI}, otherLanes), recipe: func(r *tinyRecipe) {
+				{name: "feature gate", lanes: []string{bundle.Helm}, nightly: slices.Concat([]string{bundle.ArgoCDOCI, bundle.FluxOCI, bundle.ArgoCDAppSet, bundle.Helmfile}, otherLanes), recipe: func(r *tinyRecipe) {
 					r.part("b").edit(`image: "example.com/web:1"`, `image: "example.com/web:1", lifecycle: {stopSignal: SIGUSR1}`)
 				}, want: red(reason.DeployFailed, `Deployment b/b (b): the API server dropped field "spec.template.spec.containers[0].lifecycle`).and("b/templates/web.yaml:13")},
 				{name: "overwritten", nightly: []string{bundle.Helm, bundle.FluxOCI}, recipe: func(r *tinyRecipe) { r.part("b").add("config.yaml", overwritten) }, deployed: overwrite,
@@ -96,14 +111,17 @@ func liveFaults() []fault {
 			tests: []string{"internal/matrix/intact TestLost", "internal/matrix/intact TestReport", "internal/matrix/intact TestLost_Hostile", "internal/matrix/intact TestLook"},
 		},
 		{
-			id: "F103", what: "what the API server warns of and takes all the same: a TLS Secret without a certificate", verdict: "a warning with the template's line in every lane, once",
-			seeds: []seed{{lanes: []string{bundle.FluxOCI}, nightly: slices.Concat([]string{bundle.Helm, bundle.ArgoCDOCI}, otherLanes), recipe: func(r *tinyRecipe) {
+			id: "F103", what: "what the API server warns of and takes all the same: a TLS Secret without a certificate, a CustomResourceDefinition with an unknown format", verdict: "a warning with the template's line in every lane, once",
+			seeds: []seed{{lanes: []string{bundle.FluxOCI}, nightly: slices.Concat([]string{bundle.Helm, bundle.ArgoCDOCI, bundle.ArgoCDAppSet, bundle.Helmfile}, otherLanes), recipe: func(r *tinyRecipe) {
 				r.part("b").add("tls.yaml", "apiVersion: v1\nkind: Secret\nmetadata: {name: tls}\ntype: kubernetes.io/tls\ndata: {tls.crt: \"\", tls.key: \"\"}\n")
+				r.part("b").add("crd.yaml", oddFormat)
 			}, want: outcomeWanted{check: func(t *testing.T, r result.Result) {
 				t.Helper()
-				said := slices.DeleteFunc(slices.Clone(r.Warnings), func(w string) bool { return !strings.HasPrefix(w, "the API server warns of Secret b/tls: ") })
-				if len(said) != 1 || !strings.Contains(said[0], "b/templates/tls.yaml:") {
-					t.Errorf("got %q, want one warning with the template's line", said)
+				for of, file := range map[string]string{"Secret b/tls": "tls.yaml", "CustomResourceDefinition odds.example.com": "crd.yaml"} {
+					said := slices.DeleteFunc(slices.Clone(r.Warnings), func(w string) bool { return !strings.HasPrefix(w, "the API server warns of "+of+": ") })
+					if len(said) != 1 || !strings.Contains(said[0], "b/templates/"+file+":") {
+						t.Errorf("%s: got %q of %q, want one warning with the template's line", of, said, r.Warnings)
+					}
 				}
 			}}}},
 			tests: []string{"internal/infra TestWarnings"},
@@ -128,6 +146,17 @@ func listsNamespaces(t *testing.T, r result.Result) {
 		t.Errorf("got left behind %q, want the three namespaces and no workload", r.LeftBehind)
 	}
 }
+
+const oddFormat = `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: odds.example.com}
+spec:
+  group: example.com
+  names: {plural: odds, singular: odd, kind: Odd, listKind: OddList}
+  scope: Namespaced
+  versions:
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {id: {type: string, format: nonsense}}}}}}}
+`
 
 const overwritten = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: conf}\ndata: {mode: slow}\n"
 
@@ -166,6 +195,12 @@ webhooks:
   clientConfig: {caBundle: {{ $ca.Cert | b64enc }}, service: {name: b, namespace: {{ .Release.Namespace }}}}
   rules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]
 `
+
+// passwordInHook has a Secret that is a hook, and a Deployment with the checksum of its template.
+func passwordInHook(r *tinyRecipe) {
+	r.part("b").add("secret.yaml", "apiVersion: v1\nkind: Secret\nmetadata: {name: token, annotations: {helm.sh/hook: pre-install}}\nstringData:\n  password: {{ randAlphaNum 16 }}\n")
+	r.part("b").edit("metadata: {labels: {app: {{ .Release.Name }}}}", `metadata: {annotations: {checksum/secret: {{ include (print $.Template.BasePath "/secret.yaml") . | sha256sum }}}, labels: {app: {{ .Release.Name }}}}`)
+}
 
 // certificateInHook has an authority in a hook, which Argo CD runs at full syncs only, and in an
 // ordinary object, which self-heal syncs.

@@ -56,7 +56,7 @@ func onceFaults() []fault {
 					r.part("b").edit("  replicas: 1\n", "  replicas: 1\n  minReadySeconds: 300\n")
 				}, want: red(reason.DeployFailed, "Deployment b/b (b): has minReadySeconds: 300").in(time.Minute)},
 			},
-			tests: []string{"internal/matrix/refs TestNever", "internal/matrix/refs TestMinReady", "internal/matrix/lane TestBudgetsFor"},
+			tests: []string{"internal/matrix/refs TestNever", "internal/matrix/refs TestMinReady", "internal/matrix/lane TestBudgetsFor", "internal/matrix TestNightlyRepeated"},
 		},
 	}
 }

@@ -7,26 +7,17 @@ import (
 	"testing"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/testkit"
 	"github.com/nvidia/aicr-action/internal/testkit/infratest"
-	"github.com/nvidia/aicr-action/kwok"
 )
 
 // helmfileRunner is a runner whose platform has helmfile, which it compiles unless it is in the cache.
 func helmfileRunner(t *testing.T) *Runner {
 	t.Helper()
 	r := stackRunner(t)
-	p := embeddedOf(r)
-	var err error
-	if p.Helmfile, err = stack.NewHelmfile(p.Paths, kwok.HelmfileMod, kwok.HelmfileSum); err != nil {
-		t.Fatal(err)
-	}
-	if err := p.Needs(t.Context(), NewLane(deployers(t, bundle.Helmfile)[0]).Controllers()...); err != nil {
-		t.Fatal(err)
-	}
+	addHelmfile(t, r)
 	return r
 }
 

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
@@ -30,6 +31,8 @@ const (
 type answer struct {
 	known bool
 	lost  []Loss
+	// asked: the API server was asked only what it warns of.
+	asked bool
 }
 
 // Answers are what the API server says of each object of an expectation.
@@ -42,8 +45,8 @@ type Answers struct {
 // Ask has the API server create each object in a dry run, under another name since the object
 // exists: it says what it warns of, and what it would store. Nothing is created, no watch sees it,
 // and a webhook that has effects is not called. The API server's warnings are added to those of the
-// clients, so that each is said once, whichever client wrote the object. Definitions are not asked
-// about: only their heads are kept. What the API server rejects here says nothing: a name or a
+// clients, so that each is said once, whichever client wrote the object. Definitions are asked about
+// as they are live, since only their heads are kept, and only for warnings. What the API server rejects here says nothing: a name or a
 // number that is taken, a webhook that takes no dry run.
 func Ask(ctx context.Context, clients *infra.Clients, objects []bundle.Object) (*Answers, error) {
 	all := &Answers{of: make([]answer, len(objects))}
@@ -64,7 +67,14 @@ func Ask(ctx context.Context, clients *infra.Clients, objects []bundle.Object) (
 	group.SetLimit(asksAtATime)
 	for i := range objects {
 		obj := objects[i].Object
-		if obj.GetKind() == "CustomResourceDefinition" || ctx.Err() != nil {
+		if ctx.Err() != nil {
+			break
+		}
+		if infra.ResourceFor(obj.GroupVersionKind()) == definitions {
+			group.Go(func() error {
+				all.of[i].asked = askDefinition(ctx, client.Resource(definitions), obj.GetName())
+				return nil
+			})
 			continue
 		}
 		mapping, err := mapper.RESTMapping(obj.GroupVersionKind().GroupKind(), obj.GroupVersionKind().Version)
@@ -79,7 +89,7 @@ func Ask(ctx context.Context, clients *infra.Clients, objects []bundle.Object) (
 	_ = group.Wait() // none returns an error
 	if ctx.Err() != nil {
 		for _, a := range all.of {
-			if !a.known {
+			if !a.known && !a.asked {
 				all.Unasked++
 			}
 		}
@@ -110,6 +120,38 @@ func ask(ctx context.Context, client dynamic.ResourceInterface, obj *unstructure
 		return answer{known: true, lost: lost(trial, made)}
 	}
 	return answer{}
+}
+
+// definitions is the resource of CustomResourceDefinitions.
+var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+
+// askDefinition has a live definition created in a dry run, for its warnings. Of an update the API
+// server says only what is new. A definition's name is that of its resource, so that both change.
+func askDefinition(ctx context.Context, client dynamic.ResourceInterface, name string) bool {
+	live, err := client.Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return false // it is gone, e.g. with a hook
+	}
+	trial := onTrial(live)
+	unstructured.RemoveNestedField(trial.Object, "status")
+	plural, _, _ := unstructured.NestedString(trial.Object, "spec", "names", "plural")
+	of, _, _ := unstructured.NestedString(trial.Object, "spec", "group")
+	if plural == "" || plural+"."+of != name {
+		return false
+	}
+	for _, last := range "zy01" {
+		other := renamed(plural, last)
+		trial.SetName(other + "." + of)
+		if err := unstructured.SetNestedField(trial.Object, other, "spec", "names", "plural"); err != nil {
+			return false
+		}
+		about := question{object: "CustomResourceDefinition " + name, name: name, trial: trial.GetName(), left: mostWarnings}
+		_, err := client.Create(context.WithValue(ctx, questionKey{}, &about), trial, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		if !apierrors.IsAlreadyExists(err) {
+			return err == nil
+		}
+	}
+	return false
 }
 
 // onTrial is an object without what only one object can have.

@@ -143,7 +143,7 @@ func TestReport(t *testing.T) {
 	stored := testkit.Parsed(t, `{apiVersion: example.com/v1, kind: Widget, metadata: {name: a, namespace: ns}, spec: {changed: x, zero: 10, random: x, items: [{name: i, v: 1}]}}`)
 	judge := Judge{
 		Objects:   []bundle.Object{widget, secret},
-		Answers:   &Answers{of: []answer{{true, lost(widget.Object, stored)}, {known: true}}},
+		Answers:   &Answers{of: []answer{{known: true, lost: lost(widget.Object, stored)}, {known: true}}},
 		Generated: map[result.Ref][]string{widget.Ref(): {"spec.random"}},
 	}
 	dropped, warnings := l.Report(judge)
