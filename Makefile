@@ -44,7 +44,7 @@ update-manifests: ## Renew kwok/manifests, what a Kind cluster gets, from the mo
 
 lint: ## gofmt, go vet, staticcheck, errcheck and errorlint, at the versions in go.mod
 	@echo '==> gofmt'; files=$$($$($(GO) env GOROOT)/bin/gofmt -l .) && test -z "$$files" || { echo "run gofmt -w on: $$files" >&2; exit 1; }
-	$(GO) vet ./... && $(GO) vet -tags nightly ./internal/matrix ./cmd/matrix ./test/action ./internal/infra/addons && $(GO) vet -tags soak ./cmd/matrix && $(GO) vet -tags kind ./test/kindnode ./internal/infra/kind
+	$(GO) vet ./... && $(GO) vet -tags nightly ./internal/matrix ./cmd/matrix ./test/action ./internal/infra/addons ./internal/infra/embedded && $(GO) vet -tags soak ./cmd/matrix && $(GO) vet -tags kind ./test/kindnode ./internal/infra/kind
 	$(GO) tool staticcheck ./...
 	$(GO) tool errcheck ./...
 	$(GO) tool go-errorlint ./...
@@ -59,7 +59,7 @@ test-nightly: ## What takes minutes and rarely breaks: faults in every lane, sec
 	$(GO) run ./cmd/matrix stack build
 	@echo '==> the second schedulers and the controllers: compiled once, about 5 minutes'
 	$(GO) run ./cmd/matrix stack build --schedulers
-	$(TESTS) -timeout 120m -tags nightly -run '^TestNightly' ./internal/matrix ./cmd/matrix ./test/action ./internal/infra/addons
+	$(TESTS) -timeout 120m -tags nightly -run '^TestNightly' ./internal/matrix ./cmd/matrix ./test/action ./internal/infra/addons ./internal/infra/embedded
 
 test-race: ## Unit tests with the race detector; it needs a C compiler
 	CGO_ENABLED=1 $(GO) test -race -short -count=1 -vet=off -timeout 30m $(RACED)

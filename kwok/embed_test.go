@@ -19,6 +19,8 @@ func TestEmbeddedPartsList_UpToDate(t *testing.T) {
 		{"operators/prometheus-operator/go.mod", PrometheusOperatorMod}, {"operators/prometheus-operator/go.sum", PrometheusOperatorSum},
 		{"operators/cert-manager/go.mod", CertManagerMod}, {"operators/cert-manager/go.sum", CertManagerSum},
 		{"kubernetes/1.34/go.mod", kubernetes(t, "kubernetes-1.34.mod")}, {"kubernetes/1.34/go.sum", kubernetes(t, "kubernetes-1.34.sum")},
+		{"kubernetes/1.35/go.mod", kubernetes(t, "kubernetes-1.35.mod")}, {"kubernetes/1.35/go.sum", kubernetes(t, "kubernetes-1.35.sum")},
+		{"kubernetes/1.37/go.mod", kubernetes(t, "kubernetes-1.37.mod")}, {"kubernetes/1.37/go.sum", kubernetes(t, "kubernetes-1.37.sum")},
 	} {
 		real, err := os.ReadFile(c.file)
 		if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/cli/inventory"
 	"github.com/nvidia/aicr-action/internal/infra/embedded"
+	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
@@ -240,7 +241,7 @@ func (a *app) listDeployers() (listed, error) {
 		for _, kind := range kinds {
 			item.Controllers = append(item.Controllers, string(kind))
 		}
-		if err := a.canCompile(kinds); err != nil {
+		if err := a.canCompile([]*stack.Stack{a.Stack}, kinds); err != nil {
 			item.Missing = append(item.Missing, inventory.Missing{Kind: inventory.MissingToolchain, Name: "go " + a.Settings.Go.Minimum, Why: err.Error()})
 		}
 		item.Runnable = len(item.Missing) == 0

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/mod/semver"
 
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/infra/clusterstate"
@@ -17,10 +18,11 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra/host"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/kwok"
 )
 
 func (a *app) replayCommand() *cobra.Command {
-	var name string
+	var name, minor string
 	var detach bool
 	cmd := &cobra.Command{
 		Use:   "replay DIR|FILE",
@@ -28,27 +30,30 @@ func (a *app) replayCommand() *cobra.Command {
 		Long: `Boot a cluster from the snapshot that a failed cell left in its directory of debug artifacts (kwok-debug-…, see ` + "`matrix run --artifacts`" + `)
 and print the line that points kubectl and helm at it. DIR may also be the directory above, if only one cell in it failed.
 
-The cluster is etcd and the API server, of the stack's own version: no controller manager, no scheduler, no KWOK, no Argo CD, no Flux.
+The cluster is etcd and the API server, of the version that the cell had (compiled, if it is another than the stack's): no controller manager, no scheduler, no KWOK, no Argo CD, no Flux.
 Nothing moves, unless you move it. Values of Secrets read ` + clusterstate.Redacted + `, and resourceVersions are not the old ones.
 
 It runs until Ctrl-C, and leaves nothing behind. With --detach it stays until ` + "`matrix cluster down --name NAME`" + `.
 
 Exit codes: 0 when it was ended with Ctrl-C or SIGTERM, or is up and detached; 2 for a snapshot that is missing, cut off, damaged, or of
-another minor version of Kubernetes; 13 when the control plane did not become ready; 14 when one of its processes ended by itself;
+a minor version of Kubernetes that there is not; 13 when the control plane did not become ready; 14 when one of its processes ended by itself;
 130, 143 when it was interrupted before it was up. ` + "`matrix explain`" + ` has the others.`,
 		Example: `  matrix replay out/kwok-debug-eks-training-flux-oci-1a2b3c4d
   eval "$(matrix replay --detach ~/Downloads/kwok-debug-eks-training-flux-oci-1a2b3c4d)"
   kubectl get events -A --sort-by=.lastTimestamp`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.replay(cmd.Context(), args[0], name, detach) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.replay(cmd.Context(), args[0], name, minor, detach)
+		},
 	}
 	cmd.Flags().StringVar(&name, "name", "", "`name` of the cluster (default: replay-, and the name that it had)")
+	cmd.Flags().StringVar(&minor, kubernetesFlag, "", "serve the snapshot by the API server of another `minor` version, e.g. 1.37, to see what that makes of its objects (default: the cell's)")
 	cmd.Flags().BoolVar(&detach, "detach", false, "return once it is up; remove it with matrix cluster down")
 	return cmd
 }
 
-func (a *app) replay(ctx context.Context, path, name string, detach bool) (err error) {
-	snap, err := a.readSnapshot(path)
+func (a *app) replay(ctx context.Context, path, name, minor string, detach bool) (err error) {
+	snap, err := a.readSnapshot(path, minor)
 	if err != nil {
 		return reason.Wrap(reason.Usage, err)
 	}
@@ -116,8 +121,9 @@ func (a *app) bootReplay(ctx context.Context, c *embedded.ControlPlane, sup *hos
 	return func() {}, embedded.StartStandIns(sup, a.Paths, c.Name(), self, "cluster", "stand-ins", "--apis-only", "--name", c.Name())
 }
 
-// readSnapshot finds, reads and checks a snapshot, before anything is started or built.
-func (a *app) readSnapshot(path string) (*clusterstate.Snapshot, error) {
+// readSnapshot finds, reads and checks a snapshot, before anything is started or built. It puts the
+// control plane of the cell's version, or of the minor one that is given, in the place of the stack's.
+func (a *app) readSnapshot(path, minor string) (*clusterstate.Snapshot, error) {
 	file, err := findSnapshot(path)
 	if err != nil {
 		return nil, err
@@ -126,7 +132,18 @@ func (a *app) readSnapshot(path string) (*clusterstate.Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	warning, err := snap.CheckKubernetes(a.Stack.KubeVersion())
+	theirs := strings.TrimPrefix(semver.MajorMinor(snap.Kubernetes), "v")
+	chosen, err := a.Stack.WithKubernetes(a.Paths, kwok.Kubernetes, cli.FirstOf(minor, theirs))
+	switch {
+	case err == nil:
+		a.Stack = chosen
+	case minor != "":
+		return nil, fmt.Errorf("--%s: %w", kubernetesFlag, err)
+	}
+	warning, err := snap.CheckKubernetes(a.Stack.KubeVersion()) // of a version that there is not, it says so
+	if err != nil && minor != "" && minor != theirs {
+		warning, err = fmt.Sprintf("the snapshot is of Kubernetes %s, and %s serves it: kinds and fields may be missing", snap.Kubernetes, a.Stack.KubeVersion()), nil
+	}
 	if err != nil {
 		return nil, fmt.Errorf("replay %s: %w", file, err)
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra/addons"
 	"github.com/nvidia/aicr-action/internal/infra/embedded"
 	"github.com/nvidia/aicr-action/internal/infra/host"
+	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/matrix/building"
 	"github.com/nvidia/aicr-action/internal/matrix/strikes"
@@ -291,34 +292,67 @@ func (a *app) plainControllers(f runFlags) (bool, error) {
 func (a *app) ready(ctx context.Context, p *prepared) error {
 	controllers := matrix.ControllersFor(p.plans)
 	if p.on.limits.Compiled {
-		if err := a.canCompile(controllers); err != nil {
+		if err := a.canCompile(p.stacks(), controllers); err != nil {
 			return err
 		}
 	}
-	return p.runner.Platform.Needs(ctx, controllers...)
+	return p.needs(ctx, controllers...)
+}
+
+// needs makes sure that what the clusters of all cells and these controllers are made of is there.
+func (p *prepared) needs(ctx context.Context, controllers ...infra.ControllerKind) error {
+	for _, on := range p.platforms() {
+		if err := on.Needs(ctx, controllers...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stacks are those of the platforms of all cells; none on a platform that is not compiled.
+func (p *prepared) stacks() []*stack.Stack {
+	var all []*stack.Stack
+	for _, on := range p.platforms() {
+		if e, ok := on.(*embedded.Platform); ok {
+			all = append(all, e.Stack)
+		}
+	}
+	return all
 }
 
 // readyForFirst is ready for the first cells of a run: what the others are made of is compiled while
 // these run. The caller stops the runner's Building.
 func (a *app) readyForFirst(ctx context.Context, p *prepared, n int) error {
+	if p.on.limits.Compiled {
+		if err := embedded.CheckCache(a.Paths, p.runner.ClusterPrefix); err != nil {
+			return err
+		}
+	}
 	controllers := matrix.ControllersFor(p.plans)
 	groups := embedded.StackGroups(controllers...)
-	if !p.on.limits.Compiled || len(a.Stack.Missing(groups...)) == 0 && len(a.Helmfile.Missing(embedded.HelmfileGroups(controllers...)...)) == 0 {
+	lacks := func(s *stack.Stack) bool { return len(s.Missing(groups...)) > 0 }
+	if !p.on.limits.Compiled || !slices.ContainsFunc(p.stacks(), lacks) && len(a.Helmfile.Missing(embedded.HelmfileGroups(controllers...)...)) == 0 {
 		return a.ready(ctx, p)
 	}
-	if err := a.canCompile(controllers); err != nil {
+	if err := a.canCompile(p.stacks(), controllers); err != nil {
 		return err
 	}
 	sets := p.runner.ControllerSets(p.plans, n)
-	p.runner.Building = building.Start(ctx, p.runner.Platform.Needs, func(ctx context.Context) { a.Stack.Fetch(ctx, groups...) }, sets)
+	p.runner.Building = building.Start(ctx, p.needs, func(ctx context.Context) {
+		for _, s := range p.stacks() {
+			s.Fetch(ctx, groups...)
+		}
+	}, sets)
 	return p.runner.Building.AwaitFirst(ctx, sets)
 }
 
 // canCompile returns an error if programs of these controllers are missing, and no Go here can
 // compile them.
-func (a *app) canCompile(controllers []infra.ControllerKind) error {
-	if err := a.CheckGo(a.Stack, embedded.StackGroups(controllers...)...); err != nil {
-		return err
+func (a *app) canCompile(stacks []*stack.Stack, controllers []infra.ControllerKind) error {
+	for _, s := range stacks {
+		if err := a.CheckGo(s, embedded.StackGroups(controllers...)...); err != nil {
+			return err
+		}
 	}
 	return a.CheckGo(a.Helmfile, embedded.HelmfileGroups(controllers...)...)
 }

@@ -3,71 +3,146 @@ package main
 import (
 	"slices"
 	"strings"
+	"sync"
+
+	"golang.org/x/mod/semver"
 
 	"github.com/nvidia/aicr-action/internal/cli"
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/embedded"
 	"github.com/nvidia/aicr-action/internal/infra/programs"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
-	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/matrix"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/kwok"
 )
 
 const (
 	kubernetesFlag = "kubernetes"
-	// floorVersion is the value of --kubernetes for the lowest version that the recipes allow.
-	floorVersion = "floor"
+	// floorVersion is the value of --kubernetes for the lowest version that each recipe allows, and
+	// newestVersion for the highest that there is.
+	floorVersion  = "floor"
+	newestVersion = "newest"
 )
 
 // chooseKubernetes puts the control plane that --kubernetes names in the place of the stack's, and
-// the version into the flag.
-func (a *app) chooseKubernetes(args []string, f *runFlags, in runInputs) error {
-	if f.platform.kubernetes == "" {
+// the version into the flag. floor stays, since it is another one for each recipe.
+func (a *app) chooseKubernetes(f *runFlags, in runInputs) error {
+	switch f.platform.kubernetes {
+	case "":
 		return nil
-	}
-	if f.platform.kubernetes == floorVersion {
-		if in.Store == nil || f.all || f.tiers != nil {
-			return cli.Usagef("--%s %s needs the names of recipes, whose constraints decide", kubernetesFlag, floorVersion)
+	case floorVersion:
+		if in.Store == nil {
+			return cli.Usagef("--%s %s needs recipes, whose constraints decide; a bundle has none", kubernetesFlag, floorVersion)
 		}
-		var err error
-		if f.platform.kubernetes, err = a.floor(args, in.Store); err != nil {
+		return nil
+	case newestVersion:
+		minors, err := a.Stack.Minors(kwok.Kubernetes)
+		if err != nil {
 			return err
 		}
+		f.platform.kubernetes = minors[len(minors)-1]
 	}
 	chosen, err := a.Stack.WithKubernetes(a.Paths, kwok.Kubernetes, f.platform.kubernetes)
 	if err != nil {
 		return cli.Usagef("--%s: %w", kubernetesFlag, err)
 	}
-	if chosen != a.Stack && f.platform.mode != programs.Simulated {
-		return cli.Usagef("--%s %s does not work with --%s %s: only the stack's own API server can be told which webhooks it calls", kubernetesFlag, f.platform.kubernetes, operatorsFlag, f.platform.mode)
+	if err := f.platform.canRunOn(a.Stack, chosen); err != nil {
+		return err
 	}
 	a.Stack = chosen
 	return nil
 }
 
-// floor is the lowest version that there is and that the constraints of all these recipes allow.
-func (a *app) floor(recipes []string, store *recipe.Store) (string, error) {
+// canRunOn rejects operators that run beside another control plane than the stack's.
+func (f *platformFlags) canRunOn(own, chosen *stack.Stack) error {
+	if chosen == own || f.mode == programs.Simulated {
+		return nil
+	}
+	minor := strings.TrimPrefix(semver.MajorMinor(chosen.KubeVersion()), "v")
+	return cli.Usagef("--%s %s does not work with --%s %s: only the stack's own API server can be told which webhooks it calls", kubernetesFlag, minor, operatorsFlag, f.mode)
+}
+
+// floors gives each recipe's cells the control plane of the lowest version that there is and that
+// its constraint allows, and what it is upgraded from. A recipe that allows none of them keeps the
+// stack's, where its constraint is reported.
+func (a *app) floors(runner *matrix.Runner, f runFlags) error {
 	minors, err := a.Stack.Minors(kwok.Kubernetes)
 	if err != nil {
-		return "", err
+		return err
 	}
-	var broken error
-	i := slices.IndexFunc(minors, func(minor string) bool {
-		other, err := a.Stack.WithKubernetes(a.Paths, kwok.Kubernetes, minor)
-		for _, name := range cli.SplitList(recipes) {
-			var res *recipe.Result
-			if err == nil {
-				res, err = store.ResolveName(name)
-			}
-			if err == nil {
-				err = res.CheckKubeVersion(other.KubeVersion())
-			}
+	own, ok := runner.Platform.(*embedded.Platform)
+	if !ok {
+		return reason.New(reason.Internal, "--%s on the platform %s", kubernetesFlag, runner.Platform.Kind())
+	}
+	var all []*embedded.Platform // the lowest first
+	for _, minor := range minors {
+		chosen, err := a.Stack.WithKubernetes(a.Paths, kwok.Kubernetes, minor)
+		if err != nil {
+			return err
 		}
-		broken = err
-		return err == nil
-	})
-	if i < 0 {
-		return "", cli.Usagef("--%s %s: none of %s satisfies the recipes: %w", kubernetesFlag, floorVersion, strings.Join(minors, ", "), broken)
+		if f.platform.canRunOn(a.Stack, chosen) != nil {
+			continue // the floor among those where these operators run
+		}
+		on := *own
+		on.Stack = chosen
+		all = append(all, &on)
 	}
-	return minors[i], nil
+	var mu sync.Mutex // cells ask side by side
+	found := map[string]infra.Platform{}
+	runner.PlatformFor = func(name string) infra.Platform {
+		mu.Lock()
+		defer mu.Unlock()
+		if p, ok := found[name]; ok {
+			return p
+		}
+		i := slices.IndexFunc(all, func(p *embedded.Platform) bool { return allowsVersion(runner, name, p.KubeVersion()) })
+		found[name] = nil
+		if i >= 0 {
+			found[name] = all[i]
+		}
+		return found[name]
+	}
+	return nil
+}
+
+// allowsVersion reports whether a recipe can run on a version of Kubernetes, and so can what it is
+// upgraded from. One that cannot be read is reported where it is planned.
+func allowsVersion(runner *matrix.Runner, name, version string) bool {
+	res, err := runner.Store.ResolveName(name)
+	if err != nil || res.CheckKubeVersion(version) != nil {
+		return false
+	}
+	if runner.From == nil || runner.From.Store == nil {
+		return true
+	}
+	old, err := runner.From.Store.ResolveName(name)
+	return err != nil || old.CheckKubeVersion(version) == nil
+}
+
+// platforms are those of the run's cells, each once.
+func (p *prepared) platforms() []infra.Platform {
+	var all []infra.Platform
+	for _, plan := range p.plans {
+		if on := platformFor(p.runner, plan.Cell.Recipe); !slices.Contains(all, on) {
+			all = append(all, on)
+		}
+	}
+	return all
+}
+
+func platformFor(runner *matrix.Runner, recipe string) infra.Platform {
+	if runner.PlatformFor != nil {
+		if on := runner.PlatformFor(recipe); on != nil {
+			return on
+		}
+	}
+	return runner.Platform
+}
+
+// minorFor is the minor version that a recipe's cells have.
+func minorFor(runner *matrix.Runner, recipe string) string {
+	return strings.TrimPrefix(semver.MajorMinor(platformFor(runner, recipe).KubeVersion()), "v")
 }
 
 // controlPlane is a version that --kubernetes chooses.

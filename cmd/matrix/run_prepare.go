@@ -60,12 +60,17 @@ func (a *app) prepareRun(ctx context.Context, args []string, f runFlags) (*prepa
 			return nil, err
 		}
 	}
-	if err := a.chooseKubernetes(args, &f, in); err != nil {
+	if err := a.chooseKubernetes(&f, in); err != nil {
 		return nil, err
 	}
 	p := &prepared{jobs: f.jobs, on: f.platform.on}
 	if p.runner, err = a.choosePlatform(ctx, f, valid, in); err != nil {
 		return nil, err
+	}
+	if f.platform.kubernetes == floorVersion {
+		if err := a.floors(p.runner, f); err != nil {
+			return nil, err
+		}
 	}
 	if p.runner.From, p.remove, err = a.openFrom(ctx, args, f, valid); err != nil {
 		return p, err
@@ -278,7 +283,11 @@ func (a *app) choosePlatform(ctx context.Context, f runFlags, v validFlags, in r
 func (a *app) planCells(ctx context.Context, args []string, f runFlags, v validFlags, in runInputs, p *prepared) (*prepared, error) {
 	var real []string // recipes in whose cells controllers of jobs run
 	p.runner.Rerun = func(c result.Cell) string {
-		return rerunCommand(invocation(), a.SettingsFile, c, f.withControllers(slices.Contains(real, c.Recipe)))
+		given := f.withControllers(slices.Contains(real, c.Recipe))
+		if given.platform.kubernetes == floorVersion {
+			given.platform.kubernetes = minorFor(p.runner, c.Recipe)
+		}
+		return rerunCommand(invocation(), a.SettingsFile, c, given)
 	}
 	var plans []matrix.Plan
 	var err error

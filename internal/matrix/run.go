@@ -22,9 +22,11 @@ import (
 
 // Runner runs cells, each on a cluster of its own.
 type Runner struct {
-	// Platform makes the clusters.
-	Platform infra.Platform
-	Progress infra.Progress
+	// Platform makes the clusters. PlatformFor, if set, returns the one for a recipe's cells instead;
+	// Platform if it returns nil. Calls for the same recipe return the same.
+	Platform    infra.Platform
+	PlatformFor func(recipe string) infra.Platform
+	Progress    infra.Progress
 	Inputs
 	Limits
 	Schedule
@@ -108,7 +110,8 @@ func (r *Runner) planRecipe(name string) (p Plan, err error) {
 	if err != nil {
 		return p, &reason.Error{Reason: reason.Usage, Err: err}
 	}
-	if err := r.checkConstraints(res); err != nil {
+	on := r.platformFor(name)
+	if err := checkConstraints(res, on); err != nil {
 		return p, err
 	}
 	if p.nodes, err = simulate.ChooseProfiles(r.Profiles, res.Criteria.Service, res.Criteria.Accelerator, r.Nodes); err != nil {
@@ -129,7 +132,7 @@ func (r *Runner) planRecipe(name string) (p Plan, err error) {
 		return p, err
 	}
 	p.input = bundle.Input{
-		Recipe: res, Components: components, Scheduling: bundle.KwokScheduling(), Charts: r.Charts, KubeVersion: r.Platform.KubeVersion(), APIs: r.Platform.APIs(), PlainHTTP: true,
+		Recipe: res, Components: components, Scheduling: bundle.KwokScheduling(), Charts: r.Charts, KubeVersion: on.KubeVersion(), APIs: on.APIs(), PlainHTTP: true,
 	}
 	p.notes = r.unevaluated(res)
 	if r.Direct != nil {
@@ -150,7 +153,7 @@ func (r *Runner) PlanBundle(d bundle.Deployer, in bundle.Input, service, acceler
 	if err := r.checkGit([]bundle.Deployer{d}); err != nil {
 		return Plan{}, err
 	}
-	if err := r.checkConstraints(in.Recipe); err != nil {
+	if err := checkConstraints(in.Recipe, r.Platform); err != nil {
 		return Plan{}, err
 	}
 	nodes, err := simulate.ChooseProfiles(r.Profiles, service, accelerator, r.Nodes)
@@ -193,8 +196,8 @@ const directNote = "charts: with --charts direct the controllers pull from the r
 
 // checkConstraints rejects a recipe that the cell's API server does not satisfy: it would be
 // verified on a cluster that it does not support.
-func (r *Runner) checkConstraints(res *recipe.Result) error {
-	err := res.CheckKubeVersion(r.Platform.KubeVersion())
+func checkConstraints(res *recipe.Result, on infra.Platform) error {
+	err := res.CheckKubeVersion(on.KubeVersion())
 	var broken *recipe.BrokenConstraintError
 	switch {
 	case errors.As(err, &broken):
@@ -203,6 +206,16 @@ func (r *Runner) checkConstraints(res *recipe.Result) error {
 		return &reason.Error{Reason: reason.Usage, Err: err}
 	}
 	return nil
+}
+
+// platformFor returns the platform of a recipe's cells.
+func (r *Runner) platformFor(recipe string) infra.Platform {
+	if r.PlatformFor != nil {
+		if p := r.PlatformFor(recipe); p != nil {
+			return p
+		}
+	}
+	return r.Platform
 }
 
 // ControllersFor returns the kinds of controllers that the plans' lanes need.

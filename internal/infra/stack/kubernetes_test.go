@@ -18,7 +18,7 @@ func TestWithKubernetes(t *testing.T) {
 	paths := host.Paths{Root: t.TempDir()}
 	s := newStack(t, paths)
 	minors, err := s.Minors(kwok.Kubernetes)
-	if err != nil || !slices.Equal(minors, []string{"1.34", "1.36"}) {
+	if err != nil || !slices.Equal(minors, []string{"1.34", "1.35", "1.36", "1.37"}) {
 		t.Fatalf("got %v, %v", minors, err)
 	}
 	other, err := s.WithKubernetes(paths, kwok.Kubernetes, "1.34")
@@ -51,7 +51,7 @@ func TestWithKubernetes(t *testing.T) {
 		t.Errorf("the stack's own: got %v, %v", same, err)
 	}
 	_, err = s.WithKubernetes(paths, kwok.Kubernetes, "1.12")
-	if reason.Of(err) != reason.Usage || !strings.Contains(err.Error(), "there is no control plane of Kubernetes 1.12; choose one of 1.34, 1.36") {
+	if reason.Of(err) != reason.Usage || !strings.Contains(err.Error(), "there is no control plane of Kubernetes 1.12; choose one of 1.34, 1.35, 1.36, 1.37") {
 		t.Errorf("got %v", err)
 	}
 }
