@@ -134,7 +134,7 @@ func (a *app) checkSpace(build bool) check {
 		return c
 	}
 	if prefix, err := a.ClusterName(""); err == nil {
-		if err := embedded.CheckCache(a.Paths, prefix); err != nil {
+		if err := embedded.CheckCache(a.Paths, prefix, 1); err != nil {
 			c.Status, c.reason, c.Detail = "missing", reason.Usage, err.Error()
 			c.Fix = "set AICR_ACTION_CACHE to a shorter path"
 			return c

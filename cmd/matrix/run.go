@@ -295,6 +295,9 @@ func (a *app) ready(ctx context.Context, p *prepared) error {
 		if err := a.canCompile(p.stacks(), controllers); err != nil {
 			return err
 		}
+		if err := embedded.CheckCache(a.Paths, p.runner.ClusterPrefix, len(p.plans)); err != nil {
+			return err
+		}
 	}
 	return p.needs(ctx, controllers...)
 }
@@ -323,11 +326,6 @@ func (p *prepared) stacks() []*stack.Stack {
 // readyForFirst is ready for the first cells of a run: what the others are made of is compiled while
 // these run. The caller stops the runner's Building.
 func (a *app) readyForFirst(ctx context.Context, p *prepared, n int) error {
-	if p.on.limits.Compiled {
-		if err := embedded.CheckCache(a.Paths, p.runner.ClusterPrefix); err != nil {
-			return err
-		}
-	}
 	controllers := matrix.ControllersFor(p.plans)
 	groups := embedded.StackGroups(controllers...)
 	lacks := func(s *stack.Stack) bool { return len(s.Missing(groups...)) > 0 }
@@ -335,6 +333,9 @@ func (a *app) readyForFirst(ctx context.Context, p *prepared, n int) error {
 		return a.ready(ctx, p)
 	}
 	if err := a.canCompile(p.stacks(), controllers); err != nil {
+		return err
+	}
+	if err := embedded.CheckCache(a.Paths, p.runner.ClusterPrefix, len(p.plans)); err != nil {
 		return err
 	}
 	sets := p.runner.ControllerSets(p.plans, n)

@@ -2,8 +2,10 @@ package embedded
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 
 	"github.com/nvidia/aicr-action/internal/infra/host"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
@@ -20,13 +22,18 @@ const socketName = "egress.sock"
 
 func (c *ControlPlane) egressConfig() string { return filepath.Join(c.dir, "egress.yaml") }
 
-// longestSocket is how many bytes the path of a Unix socket may have on every system.
-const longestSocket = 103
+// longestSocket is how many bytes the path of a Unix socket may have.
+func longestSocket() int {
+	if runtime.GOOS == "linux" {
+		return 107
+	}
+	return 103
+}
 
-// CheckCache rejects a cache whose path is so long that the sockets of clusters with this prefix
-// have no room in theirs. Reason: USAGE.
-func CheckCache(paths host.Paths, prefix string) error {
-	over := len(EgressSocket(filepath.Join(paths.Clusters(), prefix+"-00000000-000"))) - longestSocket
+// CheckCache rejects a cache whose path is so long that the sockets of a run's clusters, with this
+// prefix and for so many cells, have no room in theirs. Reason: USAGE.
+func CheckCache(paths host.Paths, prefix string, cells int) error {
+	over := len(EgressSocket(filepath.Join(paths.Clusters(), fmt.Sprintf("%s-00000000-%d", prefix, cells)))) - longestSocket()
 	if over <= 0 {
 		return nil
 	}
