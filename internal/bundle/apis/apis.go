@@ -55,6 +55,15 @@ func since(a API) uint {
 	return 0
 }
 
+// later are the APIs that newer versions than the stack's serve by default, by the first minor
+// version that does. Each can be watched.
+func later() map[uint][]string {
+	return map[uint][]string{37: {
+		"certificates.k8s.io/v1/ClusterTrustBundle", "certificates.k8s.io/v1/PodCertificateRequest", "resource.k8s.io/v1/DeviceTaintRule",
+		"storagemigration.k8s.io/v1", "storagemigration.k8s.io/v1/StorageVersionMigration",
+	}}
+}
+
 // Of returns the APIs of clusters with the stack's parts, but this version of Kubernetes, e.g.
 // v1.34.4.
 func Of(kubernetes string) APIs {
@@ -64,6 +73,13 @@ func Of(kubernetes string) APIs {
 		return all
 	}
 	all.Server = slices.DeleteFunc(slices.Clone(all.Server), func(a API) bool { return since(a) > v.Minor() })
+	for minor, names := range later() {
+		for _, name := range names {
+			if minor <= v.Minor() {
+				all.Server = append(all.Server, API{name, true})
+			}
+		}
+	}
 	return all
 }
 

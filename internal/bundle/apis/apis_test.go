@@ -18,13 +18,16 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// An older version lacks what came later.
+// An older version lacks what came later, and a newer one has more.
 func TestOf(t *testing.T) {
-	const policy = "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy"
-	for version, want := range map[string]bool{"v1.34.4": false, "v1.36.1": true} {
+	const policy, bundle = "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy", "certificates.k8s.io/v1/ClusterTrustBundle"
+	for version, want := range map[string]bool{"v1.34.4": false, "v1.35.4": false, "v1.36.1": true, "v1.37.2": true} {
 		has := map[string]bool{}
 		for _, a := range Of(version).Server {
 			has[a.Name] = true
+		}
+		if has[bundle] != (version == "v1.37.2") {
+			t.Errorf("%s: %s: %v", version, bundle, has[bundle])
 		}
 		if has[policy] != want || !has["apps/v1/Deployment"] || len(Of(version).Flux) == 0 {
 			t.Errorf("%s: got %d APIs; %s: %v, want %v", version, len(has), policy, has[policy], want)
