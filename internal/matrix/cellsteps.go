@@ -165,7 +165,7 @@ func (c *cellRun) gate(ctx context.Context) error {
 func (c *cellRun) sayWarnings() {
 	c.result.Warnings = append(c.result.Warnings, c.env.Clients.Warnings.Lines(func(w infra.APIWarning) string {
 		return intact.WarningAt(c.env.Bundle, c.env.Input.Components, w.Object, w.Text)
-	}, c.deliverers()...)...)
+	}, lane.Deliverers(&c.env.Bundle.Expectation)...)...)
 }
 
 // newGate returns a gate, whose last poll will be among the debug artifacts.
@@ -191,16 +191,6 @@ func (c *cellRun) budgets() lane.Budgets {
 		}
 	}
 	return c.Budgets.For(lane.CellSize{Pods: pods, DefinitionBytes: c.env.Bundle.Expectation.DefinitionBytes, MinReady: refs.MinReady(&c.env.Bundle.Expectation)})
-}
-
-// deliverers returns the names of the deployer's own objects. AICR decides their form, so that a
-// warning about it says nothing about the recipe.
-func (c *cellRun) deliverers() []string {
-	var all []string
-	for _, d := range c.env.Bundle.Expectation.Delivered {
-		all = append(all, d.Kind+" "+infra.NamespacedName(d.Namespace, d.Name))
-	}
-	return all
 }
 
 // runChaos is the last step of a cell that has passed all others. Its outcome is in the result and
