@@ -22,13 +22,13 @@ import (
 func appService() string { return "kind" }
 
 // settleApp finds what --app names, and the lane for it where the user names none.
-func (f *runFlags) settleApp() error {
+func (f *runFlags) settleApp(ctx context.Context) error {
 	b := &f.bundles
 	if b.app == "" || b.dir != "" {
 		return nil
 	}
 	var err error
-	if b.found, err = appdir.Find(b.app, b.values); err != nil {
+	if b.found, err = appdir.Find(ctx, b.app, b.values); err != nil {
 		return reason.Wrap(reason.Usage, err)
 	}
 	if slices.Equal(f.deployers, []string{"all"}) {

@@ -47,6 +47,9 @@ func (p *prepared) close() {
 // prepareRun refuses what can be refused before anything is started. With the reason
 // NOTHING_SELECTED all else is valid, but no plans.
 func (a *app) prepareRun(ctx context.Context, args []string, f runFlags) (*prepared, error) {
+	if err := f.settleApp(ctx); err != nil {
+		return nil, err
+	}
 	valid, err := a.validateFlags(args, &f)
 	if err != nil {
 		return nil, err
@@ -99,9 +102,6 @@ type validFlags struct {
 // validateFlags checks the flags against each other and reads what needs no recipe. It fills in the
 // flags that others decide.
 func (a *app) validateFlags(args []string, f *runFlags) (v validFlags, err error) {
-	if err := f.settleApp(); err != nil {
-		return v, err
-	}
 	f.givenCharts = f.charts
 	f.usualCharts = a.ChartsFor([]string{cli.AutoCharts}, f.chartsDirectory())
 	f.charts = a.ChartsFor(f.charts, f.chartsDirectory())

@@ -292,7 +292,7 @@ type Given struct {
 
 // Foreign is what a Bundle has besides if another program made it.
 type Foreign struct {
-	// Maker says, for people, where the bundle is from.
+	// Maker says, for people, where the bundle is from. Empty for an app of this checkout.
 	Maker string
 	// Roots are the objects by which the deployer is started, Values those with which a wrapper
 	// chart is installed. Both are nil if they are as in a generated bundle.

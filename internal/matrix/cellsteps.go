@@ -36,7 +36,9 @@ func (c *cellRun) makeBundle(ctx context.Context) error {
 	}
 	c.env.Input, c.env.Bundle = in, b
 	if b.Foreign != nil {
-		c.result.Notes = append(c.result.Notes, "bundle: not made by this program; "+b.Foreign.Maker)
+		if b.Foreign.Maker != "" {
+			c.result.Notes = append(c.result.Notes, "bundle: not made by this program; "+b.Foreign.Maker)
+		}
 		c.result.Notes = append(c.result.Notes, b.Foreign.Notes...)
 	}
 	c.result.NotVerified = slices.Concat(c.result.NotVerified, unverified, b.Expectation.NotVerified)

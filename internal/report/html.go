@@ -160,7 +160,7 @@ func (r *Report) page() *page {
 	}
 	for _, c := range r.causes() {
 		first := c.Cells[0]
-		v := causeView{style: styleOf(first.Status), Reason: r.reasonText(first), Text: c.Text, Place: c.Place.String(), Story: c.Story, Rerun: first.Rerun, Artifacts: first.Artifacts, Before: standing(c.Cells),
+		v := causeView{style: styleOf(first.Status), Reason: r.reasonText(first), Text: c.Text, Place: c.Place.String(), Story: afterCause(c.Story, c.Text), Rerun: first.Rerun, Artifacts: first.Artifacts, Before: standing(c.Cells),
 			Download: first.Upload.Command(), RunURL: webURL(upload(first).URL)}
 		for _, cell := range c.Cells {
 			v.Cells = append(v.Cells, views[cell])
@@ -172,6 +172,17 @@ func (r *Report) page() *page {
 		p.Causes = append(p.Causes, v)
 	}
 	return p
+}
+
+// afterCause is a story without a first line that repeats the cause above it.
+func afterCause(story []string, cause string) []string {
+	if len(story) > 1 && story[0] == cause {
+		return story[1:]
+	}
+	if len(story) == 1 && story[0] == cause {
+		return nil
+	}
+	return story
 }
 
 // from says where the results come from.

@@ -20,6 +20,9 @@ const maxMarkdown = 1<<20 - 4<<10
 // maxComment is a little less than the 65,536 characters that GitHub takes as a comment.
 const maxComment = 60 << 10
 
+// mostOpen is how many lines of a story a reader sees without a click, with the edit among them.
+const mostOpen = 14
+
 // mostLines bounds a story; the whole of it is in the results file.
 const mostLines = 40
 
@@ -174,7 +177,13 @@ func (r *Report) mdCauses() []string {
 		}
 		first := c.Cells[0]
 		fmt.Fprintf(&b, "\n#### %d. %s in %s\n\n", i+1, mdtext.Code(r.reasonText(first)), lists.Count(len(c.Cells), "cell"))
-		b.WriteString(mdtext.Fence(c.Text, "") + "\n")
+		story := storyLines(c.Story)
+		open := len(story) > 1 && len(story) <= mostOpen && oneLine(story[0]) == c.Text
+		if open {
+			b.WriteString(mdtext.Fence(strings.Join(story, "\n"), "") + "\n")
+		} else {
+			b.WriteString(mdtext.Fence(c.Text, "") + "\n")
+		}
 		if c.Place.File != "" {
 			b.WriteString("Look at " + mdtext.Code(c.Place.String()) + ".\n\n")
 		}
@@ -185,8 +194,8 @@ func (r *Report) mdCauses() []string {
 		if first.Rerun != "" {
 			b.WriteString("Rerun:\n\n" + mdtext.Fence(first.Rerun, "sh") + "\n")
 		}
-		if story := storyLines(c.Story); len(story) > 0 {
-			b.WriteString(mdtext.Folded("The story of", first.Cell.String(), mdtext.Fence(strings.Join(story, "\n"), "")))
+		if !open && len(story) > 1 {
+			b.WriteString(mdtext.Folded("Details of", first.Cell.String(), mdtext.Fence(strings.Join(story, "\n"), "")))
 		}
 		b.WriteString(mdArtifacts(first))
 		parts = append(parts, b.String())

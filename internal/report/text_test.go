@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -24,7 +25,7 @@ func TestMarkdown(t *testing.T) {
 		"## ✗ AICR matrix: 10 cells: 2 passed, 1 infrastructure, 3 failed", "**Not included:** `shard-2.json: cut off`", "| recipe | `helm` | `argocd-oci` | `flux-oci` |",
 		"| `eks` | ✓ 29.8 s, 112 pods | ✓ 77.0 s, 112 pods \\* | ✗ `SCHEDULING_FAILED (1)` |", "| `base` | ■ interrupted | ○ not run | – skipped |",
 		"### What went wrong", "#### 1. `COMPONENT_DIED (14)` in 1 cell", "`SCHEDULING_FAILED (1)` in 2 cells", "Look at `recipes/components/cert-manager/values.yaml:30`.",
-		"Cells: `eks/flux-oci`, `eks-training/helm`", "matrix run eks --deployer flux-oci --keep", "<details><summary>The story of <code>eks/flux-oci</code></summary>",
+		"Cells: `eks/flux-oci`, `eks-training/helm`", "matrix run eks --deployer flux-oci --keep",
 		"not run** `base/argocd-oci`", "skipped** `base/flux-oci`: `NO_NODE_PROFILE (18): no node profile for service gke`", "<summary>Times</summary>", "<summary>Warnings: 1</summary>", "<summary>Overrides: 2</summary>",
 	} {
 		i := strings.Index(text[at:], part)
@@ -36,6 +37,23 @@ func TestMarkdown(t *testing.T) {
 	}
 	if strings.Contains(text, "left out") {
 		t.Error("nothing had to be left out")
+	}
+}
+
+// The edit is read without a click: a short story stands in place of the cause, once. A long one is
+// folded.
+func TestMarkdown_EditUnfolded(t *testing.T) {
+	r := sample()
+	r.Results = r.Results[2:3]
+	for lines, want := range map[int]string{2: "", 20: "<details><summary>Details of <code>eks/flux-oci</code></summary>"} {
+		story := append([]string{"the cause"}, slices.Repeat([]string{"more"}, lines-1)...)
+		story[1] = "edit: change `a` in recipes/a.yaml:3"
+		r.Results[0].Findings = []result.Finding{{Cause: "the cause", Story: story}}
+		text := r.markdown(maxMarkdown)
+		before, _, _ := strings.Cut(text, "edit: change")
+		if folded := strings.Contains(before, "Details of"); folded != (want != "") || !strings.Contains(text, want) || strings.Count(before, "the cause") != 1+strings.Count(want, "Details") {
+			t.Errorf("a story of %d lines:\n%s", lines, text)
+		}
 	}
 }
 
@@ -57,7 +75,7 @@ func TestMarkdown_UntrustedText(t *testing.T) {
 			t.Errorf("a heading out of a story: %q", line)
 		}
 	}
-	if fenced < 3 {
+	if fenced < 2 {
 		t.Errorf("%d fences", fenced)
 	}
 	if !strings.Contains(text, "| `` a\\|`b `` |") && !strings.Contains(text, "| ``a\\|`b`` |") {

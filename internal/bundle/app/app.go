@@ -50,9 +50,9 @@ func (o object) group() string {
 const groupArgoCD = "argoproj.io"
 
 // Find reads what is at a path: a directory with a Chart.yaml is a chart, and values are the files of
-// values for it; any other directory or file has objects of Argo CD or of Flux. Errors name file and
-// line.
-func Find(at string, values []string) (*App, error) {
+// values for it; a directory with a kustomization.yaml is what Kustomize makes of it; any other
+// directory or file has objects of Argo CD or of Flux. Errors name file and line.
+func Find(ctx context.Context, at string, values []string) (*App, error) {
 	repo, rel, err := openRepository(at)
 	if err != nil {
 		return nil, fmt.Errorf("read the app in %s: %w", at, err)
@@ -68,13 +68,20 @@ func Find(at string, values []string) (*App, error) {
 	if len(values) > 0 {
 		return nil, fmt.Errorf("--values is for a chart, and %s has no %s", at, chartFile)
 	}
-	if a.objects, err = repo.objects(rel); err != nil {
+	if repo.hasKustomization(rel) {
+		l := newLayout(ctx, repo)
+		defer l.by.renderer.Close()
+		a.objects, err = l.build(rel, nil)
+	} else {
+		a.objects, err = repo.objects(rel)
+	}
+	if err != nil {
 		return nil, err
 	}
 	var argo, flux *object
 	for i := range a.objects {
 		switch o := &a.objects[i]; {
-		case argo == nil && o.group() == groupArgoCD && (o.kind() == kindApplication || o.kind() == "ApplicationSet"):
+		case argo == nil && ofArgoCD(*o):
 			argo = o
 		case flux == nil && (o.group() == groupHelm && o.kind() == kindRelease || o.group() == groupKustomize && o.kind() == kindKustomization):
 			flux = o
@@ -102,7 +109,8 @@ func (a *App) Name() string {
 
 // Open lays the app out as a bundle for a deployer's lane.
 func (a *App) Open(ctx context.Context, d bundle.Deployer) (*foreign.Bundle, error) {
-	l := newLayout(a.repo)
+	l := newLayout(ctx, a.repo)
+	defer l.by.renderer.Close()
 	var err error
 	switch {
 	case d.Name() == bundle.Helm && a.chart != "":
@@ -136,14 +144,15 @@ func (a *App) shown() string {
 // layout is a bundle in the making.
 type layout struct {
 	repo                   *repository
+	by                     *builder
 	files                  map[string][]byte
 	places                 map[string]foreign.Place
 	size                   int
 	overrides, notVerified []string
 }
 
-func newLayout(r *repository) *layout {
-	return &layout{repo: r, files: map[string][]byte{}, places: map[string]foreign.Place{}}
+func newLayout(ctx context.Context, r *repository) *layout {
+	return &layout{repo: r, by: &builder{ctx: ctx}, files: map[string][]byte{}, places: map[string]foreign.Place{}}
 }
 
 func (l *layout) override(format string, args ...any) {
@@ -183,18 +192,37 @@ func (l *layout) put(name string, o object) error {
 	if err != nil || len(docs) != 1 {
 		return l.repo.bad(o, nil, "it cannot be written again: %w", err)
 	}
-	lines := map[int]int{}
-	number(docs[0].Content[0], o.node, lines)
-	return l.add(name, o.file, content, lines)
+	return l.numbered(name, o, content, docs[0].Content[0])
 }
 
-// number notes for the lines of a node those of the node that it was written from.
-func number(now, before *yamlv3.Node, lines map[int]int) {
-	if _, ok := lines[now.Line]; !ok && before.Line > 0 {
-		lines[now.Line] = before.Line
+// numbered adds a file that was written from an object, with the lines of the files that it is from.
+func (l *layout) numbered(name string, o object, content []byte, now *yamlv3.Node) error {
+	lines := map[int]int{}
+	number(now, o.node, lines)
+	elsewhere := map[int]recipe.Origin{}
+	for at, line := range lines {
+		if file, line := l.repo.place(o, line); file != o.file {
+			elsewhere[at] = recipe.Origin{File: l.repo.shown(file), Line: line}
+			delete(lines, at)
+		}
 	}
+	if err := l.add(name, o.file, content, lines); err != nil {
+		return err
+	}
+	p := l.places[name]
+	p.Elsewhere = elsewhere
+	l.places[name] = p
+	return nil
+}
+
+// number notes for the lines of a node those of the node that it was written from. What is in a node
+// counts before the node: another key may be its first one now.
+func number(now, before *yamlv3.Node, lines map[int]int) {
 	for i := 0; i < len(now.Content) && i < len(before.Content); i++ {
 		number(now.Content[i], before.Content[i], lines)
+	}
+	if _, ok := lines[now.Line]; !ok && before.Line > 0 {
+		lines[now.Line] = before.Line
 	}
 }
 

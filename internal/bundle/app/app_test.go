@@ -31,7 +31,7 @@ func repo(t *testing.T, files map[string]string) string {
 // open finds and opens the app at a path for the lane; an empty one is the app's own.
 func open(t *testing.T, at, lane string, values ...string) (*foreign.Bundle, error) {
 	t.Helper()
-	a, err := Find(at, values)
+	a, err := Find(t.Context(), at, values)
 	if err != nil {
 		return nil, err
 	}
@@ -269,7 +269,7 @@ func TestOpen_Refused(t *testing.T) {
 		"both":                      {files: with(argo(nil), map[string]string{"apps/flux.yaml": webRelease}), path: "apps", want: []string{"flux.yaml:1", "HelmRelease web is Flux's", "redis.yaml:1"}},
 		"a lane of others":          {files: argo(nil), path: "apps", lane: bundle.FluxGit, want: []string{"is for the lane argocd-git"}},
 		"a plugin":                  {files: inWeb("helm:\n", "plugin: {name: x}\n    helm:\n"), path: "apps", want: []string{"web.yaml:11", "spec.source.plugin"}},
-		"Kustomize":                 {files: with(inWeb("charts/web", "k"), map[string]string{"k/kustomization.yaml": "resources: []\n"}), path: "apps", want: []string{"web.yaml:10", "directory of Kustomize"}},
+		"Kustomize":                 {files: with(inWeb("charts/web", "k"), map[string]string{"k/kustomization.yaml": "resources: []\n"}), path: "apps", want: []string{"web.yaml:10", "makes no object"}},
 		"another repository":        {files: inWeb("team/apps.git", "team/other.git"), path: "apps", want: []string{"web.yaml:9", "example.com/team/apps"}},
 		"a path outside":            {files: inWeb("path: charts/web", "path: ../../etc"), path: "apps", want: []string{"web.yaml:10", "no directory of this repository"}},
 		"values outside":            {files: inWeb("../../env/test.yaml", "../../../env/test.yaml"), path: "apps", want: []string{"web.yaml:12", "no file of this repository"}},
@@ -284,7 +284,7 @@ func TestOpen_Refused(t *testing.T) {
 			files: argo(map[string]string{"charts/web/Chart.yaml": webChart + "dependencies:\n- {name: lib, version: 1.0.0, repository: https://charts.example.com}\n"}), path: "charts/web",
 			want: []string{"charts/web/Chart.yaml:4", "lib 1.0.0", "helm dependency build"},
 		},
-		"patches":                  {files: flux(map[string]string{"apps/kustomization.yaml": "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [web.yaml]\npatches: []\n"}), path: "cluster", want: []string{"kustomization.yaml:4", "patches"}},
+		"a remote base":            {files: flux(map[string]string{"apps/kustomization.yaml": "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [web.yaml, 'https://example.com/base']\n"}), path: "cluster", want: []string{"kustomization.yaml:3", "remote base"}},
 		"substitutions":            {files: flux(map[string]string{"cluster/base.yaml": edit(flux(nil)["cluster/base.yaml"], "  interval", "  postBuild: {}\n  interval")}), path: "cluster", want: []string{"base.yaml:5", "spec.postBuild"}},
 		"a chart that is absent":   {files: release("charts/web", "charts/none"), path: "cluster", want: []string{"web.yaml:8", `"charts/none"`}},
 		"a source of another kind": {files: release("kind: GitRepository", "kind: Bucket"), path: "cluster", want: []string{"web.yaml:9", "Bucket"}},
@@ -296,7 +296,7 @@ func TestOpen_Refused(t *testing.T) {
 		"a chartRef of another":    {files: oci("{kind: OCIRepository,", "{kind: HelmChart,"), path: "cluster", want: []string{"redis.yaml:15", "HelmChart", "want an OCIRepository"}},
 		"a suspended release":      {files: release("  interval: 10m", "  suspend: true"), path: "cluster", want: []string{"web.yaml:5", "spec.suspend"}},
 		"another kubeconfig":       {files: release("  interval: 10m", "  kubeConfig: {secretRef: {name: a}}"), path: "cluster", want: []string{"web.yaml:5", "spec.kubeConfig"}},
-		"values of another place":  {files: release("  values:", "  valuesFrom: [{kind: ConfigMap, name: a}]\n  values:"), path: "cluster", want: []string{"web.yaml:10", "namespace web"}},
+		"values of another place":  {files: release("  values:", "  valuesFrom: [{kind: ConfigMap, name: a}]\n  values:"), path: "cluster", want: []string{"web.yaml:10", "ConfigMap web/a, which no file here has"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := open(t, filepath.Join(repo(t, tc.files), tc.path), tc.lane)
@@ -327,11 +327,11 @@ func TestOpen_Link(t *testing.T) {
 // What is changed for the cell's cluster is told.
 func TestOpen_Overrides(t *testing.T) {
 	dir := repo(t, argo(nil))
-	a, err := Find(filepath.Join(dir, "apps"), nil)
+	a, err := Find(t.Context(), filepath.Join(dir, "apps"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := newLayout(a.repo)
+	l := newLayout(t.Context(), a.repo)
 	if err := l.applications(a); err != nil {
 		t.Fatal(err)
 	}

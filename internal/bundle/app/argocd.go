@@ -57,8 +57,15 @@ func (l *layout) each(objects []object, seen map[string]string, depth int) error
 	var others []string
 	for _, o := range objects {
 		switch {
-		case o.group() == groupArgoCD && o.kind() == "ApplicationSet":
-			return l.repo.bad(o, nil, "an ApplicationSet is not understood: what it generates depends on the cluster; pass the Applications")
+		case o.group() == groupArgoCD && o.kind() == kindApplicationSet:
+			made, err := l.generated(o)
+			if err != nil {
+				return err
+			}
+			if err := l.each(made, seen, depth+1); err != nil {
+				return err
+			}
+			continue
 		case o.group() != groupArgoCD || o.kind() != kindApplication:
 			others = append(others, fmt.Sprintf("%s %s (%s)", o.kind(), o.name(), l.repo.at(o)))
 			continue
@@ -90,18 +97,34 @@ func (l *layout) each(objects []object, seen map[string]string, depth int) error
 	return nil
 }
 
-// nested gives the Applications that an Application's source is a directory of; nil if it is not.
+// nested gives the Applications that an Application's source makes: a directory of them, what
+// Kustomize makes of one, or a chart. It gives nil if there are none.
 func (l *layout) nested(o object) ([]object, error) {
-	dir := path.Clean(yamlx.Text(o.node, "spec", "source", "path"))
-	if yamlx.Text(o.node, "spec", "source", "path") == "" || !l.repo.own(yamlx.Text(o.node, "spec", "source", "repoURL")) || !l.repo.hasDir(dir) || l.repo.has(path.Join(dir, chartFile)) || l.repo.hasKustomization(dir) {
+	at := yamlx.Text(o.node, "spec", "source", "path")
+	dir := path.Clean(strings.TrimPrefix(at, "/"))
+	if at == "" || !l.repo.own(yamlx.Text(o.node, "spec", "source", "repoURL")) || !l.repo.hasDir(dir) {
 		return nil, nil
 	}
-	inner, err := l.repo.objects(dir)
-	if err != nil || !slices.ContainsFunc(inner, func(i object) bool { return i.group() == groupArgoCD && i.kind() == kindApplication }) {
+	var inner []object
+	var err error
+	switch {
+	case l.repo.has(path.Join(dir, chartFile)):
+		inner, err = l.chartOfApps(o, dir)
+	case l.repo.hasKustomization(dir):
+		inner, err = l.build(dir, nil)
+	default:
+		inner, err = l.repo.objects(dir)
+	}
+	if err != nil || !slices.ContainsFunc(inner, ofArgoCD) {
 		return nil, err
 	}
 	l.override("Application %s (%s) is replaced by the Applications in %s", o.name(), l.repo.at(o), l.repo.shown(dir))
 	return inner, nil
+}
+
+// ofArgoCD reports whether an object is an Application, or makes some.
+func ofArgoCD(o object) bool {
+	return o.group() == groupArgoCD && (o.kind() == kindApplication || o.kind() == kindApplicationSet)
 }
 
 // application lays out an Application, with its chart and values if they are in the repository.

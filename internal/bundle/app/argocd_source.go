@@ -82,7 +82,9 @@ func (l *layout) source(o object, source *yamlv3.Node) (string, error) {
 			return "", err
 		}
 	case l.repo.hasKustomization(dir):
-		return "", l.repo.badAt(o, place, "path %s of Application %s is a directory of Kustomize, which is not understood: want a chart, or manifests", at, o.name())
+		if err := l.kustomized(o, place, dir); err != nil {
+			return "", err
+		}
 	default:
 		if err := l.directory(o, source, dir); err != nil {
 			return "", err
@@ -93,6 +95,19 @@ func (l *layout) source(o object, source *yamlv3.Node) (string, error) {
 	yamlx.Set(source, "targetRevision", "!!str", "HEAD")
 	yamlx.Set(source, "path", "!!str", o.name()+"/chart")
 	return dir, nil
+}
+
+// kustomized lays out what Kustomize makes of an Application's directory as a chart.
+func (l *layout) kustomized(o object, place *yamlv3.Node, dir string) error {
+	objects, err := l.build(dir, nil)
+	if err != nil {
+		return err
+	}
+	if len(objects) == 0 {
+		return l.repo.badAt(o, place, "the kustomization in %s, of Application %s, makes no object: name files under resources", l.repo.shown(dir), o.name())
+	}
+	l.override("Application %s: what Kustomize makes of %s is delivered as a chart", o.name(), l.repo.shown(dir))
+	return l.asChart(o.name(), o.name()+"/chart", objects)
 }
 
 // under is the node under a key of a source, or the source.

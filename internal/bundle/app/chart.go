@@ -8,10 +8,12 @@ import (
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
+	yamlv3 "go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
 
 	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
 
 // release lays out one chart with its values, as deploy.sh of this program's bundles names it.
@@ -102,6 +104,29 @@ func (l *layout) manifests(name, to string, files []string) error {
 		}
 		content = bytes.ReplaceAll(content, []byte("{{"), []byte(`{{ "{{" }}`)) // it is no template
 		if err := l.add(fmt.Sprintf("%s/templates/%03d-%s", to, i, path.Base(file)), file, content, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// asChart makes a chart of objects, of which there is one or more, a template for each.
+func (l *layout) asChart(name, to string, objects []object) error {
+	meta := fmt.Sprintf("apiVersion: v2\nname: %s\nversion: 0.0.0\n", name)
+	if err := l.add(to+"/"+chartFile, objects[0].file, []byte(meta), map[int]int{1: 1}); err != nil {
+		return err
+	}
+	for i, o := range objects {
+		content, err := yamlx.Encode([]*yamlv3.Node{o.node})
+		if err != nil {
+			return l.repo.bad(o, nil, "it cannot be written again: %w", err)
+		}
+		docs, err := yamlx.Documents(content)
+		if err != nil || len(docs) != 1 {
+			return l.repo.bad(o, nil, "it cannot be written again: %w", err)
+		}
+		content = bytes.ReplaceAll(content, []byte("{{"), []byte(`{{ "{{" }}`)) // it is no template
+		if err := l.numbered(fmt.Sprintf("%s/templates/%03d-%s.yaml", to, i, strings.ToLower(o.kind())), o, content, docs[0].Content[0]); err != nil {
 			return err
 		}
 	}

@@ -28,47 +28,43 @@ const (
 type fluxApp struct {
 	*layout
 	objects []object
-	// after are, by file and line of a HelmRelease, the Kustomizations that its own depends on.
-	after map[string][]string
+	// after are, by the object of a HelmRelease, the Kustomizations that its own depends on.
+	after map[*yamlv3.Node][]string
 	// of are the names of the HelmReleases in each Kustomization.
 	of   map[string][]string
-	read map[string]bool   // files
-	git  map[string]string // addresses of GitRepositories, by name
-	oci  map[string]ociChart
+	read map[string]bool   // objects, by place and name
+	urls map[string]string // addresses of sources, by kind and name
+	// values are the ConfigMaps and Secrets that may have values of HelmReleases; copies are those
+	// that a HelmRelease has in the lane's namespace.
+	values, copies []object
+	oci            map[string]ociChart   // by the name of an OCIRepository
+	packed         map[*yamlv3.Node]bool // HelmReleases that the layout made
+	own            int                   // objects of Flux's own installation
 }
 
-// flux lays out HelmReleases and what they need, with the directories that Kustomizations apply, in
-// the one namespace that the lane looks in.
+// flux lays out HelmReleases and what they need, and what else Kustomizations apply, in the one
+// namespace that the lane looks in.
 func (l *layout) flux(a *App) error {
-	f := &fluxApp{layout: l, after: map[string][]string{}, of: map[string][]string{}, read: map[string]bool{}, git: map[string]string{}, oci: map[string]ociChart{}}
+	f := &fluxApp{layout: l, after: map[*yamlv3.Node][]string{}, of: map[string][]string{}, read: map[string]bool{}, urls: map[string]string{}, oci: map[string]ociChart{}, packed: map[*yamlv3.Node]bool{}}
 	if err := f.gather(a.objects, object{}, 0); err != nil {
 		return err
 	}
-	for _, o := range f.objects {
-		if o.kind() == kindGitSource && o.group() == groupSource {
-			f.git[o.name()] = yamlx.Text(o.node, "spec", "url")
-		}
-		if o.kind() == kindOCISource && o.group() == groupSource {
-			c, err := f.ociSource(o)
-			if err != nil {
-				return err
-			}
-			f.oci[o.name()] = c
-		}
+	if err := f.addresses(); err != nil {
+		return err
+	}
+	if f.own > 0 {
+		f.override("%d objects of Flux's own installation are left out: the lane runs Flux", f.own)
 	}
 	names := map[string]string{}
 	var resources []string
 	for i, o := range f.objects {
-		if o.kind() == kindGitSource && o.group() == groupSource {
-			continue // charts of this checkout are from the lane's own source
-		}
 		file := fmt.Sprintf("%03d-%s-%s.yaml", i, strings.ToLower(o.kind()), o.name())
 		if err := nameable(o.name()); err != nil {
 			return l.repo.bad(o, []string{"metadata", "name"}, "%w", err)
 		}
 		before := o
 		o.node = yamlx.Clone(o.node)
-		if ours := o.group() == groupHelm || o.group() == groupSource; ours {
+		if ours(o) {
 			key := o.kind() + " " + o.name()
 			if at, again := names[key]; again {
 				return l.repo.bad(o, []string{"metadata", "name"}, "a second %s; the first is at %s, and the lane has all of them in the namespace %s: give them different names", key, at, bundle.FluxNamespace)
@@ -77,10 +73,19 @@ func (l *layout) flux(a *App) error {
 			if err := l.allowed(o); err != nil {
 				return err
 			}
-			if err := f.adapt(before, &o); err != nil {
+			if f.packed[before.node] {
+				f.dependsOn(before, child(o.node, "spec"))
+			} else if err := f.adapt(before, &o); err != nil {
 				return err
 			}
 		}
+		if err := l.put(file, o); err != nil {
+			return err
+		}
+		resources = append(resources, "- "+file+"\n")
+	}
+	for i, o := range f.copies {
+		file := fmt.Sprintf("values-%03d.yaml", i)
 		if err := l.put(file, o); err != nil {
 			return err
 		}
@@ -90,113 +95,38 @@ func (l *layout) flux(a *App) error {
 	return l.add(kustomizationFile, a.repo.start, []byte(text), map[int]int{})
 }
 
-// gather adds objects, and in place of a Kustomization those of its directory. Within is the
-// Kustomization that objects are of.
-func (f *fluxApp) gather(objects []object, within object, depth int) error {
-	for _, o := range objects {
-		if o.group() == groupPlain {
-			if err := f.plain(o); err != nil {
-				return err
-			}
-		}
-	}
-	for _, o := range objects {
-		key := f.repo.at(o)
-		switch {
-		case f.read[key] || o.group() == groupPlain:
-			continue
-		case o.group() == groupKustomize:
-			f.read[key] = true
-			if depth > mostNested {
-				return f.repo.bad(o, nil, "Kustomizations are nested more than %d deep", mostNested)
-			}
-			if err := f.kustomization(o, depth); err != nil {
-				return err
-			}
-		default:
-			f.read[key] = true
-			if within.node != nil && o.kind() == kindRelease && o.group() == groupHelm {
-				f.of[within.name()] = append(f.of[within.name()], o.name())
-				f.after[key] = dependencies(within)
-			}
-			f.objects = append(f.objects, o)
-		}
-	}
-	return nil
-}
+// ours reports whether an object is for Flux's controllers.
+func ours(o object) bool { return o.group() == groupHelm || o.group() == groupSource }
 
-// dependencies are the names of what an object of Flux depends on.
-func dependencies(o object) []string {
-	var names []string
-	if list := yamlx.Find(o.node, "spec", "dependsOn"); list != nil {
-		for _, item := range list.Content {
-			names = append(names, yamlx.Text(item, "name"))
-		}
-	}
-	return names
-}
-
-// kustomization gathers the objects of a Kustomization's directory.
-func (f *fluxApp) kustomization(o object, depth int) error {
-	if err := f.allowed(o); err != nil {
-		return err
-	}
-	spec := yamlx.Find(o.node, "spec")
-	for _, key := range []string{"targetNamespace", "suspend"} {
-		if n := yamlx.Find(spec, key); n != nil && n.Value != "false" {
-			return f.repo.badAt(o, n, "spec.%s of Kustomization %s is not understood, and changes what is applied", key, o.name())
-		}
-	}
-	if kind := yamlx.Text(spec, "sourceRef", "kind"); kind != kindGitSource {
-		return f.repo.bad(o, []string{"spec", "sourceRef"}, "the source of Kustomization %s is a %s; want a GitRepository, which is this checkout", o.name(), kind)
-	}
-	dir := path.Clean(strings.TrimPrefix(yamlx.Text(spec, "path"), "/"))
-	if !f.repo.hasDir(dir) {
-		return f.repo.bad(o, []string{"spec", "path"}, "path %q of Kustomization %s is no directory of this repository", yamlx.Text(spec, "path"), o.name())
-	}
-	inner, err := f.repo.objects(dir)
-	if err != nil {
-		return err
-	}
-	f.override("Kustomization %s (%s) is replaced by the objects in %s; its HelmReleases wait for those of the Kustomizations that it depends on", o.name(), f.repo.at(o), f.repo.shown(dir))
-	return f.gather(inner, o, depth+1)
-}
-
-// plain refuses a kustomization.yaml that changes its resources, or that has others than the files
-// below its directory.
-func (f *fluxApp) plain(o object) error {
-	for _, key := range yamlx.Keys(o.node) {
-		if !slices.Contains([]string{"apiVersion", "kind", "metadata", "resources"}, key) {
-			return f.repo.bad(o, []string{key}, "%s of Kustomize is not understood, and changes what is applied; want resources only", key)
-		}
-	}
-	dir := path.Dir(o.file)
-	list := yamlx.Find(o.node, "resources")
-	var named []string
-	for i := 0; list != nil && i < len(list.Content); i++ {
-		name := path.Join(dir, list.Content[i].Value)
-		if strings.Contains(list.Content[i].Value, "://") || !strings.HasPrefix(name, strings.TrimPrefix(dir+"/", "./")) || !f.repo.has(name) && !f.repo.hasDir(name) {
-			return f.repo.badAt(o, list.Content[i], "resource %s is no file or directory below %s", list.Content[i].Value, f.repo.shown(dir))
-		}
-		named = append(named, name)
-	}
-	files, err := f.repo.walk(dir, nil)
-	if err != nil {
-		return err
-	}
-	for _, file := range files {
-		listed := slices.ContainsFunc(named, func(n string) bool { return file == n || strings.HasPrefix(file, n+"/") })
-		if ext := path.Ext(file); listed || file == o.file || ext != ".yaml" && ext != ".yml" {
+// addresses notes the addresses of all sources, and leaves out those that the lane has of itself: Git
+// repositories, since charts of this checkout are from the lane's own source, and a HelmRepository
+// that several namespaces have.
+func (f *fluxApp) addresses() error {
+	var rest []object
+	for _, o := range f.objects {
+		key, url := o.kind()+" "+o.name(), yamlx.Text(o.node, "spec", "url")
+		if o.group() != groupSource {
+			rest = append(rest, o)
 			continue
 		}
-		docs, err := f.repo.documents(file)
-		if err != nil {
-			return err
+		before, again := f.urls[key]
+		if again && before != url {
+			return f.repo.bad(o, []string{"spec", "url"}, "a second %s with another address; the lane has all of them in the namespace %s: give them different names", key, bundle.FluxNamespace)
 		}
-		for _, d := range docs { // Kustomize leaves it out
-			f.read[f.repo.at(d)] = true
+		f.urls[key] = url
+		if o.kind() == kindGitSource || again {
+			continue
 		}
+		if o.kind() == kindOCISource {
+			c, err := f.ociSource(o)
+			if err != nil {
+				return err
+			}
+			f.oci[o.name()] = c
+		}
+		rest = append(rest, o)
 	}
+	f.objects = rest
 	return nil
 }
 
@@ -215,9 +145,10 @@ func (f *fluxApp) adapt(before object, o *object) error {
 	if o.kind() != kindRelease || o.group() != groupHelm {
 		return nil
 	}
-	if n := yamlx.Find(spec, "suspend"); n != nil {
+	if n := yamlx.Find(spec, "suspend"); n != nil && n.Value != "false" {
 		return f.repo.badAt(*o, n, "spec.suspend of HelmRelease %s: Flux would not install it", o.name())
 	}
+	yamlx.Drop(spec, "suspend")
 	target := yamlx.Text(spec, "targetNamespace")
 	if yamlx.Text(spec, "releaseName") == "" {
 		yamlx.Set(spec, "releaseName", "!!str", bundle.FluxReleaseName(target, o.name()))
@@ -238,7 +169,9 @@ func (f *fluxApp) adapt(before object, o *object) error {
 	}
 	f.dependsOn(before, spec)
 	if from := yamlx.Find(spec, "valuesFrom"); from != nil && namespace != bundle.FluxNamespace {
-		return f.repo.badAt(*o, from, "HelmRelease %s has values from objects in the namespace %s: only those in %s are understood", o.name(), namespace, bundle.FluxNamespace)
+		if err := f.stores(*o, namespace, from); err != nil {
+			return err
+		}
 	}
 	return f.chartOf(o, spec)
 }
@@ -251,7 +184,7 @@ func (f *fluxApp) dependsOn(before object, spec *yamlv3.Node) {
 		yamlx.Drop(list.Content[i], "namespace")
 		known[yamlx.Text(list.Content[i], "name")] = true
 	}
-	for _, k := range f.after[f.repo.at(before)] {
+	for _, k := range f.after[before.node] {
 		for _, name := range f.of[k] {
 			if known[name] {
 				continue
@@ -284,7 +217,7 @@ func (f *fluxApp) chartOf(o *object, spec *yamlv3.Node) error {
 		}
 		return nil
 	case kindGitSource:
-		if address, ok := f.git[yamlx.Text(ref, "name")]; ok && !f.repo.own(address) {
+		if address, ok := f.urls[kindGitSource+" "+yamlx.Text(ref, "name")]; ok && !f.repo.own(address) {
 			return f.repo.badAt(*o, ref, "chart of HelmRelease %s: %s", o.name(), f.repo.notOwn(address))
 		}
 	default:
@@ -301,5 +234,26 @@ func (f *fluxApp) chartOf(o *object, spec *yamlv3.Node) error {
 	yamlx.Set(chart, "chart", "!!str", "./"+to)
 	yamlx.Drop(chart, "version")
 	yamlx.Set(ref, "name", "!!str", bundle.FluxSource)
+	return nil
+}
+
+// stores copies the ConfigMaps and Secrets with values of a HelmRelease into the lane's namespace,
+// which is the only one that a HelmRelease there can read.
+func (f *fluxApp) stores(o object, namespace string, from *yamlv3.Node) error {
+	for _, item := range from.Content {
+		kind, name := yamlx.Text(item, "kind"), yamlx.Text(item, "name")
+		i := slices.IndexFunc(f.values, func(s object) bool {
+			return s.kind() == kind && s.name() == name && yamlx.Text(s.node, "metadata", "namespace") == namespace
+		})
+		if i < 0 {
+			return f.repo.badAt(o, item, "the values of HelmRelease %s are in %s %s/%s, which no file here has", o.name(), kind, namespace, name)
+		}
+		if key := kind + "/" + name; !f.read[key] {
+			f.read[key] = true
+			copied := object{f.values[i].file, yamlx.Clone(f.values[i].node)}
+			yamlx.Set(child(copied.node, "metadata"), "namespace", "!!str", bundle.FluxNamespace)
+			f.copies = append(f.copies, copied)
+		}
+	}
 	return nil
 }

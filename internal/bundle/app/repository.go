@@ -39,6 +39,7 @@ type repository struct {
 	working string // directory, from which people see names
 	fsys    fs.FS
 	remotes []string // addresses of the checkout, normal; none if it is no clone
+	others  []string // files that patches are from (spots.go)
 }
 
 // hasKustomization reports whether a directory is one of Kustomize, by the names that it looks for.
@@ -115,17 +116,23 @@ func (r *repository) shown(name string) string {
 
 // at is the place of an object for people.
 func (r *repository) at(o object) string {
-	return recipe.Origin{File: r.shown(o.file), Line: o.node.Line}.String()
+	file, line := r.place(o, o.node.Line)
+	return recipe.Origin{File: r.shown(file), Line: line}.String()
 }
 
 // bad is what is wrong with an object, at a path of keys.
 func (r *repository) bad(o object, keys []string, format string, args ...any) error {
-	return &recipe.FileError{File: r.shown(o.file), Line: yamlx.LineOf(o.node, keys...), Err: fmt.Errorf(format, args...)}
+	return r.badLine(o, yamlx.LineOf(o.node, keys...), fmt.Errorf(format, args...))
 }
 
 // badAt is what is wrong with a node of an object.
 func (r *repository) badAt(o object, n *yamlv3.Node, format string, args ...any) error {
-	return &recipe.FileError{File: r.shown(o.file), Line: n.Line, Err: fmt.Errorf(format, args...)}
+	return r.badLine(o, n.Line, fmt.Errorf(format, args...))
+}
+
+func (r *repository) badLine(o object, line int, err error) error {
+	file, line := r.place(o, line)
+	return &recipe.FileError{File: r.shown(file), Line: line, Err: err}
 }
 
 // has reports whether the repository has a regular file of this name.

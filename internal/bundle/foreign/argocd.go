@@ -263,8 +263,11 @@ func (a *application) values(t *tree, helm *yamlv3.Node, own string, place func(
 		}
 		if len(docs) == 1 {
 			given = docs[0]
-			outer := place
-			place = func(line int) recipe.Origin { return outer(inline.Line + line) }
+			outer, before := place, 0
+			if inline.Style&(yamlv3.LiteralStyle|yamlv3.FoldedStyle) == 0 { // it begins on the line of its key
+				before = 1
+			}
+			place = func(line int) recipe.Origin { return outer(inline.Line + line - before) }
 		}
 	}
 	v, err := valuesAt(given, place)

@@ -312,7 +312,10 @@ func (b *Bundle) Make(ctx context.Context, in bundle.Input) (bundle.Input, *bund
 			return in, nil, err
 		}
 	}
-	made.Foreign = &bundle.Foreign{Maker: "it was in " + b.tree.name}
+	made.Foreign = &bundle.Foreign{}
+	if !b.laid { // else the report names the app
+		made.Foreign.Maker = "it was in " + b.tree.name
+	}
 	e := &made.Expectation
 	e.Warnings = append(e.Warnings, b.warnings...)
 	e.Overrides = append(e.Overrides, b.overrides...)

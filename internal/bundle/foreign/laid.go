@@ -15,6 +15,9 @@ type Place struct {
 	File string
 	// Lines gives, for lines of the bundle's file, those of File; nil if they are the same.
 	Lines map[int]int
+	// Elsewhere gives, for lines of the bundle's file that are from yet another file, e.g. that of a
+	// patch, the place there.
+	Elsewhere map[int]recipe.Origin
 }
 
 // origin is the place of a line. One that has no number of its own, e.g. within a block of text,
@@ -26,6 +29,9 @@ func (p Place) origin(line int) recipe.Origin {
 	}
 	o.Line = 0
 	for at, back := line, 0; at > 0; at, back = at-1, back+1 {
+		if there, ok := p.Elsewhere[at]; ok {
+			return recipe.Origin{File: filepath.FromSlash(there.File), Line: there.Line + back}
+		}
 		if first, ok := p.Lines[at]; ok {
 			o.Line = first + back
 			break

@@ -1,0 +1,173 @@
+package app
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	yamlv3 "go.yaml.in/yaml/v3"
+	"helm.sh/helm/v3/pkg/chart/loader"
+	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v3/pkg/strvals"
+	"sigs.k8s.io/yaml"
+
+	"github.com/nvidia/aicr-action/internal/charts/render"
+	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/util/yamlx"
+)
+
+// chartOfApps gives the Applications in a chart of an Application; nil if its templates have none.
+// Their lines are those of the templates, as far as these have the same text.
+func (l *layout) chartOfApps(o object, dir string) ([]object, error) {
+	names, err := l.repo.walk(dir, nil)
+	if err != nil {
+		return nil, err
+	}
+	var files []*loader.BufferedFile
+	templates := map[string][]string{}
+	for _, name := range names {
+		content, err := l.repo.read(name)
+		if err != nil {
+			return nil, err
+		}
+		rel := strings.TrimPrefix(name, dir+"/")
+		files = append(files, &loader.BufferedFile{Name: rel, Data: content})
+		if text := string(content); strings.HasPrefix(rel, "templates/") && strings.Contains(text, groupArgoCD) && strings.Contains(text, "kind: "+kindApplication) {
+			templates[name] = strings.Split(text, "\n")
+		}
+	}
+	if len(templates) == 0 {
+		return nil, nil
+	}
+	ch, err := loader.LoadFiles(files)
+	if err != nil {
+		return nil, &recipe.FileError{File: l.repo.shown(path.Join(dir, chartFile)), Err: err}
+	}
+	values, err := l.helmValues(o, dir)
+	if err != nil {
+		return nil, err
+	}
+	release := yamlx.Text(o.node, "spec", "source", "helm", "releaseName")
+	if release == "" {
+		release = o.name()
+	}
+	made, err := l.by.renderer.Release(l.by.ctx, render.Request{Chart: ch, Values: values, Name: release, Namespace: yamlx.Text(o.node, "spec", "destination", "namespace")})
+	if err != nil {
+		return nil, &recipe.FileError{File: l.repo.shown(path.Join(dir, chartFile)), Err: fmt.Errorf("the chart of Application %s: %w", o.name(), err)}
+	}
+	docs, err := yamlx.Documents([]byte(made.Manifest))
+	if err != nil {
+		return nil, l.repo.bad(o, nil, "what the chart of Application %s renders cannot be read: %w", o.name(), err)
+	}
+	var all []object
+	for _, d := range docs {
+		if len(d.Content) != 1 {
+			continue
+		}
+		inner := object{templateOf(d, ch.Name(), dir), d.Content[0]}
+		if inner.kind() == "" {
+			continue
+		}
+		lines := templates[inner.file]
+		like(inner.node, lines, slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(line, "kind: ") })+1)
+		all = append(all, inner)
+	}
+	return all, nil
+}
+
+// templateOf reads the name of a template from the comment that Helm writes above its objects.
+func templateOf(doc *yamlv3.Node, chart, dir string) string {
+	comment := doc.HeadComment
+	for n := doc; comment == "" && len(n.Content) > 0; {
+		n = n.Content[0]
+		comment = n.HeadComment
+	}
+	for _, line := range strings.Split(comment, "\n") {
+		if name, ok := strings.CutPrefix(line, "# Source: "+chart+"/"); ok {
+			return path.Join(dir, name)
+		}
+	}
+	return path.Join(dir, chartFile)
+}
+
+// like gives the nodes of an object the lines of a template that have the same key and text, or
+// otherwise that of what is around them.
+func like(n *yamlv3.Node, lines []string, around int) {
+	n.Line = around
+	for i, c := range n.Content {
+		if n.Kind != yamlv3.MappingNode || i%2 == 0 {
+			like(c, lines, around)
+			continue
+		}
+		key := n.Content[i-1]
+		text := key.Value + ":"
+		if c.Kind == yamlv3.ScalarNode {
+			text += " " + c.Value
+		}
+		at := slices.IndexFunc(lines, func(line string) bool { return strings.Contains(line, text) }) + 1
+		if at == 0 {
+			at = slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(strings.TrimLeft(line, " -{"), key.Value+":") }) + 1
+		}
+		if at == 0 {
+			at = around
+		}
+		like(c, lines, at)
+		key.Line = at
+	}
+}
+
+// helmValues are the values that an Application sets for its chart in this repository.
+func (l *layout) helmValues(o object, dir string) (map[string]any, error) {
+	helm := yamlx.Find(o.node, "spec", "source", "helm")
+	values := map[string]any{}
+	over := func(n *yamlv3.Node, content []byte) error {
+		next := map[string]any{}
+		if err := yaml.Unmarshal(content, &next); err != nil {
+			return l.repo.badAt(o, n, "values of Application %s: %w", o.name(), err)
+		}
+		values = chartutil.CoalesceTables(next, values)
+		return nil
+	}
+	if files := yamlx.Find(helm, "valueFiles"); files != nil {
+		for _, n := range files.Content {
+			name := path.Join(dir, n.Value)
+			if strings.HasPrefix(n.Value, "/") {
+				name = path.Clean(strings.TrimPrefix(n.Value, "/"))
+			}
+			content, err := l.repo.read(name)
+			if err != nil {
+				return nil, l.repo.badAt(o, n, "values file %s of Application %s: %w", n.Value, o.name(), err)
+			}
+			if err := over(n, content); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if n := yamlx.Find(helm, "values"); n != nil {
+		if err := over(n, []byte(n.Value)); err != nil {
+			return nil, err
+		}
+	}
+	if n := yamlx.Find(helm, "valuesObject"); n != nil {
+		content, err := yamlx.Encode([]*yamlv3.Node{n})
+		if err != nil {
+			return nil, l.repo.badAt(o, n, "valuesObject of Application %s: %w", o.name(), err)
+		}
+		if err := over(n, content); err != nil {
+			return nil, err
+		}
+	}
+	if list := yamlx.Find(helm, "parameters"); list != nil {
+		for _, n := range list.Content {
+			parse := strvals.ParseInto
+			if yamlx.Text(n, "forceString") == "true" {
+				parse = strvals.ParseIntoString
+			}
+			if err := parse(yamlx.Text(n, "name")+"="+strings.ReplaceAll(yamlx.Text(n, "value"), ",", `\,`), values); err != nil {
+				return nil, l.repo.badAt(o, n, "parameter %s of Application %s: %w", yamlx.Text(n, "name"), o.name(), err)
+			}
+		}
+	}
+	return values, nil
+}

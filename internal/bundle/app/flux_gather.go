@@ -1,0 +1,225 @@
+package app
+
+import (
+	"encoding/json"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	yamlv3 "go.yaml.in/yaml/v3"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/util/lists"
+	"github.com/nvidia/aicr-action/internal/util/yamlx"
+)
+
+// gather adds objects of Flux, and in place of a Kustomization those of its directory. Within is the
+// Kustomization that objects are of; what else it applies is laid out as a chart.
+func (f *fluxApp) gather(objects []object, within object, depth int) error {
+	objects, err := f.built(objects)
+	if err != nil {
+		return err
+	}
+	var others []object
+	for _, o := range objects {
+		key := f.repo.at(o) + " " + o.kind() + " " + yamlx.Text(o.node, "metadata", "namespace") + "/" + o.name()
+		if f.read[key] {
+			continue
+		}
+		f.read[key] = true
+		switch {
+		case yamlx.Text(o.node, "metadata", "labels", "app.kubernetes.io/part-of") == "flux":
+			f.own++
+		case o.group() == groupKustomize:
+			if depth > mostNested {
+				return f.repo.bad(o, nil, "Kustomizations are nested more than %d deep", mostNested)
+			}
+			if err := f.kustomization(o, depth); err != nil {
+				return err
+			}
+		default:
+			if yamlx.Text(o.node, "apiVersion") == "v1" && (o.kind() == "ConfigMap" || o.kind() == "Secret") {
+				f.values = append(f.values, o)
+			}
+			if within.node == nil || ours(o) || o.kind() == "Namespace" || o.kind() == "CustomResourceDefinition" {
+				f.release(o, within)
+			} else {
+				others = append(others, o)
+			}
+		}
+	}
+	return f.pack(within, others)
+}
+
+// release adds an object, which may be a HelmRelease of a Kustomization.
+func (f *fluxApp) release(o, within object) {
+	if within.node != nil && o.kind() == kindRelease && o.group() == groupHelm {
+		f.of[within.name()] = append(f.of[within.name()], o.name())
+		f.after[o.node] = dependencies(within)
+	}
+	f.objects = append(f.objects, o)
+}
+
+// dependencies are the names of what an object of Flux depends on.
+func dependencies(o object) []string {
+	var names []string
+	if list := yamlx.Find(o.node, "spec", "dependsOn"); list != nil {
+		for _, item := range list.Content {
+			names = append(names, yamlx.Text(item, "name"))
+		}
+	}
+	return names
+}
+
+// built replaces the files of directories that are Kustomize's with what Kustomize makes of them.
+func (f *fluxApp) built(objects []object) ([]object, error) {
+	var dirs []string
+	for _, o := range objects {
+		if dir := path.Dir(o.file); o.group() == groupPlain && slices.Contains([]string{kustomizationFile, "kustomization.yml"}, path.Base(o.file)) {
+			if !slices.ContainsFunc(dirs, func(d string) bool { return below(d, dir) }) {
+				dirs = append(dirs, dir)
+			}
+		}
+	}
+	if len(dirs) == 0 {
+		return objects, nil
+	}
+	all := slices.DeleteFunc(slices.Clone(objects), func(o object) bool {
+		return o.group() == groupPlain || slices.ContainsFunc(dirs, func(d string) bool { return below(d, path.Dir(o.file)) })
+	})
+	for _, dir := range dirs {
+		made, err := f.build(dir, nil)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, made...)
+	}
+	return all, nil
+}
+
+// below reports whether a directory is another one, or in it.
+func below(dir, name string) bool {
+	return dir == "." || name == dir || strings.HasPrefix(name, dir+"/")
+}
+
+// kustomization gathers the objects of a Kustomization's directory.
+func (f *fluxApp) kustomization(o object, depth int) error {
+	spec := yamlx.Find(o.node, "spec")
+	if n := yamlx.Find(spec, "suspend"); n != nil && n.Value != "false" {
+		return f.repo.badAt(o, n, "spec.suspend of Kustomization %s: Flux would not apply it", o.name())
+	}
+	rest := object{o.file, yamlx.Clone(o.node)}
+	yamlx.Drop(yamlx.Find(rest.node, "spec"), "patches")
+	if err := f.allowed(rest); err != nil {
+		return err
+	}
+	if kind := yamlx.Text(spec, "sourceRef", "kind"); kind != kindGitSource {
+		return f.repo.bad(o, []string{"spec", "sourceRef"}, "the source of Kustomization %s is a %s; want a GitRepository, which is this checkout", o.name(), kind)
+	}
+	dir := path.Clean(strings.TrimPrefix(yamlx.Text(spec, "path"), "/"))
+	if !f.repo.hasDir(dir) {
+		return f.repo.bad(o, []string{"spec", "path"}, "path %q of Kustomization %s is no directory of this repository", yamlx.Text(spec, "path"), o.name())
+	}
+	over, err := f.patches(o)
+	if err != nil {
+		return err
+	}
+	var inner []object
+	switch {
+	case f.repo.hasKustomization(dir):
+		inner, err = f.build(dir, over)
+	case len(over) > 0:
+		return f.repo.bad(o, []string{"spec", "patches"}, "Kustomization %s has patches, and %s no kustomization.yaml: add one that lists its resources", o.name(), f.repo.shown(dir))
+	default:
+		inner, err = f.repo.objects(dir)
+	}
+	if err != nil {
+		return err
+	}
+	if target := yamlx.Text(spec, "targetNamespace"); target != "" {
+		for _, i := range inner {
+			if meta := child(i.node, "metadata"); ours(i) || yamlx.Text(meta, "namespace") != "" {
+				yamlx.Set(meta, "namespace", "!!str", target)
+			}
+		}
+	}
+	f.override("Kustomization %s (%s) is replaced by the objects in %s; its HelmReleases wait for those of the Kustomizations that it depends on", o.name(), f.repo.at(o), f.repo.shown(dir))
+	return f.gather(inner, o, depth+1)
+}
+
+// patches reads spec.patches of a Kustomization.
+func (f *fluxApp) patches(o object) ([]fluxPatch, error) {
+	list := yamlx.Find(o.node, "spec", "patches")
+	if list == nil {
+		return nil, nil
+	}
+	var all []fluxPatch
+	for _, n := range list.Content {
+		var value map[string]any
+		if err := n.Decode(&value); err != nil {
+			return nil, f.repo.badAt(o, n, "a patch of Kustomization %s: %w", o.name(), err)
+		}
+		text, err := json.Marshal(value)
+		if err != nil || value["patch"] == nil {
+			return nil, f.repo.badAt(o, n, "a patch of Kustomization %s has no text under patch", o.name())
+		}
+		all = append(all, fluxPatch{string(text), o.file, n})
+	}
+	return all, nil
+}
+
+// pack lays out what a Kustomization applies beside objects of Flux as a chart with a HelmRelease:
+// so it is verified, and waits for the Kustomizations that come before.
+func (f *fluxApp) pack(within object, objects []object) error {
+	if len(objects) == 0 {
+		return nil
+	}
+	name := within.name()
+	if err := nameable(name); err != nil {
+		return f.repo.bad(within, []string{"metadata", "name"}, "%w", err)
+	}
+	if slices.ContainsFunc(f.objects, func(o object) bool { return o.kind() == kindRelease && o.name() == name }) {
+		name += "-objects"
+	}
+	if err := f.asChart(name, "charts/"+name, objects); err != nil {
+		return err
+	}
+	namespace := yamlx.Text(within.node, "spec", "targetNamespace")
+	if namespace == "" {
+		namespace = "default"
+	}
+	text := fmt.Sprintf(`apiVersion: helm.toolkit.fluxcd.io/v2
+kind: HelmRelease
+metadata: {name: %s, namespace: %s}
+spec:
+  interval: 10m
+  releaseName: %s
+  targetNamespace: %s
+  storageNamespace: %s
+  install: {createNamespace: true}
+  chart: {spec: {chart: ./charts/%s, reconcileStrategy: Revision, sourceRef: {kind: GitRepository, name: %s}}}
+`, name, bundle.FluxNamespace, name, namespace, namespace, name, bundle.FluxSource)
+	docs, err := yamlx.Documents([]byte(text))
+	if err != nil {
+		return f.repo.bad(within, nil, "%w", err)
+	}
+	made := object{within.file, docs[0].Content[0]}
+	f.packed[made.node] = true
+	shift(made.node, within.node.Line)
+	f.release(made, within)
+	var kinds []string
+	for _, o := range objects {
+		kinds = append(kinds, o.kind()+" "+o.name())
+	}
+	f.override("Kustomization %s: %s are delivered as the chart of a HelmRelease", within.name(), strings.Join(lists.AtMost(kinds, 5), ", "))
+	return nil
+}
+
+// shift gives all nodes of an object a line.
+func shift(n *yamlv3.Node, line int) {
+	n.Line = line
+	for _, c := range n.Content {
+		shift(c, line)
+	}
+}

@@ -1,0 +1,197 @@
+package app
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+)
+
+const webLabelled = `apiVersion: apps/v1
+kind: Deployment
+metadata: {name: worker, namespace: web}
+spec:
+  template:
+    spec:
+      containers: [{name: a, image: b}]
+`
+
+// overlaid is a fleet in Flux's usual layout: a cluster's directory with Flux's own installation, and
+// an environment that patches a base.
+func overlaid(over map[string]string) map[string]string {
+	files := flux(map[string]string{
+		"apps/web.yaml": "", "apps/left-out.yaml": "",
+		"cluster/flux-system/gotk-components.yaml": "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: helm-controller, namespace: flux-system, labels: {app.kubernetes.io/part-of: flux}}\n",
+		"cluster/flux-system/gotk-sync.yaml":       "apiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: flux-system, namespace: flux-system}\nspec: {url: 'ssh://git@example.com/team/apps', secretRef: {name: flux-system}}\n",
+		"cluster/flux-system/kustomization.yaml":   "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [gotk-components.yaml, gotk-sync.yaml]\n",
+		"apps/kustomization.yaml":                  "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n- ../stage/web\n- worker.yaml\npatches:\n- path: web.yaml\n  target: {kind: HelmRelease}\n- target: {kind: HelmRelease}\n  patch: |-\n    - {op: add, path: /spec/values/zone, value: west}\n",
+		"apps/worker.yaml":                         webLabelled,
+		"stage/web/web.yaml":                       webRelease + "  valuesFrom:\n  - {kind: ConfigMap, name: web-values}\n",
+		"stage/web/more.yaml":                      "size: 3\n",
+		"stage/web/names.yaml":                     "nameReference:\n- kind: ConfigMap\n  fieldSpecs: [{path: spec/valuesFrom/name, kind: HelmRelease}]\n",
+		"stage/web/kustomization.yaml":             "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nnamespace: web\nresources: [web.yaml]\nconfigurations: [names.yaml]\nconfigMapGenerator:\n- {name: web-values, files: [values.yaml=more.yaml]}\n",
+	})
+	files["apps/web.yaml"] = "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: web}\nspec:\n  values:\n    color: red\n"
+	return with(files, over)
+}
+
+const appsChart = `apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {name: web}
+spec:
+  project: default
+  destination: {server: https://kubernetes.default.svc, namespace: web}
+  source:
+    repoURL: {{ .Values.repo }}
+    path: charts/web
+    helm:
+      values: |
+        size: {{ .Values.size }}
+`
+
+const setOfDirectories = `apiVersion: argoproj.io/v1alpha1
+kind: ApplicationSet
+metadata: {name: set}
+spec:
+  goTemplate: true
+  generators:
+  - git:
+      repoURL: https://example.com/team/apps.git
+      directories: [{path: 'charts/*'}, {path: charts/other, exclude: true}]
+  template:
+    metadata: {name: '{{.path.basename}}'}
+    spec:
+      project: default
+      destination: {server: https://kubernetes.default.svc, namespace: '{{.path.basenameNormalized}}'}
+      source:
+        repoURL: https://example.com/team/apps.git
+        path: '{{.path.path}}'
+        helm: {values: 'zone: {{ index .path.segments 0 | upper }}'}
+`
+
+const setOfEnvironments = `apiVersion: argoproj.io/v1alpha1
+kind: ApplicationSet
+metadata: {name: set}
+spec:
+  generators:
+  - matrix:
+      generators:
+      - list: {elements: [{env: dev, at: {zone: west}}, {env: qa, at: {zone: east}}]}
+      - clusters: {}
+  template:
+    metadata: {name: 'web-{{env}}'}
+    spec:
+      project: default
+      destination: {server: '{{server}}', namespace: '{{ env }}'}
+      source:
+        repoURL: https://example.com/team/apps.git
+        path: charts/web
+        helm:
+          values: |
+            zone: {{at.zone}}
+`
+
+// The layouts that repositories have: overlays, Applications in a chart, and ApplicationSets. Values
+// that a patch sets have the line of the patch.
+func TestOpen_Layouts(t *testing.T) {
+	manifests := "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [../base]\nnamePrefix: a-\n"
+	for name, tc := range map[string]struct {
+		files    map[string]string
+		path     string
+		releases []string
+		of       string
+		origins  map[string]string // of the values of the release of
+	}{
+		"a cluster of Flux with overlays": {
+			files: overlaid(nil), path: "cluster", releases: []string{"redis redis", "web web", "apps default"}, of: "web",
+			origins: map[string]string{"replicas": "stage/web/web.yaml:11", "color": "apps/web.yaml:6", "zone": "apps/kustomization.yaml:11"},
+		},
+		"an overlay by itself": {files: overlaid(nil), path: "apps", releases: []string{"web web"}, of: "web", origins: map[string]string{"color": "apps/web.yaml:6"}},
+		"a directory of Kustomize": {
+			files: argo(map[string]string{"apps/redis.yaml": "", "apps/web.yaml": strings.Replace(strings.Split(webApp, "    helm:")[0], "charts/web", "over", 1), "base/kustomization.yaml": "resources: [worker.yaml]\n", "base/worker.yaml": webLabelled, "over/kustomization.yaml": manifests}),
+			path:  "apps", releases: []string{"web web"},
+		},
+		"Applications in a chart": {
+			files: argo(map[string]string{"root.yaml": strings.NewReplacer("name: web", "name: root", "charts/web", "apps", "[../../env/test.yaml]", "[values.yaml]", "text: a", "size: 4").Replace(webApp), "apps/redis.yaml": "", "apps/web.yaml": "",
+				"apps/Chart.yaml": webChart, "apps/values.yaml": "repo: https://example.com/team/apps.git\n", "apps/templates/web.yaml": appsChart}),
+			path: "root.yaml", releases: []string{"web web"}, of: "web", origins: map[string]string{"size": "apps/templates/web.yaml:12"},
+		},
+		"an ApplicationSet of directories": {
+			files: argo(map[string]string{"apps/redis.yaml": "", "apps/web.yaml": setOfDirectories, "charts/other/Chart.yaml": webChart}), path: "apps", releases: []string{"web web"}, of: "web",
+			origins: map[string]string{"zone": "apps/web.yaml:18"},
+		},
+		"an ApplicationSet of environments": {
+			files: argo(map[string]string{"apps/redis.yaml": "", "apps/web.yaml": setOfEnvironments}), path: "apps", releases: []string{"web-dev dev", "web-qa qa"}, of: "web-qa",
+			origins: map[string]string{"zone": "apps/web.yaml:20"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := repo(t, tc.files)
+			b, err := open(t, filepath.Join(dir, tc.path), "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			components, _ := b.Components()
+			var releases []string
+			for _, c := range components {
+				releases = append(releases, c.Name+" "+c.Namespace)
+				for at, want := range tc.origins {
+					if got := c.Origins[at].String(); c.Name == tc.of && got != filepath.Join(dir, want) {
+						t.Errorf("origin of %s: got %q, want %q", at, got, want)
+					}
+				}
+				if c.Name == "apps" && !slices.Contains(c.DependencyRefs, "redis") {
+					t.Errorf("the objects of the Kustomization apps wait for %q, want redis", c.DependencyRefs)
+				}
+				if c.Name == "web" && tc.path == "cluster" && c.Values["size"] == nil && strings.Contains(name, "overlays") {
+					t.Errorf("the values of web lack those of the ConfigMap: %v", c.Values)
+				}
+			}
+			if !slices.Equal(releases, tc.releases) {
+				t.Errorf("releases: got %q, want %q", releases, tc.releases)
+			}
+		})
+	}
+}
+
+// What depends on more than the repository, or would change what is applied without being
+// understood, is refused with its line.
+func TestOpen_LayoutsRefused(t *testing.T) {
+	set := func(from, to string) map[string]string {
+		return argo(map[string]string{"apps/redis.yaml": "", "apps/web.yaml": strings.Replace(setOfDirectories, from, to, 1)})
+	}
+	for name, tc := range map[string]struct {
+		files map[string]string
+		path  string
+		want  []string
+	}{
+		"pull requests":           {files: set("- git:", "- pullRequest:"), path: "apps", want: []string{"web.yaml:7", "pullRequest"}},
+		"another repository":      {files: set("team/apps.git", "team/other.git"), path: "apps", want: []string{"web.yaml:8", "not this checkout"}},
+		"no directory":            {files: set("charts/*", "none/*"), path: "apps", want: []string{"web.yaml:7", "generates no Application"}},
+		"a parameter of nothing":  {files: set("{{.path.path}}", "{{.path.nowhere}}"), path: "apps", want: []string{"web.yaml:11", "{{.path.nowhere}} has no value"}},
+		"a template that is none": {files: set("{{.path.path}}", "{{.path"), path: "apps", want: []string{"web.yaml:11", "ApplicationSet set"}},
+		"an endless template":     {files: set("{{.path.path}}", `{{ env "HOME" }}`), path: "apps", want: []string{"web.yaml:11", `function "env" not defined`}},
+		"a misspelt parameter": {
+			files: argo(map[string]string{"apps/redis.yaml": "", "apps/web.yaml": strings.Replace(setOfEnvironments, "at.zone", "at.zoen", 1)}), path: "apps", want: []string{"web.yaml:11", "{{at.zoen}}", "at.zone"},
+		},
+		"a patch without its place": {files: overlaid(map[string]string{"apps/kustomization.yaml": "resources: [worker.yaml]\npatches: [{target: {kind: Deployment}, patch: '[{op: remove, path: /spec/none}]'}]\n"}), path: "cluster", want: []string{"apps/kustomization.yaml", "does not build", "/spec/none"}},
+		"a suspended Kustomization": {files: overlaid(map[string]string{"cluster/base.yaml": strings.Replace(flux(nil)["cluster/base.yaml"], "interval: 10m", "suspend: true", 1)}), path: "cluster", want: []string{"base.yaml:5", "suspend"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := open(t, filepath.Join(repo(t, tc.files), tc.path), bundle.ArgoCDGit)
+			if tc.path == "cluster" {
+				_, err = open(t, filepath.Join(repo(t, tc.files), tc.path), bundle.FluxGit)
+			}
+			if err == nil {
+				t.Fatal("it was taken")
+			}
+			for _, want := range tc.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("got %q, want %q in it", err, want)
+				}
+			}
+		})
+	}
+}
