@@ -43,6 +43,14 @@ func BenignRules() []benignRule {
 			link:   "https://fluxcd.io/flux/components/helm/helmreleases/#release-name",
 		},
 		{
+			object: "*", path: "metadata.annotations", lanes: []string{bundle.FluxOCI, bundle.FluxGit}, only: hookOfOne,
+			reason: fluxHooks, link: hooksLink,
+		},
+		{
+			object: "*", path: `metadata.annotations["` + hookPrefix + `*"]`, lanes: []string{bundle.FluxOCI, bundle.FluxGit}, only: ofOne,
+			reason: fluxHooks, link: hooksLink,
+		},
+		{
 			object: "*", path: `*labels["helm.sh/chart"]`, only: sameVersion,
 			reason: chartVersion, link: semverLink,
 		},
@@ -58,6 +66,34 @@ const (
 	chartVersion = "one lane's bundle spells the version with a v, the other without: Helm takes both for one version"
 	semverLink   = "https://semver.org/#is-v123-a-semantic-version"
 )
+
+// What is said of an object that is a hook of Helm in one lane only.
+const (
+	hookPrefix = "helm.sh/hook"
+	fluxHooks  = "AICR's bundler keeps Helm's hooks in the manifests of its Flux bundles, and takes them out for other deployers: helm-controller applies the object after the rest of the release"
+	hooksLink  = "https://helm.sh/docs/topics/charts_hooks/"
+)
+
+// ofOne reports whether one of two values is missing.
+func ofOne(a, b any) bool { return (a == nil) != (b == nil) }
+
+// hookOfOne reports whether one of two values is missing, and the other has only what makes an object
+// a hook.
+func hookOfOne(a, b any) bool {
+	if b != nil {
+		a, b = b, a
+	}
+	annotations, ok := a.(map[string]any)
+	if !ok || b != nil || len(annotations) == 0 {
+		return false
+	}
+	for key := range annotations {
+		if !strings.HasPrefix(key, hookPrefix) {
+			return false
+		}
+	}
+	return true
+}
 
 // sameVersion reports whether two texts are one version, or one chart's name with it, of which one
 // is spelled with a v.

@@ -112,6 +112,34 @@ func TestVersionSpelling(t *testing.T) {
 	}
 }
 
+// An object that only Flux's bundle has as a hook of Helm is the same object; other annotations are
+// not covered, nor are hooks that differ between other lanes or in kind.
+func TestFluxHooks(t *testing.T) {
+	with := func(annotations string) *Captured {
+		return taken(t, "{apiVersion: v1, kind: ConfigMap, metadata: {namespace: ns, name: c"+annotations+"}}")
+	}
+	const hook = `"helm.sh/hook": "post-install,post-upgrade", "helm.sh/hook-weight": "5"`
+	for name, tc := range map[string]struct {
+		lane, a, b  string
+		differences int
+		same        bool
+	}{
+		"only in Flux":      {"flux-oci", "", ", annotations: {" + hook + "}", 1, true},
+		"beside another":    {"flux-git", ", annotations: {a: b}", ", annotations: {a: b, " + hook + "}", 2, true},
+		"another as well":   {"flux-oci", "", ", annotations: {a: b, " + hook + "}", 0, false},
+		"another hook":      {"flux-oci", `, annotations: {"helm.sh/hook": pre-install}`, `, annotations: {"helm.sh/hook": post-install}`, 0, false},
+		"in another lane":   {"argocd-oci", "", ", annotations: {" + hook + "}", 0, false},
+		"another's, beside": {"flux-oci", ", annotations: {a: b}", ", annotations: {a: c, " + hook + "}", 2, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := compareAll(t, []Lane{lanePassed("a", "helm", with(tc.a)), lanePassed("a", tc.lane, with(tc.b))})[1]
+			if (r.Status == result.Passed) != tc.same || r.DeclaredDifferences != tc.differences {
+				t.Errorf("got %s: %s, with %d declared differences", r.Status, r.Cause, r.DeclaredDifferences)
+			}
+		})
+	}
+}
+
 // The charts of a whole recipe, as AICR's CLI has them delivered through Flux: without the name of a
 // release.
 func TestFluxNames_WholeRecipe(t *testing.T) {
