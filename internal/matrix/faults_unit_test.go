@@ -74,7 +74,7 @@ func TestMonotonicClock(t *testing.T) {
 	allowed := map[string]string{
 		"noteStart":    "the time at which a cell started, for people",
 		"NewDeadline":  "KWOK_SYNC_DEADLINE_EPOCH is a point of the wall clock; it is turned into one of the monotonic clock once, here",
-		"reused":       "when a cell ended whose verdict is reused, and when that was said: for people",
+		"Result":       "when a cell ended whose verdict is reused, and when that was said: for people",
 		"requestToken": "an annotation by whose new text Flux looks again; nothing is decided by it",
 		"TimeOf":       "when a deployer says that it delivered; reported, and nothing is decided by it",
 		"clock":        "whether a value that a chart renders is the time; what two objects have of it is no secret",
