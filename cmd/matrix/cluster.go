@@ -242,6 +242,6 @@ func (a *app) clusterStandIns(ctx context.Context, name string, apisOnly bool) e
 	if err != nil {
 		return err
 	}
-	simulate.NewOperatorStandIns(clients, slog.New(slog.NewTextHandler(a.Stderr, nil)), stages).Run(ctx)
+	simulate.NewOperatorStandIns(clients, slog.New(slog.NewTextHandler(a.Stderr, nil)), stages, nil).Run(ctx)
 	return nil
 }

@@ -12,6 +12,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
+// SimulatedNodeAnnotation is on the nodes that KWOK simulates.
+const SimulatedNodeAnnotation = "kwok.x-k8s.io/node"
+
 // NodeFollower follows the nodes of a cluster: to list thousands of them again and again would cost
 // more than to make them.
 type NodeFollower struct {

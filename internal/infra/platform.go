@@ -129,8 +129,9 @@ type Cluster interface {
 	// used as they are; those that it lacks are installed. They end with the cluster. Reasons:
 	// SCHEDULER_FAILED, CLUSTER_FAILED, PORT_TAKEN, NO_SPACE; INTERNAL if the platform has none.
 	StartJobControllers(ctx context.Context, namespace string, names []string) (*JobControllers, error)
-	// Complaints are what programs that run for pods of the recipe say of errors, a line each. Those
-	// about an object that the cause of a failure names go before others.
+	// Complaints are what programs that run for pods of the recipe say of errors, and what the API
+	// server says of devices that it did not take, a line each. Those about an object that the cause
+	// of a failure names go before others.
 	Complaints(cause string) []string
 	// StandIns lists what was answered so far for components that are only simulated, e.g.
 	// "Prometheus monitoring/main".

@@ -37,7 +37,7 @@ func standIns() []standIn {
 			synthesize: alertmanager, status: monitoringStatus,
 		},
 		certManager("Certificate"), certManager("Issuer"), certManager("ClusterIssuer"),
-		gpuOperator(),
+		gpuOperator(), computeDomain(),
 	}
 }
 

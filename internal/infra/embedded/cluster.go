@@ -171,10 +171,14 @@ func (c *cluster) serve(clients *infra.Clients) (err error) {
 
 // Complaints of an infra.Cluster.
 func (c *cluster) Complaints(cause string) []string {
-	if c.pods == nil {
-		return nil
+	var all []string
+	if c.pods != nil {
+		all = c.pods.Complaints(cause)
 	}
-	return c.pods.Complaints(cause)
+	if c.operators != nil {
+		all = append(all, c.operators.Complaints()...)
+	}
+	return all
 }
 
 // Runs of an infra.Cluster.

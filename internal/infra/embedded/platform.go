@@ -220,7 +220,7 @@ func (c *cluster) Up(ctx context.Context) error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	c.operators = simulate.NewOperatorStandIns(clients, c.spec.Log, c.platform.Operators, c.real.Kinds...)
+	c.operators = simulate.NewOperatorStandIns(clients, c.spec.Log, c.platform.Operators, c.Runs, c.real.Kinds...)
 	watch, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var watching sync.WaitGroup
 	c.stopWatching = func() { stop(); watching.Wait() }

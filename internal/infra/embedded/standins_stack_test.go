@@ -77,7 +77,7 @@ spec:
 
 func testOperators(t *testing.T, c *testCluster) {
 	ctx, stop := context.WithCancel(t.Context())
-	operators := simulate.NewOperatorStandIns(c.clients, slog.New(slog.DiscardHandler), infratest.OperatorStages(t))
+	operators := simulate.NewOperatorStandIns(c.clients, slog.New(slog.DiscardHandler), infratest.OperatorStages(t), nil)
 	ended := make(chan struct{})
 	go func() { defer close(ended); operators.Run(ctx) }()
 	defer func() { stop(); <-ended }()

@@ -58,7 +58,12 @@ func (c *cluster) Registry() infra.Registry       { return c.registry }
 func (c *cluster) Died() <-chan *infra.DeathError { return c.died }
 func (c *cluster) PlaySchedulers(names []string)  { c.schedulers = slices.Clone(names) }
 func (c *cluster) Runs(string) bool               { return false } // pods of a recipe are simulated here
-func (c *cluster) Complaints(string) []string     { return nil }
+func (c *cluster) Complaints(string) []string {
+	if c.operators == nil {
+		return nil
+	}
+	return c.operators.Complaints()
+}
 func (c *cluster) RunOperators(context.Context, []bundle.Object) (infra.Operators, error) {
 	return infra.Operators{}, nil // infra.Programs is a feature that it lacks
 }
@@ -133,7 +138,7 @@ func (c *cluster) serve(ctx context.Context, furnish func(context.Context) error
 	if err := furnish(ctx); err != nil {
 		return err
 	}
-	c.operators = simulate.NewOperatorStandIns(c.clients, c.spec.Log, c.platform.Operators)
+	c.operators = simulate.NewOperatorStandIns(c.clients, c.spec.Log, c.platform.Operators, nil)
 	stands := make(chan struct{})
 	go func() { defer close(stands); c.operators.Run(watch) }()
 	pods := make(chan struct{})

@@ -21,6 +21,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle/operators"
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/devices"
 )
 
 // OperatorStandIns play the operators whose pods are simulated: they make the workloads of a custom
@@ -31,6 +32,7 @@ type OperatorStandIns struct {
 	log     *slog.Logger
 	player  *stagePlayer
 	real    []schema.GroupKind // whose operator runs
+	devices *devices.Publisher
 
 	mu      sync.Mutex
 	started map[schema.GroupVersionKind]bool
@@ -38,14 +40,17 @@ type OperatorStandIns struct {
 }
 
 // NewOperatorStandIns returns stand-ins that do nothing until Run: those of package operators, and
-// the stages. They leave the kinds alone whose operator is real.
-func NewOperatorStandIns(c *infra.Clients, log *slog.Logger, stages []OperatorStage, real ...schema.GroupKind) *OperatorStandIns {
+// the stages, and the devices of DRA drivers. They leave the kinds alone whose operator is real, and
+// pods whose image runs as a process; runs says which do, nil: none.
+func NewOperatorStandIns(c *infra.Clients, log *slog.Logger, stages []OperatorStage, runs func(image string) bool, real ...schema.GroupKind) *OperatorStandIns {
 	return &OperatorStandIns{
 		clients: c, log: log, player: newStagePlayer(stages), real: real, started: map[schema.GroupVersionKind]bool{}, used: map[string]bool{},
+		devices: devices.New(c, log, runs),
 	}
 }
 
-// Used lists the custom resources for which an operator was simulated, as "Kind namespace/name".
+// Used lists the custom resources for which an operator was simulated, as "Kind namespace/name", and
+// the devices that were published.
 func (o *OperatorStandIns) Used() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -54,8 +59,11 @@ func (o *OperatorStandIns) Used() []string {
 		all = append(all, u)
 	}
 	sort.Strings(all)
-	return all
+	return append(all, o.devices.Used()...)
 }
+
+// Complaints are what the API server said of devices that it did not take, a line each.
+func (o *OperatorStandIns) Complaints() []string { return o.devices.Complaints() }
 
 // Run watches until ctx ends. A kind is watched from the moment that its CRD is established.
 func (o *OperatorStandIns) Run(ctx context.Context) {
@@ -72,7 +80,7 @@ func (o *OperatorStandIns) Run(ctx context.Context) {
 		return
 	}
 	factory.Start(ctx.Done())
-	<-ctx.Done()
+	o.devices.Run(ctx)
 	factory.Shutdown()
 }
 

@@ -201,7 +201,7 @@ func (p *Profile) node(i int) *corev1.Node {
 	}
 	if g := s.GPU; g != nil {
 		major, rest, _ := strings.Cut(g.Driver, ".")
-		minor, _, _ := strings.Cut(rest, ".")
+		minor, revision, _ := strings.Cut(rest, ".")
 		labels["nvidia.com/gpu.present"] = "true"
 		labels["nvidia.com/gpu.product"] = g.Product
 		labels["nvidia.com/gpu.count"] = fmt.Sprint(g.Count)
@@ -209,13 +209,14 @@ func (p *Profile) node(i int) *corev1.Node {
 		maps.Copy(labels, operators.GPUDeployLabels())
 		labels["nvidia.com/cuda.driver.major"] = major
 		labels["nvidia.com/cuda.driver.minor"] = minor
+		labels["nvidia.com/cuda.driver.rev"] = revision
 		capacity[infra.GPUResource] = *resource.NewQuantity(int64(g.Count), resource.DecimalSI)
 	}
 	maps.Copy(labels, s.Labels)
 	if len(s.Racks) > 0 {
 		maps.Copy(labels, s.Racks[i%len(s.Racks)])
 	}
-	annotations := map[string]string{"kwok.x-k8s.io/node": "fake"}
+	annotations := map[string]string{infra.SimulatedNodeAnnotation: "fake"}
 	if len(s.StorageClasses) > 0 {
 		annotations[storageAnnotation] = strings.Join(s.StorageClasses, ",")
 	}

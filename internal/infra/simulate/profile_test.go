@@ -130,7 +130,7 @@ func TestNodesOfAProfile(t *testing.T) {
 	gpu := Nodes(groups[1:])[1]
 	for label, want := range map[string]string{
 		"nvidia.com/gpu.present": "true", "nvidia.com/gpu.product": "NVIDIA-GB200", "nvidia.com/gpu.count": "4",
-		"nvidia.com/cuda.driver.major": "580", "nvidia.com/cuda.driver.minor": "105", corev1.LabelArchStable: "arm64",
+		"nvidia.com/cuda.driver.major": "580", "nvidia.com/cuda.driver.minor": "105", "nvidia.com/cuda.driver.rev": "08", corev1.LabelArchStable: "arm64",
 		corev1.LabelTopologyZone: "us-east-1b", "topology.k8s.aws/capacity-block-id": "cbg-2", // zones and racks take turns
 	} {
 		if gpu.Labels[label] != want {

@@ -169,6 +169,14 @@ func TestChecksHold(t *testing.T) {
 			t.Errorf("%s: got %+v, want %s", c.Name, got, want)
 		}
 	}
+	if got := outcome(t, "dra-support", in).Message; !strings.Contains(got, "not checked, since the nodes are simulated: ResourceSlices") {
+		t.Errorf("that no simulated node publishes devices is not said: %s", got)
+	}
+	published := healthy()
+	published.dynamic["ResourceSlice n-gpu.nvidia.com"] = &unstructured.Unstructured{Object: map[string]any{"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": map[string]any{"name": "n-gpu.nvidia.com"}, "spec": map[string]any{"driver": "gpu.nvidia.com"}}}
+	if got := outcome(t, "dra-support", published.inputs(t)).Message; !strings.Contains(got, "1 ResourceSlice published") {
+		t.Errorf("devices of simulated nodes are not counted: %s", got)
+	}
 	if got := outcome(t, "accelerator-metrics", in).Message; !strings.Contains(got, "not checked, since the nodes are simulated: the counters") {
 		t.Errorf("what was not seen is not said: %s", got)
 	}

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	aicraction "github.com/nvidia/aicr-action"
+	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/util/bounded"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
@@ -215,4 +216,4 @@ func Nodes(groups []Group) []*corev1.Node {
 }
 
 // fakeNode is the annotation by which KWOK recognises its nodes.
-const fakeNode = "kwok.x-k8s.io/node"
+const fakeNode = infra.SimulatedNodeAnnotation
