@@ -40,6 +40,11 @@ func FactsOf(p *corev1.Pod) PodFacts {
 		if c.Reason == corev1.PodReasonUnschedulable {
 			f.Scheduler, f.Unschedulable = withoutPreemption(c.Message), true
 		}
+		// A selector of a claim or of its class that fails for a device stops the whole attempt, and
+		// the next one: the scheduler calls that an error of its own.
+		if c.Reason == corev1.PodReasonSchedulerError && strings.Contains(c.Message, "CEL runtime error") {
+			f.Unschedulable = true
+		}
 		break
 	}
 	// A scheduling gate is never removed here. A scheduler that tried and failed says so in the

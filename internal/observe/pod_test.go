@@ -28,6 +28,7 @@ func TestFactsOf(t *testing.T) {
 		"not any more":           {testkit.Pod("p", "", "", "", testkit.Refused("x"), func(p *corev1.Pod) { p.Status.Conditions[0].Status = corev1.ConditionTrue }), "", false, ""},
 		"another scheduler":      {testkit.Pod("p", "", "", "", testkit.Phase(corev1.PodPending), other), "", false, "its pods are for the scheduler kai-scheduler, which does not run here"},
 		"another one that tried": {testkit.Pod("p", "", "", "", testkit.Refused(message), other), message, true, message},
+		"a selector that fails":  {testkit.Pod("p", "", "", "", testkit.Refused("claim x: selector #0: CEL runtime error: no such key: a"), func(p *corev1.Pod) { p.Status.Conditions[0].Reason = corev1.PodReasonSchedulerError }), "claim x: selector #0: CEL runtime error: no such key: a", true, "claim x: selector #0: CEL runtime error: no such key: a"},
 		"another one's error":    {testkit.Pod("p", "", "", "", testkit.Refused(message), other, func(p *corev1.Pod) { p.Status.Conditions[0].Reason = corev1.PodReasonSchedulerError }), message, false, ""},
 	}
 	for name, tc := range tests {

@@ -30,9 +30,10 @@ type View struct {
 	owners map[types.UID]metav1.Object // ReplicaSets, Jobs: what stands between a pod and its workload
 	Live   map[string]LiveWorkload     // by kind namespace/name
 	PodsOf map[types.UID][]*corev1.Pod // by the UID of the workload at the top
-	// Namespaces and Volumes are empty before ReadScheduling.
+	// Namespaces, Volumes and Devices are empty before ReadScheduling.
 	Namespaces []corev1.Namespace
 	Volumes    Volumes
+	Devices    Devices
 	// Jobs says how Jobs ended that no longer exist; nil if no watch of them was started.
 	Jobs    *Jobs
 	refused map[types.UID]string // why pods could not be created, by the UID of the controller; nil before ReadRefusals

@@ -41,6 +41,9 @@ func (v *View) ReadScheduling(ctx context.Context, kube kubernetes.Interface) er
 	if err != nil {
 		return fmt.Errorf("list StorageClasses: %w", err)
 	}
+	if v.Devices, err = ReadDevices(ctx, kube); err != nil {
+		return err
+	}
 	v.Namespaces = namespaces.Items
 	v.Volumes = Volumes{Read: true, Claims: claims.Items, Volumes: volumes.Items, Classes: classes.Items}
 	return nil

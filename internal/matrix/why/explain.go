@@ -167,7 +167,7 @@ func (e *Explanation) note(facts *observe.PodFacts, w *bundle.Workload, view *ob
 		add("it asks for the scheduler %s, which has said nothing of it", name)
 		e.Edits = append(e.Edits, fmt.Sprintf("remove `schedulerName: %s` %s, or add the component that runs it", name, where.template()))
 	}
-	if len(facts.Pod.Spec.ResourceClaims) > 0 {
+	if len(facts.Pod.Spec.ResourceClaims) > 0 && !view.Devices.Read {
 		add("it has resource claims, which are not checked")
 	}
 	switch {

@@ -31,6 +31,7 @@ const (
 	RefusalPort           RefusalKind = "hostPort"
 	RefusalResource       RefusalKind = "resource"
 	RefusalVolume         RefusalKind = "volume"
+	RefusalClaim          RefusalKind = "resourceClaim"
 	RefusalSpread         RefusalKind = "topologySpread"
 	RefusalPodAffinity    RefusalKind = "podAffinity"
 	RefusalAntiAffinity   RefusalKind = "podAntiAffinity"
@@ -137,7 +138,7 @@ func (l *check) refusals(n *corev1.Node) []Refusal {
 	if l.templateOnly {
 		return all
 	}
-	return slices.Concat(all, l.ports(n), l.resources(n), l.volumes(n), l.spread(n), l.podAffinity(n))
+	return slices.Concat(all, l.ports(n), l.resources(n), l.volumes(n), l.claims(n), l.spread(n), l.podAffinity(n))
 }
 
 func tolerates(spec *corev1.PodSpec, t *corev1.Taint) bool {

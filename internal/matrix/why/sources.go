@@ -71,6 +71,8 @@ func (p *provenance) sources(r *Refusal) (lines []string, places []source) {
 				places = append(places, pathSource(vp))
 			}
 		}
+	case RefusalClaim:
+		what, part = "claim "+r.Key, "resourceClaims"
 	case RefusalResource:
 		what, part, values = r.Key, "resources", p.resourceValues(r.Key)
 		if corev1.ResourceName(r.Key) == corev1.ResourcePods {
@@ -112,6 +114,8 @@ func (p *provenance) field(r *Refusal) []string {
 		return []string{"spec", "nodeName"}
 	case RefusalTaint:
 		return []string{"spec", "tolerations"}
+	case RefusalClaim:
+		return []string{"spec", "resourceClaims"}
 	case RefusalResource:
 		return p.resourceField(r.Key)
 	}

@@ -7,6 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/component-helpers/storage/ephemeral"
 	"k8s.io/component-helpers/storage/volume"
+
+	"github.com/nvidia/aicr-action/internal/observe/claims"
 )
 
 // volumes checks the pod's claims: a missing or unbound one rules out every node, a bound one those
@@ -53,6 +55,21 @@ func (l *check) volumes(n *corev1.Node) []Refusal {
 				add(name, "has volume %s, which is for nodes with %s", pv.Name, selectorText(pv.Spec.NodeAffinity.Required))
 			}
 		}
+	}
+	return all
+}
+
+// claims checks the pod's resource claims against the devices that DRA drivers publish of a node.
+func (l *check) claims(n *corev1.Node) []Refusal {
+	if len(l.pod.Spec.ResourceClaims) == 0 {
+		return nil
+	}
+	if l.memo.claims == nil {
+		l.memo.claims = claims.New(&l.view.Devices, l.pod)
+	}
+	var all []Refusal
+	for _, r := range l.memo.claims.Refusals(n) {
+		all = append(all, Refusal{Kind: RefusalClaim, Key: r.Claim, Wanted: r.Text, Text: r.Text})
 	}
 	return all
 }
