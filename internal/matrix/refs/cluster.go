@@ -29,6 +29,8 @@ type Cluster struct {
 	Services     []corev1.Service
 	// SelfHeals means that the deployer creates again what is missing.
 	SelfHeals bool
+	// Devices are the claims, classes and slices of dynamic resource allocation.
+	Devices observe.Devices
 	// View is the gate's newest poll: its pods, nodes and workloads.
 	View *observe.View
 }
@@ -62,6 +64,9 @@ func Read(ctx context.Context, kube kubernetes.Interface, view *observe.View) (*
 		return nil, fmt.Errorf("list Services: %w", err)
 	}
 	c.Services = services.Items
+	if c.Devices, err = observe.ReadDevices(ctx, kube); err != nil {
+		return nil, err
+	}
 	return c, c.readNames(ctx, kube)
 }
 

@@ -60,6 +60,7 @@ func Check(e *bundle.Expectation, components []recipe.Component, have *Cluster) 
 		}
 	}
 	c.claims()
+	c.deviceClasses()
 	for i := range e.Objects {
 		c.object(&e.Objects[i])
 	}

@@ -80,6 +80,10 @@ apiVersion: scheduling.k8s.io/v1
 kind: PriorityClass
 metadata: {name: have}
 value: 1
+---
+apiVersion: resource.k8s.io/v1
+kind: DeviceClass
+metadata: {name: gpu.nvidia.com}
 `
 
 // pod is a Deployment whose pod spec has these fields.
