@@ -46,6 +46,9 @@ func (c *cellRun) verify(ctx context.Context) error {
 		return err
 	}
 	judged := c.judge(ctx, losses)
+	if judged == nil {
+		judged = intact.Denied(ctx, c.env.Clients, &c.env.Bundle.Expectation)
+	}
 	if err := c.captured.Fought(c.plan.Deployer.Name()); err != nil { // which explains what is not live
 		return err
 	}

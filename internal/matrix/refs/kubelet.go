@@ -93,9 +93,10 @@ func needs(spec *corev1.PodSpec) []need {
 	return all
 }
 
-// addTransient counts what a hook policy deletes as existing: it did when the pods that need it
-// started.
+// addTransient counts what a hook policy deletes as existing: it did when the pods of hooks that need
+// it started. Those of other workloads come later, or are created again later.
 func (c *checker) addTransient() {
+	c.transient = map[string]bool{}
 	for i := range c.expectation.Objects {
 		o := &c.expectation.Objects[i]
 		if !o.Ephemeral {
@@ -104,8 +105,10 @@ func (c *checker) addTransient() {
 		name := infra.NamespacedName(o.Object.GetNamespace(), o.Object.GetName())
 		switch o.Object.GetKind() {
 		case kindSecret:
+			c.transient[kindSecret+name] = c.have.Secrets[name] == nil
 			c.have.Secrets[name] = renderedKeys(o)
 		case kindConfigMap:
+			c.transient[kindConfigMap+name] = c.have.ConfigMaps[name] == nil
 			c.have.ConfigMaps[name] = renderedKeys(o)
 		case "ServiceAccount":
 			c.have.ServiceAccounts[name] = true
@@ -137,6 +140,12 @@ func (c *checker) podNeeds(w *bundle.Workload) {
 		}
 		keys, exists := have[full]
 		missing := slices.DeleteFunc(slices.Clone(n.keys), func(k string) bool { return keys[k] })
+		if exists && !w.Hook && c.transient[n.kind+full] && c.maker(n.kind, w.Namespace, n.name, from) == nil {
+			r.text = fmt.Sprintf("%s %s %s, a hook that is deleted once it has succeeded (helm.sh/hook-delete-policy)", n.how, n.kind, full)
+			r.cause = n.kind + full
+			c.fail(reason.SchedulingFailed, r)
+			continue
+		}
 		if exists && len(missing) == 0 {
 			continue
 		}

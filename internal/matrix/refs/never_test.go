@@ -7,6 +7,8 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
+	"github.com/nvidia/aicr-action/internal/observe"
+	"github.com/nvidia/aicr-action/internal/testkit"
 )
 
 const (
@@ -75,5 +77,25 @@ func TestMinReady(t *testing.T) {
 	e.Objects[2].Release = "y"
 	if got := MinReady(e); got != 35*time.Second {
 		t.Errorf("got %s, want the longest of each release: 35s", got)
+	}
+}
+
+// What a hook policy deletes is there for hooks only.
+func TestTransient(t *testing.T) {
+	mounts := "---" + pod(`{volumes: [{name: c, configMap: {name: early}}], containers: [{name: m}]}`)
+	for _, c := range []struct{ deleted, hook, faults bool }{{true, false, true}, {true, true, false}, {false, false, false}} {
+		e := expected(t, "\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: early, namespace: x}\n"+mounts)
+		e.Objects[0].Hook, e.Objects[0].Ephemeral, e.Workloads[0].Hook = true, true, c.hook
+		have := &Cluster{View: &observe.View{}, Secrets: map[string]map[string]bool{}, ConfigMaps: map[string]map[string]bool{}, ServiceAccounts: map[string]bool{}}
+		if !c.deleted {
+			have.ConfigMaps["x/early"] = map[string]bool{}
+		}
+		found := Check(e, nil, have).Faults
+		if c.faults != (len(found) == 1) {
+			t.Errorf("%+v: got %d faults", c, len(found))
+		}
+		for _, f := range found {
+			testkit.WantText(t, "the fault", f.Finding.Cause, "Deployment x/web (x): mounts ConfigMap x/early, a hook that is deleted once it has succeeded")
+		}
 	}
 }

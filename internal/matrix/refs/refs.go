@@ -75,6 +75,8 @@ type checker struct {
 	expectation *bundle.Expectation
 	components  []recipe.Component
 	have        *Cluster
+	// transient are the Secrets and ConfigMaps that only hooks found.
+	transient map[string]bool
 
 	faults   []*fault
 	warnings []string

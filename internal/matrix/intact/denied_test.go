@@ -1,0 +1,76 @@
+package intact
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/testkit"
+)
+
+// One pod of each owner is tried, as its controller, and only what a policy says counts.
+func TestDenied(t *testing.T) {
+	pod := func(name, owner string) corev1.Pod {
+		yes := true
+		return corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "ns", Labels: map[string]string{"pod-template-hash": "1"}, OwnerReferences: []metav1.OwnerReference{{Kind: "ReplicaSet", Name: owner, UID: "1", Controller: &yes}}}, Spec: corev1.PodSpec{NodeName: "n"}}
+	}
+	list := corev1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, Items: []corev1.Pod{pod("d-1-a", "d-1"), pod("d-1-b", "d-1")}}
+	var tries int
+	says := ""
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if r.Method == http.MethodGet {
+			_ = json.NewEncoder(w).Encode(list)
+			return
+		}
+		tries++
+		if as := r.Header.Get("Impersonate-User"); as != "system:serviceaccount:kube-system:replicaset-controller" || !strings.Contains(r.URL.RawQuery, "dryRun=All") {
+			t.Errorf("got a request %s as %q: want a dry run as the controller", r.URL, as)
+		}
+		w.WriteHeader(http.StatusUnprocessableEntity)
+		_ = json.NewEncoder(w).Encode(metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: "Failure", Message: says, Code: http.StatusUnprocessableEntity})
+	}))
+	defer server.Close()
+	cfg := &rest.Config{Host: server.URL}
+	kube, err := kubernetes.NewForConfig(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clients := &infra.Clients{Config: cfg, Kube: kube}
+	binding := bundle.Object{Object: testkit.Parsed(t, `{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicyBinding, metadata: {name: p}}`)}
+	e := &bundle.Expectation{Workloads: []bundle.Workload{{Component: "c", Kind: "Deployment", Namespace: "ns", Name: "d"}}}
+	for _, tc := range []struct {
+		says, want string
+		policy     bool
+		tries      int
+	}{
+		{says: "ValidatingAdmissionPolicy 'p' with binding 'p' denied request: no", tries: 0},
+		{says: `pods "d-1-z" is forbidden: exceeded quota: q`, policy: true, tries: 1},
+		{says: `pods "d-1-z" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'p' denied request: no`, policy: true, tries: 1, want: "Deployment ns/d (c): the API server would reject its next pod: ValidatingAdmissionPolicy 'p' with binding 'p' denied request: no"},
+	} {
+		e.Objects, tries, says = nil, 0, tc.says
+		if tc.policy {
+			e.Objects = []bundle.Object{binding}
+		}
+		found, err := denied(t.Context(), clients, e)
+		if err != nil || tries != tc.tries || len(found) > 1 {
+			t.Fatalf("%s: got %v after %d tries and %v, want %d tries", tc.says, found, tries, err, tc.tries)
+		}
+		got := ""
+		for _, f := range found {
+			got = f.Cause
+		}
+		if got != tc.want {
+			t.Errorf("%s: got %q, want %q", tc.says, got, tc.want)
+		}
+	}
+}
