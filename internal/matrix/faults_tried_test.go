@@ -1,6 +1,7 @@
 package matrix
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -32,8 +33,11 @@ func triedFaults() []fault {
 			tests: []string{"internal/bundle TestManifests_ByteOrderMark"},
 		},
 		{
-			id: "F134", what: "a policy of one component that denies another's pods, which were created before it was in force", verdict: "exit 1 in every lane: no pod could be created again",
-			seeds: []seed{{nightly: families, recipe: deniedPods, want: red(reason.SchedulingFailed, "Deployment b/b (b): the API server", "ValidatingAdmissionPolicy 'teams' with binding 'teams' denied request: pods need a team")}},
+			id: "F134", what: "a policy of one component that denies another's pods or ReplicaSets, which were created before it was in force", verdict: "exit 1 in every lane: no pod could be created again",
+			seeds: []seed{
+				{nightly: families, recipe: deniedPods(`""`, "pods"), want: red(reason.SchedulingFailed, "Deployment b/b (b): the API server", "ValidatingAdmissionPolicy 'teams' with binding 'teams' denied request: pods need a team")},
+				{name: "ReplicaSets", nightly: families, recipe: deniedPods("apps", "replicasets"), want: red(reason.SchedulingFailed, "Deployment b/b (b)", "ValidatingAdmissionPolicy 'teams' with binding 'teams' denied request: pods need a team")},
+			},
 			tests: []string{"internal/matrix/intact TestDenied"},
 		},
 		{
@@ -60,21 +64,25 @@ func unusedClaim(r *tinyRecipe) {
 	r.part("b").add("claim.yaml", "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: spare}\nspec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}\n")
 }
 
-func deniedPods(r *tinyRecipe) {
-	r.part("a").add("policy.yaml", `apiVersion: admissionregistration.k8s.io/v1
+func deniedPods(group, resource string) func(*tinyRecipe) {
+	return func(r *tinyRecipe) {
+		r.part("a").add("policy.yaml", fmt.Sprintf(deniesWithoutTeam, group, resource))
+	}
+}
+
+const deniesWithoutTeam = `apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicy
 metadata: {name: teams}
 spec:
   failurePolicy: Fail
-  matchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [pods]}]}
+  matchConstraints: {resourceRules: [{apiGroups: [%s], apiVersions: [v1], operations: [CREATE], resources: [%s]}]}
   validations: [{expression: "'team' in object.metadata.labels", message: pods need a team}]
 ---
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicyBinding
 metadata: {name: teams}
 spec: {policyName: teams, validationActions: [Deny], matchResources: {namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: b}}}}
-`)
-}
+`
 
 const ingress = `apiVersion: v1
 kind: Service

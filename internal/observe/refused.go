@@ -25,6 +25,10 @@ type RefusedWorkload struct {
 // DaemonSets and Jobs write.
 const failedCreate = "FailedCreate"
 
+// replicaSetCreateError is the reason of a Deployment's condition Progressing while the API server
+// rejects its ReplicaSet.
+const replicaSetCreateError = "ReplicaSetCreateError"
+
 // ReadRefusals reads why pods could not be created. For DaemonSets, StatefulSets and Jobs, only
 // events show it; the newest one of a workload counts. The request is worth it only if a workload
 // has too few pods.
@@ -53,6 +57,11 @@ func refusal(message string) string {
 	message = strings.TrimPrefix(message, "Error creating: ")
 	if _, after, ok := strings.Cut(message, " failed error: "); ok { // StatefulSet
 		message = after
+	}
+	if after, ok := strings.CutPrefix(message, "Failed to create new replica set "); ok {
+		if _, why, ok := strings.Cut(after, ": "); ok {
+			message = why
+		}
 	}
 	return message
 }

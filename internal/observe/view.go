@@ -129,8 +129,12 @@ func (v *View) addWorkloads(l *lists) {
 			w.Surge = surge(u.MaxSurge, u.MaxUnavailable, w.want)
 		}
 		for _, c := range d.Status.Conditions {
-			if c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue {
+			switch {
+			case c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue:
 				w.complaint = c.Message
+			case c.Type == appsv1.DeploymentProgressing && c.Reason == replicaSetCreateError:
+				// Its controller counts a generation as seen only once there is a ReplicaSet.
+				w.complaint, w.observed = refusal(c.Message), d.Generation
 			}
 		}
 		v.add("Deployment", d.Namespace, d.Name, w)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -24,13 +25,22 @@ const inForce = 3 * time.Second
 // byPolicy is how the API server says that a ValidatingAdmissionPolicy has denied a request.
 var byPolicy = regexp.MustCompile(`ValidatingAdmissionPolicy '[^']+' with binding '[^']+' denied request: .*`)
 
-// makers are the accounts of kube-controller-manager that create the pods of each kind.
-var makers = map[string]string{"ReplicaSet": "replicaset-controller", "ReplicationController": "replication-controller", "StatefulSet": "statefulset-controller", "DaemonSet": "daemon-set-controller", "Job": "job-controller"}
+// makers are the accounts of kube-controller-manager that create the pods of each kind, and the
+// ReplicaSets of a Deployment.
+var makers = map[string]string{"Deployment": "deployment-controller", "ReplicaSet": "replicaset-controller", "ReplicationController": "replication-controller", "StatefulSet": "statefulset-controller", "DaemonSet": "daemon-set-controller", "Job": "job-controller"}
 
-// Denied finds pods that run only because they were created before a policy of the recipe was in
-// force: their controllers could not create them again, e.g. once a node is drained. Of each owner
-// one pod is tried, in a dry run and under the controller's account. It asks nothing where the
-// recipe has no such policy.
+// trial is an object that a controller has made, as it would make it again.
+type trial struct {
+	kind   string // for people
+	object metav1.Object
+	owner  *metav1.OwnerReference
+	create func(context.Context, kubernetes.Interface) error
+}
+
+// Denied finds pods and ReplicaSets that are there only because they were created before a policy of
+// the recipe was in force: their controllers could not create them again, e.g. once a node is
+// drained. Of each owner one is tried, in a dry run and under the controller's account. It asks
+// nothing where the recipe has no such policy.
 // Reasons: SCHEDULING_FAILED, CLUSTER_FAILED.
 func Denied(ctx context.Context, clients *infra.Clients, e *bundle.Expectation) error {
 	found, err := denied(ctx, clients, e)
@@ -49,32 +59,59 @@ func denied(ctx context.Context, clients *infra.Clients, e *bundle.Expectation) 
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	pods, err := clients.Kube.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+	trials, err := trialsOf(ctx, clients.Kube)
 	if err != nil {
-		return nil, fmt.Errorf("list the pods to try against the recipe's policies: %w", err)
+		return nil, fmt.Errorf("list what is to be tried against the recipe's policies: %w", err)
 	}
 	var found []result.Finding
 	tried := map[string]bool{}
-	for i := range pods.Items {
-		pod := &pods.Items[i]
-		owner := metav1.GetControllerOf(pod)
-		if owner == nil || makers[owner.Kind] == "" || tried[string(owner.UID)] {
+	for _, t := range trials {
+		if t.owner == nil || makers[t.owner.Kind] == "" || tried[string(t.owner.UID)] {
 			continue
 		}
-		tried[string(owner.UID)] = true
+		tried[string(t.owner.UID)] = true
 		cfg := rest.CopyConfig(clients.Config)
 		cfg.WarningHandler, cfg.WarningHandlerWithContext = rest.NoWarnings{}, nil
-		cfg.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:kube-system:" + makers[owner.Kind], Groups: []string{"system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated"}}
+		cfg.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:kube-system:" + makers[t.owner.Kind], Groups: []string{"system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated"}}
 		as, err := kubernetes.NewForConfig(cfg)
 		if err != nil {
-			return nil, fmt.Errorf("make a client for dry runs of pods: %w", err)
+			return nil, fmt.Errorf("make a client for dry runs: %w", err)
 		}
-		_, err = as.CoreV1().Pods(pod.Namespace).Create(ctx, again(pod), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-		if why := reasonOf(err); why != "" {
-			found = append(found, deniedFinding(e, pod, owner, why))
+		if why := reasonOf(t.create(ctx, as)); why != "" {
+			found = append(found, deniedFinding(e, t, why))
 		}
 	}
 	return found, nil
+}
+
+// trialsOf lists the pods and ReplicaSets of all controllers.
+func trialsOf(ctx context.Context, kube kubernetes.Interface) (all []trial, err error) {
+	dry := metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
+	pods, err := kube.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	for i := range pods.Items {
+		pod := pods.Items[i]
+		all = append(all, trial{"pod", &pod, metav1.GetControllerOf(&pod), func(ctx context.Context, as kubernetes.Interface) error {
+			next := corev1.Pod{ObjectMeta: again(&pod), Spec: pod.Spec}
+			next.Spec.NodeName = ""
+			_, err := as.CoreV1().Pods(pod.Namespace).Create(ctx, &next, dry)
+			return err
+		}})
+	}
+	sets, err := kube.AppsV1().ReplicaSets(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	for i := range sets.Items {
+		set := sets.Items[i]
+		all = append(all, trial{"ReplicaSet", &set, metav1.GetControllerOf(&set), func(ctx context.Context, as kubernetes.Interface) error {
+			_, err := as.AppsV1().ReplicaSets(set.Namespace).Create(ctx, &appsv1.ReplicaSet{ObjectMeta: again(&set), Spec: set.Spec}, dry)
+			return err
+		}})
+	}
+	return all, nil
 }
 
 // reasonOf is what a policy says of a request that it denied; empty for any other error.
@@ -85,26 +122,23 @@ func reasonOf(err error) string {
 	return byPolicy.FindString(err.Error())
 }
 
-// again is a pod as its controller would create it once more.
-func again(pod *corev1.Pod) *corev1.Pod {
-	p := pod.DeepCopy()
-	p.ObjectMeta = metav1.ObjectMeta{Namespace: pod.Namespace, Name: renamed(pod.Name, 'z'), GenerateName: pod.GenerateName, Labels: pod.Labels, Annotations: pod.Annotations, OwnerReferences: pod.OwnerReferences}
-	p.Spec.NodeName, p.Status = "", corev1.PodStatus{}
-	return p
+// again is what the controller of an object sets when it creates it once more.
+func again(o metav1.Object) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: renamed(o.GetName(), 'z'), GenerateName: o.GetGenerateName(), Labels: o.GetLabels(), Annotations: o.GetAnnotations(), OwnerReferences: o.GetOwnerReferences()}
 }
 
-// deniedFinding names the workload that the pods belong to.
-func deniedFinding(e *bundle.Expectation, pod *corev1.Pod, owner *metav1.OwnerReference, why string) result.Finding {
-	ref := result.Ref{Kind: owner.Kind, Namespace: pod.Namespace, Name: owner.Name}
+// deniedFinding names the workload that the object belongs to.
+func deniedFinding(e *bundle.Expectation, t trial, why string) result.Finding {
+	ref := result.Ref{Kind: t.owner.Kind, Namespace: t.object.GetNamespace(), Name: t.owner.Name}
 	f := result.Finding{Object: &ref}
 	for i := range e.Workloads {
 		w := &e.Workloads[i]
-		replicas := w.Kind == "Deployment" && owner.Kind == "ReplicaSet" && owner.Name == w.Name+"-"+pod.Labels["pod-template-hash"]
-		if w.Namespace == pod.Namespace && (replicas || w.Kind == owner.Kind && w.Name == owner.Name) {
+		replicas := w.Kind == "Deployment" && t.owner.Kind == "ReplicaSet" && t.owner.Name == w.Name+"-"+t.object.GetLabels()["pod-template-hash"]
+		if w.Namespace == ref.Namespace && (replicas || w.Kind == t.owner.Kind && w.Name == t.owner.Name) {
 			ref.Kind, ref.Name, f.Component = w.Kind, w.Name, w.Component
 		}
 	}
-	f.Cause = fmt.Sprintf("%s (%s): the API server would reject its next pod: %s", ref, f.Component, why)
-	f.Story = []string{f.Cause, "  its pods were created before the policy was in force: once one is deleted, e.g. with its node, no other comes"}
+	f.Cause = fmt.Sprintf("%s (%s): the API server would reject its next %s: %s", ref, f.Component, t.kind, why)
+	f.Story = []string{f.Cause, "  what it has was created before the policy was in force: once that is deleted, e.g. with its node, nothing takes its place"}
 	return f
 }
