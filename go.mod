@@ -50,13 +50,14 @@ require (
 	k8s.io/dynamic-resource-allocation v0.36.4
 	k8s.io/klog/v2 v2.140.0
 	k8s.io/kubectl v0.36.4
-	k8s.io/utils v0.0.0-20260507154919-ff6756f316d2
 	sigs.k8s.io/kind v0.33.0
 	sigs.k8s.io/kustomize/api v0.21.1
 	sigs.k8s.io/kustomize/kyaml v0.21.1
 	sigs.k8s.io/kwok v0.8.0
 	sigs.k8s.io/yaml v1.6.0
 )
+
+require k8s.io/utils v0.0.0-20260507154919-ff6756f316d2 // indirect
 
 require (
 	cel.dev/expr v0.25.1 // indirect

@@ -8,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
-	"k8s.io/utils/ptr"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -105,9 +104,9 @@ func TestCheckWorkloads(t *testing.T) {
 		"Job whose pod succeeded, not complete": {testkit.Expected("Job", "j", 1, testkit.Sys), testkit.List(testkit.Job("j", ""), testkit.Pod("j-1", "Job", "j", "s0", testkit.Phase(corev1.PodSucceeded))), wantReport{pods: 1, waiting: []string{"not complete yet"}}},
 		"a node that does not exist": {with(testkit.Expected("Deployment", "d", 1, testkit.Sys), func(w *bundle.Workload) { w.PodSpec.NodeName = "ghost" }), testkit.Objects(testkit.Deployment("d"), testkit.List(testkit.Pod("d-1", "ReplicaSet", "d", "ghost", testkit.Phase(corev1.PodPending)))),
 			wantReport{wrong: []string{"pod ns/d-1 is for node ghost (spec.nodeName), which does not exist"}, waiting: []string{"0 of 1"}}},
-		"Job suspended":              {testkit.Expected("Job", "j", 0, testkit.Sys), testkit.List(jobWith(func(s *batchv1.JobSpec) { s.Suspend = ptr.To(true) })), wantReport{wrong: []string{"it is suspended (spec.suspend), and nothing here resumes it"}}},
-		"Job without pods":           {testkit.Expected("Job", "j", 0, testkit.Sys), testkit.List(jobWith(func(s *batchv1.JobSpec) { s.Parallelism = ptr.To[int32](0) })), wantReport{wrong: []string{"spec.parallelism: 0"}}},
-		"Job of another controller":  {testkit.Expected("Job", "j", 1, testkit.Sys), testkit.List(jobWith(func(s *batchv1.JobSpec) { s.ManagedBy = ptr.To("example.com/jobs") })), wantReport{wrong: []string{"spec.managedBy: example.com/jobs"}}},
+		"Job suspended":              {testkit.Expected("Job", "j", 0, testkit.Sys), testkit.List(jobWith(func(s *batchv1.JobSpec) { s.Suspend = new(true) })), wantReport{wrong: []string{"it is suspended (spec.suspend), and nothing here resumes it"}}},
+		"Job without pods":           {testkit.Expected("Job", "j", 0, testkit.Sys), testkit.List(jobWith(func(s *batchv1.JobSpec) { s.Parallelism = new(int32(0)) })), wantReport{wrong: []string{"spec.parallelism: 0"}}},
+		"Job of another controller":  {testkit.Expected("Job", "j", 1, testkit.Sys), testkit.List(jobWith(func(s *batchv1.JobSpec) { s.ManagedBy = new("example.com/jobs") })), wantReport{wrong: []string{"spec.managedBy: example.com/jobs"}}},
 		"Job failed":                 {testkit.Expected("Job", "j", 1, testkit.Sys), testkit.List(testkit.Job("j", batchv1.JobFailed)), wantReport{wrong: []string{"the Job failed: BackoffLimitExceeded: it was tried 6 times"}}},
 		"hook Job missing":           {with(testkit.Expected("Job", "j", 1, testkit.Sys), func(w *bundle.Workload) { w.Hook = true }), nil, wantReport{waiting: []string{"does not exist yet"}}},
 		"hook Job gone after it ran": {with(testkit.Expected("Job", "j", 1, testkit.Sys), ephemeral), nil, wantReport{}},
