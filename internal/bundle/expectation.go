@@ -45,6 +45,7 @@ func (p *plan) expect(ctx context.Context, in Input, deployer string) error {
 	}
 	e := &p.expectation
 	for i, r := range p.releases {
+		r.DefinitionJob = renderings[i].DefinitionJob
 		e.Releases = append(e.Releases, r.Release)
 		for _, o := range renderings[i].Objects {
 			for _, line := range o.Twice() {

@@ -97,6 +97,9 @@ type Release struct {
 	ChartFrom string
 	DependsOn []string
 	Given     Given // of Input.Given; zero in a generated bundle
+	// DefinitionJob is a hook Job that Helm runs at upgrades and that may write
+	// CustomResourceDefinitions; empty if the chart has none.
+	DefinitionJob string
 }
 
 // ValuePath is a value path that decides where a workload's pods go, and the place that set it.

@@ -336,7 +336,25 @@ func (c *cellRun) deliver(ctx context.Context, d delivery) error {
 	if err := c.publish(ctx); err != nil {
 		return err
 	}
+	if err := c.definitions(ctx); err != nil {
+		return err
+	}
 	return c.lane.Deploy(ctx, c.env)
+}
+
+// definitions plays the hook Jobs that bring a chart's crds/ up to date, where nothing else does: Argo
+// CD and Flux apply them.
+func (c *cellRun) definitions(ctx context.Context) error {
+	if len(c.lane.Controllers()) > 0 {
+		return nil
+	}
+	return c.patiently(ctx, "the definitions that hook Jobs write", func(ctx context.Context) error {
+		notes, err := c.bundles().Definitions(ctx, c.env)
+		if err == nil {
+			c.result.Notes = append(c.result.Notes, notes...)
+		}
+		return err
+	})
 }
 
 // gateLane is the lane as the gate sees it: after an upgrade, its objects count as ready only once

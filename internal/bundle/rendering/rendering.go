@@ -38,6 +38,8 @@ type Object struct {
 type Rendering struct {
 	Objects []Object
 	Text    string // all of it, hooks included
+	// DefinitionJob is the hook Job of an upgrade that may write definitions; empty if there is none.
+	DefinitionJob string
 }
 
 // TemplateError says which template produced something that is not a Kubernetes object.
@@ -82,6 +84,7 @@ func Release(ctx context.Context, renderer *render.Renderer, r render.Request) (
 	if err != nil {
 		return nil, err
 	}
+	out.DefinitionJob = definitionJob(rel.Hooks, objs)
 	out.Objects = append(objs, out.Objects...)
 	if len(out.Objects) > mostObjects {
 		return nil, &render.LimitError{What: fmt.Sprintf("its templates make %d objects; the limit is %d", len(out.Objects), mostObjects)}

@@ -42,12 +42,16 @@ func RolledBack(ctx context.Context, before, now Lane, benign []benignRule) (not
 		hook: "a hook, which the rollback did not run; it stays as the upgrade has left it",
 		left: "it stays behind: the upgrade made it, and the rollback did not remove it",
 		kept: "still the upgrade's value: the rollback did not take the old one over",
-		crds: "Helm does not touch the definitions in a chart's crds/",
+		crds: "Helm does not touch the definitions in a chart's crds/, so that it stays the upgrade's", newer: true,
 	})
 }
 
 // terms are the words for one comparison of two ends.
-type terms struct{ called, reference, now, allowed, same, different, hook, left, kept, crds string }
+type terms struct {
+	called, reference, now, allowed, same, different, hook, left, kept, crds string
+	// newer: a definition in crds/ that is kept is newer than its chart, and has what that needs.
+	newer bool
+}
 
 // ends compares two ends of the same bundle. now.Live.Before is what ran before the last delivery.
 func ends(ctx context.Context, reference, now Lane, benign []benignRule, t terms) (said []string, err error) {
@@ -83,7 +87,7 @@ func cause(d objectDifference, now Lane, t terms) (why string, harmless bool) {
 	kept := keptFrom(now.Live, key, d)
 	switch {
 	case isDefinition(d) && strings.Contains(live.template, "crds/") && kept:
-		return t.crds, strings.HasSuffix(d.path, ".description") || strings.HasPrefix(d.path, "metadata.")
+		return t.crds, t.newer || strings.HasSuffix(d.path, ".description") || strings.HasPrefix(d.path, "metadata.")
 	case live.hook && kept && lasts(d.object):
 		return "it is a hook, which this delivery did not run: Helm runs those of upgrades only, and Argo CD syncs nothing if only hooks differ; make it an ordinary object", false
 	case live.hook && kept:

@@ -1,0 +1,72 @@
+package upgrade
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/rendering"
+	"github.com/nvidia/aicr-action/internal/matrix/lane"
+)
+
+// Definitions does what a chart's own hook Job does at an upgrade, since its pods are simulated: it
+// brings the CustomResourceDefinitions up to date that are in the chart's crds/, which Helm leaves as
+// they are. It says which, and what the API server rejects, which the comparison then finds.
+func (b Bundles) Definitions(ctx context.Context, env *lane.Env) (notes []string, err error) {
+	for _, r := range b.Now.Expectation.Releases {
+		if r.DefinitionJob == "" || namespaceOf(b.Before, r.Name) == "" {
+			continue
+		}
+		n := 0
+		for _, in := range b.Now.Installs {
+			if in.Release.Name != r.Name || in.Chart == nil {
+				continue
+			}
+			if n, err = writeDefinitions(ctx, env, in); err != nil {
+				notes = append(notes, fmt.Sprintf("Job %s of release %s, a hook of the upgrade, may write CustomResourceDefinitions; those of its chart's crds/ could not be written in its place: %v", r.DefinitionJob, r.Name, err))
+			}
+		}
+		if n > 0 {
+			notes = append(notes, fmt.Sprintf("Job %s of release %s, a hook of the upgrade, may write CustomResourceDefinitions: in its place, %d from its chart's crds/ were written (not verified: what it really does)", r.DefinitionJob, r.Name, n))
+		}
+	}
+	return notes, ctx.Err()
+}
+
+// writeDefinitions writes the definitions of a chart's crds/ that are in the cluster, and returns how
+// many there are.
+func writeDefinitions(ctx context.Context, env *lane.Env, in bundle.Install) (n int, err error) {
+	crds, err := rendering.CRDs(in.Chart, in.Values)
+	if err != nil {
+		return 0, err
+	}
+	client := env.Clients.Dynamic.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
+	for _, crd := range crds {
+		if crd.Definition == "" {
+			continue
+		}
+		var next unstructured.Unstructured
+		if err := yaml.Unmarshal([]byte(crd.Definition), &next.Object); err != nil {
+			return n, err
+		}
+		live, err := client.Get(ctx, next.GetName(), metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return n, err
+		}
+		next.SetResourceVersion(live.GetResourceVersion())
+		if _, err := client.Update(ctx, &next, metav1.UpdateOptions{}); err != nil {
+			return n, err
+		}
+		n++
+	}
+	return n, nil
+}
