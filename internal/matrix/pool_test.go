@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/nvidia/aicr-action/internal/matrix/footprint"
 	"github.com/nvidia/aicr-action/internal/matrix/gate"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -174,10 +175,10 @@ func TestPool_Memory(t *testing.T) {
 		later uint64 // when the first cell runs
 		log   string
 	}{
-		"enough":        {2 * CellMemory, CellMemory, "b begins; a runs, ahead false; b runs, ahead true"},
-		"none for it":   {2*CellMemory - 1, CellMemory, "a runs, ahead false; b runs, ahead false"},
-		"short later":   {2 * CellMemory, CellMemory/2 - 1, "b begins; a runs, ahead false; b dropped; b runs, ahead false"},
-		"not yet short": {2 * CellMemory, CellMemory / 2, "b begins; a runs, ahead false; b runs, ahead true"},
+		"enough":        {2 * footprint.Cell, footprint.Cell, "b begins; a runs, ahead false; b runs, ahead true"},
+		"none for it":   {2*footprint.Cell - 1, footprint.Cell, "a runs, ahead false; b runs, ahead false"},
+		"short later":   {2 * footprint.Cell, footprint.Cell/2 - 1, "b begins; a runs, ahead false; b dropped; b runs, ahead false"},
+		"not yet short": {2 * footprint.Cell, footprint.Cell / 2, "b begins; a runs, ahead false; b runs, ahead true"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -214,20 +215,30 @@ func TestPool_WaitForMemory(t *testing.T) {
 			f.mu.Lock()
 			defer f.mu.Unlock()
 			if f.begun > 0 {
-				return CellMemory - aheadMemory - 1, nil
+				return footprint.Cell - aheadMemory - 1, nil
 			}
-			return CellMemory, nil
+			return footprint.Cell, nil
 		}
-		room := &room{running: 1}
+		room := &footprint.Room{}
+		_ = room.Enter(nil, 0)
 		early := newPool(r, namedPlans("a", "b"), []int{0, 1}, f.begin)
 		own := f.begin(t.Context(), early.plans[0])
 		early.ahead[1] = f.begin(t.Context(), early.plans[1])
-		if room.enter(r.Memory, CellMemory-aheadMemory) {
+		if room.Enter(r.Memory, footprint.Cell-aheadMemory) {
 			t.Fatal("there was no memory")
 		}
 		r.awaitMemory(t.Context(), room, own, early)
-		if want := []string{"a begins", "b begins", "a dropped", "b dropped"}; !slices.Equal(f.log, want) || room.running != 2 {
-			t.Errorf("got %q with %d places taken, want %q", f.log, room.running, want)
+		if want := []string{"a begins", "b begins", "a dropped", "b dropped"}; !slices.Equal(f.log, want) {
+			t.Errorf("got %q, want %q", f.log, want)
+		}
+		full := func() (uint64, error) { return 0, nil }
+		room.Leave()
+		if room.Enter(full, 1) {
+			t.Error("the cell that waited took no place")
+		}
+		room.Leave()
+		if !room.Enter(full, 1) {
+			t.Error("more than two places were taken")
 		}
 	})
 }

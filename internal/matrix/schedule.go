@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/matrix/building"
+	"github.com/nvidia/aicr-action/internal/matrix/footprint"
 	"github.com/nvidia/aicr-action/internal/matrix/strikes"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -30,7 +31,7 @@ func (r *Runner) RunAll(ctx context.Context, plans []Plan, n int) ([]result.Resu
 func (r *Runner) runAhead(ctx context.Context, plans []Plan, n int, run func(context.Context, Plan) finishedCell, begin func(context.Context, Plan) startedCell) ([]result.Result, error) {
 	book := newLedger(r, plans)
 	count := strikes.New(r.MaxStrikes)
-	room := &room{}
+	room := &footprint.Room{}
 	order := slices.DeleteFunc(r.startOrder(plans, n), func(i int) bool { return plans[i].same != "" })
 	early := newPool(r, slices.Clone(plans), order, begin)
 	for i := range early.plans {
@@ -49,7 +50,7 @@ func (r *Runner) runAhead(ctx context.Context, plans []Plan, n int, run func(con
 		wg.Go(func() {
 			for i, ok := next.take(ctx, over); ok; i, ok = next.take(ctx, over) {
 				cell := early.turn(i)
-				if cell == nil || !room.enter(r.Memory, r.MemoryPerCell()-aheadMemory) {
+				if cell == nil || !room.Enter(r.Memory, r.MemoryPerCell()-aheadMemory) {
 					r.awaitMemory(ctx, room, cell, early)
 				}
 				v := r.refuse(ctx, count, book)
@@ -57,12 +58,12 @@ func (r *Runner) runAhead(ctx context.Context, plans []Plan, n int, run func(con
 					v = plans[i].mustSkip()
 				}
 				if v != nil {
-					room.leave()
+					room.Leave()
 					book.enter(ctx, i, finishedCell{Result: r.unrun(ctx, plans[i], r.notTaken(cell, plans[i].Cell, *v))})
 					continue
 				}
 				if _, err := r.built(plans[i]); err != nil {
-					room.leave()
+					room.Leave()
 					book.enter(ctx, i, finishedCell{Result: r.unbuilt(plans[i].Cell, err)})
 					continue
 				}
@@ -75,7 +76,7 @@ func (r *Runner) runAhead(ctx context.Context, plans []Plan, n int, run func(con
 				if r.refuse(ctx, count, book) == nil {
 					e = r.runAgain(ctx, early.plans[i], e, run)
 				}
-				room.leave()
+				room.Leave()
 				book.enter(ctx, i, e)
 				count.Add(e.Result)
 			}

@@ -1,0 +1,71 @@
+// Package footprint is how much memory cells take, and how many of them run side by side.
+package footprint
+
+import (
+	"sync"
+
+	"github.com/nvidia/aicr-action/internal/infra/simulate"
+)
+
+// Cell is the most memory that a cell of usual size takes, in bytes. It was measured with
+// original charts through Argo CD, where etcd, the API server and the application controller hold
+// the large CRDs of kube-prometheus-stack.
+const Cell = 1500 << 20
+
+const (
+	// nodesIncluded is how many simulated nodes Cell is for.
+	nodesIncluded = 100
+	// Node is what each further node takes, in bytes: 1,000 GPU nodes with 17 pods each took 8.8 GiB,
+	// 2,000 of them 16.2 GiB.
+	Node = 8 << 20
+	// JobControllers is what the controllers of jobs and their API server take, in bytes:
+	// measured 345 MiB.
+	JobControllers = 350 << 20
+)
+
+// Of returns the most memory that a cell with these nodes takes, in bytes.
+func Of(nodes []simulate.NodeGroup) uint64 {
+	count := 0
+	for _, g := range nodes {
+		count += g.Count
+	}
+	return Cell + uint64(max(count-nodesIncluded, 0))*Node
+}
+
+// Fit returns how many cells of this size have room side by side in so many free bytes; at
+// least one.
+func Fit(free, each uint64) int { return max(1, int(free/each)) }
+
+// Room counts the cells that run.
+type Room struct {
+	mu      sync.Mutex
+	running int
+}
+
+// Enter takes a place if that much memory, in bytes, is available for another cell, or if no cell
+// runs: on a machine that is too small even for one cell, trying shows that best.
+func (r *Room) Enter(available func() (uint64, error), need uint64) bool {
+	_, ok := r.TryEnter(available, need)
+	return ok
+}
+
+// TryEnter is Enter, and returns how much memory was available.
+func (r *Room) TryEnter(available func() (uint64, error), need uint64) (free uint64, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.running > 0 && available != nil {
+		var err error
+		if free, err = available(); err == nil && free < need {
+			return free, false
+		}
+	}
+	r.running++
+	return free, true
+}
+
+// Leave gives a place back.
+func (r *Room) Leave() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.running--
+}
