@@ -39,6 +39,7 @@ func upgradeFaults() []fault {
 			seeds: []seed{
 				{name: "definition in crds", lanes: helm, old: older(gadget("one")), recipe: gadget("two"), want: red(reason.UpgradeDiverged, "CustomResourceDefinition gadgets.example.com", "Helm does not update the definitions in a chart's crds/").and("two")},
 				{name: "definition is updated", nightly: controllers, old: older(gadget("one")), recipe: gadget("two"), want: outcomeWanted{check: endsAlike}},
+				{name: "definition that the chart's own Job updates", nightly: families, runner: back, old: older(ownJob(gadget("one"))), recipe: ownJob(gadget("two")), want: outcomeWanted{check: endsAlike}},
 				{name: "unchanged", nightly: all, runner: back, old: same, recipe: same, want: outcomeWanted{check: changesNothing}},
 				{name: "component removed", nightly: all, runner: back, old: same, recipe: func(r *tinyRecipe) { r.only("a", "c") }, want: outcomeWanted{check: endsAlikeAndBack}},
 				{name: "component added", nightly: all, runner: back, old: func(r *tinyRecipe) { r.only("a", "c") }, recipe: same, want: outcomeWanted{check: endsAlikeAndBack}},
@@ -53,6 +54,43 @@ func upgradeFaults() []fault {
 		},
 	}
 }
+
+// ownJob adds what the GPU Operator's chart and others have: a Job that brings crds/ up to date before
+// an upgrade.
+func ownJob(change func(*tinyRecipe)) func(*tinyRecipe) {
+	return func(r *tinyRecipe) {
+		change(r)
+		r.part("b").add("upgrade-crds.yaml", upgradeJob)
+	}
+}
+
+const upgradeJob = `apiVersion: v1
+kind: ServiceAccount
+metadata: {name: crds, annotations: {helm.sh/hook: pre-upgrade, helm.sh/hook-weight: "-1", helm.sh/hook-delete-policy: before-hook-creation}}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: crds, annotations: {helm.sh/hook: pre-upgrade, helm.sh/hook-weight: "-1", helm.sh/hook-delete-policy: before-hook-creation}}
+rules: [{apiGroups: [apiextensions.k8s.io], resources: [customresourcedefinitions], verbs: [create, get, patch, update]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: crds, annotations: {helm.sh/hook: pre-upgrade, helm.sh/hook-weight: "-1", helm.sh/hook-delete-policy: before-hook-creation}}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: crds}
+subjects: [{kind: ServiceAccount, name: crds, namespace: {{ .Release.Namespace }}}]
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: crds, annotations: {helm.sh/hook: pre-upgrade, helm.sh/hook-delete-policy: before-hook-creation}}
+spec:
+  template:
+    spec:
+      serviceAccountName: crds
+      restartPolicy: OnFailure
+      nodeSelector: {{ toYaml .Values.nodeSelector | nindent 8 }}
+      tolerations: {{ toYaml .Values.tolerations | nindent 8 }}
+      containers: [{name: crds, image: example.com/crds:1, command: [kubectl, apply, -f, /crds]}]
+`
 
 const gadgetCRD = `apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
