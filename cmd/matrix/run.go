@@ -287,15 +287,20 @@ func (a *app) plainControllers(f runFlags) (bool, error) {
 	return plain, nil
 }
 
-// ready makes sure that what the cells are made of is on the machine. A toolchain that is too old
-// is said before it fails in the middle of a module's source.
+// canBuild rejects a machine on which the clusters of compiled programs could not be made. A
+// toolchain that is too old is said before it fails in the middle of a module's source.
+func (a *app) canBuild(p *prepared, controllers []infra.ControllerKind) error {
+	if err := a.canCompile(p.stacks(), controllers); err != nil {
+		return err
+	}
+	return embedded.CheckCache(a.Paths, p.runner.ClusterPrefix, len(p.plans))
+}
+
+// ready makes sure that what the cells are made of is on the machine.
 func (a *app) ready(ctx context.Context, p *prepared) error {
 	controllers := matrix.ControllersFor(p.plans)
 	if p.on.limits.Compiled {
-		if err := a.canCompile(p.stacks(), controllers); err != nil {
-			return err
-		}
-		if err := embedded.CheckCache(a.Paths, p.runner.ClusterPrefix, len(p.plans)); err != nil {
+		if err := a.canBuild(p, controllers); err != nil {
 			return err
 		}
 	}
@@ -332,10 +337,7 @@ func (a *app) readyForFirst(ctx context.Context, p *prepared, n int) error {
 	if !p.on.limits.Compiled || !slices.ContainsFunc(p.stacks(), lacks) && len(a.Helmfile.Missing(embedded.HelmfileGroups(controllers...)...)) == 0 {
 		return a.ready(ctx, p)
 	}
-	if err := a.canCompile(p.stacks(), controllers); err != nil {
-		return err
-	}
-	if err := embedded.CheckCache(a.Paths, p.runner.ClusterPrefix, len(p.plans)); err != nil {
+	if err := a.canBuild(p, controllers); err != nil {
 		return err
 	}
 	sets := p.runner.ControllerSets(p.plans, n)

@@ -124,25 +124,16 @@ func allowsVersion(runner *matrix.Runner, name, version string) bool {
 func (p *prepared) platforms() []infra.Platform {
 	var all []infra.Platform
 	for _, plan := range p.plans {
-		if on := platformFor(p.runner, plan.Cell.Recipe); !slices.Contains(all, on) {
+		if on := p.runner.PlatformOf(plan.Cell.Recipe); !slices.Contains(all, on) {
 			all = append(all, on)
 		}
 	}
 	return all
 }
 
-func platformFor(runner *matrix.Runner, recipe string) infra.Platform {
-	if runner.PlatformFor != nil {
-		if on := runner.PlatformFor(recipe); on != nil {
-			return on
-		}
-	}
-	return runner.Platform
-}
-
 // minorFor is the minor version that a recipe's cells have.
 func minorFor(runner *matrix.Runner, recipe string) string {
-	return strings.TrimPrefix(semver.MajorMinor(platformFor(runner, recipe).KubeVersion()), "v")
+	return strings.TrimPrefix(semver.MajorMinor(runner.PlatformOf(recipe).KubeVersion()), "v")
 }
 
 // controlPlane is a version that --kubernetes chooses.

@@ -95,7 +95,7 @@ func (r *Runner) runLane(ctx context.Context, p Plan, l lane.Lane) finishedCell 
 // newCell returns a cell that has not started, and whose turn has not come.
 func (r *Runner) newCell(p Plan, l lane.Lane) *cellRun {
 	c := &cellRun{plan: p, lane: l, turn: newTurn(nil), cellOptions: cellOptions{
-		platform: r.platformFor(p.Cell.Recipe), progress: r.Progress, charts: r.Charts.Name(), health: r.Health, chaos: r.Chaos, drift: r.Drift, rollback: r.Rollback, remove: r.Remove,
+		platform: r.PlatformOf(p.Cell.Recipe), progress: r.Progress, charts: r.Charts.Name(), health: r.Health, chaos: r.Chaos, drift: r.Drift, rollback: r.Rollback, remove: r.Remove,
 		Limits: r.Limits, Output: r.Output, Hooks: r.Hooks,
 	}}
 	c.result = r.newResult(p.Cell)
@@ -119,7 +119,7 @@ func (c *cellRun) finish(err error) finishedCell {
 
 // newResult returns what is known of a cell before it runs.
 func (r *Runner) newResult(c result.Cell) result.Result {
-	on := r.platformFor(c.Recipe)
+	on := r.PlatformOf(c.Recipe)
 	made := result.Result{Cell: c, Charts: r.Charts.Name(), Recipes: r.RecipesName, Data: r.DataName, Cluster: on.Kind(), Kubernetes: on.KubeVersion(), Rerun: r.Rerun(c)}
 	if r.Store == nil {
 		return made // a test's own runner

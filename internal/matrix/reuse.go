@@ -47,7 +47,7 @@ func (u *Reuser) Inputs(ctx context.Context, r *Runner, p Plan) (reuse.Inputs, e
 		value any
 	}
 	all := []input{
-		{"harness", u.Harness}, {"settings", u.Settings}, {"platform", r.platformFor(p.Cell.Recipe).Fingerprint()}, {"Kubernetes version", p.input.KubeVersion},
+		{"harness", u.Harness}, {"settings", u.Settings}, {"platform", r.PlatformOf(p.Cell.Recipe).Fingerprint()}, {"Kubernetes version", p.input.KubeVersion},
 		{"deployer", p.Cell.Deployer}, {"recipe", p.input.Recipe}, {"scheduling", p.input.Scheduling}, {"nodes", simulate.Nodes(p.nodes)},
 		{"health policy", r.Health}, {"health checks", p.checks.content}, {"validation phases", r.Validate},
 	}

@@ -110,7 +110,7 @@ func (r *Runner) planRecipe(name string) (p Plan, err error) {
 	if err != nil {
 		return p, &reason.Error{Reason: reason.Usage, Err: err}
 	}
-	on := r.platformFor(name)
+	on := r.PlatformOf(name)
 	if err := checkConstraints(res, on); err != nil {
 		return p, err
 	}
@@ -208,8 +208,8 @@ func checkConstraints(res *recipe.Result, on infra.Platform) error {
 	return nil
 }
 
-// platformFor returns the platform of a recipe's cells.
-func (r *Runner) platformFor(recipe string) infra.Platform {
+// PlatformOf returns the platform of a recipe's cells.
+func (r *Runner) PlatformOf(recipe string) infra.Platform {
 	if r.PlatformFor != nil {
 		if p := r.PlatformFor(recipe); p != nil {
 			return p

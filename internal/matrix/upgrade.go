@@ -129,7 +129,7 @@ func (r *Runner) planBase(name string) (Plan, error) {
 
 // described adds to the input of a bundle what the old charts and this platform say.
 func (r *Runner) described(name string, in bundle.Input) bundle.Input {
-	on := r.platformFor(name)
+	on := r.PlatformOf(name)
 	in.Charts, in.KubeVersion, in.APIs, in.PlainHTTP = r.From.Charts, on.KubeVersion(), on.APIs(), true
 	return in
 }

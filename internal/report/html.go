@@ -176,11 +176,8 @@ func (r *Report) page() *page {
 
 // afterCause is a story without a first line that repeats the cause above it.
 func afterCause(story []string, cause string) []string {
-	if len(story) > 1 && story[0] == cause {
+	if len(story) > 0 && story[0] == cause {
 		return story[1:]
-	}
-	if len(story) == 1 && story[0] == cause {
-		return nil
 	}
 	return story
 }

@@ -1,11 +1,11 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"strings"
 
 	charts "github.com/nvidia/aicr-action/internal/charts/kustomize"
 	"github.com/nvidia/aicr-action/internal/charts/render"
@@ -50,7 +50,7 @@ func (l *layout) build(dir string, over []fluxPatch) ([]object, error) {
 		if l.by.ctx.Err() != nil {
 			return nil, l.by.ctx.Err()
 		}
-		return nil, &recipe.FileError{File: l.repo.shown(kustomizationOf(l.repo, dir)), Err: fmt.Errorf("the kustomization does not build: %w", err)}
+		return nil, &recipe.FileError{File: l.repo.shown(cmp.Or(l.repo.kustomization(dir), dir)), Err: fmt.Errorf("the kustomization does not build: %w", err)}
 	}
 	source := l.repo.sources(files, over)
 	var all []object
@@ -61,20 +61,10 @@ func (l *layout) build(dir string, over []fluxPatch) ([]object, error) {
 		}
 		o := object{file: made.From, node: docs[0].Content[0]}
 		if o.file == "" {
-			o.file = kustomizationOf(l.repo, dir)
+			o.file = cmp.Or(l.repo.kustomization(dir), dir)
 		}
 		source.mark(o)
 		all = append(all, o)
 	}
 	return all, nil
-}
-
-// kustomizationOf is the file that makes a directory one of Kustomize.
-func kustomizationOf(r *repository, dir string) string {
-	for _, name := range kustomize.Names {
-		if file := strings.TrimPrefix(dir+"/"+name, "./"); r.has(file) {
-			return file
-		}
-	}
-	return dir
 }

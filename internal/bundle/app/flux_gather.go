@@ -10,6 +10,7 @@ import (
 	yamlv3 "go.yaml.in/yaml/v3"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/recipe/kustomize"
 	"github.com/nvidia/aicr-action/internal/util/lists"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
@@ -76,7 +77,7 @@ func dependencies(o object) []string {
 func (f *fluxApp) built(objects []object) ([]object, error) {
 	var dirs []string
 	for _, o := range objects {
-		if dir := path.Dir(o.file); o.group() == groupPlain && slices.Contains([]string{kustomizationFile, "kustomization.yml"}, path.Base(o.file)) {
+		if dir := path.Dir(o.file); o.group() == groupPlain && slices.Contains(kustomize.Names, path.Base(o.file)) {
 			if !slices.ContainsFunc(dirs, func(d string) bool { return below(d, dir) }) {
 				dirs = append(dirs, dir)
 			}

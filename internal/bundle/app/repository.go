@@ -16,6 +16,7 @@ import (
 	yamlv3 "go.yaml.in/yaml/v3"
 
 	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/recipe/kustomize"
 	"github.com/nvidia/aicr-action/internal/util/bounded"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
@@ -42,14 +43,17 @@ type repository struct {
 	others  []string // files that patches are from (spots.go)
 }
 
-// hasKustomization reports whether a directory is one of Kustomize, by the names that it looks for.
-func (r *repository) hasKustomization(dir string) bool {
-	for _, name := range []string{kustomizationFile, "kustomization.yml", "Kustomization"} {
-		if r.has(path.Join(dir, name)) {
-			return true
+// hasKustomization reports whether a directory is one of Kustomize.
+func (r *repository) hasKustomization(dir string) bool { return r.kustomization(dir) != "" }
+
+// kustomization is the file that makes a directory one of Kustomize; empty if none does.
+func (r *repository) kustomization(dir string) string {
+	for _, name := range kustomize.Names {
+		if file := path.Join(dir, name); r.has(file) {
+			return file
 		}
 	}
-	return false
+	return ""
 }
 
 // openRepository finds the checkout around a path, and the path in it. Outside of a checkout, the

@@ -50,12 +50,7 @@ func writesDefinitions(account string, all []Object) bool {
 	for _, o := range all {
 		var role rbacv1.ClusterRole
 		if o.Unstructured.GetKind() == "ClusterRole" && runtime.DefaultUnstructuredConverter.FromUnstructured(o.Unstructured.Object, &role) == nil {
-			may[role.Name] = slices.ContainsFunc(role.Rules, func(r rbacv1.PolicyRule) bool {
-				has := func(list []string, names ...string) bool {
-					return slices.ContainsFunc(list, func(s string) bool { return s == "*" || slices.Contains(names, s) })
-				}
-				return has(r.APIGroups, "apiextensions.k8s.io") && has(r.Resources, "customresourcedefinitions") && has(r.Verbs, "update", "patch")
-			})
+			may[role.Name] = slices.ContainsFunc(role.Rules, MayChangeDefinitions)
 		}
 	}
 	return slices.ContainsFunc(all, func(o Object) bool {
@@ -67,4 +62,12 @@ func writesDefinitions(account string, all []Object) bool {
 			return strings.EqualFold(s.Kind, "ServiceAccount") && s.Name == account
 		})
 	})
+}
+
+// MayChangeDefinitions reports whether a rule allows changes of CustomResourceDefinitions.
+func MayChangeDefinitions(r rbacv1.PolicyRule) bool {
+	has := func(list []string, names ...string) bool {
+		return slices.ContainsFunc(list, func(s string) bool { return s == "*" || slices.Contains(names, s) })
+	}
+	return has(r.APIGroups, "apiextensions.k8s.io") && has(r.Resources, "customresourcedefinitions") && has(r.Verbs, "update", "patch")
 }

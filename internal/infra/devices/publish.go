@@ -1,6 +1,7 @@
 package devices
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -17,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/nvidia/aicr-action/internal/infra"
@@ -48,25 +48,14 @@ func (s slice) name() string { return s.node + "-" + s.driver }
 // New returns a Publisher that does nothing until Run.
 func New(c *infra.Clients, log *slog.Logger, runs func(image string) bool) *Publisher {
 	return &Publisher{clients: c, log: log, runs: runs, followed: map[types.UID]bool{}, by: map[slice]map[types.UID]string{},
-		as: func(p *corev1.Pod) (kubernetes.Interface, error) { return impersonate(c.Config, p) }}
+		as: func(p *corev1.Pod) (kubernetes.Interface, error) { return asPod(c, p) }}
 }
 
-// impersonate returns a client with the rights of a token that is bound to the pod.
-func impersonate(config *rest.Config, p *corev1.Pod) (kubernetes.Interface, error) {
-	account := p.Spec.ServiceAccountName
-	if account == "" {
-		account = "default"
-	}
-	config = rest.CopyConfig(config)
-	config.WarningHandler = rest.NoWarnings{}
-	config.Impersonate = rest.ImpersonationConfig{
-		UserName: "system:serviceaccount:" + p.Namespace + ":" + account,
-		Groups:   []string{"system:serviceaccounts", "system:serviceaccounts:" + p.Namespace, "system:authenticated"},
-		Extra: map[string][]string{
-			"authentication.kubernetes.io/node-name": {p.Spec.NodeName}, "authentication.kubernetes.io/pod-name": {p.Name}, "authentication.kubernetes.io/pod-uid": {string(p.UID)},
-		},
-	}
-	return kubernetes.NewForConfig(config)
+// asPod returns a client with the rights of a token that is bound to the pod.
+func asPod(c *infra.Clients, p *corev1.Pod) (kubernetes.Interface, error) {
+	return c.AsServiceAccount(p.Namespace, cmp.Or(p.Spec.ServiceAccountName, "default"), map[string][]string{
+		"authentication.kubernetes.io/node-name": {p.Spec.NodeName}, "authentication.kubernetes.io/pod-name": {p.Name}, "authentication.kubernetes.io/pod-uid": {string(p.UID)},
+	})
 }
 
 // Run watches until ctx ends. An API server without resource.k8s.io/v1 gets no devices.

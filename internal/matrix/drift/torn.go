@@ -109,7 +109,7 @@ func Torn(b *bundle.Bundle, again []bundle.Object, components []recipe.Component
 			continue
 		}
 		cause := fmt.Sprintf("%s %s and %s, which is a hook, have one generated value: a hard refresh of Argo CD replaces the first and does not run the hook", t.ordinary.Ref(), t.at, t.hook.Ref())
-		f := result.Finding{Cause: cause, Object: ptr(t.ordinary.Ref()), Others: []result.Ref{t.hook.Ref()}, Component: t.ordinary.Component}
+		f := result.Finding{Cause: cause, Object: new(t.ordinary.Ref()), Others: []result.Ref{t.hook.Ref()}, Component: t.ordinary.Component}
 		place, where := refs.PlaceOf(components, t.ordinary.Component, t.ordinary.Template, "")
 		f.Place = place
 		f.Story = append(f.Story, cause, fmt.Sprintf("  %s is %s of %s %s", t.at, t.how, t.hook.Ref(), t.from),
@@ -127,8 +127,6 @@ func Torn(b *bundle.Bundle, again []bundle.Object, components []recipe.Component
 	}
 	return findings, texts
 }
-
-func ptr[T any](v T) *T { return &v }
 
 // sides are the hooks of a release that Argo CD runs at a sync, and its ordinary objects.
 func sides(objects []bundle.Object, release string) (hooks, others []*bundle.Object) {

@@ -11,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
@@ -64,20 +63,19 @@ func denied(ctx context.Context, clients *infra.Clients, e *bundle.Expectation) 
 		return nil, fmt.Errorf("list what is to be tried against the recipe's policies: %w", err)
 	}
 	var found []result.Finding
-	tried := map[string]bool{}
+	tried, as := map[string]bool{}, map[string]kubernetes.Interface{}
 	for _, t := range trials {
 		if t.owner == nil || makers[t.owner.Kind] == "" || tried[string(t.owner.UID)] {
 			continue
 		}
 		tried[string(t.owner.UID)] = true
-		cfg := rest.CopyConfig(clients.Config)
-		cfg.WarningHandler, cfg.WarningHandlerWithContext = rest.NoWarnings{}, nil
-		cfg.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:kube-system:" + makers[t.owner.Kind], Groups: []string{"system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated"}}
-		as, err := kubernetes.NewForConfig(cfg)
-		if err != nil {
-			return nil, fmt.Errorf("make a client for dry runs: %w", err)
+		maker := makers[t.owner.Kind]
+		if as[maker] == nil {
+			if as[maker], err = clients.AsServiceAccount(metav1.NamespaceSystem, maker, nil); err != nil {
+				return nil, fmt.Errorf("make a client for dry runs: %w", err)
+			}
 		}
-		if why := reasonOf(t.create(ctx, as)); why != "" {
+		if why := reasonOf(t.create(ctx, as[maker])); why != "" {
 			found = append(found, deniedFinding(e, t, why))
 		}
 	}

@@ -8,7 +8,6 @@ import (
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -98,10 +97,6 @@ func (c *checker) conversions(o *bundle.Object, r reference) {
 		return
 	}
 	c.note("the versions of %s (%s) are converted by Service %s/%s, whose pods are simulated: where its objects have another version than the stored one, only apiVersion was changed", r.from, r.component, service["namespace"], service["name"])
-}
-
-func mayChangeDefinitions(p rbacv1.PolicyRule) bool {
-	return anyOf(p.APIGroups, "apiextensions.k8s.io", "*") && anyOf(p.Verbs, "patch", "update", "*") && anyOf(p.Resources, "customresourcedefinitions", "*")
 }
 
 // minReady is how long the pods of a workload must be ready before it counts as available.

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/rendering"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
@@ -27,7 +28,7 @@ func (c *checker) trust(o *bundle.Object, r reference, name string, client *admi
 	service := client.Service
 	mayChange := mayChangeWebhooks
 	if o.Object.GetKind() == "CustomResourceDefinition" {
-		mayChange = mayChangeDefinitions
+		mayChange = rendering.MayChangeDefinitions
 	}
 	if service == nil || c.have.service(service.Namespace, service.Name) == nil || c.fillsIn(o, service, mayChange) {
 		return
