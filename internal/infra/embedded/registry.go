@@ -56,24 +56,16 @@ type RegistryOptions struct {
 // NewMemoryRegistry allots the port and listens on it, so that no other program can take it. Start
 // serves.
 func NewMemoryRegistry(o RegistryOptions) (*MemoryRegistry, error) {
-	port := o.Port
-	err := o.Ports.TakeExact(port)
+	l, err := o.Ports.Listen(o.Port)
 	if err != nil && o.Exact {
 		return nil, fmt.Errorf("start the registry on the port that KWOK_REGISTRY_HOST_PORT names: %w", err)
 	}
 	if err != nil {
-		got, err := o.Ports.Take(1)
-		if err != nil {
+		if l, err = o.Ports.ListenNext(); err != nil {
 			return nil, err
 		}
-		port = got[0]
 	}
-	r := &MemoryRegistry{port: port, log: o.Log, ports: o.Ports, git: o.Git}
-	if r.listener, err = r.listen(); err != nil {
-		o.Ports.Release(port)
-		return nil, err
-	}
-	return r, nil
+	return &MemoryRegistry{port: l.Addr().(*net.TCPAddr).Port, log: o.Log, ports: o.Ports, git: o.Git, listener: l}, nil
 }
 
 func (r *MemoryRegistry) listen() (net.Listener, error) {

@@ -5,7 +5,9 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -117,6 +119,26 @@ func TestRegistryPort(t *testing.T) {
 	}
 	first.Close()
 	startRegistry(t, RegistryOptions{Ports: host.NewPorts(dir), Port: first.port, Exact: true, Log: filepath.Join(dir, "log")})
+}
+
+// Runs of several users on one machine do not see each other's locks, and all ask for one port first.
+func TestRegistry_ManyUsers(t *testing.T) {
+	root := t.TempDir()
+	var wg sync.WaitGroup
+	for user := range 8 {
+		dir := filepath.Join(root, strconv.Itoa(user))
+		wg.Go(func() {
+			for range 50 {
+				r, err := NewMemoryRegistry(RegistryOptions{Ports: host.NewPorts(dir), Port: DefaultRegistryPort, Log: filepath.Join(dir, "log")})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				r.Close()
+			}
+		})
+	}
+	wg.Wait()
 }
 
 // The registry holds its port from the allotment on, so that no other program can take it while the

@@ -41,74 +41,123 @@ func NewPorts(dir string) *Ports {
 
 // Take allots n different free ports.
 func (p *Ports) Take(n int) ([]int, error) {
+	var got []int
+	err := p.next(func(port int) (bool, error) {
+		l, err := p.listenLocked(port)
+		if err != nil {
+			return false, err
+		}
+		if l == nil {
+			return false, nil
+		}
+		got = append(got, port)
+		return len(got) == n, closeProbe(l, port)
+	})
+	if err == nil && len(got) < n {
+		err = tooFew(n, len(got))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return got, nil
+}
+
+// TakeExact allots this very port, or fails with PORT_TAKEN.
+func (p *Ports) TakeExact(port int) error {
+	l, err := p.Listen(port)
+	if err != nil {
+		return err
+	}
+	return closeProbe(l, port)
+}
+
+// Listen allots this very port and listens on it, or fails with PORT_TAKEN. The port is never free
+// in between: runs of another user have locks of their own, and each run asks for the registry's
+// port first, so that one run's look at it could take it from another.
+func (p *Ports) Listen(port int) (net.Listener, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := os.MkdirAll(p.dir, 0o755); err != nil {
 		return nil, fmt.Errorf("make the port lock directory: %w", err)
 	}
-	var got []int
-	for range lastPort - firstPort + 1 {
-		if len(got) == n {
-			return got, nil
-		}
-		port := p.start
-		p.start++
-		if p.start > lastPort {
-			p.start = firstPort
-		}
-		ok, err := p.tryLocked(port)
-		if err != nil {
-			return nil, err
-		}
-		if ok {
-			got = append(got, port)
-		}
+	l, err := p.listenLocked(port)
+	if err != nil {
+		return nil, err
 	}
-	if len(got) == n {
-		return got, nil
+	if l == nil {
+		return nil, reason.New(reason.PortTaken, "port %d on 127.0.0.1 is in use by another program or run; free it, or choose another", port)
 	}
-	return nil, reason.New(reason.PortTaken, "find %d free ports on 127.0.0.1 between %d and %d: only %d are free", n, firstPort, lastPort, len(got))
+	return l, nil
 }
 
-// TakeExact allots this very port, or fails with PORT_TAKEN.
-func (p *Ports) TakeExact(port int) error {
+// ListenNext allots a free port and listens on it.
+func (p *Ports) ListenNext() (net.Listener, error) {
+	var l net.Listener
+	err := p.next(func(port int) (bool, error) {
+		var err error
+		l, err = p.listenLocked(port)
+		return l != nil, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if l == nil {
+		return nil, tooFew(1, 0)
+	}
+	return l, nil
+}
+
+// next offers ports of the range in turn, until one is accepted. None accepted is no error.
+func (p *Ports) next(accept func(port int) (bool, error)) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := os.MkdirAll(p.dir, 0o755); err != nil {
 		return fmt.Errorf("make the port lock directory: %w", err)
 	}
-	ok, err := p.tryLocked(port)
-	if err != nil {
-		return err
-	}
-	if !ok {
-		return reason.New(reason.PortTaken, "port %d on 127.0.0.1 is in use by another program or run; free it, or choose another", port)
+	for range lastPort - firstPort + 1 {
+		port := p.start
+		p.start++
+		if p.start > lastPort {
+			p.start = firstPort
+		}
+		if done, err := accept(port); done || err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-func (p *Ports) tryLocked(port int) (bool, error) {
+func tooFew(want, got int) error {
+	return reason.New(reason.PortTaken, "find %d free ports on 127.0.0.1 between %d and %d: only %d are free", want, firstPort, lastPort, got)
+}
+
+func closeProbe(l net.Listener, port int) error {
+	if err := l.Close(); err != nil {
+		return fmt.Errorf("probe port %d: %w", port, err)
+	}
+	return nil
+}
+
+// listenLocked locks the port and listens on it. A nil listener: it is taken.
+func (p *Ports) listenLocked(port int) (net.Listener, error) {
 	if p.held[port] != nil {
-		return false, nil
+		return nil, nil
 	}
 	lock := flock.New(filepath.Join(p.dir, strconv.Itoa(port)+".lock"))
 	ok, err := lock.TryLock()
 	if err != nil {
-		return false, fmt.Errorf("lock port %d: %w", port, err)
+		return nil, fmt.Errorf("lock port %d: %w", port, err)
 	}
 	if !ok {
-		return false, nil
+		return nil, nil
 	}
-	// The lock excludes only other runs of this program; the bind detects all programs.
+	// The lock excludes only other runs of this user; listening detects all programs.
 	l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 	if err != nil {
-		return false, lock.Unlock()
-	}
-	if err := l.Close(); err != nil {
-		return false, fmt.Errorf("probe port %d: %w", port, err)
+		return nil, lock.Unlock()
 	}
 	p.held[port] = lock
-	return true, nil
+	return l, nil
 }
 
 // Release gives ports back. Ports that are not held are ignored.
