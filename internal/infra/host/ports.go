@@ -2,13 +2,11 @@ package host
 
 import (
 	"fmt"
+	"io"
 	"net"
 	"os"
-	"path/filepath"
 	"strconv"
 	"sync"
-
-	"github.com/gofrs/flock"
 
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
@@ -23,20 +21,21 @@ const (
 
 // Ports allots TCP ports on 127.0.0.1 to any number of runs on one machine without races.
 //
-// A port belongs to the process that holds the lock of its file. The kernel drops the lock when the
+// A port belongs to the process that holds its lock (lockPort). The kernel drops the lock when the
 // process exits, so that no lock becomes stale. This type exists because kwokctl's "random" ports
 // race when several clusters start at once.
 type Ports struct {
 	dir string
 
 	mu    sync.Mutex
-	held  map[int]*flock.Flock
+	held  map[int]io.Closer
 	start int
 }
 
-// NewPorts returns an allotter whose locks live in dir, which all runs of a user share.
+// NewPorts returns an allotter. Where locks are files they live in dir, which all runs of a user
+// share.
 func NewPorts(dir string) *Ports {
-	return &Ports{dir: dir, held: map[int]*flock.Flock{}, start: firstPort + os.Getpid()*16%(lastPort-firstPort)}
+	return &Ports{dir: dir, held: map[int]io.Closer{}, start: firstPort + os.Getpid()*16%(lastPort-firstPort)}
 }
 
 // Take allots n different free ports.
@@ -72,14 +71,11 @@ func (p *Ports) TakeExact(port int) error {
 }
 
 // Listen allots this very port and listens on it, or fails with PORT_TAKEN. The port is never free
-// in between: runs of another user have locks of their own, and each run asks for the registry's
-// port first, so that one run's look at it could take it from another.
+// in between: each run asks for the registry's port first, and where locks are files, a run of
+// another user could take it with no more than a look.
 func (p *Ports) Listen(port int) (net.Listener, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err := os.MkdirAll(p.dir, 0o755); err != nil {
-		return nil, fmt.Errorf("make the port lock directory: %w", err)
-	}
 	l, err := p.listenLocked(port)
 	if err != nil {
 		return nil, err
@@ -111,9 +107,6 @@ func (p *Ports) ListenNext() (net.Listener, error) {
 func (p *Ports) next(accept func(port int) (bool, error)) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err := os.MkdirAll(p.dir, 0o755); err != nil {
-		return fmt.Errorf("make the port lock directory: %w", err)
-	}
 	for range lastPort - firstPort + 1 {
 		port := p.start
 		p.start++
@@ -143,18 +136,17 @@ func (p *Ports) listenLocked(port int) (net.Listener, error) {
 	if p.held[port] != nil {
 		return nil, nil
 	}
-	lock := flock.New(filepath.Join(p.dir, strconv.Itoa(port)+".lock"))
-	ok, err := lock.TryLock()
+	lock, err := lockPort(p.dir, port)
 	if err != nil {
 		return nil, fmt.Errorf("lock port %d: %w", port, err)
 	}
-	if !ok {
+	if lock == nil {
 		return nil, nil
 	}
-	// The lock excludes only other runs of this user; listening detects all programs.
+	// The lock excludes only other runs; listening detects all programs.
 	l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 	if err != nil {
-		return nil, lock.Unlock()
+		return nil, lock.Close()
 	}
 	p.held[port] = lock
 	return l, nil
@@ -166,7 +158,7 @@ func (p *Ports) Release(ports ...int) {
 	defer p.mu.Unlock()
 	for _, port := range ports {
 		if lock := p.held[port]; lock != nil {
-			_ = lock.Unlock() // the kernel drops it at exit in any case
+			_ = lock.Close() // the kernel drops it at exit in any case
 			delete(p.held, port)
 		}
 	}

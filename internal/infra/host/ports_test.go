@@ -1,8 +1,6 @@
 package host
 
 import (
-	"os"
-	"path/filepath"
 	"sync"
 	"testing"
 
@@ -80,19 +78,5 @@ func TestTake_Exact(t *testing.T) {
 	mine.Release(port, 1)
 	if err := theirs.TakeExact(port); err != nil {
 		t.Errorf("after Release: %v", err)
-	}
-}
-
-func TestPorts_NoDirectory(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	p := NewPorts(filepath.Join(file, "ports"))
-	if _, err := p.Take(1); err == nil {
-		t.Error("Take without a directory for its locks")
-	}
-	if err := p.TakeExact(firstPort); err == nil || reason.Of(err) == reason.PortTaken {
-		t.Errorf("TakeExact without a directory for its locks: %v", err)
 	}
 }
