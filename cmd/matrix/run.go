@@ -248,6 +248,11 @@ func (a *app) overview(runner *matrix.Runner, plans []matrix.Plan, n int) {
 		cells = append(cells, p.Cell)
 	}
 	shown, others := cli.ShowOverview(a.Progress, runner.Durations, cells, n), runner.OnEvent
+	for _, p := range plans {
+		if p.Shares() {
+			shown.Free(p.Cell)
+		}
+	}
 	runner.OnEvent = func(e matrix.Event) {
 		shown.Tell(e)
 		if others != nil {

@@ -45,6 +45,13 @@ func ShowOverview(p *Progress, book *durations.Book, cells []result.Cell, n int)
 	return o
 }
 
+// Free says that a cell takes no time, since it gets another one's verdict.
+func (o *Overview) Free(c result.Cell) {
+	if o != nil {
+		o.left.Free(c)
+	}
+}
+
 // Tell is a Runner's OnEvent.
 func (o *Overview) Tell(e matrix.Event) {
 	if o == nil {

@@ -76,6 +76,9 @@ type Plan struct {
 // RunsControllers reports whether controllers of jobs run for real in the cell.
 func (p Plan) RunsControllers() bool { return len(p.controllers) > 0 }
 
+// Shares is true if another recipe's cell decides about this one (Share), so that it takes no time.
+func (p Plan) Shares() bool { return p.same != "" }
+
 // Components returns the recipe's components as its cells deploy them.
 func (p Plan) Components() []recipe.Component { return p.input.Components }
 

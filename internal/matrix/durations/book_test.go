@@ -166,6 +166,12 @@ func TestLeft(t *testing.T) {
 	if got := left(l, 0); got != "50s true" {
 		t.Errorf("two at a time, one long: got %s", got)
 	}
+	l.Free(b)
+	l.Free(c)
+	if got := left(l, 0); got != "10s true" {
+		t.Errorf("two that get another cell's verdict: got %s", got)
+	}
+	l = NewLeft(known, []result.Cell{a, b, c}, 2)
 	l.Begin(a, at(0))
 	l.End(ended(a, result.Passed, 100*time.Second)) // a machine that slows to a tenth
 	if got := left(l, 100); got != "8m20s true" {

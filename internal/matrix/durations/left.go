@@ -29,6 +29,15 @@ func NewLeft(book *Book, cells []result.Cell, n int) *Left {
 	return l
 }
 
+// Free records that a cell takes no time, since it gets another one's verdict.
+func (l *Left) Free(c result.Cell) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, ok := l.waiting[c]; ok {
+		l.waiting[c] = 0
+	}
+}
+
 // Begin records that a cell started. A second call changes nothing.
 func (l *Left) Begin(c result.Cell, at time.Time) {
 	l.mu.Lock()
@@ -66,7 +75,7 @@ func (l *Left) At(now time.Time) (time.Duration, bool) {
 	}
 	var sum, longest time.Duration
 	for c, expected := range l.waiting {
-		known = known || l.book.Known(c)
+		known = known || (expected > 0 && l.book.Known(c))
 		expected = time.Duration(float64(expected) * slower)
 		if begun, ok := l.running[c]; ok {
 			expected = max(0, expected-now.Sub(begun))
