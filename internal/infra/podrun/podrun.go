@@ -22,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/nvidia/aicr-action/internal/infra"
@@ -48,6 +49,7 @@ type Options struct {
 type Runner struct {
 	Options
 	server *url.URL // of the API server
+	kinds  definitions
 
 	mu   sync.Mutex
 	pods map[types.UID]*worker
@@ -66,7 +68,14 @@ func New(o Options) (*Runner, error) {
 			return nil, fmt.Errorf("run pods: %w", err)
 		}
 	}
-	return &Runner{Options: o, server: server, pods: map[types.UID]*worker{}, used: map[string]int{}}, nil
+	named, err := metadata.NewForConfig(o.Clients.Config)
+	if err != nil {
+		return nil, fmt.Errorf("run pods: %w", err)
+	}
+	return &Runner{
+		Options: o, server: server, pods: map[types.UID]*worker{}, used: map[string]int{},
+		kinds: definitions{metadata: named, dynamic: o.Clients.Dynamic, discovery: o.Clients.Discovery, served: map[types.UID]bool{}},
+	}, nil
 }
 
 // CheckPrograms refuses a table of programs that cannot work: no image, an image twice, or a file

@@ -218,6 +218,9 @@ func (w *worker) begin(ctx context.Context, c *corev1.Container, s state) (*host
 			err = w.portTaken(c)
 		}
 		if err == nil {
+			err = w.r.awaitKinds(w.ctx)
+		}
+		if err == nil {
 			var p *host.Process
 			if p, err = w.r.Sup.Start(spec); err == nil {
 				return p, m, true
