@@ -142,6 +142,10 @@ func TestNightlyOperators(t *testing.T) {
 			reason: reason.SchedulingFailed, cause: "not made yet from Prometheus monitoring/kube-prometheus-stack-prometheus", screen: "failed to parse Prometheus version",
 		},
 		{
+			name: "F154 a webhook that refuses the objects of its own release", expression: "sum(up)", file: "kube-prometheus-stack/values.yaml", old: "    failurePolicy: \"\"", new: "    failurePolicy: Fail",
+			reason: reason.DeployFailed, cause: "of the same release and fails closed", screen: "is written only by the hook Job monitoring/kube-prometheus-stack-admission-patch",
+		},
+		{
 			name: "F118 a TLS Secret that a manifest leaves empty", expression: "sum(up)", old: secret, new: emptySecret,
 			reason: reason.SchedulingFailed, cause: "CrashLoopBackOff", screen: "/cert/",
 		},

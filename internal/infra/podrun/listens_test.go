@@ -7,7 +7,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -92,6 +94,39 @@ func TestRoute(t *testing.T) {
 	w.stop()
 	if _, ok, err := r.Route("web.n.svc:443"); ok || err != nil {
 		t.Errorf("once the pod is to end: %t, %v", ok, err)
+	}
+}
+
+// The call of a webhook that fails open waits for its program, since nothing else would say that
+// the webhook has not seen an object. One that fails closed does not: a deployer tries again.
+func TestRoute_FailsOpen(t *testing.T) {
+	app := map[string]string{"app": "x"}
+	for name, c := range map[string]struct {
+		policy  admissionv1.FailurePolicyType
+		timeout int32
+		when    []admissionv1.MatchCondition
+		waits   bool
+	}{
+		"fails open": {admissionv1.Ignore, 30, nil, true}, "fails closed": {admissionv1.Fail, 30, nil, false}, "no time": {admissionv1.Ignore, 2, nil, false},
+		"never called": {admissionv1.Ignore, 30, []admissionv1.MatchCondition{{Name: "n", Expression: "false"}}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := &Runner{Options: Options{Clients: &infra.Clients{Kube: fake.NewClientset(
+				&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "web"}, Spec: corev1.ServiceSpec{Selector: app, Ports: []corev1.ServicePort{{Port: 443, TargetPort: intstr.FromInt(10250)}}}},
+				&admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "c"}, Webhooks: []admissionv1.ValidatingWebhook{{
+					FailurePolicy: &c.policy, TimeoutSeconds: &c.timeout, MatchConditions: c.when, ClientConfig: admissionv1.WebhookClientConfig{Service: &admissionv1.ServiceReference{Namespace: "n", Name: "web"}},
+				}}})}}, pods: map[types.UID]*worker{}}
+			p := podOf(nil)
+			p.Namespace, p.Name, p.Labels = "n", "web-1", app
+			w := newWorker(r, p)
+			w.listens.of[10250] = 4711
+			r.pods["1"] = w
+			time.AfterFunc(300*time.Millisecond, func() { w.ready.Store(true) })
+			to, ok, err := r.Route("web.n.svc:443")
+			if ok != c.waits || (err == nil) != c.waits || c.waits && to != "127.0.0.1:4711" {
+				t.Errorf("got %q, %v, %v; want that it waits: %v", to, ok, err, c.waits)
+			}
+		})
 	}
 }
 

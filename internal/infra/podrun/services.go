@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -21,10 +22,84 @@ const serviceBudget = 5 * time.Second
 
 // Route is where on this machine an address of a Service leads, if pods that run are behind it:
 // SERVICE.NAMESPACE.svc:PORT, or CLUSTERIP:PORT. It is false for a Service of other pods, and an
-// error if its pods run and none of them is ready.
+// error if its pods run and none of them is ready. For a webhook that fails open it waits until one
+// is: the API server would leave the webhook out, and chance would decide what it sees.
 func (r *Runner) Route(address string) (string, bool, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), serviceBudget)
-	defer cancel()
+	var until time.Time
+	for {
+		ctx, cancel := context.WithTimeout(context.Background(), serviceBudget)
+		to, ok, err := r.route(ctx, address)
+		if !ok && until.IsZero() {
+			until = time.Now().Add(r.patience(ctx, address))
+		}
+		cancel()
+		if ok || !time.Now().Before(until) {
+			return to, ok, err
+		}
+		time.Sleep(openInterval)
+	}
+}
+
+const (
+	// openInterval is how often it is looked whether a pod is ready.
+	openInterval = 100 * time.Millisecond
+	// openMargin is what of a webhook's time is left for its answer.
+	openMargin = 2 * time.Second
+	// openDefault is the time that a webhook has (timeoutSeconds) if it names none.
+	openDefault = 10
+)
+
+// patience is how long a call of a Service may wait here: 0, unless the Service is that of webhooks
+// that fail open, and of no other.
+func (r *Runner) patience(ctx context.Context, address string) time.Duration {
+	host, _, _ := net.SplitHostPort(address)
+	s := r.service(ctx, host)
+	if s == nil {
+		return 0
+	}
+	least := time.Duration(0)
+	closed := false
+	see := func(client *admissionv1.WebhookClientConfig, policy *admissionv1.FailurePolicyType, seconds *int32, when []admissionv1.MatchCondition) {
+		never := slices.ContainsFunc(when, func(m admissionv1.MatchCondition) bool { return m.Expression == "false" })
+		if never || client.Service == nil || client.Service.Namespace != s.Namespace || client.Service.Name != s.Name {
+			return
+		}
+		closed = closed || policy == nil || *policy != admissionv1.Ignore
+		has := time.Duration(openDefault) * time.Second
+		if seconds != nil {
+			has = time.Duration(*seconds) * time.Second
+		}
+		if has = max(0, has-openMargin); least == 0 || has < least {
+			least = has
+		}
+	}
+	api := r.Clients.Kube.AdmissionregistrationV1()
+	validating, err := api.ValidatingWebhookConfigurations().List(ctx, metav1.ListOptions{ResourceVersion: "0"}) // from the watch cache
+	if err != nil {
+		return 0
+	}
+	mutating, err := api.MutatingWebhookConfigurations().List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+	if err != nil {
+		return 0
+	}
+	for _, c := range validating.Items {
+		for _, w := range c.Webhooks {
+			see(&w.ClientConfig, w.FailurePolicy, w.TimeoutSeconds, w.MatchConditions)
+		}
+	}
+	for _, c := range mutating.Items {
+		for _, w := range c.Webhooks {
+			see(&w.ClientConfig, w.FailurePolicy, w.TimeoutSeconds, w.MatchConditions)
+		}
+	}
+	if closed {
+		return 0
+	}
+	return least
+}
+
+// route is Route as of now.
+func (r *Runner) route(ctx context.Context, address string) (string, bool, error) {
 	host, text, err := net.SplitHostPort(address)
 	if err != nil {
 		return "", false, nil

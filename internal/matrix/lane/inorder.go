@@ -102,15 +102,18 @@ func (q *InOrder) set(i int, s ItemState, text string) {
 	q.items[i].State, q.items[i].Text, q.items[i].Behind = s, text, ""
 }
 
-// TriesAgain says that the delivery of a release is tried again, since a webhook of another one did
-// not answer.
+// TriesAgain says that the delivery of a release is tried again, since a webhook of another one, or
+// of its own, did not answer.
 func (q *InOrder) TriesAgain(release string, tries int, webhook string, of bundle.Release, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for i := range q.items {
 		if it := &q.items[i]; it.Ref.Name == release {
 			why := fmt.Sprintf("the webhook %q of release %s did not answer", webhook, of.Name)
-			it.Text, it.Behind = fmt.Sprintf("tried %d times: %s: %s", tries, why, err), of.Component
+			it.Text = fmt.Sprintf("tried %d times: %s: %s", tries, why, err)
+			if of.Name != release {
+				it.Behind = of.Component
+			}
 			it.Note = fmt.Sprintf("%s: delivered at try %d, since %s before; no pod of it was ready yet", it.ID, tries+1, why)
 		}
 	}

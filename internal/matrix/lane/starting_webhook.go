@@ -29,10 +29,11 @@ func StartingWebhook(message string, e bundle.Expectation) (webhook string, of b
 	return startingWebhook(message, e, e.Releases)
 }
 
-// StartingEarlier is StartingWebhook for the releases before the named one.
-func StartingEarlier(message string, e bundle.Expectation, release string) (webhook string, of bundle.Release, ok bool) {
+// StartingUpTo is StartingWebhook for the releases up to the named one: the first try of that one
+// has created its own program.
+func StartingUpTo(message string, e bundle.Expectation, release string) (webhook string, of bundle.Release, ok bool) {
 	at := slices.IndexFunc(e.Releases, func(r bundle.Release) bool { return r.Name == release })
-	return startingWebhook(message, e, e.Releases[:max(0, at)])
+	return startingWebhook(message, e, e.Releases[:at+1])
 }
 
 func startingWebhook(message string, e bundle.Expectation, among []bundle.Release) (webhook string, of bundle.Release, ok bool) {

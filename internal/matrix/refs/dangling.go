@@ -49,21 +49,9 @@ func (c *checker) object(o *bundle.Object) {
 		}
 	case "monitoring.coreos.com/ServiceMonitor", "monitoring.coreos.com/PodMonitor":
 		c.monitor(o, r)
-	case "admissionregistration.k8s.io/ValidatingWebhookConfiguration":
-		var v admissionv1.ValidatingWebhookConfiguration
-		if read(o, &v) {
-			for i := range v.Webhooks {
-				w := &v.Webhooks[i]
-				c.calls(o, r, w.Name, &w.ClientConfig, w.FailurePolicy, scope{w.Rules, w.NamespaceSelector, w.ObjectSelector, w.MatchConditions})
-			}
-		}
-	case "admissionregistration.k8s.io/MutatingWebhookConfiguration":
-		var m admissionv1.MutatingWebhookConfiguration
-		if read(o, &m) {
-			for i := range m.Webhooks {
-				w := &m.Webhooks[i]
-				c.calls(o, r, w.Name, &w.ClientConfig, w.FailurePolicy, scope{w.Rules, w.NamespaceSelector, w.ObjectSelector, w.MatchConditions})
-			}
+	case "admissionregistration.k8s.io/ValidatingWebhookConfiguration", "admissionregistration.k8s.io/MutatingWebhookConfiguration":
+		for _, w := range webhooksIn(o) {
+			c.calls(o, r, w.name, w.client, w.policy, w.scope)
 		}
 	case "apiregistration.k8s.io/APIService":
 		c.served(o, r, []string{"spec", "service"}, "is served by", "every discovery of APIs is incomplete, and namespaces cannot be deleted")

@@ -20,7 +20,7 @@ import (
 // Deadlocks finds what a deployer can never finish: workloads that need an object which it creates
 // only once they are ready, hooks that never go, releases of hooks only, claims of an attributes
 // class that does not exist or that no pod uses, objects of an owner that does not exist, definitions whose conversion
-// cannot be called. No cluster is needed: what comes when is in the bundle. An object that
+// cannot be called, releases that a webhook of their own refuses. No cluster is needed: what comes when is in the bundle. An object that
 // something else may create at run time is left out.
 func Deadlocks(e *bundle.Expectation, components []recipe.Component, d lane.Order) Report {
 	c := &checker{expectation: e, components: components, merged: map[string]*result.Finding{}}
@@ -39,6 +39,7 @@ func Deadlocks(e *bundle.Expectation, components []recipe.Component, d lane.Orde
 			o.finalizers(&e.Objects[i])
 			o.patience(&e.Objects[i])
 			o.unbound(&e.Objects[i])
+			o.refusesItself(&e.Objects[i])
 		}
 		for i := range e.Workloads {
 			if w := &e.Workloads[i]; starts(w) && w.Operator == "" {

@@ -240,3 +240,44 @@ func TestDuplicates(t *testing.T) {
 		}
 	}
 }
+
+// A release that a webhook of its own refuses can never be installed, if only a hook makes the API
+// server trust the webhook (F154).
+func TestDeadlocks_OwnWebhook(t *testing.T) {
+	const service = "clientConfig: {service: {name: svc, namespace: x}"
+	const rules = ", rules: [{apiGroups: [example.com], apiVersions: ['*'], operations: [CREATE], resources: [rules]}]"
+	const object = "---\napiVersion: example.com/v1\nkind: Rule\nmetadata: {name: own, namespace: x}\n"
+	job := func(meta string) string {
+		return "---\napiVersion: batch/v1\nkind: Job\nmetadata: {name: patch, namespace: x" + meta + "}\nspec: {template: {spec: {containers: [{name: m, args: [--webhook-name=hooks]}]}}}\n"
+	}
+	const post = ", annotations: {helm.sh/hook: post-install}"
+	whole := webhooks(service+"}"+rules) + object + job(post)
+	for name, c := range map[string]struct {
+		objects string
+		by      lane.Order
+		want    bool
+	}{
+		"its own object, helm":   {whole, lane.Order{InOrder: true}, true},
+		"its own object, Flux":   {whole, lane.Order{Ready: true, Releases: true}, true},
+		"its own object, Argo":   {whole, lane.Order{ArgoCD: true, Ready: true}, true},
+		"hooks are no hooks":     {whole, lane.Order{AtOnce: true}, false},
+		"fails open":             {webhooks(service+"}, failurePolicy: Ignore"+rules) + object + job(post), lane.Order{InOrder: true}, false},
+		"for another kind":       {webhooks(service+"}"+rules) + strings.Replace(object, "Rule", "Other", 1) + job(post), lane.Order{InOrder: true}, false},
+		"an ordinary Job":        {webhooks(service+"}"+rules) + object + job(""), lane.Order{InOrder: true}, false},
+		"cert-manager fills":     {strings.Replace(whole, "name: hooks", "name: hooks, annotations: {cert-manager.io/inject-ca-from: x/c}", 1), lane.Order{InOrder: true}, false},
+		"its object is a hook":   {webhooks(service+"}"+rules) + strings.Replace(object, "namespace: x", "namespace: x"+post, 1) + job(post), lane.Order{InOrder: true}, false},
+		"Helm creates it before": {webhooks(service+"}"+strings.NewReplacer("example.com", "''", "rules]", "configmaps]").Replace(rules)) + strings.NewReplacer("example.com/v1", "v1", "Rule", "ConfigMap").Replace(object) + job(post), lane.Order{InOrder: true}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := expected(t, c.objects)
+			for i := range e.Objects {
+				e.Objects[i].Hook = e.Objects[i].Object.GetAnnotations()["helm.sh/hook"] != ""
+			}
+			r := Deadlocks(e, nil, c.by)
+			got := len(r.Faults) == 1 && strings.Contains(strings.Join(r.Faults[0].Finding.Story, "\n"), "webhook w.example.com is for Rule.example.com x/own of the same release and fails closed")
+			if got != c.want || !c.want && len(r.Faults) > 0 {
+				t.Errorf("got %+v, want a fault: %v", r.Faults, c.want)
+			}
+		})
+	}
+}

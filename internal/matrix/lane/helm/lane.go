@@ -146,7 +146,7 @@ const kindBudget = 60 * time.Second
 
 // installPatiently installs a release, and tries again, as upstream's deploy.sh does, while the API
 // server does not serve a kind whose CRD an earlier release has in its templates, or does not reach
-// a webhook of an earlier release, whose program still starts. Helm waits for neither.
+// a webhook of an earlier release or of its own, whose program still starts. Helm waits for neither.
 func (l *helmLane) installPatiently(ctx context.Context, env *lane.Env, in bundle.Install) error {
 	a := attempts{release: in.Release.Name, of: env.Bundle.Expectation, lane: &l.InOrder, install: func(ctx context.Context, again bool) error { return l.install(ctx, env, in, again) }}
 	return wait.For(ctx, "the kinds and webhooks of earlier releases", wait.Options{Budget: lane.HookTimeout + max(kindBudget, lane.WebhookPatience), Interval: 500 * time.Millisecond}, a.try)
@@ -173,7 +173,7 @@ func (a *attempts) try(ctx context.Context) wait.Result {
 	if lane.ComesFromEarlier(err.Error(), a.of, a.release) && within(&a.noKind, kindBudget) {
 		return wait.NotYet("%v", err)
 	}
-	if webhook, of, ok := lane.StartingEarlier(err.Error(), a.of, a.release); ok && within(&a.noWebhook, lane.WebhookPatience) {
+	if webhook, of, ok := lane.StartingUpTo(err.Error(), a.of, a.release); ok && within(&a.noWebhook, lane.WebhookPatience) {
 		a.lane.TriesAgain(a.release, a.tries, webhook, of, err)
 		return wait.NotYet("%v", err)
 	}

@@ -1,0 +1,91 @@
+package refs
+
+import (
+	"fmt"
+	"slices"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+
+	"helm.sh/helm/v3/pkg/releaseutil"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+)
+
+// webhook is one of a configuration, of either kind.
+type webhook struct {
+	name   string
+	client *admissionv1.WebhookClientConfig
+	policy *admissionv1.FailurePolicyType
+	scope
+}
+
+// webhooksIn are those of a configuration; none for another object.
+func webhooksIn(o *bundle.Object) []webhook {
+	var all []webhook
+	switch o.Object.GroupVersionKind().GroupKind().String() {
+	case "ValidatingWebhookConfiguration.admissionregistration.k8s.io":
+		var v admissionv1.ValidatingWebhookConfiguration
+		if read(o, &v) {
+			for i := range v.Webhooks {
+				w := &v.Webhooks[i]
+				all = append(all, webhook{w.Name, &w.ClientConfig, w.FailurePolicy, scope{w.Rules, w.NamespaceSelector, w.ObjectSelector, w.MatchConditions}})
+			}
+		}
+	case "MutatingWebhookConfiguration.admissionregistration.k8s.io":
+		var m admissionv1.MutatingWebhookConfiguration
+		if read(o, &m) {
+			for i := range m.Webhooks {
+				w := &m.Webhooks[i]
+				all = append(all, webhook{w.Name, &w.ClientConfig, w.FailurePolicy, scope{w.Rules, w.NamespaceSelector, w.ObjectSelector, w.MatchConditions}})
+			}
+		}
+	}
+	return all
+}
+
+// refusesItself finds a release that can never be installed: one of its objects calls a webhook of
+// its own, which fails closed and has no caBundle until a hook of the release writes one. The hook
+// comes after the object, and the object is refused until the hook has run. A simulated cluster
+// calls no webhook, so that nothing else notices.
+func (c order) refusesItself(o *bundle.Object) {
+	if o.Hook {
+		return
+	}
+	for _, w := range webhooksIn(o) {
+		service := w.client.Service
+		if service == nil || len(w.client.CABundle) > 0 || len(w.conditions) > 0 || w.policy != nil && *w.policy == admissionv1.Ignore || c.fillsInUnasked(o, service) {
+			continue
+		}
+		i := slices.IndexFunc(c.expectation.Objects, func(other bundle.Object) bool {
+			return other.Release == o.Release && !other.Hook && !slices.Contains(releaseutil.InstallOrder, other.Object.GetKind()) && c.isFor(w.scope, other.Object)
+		})
+		hook := c.fillingHook(o)
+		if i < 0 || hook == nil {
+			continue
+		}
+		refused := &c.expectation.Objects[i]
+		c.fail(reason.DeployFailed, reference{from: o.Ref(), component: o.Component, template: o.Template, name: refused.Object.GetName(), cause: "itself " + o.Ref().String(),
+			text: fmt.Sprintf("webhook %s is for %s of the same release and fails closed (failurePolicy Fail), and its caBundle is written only by the hook %s, which runs once all else is installed", w.name, refused.Ref(), hook.Ref()),
+			then: "the API server refuses that object, so that the release cannot be installed on a new cluster: each waits for the other. Let the webhook fail open at first (failurePolicy Ignore; kube-prometheus-stack: IgnoreOnInstallOnly, or no value)"})
+		return
+	}
+}
+
+// fillsInUnasked is fillsIn for what is no hook.
+func (c order) fillsInUnasked(o *bundle.Object, service *admissionv1.ServiceReference) bool {
+	e := *c.expectation
+	e.Objects = slices.DeleteFunc(slices.Clone(e.Objects), func(other bundle.Object) bool { return other.Hook })
+	return (&checker{expectation: &e}).fillsIn(o, service, mayChangeWebhooks)
+}
+
+// fillingHook is a hook of an object's release whose arguments name the object.
+func (c order) fillingHook(o *bundle.Object) *bundle.Object {
+	for i := range c.expectation.Objects {
+		hook := &c.expectation.Objects[i]
+		if spec := podSpecOf(hook); hook.Hook && hook.Release == o.Release && spec != nil && argumentsName(spec, o.Object.GetName()) {
+			return hook
+		}
+	}
+	return nil
+}
