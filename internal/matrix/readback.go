@@ -37,6 +37,7 @@ func (c *cellRun) verify(ctx context.Context) error {
 	var losses *intact.Losses
 	c.captured, err = c.capture(ctx, rec.Objects, func() compare.Look {
 		losses = intact.NewLosses(c.gated.State.Items, c.env.Before != nil)
+		losses.Operators = c.awaited
 		return losses.Look
 	})
 	if err == nil && c.upgrade != nil {

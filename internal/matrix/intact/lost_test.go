@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/testkit"
 )
@@ -238,6 +239,22 @@ func BenchmarkLook(b *testing.B) {
 		var l Losses
 		for range 226 {
 			l.Look([]bundle.Object{{Object: obj}}, live, false)
+		}
+	}
+}
+
+// What an operator that runs has made was not rendered: the expectation has what a stand-in makes.
+func TestLook_MadeByOperator(t *testing.T) {
+	set := func(version, owner string) *unstructured.Unstructured {
+		return testkit.Parsed(t, `{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: prometheus-p, namespace: ns, ownerReferences: [{apiVersion: monitoring.coreos.com/v1, kind: Prometheus, name: `+owner+`, uid: u}]}, spec: {template: {metadata: {labels: {version: `+version+`}}}}}`)
+	}
+	runs := infra.Awaited{Object: bundle.Object{Object: testkit.Parsed(t, `{apiVersion: monitoring.coreos.com/v1, kind: Prometheus, metadata: {name: p, namespace: ns}}`)}, Condition: "Available"}
+	for owner, want := range map[string]int{"p": 0, "another": 1} {
+		l := NewLosses(nil, false)
+		l.Operators = []infra.Awaited{runs}
+		l.Look([]bundle.Object{{Object: set("v3", owner)}}, set("v4", owner), false)
+		if l.Len() != want {
+			t.Errorf("of %s: %d objects are not live as they were rendered, want %d", owner, l.Len(), want)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
@@ -23,6 +24,8 @@ import (
 type Losses struct {
 	// Differ are the objects that the deployer itself calls different.
 	Differ []result.Ref
+	// Operators are the objects whose operators run.
+	Operators []infra.Awaited
 
 	// upgraded: what a deployer does not touch then is left out, hooks of an installation and
 	// definitions in a chart's crds/.
@@ -45,6 +48,9 @@ type object struct {
 // is rendered twice. What is live of one of them counts. isScaled means that a
 // HorizontalPodAutoscaler owns its replicas.
 func (l *Losses) Look(renderings []bundle.Object, live *unstructured.Unstructured, isScaled bool) {
+	if l.byOperator(live) {
+		return // nothing of it was rendered: the expectation has what a stand-in would make
+	}
 	if l.upgraded && slices.ContainsFunc(renderings, func(o bundle.Object) bool { return o.Hook || strings.Contains(o.Template, "crds/") }) {
 		return
 	}
@@ -80,6 +86,15 @@ func (l *Losses) Look(renderings []bundle.Object, live *unstructured.Unstructure
 
 // Len is the number of objects of which something is not live.
 func (l *Losses) Len() int { return len(l.all) }
+
+// byOperator reports whether an operator that runs has made an object.
+func (l *Losses) byOperator(live *unstructured.Unstructured) bool {
+	return slices.ContainsFunc(live.GetOwnerReferences(), func(owner metav1.OwnerReference) bool {
+		return slices.ContainsFunc(l.Operators, func(a infra.Awaited) bool {
+			return a.Object.Object.GetKind() == owner.Kind && a.Object.Object.GetName() == owner.Name && a.Object.Object.GetAPIVersion() == owner.APIVersion
+		})
+	})
+}
 
 // lookBeyond keeps what is live of an object that the deployer calls different, and not rendered:
 // a default that the deployer does not know, or what somebody has added.
