@@ -3,6 +3,7 @@ package refs
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 
@@ -79,11 +80,12 @@ func (c order) fillsInUnasked(o *bundle.Object, service *admissionv1.ServiceRefe
 	return (&checker{expectation: &e}).fillsIn(o, service, mayChangeWebhooks)
 }
 
-// fillingHook is a hook of an object's release whose arguments name the object.
+// fillingHook is a hook of an object's release that runs after its installation and whose arguments
+// name the object.
 func (c order) fillingHook(o *bundle.Object) *bundle.Object {
 	for i := range c.expectation.Objects {
 		hook := &c.expectation.Objects[i]
-		if spec := podSpecOf(hook); hook.Hook && hook.Release == o.Release && spec != nil && argumentsName(spec, o.Object.GetName()) {
+		if spec := podSpecOf(hook); hook.Release == o.Release && strings.Contains(hook.Object.GetAnnotations()["helm.sh/hook"], "post-install") && spec != nil && argumentsName(spec, o.Object.GetName()) {
 			return hook
 		}
 	}

@@ -263,6 +263,7 @@ func TestDeadlocks_OwnWebhook(t *testing.T) {
 		"hooks are no hooks":     {whole, lane.Order{AtOnce: true}, false},
 		"fails open":             {webhooks(service+"}, failurePolicy: Ignore"+rules) + object + job(post), lane.Order{InOrder: true}, false},
 		"for another kind":       {webhooks(service+"}"+rules) + strings.Replace(object, "Rule", "Other", 1) + job(post), lane.Order{InOrder: true}, false},
+		"a hook before it":       {webhooks(service+"}"+rules) + object + job(", annotations: {helm.sh/hook: pre-install}"), lane.Order{InOrder: true}, false},
 		"an ordinary Job":        {webhooks(service+"}"+rules) + object + job(""), lane.Order{InOrder: true}, false},
 		"cert-manager fills":     {strings.Replace(whole, "name: hooks", "name: hooks, annotations: {cert-manager.io/inject-ca-from: x/c}", 1), lane.Order{InOrder: true}, false},
 		"its object is a hook":   {webhooks(service+"}"+rules) + strings.Replace(object, "namespace: x", "namespace: x"+post, 1) + job(post), lane.Order{InOrder: true}, false},
