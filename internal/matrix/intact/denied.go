@@ -3,8 +3,6 @@ package intact
 import (
 	"context"
 	"fmt"
-	"regexp"
-	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -18,11 +16,12 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// inForce is how long an API server may take until it enforces a policy that it has stored.
-const inForce = 3 * time.Second
-
-// byPolicy is how the API server says that a ValidatingAdmissionPolicy has denied a request.
-var byPolicy = regexp.MustCompile(`ValidatingAdmissionPolicy '[^']+' with binding '[^']+' denied request: .*`)
+// inForce is how long an API server may take until it enforces a policy that it has stored, and
+// limitsInForce the same for what needs no compilation.
+const (
+	inForce       = 3 * time.Second
+	limitsInForce = time.Second
+)
 
 // makers are the accounts of kube-controller-manager that create the pods of each kind, and the
 // ReplicaSets of a Deployment.
@@ -36,10 +35,10 @@ type trial struct {
 	create func(context.Context, kubernetes.Interface) error
 }
 
-// Denied finds pods and ReplicaSets that are there only because they were created before a policy of
-// the recipe was in force: their controllers could not create them again, e.g. once a node is
-// drained. Of each owner one is tried, in a dry run and under the controller's account. It asks
-// nothing where the recipe has no such policy.
+// Denied finds pods and ReplicaSets that are there only because they were created before a policy, a
+// quota, a limit or a pod security level of the recipe was in force: their controllers could not
+// create them again, e.g. once a node is drained. Of each owner one is tried, in a dry run and under
+// the controller's account. It asks nothing where the recipe has none of these.
 // Reasons: SCHEDULING_FAILED, CLUSTER_FAILED.
 func Denied(ctx context.Context, clients *infra.Clients, e *bundle.Expectation) error {
 	found, err := denied(ctx, clients, e)
@@ -50,11 +49,12 @@ func Denied(ctx context.Context, clients *infra.Clients, e *bundle.Expectation) 
 }
 
 func denied(ctx context.Context, clients *infra.Clients, e *bundle.Expectation) ([]result.Finding, error) {
-	if !slices.ContainsFunc(e.Objects, func(o bundle.Object) bool { return o.Object.GetKind() == "ValidatingAdmissionPolicyBinding" }) {
+	wait := waitFor(e)
+	if wait == 0 {
 		return nil, nil
 	}
 	select {
-	case <-time.After(inForce):
+	case <-time.After(wait):
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -112,14 +112,6 @@ func trialsOf(ctx context.Context, kube kubernetes.Interface) (all []trial, err 
 	return all, nil
 }
 
-// reasonOf is what a policy says of a request that it denied; empty for any other error.
-func reasonOf(err error) string {
-	if err == nil {
-		return ""
-	}
-	return byPolicy.FindString(err.Error())
-}
-
 // again is what the controller of an object sets when it creates it once more.
 func again(o metav1.Object) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: renamed(o.GetName(), 'z'), GenerateName: o.GetGenerateName(), Labels: o.GetLabels(), Annotations: o.GetAnnotations(), OwnerReferences: o.GetOwnerReferences()}
@@ -137,6 +129,6 @@ func deniedFinding(e *bundle.Expectation, t trial, why string) result.Finding {
 		}
 	}
 	f.Cause = fmt.Sprintf("%s (%s): the API server would reject its next %s: %s", ref, f.Component, t.kind, why)
-	f.Story = []string{f.Cause, "  what it has was created before the policy was in force: once that is deleted, e.g. with its node, nothing takes its place"}
+	f.Story = []string{f.Cause, "  what it has was created before that was in force: once that is deleted, e.g. with its node, nothing takes its place"}
 	return f
 }

@@ -18,7 +18,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/testkit"
 )
 
-// One pod of each owner is tried, as its controller, and only what a policy says counts.
+// One pod of each owner is tried, as its controller, and only what the recipe's own
+// policies, quotas, limits and pod security levels say counts.
 func TestDenied(t *testing.T) {
 	pod := func(name, owner string) corev1.Pod {
 		yes := true
@@ -55,20 +56,26 @@ func TestDenied(t *testing.T) {
 		t.Fatal(err)
 	}
 	clients := &infra.Clients{Config: cfg, Kube: kube}
-	binding := bundle.Object{Object: testkit.Parsed(t, `{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicyBinding, metadata: {name: p}}`)}
+	const binding = `{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicyBinding, metadata: {name: p}}`
+	const quota = `{apiVersion: v1, kind: ResourceQuota, metadata: {name: q}}`
 	e := &bundle.Expectation{Workloads: []bundle.Workload{{Component: "c", Kind: "Deployment", Namespace: "ns", Name: "d"}, {Component: "c", Kind: "Deployment", Namespace: "ns", Name: "e"}}}
 	for _, tc := range []struct {
 		says, want string
-		policy     bool
+		has        string
 		tries      int
 	}{
 		{says: "ValidatingAdmissionPolicy 'p' with binding 'p' denied request: no", tries: 0},
-		{says: `pods "d-1-z" is forbidden: exceeded quota: q`, policy: true, tries: 2},
-		{says: `pods "d-1-z" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'p' denied request: no`, policy: true, tries: 2, want: "Deployment ns/d (c): the API server would reject its next pod: ValidatingAdmissionPolicy 'p' with binding 'p' denied request: no\nDeployment ns/e (c): the API server would reject its next ReplicaSet: ValidatingAdmissionPolicy 'p' with binding 'p' denied request: no\n"},
+		{says: `pods "d-1-z" is forbidden: exceeded quota: q, requested: pods=1, used: pods=3, limited: pods=3`, has: quota, tries: 2},
+		{says: `pods "d-1-z" is forbidden: exceeded quota: q, requested: limits.cpu=1,pods=1, used: limits.cpu=1500m,pods=3, limited: limits.cpu=1,pods=3`, has: quota, tries: 2, want: "the API server would reject its next pod: exceeded quota: q, requested: limits.cpu=1,pods=1"},
+		{says: `pods "d-1-z" is forbidden: failed quota: q: must specify limits.cpu for: main`, has: quota, tries: 2, want: "reject its next pod: failed quota: q: must specify limits.cpu for: main"},
+		{says: `pods "d-1-z" is forbidden: [maximum cpu usage per Container is 1, but limit is 2, x]`, has: `{apiVersion: v1, kind: LimitRange, metadata: {name: l}}`, tries: 2, want: "reject its next pod: [maximum cpu usage per Container is 1, but limit is 2, x]"},
+		{says: `pods "d-1-z" is forbidden: violates PodSecurity "restricted:latest": privileged`, has: `{apiVersion: v1, kind: Namespace, metadata: {name: n, labels: {pod-security.kubernetes.io/enforce: restricted}}}`, tries: 2, want: `reject its next pod: violates PodSecurity "restricted:latest": privileged`},
+		{says: `pods "d-1-z" is forbidden: violates PodSecurity "restricted:latest": privileged`, has: `{apiVersion: v1, kind: Namespace, metadata: {name: n}}`},
+		{says: `pods "d-1-z" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'p' denied request: no`, has: binding, tries: 2, want: "Deployment ns/d (c): the API server would reject its next pod: ValidatingAdmissionPolicy 'p' with binding 'p' denied request: no\nDeployment ns/e (c): the API server would reject its next ReplicaSet: ValidatingAdmissionPolicy 'p' with binding 'p' denied request: no\n"},
 	} {
 		e.Objects, tries, says = nil, 0, tc.says
-		if tc.policy {
-			e.Objects = []bundle.Object{binding}
+		if tc.has != "" {
+			e.Objects = []bundle.Object{{Object: testkit.Parsed(t, tc.has)}}
 		}
 		found, err := denied(t.Context(), clients, e)
 		if err != nil || tries != tc.tries || len(found) > 2 {

@@ -34,6 +34,8 @@ type Losses struct {
 	mu     sync.Mutex
 	all    []*object
 	beyond map[result.Ref][]string // of Differ: what is live and was not rendered
+
+	unaccepted []unaccepted
 }
 
 // object is a rendered object of which something is not live.
@@ -55,6 +57,9 @@ func (l *Losses) Look(renderings []bundle.Object, live *unstructured.Unstructure
 		return
 	}
 	l.lookBeyond(renderings, live)
+	if len(renderings) > 0 {
+		l.lookAccepted(renderings[0], live)
+	}
 	var more []exception
 	if isScaled {
 		more = append(more, scaled())
@@ -160,6 +165,7 @@ func (l *Losses) Report(j Judge) (dropped []result.Finding, warnings []string) {
 	for i := range j.Objects {
 		position[j.Objects[i].Ref()] = i
 	}
+	dropped = l.notServed(j)
 	slices.SortStableFunc(l.all, func(a, b *object) int { return position[a.of.Ref()] - position[b.of.Ref()] })
 	for _, o := range l.all {
 		ref := o.of.Ref()

@@ -1,0 +1,80 @@
+package intact
+
+import (
+	"regexp"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+)
+
+// waitFor is how long after the gate the API server enforces what the bundle has that denies pods;
+// zero if it has nothing of the kind.
+func waitFor(e *bundle.Expectation) (wait time.Duration) {
+	for i := range e.Objects {
+		o := e.Objects[i].Object
+		switch o.GetKind() {
+		case "ValidatingAdmissionPolicyBinding":
+			return inForce
+		case "ResourceQuota", "LimitRange":
+			wait = limitsInForce
+		case "Namespace":
+			if o.GetLabels()["pod-security.kubernetes.io/enforce"] != "" {
+				wait = limitsInForce
+			}
+		}
+	}
+	return wait
+}
+
+// denials are how the API server says that it rejects a request for what a recipe has set, however
+// many other objects there are: a policy, a quota whose resources the pod does not specify, a
+// LimitRange, a pod security level. Any other error is not the recipe's, or the dry run's own.
+var denials = regexp.MustCompile(`ValidatingAdmissionPolicy '[^']+' with binding '[^']+' denied request: .*` +
+	`|failed quota: [^:]+: must specify .*` +
+	`|\[?(?:maximum|minimum) \S+ usage per (?:Container|Pod) is .*` +
+	`|\[?\S+ max limit to request ratio per (?:Container|Pod) is .*` +
+	`|violates PodSecurity .*`)
+
+// exceeded is how the API server says that a quota has no room for one object more.
+var exceeded = regexp.MustCompile(`exceeded quota: [^,]+, requested: (.*), used: (.*), limited: (.*)`)
+
+// reasonOf is what a request was denied for; empty if it was not, or for another error.
+func reasonOf(err error) string {
+	if err == nil {
+		return ""
+	}
+	if why := denials.FindString(err.Error()); why != "" {
+		return why
+	}
+	if m := exceeded.FindStringSubmatch(err.Error()); m != nil && overdrawn(amounts(m[1]), amounts(m[2]), amounts(m[3])) {
+		return m[0]
+	}
+	return ""
+}
+
+// overdrawn reports whether a quota allows less than there is already. One that is only used up has
+// room for each pod again, once the one before it is gone; the dry run asks for one more.
+func overdrawn(requested, used, limited map[string]resource.Quantity) bool {
+	for name := range requested {
+		have, limit := used[name], limited[name]
+		if have.Cmp(limit) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// amounts reads a list like "pods=1,requests.cpu=100m".
+func amounts(list string) map[string]resource.Quantity {
+	all := map[string]resource.Quantity{}
+	for _, entry := range strings.Split(list, ",") {
+		name, amount, _ := strings.Cut(entry, "=")
+		if q, err := resource.ParseQuantity(amount); err == nil {
+			all[name] = q
+		}
+	}
+	return all
+}
