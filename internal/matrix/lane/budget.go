@@ -111,16 +111,19 @@ const (
 	podsASecond        = 20
 	usualDefinitions   = 1 << 20
 	definitionsASecond = 16 << 10
+	// longestGrowth bounds what a recipe adds to a budget: replicas and minReadySeconds are numbers
+	// that it may make as large as it likes, and a run must end.
+	longestGrowth = time.Hour
 )
 
 // For returns the budgets of a cell of this size. Values from the environment stay as they are.
 func (b Budgets) For(size CellSize) Budgets {
-	pods := time.Duration(max(0, size.Pods-usualPods)/podsASecond) * time.Second
+	pods := min(time.Duration(max(0, size.Pods-usualPods)/podsASecond)*time.Second, longestGrowth)
 	definitions := time.Duration(max(0, size.DefinitionBytes-usualDefinitions)/definitionsASecond) * time.Second
 	sized := Budgets{GitOps: map[infra.ControllerKind]GitOpsBudget{}, Scheduling: b.Scheduling, asked: b.asked}
 	for kind, budget := range b.GitOps {
 		if !b.asked[syncVariable(kind)] {
-			budget.Sync += pods + definitions + size.MinReady
+			budget.Sync += min(pods+definitions+min(size.MinReady, longestGrowth), longestGrowth)
 		}
 		sized.GitOps[kind] = budget
 	}

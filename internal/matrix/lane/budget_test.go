@@ -70,6 +70,7 @@ func TestBudgetsFor(t *testing.T) {
 		{none, CellSize{DefinitionBytes: 5 << 20}, "map[argocd:{30s 9m16s} flux:{30s 9m16s}] 2m0s"},
 		{none, CellSize{Pods: 15_000, DefinitionBytes: 5 << 20}, "map[argocd:{30s 20m56s} flux:{30s 20m56s}] 13m40s"},
 		{none, CellSize{MinReady: 5 * time.Minute}, "map[argocd:{30s 10m0s} flux:{30s 10m0s}] 2m0s"},
+		{none, CellSize{Pods: 1 << 31, DefinitionBytes: 5 << 20, MinReady: 1 << 62}, "map[argocd:{30s 1h5m0s} flux:{30s 1h5m0s}] 1h2m0s"},
 		{set, CellSize{Pods: 15_000, DefinitionBytes: 5 << 20}, "map[argocd:{30s 20m56s} flux:{30s 7s}] 7s"},
 	} {
 		b, err := BudgetsFromEnv(c.getenv)

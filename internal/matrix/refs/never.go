@@ -105,8 +105,11 @@ func minReady(o *unstructured.Unstructured) time.Duration {
 	if group := o.GroupVersionKind().Group; group != "apps" && group != "" {
 		return 0
 	}
-	return time.Duration(seconds) * time.Second
+	return time.Duration(min(seconds, mostSeconds)) * time.Second
 }
+
+// mostSeconds is a day: what a sum of is still a duration, whatever a chart renders.
+const mostSeconds = 24 * 60 * 60
 
 // MinReady is the time that the minReadySeconds of workloads take, at most: releases wait for each
 // other, and the workloads of one do not.
