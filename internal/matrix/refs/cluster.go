@@ -23,6 +23,9 @@ type Cluster struct {
 	StorageClasses, PriorityClasses, IngressClasses, RuntimeClasses map[string]bool
 	// DefaultClass means that a claim without a class gets one.
 	DefaultClass bool
+	// ClaimSpecs are by namespace/name, and Provisioners by the name of their StorageClass.
+	ClaimSpecs   map[string]corev1.PersistentVolumeClaimSpec
+	Provisioners map[string]string
 	// CSIDrivers and TrustBundles are by name.
 	CSIDrivers   map[string]storagev1.CSIDriverSpec
 	TrustBundles map[string]*certificatesv1beta1.ClusterTrustBundle
@@ -125,7 +128,12 @@ func (c *Cluster) readNames(ctx context.Context, kube kubernetes.Interface) erro
 	c.ServiceAccounts, c.Claims = namesOf(accounts.Items), namesOf(claims.Items)
 	c.StorageClasses, c.PriorityClasses = namesOf(storage.Items), namesOf(priority.Items)
 	c.IngressClasses, c.RuntimeClasses = namesOf(ingress.Items), namesOf(runtimes.Items)
+	c.ClaimSpecs, c.Provisioners = map[string]corev1.PersistentVolumeClaimSpec{}, map[string]string{}
+	for i := range claims.Items {
+		c.ClaimSpecs[infra.NamespacedName(claims.Items[i].Namespace, claims.Items[i].Name)] = claims.Items[i].Spec
+	}
 	for i := range storage.Items {
+		c.Provisioners[storage.Items[i].Name] = storage.Items[i].Provisioner
 		c.DefaultClass = c.DefaultClass || storage.Items[i].Annotations["storageclass.kubernetes.io/is-default-class"] == "true"
 	}
 	return nil

@@ -32,9 +32,12 @@ func (c *checker) object(o *bundle.Object) {
 		if read(o, &b) {
 			c.selectsPods(r, b.Namespace, b.Spec.Selector, "it protects nothing")
 			c.budget(r, &b)
+			c.protectedTwice(o, r, &b)
 		}
 	case "batch/Job":
 		c.recreated(o, r)
+	case "apps/StatefulSet":
+		c.governing(o, r)
 	case "/Node":
 		c.node(o, r)
 	case "/Service":
@@ -60,9 +63,11 @@ func (c *checker) object(o *bundle.Object) {
 		c.conversions(o, r)
 	case "rbac.authorization.k8s.io/RoleBinding", "rbac.authorization.k8s.io/ClusterRoleBinding":
 		c.binding(o, r)
+		c.subjects(o, r)
 	case "networking.k8s.io/Ingress":
 		var in networkingv1.Ingress
 		if class := ""; read(o, &in) {
+			c.routes(r, &in)
 			if class = deref(in.Spec.IngressClassName); class != "" && !c.have.IngressClasses[class] {
 				r.name, r.text, r.then = class, "names IngressClass "+class+", which the recipe does not install", "unless the cluster provides it, no controller serves it"
 				c.warn(r)
@@ -81,6 +86,7 @@ func (c *checker) autoscaler(o *bundle.Object, r reference) {
 		return
 	}
 	t := h.Spec.ScaleTargetRef
+	c.scaledTwice(o, r, &h)
 	switch t.Kind {
 	case "Deployment", "StatefulSet", "ReplicaSet", "ReplicationController":
 	default:
@@ -232,6 +238,7 @@ func (c *checker) calls(o *bundle.Object, r reference, name string, client *admi
 	c.trust(o, r, name, client, policy)
 	if policy == nil || *policy == admissionv1.Fail {
 		c.unordered(o, name, s)
+		c.selfish(r, name, client, s)
 	}
 }
 

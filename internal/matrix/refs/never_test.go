@@ -99,3 +99,40 @@ func TestTransient(t *testing.T) {
 		}
 	}
 }
+
+// An account that a hook policy deletes is gone before the pods of the release come, in each lane
+// that deletes hooks; a hook of the same release may still have it.
+func TestDeleted(t *testing.T) {
+	account := "\napiVersion: v1\nkind: ServiceAccount\nmetadata: {name: early, namespace: x, annotations: {helm.sh/hook: pre-install}}\n"
+	runs := pod("{serviceAccountName: early, containers: [{name: m}]}")
+	for name, c := range map[string]struct {
+		ephemeral, hook bool
+		by              lane.Order
+		want            int
+	}{
+		"Helm":             {true, false, lane.Order{InOrder: true}, 1},
+		"Argo CD":          {true, false, lane.Order{ArgoCD: true, Ready: true}, 1},
+		"used by a hook":   {true, true, lane.Order{InOrder: true}, 0},
+		"that stays":       {false, false, lane.Order{InOrder: true}, 0},
+		"nothing deletes":  {true, false, lane.Order{AtOnce: true}, 0},
+		"an ordinary twin": {true, false, lane.Order{InOrder: true}, 0},
+	} {
+		objects := account + "---" + runs
+		if name == "an ordinary twin" {
+			objects += "---" + strings.Replace(account, "annotations: {helm.sh/hook: pre-install}", "labels: {a: b}", 1)
+		}
+		e := expected(t, objects)
+		e.Objects[0].Hook, e.Objects[0].Ephemeral, e.Workloads[0].Hook = true, c.ephemeral, c.hook
+		if c.hook {
+			e.Objects[1].Hook = true
+			e.Objects[1].Object.SetAnnotations(map[string]string{"helm.sh/hook": "pre-install", "helm.sh/hook-weight": "1"})
+		}
+		found := Deadlocks(e, nil, c.by).Faults
+		if len(found) != c.want {
+			t.Errorf("%s: got %+v, want %d faults", name, found, c.want)
+		}
+		for _, f := range found {
+			testkit.WantText(t, name, f.Finding.Cause, "Deployment x/web (x): runs as ServiceAccount x/early, a hook that is deleted once it has succeeded")
+		}
+	}
+}

@@ -28,6 +28,7 @@ func Deadlocks(e *bundle.Expectation, components []recipe.Component, d lane.Orde
 	c.rendered()
 	for i := range e.Objects {
 		c.owned(&e.Objects[i])
+		c.token(&e.Objects[i])
 		c.conversion(&e.Objects[i])
 	}
 	if !d.AtOnce {
@@ -66,6 +67,17 @@ func (c order) workload(w *bundle.Workload) {
 		all = append(all, need{kind: "ServiceAccount", name: account, how: "runs as"})
 	}
 	for _, n := range all {
+		if !w.Hook && c.deleted(user, n) && c.maker(n.kind, w.Namespace, n.name, r.from) == nil {
+			full := infra.NamespacedName(w.Namespace, n.name)
+			r := r
+			r.name, r.cause, r.then = n.name, n.kind+full, "a kubelet starts none of its containers without it"
+			r.text = fmt.Sprintf("%s %s %s, a hook that is deleted once it has succeeded (helm.sh/hook-delete-policy)", n.how, n.kind, full)
+			if n.kind == "ServiceAccount" {
+				r.then = "the API server rejects its pods"
+			}
+			c.fail(reason.SchedulingFailed, r)
+			continue
+		}
 		late := c.late(user, n)
 		if late == nil || c.maker(n.kind, w.Namespace, n.name, r.from) != nil {
 			continue
@@ -117,6 +129,22 @@ func (c order) late(user *bundle.Object, n need) *bundle.Object {
 		late = o
 	}
 	return late
+}
+
+// deleted reports whether all that creates an object which is needed are hooks that run before the
+// workload and are deleted then.
+func (c order) deleted(user *bundle.Object, n need) (gone bool) {
+	for i := range c.expectation.Objects {
+		o := &c.expectation.Objects[i]
+		if o.Object.GetKind() != n.kind || o.Object.GroupVersionKind().Group != "" || o.Object.GetNamespace() != user.Object.GetNamespace() || o.Object.GetName() != n.name {
+			continue
+		}
+		if !o.Hook || !o.Ephemeral || o.Release != user.Release || momentOf(o.Object, c.delivery.ArgoCD).phase != beforeAll {
+			return false
+		}
+		gone = true
+	}
+	return gone
 }
 
 // after reports whether an object comes only once another is ready.

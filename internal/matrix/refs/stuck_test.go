@@ -19,6 +19,7 @@ func TestStuck(t *testing.T) {
 	claim := "\napiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data, namespace: x}\nspec: {volumeAttributesClassName: gold}\n"
 	class := "---\napiVersion: storage.k8s.io/v1\nkind: VolumeAttributesClass\nmetadata: {name: gold}\ndriverName: d\n"
 	set := pod("{containers: [{name: m}], volumes: [{name: v, ephemeral: {volumeClaimTemplate: {spec: {volumeAttributesClassName: gold}}}}]}")
+	token := "\napiVersion: v1\nkind: Secret\nmetadata: {name: token, namespace: x, annotations: {kubernetes.io/service-account.name: robot}}\ntype: kubernetes.io/service-account-token\n"
 	for name, c := range map[string]struct {
 		objects string
 		by      lane.Order
@@ -29,6 +30,8 @@ func TestStuck(t *testing.T) {
 		"skipped by Argo CD":        {hook("argocd.argoproj.io/hook: Skip, helm.sh/hook: pre-install"), argocd, ""},
 		"hooks only, Flux":          {hook("helm.sh/hook: pre-install"), flux, ""},
 		"a hook and more":           {hook("helm.sh/hook: pre-install") + "---" + pod("{containers: [{name: m}]}"), argocd, ""},
+		"a token of no account":     {token, apply, "Secret x/token (x): is for the token of ServiceAccount x/robot, which nothing in the recipe makes"},
+		"a token of an account":     {token + "---\napiVersion: v1\nkind: ServiceAccount\nmetadata: {name: robot, namespace: x}\n", apply, ""},
 		"a finalizer that stays":    {keeps("example.com/keep"), helm, "ConfigMap x/hook (x): is a hook that is deleted when it has succeeded, and nothing in the recipe removes its finalizer example.com/keep"},
 		"the same in Flux":          {keeps("example.com/keep"), flux, "removes its finalizer"},
 		"the same, applied":         {keeps("example.com/keep"), apply, ""},

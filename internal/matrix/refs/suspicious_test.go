@@ -28,6 +28,19 @@ func TestSuspicious(t *testing.T) {
 	job := func(ttl, more string) string {
 		return strings.Replace(head("batch/v1", "Job"), "namespace: x", "namespace: x"+more, 1) + "spec: {" + ttl + "template: {spec: {containers: [{name: m}]}}}\n"
 	}
+	scales := func(name string) string {
+		return strings.Replace(head("autoscaling/v2", "HorizontalPodAutoscaler"), "name: o", "name: "+name, 1) + "spec: {scaleTargetRef: {kind: Widget, name: web}}\n"
+	}
+	ingress := func(backend string) string {
+		return head("networking.k8s.io/v1", "Ingress") + "spec: {rules: [{http: {paths: [{path: /a, backend: {service: " + backend + "}}, {path: /b, backend: {service: " + backend + "}}]}}]}\n"
+	}
+	subject := func(namespace string) string {
+		return head("rbac.authorization.k8s.io/v1", "ClusterRoleBinding") + "roleRef: {kind: ClusterRole, name: view}\nsubjects: [{kind: ServiceAccount, name: robot, namespace: " + namespace + "}]\n"
+	}
+	own := func(but string) string {
+		return head("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration") + "webhooks: [{name: w.example.com, " + but + "failurePolicy: Fail, clientConfig: {caBundle: eA==, service: {name: have, namespace: x}}, rules: [{apiGroups: [\"\"], apiVersions: [v1], operations: [CREATE], resources: [pods]}]}]\n"
+	}
+	have := corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "have"}, Spec: corev1.ServiceSpec{Selector: map[string]string{"app": "web"}, Ports: []corev1.ServicePort{{Port: 443}}}}
 	for name, tc := range map[string]struct{ objects, warning, fault string }{
 		"minAvailable of all":      {objects: pdb("minAvailable: 2"), warning: "allows none of its 2 pods to be evicted; a node with one of them cannot be drained"},
 		"minAvailable of one":      {objects: pdb("minAvailable: 50%")},
@@ -43,12 +56,26 @@ func TestSuspicious(t *testing.T) {
 		"binding":                  {objects: head("rbac.authorization.k8s.io/v1", "RoleBinding") + "roleRef: {kind: Role, name: nope}\n", warning: "gives Role x/nope, which does not exist"},
 		"binding to the cluster's": {objects: head("rbac.authorization.k8s.io/v1", "RoleBinding") + "roleRef: {kind: ClusterRole, name: view}\n"},
 		"binding of the cluster":   {objects: head("rbac.authorization.k8s.io/v1", "ClusterRoleBinding") + "roleRef: {kind: ClusterRole, name: nope}\n", warning: "gives ClusterRole nope, which does not exist"},
+		"two autoscalers":          {objects: scales("a") + "---\n" + scales("b"), warning: "HorizontalPodAutoscaler x/b (x): scales Widget x/web, and so does HorizontalPodAutoscaler x/a (x); neither does"},
+		"one autoscaler":           {objects: scales("a")},
+		"two budgets":              {objects: pdb("maxUnavailable: 1") + "---\n" + strings.Replace(pdb("maxUnavailable: 1"), "name: o", "name: p", 1), warning: "PodDisruptionBudget x/p (x): protects pod web-1, and so does PodDisruptionBudget x/o (x)"},
+		"no governing Service":     {objects: head("apps/v1", "StatefulSet") + "spec: {serviceName: nope}\n", warning: "names Service x/nope (spec.serviceName), which does not exist"},
+		"a governing Service":      {objects: head("apps/v1", "StatefulSet") + "spec: {serviceName: have}\n"},
+		"backend":                  {objects: ingress("{name: nope, port: {number: 80}}"), warning: "sends requests to Service x/nope, which does not exist"},
+		"backend without the port": {objects: ingress("{name: have, port: {name: http}}"), warning: "sends requests to port http of Service x/have, which has no such port"},
+		"backend there":            {objects: ingress("{name: have, port: {number: 443}}")},
+		"subject elsewhere":        {objects: "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: robot, namespace: x}\n---\n" + subject("other"), warning: "is for ServiceAccount other/robot, which does not exist; there is x/robot"},
+		"subject":                  {objects: "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: robot, namespace: x}\n---\n" + subject("x")},
+		"subject of others":        {objects: subject("other")},
+		"sysctl":                   {objects: pod("{securityContext: {sysctls: [{name: net.core.somaxconn}, {name: net.ipv4.tcp_syncookies}]}, containers: [{name: m}]}"), warning: "sets sysctl net.core.somaxconn; a kubelet rejects its pods"},
+		"webhook for itself":       {objects: pod("{containers: [{name: m}]}") + "---\n" + own(""), warning: "webhook w.example.com fails closed and is for the pods of Deployment x/web, which serve it"},
+		"webhook for others":       {objects: pod("{containers: [{name: m}]}") + "---\n" + own("namespaceSelector: {matchExpressions: [{key: kubernetes.io/metadata.name, operator: NotIn, values: [x]}]}, ")},
 		"Job":                      {objects: job("", "")},
 		"Job that comes again":     {objects: job("ttlSecondsAfterFinished: 5, ", ""), fault: "is deleted 5s after it has finished (spec.ttlSecondsAfterFinished: 5), and is no hook"},
 		"Job of a day":             {objects: job("ttlSecondsAfterFinished: 86400, ", ""), warning: "is deleted 24h0m0s after it has finished"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := Check(expected(t, tc.objects), nil, &Cluster{View: &observe.View{Pods: pods}, SelfHeals: true, ClusterRoles: map[string]bool{"view": true}})
+			r := Check(expected(t, tc.objects), nil, &Cluster{View: &observe.View{Pods: pods}, Services: []corev1.Service{have}, SelfHeals: true, ClusterRoles: map[string]bool{"view": true}})
 			warnings, faults := r.Warnings, []string{}
 			for _, f := range r.Faults {
 				faults = append(faults, f.Finding.Cause)
