@@ -180,6 +180,7 @@ func TestRenderErrors(t *testing.T) {
 		{"yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a\n", "c/templates/thing.yaml"},
 		{"no kind", "apiVersion: v1\nmetadata: {name: a}\n", "c/templates/thing.yaml: an object without apiVersion or kind"},
 		{"no name", "apiVersion: v1\nkind: ConfigMap\n", "c/templates/thing.yaml: ConfigMap without metadata.name"},
+		{"a name that YAML reads as a boolean", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: y}\n", "ConfigMap whose metadata.name is no text, but true"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := helmDeployer{}.Bundle(context.Background(), oneComponent(chartFS(test.template, ""), recipe.NodeScheduling{}))

@@ -67,6 +67,9 @@ func Whole(doc string) ([]*unstructured.Unstructured, error) {
 		return out, nil
 	}
 	if obj.GetName() == "" {
+		if name, _, _ := unstructured.NestedFieldNoCopy(obj.Object, "metadata", "name"); name != nil && name != "" {
+			return nil, fmt.Errorf("%s whose metadata.name is no text, but %v: YAML reads y, n, on, off and numbers as other values unless they are in quotes", obj.GetKind(), name)
+		}
 		return nil, fmt.Errorf("%s without metadata.name", obj.GetKind())
 	}
 	return []*unstructured.Unstructured{obj}, nil

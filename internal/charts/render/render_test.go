@@ -220,3 +220,24 @@ func TestRelease_ProcessKilled(t *testing.T) {
 		t.Error("Helm's defaults were changed")
 	}
 }
+
+// Helm's CLI looks at a chart before it renders it; its library does not.
+func TestRelease_NotInstallable(t *testing.T) {
+	r := newRenderer(t, Limits{})
+	for want, edit := range map[string]func(*chart.Chart){
+		"library charts are not installable": func(c *chart.Chart) { c.Metadata.Type = "library" },
+		"found in Chart.yaml, but missing in charts/ directory: redis": func(c *chart.Chart) {
+			c.Metadata.Dependencies = []*chart.Dependency{{Name: "redis", Version: "1.x", Repository: "https://example.com"}}
+		},
+		"": func(c *chart.Chart) {
+			c.Metadata.Type, c.Metadata.Dependencies = "application", []*chart.Dependency{{Name: "redis", Version: "1.x"}}
+			c.AddDependency(&chart.Chart{Metadata: &chart.Metadata{APIVersion: "v2", Name: "redis", Version: "1.0.0"}})
+		},
+	} {
+		req := oneTemplate("a: b")
+		edit(req.Chart)
+		if _, err := r.Release(t.Context(), req); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"helm.sh/helm/v3/pkg/action"
+	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chartutil"
 	kubefake "helm.sh/helm/v3/pkg/kube/fake"
 	helmrelease "helm.sh/helm/v3/pkg/release"
@@ -112,9 +113,27 @@ func template(req wireRequest) (*helmrelease.Release, error) {
 	})
 	inst.DryRun, inst.Replace = true, true
 	inst.ReleaseName, inst.Namespace = req.Name, req.Namespace
+	c := req.Chart.Chart()
+	if err := installable(c); err != nil {
+		return nil, err
+	}
 	values := asMap(decodeValue(req.Values))
 	if values == nil {
 		values = map[string]any{}
 	}
-	return inst.Run(req.Chart.Chart(), values)
+	return inst.Run(c, values)
+}
+
+// installable is what Helm's CLI checks of a chart before it installs it, and its library does not.
+func installable(c *chart.Chart) error {
+	if c.Metadata == nil {
+		return nil
+	}
+	if kind := c.Metadata.Type; kind != "" && kind != "application" {
+		return fmt.Errorf("%s charts are not installable (type in Chart.yaml)", kind)
+	}
+	if err := action.CheckDependencies(c, c.Metadata.Dependencies); err != nil {
+		return fmt.Errorf("%w; Helm and Argo CD do not install such a chart: run helm dependency build", err)
+	}
+	return nil
 }
