@@ -86,6 +86,9 @@ func Release(ctx context.Context, renderer *render.Renderer, r render.Request) (
 	}
 	out.DefinitionJob = definitionJob(rel.Hooks, objs)
 	out.Objects = append(objs, out.Objects...)
+	for i := range out.Objects {
+		out.Objects[i].Ephemeral = out.Objects[i].Ephemeral || goneInArgoCD(out.Objects[i].GetAnnotations())
+	}
 	if len(out.Objects) > mostObjects {
 		return nil, &render.LimitError{What: fmt.Sprintf("its templates make %d objects; the limit is %d", len(out.Objects), mostObjects)}
 	}
@@ -109,6 +112,14 @@ func CRDs(ch *chart.Chart, values map[string]any) ([]Object, error) {
 		out = append(out, objs...)
 	}
 	return out, nil
+}
+
+// goneInArgoCD reports whether an object's own annotations for Argo CD, which Helm and Flux do not
+// read, let it delete the object once it is synced, or never create it.
+func goneInArgoCD(annotations map[string]string) bool {
+	hooks := strings.Split(strings.ReplaceAll(annotations["argocd.argoproj.io/hook"], " ", ""), ",")
+	never := !slices.ContainsFunc(hooks, func(h string) bool { return h == "" || h == "PreSync" || h == "Sync" || h == "PostSync" })
+	return never || hooks[0] != "" && strings.Contains(annotations["argocd.argoproj.io/hook-delete-policy"], "HookSucceeded")
 }
 
 func runsAtInstall(h *helmrelease.Hook) bool {

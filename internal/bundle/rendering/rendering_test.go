@@ -56,3 +56,19 @@ func TestTwice(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+// What a chart tells Argo CD alone to delete, or to leave out, may be missing.
+func TestGoneInArgoCD(t *testing.T) {
+	const hook, policy = "argocd.argoproj.io/hook", "argocd.argoproj.io/hook-delete-policy"
+	for _, c := range []struct {
+		hook, policy string
+		want         bool
+	}{
+		{"", "", false}, {"", "HookSucceeded", false}, {"PreSync", "", false}, {"PreSync", "BeforeHookCreation", false}, {"PreSync, PostSync", "HookSucceeded", true},
+		{"Skip", "", true}, {"SyncFail", "", true}, {"PostDelete", "", true}, {"SyncFail,Sync", "", false},
+	} {
+		if got := goneInArgoCD(map[string]string{hook: c.hook, policy: c.policy}); got != c.want {
+			t.Errorf("%+v: got %v", c, got)
+		}
+	}
+}

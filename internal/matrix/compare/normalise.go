@@ -64,7 +64,8 @@ func allocated(kind string) [][]string {
 	case "ServiceAccount":
 		return [][]string{{"secrets"}}
 	case "Pod":
-		return [][]string{{"spec", "nodeName"}}
+		// The API server gives a pod the labels of its node's place when it is bound.
+		return [][]string{{"spec", "nodeName"}, {"metadata", "labels", "topology.kubernetes.io/zone"}, {"metadata", "labels", "topology.kubernetes.io/region"}}
 	case "Job":
 		uid := []string{"controller-uid", "batch.kubernetes.io/controller-uid"}
 		var fields [][]string

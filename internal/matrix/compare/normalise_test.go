@@ -51,6 +51,15 @@ func TestNormalise(t *testing.T) {
 			rendered: `{kind: Service, metadata: {name: a}, spec: {clusterIP: None}}`,
 			want:     `{kind: Service, metadata: {name: a}, spec: {clusterIP: 10.0.0.7}}`,
 		},
+		"a pod has the labels of its node's place": {
+			live: `{kind: Pod, metadata: {name: a, labels: {app: a, topology.kubernetes.io/zone: us-east-1b, topology.kubernetes.io/region: us-east-1}}, spec: {nodeName: n}}`,
+			want: `{kind: Pod, metadata: {name: a, labels: {app: a}}, spec: {}}`,
+		},
+		"a pod whose chart renders such a label": {
+			live:     `{kind: Pod, metadata: {name: a, labels: {topology.kubernetes.io/zone: us-east-1b}}, spec: {}}`,
+			rendered: `{kind: Pod, metadata: {name: a, labels: {topology.kubernetes.io/zone: us-east-1a}}, spec: {}}`,
+			want:     `{kind: Pod, metadata: {name: a, labels: {topology.kubernetes.io/zone: us-east-1b}}, spec: {}}`,
+		},
 		"a volume's name": {
 			live: `{kind: PersistentVolumeClaim, metadata: {name: a, annotations: {volume.kubernetes.io/storage-provisioner: x}}, spec: {volumeName: pvc-1, storageClassName: gp3}}`,
 			want: `{kind: PersistentVolumeClaim, metadata: {name: a}, spec: {storageClassName: gp3}}`,
