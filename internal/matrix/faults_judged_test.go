@@ -15,9 +15,9 @@ func judgedFaults() []fault {
 		{
 			id: "F170", what: "a quota, a limit or a pod security level that comes after the pods that it does not allow", verdict: "exit 1 in every lane: no pod could be created again; a quota that is only used up passes",
 			seeds: []seed{
-				{nightly: families, recipe: later("ResourceQuota", `{hard: {pods: "0"}}`), want: red(reason.SchedulingFailed, "Deployment a/a (a): the API server would reject its next pod: exceeded quota: late")},
-				{name: "a resource without a limit", nightly: families, recipe: later("ResourceQuota", `{hard: {limits.memory: 100Gi}}`), want: red(reason.SchedulingFailed, "Deployment a/a (a): the API server would reject its next pod: failed quota: late: must specify limits.memory")},
-				{name: "a LimitRange", nightly: families, recipe: later("LimitRange", `{limits: [{type: Container, min: {cpu: "1"}}]}`), want: red(reason.SchedulingFailed, "Deployment a/a (a): the API server would reject its next pod: ")},
+				{nightly: families, recipe: later("ResourceQuota", `{hard: {pods: "0"}}`), want: red(reason.SchedulingFailed, "Deployment a/a (a): the API server ", "exceeded quota: late")},
+				{name: "a resource without a limit", nightly: families, recipe: later("ResourceQuota", `{hard: {limits.memory: 100Gi}}`), want: red(reason.SchedulingFailed, "Deployment a/a (a): the API server ", "failed quota: late: must specify limits.memory")},
+				{name: "a LimitRange", nightly: families, recipe: later("LimitRange", `{limits: [{type: Container, min: {cpu: "1"}}]}`), want: red(reason.SchedulingFailed, "Deployment a/a (a): the API server ", "minimum cpu usage per Container")},
 				{name: "used up", nightly: families, recipe: later("ResourceQuota", `{hard: {pods: "1"}}`)},
 			},
 			tests: []string{"internal/matrix/intact TestDenied"},
