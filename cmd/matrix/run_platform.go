@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -14,8 +15,10 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra/kind"
 	"github.com/nvidia/aicr-action/internal/infra/podrun"
 	"github.com/nvidia/aicr-action/internal/infra/programs"
+	"github.com/nvidia/aicr-action/internal/infra/rootfs"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/util/sandbox"
 )
 
 // platformFlags choose where cells run.
@@ -49,7 +52,7 @@ const (
 func (f *platformFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.cluster, platformFlag, defaultPlatform().name, "where cells run: "+clusterHelp())
 	cli.OldName(cmd, "cluster", platformFlag)
-	cmd.Flags().StringArrayVar(&f.programs, programFlag, nil, "`IMAGE=FILE`: run the executable FILE for pods with this image, instead of simulating them (repeatable; docs/how-it-works.md, Pods that run)")
+	cmd.Flags().StringArrayVar(&f.programs, programFlag, nil, "`IMAGE[=FILE]`: run the executable FILE, or what the image itself has, for pods with this image, instead of simulating them; an image alone is pulled (repeatable; docs/how-it-works.md, Pods that run)")
 	cmd.Flags().StringVar(&f.operators, operatorsFlag, string(programs.Simulated), "operators of the recipe: simulated; auto, which runs those that can as processes, compiled when they are not in the cache; real, where one that has a program and cannot run is an error (docs/how-it-works.md, Operators that run)")
 	cmd.Flags().StringVar(&f.kubernetes, kubernetesFlag, "", "run the control plane of another `minor` version, e.g. 1.34, compiled at first use; floor is the lowest that each recipe's constraint allows, newest the highest that there is (default: the stack's)")
 	f.registerImages(cmd)
@@ -94,8 +97,14 @@ type platformParts struct {
 func (f *platformFlags) check(others ...wanted) error {
 	var given []infra.Program
 	for _, text := range f.programs {
-		image, file, _ := strings.Cut(text, "=") // an image has no such sign
-		given = append(given, infra.Program{Image: image, Path: file})
+		image, file, isFile := strings.Cut(text, "=") // an image has no such sign
+		if isFile {
+			given = append(given, infra.Program{Image: image, Path: file})
+			continue
+		}
+		for _, named := range namesOf(image) {
+			given = append(given, infra.Program{Image: named, Unpacked: &infra.Unpacked{}}) // pull fills it in
+		}
 	}
 	var err error
 	if f.table, err = podrun.CheckPrograms(given); err != nil {
@@ -114,6 +123,39 @@ func (f *platformFlags) check(others ...wanted) error {
 		{f.images != "", infra.ImageArchive, "--kind-images"},
 		{f.reuse, infra.ReusedCluster, "--reuse-cluster"},
 	}, others...)...)
+}
+
+// namesOf are the texts by which pods may name an image that is given with tag and digest: with both,
+// and with the tag alone.
+func namesOf(image string) []string {
+	before, _, pinned := strings.Cut(image, "@")
+	if pinned && strings.Contains(before[strings.LastIndex(before, "/")+1:], ":") {
+		return []string{image, before}
+	}
+	return []string{image}
+}
+
+// pull gets the images that are to run by themselves. Reasons: USAGE, IMAGE_MISSING.
+func (f *platformFlags) pull(ctx context.Context, a *app) error {
+	store := &rootfs.Store{Dir: a.Paths.Images(), Progress: a.Progress}
+	for _, text := range f.programs {
+		if strings.Contains(text, "=") {
+			continue
+		}
+		if err := sandbox.CanRoot(); err != nil {
+			return cli.Usagef("--%s %s: %w; give the program as a file: --%s %s=FILE", programFlag, text, err, programFlag, text)
+		}
+		got, err := store.Get(ctx, text)
+		if err != nil {
+			return reason.New(reason.ImageMissing, "--%s: %w", programFlag, err)
+		}
+		for i := range f.table {
+			if slices.Contains(namesOf(text), f.table[i].Image) && f.table[i].Unpacked != nil {
+				f.table[i].Unpacked = got
+			}
+		}
+	}
+	return nil
 }
 
 // embeddedPlatform is the platform embedded, for a run.

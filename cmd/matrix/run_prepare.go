@@ -66,6 +66,9 @@ func (a *app) prepareRun(ctx context.Context, args []string, f runFlags) (*prepa
 	if err := a.chooseKubernetes(&f, in); err != nil {
 		return nil, err
 	}
+	if err := f.platform.pull(ctx, a); err != nil {
+		return nil, err
+	}
 	p := &prepared{jobs: f.jobs, on: f.platform.on}
 	if p.runner, err = a.choosePlatform(ctx, f, valid, in); err != nil {
 		return nil, err

@@ -178,12 +178,14 @@ type Awaited struct {
 	Condition string
 }
 
-// Program is a file on this machine that runs for an image.
+// Program is what runs on this machine for an image: a file, or what the image itself has.
 type Program struct {
 	// Image is the image exactly as pods name it.
 	Image string
-	// Path is an executable file.
+	// Path is an executable file; empty if the image is unpacked.
 	Path string
+	// Unpacked, if set, is the image: a pod's process has its files as its root.
+	Unpacked *Unpacked
 	// Args are the arguments that it gets before those of the container.
 	Args []string
 	// Listens are its flags for addresses to listen on: the processes of a machine share its ports,
@@ -191,6 +193,20 @@ type Program struct {
 	Listens []Listen
 	// Noise are parts of the lines about errors that it logs only because nodes are simulated.
 	Noise []string
+}
+
+// Unpacked is an image whose files are on this machine.
+type Unpacked struct {
+	// Root is the directory with its files, which nobody changes.
+	Root string `json:"-"`
+	// Digest is that of the manifest, or of the index, that the image's name stands for.
+	Digest string `json:"digest"`
+	// What the image says of its process.
+	Entrypoint []string `json:"entrypoint,omitempty"`
+	Cmd        []string `json:"cmd,omitempty"`
+	Env        []string `json:"env,omitempty"`
+	WorkDir    string   `json:"workDir,omitempty"`
+	User       string   `json:"user,omitempty"`
 }
 
 // Listen is a flag of a program that names a port, e.g. "web.listen-address" with the value

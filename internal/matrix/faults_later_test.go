@@ -97,6 +97,10 @@ func laterFaults() []fault {
 			id: "F154", what: "a webhook that fails closed and is for objects of its own release, before its program is ready", verdict: "exit 51 before anything is deployed, if only a hook of the release writes its caBundle: it can never be installed; else, with `--operators`, passes once the program is ready",
 			tests: []string{"internal/matrix/refs TestDeadlocks_OwnWebhook", "internal/matrix/lane TestStartingWebhook", "internal/matrix TestNightlyOperators"},
 		},
+		{
+			id: "F157", what: "an image of `--program` that cannot run: another architecture, a layer that does not fit its digest, a name that leads out, no entrypoint, root where runAsNonRoot forbids it, a program that is not there, one container of two", verdict: "exit 26 or 2 before any cell, or 1, each with its own message; never passed because a program did not start",
+			tests: []string{"internal/infra/rootfs TestGet_Refused", "internal/infra/rootfs TestUnpack_Escapes", "internal/infra/podrun TestUnsupported_Image", "internal/util/sandbox TestRoot_Ends", "cmd/matrix TestNightlyProgramImage"},
+		},
 	}
 }
 

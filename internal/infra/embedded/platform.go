@@ -99,6 +99,10 @@ func (p *Platform) Fingerprint() string {
 		text += " " + p.Real.Fingerprint()
 	}
 	for _, program := range p.Programs {
+		if program.Unpacked != nil {
+			text += fmt.Sprintf(" %s=%s", program.Image, program.Unpacked.Digest)
+			continue
+		}
 		digest, err := bounded.SHA256(program.Path)
 		if err != nil {
 			digest = err.Error()

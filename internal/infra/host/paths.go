@@ -41,3 +41,6 @@ func (p Paths) Ports() string { return filepath.Join(p.Root, "ports") }
 
 // Clusters is where clusters keep their state, one directory each.
 func (p Paths) Clusters() string { return filepath.Join(p.Root, "clusters") }
+
+// Images is where unpacked images are kept, one directory per digest.
+func (p Paths) Images() string { return filepath.Join(p.Root, "images") }

@@ -148,7 +148,12 @@ func (s *Supervisor) Start(spec ProcessSpec) (*Process, error) {
 	cmd.Dir = cmp.Or(spec.WorkDir, spec.Dir)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = ProcessAttributes(spec.Detach)
-	if spec.Sandbox != nil {
+	if spec.Sandbox != nil && spec.Sandbox.Root != nil {
+		cmd.Path, cmd.Err = spec.Path, nil // it is in that root: what this machine has at the path is another file
+		if err := sandbox.Wrap(cmd, *spec.Sandbox); err != nil {
+			return nil, fmt.Errorf("start %s: %w", spec.Name, err)
+		}
+	} else if spec.Sandbox != nil {
 		p := *spec.Sandbox
 		p.ReadWrite = append([]string{spec.Dir}, p.ReadWrite...)
 		program, err := filepath.EvalSymlinks(spec.Path) // kwokctl's are links to the stack

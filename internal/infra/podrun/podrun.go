@@ -79,13 +79,21 @@ func New(o Options) (*Runner, error) {
 }
 
 // CheckPrograms refuses a table of programs that cannot work: no image, an image twice, or a file
-// that cannot be run. Paths are made absolute.
+// that cannot be run. Paths are made absolute. One whose image is unpacked has no file.
 func CheckPrograms(programs []infra.Program) ([]infra.Program, error) {
 	var all []infra.Program
 	seen := map[string]bool{}
 	for _, p := range programs {
+		if p.Unpacked != nil && p.Image != "" {
+			if seen[p.Image] {
+				return nil, fmt.Errorf("the image %s has two programs; give it one", p.Image)
+			}
+			seen[p.Image] = true
+			all = append(all, p)
+			continue
+		}
 		if p.Image == "" || p.Path == "" {
-			return nil, fmt.Errorf("%q: want IMAGE=FILE, an image and an executable file", p.Image+"="+p.Path)
+			return nil, fmt.Errorf("%q: want IMAGE=FILE, an image and an executable file, or IMAGE alone, which is pulled", p.Image+"="+p.Path)
 		}
 		path, err := filepath.Abs(p.Path)
 		if err != nil {
@@ -130,7 +138,11 @@ func (r *Runner) Used() []string {
 	var all []string
 	for _, p := range r.Programs {
 		if n := r.used[p.Image]; n > 0 {
-			all = append(all, fmt.Sprintf("%s runs for the image %s (pods: %d)", p.Path, p.Image, n))
+			what := p.Path
+			if p.Unpacked != nil {
+				what = "what it has itself (" + p.Unpacked.Digest + ")"
+			}
+			all = append(all, fmt.Sprintf("%s runs for the image %s (pods: %d)", what, p.Image, n))
 		}
 	}
 	return all

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -79,9 +80,14 @@ func (w *worker) probeExec(ctx context.Context, c *corev1.Container) bool {
 	if err != nil {
 		return false
 	}
-	spec.Args = nil
-	for _, arg := range c.ReadinessProbe.Exec.Command[1:] { // a kubelet does not expand variables here
-		spec.Args = append(spec.Args, m.within(arg))
+	command := c.ReadinessProbe.Exec.Command // in which a kubelet does not expand variables
+	spec.Args = slices.Clone(command[1:])
+	if program, _ := w.r.program(c.Image); program.Unpacked != nil {
+		spec.Path = command[0]
+	} else {
+		for i := range spec.Args {
+			spec.Args[i] = m.within(spec.Args[i])
+		}
 	}
 	spec.Name, spec.Log = spec.Name+" (readiness probe)", filepath.Join(w.dir, "probe.log")
 	p, err := w.r.Sup.Start(spec)
@@ -190,7 +196,7 @@ func probeHTTP(ctx context.Context, p *corev1.Probe, port int) bool {
 }
 
 // unsupportedProbe says why a readiness probe cannot be run; empty if it can, or without a probe.
-func unsupportedProbe(c *corev1.Container) string {
+func unsupportedProbe(c *corev1.Container, anyProgram bool) string {
 	p := c.ReadinessProbe
 	if p == nil {
 		return ""
@@ -198,6 +204,9 @@ func unsupportedProbe(c *corev1.Container) string {
 	elsewhere := ""
 	switch {
 	case p.Exec != nil && len(p.Exec.Command) > 0:
+		if anyProgram {
+			return ""
+		}
 		if len(c.Command) == 0 || path.Base(p.Exec.Command[0]) != path.Base(c.Command[0]) {
 			return fmt.Sprintf("its readiness probe runs %s, which is not the container's program", p.Exec.Command[0])
 		}

@@ -7,31 +7,43 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/nvidia/aicr-action/internal/infra"
 )
 
 // shells are commands that start another program: which one, and with what, only the image knows.
 var shells = []string{"sh", "bash", "ash", "dash", "busybox", "env", "tini", "dumb-init"}
 
-// Unsupported says why a pod cannot be run as a process; empty if it can. program reports whether
-// there is one for an image.
-func Unsupported(p *corev1.Pod, program func(image string) bool) string {
+// Unsupported says why a pod cannot be run as a process; empty if it can. program is that of an image,
+// if there is one.
+func Unsupported(p *corev1.Pod, program func(image string) (infra.Program, bool)) string {
 	return unsupported(p, program)
 }
 
 // unsupported says why a pod cannot be run here; empty if it can. What a kubelet would do and this
 // cannot is refused, and not left out in silence, if the pod's status depends on it.
-// docs/how-it-works.md lists both. Program reports whether there is one for an image.
-func unsupported(p *corev1.Pod, program func(image string) bool) string {
-	if len(p.Spec.Containers) != 1 {
-		return fmt.Sprintf("it has %d containers, and a pod that runs has one", len(p.Spec.Containers))
+// docs/how-it-works.md lists both.
+func unsupported(p *corev1.Pod, program func(image string) (infra.Program, bool)) string {
+	if n := len(p.Spec.Containers); n != 1 {
+		var known []string
+		for _, c := range p.Spec.Containers {
+			if _, ok := program(c.Image); ok {
+				known = append(known, c.Name)
+			}
+		}
+		if len(known) == n {
+			return fmt.Sprintf("it has %d containers, and a pod that runs has one", n)
+		}
+		return fmt.Sprintf("it has %d containers, of which only %s has a program, and a pod that runs has one", n, strings.Join(known, ", "))
 	}
 	for i := range p.Spec.InitContainers {
 		c := &p.Spec.InitContainers[i]
-		why := unsupportedContainer(p, c)
+		of, ok := program(c.Image)
+		why := unsupportedContainer(p, c, of.Unpacked)
 		switch {
 		case c.RestartPolicy != nil:
 			why = "it is to run beside the others"
-		case !program(c.Image):
+		case !ok:
 			why = "its image " + c.Image + " has no program"
 		}
 		if why != "" {
@@ -39,24 +51,31 @@ func unsupported(p *corev1.Pod, program func(image string) bool) string {
 		}
 	}
 	c := &p.Spec.Containers[0]
-	if why := unsupportedContainer(p, c); why != "" {
+	of, _ := program(c.Image)
+	if why := unsupportedContainer(p, c, of.Unpacked); why != "" {
 		return why
 	}
-	if why := unsupportedProbe(c); why != "" {
+	if why := unsupportedProbe(c, of.Unpacked != nil); why != "" {
 		return why
 	}
 	return disagreement(p)
 }
 
-func unsupportedContainer(p *corev1.Pod, c *corev1.Container) string {
-	if len(c.Command) > 0 && slices.Contains(shells, path.Base(c.Command[0])) {
+// unsupportedContainer: a container whose image is unpacked may run any of the image's programs.
+func unsupportedContainer(p *corev1.Pod, c *corev1.Container, image *infra.Unpacked) string {
+	if image != nil {
+		if why := refused(p, c, image); why != "" {
+			return why
+		}
+	}
+	if image == nil && len(c.Command) > 0 && slices.Contains(shells, path.Base(c.Command[0])) {
 		return fmt.Sprintf("its command is %s, and the program stands for the command", c.Command[0])
 	}
 	if len(c.EnvFrom) > 0 && slices.ContainsFunc(c.EnvFrom, func(e corev1.EnvFromSource) bool { return e.ConfigMapRef == nil && e.SecretRef == nil }) {
 		return "envFrom has a source that is neither a ConfigMap nor a Secret"
 	}
 	for _, e := range c.Env {
-		if loader(e.Name) {
+		if image == nil && loader(e.Name) {
 			return fmt.Sprintf("it sets %s, by which the dynamic linker would load other code into the program", e.Name)
 		}
 		if f := e.ValueFrom; f != nil && f.FileKeyRef != nil {

@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/host"
 	"github.com/nvidia/aicr-action/internal/util/removal"
 	"github.com/nvidia/aicr-action/internal/util/sandbox"
@@ -115,8 +116,7 @@ func (w *worker) name() string { return w.pod.Namespace + "/" + w.pod.Name }
 // life runs the container, again and again if its restart policy says so. It gives the last state,
 // nil if there was none.
 func (w *worker) life(ctx context.Context) *state {
-	has := func(image string) bool { _, ok := w.r.program(image); return ok }
-	if why := unsupported(w.pod, has); why != "" {
+	if why := unsupported(w.pod, w.r.program); why != "" {
 		w.write(ctx, state{waiting: "CreateContainerConfigError", message: "this pod cannot run as a process: " + why})
 		<-w.ctx.Done()
 		return nil
@@ -241,15 +241,29 @@ func (w *worker) begin(ctx context.Context, c *corev1.Container, s state) (*host
 }
 
 // spec is the container as a process.
-func (w *worker) spec(ctx context.Context, c *corev1.Container) (host.ProcessSpec, *mounts, error) {
-	m, err := w.mount(ctx, c)
-	if err != nil {
-		return host.ProcessSpec{}, nil, err
+func (w *worker) spec(ctx context.Context, c *corev1.Container) (spec host.ProcessSpec, m *mounts, err error) {
+	if m, err = w.mount(ctx, c); err != nil {
+		return spec, nil, err
 	}
 	env, err := w.environment(ctx, c)
 	if err != nil {
-		return host.ProcessSpec{}, nil, err
+		return spec, nil, err
 	}
+	program, _ := w.r.program(c.Image) // unsupported has seen that it is there
+	if program.Unpacked != nil {
+		spec, err = w.imageSpec(c, program, m, env)
+	} else {
+		spec, err = w.fileSpec(c, program, m, env)
+	}
+	spec.Name, spec.Log = "pod "+w.name(), w.log
+	if c != &w.pod.Spec.Containers[0] {
+		spec.Name, spec.Log = spec.Name+" (init container "+c.Name+")", w.logOf(c.Name)
+	}
+	return spec, m, err
+}
+
+// fileSpec is a container as a process of a file of this machine, in the machine's file system.
+func (w *worker) fileSpec(c *corev1.Container, program infra.Program, m *mounts, env map[string]string) (host.ProcessSpec, error) {
 	var args []string
 	if len(c.Command) > 1 {
 		args = append(args, c.Command[1:]...)
@@ -264,24 +278,20 @@ func (w *worker) spec(ctx context.Context, c *corev1.Container) (host.ProcessSpe
 	if _, set := env["KUBECONFIG"]; !set && m.token != "" {
 		env["KUBECONFIG"] = m.kubeconfig
 	}
-	program, _ := w.r.program(c.Image) // unsupported has seen that it is there
-	if args, err = w.listens.place(w.r.Ports, program.Listens, args); err != nil {
-		return host.ProcessSpec{}, nil, err
+	args, err := w.listens.place(w.r.Ports, program.Listens, args)
+	if err != nil {
+		return host.ProcessSpec{}, err
 	}
 	args = append(slices.Clone(program.Args), args...)
 	workDir, err := m.workDir(c.WorkingDir)
 	if err != nil {
-		return host.ProcessSpec{}, nil, err
+		return host.ProcessSpec{}, err
 	}
 	home := filepath.Join(w.dir, "home")
 	if err := errors.Join(os.MkdirAll(home, 0o700), os.MkdirAll(w.overlay(), 0o700)); err != nil {
-		return host.ProcessSpec{}, nil, err
+		return host.ProcessSpec{}, err
 	}
-	name, log := "pod "+w.name(), w.log
-	if c != &w.pod.Spec.Containers[0] {
-		name, log = name+" (init container "+c.Name+")", w.logOf(c.Name)
-	}
-	return host.ProcessSpec{Name: name, Path: program.Path, Args: args, Env: list(env), Dir: home, WorkDir: workDir, Log: log, Ends: true, Sandbox: w.sandbox(program.Path, m, c)}, m, nil
+	return host.ProcessSpec{Path: program.Path, Args: args, Env: list(env), Dir: home, WorkDir: workDir, Ends: true, Sandbox: w.sandbox(program.Path, m, c)}, nil
 }
 
 // sandbox is what the process may do: the caller's profile, its mounts, and the ports that the

@@ -140,7 +140,7 @@ func (s *Set) Choose(objects []bundle.Object) (*Choice, error) {
 func (c *Choice) summary() []string {
 	var all []string
 	if without := lists.Unique(c.without); len(without) > 0 {
-		all = append(all, fmt.Sprintf("--operators %s: %s SIMULATED, since there is no program for %s here (--program IMAGE=FILE gives one): nothing that only %s would decide is verified",
+		all = append(all, fmt.Sprintf("--operators %s: %s SIMULATED, since there is no program for %s here (--program IMAGE, or IMAGE=FILE, gives one): nothing that only %s would decide is verified",
 			Real, strings.Join(without, ", "), pronoun(without), pronoun(without)))
 	}
 	if unknown := lists.Unique(c.unknown); len(unknown) > 0 {
@@ -181,6 +181,15 @@ func (c *Choice) given(image string) bool {
 	return slices.ContainsFunc(c.Programs, func(p infra.Program) bool { return p.Image == image })
 }
 
+// programOf is the given program of an image, or else one that the table may have: what is asked here
+// is whether a pod could run at all.
+func (c *Choice) programOf(image string) (infra.Program, bool) {
+	if i := slices.IndexFunc(c.Programs, func(p infra.Program) bool { return p.Image == image }); i >= 0 {
+		return c.Programs[i], true
+	}
+	return infra.Program{Image: image}, true
+}
+
 // choose takes the program of a row for an image of these pods, if it can run.
 func (s *Set) choose(c *Choice, row *Row, version, image string, p pods, objects []bundle.Object) (runs bool, err error) {
 	what := fmt.Sprintf("operator %s (%s %s)", row.Name, p.kind, infra.NamespacedName(p.namespace, p.name))
@@ -192,7 +201,7 @@ func (s *Set) choose(c *Choice, row *Row, version, image string, p pods, objects
 		why = ""
 	}
 	if why == "" {
-		why = podrun.Unsupported(&corev1.Pod{Spec: p.template.Spec}, func(string) bool { return true })
+		why = podrun.Unsupported(&corev1.Pod{Spec: p.template.Spec}, c.programOf)
 	}
 	if why == "" && row.cannot != nil {
 		why = row.cannot(objects)

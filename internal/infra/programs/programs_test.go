@@ -22,6 +22,8 @@ func TestRowOf(t *testing.T) {
 		"quay.io/prometheus-operator/prometheus-config-reloader:v0.89.0":                            {},
 		"quay.io/not-prometheus-operator/prometheus-operator:v0.89.0":                               {},
 		"registry.k8s.io/ingress-nginx/kube-webhook-certgen:v1.6.6":                                 {"kube-webhook-certgen", "v1.6.6"},
+		"registry.k8s.io/jobset/jobset:v0.10.1":                                                     {"jobset", "v0.10.1"},
+		"ghcr.io/kubeflow/trainer/trainer-controller-manager:v2.1.0":                                {"kubeflow-trainer", "v2.1.0"},
 		"UPPER/CASE": {},
 	} {
 		row, version := rowOf(image)

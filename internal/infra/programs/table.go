@@ -62,7 +62,10 @@ func Table() []Row {
 	}
 	certs := func(kind string) schema.GroupKind { return schema.GroupKind{Group: certificatesGroup, Kind: kind} }
 	metrics := infra.Listen{Flag: "metrics-listen-address", Default: "0.0.0.0:9402"}
-	const notServed = "its module cannot be compiled alone; --program IMAGE=FILE gives it one"
+	const notServed = "its module cannot be compiled alone; --program IMAGE, or IMAGE=FILE, gives it one"
+	beside := func(flag string) string {
+		return "the one that is compiled runs beside a recipe (" + flag + "), and not as its pods; --program IMAGE, or IMAGE=FILE, gives it one"
+	}
 	return []Row{
 		{
 			Name: "prometheus-operator", images: []string{"prometheus-operator/prometheus-operator"}, group: stack.GroupPrometheusOperator,
@@ -94,6 +97,10 @@ func Table() []Row {
 		{Name: "dynamo-operator", images: []string{"nvidia/ai-dynamo/kubernetes-operator"}, why: notServed},
 		{Name: "nim-operator", images: []string{"nvidia/k8s-nim-operator"}, why: notServed},
 		{Name: "slurm-operator", images: []string{"slinkyproject/slurm-operator"}, why: notServed},
+		{Name: "kubeflow-trainer", images: []string{"kubeflow/trainer/trainer-controller-manager"}, why: beside("--controller trainer")},
+		{Name: "jobset", images: []string{"jobset/jobset"}, why: beside("--controller jobset")},
+		{Name: "kueue", images: []string{"kueue/kueue"}, why: beside("matrix workflow run --scheduler kueue")},
+		{Name: "coscheduling", images: []string{"scheduler-plugins/kube-scheduler"}, why: beside("matrix workflow run --scheduler coscheduling")},
 	}
 }
 

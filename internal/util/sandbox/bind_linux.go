@@ -40,7 +40,7 @@ var CanBind = sync.OnceValue(func() bool {
 })
 
 func hiddenOfSystem() []hidden.Command {
-	return []hidden.Command{{Name: tryBind, Run: func(args []string) error {
+	return []hidden.Command{hiddenOfRoot(), {Name: tryBind, Run: func(args []string) error {
 		if len(args) != 1 {
 			return fmt.Errorf("want a directory, got %d arguments", len(args))
 		}

@@ -32,6 +32,9 @@ type Profile struct {
 	// the caller removes it.
 	Binds   []Bind
 	Overlay string
+	// Root, if set, are the files that the process sees in place of the machine's; only where CanRoot.
+	// The paths of the profile are then in it, and it needs Overlay.
+	Root *Root
 	// AnyOwner: root keeps its rights over files of any owner and mode, below the paths of the profile.
 	// An ordinary user has none to keep.
 	AnyOwner bool
@@ -42,6 +45,28 @@ type Profile struct {
 
 // Bind is a directory, Source, that a process sees at Target.
 type Bind struct{ Source, Target string }
+
+// Root is the root of a process that sees none of the machine's files. It is the first process of its
+// own: what it starts ends with it.
+type Root struct {
+	// Dir has the files. They do not change: what the process writes is in the profile's overlay.
+	Dir string
+	// Mounts are files and directories that the process sees besides.
+	Mounts []Mount
+	// WorkDir is where it starts; empty: /. It is made where it does not exist.
+	WorkDir string
+	// ReadOnly leaves it no place to write but writable mounts.
+	ReadOnly bool
+
+	all []Mount // in the order in which they are mounted
+}
+
+// Mount is a file or directory, Source, that a process sees at Target.
+type Mount struct {
+	Source, Target string
+	Writable       bool
+	Device         bool
+}
 
 // command is the hidden command that becomes the program. Its arguments are the profile, as JSON,
 // and the program's path and arguments.
@@ -76,10 +101,15 @@ func Restrict(p Profile) error { return restrict(p) }
 // Wrap changes a command so that it starts under the profile. It changes nothing on systems other
 // than Linux.
 func Wrap(cmd *exec.Cmd, p Profile) error {
+	if !wraps && p.Root != nil {
+		return CanRoot()
+	}
 	if !wraps {
 		return nil
 	}
-	if _, err := os.Stat(cmd.Path); err != nil { // the process in between would say so, but later and in a log
+	if p.Root != nil {
+		separateRoot(cmd)
+	} else if _, err := os.Stat(cmd.Path); err != nil { // the process in between would say so, but later and in a log
 		return err
 	}
 	if len(p.Binds) > 0 {

@@ -69,6 +69,17 @@ func become(text string, args []string) error {
 			return err
 		}
 	}
+	if p.Root != nil {
+		if err := enter(p.Root, p.Overlay); err != nil {
+			return err
+		}
+		program, err := p.Root.program(args[0])
+		if err != nil {
+			return err
+		}
+		args[0] = program
+		p.rightsInRoot()
+	}
 	if err := errors.Join(restrictPaths(p), forbidNewRights(), dropCapabilities(p.kept()), filterCalls(p)); err != nil {
 		return err
 	}

@@ -27,6 +27,13 @@ func restrict(Profile) error { return nil }
 // CanBind is false: only Linux has mount namespaces.
 func CanBind() bool { return false }
 
+// CanRoot says that only Linux gives a process another root.
+func CanRoot() error {
+	return errors.New("a process cannot have an image's files as its root on " + runtime.GOOS + ": only Linux has overlays")
+}
+
 func hiddenOfSystem() []hidden.Command { return nil }
 
 func separate(*exec.Cmd) {}
+
+func separateRoot(*exec.Cmd) {}

@@ -1,0 +1,222 @@
+// Package rootfs gets images onto this machine: it pulls one by its digest from its registry, and
+// unpacks it into a directory of the cache, which a process can have as its root. It must not know
+// pods, or what the programs in an image are for.
+package rootfs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/util/removal"
+)
+
+// Limits of an image. The largest operator of the recipes has a tenth of them.
+const (
+	mostPacked   = 1 << 30 // of all layers, compressed
+	mostUnpacked = 4 << 30
+	mostFiles    = 400_000
+)
+
+// system is the one whose programs a cell's machine runs as processes.
+const system = "linux"
+
+// Store has unpacked images.
+type Store struct {
+	// Dir is where they are kept, a directory each.
+	Dir string
+	// Progress, if set, is told what is pulled.
+	Progress infra.Progress
+	// Architecture is the machine's, in Go's words; empty: this one's.
+	Architecture string
+}
+
+// description is the file beside an image's root.
+const description = "image.json"
+
+// Get is an image for this machine. One that is named by a digest, and is there, needs no network;
+// one that is named by a tag is asked for again, since the tag may have moved.
+func (s *Store) Get(ctx context.Context, image string) (*infra.Unpacked, error) {
+	ref, err := name.ParseReference(image, name.WeakValidation)
+	if err != nil {
+		return nil, fmt.Errorf("the image %q: %w", image, err)
+	}
+	if digest, ok := ref.(name.Digest); ok {
+		if have, err := s.have(digest.DigestStr()); have != nil || err != nil {
+			return have, err
+		}
+	}
+	got, err := s.pull(ctx, ref)
+	if err != nil {
+		return nil, fmt.Errorf("pull the image %s: %w", image, explained(err))
+	}
+	return got, nil
+}
+
+func (s *Store) architecture() string {
+	if s.Architecture != "" {
+		return s.Architecture
+	}
+	return runtime.GOARCH
+}
+
+// place is the directory of an image with a digest.
+func (s *Store) place(digest string) string {
+	return filepath.Join(s.Dir, strings.ReplaceAll(digest, ":", "-")+"-"+s.architecture())
+}
+
+// have is an image that is in the cache; nil if it is not.
+func (s *Store) have(digest string) (*infra.Unpacked, error) {
+	dir := s.place(digest)
+	raw, err := os.ReadFile(filepath.Join(dir, description))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var u infra.Unpacked
+	if err == nil {
+		err = json.Unmarshal(raw, &u)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the unpacked image %s: %w; remove that directory", dir, err)
+	}
+	u.Root = filepath.Join(dir, "root")
+	return &u, nil
+}
+
+func (s *Store) pull(ctx context.Context, ref name.Reference) (*infra.Unpacked, error) {
+	options := []remote.Option{remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain)}
+	found, err := remote.Get(ref, options...)
+	if err != nil {
+		return nil, err
+	}
+	digest := found.Digest.String()
+	if have, err := s.have(digest); have != nil || err != nil {
+		return have, err
+	}
+	img, err := s.forMachine(found)
+	if err != nil {
+		return nil, err
+	}
+	manifest, err := img.Manifest()
+	if err != nil {
+		return nil, err
+	}
+	packed := int64(0)
+	for _, l := range manifest.Layers {
+		packed += l.Size
+	}
+	if packed > mostPacked {
+		return nil, fmt.Errorf("its layers have %d MiB, and %d are the most that is pulled", packed>>20, mostPacked>>20)
+	}
+	if s.Progress != nil {
+		task := s.Progress.Begin(fmt.Sprintf("Pulling the image %s (%d MiB)", ref, packed>>20))
+		got, err := s.keep(img, digest)
+		task.End("", err)
+		return got, err
+	}
+	return s.keep(img, digest)
+}
+
+// forMachine is the image of an index that is for this machine, or the one that there is.
+func (s *Store) forMachine(found *remote.Descriptor) (v1.Image, error) {
+	want := system + "/" + s.architecture()
+	if !found.MediaType.IsIndex() {
+		img, err := found.Image()
+		if err != nil {
+			return nil, err
+		}
+		config, err := img.ConfigFile()
+		if err != nil {
+			return nil, err
+		}
+		if have := config.OS + "/" + config.Architecture; have != want {
+			return nil, fmt.Errorf("it is for %s, and this machine runs %s", have, want)
+		}
+		return img, nil
+	}
+	index, err := found.ImageIndex()
+	if err != nil {
+		return nil, err
+	}
+	manifest, err := index.IndexManifest()
+	if err != nil {
+		return nil, err
+	}
+	var have []string
+	for _, m := range manifest.Manifests {
+		if m.Platform == nil || !m.MediaType.IsImage() {
+			continue
+		}
+		if m.Platform.OS == system && m.Platform.Architecture == s.architecture() {
+			return index.Image(m.Digest)
+		}
+		have = append(have, m.Platform.OS+"/"+m.Platform.Architecture)
+	}
+	slices.Sort(have)
+	return nil, fmt.Errorf("it is for %s, and this machine runs %s", strings.Join(slices.Compact(have), ", "), want)
+}
+
+// keep unpacks an image beside the others, and puts it in its place once it is whole. Another
+// process may do the same at the same time: the first one's stays.
+func (s *Store) keep(img v1.Image, digest string) (*infra.Unpacked, error) {
+	config, err := img.ConfigFile()
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
+		return nil, err
+	}
+	tmp, err := os.MkdirTemp(s.Dir, ".unpacking-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = removal.All(tmp) }() // it is in its place, or of no use
+	if err := Unpack(img, filepath.Join(tmp, "root")); err != nil {
+		return nil, err
+	}
+	c := config.Config
+	raw, err := json.MarshalIndent(infra.Unpacked{Digest: digest, Entrypoint: c.Entrypoint, Cmd: c.Cmd, Env: c.Env, WorkDir: c.WorkingDir, User: c.User}, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(filepath.Join(tmp, description), raw, 0o644); err != nil {
+		return nil, err
+	}
+	if err := os.Rename(tmp, s.place(digest)); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	have, err := s.have(digest)
+	if err == nil && have == nil {
+		err = fmt.Errorf("it is not in %s", s.place(digest))
+	}
+	return have, err
+}
+
+// explained adds to a registry's error what to do.
+func explained(err error) error {
+	var answer *transport.Error
+	switch {
+	case errors.As(err, &answer) && answer.StatusCode == http.StatusUnauthorized, errors.As(err, &answer) && answer.StatusCode == http.StatusForbidden:
+		return fmt.Errorf("%w; log in with `docker login`, or give the program as a file: IMAGE=FILE", err)
+	case errors.As(err, &answer):
+		return err
+	case strings.Contains(err.Error(), "does not match requested digest"), strings.Contains(err.Error(), "error verifying"):
+		return fmt.Errorf("what the registry sent does not fit its digest, so that nothing of it is used: %w", err)
+	}
+	return err
+}
