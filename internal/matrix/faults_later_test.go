@@ -90,6 +90,10 @@ func laterFaults() []fault {
 			tests: []string{"internal/matrix TestNightlyCertManager", "internal/matrix TestNightlyOperatorKilled", "internal/matrix/gate TestCrashing"},
 		},
 		{
+			id: "F117", what: "a CRD older than the operator", verdict: "exit 51 with `--operators`: the object is not `Available`, and what the operator's log says of it",
+			tests: []string{"internal/matrix TestNightlyOperators"},
+		},
+		{
 			id: "F118", what: "a TLS Secret that a manifest leaves empty, from which an operator serves its webhooks", verdict: "exit 1 with `--operators`: the file that its program misses",
 			tests: []string{"internal/matrix TestNightlyOperators"},
 		},

@@ -142,6 +142,10 @@ func TestNightlyOperators(t *testing.T) {
 			reason: reason.SchedulingFailed, cause: "not made yet from Prometheus monitoring/kube-prometheus-stack-prometheus", screen: "failed to parse Prometheus version",
 		},
 		{
+			name: "F117 a CRD older than the operator", expression: "sum(up)", file: "crds/prometheuses.monitoring.coreos.com.yaml", old: "      status: {}\n", new: "",
+			reason: reason.DeployFailed, cause: "monitoring/kube-prometheus-stack-prometheus is not Available", screen: "failed to apply prometheus status subresource",
+		},
+		{
 			name: "F154 a webhook that refuses the objects of its own release", expression: "sum(up)", file: "kube-prometheus-stack/values.yaml", old: "    failurePolicy: \"\"", new: "    failurePolicy: Fail",
 			reason: reason.DeployFailed, cause: "of the same release and fails closed", screen: "is written only by the hook Job monitoring/kube-prometheus-stack-admission-patch",
 		},
