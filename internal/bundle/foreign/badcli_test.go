@@ -6,9 +6,9 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/foreign/foreigntest"
 	"github.com/nvidia/aicr-action/internal/testkit/testskip"
 	"github.com/nvidia/aicr-action/internal/util/sandbox"
 )
@@ -51,21 +51,6 @@ func TestNewExec_OtherCPU(t *testing.T) {
 	}
 }
 
-// A CLI that hangs when it is asked for its version is asked once, and ended.
-func TestNewExec_Hangs(t *testing.T) {
-	e, err := NewExec(t.Context(), script(t, "echo v1.2.3\n"), "", os.LookupEnv)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e.path = script(t, `[ "$1" = --version ] && echo v1.2.3 && exit 0`+"\necho waiting; exec sleep 60\n")
-	err = e.askVersion(t.Context(), time.Second)
-	for _, want := range []string{"ask AICR's CLI for its version", "it did not end within 1s, and was ended", "waiting"} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %q", err, want)
-		}
-	}
-}
-
 // A CLI may write only below its own directory, where root keeps its rights. One that needs more is
 // told so.
 func TestExec_WritesOutside(t *testing.T) {
@@ -95,6 +80,67 @@ func TestExec_WritesOutside(t *testing.T) {
 			}
 			if _, err := os.Stat(filepath.Join(dir, "own")); err != nil {
 				t.Errorf("it cannot write in its own directory: %v", err)
+			}
+		})
+	}
+}
+
+// around is the good double with the text of a script before each of its commands. In it, $good is the
+// double.
+func around(t *testing.T, text string) *Exec {
+	t.Helper()
+	e, err := NewExec(t.Context(), script(t, "good="+foreigntest.Install(t, foreigntest.Good)+"\n"+text+"\nexec \"$good\" \"$@\"\n"), "", os.LookupEnv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// A CLI that behaves in another way than the one of July, and makes a good bundle, is adapted to.
+func TestExec_OtherManners(t *testing.T) {
+	const pushing = `case "$*" in *oci://*) `
+	for name, test := range map[string]struct {
+		text  string
+		lanes []string
+	}{
+		"prints progress":           {`printf '33%%\r\033[2K\033[32m100%%\033[0m\n' >&2; echo some warning`, []string{bundle.Helm}},
+		"writes beside the bundle":  {`[ "$1" = version ] || { mkdir -p .aicr "$HOME/.config"; echo x > .aicr/state; echo x > aicr.log; echo x > "$HOME/.config/aicr"; }`, []string{bundle.FluxGit, bundle.FluxOCI}},
+		"pushes to one address":     {pushing + `case "$*" in *" --repo "*) echo "Error: --repo and an oci:// output exclude each other" >&2; exit 2;; esac;; esac`, []string{bundle.ArgoCDOCI, bundle.ArgoCDHelmOCI}},
+		"needs the address":         {`[ "$1" != bundle ] || case "$*" in *" --repo "*) ;; *) exit 2;; esac`, []string{bundle.ArgoCDOCI, bundle.ArgoCDGit}},
+		"names its copy in its way": {pushing + `"$good" "$@" && mv bundle bundles; exit;; esac`, []string{bundle.ArgoCDOCI}},
+		"attests":                   {`[ "$1" = bundle ] && { "$good" "$@" && mkdir bundle/attestations && echo {} | tee bundle/checksums.txt.sig bundle/sbom.json > bundle/attestations/bundle.jsonl; exit; }`, []string{bundle.Helm, bundle.ArgoCDHelmOCI}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := around(t, test.text)
+			for _, lane := range test.lanes {
+				b, _, err := madeBy(t, e, lane)
+				if err != nil {
+					t.Errorf("%s: %v", lane, err)
+					continue
+				}
+				if len(b.Expectation.Workloads) == 0 {
+					t.Errorf("%s: no workloads", lane)
+				}
+				if name == "attests" && !strings.Contains(strings.Join(b.Expectation.Warnings, "\n"), "checksums.txt does not cover attestations/bundle.jsonl") {
+					t.Errorf("%s: files without a checksum go unnoticed: %q", lane, b.Expectation.Warnings)
+				}
+			}
+		})
+	}
+}
+
+// What a CLI refuses is quoted, with the first of the commands that were tried.
+func TestExec_Refuses(t *testing.T) {
+	for name, test := range map[string]struct{ lane, text, want string }{
+		"a flag that it does not know": {bundle.ArgoCDOCI, `case "$*" in *--plain-http*) echo "flag provided but not defined: -plain-http" >&2; exit 2;; esac`, "bundle: exit status 2 (in AICR: invalid input or an unknown flag); stderr:\n  flag provided but not defined: -plain-http"},
+		"every repository":             {bundle.ArgoCDOCI, `[ "$1" != bundle ] || { case "$*" in *--repo*) echo "no such repository";; *) echo other;; esac; exit 3; }`, "bundle: exit status 3 (in AICR: not found); stdout:\n  no such repository"},
+		"an address":                   {bundle.Helm, `[ "$1" != bundle ] || { echo "dial tcp 192.0.2.1:443: connect: network is unreachable" >&2; exit 6; }`, "bundle: exit status 6 (in AICR: a service is unavailable); stderr:\n  dial tcp 192.0.2.1:443: connect: network is unreachable"},
+		"to write":                     {bundle.Helm, `[ "$1" != bundle ] || { echo "wrote it to /srv/bundle"; exit 0; }`, "bundle exited with 0 and wrote nothing to "},
+		"to write a recipe":            {bundle.Helm, `[ "$1" != recipe ] || { echo "apiVersion: x"; exit 0; }`, "recipe.yaml; stdout:\n  apiVersion: x"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, _, err := madeBy(t, around(t, test.text), test.lane); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want %q", err, test.want)
 			}
 		})
 	}

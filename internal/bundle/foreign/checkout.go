@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/mod/modfile"
+
+	"github.com/nvidia/aicr-action/internal/bundle/foreign/command"
 )
 
 // aicrModule is the module of AICR.
@@ -54,13 +56,13 @@ func Build(ctx context.Context, checkout, commit, cache string) (string, error) 
 	cmd := exec.CommandContext(ctx, "go", "build", "-o", out, "./cmd/aicr")
 	cmd.Dir = checkout
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off")
-	said := &tail{}
+	said := &command.Tail{}
 	cmd.Stdout, cmd.Stderr = said, said
 	if err := cmd.Run(); err != nil {
 		if cause := context.Cause(ctx); cause != nil {
 			err = cause
 		}
-		return "", fmt.Errorf("--aicr build: go build ./cmd/aicr in %s: %w%s", checkout, err, quoted("it printed", said.String()))
+		return "", fmt.Errorf("--aicr build: go build ./cmd/aicr in %s: %w%s", checkout, err, command.Quoted("it printed", said.String()))
 	}
 	return out, nil
 }

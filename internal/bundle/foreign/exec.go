@@ -13,10 +13,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
-	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/Masterminds/semver/v3"
@@ -24,7 +23,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/bundle/foreign/machine"
+	"github.com/nvidia/aicr-action/internal/bundle/foreign/command"
 	"github.com/nvidia/aicr-action/internal/bundle/foreign/resolved"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/util/removal"
@@ -56,9 +55,9 @@ type Exec struct {
 	// make of a recipe is compared.
 	Compared bool
 
-	path, data string
-	lookup     func(string) (string, bool)
-	version    string
+	cli     command.CLI
+	data    string
+	version string
 }
 
 // NewExec finds the CLI, by its path or by its name in PATH, and asks it for its version. data, if
@@ -77,8 +76,8 @@ func NewExec(ctx context.Context, path, data string, lookup func(string) (string
 	case err != nil:
 		return nil, fmt.Errorf("--aicr %s: %w", path, err)
 	}
-	e := &Exec{lookup: lookup}
-	if e.path, err = filepath.Abs(found); err != nil {
+	e := &Exec{cli: command.CLI{Lookup: lookup}}
+	if e.cli.Path, err = filepath.Abs(found); err != nil {
 		return nil, err
 	}
 	if data != "" {
@@ -86,38 +85,8 @@ func NewExec(ctx context.Context, path, data string, lookup func(string) (string
 			return nil, err
 		}
 	}
-	return e, e.askVersion(ctx, versionLimit)
-}
-
-// versionText matches a version, or what a program says that was built from a checkout.
-var versionText = regexp.MustCompile(`\bv?([0-9]+\.[0-9]+\.[0-9]+(?:-[0-9A-Za-z.-]+)?)|\b(dev)\b`)
-
-func (e *Exec) askVersion(ctx context.Context, limit time.Duration) error {
-	dir, err := os.MkdirTemp("", "aicr-version-")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = removal.All(dir) }() // a temporary directory
-	said, err := e.run(ctx, limit, dir, nil, "version")
-	if err != nil {
-		if other := machine.Other(e.path); other != "" {
-			return fmt.Errorf("--aicr %s: %s, which this machine cannot run: it is %s/%s; pass a CLI for it, or --aicr build in a checkout", e.path, other, runtime.GOOS, runtime.GOARCH)
-		}
-		if errors.As(err, new(*overtime)) {
-			return fmt.Errorf("--aicr: ask AICR's CLI for its version: %w", err)
-		}
-		again, err2 := e.run(ctx, limit, dir, nil, "--version")
-		if err2 != nil {
-			return fmt.Errorf("--aicr: ask AICR's CLI for its version: %w", err)
-		}
-		said = again
-	}
-	m := versionText.FindStringSubmatch(said)
-	if m == nil {
-		return fmt.Errorf("--aicr %s: its command version prints no version: is this AICR's CLI?%s", e.path, quoted("printed", said))
-	}
-	e.version = cmp.Or(m[1], m[2])
-	return nil
+	e.version, err = e.cli.Version(ctx, versionLimit)
+	return e, err
 }
 
 // Version is what the CLI calls itself, e.g. 0.11.2.
@@ -132,11 +101,10 @@ func (e *Exec) Bundle(ctx context.Context, d bundle.Deployer, in bundle.Input, d
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fail(err)
 	}
-	sets, err := e.make(ctx, d, in, dir)
+	out, sets, err := e.make(ctx, d, in, dir)
 	if err != nil {
 		return fail(err)
 	}
-	out := filepath.Join(dir, "bundle")
 	if info, err := os.Lstat(out); err == nil && !info.IsDir() {
 		return fail(fmt.Errorf("it made %s, which is %s and not a directory", out, kindOf(info.Mode())))
 	}
@@ -167,62 +135,87 @@ func (e *Exec) Bundle(ctx context.Context, d bundle.Deployer, in bundle.Input, d
 	return in, made, notes, nil
 }
 
-// make runs the CLI, and returns the values that it passed with --set. For a deployer that pulls
-// bundles, the CLI pushes to a registry that discards everything: only with such an output does the
-// CLI write the form for a registry. It leaves a copy in the directory bundle below its working
-// directory, which is read.
-func (e *Exec) make(ctx context.Context, d bundle.Deployer, in bundle.Input, dir string) (sets []string, err error) {
+// make runs the CLI, and returns the directory of the bundle and the values that it passed with
+// --set. For a deployer that pulls bundles, the CLI pushes to a registry that discards everything:
+// only with such an output does the CLI write the form for a registry. It leaves a copy in a
+// directory below its working directory, which is read.
+func (e *Exec) make(ctx context.Context, d bundle.Deployer, in bundle.Input, dir string) (out string, sets []string, err error) {
 	row, err := formOf(d)
 	if err != nil {
-		return nil, err
+		return "", nil, err
 	}
 	recipeFile, out := filepath.Join(dir, recipeName), filepath.Join(dir, "bundle")
 	args := append([]string{"recipe"}, criteriaFlags(in.Recipe.Criteria)...)
 	limit := cmp.Or(e.Limit, defaultLimit)
-	if _, err := e.run(ctx, limit, dir, nil, append(args, e.dataFlags("--output", recipeFile)...)...); err != nil {
-		return nil, err
+	said, err := e.cli.Run(ctx, limit, dir, nil, append(args, e.dataFlags("--output", recipeFile)...)...)
+	if err != nil {
+		return "", nil, err
 	}
 	if info, err := os.Lstat(recipeFile); err != nil || !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s recipe exited with 0 and did not write the file of --output, %s", e.path, recipeFile)
+		return "", nil, fmt.Errorf("%s recipe exited with 0 and did not write the file of --output, %s%s", e.cli.Path, recipeFile, said)
+	}
+	if sets, err = setsOf(recipeFile); err != nil {
+		return "", nil, err
 	}
 	args = []string{"bundle", "--recipe", recipeFile}
+	for _, set := range sets {
+		args = append(args, "--set", set)
+	}
+	args = append(args, e.dataFlags(schedulingFlags(bundle.KwokScheduling())...)...)
 	var ports []int
 	switch {
 	case row.cli == "":
 		args = append(args, "--output", out)
 	case row.dir:
 		args = append(args, "--deployer", row.cli, "--output", out)
-		if row.repo {
-			args = append(args, "--repo", in.RepoURL)
-		}
 	default:
 		host, port, stop, err := discardingRegistry()
 		if err != nil {
-			return nil, err
+			return "", nil, err
 		}
 		defer stop()
 		ports = []int{port}
-		args = append(args, "--deployer", row.cli, "--output", ociScheme+host+"/aicr/"+bundle.RecipeName(in.Recipe)+":"+in.TargetRevision)
-		if row.repo {
-			args = append(args, "--repo", in.RepoURL)
+		args = append(args, "--deployer", row.cli, "--output", ociScheme+host+"/aicr/"+bundle.RecipeName(in.Recipe)+":"+in.TargetRevision, "--plain-http")
+	}
+	if row.repo {
+		said, err = e.cli.Run(ctx, limit, dir, ports, append(slices.Clone(args), "--repo", in.RepoURL)...)
+	}
+	// The address in a registry can also come from --output, and not every version takes both.
+	if !row.repo || err != nil && !row.dir && strings.Contains(said.String(), "repo") && removal.All(out) == nil {
+		var again error
+		if said, again = e.cli.Run(ctx, limit, dir, ports, args...); again == nil || !row.repo {
+			err = again
 		}
-		args = append(args, "--plain-http")
 	}
-	sets, err = setsOf(recipeFile)
 	if err != nil {
-		return nil, err
+		return "", nil, err
 	}
-	for _, set := range sets {
-		args = append(args, "--set", set)
-	}
-	said, err := e.run(ctx, limit, dir, ports, append(args, e.dataFlags(schedulingFlags(bundle.KwokScheduling())...)...)...)
-	if err != nil {
-		return nil, err
+	if ports != nil {
+		out = leftIn(dir, out)
 	}
 	if entries, err := os.ReadDir(out); errors.Is(err, os.ErrNotExist) || err == nil && len(entries) == 0 {
-		return nil, fmt.Errorf("%s bundle exited with 0 and wrote nothing to %s%s", e.path, out, quoted("printed", said))
+		return "", nil, fmt.Errorf("%s bundle exited with 0 and wrote nothing to %s%s", e.cli.Path, out, said)
 	}
-	return sets, nil
+	return out, sets, nil
+}
+
+// leftIn is the directory where the CLI left its copy of a bundle that it pushed: want, or the only
+// one that it made, since the name is the CLI's.
+func leftIn(dir, want string) string {
+	if _, err := os.Lstat(want); err == nil {
+		return want
+	}
+	entries, _ := os.ReadDir(dir) // an unreadable one has none
+	var made []string
+	for _, entry := range entries {
+		if entry.IsDir() && entry.Name() != command.Home && !strings.HasPrefix(entry.Name(), ".") {
+			made = append(made, filepath.Join(dir, entry.Name()))
+		}
+	}
+	if len(made) == 1 {
+		return made[0]
+	}
+	return want
 }
 
 func (e *Exec) dataFlags(args ...string) []string {

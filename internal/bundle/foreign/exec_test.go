@@ -109,7 +109,7 @@ func TestExec_MissingToleration(t *testing.T) {
 func TestExec_WrongOutput(t *testing.T) {
 	for variant, want := range map[string][]string{
 		foreigntest.Silent:    {"exited with 0 and wrote nothing to", "/bundle"},
-		foreigntest.Failing:   {"aicr-double-failing recipe: exit status 3; stderr:\n  ::error title=x::no such criteria\n  ##[error]service is unknown"},
+		foreigntest.Failing:   {"aicr-double-failing recipe: exit status 3 (in AICR: not found); stderr:\n  ::error title=x::no such criteria\n  ##[error]service is unknown"},
 		foreigntest.Leaving:   {"../../../etc/passwd\" leads out of the bundle", "install.sh:"},
 		foreigntest.Linking:   {"notes.txt is a symbolic link; a bundle may have regular files and directories only"},
 		foreigntest.Linked:    {"which is a symbolic link and not a directory"},
@@ -199,7 +199,7 @@ func TestNewExec(t *testing.T) {
 		"no-such-program-of-this-name": "no such file",
 		plain:                          "not executable; run chmod +x",
 		dir:                            "is a directory",
-		foreigntest.Install(t, foreigntest.Other): "prints no version: is this AICR's CLI?; printed:\n  hello",
+		foreigntest.Install(t, foreigntest.Other): "prints no version, neither for the command version nor for the flag --version: is this AICR's CLI?; printed:\n  hello",
 	} {
 		_, err := NewExec(t.Context(), path, "", os.LookupEnv)
 		if err == nil || !strings.Contains(err.Error(), want) {

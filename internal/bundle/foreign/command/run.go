@@ -1,7 +1,11 @@
-package foreign
+// Package command runs AICR's CLI with limits on its time, its files and its connections, and keeps
+// what it says. It knows what the CLI's exit codes mean and how it says its version. It must not know
+// its flags, or what a bundle is.
+package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -18,84 +22,113 @@ import (
 // mostSaid is how much of what a command prints is kept, in bytes: the end of it.
 const mostSaid = 4 << 10
 
+// Home is the directory of a run that is the CLI's home and holds its temporary files.
+const Home = "home"
+
 // inherited is the allow-list of the environment. A job's has tokens, and a bundle is made of files
 // only.
 func inherited() []string {
 	return []string{"PATH", "LANG", "LC_ALL", "TZ", "GOGC", "GOMEMLIMIT", "RUNNER_TRACKING_ID"}
 }
 
-// run runs a command of the CLI in a directory and in its own process group, and kills the whole
+// CLI is the CLI at a path. Of the environment that Lookup has, it gets an allow-list.
+type CLI struct {
+	Path   string
+	Lookup func(string) (string, bool)
+}
+
+// Said is what a command printed: the end of it.
+type Said struct{ Stdout, Stderr string }
+
+// String has both, line by line, behind a semicolon each; empty if nothing was printed.
+func (s Said) String() string { return Quoted("stderr", s.Stderr) + Quoted("stdout", s.Stdout) }
+
+// Run runs a command of the CLI in a directory and in its own process group, and kills the whole
 // group afterwards. The command may read what the user may, write in the directory only, and connect
 // to the ports only; where the kernel has no Landlock, nothing holds it to that.
-func (e *Exec) run(ctx context.Context, limit time.Duration, dir string, ports []int, args ...string) (string, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, &overtime{limit})
+func (c CLI) Run(ctx context.Context, limit time.Duration, dir string, ports []int, args ...string) (Said, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, &Overtime{limit})
 	defer cancel()
-	cmd := exec.CommandContext(ctx, e.path, args...)
+	cmd := exec.CommandContext(ctx, c.Path, args...)
 	cmd.Dir = dir
-	home := filepath.Join(dir, "home")
+	home := filepath.Join(dir, Home)
 	if err := os.MkdirAll(home, 0o700); err != nil {
-		return "", err
+		return Said{}, err
 	}
 	cmd.Env = []string{"HOME=" + home, "TMPDIR=" + home, "NO_COLOR=1"}
 	for _, name := range inherited() {
-		if value, ok := e.lookup(name); ok {
+		if value, ok := c.Lookup(name); ok {
 			cmd.Env = append(cmd.Env, name+"="+value)
 		}
 	}
 	if err := sandbox.Wrap(cmd, sandbox.Profile{ReadWrite: []string{dir}, Execute: []string{"/"}, Connect: ports, AnyOwner: true}); err != nil {
-		return "", err
+		return Said{}, err
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	end := func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.Cancel, cmd.WaitDelay = end, 2*time.Second
-	stdout, stderr := &tail{}, &tail{}
+	stdout, stderr := &Tail{}, &Tail{}
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	err := cmd.Run()
 	if cmd.Process != nil {
 		_ = end() // what it left in its group; none is no error
 	}
+	said := Said{stdout.String(), stderr.String()}
 	if err == nil {
-		return stdout.String(), nil
-	}
-	command := e.path + " " + args[0]
-	said := quoted("stderr", stderr.String())
-	if said == "" {
-		said = quoted("stdout", stdout.String())
+		return said, nil
 	}
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	}
-	if deniedText.MatchString(said) {
-		said += fmt.Sprintf("\n  It may write only below its own directory, %s: an attempt to write elsewhere is refused, and only the registry that it is to push to can be reached.", dir)
+	text := meaning(err) + said.String()
+	if deniedText.MatchString(text) {
+		text += fmt.Sprintf("\n  It may write only below its own directory, %s: an attempt to write elsewhere is refused, and only the registry that it is to push to can be reached.", dir)
 	}
-	return "", fmt.Errorf("%s: %w%s", command, err, said)
+	return said, fmt.Errorf("%s %s: %w%s", c.Path, args[0], err, text)
 }
 
-// overtime is the end of a command that took longer than its limit.
-type overtime struct{ limit time.Duration }
+// meaning is what AICR's CLI says with an exit code, as documented since July 2026; empty for another
+// error.
+func meaning(err error) string {
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		return ""
+	}
+	codes := map[int]string{
+		2: "invalid input or an unknown flag", 3: "not found", 4: "not permitted to log in", 5: "timeout", 6: "a service is unavailable", 7: "too many requests", 8: "an internal error of the CLI",
+	}
+	text, ok := codes[exit.ExitCode()]
+	if !ok {
+		return ""
+	}
+	return " (in AICR: " + text + ")"
+}
 
-func (e *overtime) Error() string {
+// Overtime is the end of a command that took longer than its limit.
+type Overtime struct{ limit time.Duration }
+
+func (e *Overtime) Error() string {
 	return fmt.Sprintf("it did not end within %s, and was ended", e.limit)
 }
 
 // deniedText matches what programs say when the kernel refuses them a file or an address.
 var deniedText = regexp.MustCompile(`(?i)permission denied|operation not permitted|read-only file system`)
 
-// quoted is what a program said, line by line, or nothing.
-func quoted(what, said string) string {
+// Quoted is what a program said, line by line, or nothing.
+func Quoted(what, said string) string {
 	if said = strings.TrimSpace(said); said == "" {
 		return ""
 	}
 	return "; " + what + ":\n  " + strings.ReplaceAll(said, "\n", "\n  ")
 }
 
-// tail keeps the end of what is written to it.
-type tail struct {
+// Tail keeps the end of what is written to it.
+type Tail struct {
 	kept []byte
 	lost bool
 }
 
-func (t *tail) Write(p []byte) (int, error) {
+func (t *Tail) Write(p []byte) (int, error) {
 	t.kept = append(t.kept, p...)
 	if over := len(t.kept) - mostSaid; over > 0 {
 		t.kept, t.lost = append([]byte(nil), t.kept[over:]...), true
@@ -106,7 +139,7 @@ func (t *tail) Write(p []byte) (int, error) {
 var escapes = regexp.MustCompile(`\x1b(\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)?|.)`)
 
 // String is the text without what a terminal would obey.
-func (t *tail) String() string {
+func (t *Tail) String() string {
 	text := escapes.ReplaceAllString(strings.ToValidUTF8(string(t.kept), "?"), "")
 	text = strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' || !unicode.IsControl(r) {

@@ -1,0 +1,82 @@
+package command
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nvidia/aicr-action/internal/testkit/workers"
+	"github.com/nvidia/aicr-action/internal/util/sandbox"
+)
+
+func TestMain(m *testing.M) {
+	workers.Serve(sandbox.Hidden())
+	os.Exit(m.Run())
+}
+
+// script is a CLI of this text.
+func script(t *testing.T, text string) CLI {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "aicr")
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return CLI{Path: path, Lookup: os.LookupEnv}
+}
+
+// A CLI says its version in one of several ways.
+func TestVersion(t *testing.T) {
+	const flag = `[ "$1" = --version ] && echo aicr version v1.2.3 && exit 0` + "\n"
+	for text, want := range map[string]string{
+		"echo aicr version v1.2.3-rc.1":                                 "1.2.3-rc.1",
+		`echo '{"version":"v1.2.3","commit":"0a1b2c"}'`:                 "1.2.3",
+		`printf '\033[1maicr\033[0m\nversion: \033[32mv1.2.3\033[0m\n'`: "1.2.3",
+		"echo aicr version v1.2.3 >&2":                                  "1.2.3",
+		"echo 'aicr version dev (commit: unknown)'":                     "dev",
+		"echo 'aicr (devel)'":                                           "dev",
+		flag + "echo 'No help topic for version'":                       "1.2.3",
+		flag + "echo 'unknown command version' >&2; exit 2":             "1.2.3",
+	} {
+		if got, err := script(t, text+"\n").Version(t.Context(), 10*time.Second); err != nil || got != want {
+			t.Errorf("%s\ngot %q, %v; want %q", text, got, err, want)
+		}
+	}
+	for text, want := range map[string]string{
+		"echo hello":                 "prints no version, neither for the command version nor for the flag --version: is this AICR's CLI?; printed:\n  hello",
+		"exit 0":                     "prints no version",
+		"echo no config >&2; exit 2": "aicr version: exit status 2 (in AICR: invalid input or an unknown flag); stderr:\n  no config",
+	} {
+		if _, err := script(t, text+"\n").Version(t.Context(), 10*time.Second); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s\ngot %v; want %q", text, err, want)
+		}
+	}
+}
+
+// A CLI that hangs when it is asked for its version is asked once, and ended.
+func TestVersion_Hangs(t *testing.T) {
+	c := script(t, `[ "$1" = --version ] && echo v1.2.3 && exit 0`+"\necho waiting; exec sleep 60\n")
+	_, err := c.Version(t.Context(), time.Second)
+	for _, want := range []string{"ask AICR's CLI for its version", "it did not end within 1s, and was ended", "waiting"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
+
+// What a failed command printed is quoted from both of its outputs, with what its exit code means.
+func TestRun_Failed(t *testing.T) {
+	for code, want := range map[string]string{
+		"1": "exit status 1; stderr:\n  50%100%",
+		"2": "exit status 2 (in AICR: invalid input or an unknown flag); stderr:",
+		"3": "(in AICR: not found)", "4": "(in AICR: not permitted to log in)", "5": "(in AICR: timeout)",
+		"6": "(in AICR: a service is unavailable)", "7": "(in AICR: too many requests)", "8": "(in AICR: an internal error of the CLI)",
+		"9": "exit status 9; stderr:",
+	} {
+		_, err := script(t, `printf '50%%\r\033[2K\033[32m100%%\033[0m\n' >&2; echo the reason; exit `+code+"\n").Run(t.Context(), 10*time.Second, t.TempDir(), nil, "bundle")
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "; stdout:\n  the reason") {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
