@@ -120,6 +120,7 @@ begun in the 120 s before; evidence of a failure has 60 s of its own after it.`,
   matrix run eks-training --deployer helm,flux-oci
   matrix run eks-training --charts ./charts --artifacts out`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			a.EndsUnread()
 			f.plainSet, f.before.given = cmd.Flags().Changed(plainFlag), cmd.Flags().Changed("from")
 			if f.watch {
 				return a.runWatched(cmd, args, f)

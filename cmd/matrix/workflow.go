@@ -61,7 +61,10 @@ task failed; 64 when a pod asks for a scheduler that does not run; 67 when a sec
 		Example: `  matrix workflow run nodes.yaml jobs.yaml --html placement.html
   matrix workflow run resources/workflows/k8s --kubeconfig ~/.kube/config --cleanup`,
 		Args: cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.workflowRun(cmd, args, f) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a.EndsUnread()
+			return a.workflowRun(cmd, args, f)
+		},
 	}
 	f.where.register(cmd)
 	cmd.Flags().BoolVar(&f.cleanup, "cleanup", false, "delete what the run created when it ends, also after a failure")

@@ -20,6 +20,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/util/bounded"
+	"github.com/nvidia/aicr-action/internal/util/patient"
 	"github.com/nvidia/aicr-action/kwok"
 )
 
@@ -34,7 +35,8 @@ type App struct {
 	Progress *Progress
 	// Verbose is --verbose.
 	Verbose bool
-	logJSON bool // --log-json, of a Bare program
+	logJSON bool        // --log-json, of a Bare program
+	streams []io.Writer // of the process
 
 	// Bare is for a program that runs no cells: it has no --settings, and Settings, Ports and Stack
 	// stay empty unless it calls Open itself.
@@ -62,7 +64,18 @@ type App struct {
 
 // New makes an App of what a process was started with. It starts to show progress on stderr.
 func New(getenv func(string) string, stdout, stderr io.Writer) App {
-	return App{Getenv: getenv, Stdout: stdout, Stderr: NewInertWriter(stderr), Progress: NewProgress(stderr, getenv)}
+	return App{Getenv: getenv, streams: []io.Writer{stdout, stderr}, Stdout: stdout, Stderr: NewInertWriter(stderr), Progress: NewProgress(stderr, getenv)}
+}
+
+// EndsUnread lets the program end although nobody reads what it prints, which is for a run: its
+// results are in files too, and its machine is needed. Another command waits for its reader, e.g. a
+// pager.
+func (a *App) EndsUnread() {
+	for _, w := range a.streams {
+		if o, ok := w.(*patient.Output); ok {
+			o.EndUnread()
+		}
+	}
 }
 
 // maxSettings is the largest file of settings that is read, in bytes.

@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/util/patient"
 )
 
 // Program is a whole program without its process: it takes arguments and returns an exit code.
@@ -30,18 +31,22 @@ func Main(program Program) int {
 	// writing fails, and that is all. Notified and not ignored, since the programs that are started
 	// would inherit that.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	stdout, stderr := patient.New(os.Stdout), patient.New(os.Stderr)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	go func() {
 		s := (<-signals).(syscall.Signal)
 		if s == syscall.SIGQUIT {
-			_ = pprof.Lookup("goroutine").WriteTo(os.Stderr, 2)
+			_ = pprof.Lookup("goroutine").WriteTo(stderr, 2)
 		}
 		cancel(&Interrupt{Signal: s})
 		<-signals // a second signal does not wait for debug artifacts and cleanup
 		os.Exit(reason.SignalBase + int(s))
 	}()
-	return program(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr)
+	code := program(ctx, os.Args[1:], os.Getenv, stdout, stderr)
+	stdout.Finish()
+	stderr.Finish()
+	return code
 }
 
 // Brief has this process collect less garbage, for commands that read, print and end within a

@@ -4,13 +4,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
-	"os"
 	"strconv"
 	"strings"
 	"text/tabwriter"
 
 	"golang.org/x/term"
 	"sigs.k8s.io/yaml"
+
+	"github.com/nvidia/aicr-action/internal/util/patient"
 )
 
 // PrintJSON is the form of every -o json. It is inert, as Inert is.
@@ -66,7 +67,7 @@ func (a *App) Width(w io.Writer) int {
 	if n, err := strconv.Atoi(a.Getenv("COLUMNS")); err == nil && n > 0 {
 		return n
 	}
-	if f, ok := w.(*os.File); ok {
+	if f, ok := patient.File(w); ok {
 		if columns, _, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 {
 			return columns
 		}
