@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"github.com/gofrs/flock"
@@ -25,6 +26,9 @@ type RunDir struct {
 // OpenRunDir makes the directory of a run and locks it. It removes the directories of killed runs,
 // whose locks are free: they have only logs and bundles of unfinished cells.
 func OpenRunDir(paths Paths, id string) (*RunDir, error) {
+	if strings.ContainsAny(paths.Root, `,"`) {
+		return nil, reason.New(reason.Usage, "the cache's path %s has a comma or a quotation mark, at which the Helm in Argo CD splits the names of values files; set %s to another directory", paths.Root, CacheEnv)
+	}
 	all := filepath.Join(paths.Root, "runs")
 	if err := os.MkdirAll(all, 0o755); err != nil {
 		return nil, CacheError(reason.Internal, fmt.Errorf("make the directory of runs: %w", err))

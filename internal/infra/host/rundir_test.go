@@ -111,6 +111,10 @@ func TestRunDir_CacheUnusable(t *testing.T) {
 	if reason.Of(err) != reason.Usage || !strings.Contains(err.Error(), "the cache cannot be written; set AICR_ACTION_CACHE to a directory of yours") {
 		t.Errorf("a file: got %v (%s)", err, reason.Of(err))
 	}
+	_, err = OpenRunDir(Paths{Root: filepath.Join(t.TempDir(), "a,b")}, "x")
+	if reason.Of(err) != reason.Usage || !strings.Contains(err.Error(), "has a comma or a quotation mark") {
+		t.Errorf("a comma: got %v (%s)", err, reason.Of(err))
+	}
 	for _, cause := range []error{syscall.EROFS, syscall.EACCES, syscall.EPERM} {
 		if err := CacheError(reason.Internal, fmt.Errorf("lock: %w", cause)); reason.Of(err) != reason.Usage {
 			t.Errorf("%v: got %s", cause, reason.Of(err))
