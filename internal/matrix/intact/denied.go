@@ -3,6 +3,7 @@ package intact
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -38,14 +39,20 @@ type trial struct {
 // Denied finds pods and ReplicaSets that are there only because they were created before a policy, a
 // quota, a limit or a pod security level of the recipe was in force: their controllers could not
 // create them again, e.g. once a node is drained. Of each owner one is tried, in a dry run and under
-// the controller's account. It asks nothing where the recipe has none of these.
-// Reasons: SCHEDULING_FAILED, CLUSTER_FAILED.
+// the controller's account. It asks nothing where the recipe has none of these. Where these could be
+// made again and the recipe has a policy, it tries what the next delivery would change.
+// Reasons: SCHEDULING_FAILED, DEPLOY_FAILED, CLUSTER_FAILED.
 func Denied(ctx context.Context, clients *infra.Clients, e *bundle.Expectation) error {
+	why := reason.SchedulingFailed
 	found, err := denied(ctx, clients, e)
+	if err == nil && len(found) == 0 && slices.ContainsFunc(e.Objects, func(o bundle.Object) bool { return o.Object.GetKind() == "ValidatingAdmissionPolicyBinding" }) {
+		why = reason.DeployFailed
+		found, err = refusedNext(ctx, clients, e)
+	}
 	if err != nil || len(found) == 0 {
 		return reason.Wrap(reason.ClusterFailed, err)
 	}
-	return &reason.Error{Reason: reason.SchedulingFailed, Err: &result.Failure{Findings: found}}
+	return &reason.Error{Reason: why, Err: &result.Failure{Findings: found}}
 }
 
 func denied(ctx context.Context, clients *infra.Clients, e *bundle.Expectation) ([]result.Finding, error) {
