@@ -1,7 +1,9 @@
 package refs
 
 import (
+	"cmp"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -19,6 +21,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/util/egress"
 )
 
 // object checks what one object refers to.
@@ -235,6 +238,11 @@ func (c *checker) madeService(s labels.Selector, in func(string) bool) string {
 // calls checks what the API server needs to call a webhook, and for what it calls it.
 func (c *checker) calls(o *bundle.Object, r reference, name string, client *admissionv1.WebhookClientConfig, policy *admissionv1.FailurePolicyType, s scope) {
 	c.webhook(r, name, client.Service, policy)
+	if problem := c.loopback(r, client.URL); problem != "" {
+		r := r
+		r.cause = "address of " + name + " " + r.from.String()
+		c.refusedBy(r, fmt.Sprintf("webhook %s calls %s", name, problem), policy)
+	}
 	c.trust(o, r, name, client, policy)
 	if policy == nil || *policy == admissionv1.Fail {
 		c.unordered(o, name, s)
@@ -257,7 +265,12 @@ func (c *checker) webhook(r reference, name string, service *admissionv1.Service
 		return
 	}
 	r.name, r.cause = service.Name, "Service "+service.Namespace+"/"+service.Name
-	r.text = fmt.Sprintf("webhook %s calls %s", name, problem)
+	c.refusedBy(r, fmt.Sprintf("webhook %s calls %s", name, problem), policy)
+}
+
+// refusedBy reports a webhook that cannot be called: a fault if it fails closed.
+func (c *checker) refusedBy(r reference, text string, policy *admissionv1.FailurePolicyType) {
+	r.text = text
 	if policy != nil && *policy == admissionv1.Ignore {
 		r.then = "the API server leaves it out (failurePolicy Ignore)"
 		c.warn(r)
@@ -300,4 +313,27 @@ func (c *checker) noService(r reference, namespace, name string, port int32) str
 		return fmt.Sprintf("port %d of Service %s, which has no such port", port, full)
 	}
 	return ""
+}
+
+// loopback says what is wrong with the address of a webhook on the API server's own machine; "" if the
+// address is another, or if a pod of the recipe that uses the machine's network may listen there.
+func (c *checker) loopback(r reference, address *string) string {
+	at, err := url.Parse(deref(address))
+	if address == nil || err != nil || !egress.Loopback(at.Host) {
+		return ""
+	}
+	port := cmp.Or(at.Port(), "443")
+	for i := range c.expectation.Workloads {
+		w := &c.expectation.Workloads[i]
+		if !w.PodSpec.HostNetwork {
+			continue
+		}
+		for _, container := range slices.Concat(w.PodSpec.InitContainers, w.PodSpec.Containers) {
+			if slices.ContainsFunc(container.Ports, func(p corev1.ContainerPort) bool { return fmt.Sprint(p.ContainerPort) == port }) {
+				c.note("%s (%s) calls %s, which %s may serve where it is on the API server's machine", r.from, r.component, deref(address), observe.WorkloadRef(w.Kind, w.Namespace, w.Name))
+				return ""
+			}
+		}
+	}
+	return deref(address) + ", the API server's own machine, and nothing in the recipe serves it there"
 }

@@ -77,10 +77,17 @@ func (c *checker) conversion(o *bundle.Object) {
 	path := []string{"spec", "conversion", "webhook", "clientConfig"}
 	raw, ok, _ := unstructured.NestedMap(o.Object.Object, path...)
 	var client admissionv1.WebhookClientConfig // that of a conversion has the same fields
-	if !ok || o.Object.GetKind() != "CustomResourceDefinition" || runtime.DefaultUnstructuredConverter.FromUnstructured(raw, &client) != nil || client.Service == nil {
+	if !ok || o.Object.GetKind() != "CustomResourceDefinition" || runtime.DefaultUnstructuredConverter.FromUnstructured(raw, &client) != nil {
 		return
 	}
 	r := reference{from: o.Ref(), component: o.Component, template: o.Template}
+	if problem := c.loopback(r, client.URL); problem != "" {
+		r.cause, r.text, r.then = "conversion of "+r.from.String(), "is converted by "+problem, "its resources cannot be read in another version"
+		c.fail(reason.DeployFailed, r)
+	}
+	if client.Service == nil {
+		return
+	}
 	c.served(o, r, append(path, "service"), "is converted by", "its resources cannot be read in another version")
 	if c.have.service(client.Service.Namespace, client.Service.Name) == nil {
 		return

@@ -40,6 +40,7 @@ func TestNever(t *testing.T) {
 		"without a UID":                 {strings.Replace(with(gone, "v1"), "uid: 5d3a", "uid: ''", 1), every, ""},
 		"converted by no Service":       {with(converts, ""), every, "CustomResourceDefinition things.example.com (x): is converted by Service x/svc, which does not exist"},
 		"converted by a Service":        {with(converts, "") + serves, every, ""},
+		"converted at a loopback":       {strings.Replace(with(converts, ""), "service: {name: svc, namespace: x}", "url: 'https://127.0.0.1:9443/c'", 1), every, "is converted by https://127.0.0.1:9443/c, the API server's own machine"},
 		"a caBundle of its own":         {with(converts, ", caBundle: "+ca) + serves + secret("tls", "tls.crt", cert), every, ""},
 		"a caBundle of another":         {with(converts, ", caBundle: "+other) + serves + secret("tls", "tls.crt", cert), every, "has a caBundle that is not of the authority of the certificate in Secret x/tls"},
 		"longer than Flux waits":        {with(deployed, "300"), []lane.Order{flux}, "Deployment x/web (x): has minReadySeconds: 300, so that it is available 5m0s after its pods are ready at the earliest"},
