@@ -65,7 +65,7 @@ func remoteSource(r *release) map[string]any {
 		// A chart in an OCI registry is an OCI source like any other to Argo CD: the repository is
 		// the chart's, the path its root.
 		ref, _ := r.ref()
-		return map[string]any{"repoURL": ref, "targetRevision": r.ChartVersion, "path": "."}
+		return map[string]any{"repoURL": ref, "targetRevision": r.Tag(), "path": "."}
 	}
 	return map[string]any{"repoURL": r.source, "targetRevision": r.ChartVersion, "chart": r.Chart}
 }

@@ -60,7 +60,7 @@ func inWaves(releases []*release, in Input) []appset.Release {
 			out.RepoURL, out.Revision, out.Path, out.Chart = r.source, r.ChartVersion, "", r.Chart
 			if r.oci() {
 				out.RepoURL, _ = r.ref()
-				out.Path, out.Chart = ".", ""
+				out.Revision, out.Path, out.Chart = r.Tag(), ".", ""
 			}
 			if len(r.values) > 0 {
 				out.Values = string(r.valuesYAML)

@@ -46,6 +46,7 @@ func (p *plan) expect(ctx context.Context, in Input, deployer string) error {
 	e := &p.expectation
 	for i, r := range p.releases {
 		r.DefinitionJob = renderings[i].DefinitionJob
+		p.argoDiffers = p.argoDiffers || renderings[i].ArgoDiffers
 		e.Releases = append(e.Releases, r.Release)
 		for _, o := range renderings[i].Objects {
 			for _, line := range o.Twice() {
@@ -55,7 +56,7 @@ func (p *plan) expect(ctx context.Context, in Input, deployer string) error {
 			if err := deliverable(r, o); err != nil {
 				return err
 			}
-			object := Object{Component: r.Component, Release: r.Name, Template: r.fileOf(o.Template), Manifest: r.sources[o.Template], Hook: o.Hook, Ephemeral: o.Ephemeral, Object: o.Unstructured, definition: o.Definition}
+			object := Object{Component: r.Component, Release: r.Name, Template: r.fileOf(o.Template), Manifest: r.sources[o.Template], Chart: r.chart, Hook: o.Hook, Ephemeral: o.Ephemeral, Object: o.Unstructured, definition: o.Definition}
 			e.Objects = append(e.Objects, object)
 			p.addWorkload(r, object, "", found)
 			for _, made := range synthesized(object, r.Namespace) {
@@ -152,7 +153,7 @@ func (p *plan) render(ctx context.Context, with render.Pool, in Input, deployer 
 	}
 	one := func(ctx context.Context, renderer *render.Renderer, i int, seen chartutil.VersionSet) attempt {
 		r := p.releases[i]
-		out, err := rendering.Release(ctx, renderer, r.request(r.values, in.KubeVersion, seen))
+		out, err := rendering.Release(ctx, renderer, r.request(r.values, in.KubeVersion, seen), r.argocd)
 		if err != nil && ctx.Err() == nil {
 			err = renderError(r, err)
 		}

@@ -29,7 +29,10 @@ type plan struct {
 	elsewhere bool
 	// added is what the releases add to the API, in order.
 	added []API
-	// others are the plans for deployers through which the charts see other APIs and ask for them.
+	// argoDiffers: Argo CD installs other objects than Helm, or runs other hooks.
+	argoDiffers bool
+	// others are the plans for deployers that install something else: the charts see other APIs through
+	// them and ask for them, or they run other hooks.
 	others *otherPlans
 }
 
@@ -116,8 +119,8 @@ func (p *plan) at(chartRepository string) *plan {
 	return &moved
 }
 
-// makePlan makes the plan for a deployer, or, without one, for whoever sees the APIs that Helm
-// sees.
+// makePlan makes the plan for a deployer, or, without one, for whoever sees the APIs that Helm sees,
+// and runs its hooks.
 func makePlan(ctx context.Context, in Input, deployer string) (*plan, error) {
 	if in.Recipe == nil {
 		return nil, errors.New("bundle: no recipe")
@@ -138,7 +141,7 @@ func makePlan(ctx context.Context, in Input, deployer string) (*plan, error) {
 	}
 	p.replaced = sortedUnique(p.replaced)
 	for _, r := range p.releases {
-		r.Given = in.Given[r.Name]
+		r.Given, r.argocd = in.Given[r.Name], ByArgoCD(deployer)
 	}
 	if err := p.link(in.Components); err != nil {
 		return nil, err

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/nvidia/aicr-action/internal/charts/catalog"
+	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
 func TestDisabledComponent(t *testing.T) {
@@ -135,5 +136,38 @@ func TestPrepare_SeveralRegistries(t *testing.T) {
 	again := mustBundle(t, helmDeployer{}, prepared)
 	if len(again.Installs[0].Values) == 0 {
 		t.Error("one bundle's values are those of all")
+	}
+}
+
+// A Job that Helm runs at upgrades only is one of what Argo CD runs, also after Prepare.
+func TestPrepare_UpgradeHooks(t *testing.T) {
+	in := fixture()
+	gpu := &in.Components[2]
+	gpu.Manifests = append(gpu.Manifests, recipe.Manifest{Path: "components/gpu/manifests/upgrade.yaml", Content: []byte("apiVersion: batch/v1\nkind: Job\nmetadata: {name: at-upgrade, annotations: {helm.sh/hook: pre-upgrade}}\nspec: {template: {spec: {containers: [{name: c}]}}}\n")})
+	prepared, err := Prepare(context.Background(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range Deployers() {
+		has := slices.ContainsFunc(mustBundle(t, d, prepared).Expectation.Workloads, func(w Workload) bool { return w.Name == "at-upgrade" && w.Hook })
+		if has != ByArgoCD(d.Name()) {
+			t.Errorf("%s: the Job of upgrades is expected: %v", d.Name(), has)
+		}
+	}
+}
+
+// Argo CD takes the version of a chart in an OCI registry as a tag, in which a + stands as _. Only a
+// chart that the recipe itself has in such a registry keeps it.
+func TestRemoteSource_BuildMetadata(t *testing.T) {
+	for source, want := range map[string]string{"https://charts.example.com": "1.0.0_b5", "oci://registry.example.com/charts": "1.0.0+b5"} {
+		r := &release{Release: Release{Chart: "c", ChartVersion: "1.0.0+b5", FromOCI: strings.HasPrefix(source, ociScheme)}, source: "oci://127.0.0.1:5500/charts"}
+		got := remoteSource(r)
+		if got["targetRevision"] != want || got["repoURL"] != "oci://127.0.0.1:5500/charts/c" {
+			t.Errorf("of %s: got %v, want the tag %s", source, got, want)
+		}
+		r.source = "https://charts.example.com"
+		if got := remoteSource(r); got["targetRevision"] != "1.0.0+b5" {
+			t.Errorf("in its own repository: got %v", got)
+		}
 	}
 }

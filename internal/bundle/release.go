@@ -32,6 +32,8 @@ type release struct {
 	sources map[string]*recipe.Manifest
 	// apis are what its chart sees in .Capabilities.APIVersions.
 	apis chartutil.VersionSet
+	// argocd: Argo CD installs it, which runs other hooks.
+	argocd bool
 }
 
 func (r *release) oci() bool { return strings.HasPrefix(r.source, "oci://") }
@@ -141,7 +143,7 @@ func remoteRelease(ctx context.Context, in Input, c *recipe.Component, values ma
 		return nil, err
 	}
 	r := &release{component: c, chart: ch, source: c.Source}
-	r.Release = Release{Component: c.Name, Name: c.Name, Namespace: namespace(c), Chart: name, ChartVersion: c.Version, ChartFrom: from}
+	r.Release = Release{Component: c.Name, Name: c.Name, Namespace: namespace(c), Chart: name, ChartVersion: c.Version, ChartFrom: from, FromOCI: strings.HasPrefix(c.Source, ociScheme)}
 	if in.ChartRepository != "" {
 		r.source = strings.TrimSuffix(in.ChartRepository, "/")
 	}

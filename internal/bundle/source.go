@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"helm.sh/helm/v3/pkg/chart"
+
 	"github.com/nvidia/aicr-action/internal/bundle/manifestline"
 	"github.com/nvidia/aicr-action/internal/bundle/rendering"
 	"github.com/nvidia/aicr-action/internal/recipe"
@@ -33,12 +35,32 @@ func (w *Workload) Origin(path ...string) (recipe.Origin, bool) {
 	if w.Manifest == nil {
 		return recipe.Origin{}, false
 	}
-	if w.Kind == "CronJob" {
-		path = append([]string{"spec", "jobTemplate", "spec", "template"}, path...)
-	} else if w.Kind != "Pod" {
-		path = append([]string{"spec", "template"}, path...)
+	return originIn(w.Manifest, manifestline.Object{Kind: w.Kind, Name: w.Name}, w.inTemplate(path))
+}
+
+// inTemplate is the place of a field of the pod template in the object.
+func (w *Workload) inTemplate(path []string) []string {
+	switch w.Kind {
+	case "CronJob":
+		return append([]string{"spec", "jobTemplate", "spec", "template"}, path...)
+	case "Pod":
+		return path
 	}
-	return originIn(w.Manifest, manifestline.Object{Kind: w.Kind, Name: w.Name}, path)
+	return append([]string{"spec", "template"}, path...)
+}
+
+// In is the chart's template with the line of a field of the pod template, or of what is above it;
+// the template alone if that has no such line.
+func (w *Workload) In(path ...string) string {
+	return InTemplate(w.Chart, w.Template, manifestline.Object{Kind: w.Kind, Name: w.Name}, w.inTemplate(path)...)
+}
+
+// InTemplate is In for any object of a chart.
+func InTemplate(ch *chart.Chart, template string, o manifestline.Object, path ...string) string {
+	if line, _ := manifestline.Find(templateIn(ch, template), o, path...); line > 0 {
+		return fmt.Sprintf("%s:%d", template, line)
+	}
+	return template
 }
 
 // OriginOf is the line of the recipe's manifest that has an object of the expectation, or a field

@@ -158,7 +158,7 @@ func (t *tracer) render(ctx context.Context, renderer *render.Renderer, r *relea
 	if err := t.mark(marked); err != nil {
 		return nil, err
 	}
-	return rendering.Release(ctx, renderer, r.request(values, kubeVersion, apiVersions))
+	return rendering.Release(ctx, renderer, r.request(values, kubeVersion, apiVersions), r.argocd)
 }
 
 // ownValues copies the values that a release is rendered with, and gives the part of them that is
@@ -209,7 +209,7 @@ func (r *release) again(ctx context.Context, renderer *render.Renderer, kubeVers
 		with.chart = archive.Clone(r.chart)
 		with.chart.Values = values
 	}
-	return rendering.Release(ctx, renderer, with.request(values, kubeVersion, r.apis))
+	return rendering.Release(ctx, renderer, with.request(values, kubeVersion, r.apis), r.argocd)
 }
 
 // apply writes what was learnt to a workload. Its warning, if any, names two kinds of paths that

@@ -5,6 +5,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 
 	"helm.sh/helm/v3/pkg/chart"
 	corev1 "k8s.io/api/core/v1"
@@ -93,6 +94,8 @@ type Release struct {
 	Chart        string
 	ChartVersion string
 	Local        bool // the chart is inside the bundle
+	// FromOCI: the recipe's own source of the chart is an OCI registry.
+	FromOCI bool
 	// ChartFrom says, for people, where the chart source found the chart; empty for a local one.
 	ChartFrom string
 	DependsOn []string
@@ -129,6 +132,8 @@ type Workload struct {
 	// recipe's manifest, by the name under which a person finds it. Manifest is nil for a chart's.
 	Template string
 	Manifest *recipe.Manifest
+	// Chart has the template; nil if that is not known.
+	Chart *chart.Chart
 	// Operator is set for a workload that no chart contains but an operator makes from a custom
 	// resource, e.g. "Prometheus monitoring/kube-prometheus-stack-prometheus".
 	Operator string
@@ -156,6 +161,7 @@ type Object struct {
 	Release   string
 	Template  string           // as Workload has it
 	Manifest  *recipe.Manifest // likewise
+	Chart     *chart.Chart     // likewise
 	Hook      bool
 	Ephemeral bool
 	Object    *unstructured.Unstructured // namespace filled in for namespaced kinds without one
@@ -170,7 +176,7 @@ func (o *Object) Ref() result.Ref {
 }
 
 func (o Object) shared() owners.Object {
-	return owners.Object{Release: o.Release, Hook: o.Hook, Object: o.Object, Definition: o.definition}
+	return owners.Object{Release: o.Release, Hook: o.Hook, Object: o.Object, Definition: o.definition, Before: o.definition != "" && !strings.Contains(o.Template, "/templates/")}
 }
 
 // Whole is the object with all of its content. Of a CustomResourceDefinition that only one release
@@ -249,10 +255,19 @@ type Install struct {
 // TemplateOf is the text of an object's template, or file of crds/, by the name that Helm gives it;
 // empty if the charts have none.
 func TemplateOf(installs []Install, o *Object) string {
+	i := slices.IndexFunc(installs, func(in Install) bool { return in.Release.Name == o.Release })
+	if i < 0 {
+		return ""
+	}
+	return templateIn(installs[i].Chart, o.Template)
+}
+
+// templateIn is the text of a template of a chart or its dependencies.
+func templateIn(ch *chart.Chart, template string) string {
 	var find func(ch *chart.Chart, at string) string
 	find = func(ch *chart.Chart, at string) string {
 		for _, f := range slices.Concat(ch.Templates, ch.Files) {
-			if at+"/"+f.Name == o.Template {
+			if at+"/"+f.Name == template {
 				return string(f.Data)
 			}
 		}
@@ -263,11 +278,10 @@ func TemplateOf(installs []Install, o *Object) string {
 		}
 		return ""
 	}
-	i := slices.IndexFunc(installs, func(in Install) bool { return in.Release.Name == o.Release })
-	if i < 0 || installs[i].Chart == nil {
+	if ch == nil {
 		return ""
 	}
-	return find(installs[i].Chart, installs[i].Chart.Name())
+	return find(ch, ch.Name())
 }
 
 // Deployer turns a resolved recipe into the files by which one delivery tool deploys it.
@@ -305,6 +319,16 @@ type Foreign struct {
 	Notes []string
 	// Original are the files before they were changed for the cell, if no directory has them.
 	Original []File
+}
+
+// Tag is the chart's version as the tag that Argo CD asks a cell's registry for: a tag has _ in place
+// of +. One that the recipe takes from an OCI registry keeps it, as in AICR's bundles, and Argo CD
+// refuses it there as well as here.
+func (r Release) Tag() string {
+	if r.FromOCI {
+		return r.ChartVersion
+	}
+	return strings.ReplaceAll(r.ChartVersion, "+", "_")
 }
 
 // InHelm is the name of the release in Helm, and to the templates of its chart.

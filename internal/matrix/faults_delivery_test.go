@@ -56,10 +56,10 @@ func deliveryFaults() []fault {
 						"2 system nodes (m7i.4xlarge): nodeSelector disktype=ssd (no such label)", "value path nodeSelector.disktype, set in ", "components/b/values.yaml:2", "edit: remove `disktype: ssd`")},
 				{name: "toleration", lanes: []string{bundle.Helm}, nightly: []string{bundle.ArgoCDOCI}, recipe: func(r *tinyRecipe) {
 					r.part("b").edit("      tolerations: {{ toYaml .Values.tolerations | nindent 8 }}\n", "")
-				}, want: red(reason.SchedulingFailed, "Deployment b/b (b): 0/6 nodes are available", "taint").and("taint kwok.x-k8s.io/node=fake:NoSchedule not tolerated", "edit: let AICR set its tolerations by a value that the tolerationPaths of component b name, in ")},
+				}, want: red(reason.SchedulingFailed, "Deployment b/b (b): 0/6 nodes are available", "taint").and("taint kwok.x-k8s.io/node=fake:NoSchedule not tolerated", "b/templates/web.yaml:10", "edit: let AICR set its tolerations by a value that the tolerationPaths of component b name, in ")},
 				{name: "GPUs", lanes: []string{bundle.Helm}, nightly: []string{bundle.ArgoCDHelmOCI}, recipe: func(r *tinyRecipe) {
 					r.part("b").edit(`image: "example.com/web:1"`, `image: "example.com/web:1", resources: {limits: {nvidia.com/gpu: 9}}`)
-				}, want: red(reason.SchedulingFailed, "Deployment b/b (b): 0/6 nodes are available").and("Insufficient nvidia.com/gpu")},
+				}, want: red(reason.SchedulingFailed, "Deployment b/b (b): 0/6 nodes are available").and("Insufficient nvidia.com/gpu", "b/templates/web.yaml:13")},
 				// Only an event has the API server's error for a DaemonSet's pods.
 				{name: "RuntimeClass", lanes: []string{bundle.Helm}, recipe: func(r *tinyRecipe) {
 					r.part("b").edit("kind: Deployment", "kind: DaemonSet")

@@ -341,7 +341,7 @@ func toRegistry(source *yamlv3.Node, in bundle.Input, r bundle.Release) {
 	}
 	yamlx.Drop(source, "chart")
 	yamlx.Set(source, "repoURL", "!!str", strings.TrimSuffix(in.ChartRepository, "/")+"/"+r.Chart)
-	yamlx.Set(source, "targetRevision", "!!str", r.ChartVersion)
+	yamlx.Set(source, "targetRevision", "!!str", r.Tag())
 	yamlx.Set(source, "path", "!!str", ".")
 }
 

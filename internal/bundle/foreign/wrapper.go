@@ -229,7 +229,7 @@ func (f *wrapperForm) fit(ctx context.Context, in bundle.Input, b *bundle.Bundle
 			if !ok {
 				content = f.tree.files[a.file].Content
 			}
-			others[a.file] = redirect(content, strings.TrimSuffix(in.ChartRepository, "/")+"/"+r.Chart, r.ChartVersion)
+			others[a.file] = redirect(content, strings.TrimSuffix(in.ChartRepository, "/")+"/"+r.Chart, r.Tag())
 		}
 	}
 	b.Files = f.tree.replaced(others)
@@ -246,7 +246,7 @@ func (f *wrapperForm) fit(ctx context.Context, in bundle.Input, b *bundle.Bundle
 	}
 	for _, a := range children {
 		r := releaseOf(b, a.unit.name)
-		at, want := a.unit.repo+"/"+a.unit.chart+" "+a.unit.version, strings.TrimSuffix(in.ChartRepository, "/")+"/"+r.Chart+" "+r.ChartVersion
+		at, want := a.unit.repo+"/"+a.unit.chart+" "+a.unit.version, strings.TrimSuffix(in.ChartRepository, "/")+"/"+r.Chart+" "+r.Tag()
 		if !r.Local && at != want {
 			return f.tree.bad(a.file, 0, "the source of Application %s cannot be changed to the cell's registry: it is %s and must be %s; want repoURL, chart and targetRevision as literals, one a line", a.unit.name, at, want)
 		}

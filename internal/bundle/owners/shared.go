@@ -20,6 +20,8 @@ type Object struct {
 	Hook       bool
 	Object     *unstructured.Unstructured
 	Definition string
+	// Before: it is in crds/, which is installed before the templates are rendered.
+	Before bool
 }
 
 // Whole is the object with all of its content.
@@ -72,6 +74,16 @@ func Find(objects []Object) (isShared []bool, warnings []string, err error) {
 		what := gk.Kind + " " + strings.TrimPrefix(o.Object.GetNamespace()+"/"+o.Object.GetName(), "/")
 		if first.Release == o.Release && (first.Hook || o.Hook) {
 			continue // a hook may be made again: the deployer removes the one before
+		}
+		if first.Release == o.Release && first.Before && o.Before {
+			if equal, err := same(first, o); err != nil || equal {
+				if err != nil {
+					return nil, nil, err
+				}
+				continue // e.g. of a dependency that the chart has under two names
+			}
+			warnings = append(warnings, fmt.Sprintf("%s has %s twice in crds/, with different content: Helm and Flux keep the first one, and Argo CD the last one", o.Release, what))
+			continue
 		}
 		if first.Release == o.Release {
 			warnings = append(warnings, fmt.Sprintf("%s makes %s twice: Argo CD keeps the last one, and Helm and Flux reject the chart", o.Release, what))

@@ -58,3 +58,31 @@ spec:
 		t.Errorf("the whole definition has no more than its head: %s", text)
 	}
 }
+
+// A dependency that a chart has under two names brings each file of crds/ twice.
+func TestDefinitionsTwice(t *testing.T) {
+	text := func(size string) string {
+		return "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: widgets.example.com}\nspec: {group: example.com, versions: [{name: v1, schema: {openAPIV3Schema: {type: object, maxProperties: " + size + "}}}]}\n"
+	}
+	for name, c := range map[string]struct {
+		second string
+		before bool
+		want   []string
+	}{
+		"the same":          {"1", true, nil},
+		"another":           {"2", true, []string{"a has CustomResourceDefinition widgets.example.com twice in crds/, with different content: Helm and Flux keep the first one, and Argo CD the last one"}},
+		"one in a template": {"1", false, []string{"a makes CustomResourceDefinition widgets.example.com twice: Argo CD keeps the last one, and Helm and Flux reject the chart"}},
+	} {
+		var objects []Object
+		for i, size := range []string{"1", c.second} {
+			found, err := documents.Parse(text(size))
+			if err != nil {
+				t.Fatal(err)
+			}
+			objects = append(objects, Object{Release: "a", Object: found[0], Definition: text(size), Before: i == 0 || c.before})
+		}
+		if _, got, err := Find(objects); err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("%s: got %q, %v; want %q", name, got, err, c.want)
+		}
+	}
+}

@@ -40,6 +40,8 @@ type Rendering struct {
 	Text    string // all of it, hooks included
 	// DefinitionJob is the hook Job of an upgrade that may write definitions; empty if there is none.
 	DefinitionJob string
+	// ArgoDiffers: Argo CD installs objects of this rendering that Helm does not.
+	ArgoDiffers bool
 }
 
 // TemplateError says which template produced something that is not a Kubernetes object.
@@ -56,8 +58,9 @@ func (e *TemplateError) Unwrap() error { return e.Err }
 const mostObjects = 10_000
 
 // Release does what `helm template` does, without a cluster: hooks that run at install are in,
-// others and the crds/ directories are not. The chart sees the request's APIVersions and no others.
-func Release(ctx context.Context, renderer *render.Renderer, r render.Request) (*Rendering, error) {
+// others and the crds/ directories are not. For Argo CD, those are in that Argo CD runs at its first
+// sync. The chart sees the request's APIVersions and no others.
+func Release(ctx context.Context, renderer *render.Renderer, r render.Request, argocd bool) (*Rendering, error) {
 	rel, err := renderer.Release(ctx, r)
 	if err != nil {
 		return nil, err
@@ -86,6 +89,16 @@ func Release(ctx context.Context, renderer *render.Renderer, r render.Request) (
 	}
 	out.DefinitionJob = definitionJob(rel.Hooks, objs)
 	out.Objects = append(objs, out.Objects...)
+	added, err := atFirstSync(out.Objects, rel.Hooks)
+	if err != nil && argocd {
+		return nil, err
+	}
+	if out.ArgoDiffers = err != nil || len(added) > 0; argocd {
+		out.Objects = append(out.Objects, added...)
+		for _, o := range added {
+			text.WriteString("\n---\n" + o.text)
+		}
+	}
 	for i := range out.Objects {
 		out.Objects[i].Ephemeral = out.Objects[i].Ephemeral || goneInArgoCD(out.Objects[i].GetAnnotations())
 	}

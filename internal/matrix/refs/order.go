@@ -217,14 +217,15 @@ func (m moment) compare(other moment) int {
 	return cmp.Or(cmp.Compare(m.phase, other.phase), cmp.Compare(m.step, other.step))
 }
 
-// momentOf reads Helm's annotations for hooks, and for Argo CD its own, which it prefers.
+// momentOf reads Helm's annotations for hooks, and for Argo CD its own, which it prefers. Argo CD runs
+// the hooks of upgrades when it installs, too.
 func momentOf(o *unstructured.Unstructured, argocd bool) moment {
 	m, a := moment{phase: ordinary}, o.GetAnnotations()
 	hooks := a["helm.sh/hook"]
 	switch {
-	case strings.Contains(hooks, "pre-install"), strings.Contains(hooks, "crd-install"):
+	case strings.Contains(hooks, "pre-install"), strings.Contains(hooks, "crd-install"), argocd && strings.Contains(hooks, "pre-upgrade"):
 		m.phase = beforeAll
-	case strings.Contains(hooks, "post-install"):
+	case strings.Contains(hooks, "post-install"), argocd && strings.Contains(hooks, "post-upgrade"):
 		m.phase = afterAll
 	}
 	if m.phase != ordinary {

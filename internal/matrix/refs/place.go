@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/manifestline"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
 )
@@ -20,7 +22,17 @@ func (c *checker) place(r reference) (result.Place, string) {
 	if at, ok := c.expectation.OriginOf(r.from, r.template); ok {
 		return result.Place{File: at.File, Line: at.Line}, "set in " + at.String()
 	}
-	return place, where
+	return place, strings.Replace(where, "set in "+r.template+" (", "set in "+c.inChart(r)+" (", 1)
+}
+
+// inChart is the template of the chart that has the object which refers to the name, with its line.
+func (c *checker) inChart(r reference) string {
+	for i := range c.expectation.Objects {
+		if o := &c.expectation.Objects[i]; o.Template == r.template && o.Component == r.component && o.Object.GetKind() == r.from.Kind && o.Object.GetName() == r.from.Name {
+			return bundle.InTemplate(o.Chart, o.Template, manifestline.Object{Kind: r.from.Kind, Name: r.from.Name})
+		}
+	}
+	return r.template
 }
 
 // PlaceOf returns the line that sets a name in a component's template: the value of the recipe that

@@ -3,6 +3,7 @@ package refs
 import (
 	"testing"
 
+	"helm.sh/helm/v3/pkg/chart"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
@@ -44,5 +45,17 @@ func TestPlaceOfAnObject(t *testing.T) {
 	r.template = "other/templates/web.yaml"
 	if got, text := c.place(r); got.String() != "recipes/overlays/eks.yaml:4" {
 		t.Errorf("of a chart: got %v (%s)", got, text)
+	}
+}
+
+// The template of a chart comes with the line of the object in it.
+func TestPlace_Chart(t *testing.T) {
+	ch := &chart.Chart{Metadata: &chart.Metadata{Name: "c"}, Templates: []*chart.File{{Name: "templates/d.yaml", Data: []byte("# a\n---\nkind: Deployment\nmetadata:\n  name: {{ .Release.Name }}\n")}}}
+	object := &unstructured.Unstructured{Object: map[string]any{"kind": "Deployment", "metadata": map[string]any{"name": "d"}}}
+	c := &checker{components: []recipe.Component{{ComponentRef: recipe.ComponentRef{Name: "app"}, Declared: recipe.Origin{File: "o.yaml", Line: 4}}}}
+	c.expectation = &bundle.Expectation{Objects: []bundle.Object{{Component: "app", Template: "c/templates/d.yaml", Chart: ch, Object: object}}}
+	r := reference{from: result.Ref{Kind: "Deployment", Name: "d"}, component: "app", template: "c/templates/d.yaml", name: "login"}
+	if got, text := c.place(r); got.String() != "o.yaml:4" || text != "set in c/templates/d.yaml:3 (component declared in o.yaml:4)" {
+		t.Errorf("got %v (%s)", got, text)
 	}
 }

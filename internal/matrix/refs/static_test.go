@@ -89,6 +89,12 @@ func TestCABundle(t *testing.T) {
 		"none, and a Job":            {objects: webhooks(call+"}") + "---\n" + strings.Replace(pod("{containers: [{name: m, args: [--webhook-name=hooks]}]}"), "\n", "", 1)},
 		"none, cert-manager fills":   {objects: strings.Replace(webhooks(call+"}"), "name: hooks", `name: hooks, annotations: {cert-manager.io/inject-ca-from: x/c}`, 1)},
 		"none, and an address":       {objects: webhooks("clientConfig: {url: https://example.com}")},
+		"loopback":                   {objects: webhooks("clientConfig: {url: https://127.0.0.1:9443/v, caBundle: " + ca + "}"), fault: "webhook w.example.com calls https://127.0.0.1:9443/v, the API server's own machine, and nothing in the recipe serves it there"},
+		"loopback by name":           {objects: webhooks("clientConfig: {url: https://localhost/v}"), fault: "calls https://localhost/v, the API server's own machine"},
+		"loopback, IPv6":             {objects: webhooks("clientConfig: {url: 'https://[::1]:8443/v'}"), fault: "calls https://[::1]:8443/v, the API server's own machine"},
+		"loopback, served":           {objects: webhooks("clientConfig: {url: https://127.0.0.1:9443/v}") + "---\n" + strings.TrimPrefix(pod("{hostNetwork: true, containers: [{name: m, ports: [{containerPort: 9443}]}]}"), "\n")},
+		"loopback, another port":     {objects: webhooks("clientConfig: {url: https://127.0.0.1:9443/v}") + "---\n" + strings.TrimPrefix(pod("{hostNetwork: true, containers: [{name: m, ports: [{containerPort: 80}]}]}"), "\n"), fault: "the API server's own machine"},
+		"loopback, fails open":       {objects: webhooks("clientConfig: {url: https://127.0.0.1:9443/v}, failurePolicy: Ignore")},
 		"of what its pods mount": {objects: webhooks(call+", caBundle: "+ca+"}") + "---\n" + strings.TrimPrefix(pod("{containers: [{name: m}], volumes: [{name: v, secret: {secretName: tls}}]}"), "\n") +
 			secret("tls", "tls.crt", cert) + secret("old", "tls.crt", cert)},
 	} {
@@ -198,6 +204,9 @@ func TestDeadlocks(t *testing.T) {
 		"pre-install hook, earlier hook":   {job(hook("pre-install", "0"), mounts) + config(hook("pre-install", "-5")), helm, "", ""},
 		"pre-install hook, later hook":     {job(hook("pre-install", "0"), mounts) + config(hook("pre-install", "5")), helm, "", "the same release creates only later"},
 		"pre-install hook, account":        {job(hook("pre-install", "0"), "{serviceAccountName: late, containers: [{name: m}]}") + account, flux, "", "runs as ServiceAccount x/late, which the same release creates only later"},
+		"pre-upgrade hook, Argo CD":        {job(hook("pre-upgrade", "0"), "{serviceAccountName: late, containers: [{name: m}]}") + account, argo, "", "runs as ServiceAccount x/late, which the same release creates only later"},
+		"pre-upgrade hook, Flux":           {job(hook("pre-upgrade", "0"), "{serviceAccountName: late, containers: [{name: m}]}") + account, flux, "", ""},
+		"post-upgrade hook, Argo CD":       {job(hook("post-upgrade", "0"), mounts) + config(""), argo, "", ""},
 		"post-install hook":                {job(hook("post-install", "0"), mounts) + config(""), flux, "", ""},
 		"pre-install hook, later release":  {job(hook("pre-install", "0"), mounts) + config(""), helm, "x-post", "release x-post creates only later"},
 		"ordinary, post-install hook":      {web + config(hook("post-install", "0")), flux, "", "creates only later"},

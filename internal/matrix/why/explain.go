@@ -161,11 +161,11 @@ func (e *Explanation) note(facts *observe.PodFacts, w *bundle.Workload, view *ob
 	where := &provenance{w: w}
 	for _, g := range facts.Pod.Spec.SchedulingGates {
 		add("scheduling gate %s keeps it from the scheduler until it is removed", g.Name)
-		e.Edits = append(e.Edits, fmt.Sprintf("remove `%s` from schedulingGates %s, or add the component that removes it", g.Name, where.template()))
+		e.Edits = append(e.Edits, fmt.Sprintf("remove `%s` from schedulingGates %s, or add the component that removes it", g.Name, where.template("schedulingGates")))
 	}
 	if name := facts.OtherScheduler; name != "" && e.Scheduler == "" {
 		add("it asks for the scheduler %s, which has said nothing of it", name)
-		e.Edits = append(e.Edits, fmt.Sprintf("remove `schedulerName: %s` %s, or add the component that runs it", name, where.template()))
+		e.Edits = append(e.Edits, fmt.Sprintf("remove `schedulerName: %s` %s, or add the component that runs it", name, where.template("schedulerName")))
 	}
 	if len(facts.Pod.Spec.ResourceClaims) > 0 && !view.Devices.Read {
 		add("it has resource claims, which are not checked")

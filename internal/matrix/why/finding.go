@@ -114,7 +114,7 @@ func steeredBy(w *bundle.Workload) ([]string, result.Place) {
 		return []string{"selector: set in " + at.String()}, result.Place{File: at.File, Line: at.Line}
 	}
 	if len(lines) == 0 && w.Template != "" {
-		lines = append(lines, "selector: no value path of the registry reaches "+w.Template)
+		lines = append(lines, "selector: no value path of the registry reaches "+w.In("spec", "nodeSelector"))
 	}
 	return lines, placeOf(found)
 }

@@ -7,6 +7,7 @@ import (
 
 	"helm.sh/helm/v3/pkg/chart"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
@@ -86,6 +87,31 @@ func TestLocate_Template(t *testing.T) {
 		all := []result.Finding{{Component: "comp", Cause: cause}}
 		if Locate(components, b, all); strings.Join(all[0].Story, "; ") != want {
 			t.Errorf("%s: got %q, want %q", cause, all[0].Story, want)
+		}
+	}
+}
+
+// What keeps a pod of a chart from a node has the line of the chart's template: of the field, or of
+// what is above it.
+func TestSources_Template(t *testing.T) {
+	text := "kind: Deployment\nmetadata:\n  name: {{ .Release.Name }}\nspec:\n  template:\n    spec:\n      nodeSelector:\n        disktype: ssd\n      containers:\n      - name: c\n        resources:\n          limits: {nvidia.com/gpu: {{ .Values.gpus }}}\n"
+	ch := &chart.Chart{Metadata: &chart.Metadata{Name: "c"}, Templates: []*chart.File{{Name: "templates/d.yaml", Data: []byte(text)}}}
+	w := &bundle.Workload{Component: "comp", Kind: "Deployment", Namespace: "ns", Name: "d", Template: "c/templates/d.yaml", Chart: ch, Replicas: 1}
+	w.PodSpec.NodeSelector = map[string]string{"disktype": "ssd"}
+	w.PodSpec.Containers = []corev1.Container{{Name: "c", Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("9")}}}}
+	p := &provenance{w: w}
+	for want, r := range map[string]Refusal{
+		"nodeSelector disktype=ssd: c/templates/d.yaml:8;": {Kind: RefusalNodeSelector, Key: "disktype", Wanted: "ssd"},
+		"nvidia.com/gpu: c/templates/d.yaml:12;":           {Kind: RefusalResource, Key: "nvidia.com/gpu"},
+		"tolerations: c/templates/d.yaml:6;":               {Kind: RefusalTaint},
+	} {
+		if lines, _ := p.sources(&r); len(lines) != 1 || !strings.HasPrefix(lines[0], want) {
+			t.Errorf("got %q, want %q", lines, want)
+		}
+	}
+	for what, want := range map[string]string{"selector": "in c/templates/d.yaml:7 (no value of the recipe reaches its selector)", "resources": "in c/templates/d.yaml:9 (no value"} {
+		if got := p.templateOnly(what); !strings.HasPrefix(got, want) {
+			t.Errorf("%s: got %q, want %q", what, got, want)
 		}
 	}
 }

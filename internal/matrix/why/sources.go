@@ -98,7 +98,7 @@ func (p *provenance) sources(r *Refusal) (lines []string, places []source) {
 		if at, ok := p.w.Origin(p.field(r)...); ok {
 			return append(lines, fmt.Sprintf("%s: in %s", what, at)), append(places, source{result.Place{File: at.File, Line: at.Line}, true})
 		}
-		lines = append(lines, fmt.Sprintf("%s: %s; no value of the recipe and no path of the registry reaches it", what, p.w.Template))
+		lines = append(lines, fmt.Sprintf("%s: %s; no value of the recipe and no path of the registry reaches it", what, p.w.In(p.field(r)...)))
 	}
 	return lines, places
 }
@@ -181,14 +181,15 @@ func (p *provenance) selectorPaths(key string) []bundle.ValuePath {
 	return found
 }
 
-func (p *provenance) template() string {
+// template is where a field of the pod spec is set.
+func (p *provenance) template(field string) string {
 	if at := p.whereBuilt("node name"); at != "" {
 		return at
 	}
 	if p.w == nil || p.w.Template == "" {
 		return "in its pod template"
 	}
-	return "in " + p.w.Template
+	return "in " + p.w.In("spec", field)
 }
 
 // whereField returns the place to edit a value of the recipe. For a value that only the chart sets,
@@ -206,12 +207,12 @@ func (p *provenance) templateOnly(what string) string {
 		return at
 	}
 	if p.w == nil || p.w.Template == "" {
-		return p.template()
+		return p.template("")
 	}
 	if at, ok := p.w.Origin("spec", podParts[what][0]); ok {
 		return "in " + at.String()
 	}
-	return fmt.Sprintf("%s (no value of the recipe reaches its %s)", p.template(), what)
+	return fmt.Sprintf("in %s (no value of the recipe reaches its %s)", p.w.In("spec", podParts[what][0]), what)
 }
 
 func placesOf(values []steering.Source) string {
@@ -231,7 +232,7 @@ func (p *provenance) whereSelector(key string) string {
 
 func (p *provenance) whereTolerations() string {
 	if p.w == nil {
-		return p.template()
+		return p.template("tolerations")
 	}
 	if len(p.w.TolerationPaths) == 0 && len(p.w.ForgottenPaths) > 0 {
 		var names []string

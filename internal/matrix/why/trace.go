@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/manifestline"
 	"github.com/nvidia/aicr-action/internal/bundle/podspec"
 	"github.com/nvidia/aicr-action/internal/bundle/steering"
 	"github.com/nvidia/aicr-action/internal/observe"
@@ -196,7 +197,7 @@ func decidedBy(w *observe.WrongWorkload) ([]string, result.Place) {
 			lines = append(lines, fmt.Sprintf("%s: set in %s", f, at))
 			places = append(places, source{result.Place{File: at.File, Line: at.Line}, true})
 		} else if len(values) == 0 && w.Workload.Template != "" {
-			lines = append(lines, fmt.Sprintf("%s: set in %s", f, w.Workload.Template))
+			lines = append(lines, fmt.Sprintf("%s: set in %s", f, inTemplate(w.Workload, f, key)))
 		}
 	}
 	return lines, placeOf(places)
@@ -205,17 +206,30 @@ func decidedBy(w *observe.WrongWorkload) ([]string, result.Place) {
 // originOf is the line of a manifest that has a field: of the workload, of its pods, or of the first
 // container that has it.
 func originOf(w *bundle.Workload, field, key string) (recipe.Origin, bool) {
-	if rest, ok := strings.CutPrefix(field, "spec."); ok {
-		return bundle.Object{Manifest: w.Manifest, Object: named(w)}.Origin(append([]string{"spec"}, strings.Split(rest, ".")...)...)
+	if strings.HasPrefix(field, "spec.") {
+		return bundle.Object{Manifest: w.Manifest, Object: named(w)}.Origin(strings.Split(field, ".")...)
 	}
+	return w.Origin(inPod(w, field, key)...)
+}
+
+// inTemplate is originOf for the template of a chart.
+func inTemplate(w *bundle.Workload, field, key string) string {
+	if strings.HasPrefix(field, "spec.") {
+		return bundle.InTemplate(w.Chart, w.Template, manifestline.Object{Kind: w.Kind, Name: w.Name}, strings.Split(field, ".")...)
+	}
+	return w.In(inPod(w, field, key)...)
+}
+
+// inPod is where a pod template has a field.
+func inPod(w *bundle.Workload, field, key string) []string {
 	switch {
 	case key != "":
 		_, name := resourceOf(key)
-		return w.Origin((&provenance{w: w}).resourceField(name)...)
+		return (&provenance{w: w}).resourceField(name)
 	case field == observe.FieldResources:
-		return w.Origin("spec", "containers", "0", field)
+		return []string{"spec", "containers", "0", field}
 	}
-	return w.Origin("spec", field)
+	return []string{"spec", field}
 }
 
 func named(w *bundle.Workload) *unstructured.Unstructured {

@@ -131,6 +131,7 @@ func (l *appLane) expectApplications(env *lane.Env, rec *lane.Record) error {
 			chart = directSource(env.Bundle.Installs[i])
 		default:
 			chart, err = published(strings.TrimSuffix(in.ChartRepository, "/")+"/"+r.Chart, r.ChartVersion, ".")
+			chart.version = r.Tag()
 		}
 		if err != nil {
 			return err
