@@ -52,11 +52,8 @@ func seenAPIs(a APIs, deployer string, added []API) chartutil.VersionSet {
 // dependsOn reports whether a deployer runs other hooks than Helm, or a template tests for an API that
 // charts see with this deployer and not with Helm, or the other way round.
 func (p *plan) dependsOn(all APIs, deployer string) bool {
-	if p.argoDiffers && ByArgoCD(deployer) {
-		return true
-	}
 	here, there := seenAPIs(all, deployer, p.added), seenAPIs(all, "", p.added)
-	return !slices.Equal(here, there) && slices.ContainsFunc(p.releases, func(r *release) bool {
+	return p.argoDiffers && ByArgoCD(deployer) || !slices.Equal(here, there) && slices.ContainsFunc(p.releases, func(r *release) bool {
 		return apis.Tell(append(templateSources(r.chart), string(r.valuesYAML)), here, there)
 	})
 }

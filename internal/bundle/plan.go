@@ -31,15 +31,14 @@ type plan struct {
 	added []API
 	// argoDiffers: Argo CD installs other objects than Helm, or runs other hooks.
 	argoDiffers bool
-	// others are the plans for deployers that install something else: the charts see other APIs through
-	// them and ask for them, or they run other hooks.
+	// others are the plans for deployers through which something else is installed.
 	others *otherPlans
 }
 
 // otherPlans are made when they are first asked for.
 type otherPlans struct {
 	mu    sync.Mutex
-	plans map[string]*plan
+	plans map[controllers]*plan
 }
 
 // Prepare renders the recipe's charts once and gives an Input with which every deployer's Bundle
@@ -83,16 +82,17 @@ func planOf(ctx context.Context, in Input, deployer string) (*plan, error) {
 	return p.at(in.ChartRepository), nil
 }
 
-// get makes the plan for a deployer, once.
+// get makes the plan for the controllers of a deployer, once.
 func (o *otherPlans) get(ctx context.Context, in Input, deployer string) (*plan, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if p := o.plans[deployer]; p != nil {
+	by := rowOf(deployer).by
+	if p := o.plans[by]; p != nil {
 		return p, nil
 	}
 	p, err := makePlan(ctx, in, deployer)
 	if err == nil {
-		o.plans[deployer] = p
+		o.plans[by] = p
 	}
 	return p, err
 }
@@ -125,7 +125,7 @@ func makePlan(ctx context.Context, in Input, deployer string) (*plan, error) {
 	if in.Recipe == nil {
 		return nil, errors.New("bundle: no recipe")
 	}
-	p := &plan{elsewhere: in.ChartRepository != "", others: &otherPlans{plans: map[string]*plan{}}}
+	p := &plan{elsewhere: in.ChartRepository != "", others: &otherPlans{plans: map[controllers]*plan{}}}
 	p.expectation.Overrides = slices.Clone(in.PutIn)
 	var components []*recipe.Component
 	for i := range in.Components {

@@ -7,9 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"helm.sh/helm/v3/pkg/chart"
-
 	"github.com/nvidia/aicr-action/internal/bundle/manifestline"
+	"github.com/nvidia/aicr-action/internal/bundle/podspec"
 	"github.com/nvidia/aicr-action/internal/bundle/rendering"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -35,32 +34,13 @@ func (w *Workload) Origin(path ...string) (recipe.Origin, bool) {
 	if w.Manifest == nil {
 		return recipe.Origin{}, false
 	}
-	return originIn(w.Manifest, manifestline.Object{Kind: w.Kind, Name: w.Name}, w.inTemplate(path))
-}
-
-// inTemplate is the place of a field of the pod template in the object.
-func (w *Workload) inTemplate(path []string) []string {
-	switch w.Kind {
-	case "CronJob":
-		return append([]string{"spec", "jobTemplate", "spec", "template"}, path...)
-	case "Pod":
-		return path
-	}
-	return append([]string{"spec", "template"}, path...)
+	return originIn(w.Manifest, manifestline.Object{Kind: w.Kind, Name: w.Name}, podspec.Path(w.Kind, path))
 }
 
 // In is the chart's template with the line of a field of the pod template, or of what is above it;
 // the template alone if that has no such line.
 func (w *Workload) In(path ...string) string {
-	return InTemplate(w.Chart, w.Template, manifestline.Object{Kind: w.Kind, Name: w.Name}, w.inTemplate(path)...)
-}
-
-// InTemplate is In for any object of a chart.
-func InTemplate(ch *chart.Chart, template string, o manifestline.Object, path ...string) string {
-	if line, _ := manifestline.Find(templateIn(ch, template), o, path...); line > 0 {
-		return fmt.Sprintf("%s:%d", template, line)
-	}
-	return template
+	return manifestline.In(w.Chart, w.Template, manifestline.Object{Kind: w.Kind, Name: w.Name}, podspec.Path(w.Kind, path)...)
 }
 
 // OriginOf is the line of the recipe's manifest that has an object of the expectation, or a field

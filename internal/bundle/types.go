@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/nvidia/aicr-action/internal/bundle/manifestline"
 	"github.com/nvidia/aicr-action/internal/bundle/owners"
 	"github.com/nvidia/aicr-action/internal/bundle/steering"
 	"github.com/nvidia/aicr-action/internal/charts/catalog"
@@ -259,29 +260,7 @@ func TemplateOf(installs []Install, o *Object) string {
 	if i < 0 {
 		return ""
 	}
-	return templateIn(installs[i].Chart, o.Template)
-}
-
-// templateIn is the text of a template of a chart or its dependencies.
-func templateIn(ch *chart.Chart, template string) string {
-	var find func(ch *chart.Chart, at string) string
-	find = func(ch *chart.Chart, at string) string {
-		for _, f := range slices.Concat(ch.Templates, ch.Files) {
-			if at+"/"+f.Name == template {
-				return string(f.Data)
-			}
-		}
-		for _, d := range ch.Dependencies() {
-			if text := find(d, at+"/charts/"+d.Name()); text != "" {
-				return text
-			}
-		}
-		return ""
-	}
-	if ch == nil {
-		return ""
-	}
-	return find(ch, ch.Name())
+	return manifestline.Template(installs[i].Chart, o.Template)
 }
 
 // Deployer turns a resolved recipe into the files by which one delivery tool deploys it.
@@ -321,9 +300,8 @@ type Foreign struct {
 	Original []File
 }
 
-// Tag is the chart's version as the tag that Argo CD asks a cell's registry for: a tag has _ in place
-// of +. One that the recipe takes from an OCI registry keeps it, as in AICR's bundles, and Argo CD
-// refuses it there as well as here.
+// Tag is the chart's version as the tag that Argo CD asks a cell's registry for, which has _ for +. From
+// the recipe's own OCI registry Argo CD would ask for the +, which it refuses.
 func (r Release) Tag() string {
 	if r.FromOCI {
 		return r.ChartVersion

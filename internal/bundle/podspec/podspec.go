@@ -59,3 +59,14 @@ func Count(obj *unstructured.Unstructured) int {
 	}
 	return 1
 }
+
+// Path is where an object of a kind has a field of its pods.
+func Path(kind string, inPod []string) []string {
+	switch kind {
+	case "CronJob":
+		return append([]string{"spec", "jobTemplate", "spec", "template"}, inPod...)
+	case "Pod":
+		return inPod
+	}
+	return append([]string{"spec", "template"}, inPod...)
+}

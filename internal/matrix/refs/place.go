@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/manifestline"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -29,7 +28,7 @@ func (c *checker) place(r reference) (result.Place, string) {
 func (c *checker) inChart(r reference) string {
 	for i := range c.expectation.Objects {
 		if o := &c.expectation.Objects[i]; o.Template == r.template && o.Component == r.component && o.Object.GetKind() == r.from.Kind && o.Object.GetName() == r.from.Name {
-			return bundle.InTemplate(o.Chart, o.Template, manifestline.Object{Kind: r.from.Kind, Name: r.from.Name})
+			return manifestline.In(o.Chart, o.Template, manifestline.Object{Kind: r.from.Kind, Name: r.from.Name})
 		}
 	}
 	return r.template

@@ -215,7 +215,7 @@ func originOf(w *bundle.Workload, field, key string) (recipe.Origin, bool) {
 // inTemplate is originOf for the template of a chart.
 func inTemplate(w *bundle.Workload, field, key string) string {
 	if strings.HasPrefix(field, "spec.") {
-		return bundle.InTemplate(w.Chart, w.Template, manifestline.Object{Kind: w.Kind, Name: w.Name}, strings.Split(field, ".")...)
+		return manifestline.In(w.Chart, w.Template, manifestline.Object{Kind: w.Kind, Name: w.Name}, strings.Split(field, ".")...)
 	}
 	return w.In(inPod(w, field, key)...)
 }
