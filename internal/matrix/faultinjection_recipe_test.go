@@ -23,6 +23,8 @@ type tinyRecipe struct {
 
 type tinyComponent struct {
 	name string
+	// namespace is its name's if empty.
+	namespace string
 	// templates of its chart by file name. A component without any is manifest-only.
 	templates map[string]string
 	crds      map[string]string
@@ -129,7 +131,7 @@ func (r *tinyRecipe) write(t *testing.T) (recipes, charts string) {
 			}
 			continue
 		}
-		origin := fmt.Sprintf("    helm: {defaultRepository: \"https://charts.example.com\", defaultChart: example/%s, defaultVersion: %s, defaultNamespace: %s}\n", c.name, r.chartVersion(), c.name)
+		origin := fmt.Sprintf("    helm: {defaultRepository: \"https://charts.example.com\", defaultChart: example/%s, defaultVersion: %s, defaultNamespace: %s}\n", c.name, r.chartVersion(), cmp.Or(c.namespace, c.name))
 		if c.manifest != "" {
 			origin = fmt.Sprintf("    manifest: {defaultNamespace: %s}\n", c.name)
 		}

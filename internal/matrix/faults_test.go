@@ -43,7 +43,32 @@ func (w outcomeWanted) in(d time.Duration) outcomeWanted { w.within = d; return 
 
 // faults is the fault-injection suite, one row per fault.
 func faults() []fault {
-	return slices.SortedFunc(slices.Values(slices.Concat(deliveryFaults(), runFaults(), objectFaults(), wrongGreens(), attacks(), strangers(), proxies(), applicationSets(), probeFaults(), validationFaults(), workloadFaults(), laterFaults(), liveFaults(), stuckFaults(), onceFaults(), triedFaults(), judgedFaults(), upgradeFaults(), secondDayFaults(), deviceFaults(), knownFaults(), gapFaults())), func(a, b fault) int {
+	all := slices.Concat(
+		deliveryFaults(),
+		runFaults(),
+		objectFaults(),
+		wrongGreens(),
+		attacks(),
+		strangers(),
+		proxies(),
+		applicationSets(),
+		probeFaults(),
+		validationFaults(),
+		workloadFaults(),
+		laterFaults(),
+		liveFaults(),
+		stuckFaults(),
+		onceFaults(),
+		triedFaults(),
+		judgedFaults(),
+		upgradeFaults(),
+		secondDayFaults(),
+		deviceFaults(),
+		knownFaults(),
+		gapFaults(),
+		everydayFaults(),
+	)
+	return slices.SortedFunc(slices.Values(all), func(a, b fault) int {
 		return cmp.Or(cmp.Compare(len(a.id), len(b.id)), strings.Compare(a.id, b.id)) // F99 before F100
 	})
 }

@@ -312,6 +312,7 @@ func (c *cellRun) verifyUpgrade(ctx context.Context) error {
 		replaced = append(replaced, one.Replaced...)
 	}
 	c.result.Warnings = append(c.result.Warnings, upgrade.TornDown(c.env.Bundle, replaced, c.byArgo())...)
+	c.result.Warnings = append(c.result.Warnings, c.bundles().KeepPods()...)
 	if c.byArgo() {
 		c.result.Warnings = append(c.result.Warnings, c.bundles().Moving()...)
 	}

@@ -200,6 +200,9 @@ func (c *comparison) rolls(key string, b, a *object) {
 	}
 	roll := result.Roll{Ref: a.ref.Ref()}
 	fields := compare.Fields(before, after)
+	if strategy, _, _ := unstructured.NestedString(a.content.Object, "spec", "updateStrategy", "type"); strategy == "OnDelete" {
+		fields = nil // a new template replaces no pod
+	}
 	for _, f := range fields[:min(len(fields), mostFields)] {
 		roll.Fields = append(roll.Fields, f.Path)
 	}

@@ -25,6 +25,9 @@ var owned = regexp.MustCompile(`([A-Z][A-Za-z0-9]*) "([^"]+)" in namespace "([^"
 // ownedBy matches the release that has it, which is not named if nothing of Helm's is on it.
 var ownedBy = regexp.MustCompile(`key "meta\.helm\.sh/release-name" must equal "([^"]+)": current value is "([^"]+)"`)
 
+// ownedIn matches the namespace of the release that has it, where that is another one.
+var ownedIn = regexp.MustCompile(`key "meta\.helm\.sh/release-namespace" must equal "([^"]+)": current value is "([^"]+)"`)
+
 // unresizable matches what the API server says of a claim whose class does not let it grow.
 var unresizable = regexp.MustCompile(`persistentvolumeclaims "([^"]+)" is forbidden: (only dynamically provisioned pvc can be resized[^\n]*)`)
 
@@ -48,7 +51,7 @@ func (b Bundles) explain(text string) []string {
 	for _, m := range owned.FindAllStringSubmatch(text, -1) {
 		add(b.foreign(m[1], m[2], m[4]))
 	}
-	for _, line := range b.stale(text) {
+	for _, line := range slices.Concat(b.stale(text), b.older(text)) {
 		add(line)
 	}
 	return lines
@@ -157,6 +160,8 @@ func (b Bundles) foreign(kind, name, said string) string {
 	if m := ownedBy.FindStringSubmatch(said); m != nil {
 		from = m[2]
 		line += fmt.Sprintf("; it belongs to release %s", from)
+	} else if m := ownedIn.FindStringSubmatch(said); m != nil && now != nil {
+		return line + fmt.Sprintf("; it belongs to release %s in namespace %s, where the component was before, and which stays: a release does not move; before the upgrade remove that one (helm uninstall %[1]s --namespace %[2]s), or annotate its objects with another namespace: meta.helm.sh/release-namespace=%[3]s", now.Release, m[2], m[1])
 	} else {
 		line += "; it is not marked as any release's"
 	}

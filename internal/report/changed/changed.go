@@ -4,7 +4,6 @@ package changed
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/nvidia/aicr-action/internal/result"
@@ -18,10 +17,16 @@ const (
 	mostWorkloads = 4  // of an image
 )
 
+// eachNode is what a rendering knows of a DaemonSet's pods.
+const eachNode = ", a pod on each of its nodes"
+
 // Section is the change of one component in words.
 type Section struct {
 	Title string
 	Lines []string
+	// name is the component with its versions, and counts are what changes: the two parts of Title.
+	name   string
+	counts []string
 }
 
 // Summary counts what changes, the gravest first: "2 objects are replaced, 3 workloads roll (7 pods)".
@@ -29,10 +34,10 @@ func Summary(c *result.Change) string {
 	if c.Empty() {
 		return fmt.Sprintf("no difference in %s", lists.Count(c.Objects, "object"))
 	}
-	return counts(c.Totals(), c.Rendered)
+	return strings.Join(counts(c.Totals(), c.Rendered), ", ")
 }
 
-func counts(t result.Totals, rendered bool) string {
+func counts(t result.Totals, rendered bool) []string {
 	var parts []string
 	add := func(n int, one, many string) {
 		switch {
@@ -57,9 +62,9 @@ func counts(t result.Totals, rendered bool) string {
 	add(t.Changed, "object is changed", "objects are changed")
 	add(t.Budgets, "PodDisruptionBudget lets none of its pods be evicted", "PodDisruptionBudgets let none of their pods be evicted")
 	if len(parts) == 0 {
-		return "only the version changes"
+		return []string{"only the version changes"}
 	}
-	return strings.Join(parts, ", ")
+	return parts
 }
 
 // About says where a change was read, and what it cannot show.
@@ -88,9 +93,9 @@ func Sections(c *result.Change) []Section {
 		}
 		what := counts(one.Totals(), c.Rendered)
 		if len(one.RanAgain) > 0 && one.FromVersion == one.ToVersion && one.Totals() == (result.Totals{}) {
-			what = "hooks run again"
+			what = []string{"hooks run again"}
 		}
-		all = append(all, Section{Title: Title(one) + ": " + what, Lines: lines})
+		all = append(all, Section{Title: Title(one) + ": " + strings.Join(what, ", "), Lines: lines, name: Title(one), counts: what})
 	}
 	return all
 }
@@ -171,10 +176,13 @@ func names(refs []result.Ref) string {
 }
 
 func rollLine(r *result.Roll) string {
-	text := "rolls: " + r.String() + ", "
+	text := "rolls: " + r.String()
+	if !r.EachNode {
+		text += ", "
+	}
 	switch {
 	case r.EachNode:
-		text += "a pod on each of its nodes"
+		text += eachNode
 	case r.Nodes > 0:
 		text += lists.Count(r.Pods, "pod") + " on " + lists.Count(r.Nodes, "node")
 	case r.Pods == 0:
@@ -234,36 +242,4 @@ func objectLine(o *result.ObjectChange) string {
 		parts = append(parts, lists.Count(more, "more field"))
 	}
 	return "changed: " + o.String() + ": " + strings.Join(parts, "; ")
-}
-
-// Group is cells whose changes are the same in words: often all lanes of a recipe.
-type Group struct {
-	Cells  []string
-	Change *result.Change
-}
-
-// Groups are the changes of all cells of a report, those that are the same once.
-func Groups(results []result.Result) []Group {
-	var all []Group
-	var keys []string
-	for i := range results {
-		c := results[i].Change
-		if c == nil {
-			continue
-		}
-		// The words are what a reader compares; the number of objects differs from lane to lane.
-		key := results[i].Recipe + "\n" + About(c)
-		if !c.Empty() {
-			for _, s := range Sections(c) {
-				key += "\n" + s.Title + "\n" + strings.Join(s.Lines, "\n")
-			}
-		}
-		if at := slices.Index(keys, key); at >= 0 {
-			all[at].Cells = append(all[at].Cells, results[i].Cell.String())
-			continue
-		}
-		keys = append(keys, key)
-		all = append(all, Group{Cells: []string{results[i].Cell.String()}, Change: c})
-	}
-	return all
 }

@@ -1,6 +1,8 @@
 package changed
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -78,14 +80,19 @@ func TestHooksOnly(t *testing.T) {
 	}
 }
 
-// Lanes with the same change are one part; an upgrade without a difference says so, and a rendering
-// that it is one.
+// The lanes of a recipe are one part, in which a line is once, with the lanes if not all have it. An
+// upgrade without a difference says so, and a rendering that it is one.
 func TestGroups(t *testing.T) {
-	same := bump()
-	same.Objects++
-	got := strings.Join(Markdown(cells(bump(), same, &result.Change{From: "main", Objects: 7, Rendered: true})), "")
+	other := bump()
+	other.Objects++
+	other.Components[0].Removed = append(other.Components[0].Removed, ref("", "ConfigMap", "cm", "pruned"))
+	other.Components[0].LeftBehind = nil
+	other.Components = append(other.Components[:3], result.ComponentChange{Component: "kai", FromVersion: "1", ToVersion: "1", RanAgain: []result.Ref{{Kind: "Job", Name: "hook"}}})
+	got := strings.Join(Markdown(cells(bump(), other, &result.Change{From: "main", Objects: 7, Rendered: true})), "")
 	for _, want := range []string{
-		"<details><summary>What changes in the cluster: 1 object is replaced", "<code>eks/helm from main</code></summary>", "The same in `eks/helm from main, eks/flux-oci from main`",
+		"<details><summary>What changes in the cluster: 1 object is replaced, 2 are removed, 1 is left behind (helm only), 2 workloads roll (7 pods), 1 CRD changes, ", "<code>eks from main (helm, flux-oci)</code></summary>",
+		"- `replaced (deleted and created again): Policy.example.com cluster`\n- `removed: ConfigMap cm/old`\n- `removed: ConfigMap cm/pruned (flux-oci only)`\n- `left behind (no longer in the recipe, still in the cluster): Service cm/old (helm only)`\n- `rolls: DaemonSet gpu/driver",
+		"**`cert-manager v1 → v2: 1 object is replaced, 2 are removed (flux-oci only), 1 is removed (helm only), 1 is left behind (helm only), 2 workloads roll", "**`web 1 → 2: only the version changes`**", "**`c4 1 (removed): 1 is removed (helm only)`**", "**`kai 1: hooks run again (flux-oci only)`**",
 		"What changes in the cluster: no difference in 7 objects, <code>eks/argocd-oci from main</code>", "by rendering both: nothing was deployed",
 	} {
 		if strings.Count(got, want) != 1 {
@@ -95,13 +102,24 @@ func TestGroups(t *testing.T) {
 	if many := Many(cells(bump(), &result.Change{})); len(many) != 1 || !strings.Contains(many[0], "2 cells upgraded; in 1 of them") {
 		t.Errorf("many: got %q", many)
 	}
+	// What one lane knows from its rendering only is the same line, if it is no other.
+	seen := &result.Change{Components: []result.ComponentChange{{Component: "a", FromVersion: "1", ToVersion: "2", Rolls: []result.Roll{{Ref: ref("apps", "DaemonSet", "n", "d"), Pods: 4, Nodes: 4, Fields: []string{"spec.x"}}}}}}
+	made := &result.Change{Rendered: true, Components: []result.ComponentChange{{Component: "a", FromVersion: "1", ToVersion: "2", Rolls: []result.Roll{{Ref: ref("apps", "DaemonSet", "n", "d"), EachNode: true, Fields: []string{"spec.x"}}}}}}
+	if got := Groups(cells(made, seen)); len(got) != 1 || got[0].Title != "eks from main (flux-oci, helm)" || len(got[0].About) != 2 || !strings.HasPrefix(got[0].About[0], "flux-oci: Compared with the recipe before, by the objects") || !strings.HasPrefix(got[0].About[1], "helm: Compared with the recipe before, by rendering both") ||
+		len(got[0].Sections) != 1 || !slices.Equal(got[0].Sections[0].Lines, []string{"rolls: DaemonSet n/d, 4 pods on 4 nodes; by spec.x"}) {
+		t.Errorf("a rendering beside a cluster: got %+v", got)
+	}
+	hooks := &result.Change{Objects: 9, Components: other.Components[3:]}
+	if got := Groups(cells(&result.Change{Objects: 7}, hooks)); len(got) != 1 || got[0].Summary != "no difference in 7 objects" || got[0].Sections[0].Title != "kai 1: hooks run again (flux-oci only)" {
+		t.Errorf("lanes without a difference: got %+v", got)
+	}
 }
 
 // A recipe's own texts cannot become Markdown, and no list is endless.
 func TestUntrusted(t *testing.T) {
 	c := &result.Change{Components: []result.ComponentChange{{Component: "a`b @team\n![x](y)", Images: []result.ImageChange{{From: "x", To: "<script>\n@all"}}}}}
-	for range 60 {
-		c.Components[0].Added = append(c.Components[0].Added, ref("", "ConfigMap", "n", "c"))
+	for i := range 60 {
+		c.Components[0].Added = append(c.Components[0].Added, ref("", "ConfigMap", "n", fmt.Sprint("c", i)))
 	}
 	got := Markdown(cells(c))[0]
 	if !strings.Contains(got, "``a`b @team ![x](y): ") || !strings.Contains(got, "- `new image: <script> @all ()`") && !strings.Contains(got, "`image: x → <script> @all ()`") {

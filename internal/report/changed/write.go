@@ -17,14 +17,15 @@ const mostComponents = 3
 func Terminal(results []result.Result, explain bool) []string {
 	var all []string
 	for _, g := range Groups(results) {
-		all = append(all, "change: "+oneLine(strings.Join(g.Cells, ", "))+": "+Summary(g.Change))
+		all = append(all, "change: "+oneLine(g.Title)+": "+g.Summary)
 		if explain {
-			all = append(all, "  "+oneLine(About(g.Change)))
+			for _, about := range g.About {
+				all = append(all, "  "+oneLine(about))
+			}
 		}
-		sections := Sections(g.Change)
-		for i, s := range sections {
+		for i, s := range g.Sections {
 			if i == mostComponents && !explain {
-				all = append(all, fmt.Sprintf("  and %s (--explain shows all)", lists.Count(len(sections)-i, "more component")))
+				all = append(all, fmt.Sprintf("  and %s (--explain shows all)", lists.Count(len(g.Sections)-i, "more component")))
 				break
 			}
 			all = append(all, "  "+oneLine(s.Title))
@@ -55,23 +56,22 @@ func Many(results []result.Result) []string {
 	return []string{fmt.Sprintf("change: %s upgraded; in %d of them the cluster differs afterwards (each difference: -o json, --html)", lists.Count(cells, "cell"), differ)}
 }
 
-// Markdown has a folded part for each change, in which each component is a list.
+// Markdown has a folded part for each group of lanes, in which each component is a list.
 func Markdown(results []result.Result) []string {
 	var parts []string
 	for _, g := range Groups(results) {
 		var b strings.Builder
-		b.WriteString(mdtext.Code(About(g.Change)) + "\n\n")
-		if len(g.Cells) > 1 {
-			b.WriteString("The same in " + mdtext.Code(strings.Join(g.Cells, ", ")) + ".\n\n")
+		for _, about := range g.About {
+			b.WriteString(mdtext.Code(about) + "\n\n")
 		}
-		for _, s := range Sections(g.Change) {
+		for _, s := range g.Sections {
 			b.WriteString("**" + mdtext.Code(oneLine(s.Title)) + "**\n\n")
 			for _, line := range s.Lines {
 				b.WriteString("- " + mdtext.Code(oneLine(line)) + "\n")
 			}
 			b.WriteString("\n")
 		}
-		parts = append(parts, mdtext.Folded("What changes in the cluster: "+Summary(g.Change)+",", g.Cells[0], b.String()))
+		parts = append(parts, mdtext.Folded("What changes in the cluster: "+g.Summary+",", g.Title, b.String()))
 	}
 	return parts
 }

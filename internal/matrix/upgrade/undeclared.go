@@ -1,0 +1,122 @@
+package upgrade
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/rendering"
+)
+
+// dropped matches a field that the definition in the cluster lacks: the API server drops it.
+var dropped = regexp.MustCompile(`unknown field "([^"]+)"`)
+
+// undeclared matches what Argo CD says of such a field before it syncs anything.
+var undeclared = regexp.MustCompile(`error building typed value from config resource: (?:errors:\s*)?\.?(\S+?): field not declared in schema`)
+
+// older explains a field that the new definition has and the one in the cluster, that of before the
+// upgrade, lacks.
+func (b Bundles) older(text string) []string {
+	var lines []string
+	for _, m := range dropped.FindAllStringSubmatch(text, -1) {
+		if line := b.definedSince(m[1]); line != "" {
+			lines = append(lines, line+": Helm does not update the definitions in a chart's crds/; apply the new ones before the upgrade (kubectl apply --server-side -f), as the chart's notes on upgrades may say, or put them in the chart's templates or in a release of their own before this one")
+		}
+	}
+	for _, m := range undeclared.FindAllStringSubmatch(text, -1) {
+		line := b.definedSince(m[1])
+		if line == "" {
+			line = m[1] + " is not in the definition that is in the cluster"
+		}
+		lines = append(lines, line+": Argo CD compares objects with the definitions in the cluster before it syncs any of an Application, so that the new definition is not synced either; give the definitions a component of their own that is deployed before, or apply them before the upgrade")
+	}
+	return lines
+}
+
+// definedSince says which definition in a chart's crds/ has a field now and had none before; empty if
+// there is none.
+func (b Bundles) definedSince(field string) string {
+	if b.Now == nil || b.Before == nil {
+		return ""
+	}
+	path := strings.FieldsFunc(field, func(r rune) bool { return r == '.' || r == '[' })
+	for _, in := range b.Now.Installs {
+		for name, now := range definitionsOf(in) {
+			for _, was := range b.Before.Installs {
+				if was.Release.Name != in.Release.Name {
+					continue
+				}
+				if old, ok := definitionsOf(was)[name]; ok && declares(now.object, path) && !declares(old.object, path) {
+					return fmt.Sprintf("CustomResourceDefinition %s in the cluster is that of before the upgrade, which has no %s (component %s, %s has it)", name, field, in.Release.Component, now.place)
+				}
+			}
+		}
+	}
+	return ""
+}
+
+type defined struct {
+	object *unstructured.Unstructured
+	place  string
+}
+
+// definitionsOf are the definitions in the crds/ of a chart by name. What cannot be read is none: it
+// only explains.
+func definitionsOf(in bundle.Install) map[string]defined {
+	all := map[string]defined{}
+	if in.Chart == nil {
+		return all
+	}
+	crds, err := rendering.CRDs(in.Chart, in.Values)
+	if err != nil {
+		return all
+	}
+	for _, crd := range crds {
+		var o unstructured.Unstructured
+		if crd.Definition != "" && yaml.Unmarshal([]byte(crd.Definition), &o.Object) == nil {
+			all[o.GetName()] = defined{&o, crd.Template}
+		}
+	}
+	return all
+}
+
+// declares reports whether any version of a definition has a field.
+func declares(crd *unstructured.Unstructured, path []string) bool {
+	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+	for _, v := range versions {
+		m, _ := v.(map[string]any)
+		schema, _, _ := unstructured.NestedMap(m, "schema", "openAPIV3Schema")
+		if has(schema, path) {
+			return true
+		}
+	}
+	return false
+}
+
+// has follows a path through a schema. The elements of lists and maps are not part of the path, or
+// only as an index.
+func has(schema map[string]any, path []string) bool {
+	if len(path) == 0 {
+		return true
+	}
+	if schema == nil {
+		return false
+	}
+	if strings.HasSuffix(path[0], "]") { // an index
+		items, _ := schema["items"].(map[string]any)
+		return has(items, path[1:])
+	}
+	if properties, ok := schema["properties"].(map[string]any); ok {
+		child, ok := properties[path[0]].(map[string]any)
+		return ok && has(child, path[1:])
+	}
+	if more, ok := schema["additionalProperties"].(map[string]any); ok {
+		return has(more, path[1:])
+	}
+	open, _ := schema["x-kubernetes-preserve-unknown-fields"].(bool)
+	return open
+}

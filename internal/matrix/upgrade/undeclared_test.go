@@ -1,0 +1,39 @@
+package upgrade
+
+import (
+	"strings"
+	"testing"
+
+	"helm.sh/helm/v3/pkg/chart"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+)
+
+// A field that the definition in the cluster lacks, and the new chart's crds/ has, is explained with
+// both; one that neither has is the chart's own mistake.
+func TestFailed_OlderDefinition(t *testing.T) {
+	of := func(fields string) *bundle.Bundle {
+		crd := "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: queues.x.y}\nspec: {versions: [{name: v1, schema: {openAPIV3Schema: {properties: {spec: {properties: {a: {type: string}" + fields + "}}}}}}]}\n"
+		r := bundle.Release{Name: "b", Component: "b"}
+		return &bundle.Bundle{Installs: []bundle.Install{{Release: r, Chart: &chart.Chart{Metadata: &chart.Metadata{APIVersion: "v2", Name: "b", Version: "1.0.0"}, Files: []*chart.File{{Name: "crds/q.yaml", Data: []byte(crd)}}}}}}
+	}
+	b := Bundles{Before: of(""), Now: of(", weight: {type: integer}, list: {items: {properties: {x: {type: string}}}}, map: {additionalProperties: {properties: {size: {type: string}}}}, any: {x-kubernetes-preserve-unknown-fields: true}")}
+	const lacks = "CustomResourceDefinition queues.x.y in the cluster is that of before the upgrade, which has no FIELD (component b, b/crds/q.yaml has it): "
+	for text, want := range map[string]string{
+		`/apis/x.y/v1/queues/q: unknown field "spec.weight" (the API server dropped it)`: strings.Replace(lacks, "FIELD", "spec.weight", 1) + "Helm does not update",
+		`unknown field "spec.list[0].x"`:                                                 strings.Replace(lacks, "FIELD", "spec.list[0].x", 1),
+		`unknown field "spec.map.one.size"`:                                              strings.Replace(lacks, "FIELD", "spec.map.one.size", 1),
+		`unknown field "spec.any.thing.z"`:                                               strings.Replace(lacks, "FIELD", "spec.any.thing.z", 1),
+		"ComparisonError: error building typed value from config resource: .spec.weight: field not declared in schema": strings.Replace(lacks, "FIELD", "spec.weight", 1) + "Argo CD compares",
+		"ComparisonError: error building typed value from config resource: .spec.other: field not declared in schema":  "spec.other is not in the definition that is in the cluster: Argo CD compares",
+		`unknown field "spec.wieght" (the API server dropped it)`:                                                      "",
+		`unknown field "spec.list[0].z"`: "",
+	} {
+		got := strings.Join(result.VerdictOf(Failed("main", reason.New(reason.DeployFailed, "%s", text), b, nil)).Details, "\n")
+		if want == "" && strings.Contains(got, "CustomResourceDefinition") || !strings.Contains(got, want) {
+			t.Errorf("%s: got %q, want %q", text, got, want)
+		}
+	}
+}
