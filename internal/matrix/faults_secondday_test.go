@@ -58,7 +58,7 @@ func secondDayFaults() []fault {
 		{
 			id: "F110", what: "a rolling update that adds its new pod before it removes an old one, where every GPU is taken", verdict: "exit 73 within seconds: the scheduler's message, the pods that hold the room, and the strategy that goes on",
 			seeds: []seed{{nightly: families, old: older(fullNodes("1")), recipe: fullNodes("2"), want: red(reason.UpgradeFailed, "the upgrade from old: Deployment b/b (b): 0/6 nodes are available", "Insufficient nvidia.com/gpu", "its rolling update (maxSurge 25%, maxUnavailable 25%; pods: 1) removes no old pod before a new one is ready").
-				and("strategy: {type: Recreate}", "in b/templates/web.yaml:5")}},
+				and("strategy: {rollingUpdate: {maxSurge: 0, maxUnavailable: 1}}", "in b/templates/web.yaml:5")}},
 			tests: []string{"internal/matrix/upgrade TestStandoff", "internal/observe TestSurge"},
 		},
 		{

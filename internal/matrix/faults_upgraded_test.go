@@ -41,33 +41,24 @@ func everydayFaults() []fault {
 			tests: []string{"internal/matrix/upgrade TestFailed"},
 		},
 		{
-			id: "F155", what: "a workload whose new pods cannot be there beside the old ones: a DaemonSet that surges on full nodes, a quota, a claim of one pod; one that keeps its old pods", verdict: "exit 73 within seconds, with what holds the room; a warning for updateStrategy OnDelete and for a partition, with file and line",
+			id: "F155", what: "a DaemonSet that surges on nodes that are full; a workload that keeps its old pods", verdict: "exit 73 within seconds, with what holds the room; a warning for updateStrategy OnDelete and for a partition, with file and line",
 			seeds: []seed{
 				{name: "DaemonSet", nightly: families, old: older(fullOfDaemons("1")), recipe: fullOfDaemons("2"), want: red(reason.UpgradeFailed, "the upgrade from old: DaemonSet b/b-agent")},
-				{name: "quota", nightly: families, old: older(oneAtATime("1")), recipe: oneAtATime("2"), want: red(reason.UpgradeFailed, "the upgrade from old: Deployment b/b")},
-				{name: "one pod claim", nightly: helm, old: older(onePodClaim("1")), recipe: onePodClaim("2"), want: red(reason.UpgradeFailed, "the upgrade from old: Deployment b/b")},
-				{name: "on delete", nightly: families, old: older(onDelete("1")), recipe: onDelete("2"), want: outcomeWanted{check: func(t *testing.T, r result.Result) {
-					t.Helper()
-					endsAlike(t, r)
-					warning("DaemonSet b/b-agent does not roll although its pod template changes: its updateStrategy is OnDelete")(t, r)
-				}}},
 			},
 		},
 		{
 			id: "F156", what: "upgrades of everyday: images, replicas, checksums, kinds, types and versions that may change, and seven things that may not", verdict: "passes, or exit 73 or 74 with the object, the field and what to do",
 			seeds: []seed{
 				{name: "ordinary", nightly: families, runner: back, old: older(func(*tinyRecipe) {}), recipe: ordinary, want: outcomeWanted{check: endsAlikeAndBack}},
-				{name: "unusual", nightly: families, old: older(unusual(false)), recipe: unusual(true), want: outcomeWanted{check: endsAlike}},
+				{name: "unusual", nightly: slices.Concat(helm, flux), old: older(unusual(false)), recipe: unusual(true), want: outcomeWanted{check: endsAlike}},
 				{name: "refused", nightly: families, old: older(refusedChanges("1")), recipe: refusedChanges("2"), want: red(reason.UpgradeFailed, "the upgrade from old: ")},
-				{name: "strategy", nightly: helm, old: older(func(*tinyRecipe) {}), recipe: recreated(""), want: outcomeWanted{check: endsAlike}},
-				{name: "strategy", nightly: controllers, old: older(func(*tinyRecipe) {}), recipe: recreated(""), want: red(reason.UpgradeFailed, "the upgrade from old: ", "may not be specified when strategy `type` is 'Recreate'").
-					and("Deployment b: spec.strategy.rollingUpdate is not rendered, and is still there from before the upgrade", "edit: rollingUpdate: null beside the new type in b/templates/web.yaml:7")},
-				{name: "strategy with null", nightly: controllers, old: older(func(*tinyRecipe) {}), recipe: recreated(", rollingUpdate: null"), want: outcomeWanted{check: endsAlike}},
+				{name: "strategy", nightly: helm, old: older(func(*tinyRecipe) {}), recipe: strategy("{type: Recreate}"), want: outcomeWanted{check: endsAlike}},
+				{name: "strategy", nightly: controllers, old: older(func(*tinyRecipe) {}), recipe: strategy("{type: Recreate}"), want: red(reason.UpgradeFailed, "the upgrade from old: ", "may not be specified when strategy `type` is 'Recreate'").
+					and("Deployment b: spec.strategy.rollingUpdate is not rendered, and is still there from before the upgrade", "edit: {type: RollingUpdate, rollingUpdate: {maxSurge: 0, maxUnavailable: 100%}}, which removes the old pods first too, in b/templates/web.yaml:")},
 				{name: "version not served", nightly: slices.Concat(helm, flux), old: older(servedVersion("v1alpha1")), recipe: servedVersion("v1"), want: red(reason.UpgradeFailed, "the upgrade from old: ", "unable to build kubernetes objects from current release manifest").
 					and("Widget b: Helm first reads the release that is in the cluster, and that has it in faults.example.com/v1alpha1, which the API server does not serve any more (CustomResourceDefinition widgets.faults.example.com; component a, template a/templates/crd.yaml:", "helm mapkubeapis")},
-				{name: "version not served, Argo CD", nightly: argo, old: older(servedVersion("v1alpha1")), recipe: servedVersion("v1"), want: outcomeWanted{check: endsAlike}},
 				{name: "headless", nightly: families, old: older(serviceWith("clusterIP: None, ")), recipe: serviceWith(""), want: red(reason.UpgradeDiverged, `Service b/web  spec.clusterIP  first installation: nothing; after the upgrade: "None" (the API server keeps the None of a Service`)},
-				{name: "kept", nightly: families, old: older(keptConfig(true)), recipe: keptConfig(false), want: outcomeWanted{check: keeps}},
+				{name: "kept", nightly: slices.Concat(helm, flux), old: older(keptConfig(true)), recipe: keptConfig(false), want: outcomeWanted{check: keeps}},
 				{name: "hook stays", nightly: helm, old: older(lastingHook("1")), recipe: lastingHook("2"), want: red(reason.UpgradeFailed, "the upgrade from old: ", `jobs.batch "b-job" already exists`).and("Job b-job is a hook that the last delivery left (helm.sh/hook-delete-policy: hook-failed)")},
 				{name: "hook stays", nightly: flux, old: older(lastingHook("1")), recipe: lastingHook("2"), want: red(reason.UpgradeFailed, "the upgrade from old: ", "post-upgrade hooks failed").and("Job b-job is a hook that the last delivery left (helm.sh/hook-delete-policy: hook-failed)")},
 				{name: "hook stays", nightly: argo, old: older(lastingHook("1")), recipe: lastingHook("2"), want: outcomeWanted{check: endsAlike}},
@@ -90,9 +81,9 @@ func keeps(t *testing.T, r result.Result) {
 	t.Errorf("got the change %+v, want one that says that ConfigMap kept is left behind", r.Change)
 }
 
-func recreated(more string) func(*tinyRecipe) {
+func strategy(text string) func(*tinyRecipe) {
 	return func(r *tinyRecipe) {
-		r.part("b").edit("replicas: 1", "replicas: 1\n  strategy: {type: Recreate"+more+"}")
+		r.part("b").edit("replicas: 1", "replicas: 1\n  strategy: "+text)
 	}
 }
 
@@ -153,31 +144,6 @@ func fullOfDaemons(image string) func(*tinyRecipe) {
 	}
 }
 
-func onDelete(image string) func(*tinyRecipe) {
-	return func(r *tinyRecipe) {
-		r.part("b").add("agent.yaml", strings.NewReplacer("TAG", image, "STRATEGY", "{type: OnDelete}").Replace(daemonTemplate))
-	}
-}
-
-func oneAtATime(image string) func(*tinyRecipe) {
-	return func(r *tinyRecipe) {
-		r.part("b").add("quota.yaml", "apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: one}\nspec: {hard: {pods: \"1\"}}\n")
-		if image != "1" {
-			r.part("b").edit("web:1", "web:"+image)
-		}
-	}
-}
-
-func onePodClaim(image string) func(*tinyRecipe) {
-	return func(r *tinyRecipe) {
-		claim("1Gi")(r)
-		r.part("b").add("pvc.yaml", strings.Replace(r.part("b").templates["pvc.yaml"], "ReadWriteOnce", "ReadWriteOncePod", 1))
-		if image != "1" {
-			r.part("b").edit("web:1", "web:"+image)
-		}
-	}
-}
-
 // ordinary is what most upgrades change.
 func ordinary(r *tinyRecipe) {
 	r.part("a").edit("web:1", "web:2")
@@ -205,7 +171,6 @@ func unusual(next bool) func(*tinyRecipe) {
 		serviceWith("type: ClusterIP, ")(r)
 		b.edit("kind: Deployment", "kind: StatefulSet")
 		b.add("job.yaml", strings.NewReplacer("-job}", `-job, annotations: {helm.sh/hook: "post-install,post-upgrade", helm.sh/hook-weight: "-5", argocd.argoproj.io/sync-wave: "3"}}`, "LABEL", "z2").Replace(jobTemplate))
-		b.add("hpa.yaml", "apiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata: {name: b}\nspec: {minReplicas: 2, maxReplicas: 4, scaleTargetRef: {apiVersion: apps/v1, kind: StatefulSet, name: b}, metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 80}}}]}\n")
 	}
 }
 

@@ -214,7 +214,7 @@ func TestStandoff(t *testing.T) {
 			}
 			if tc.want == reason.UpgradeFailed {
 				testkit.WantText(t, "cause", v.Cause, "the upgrade from main: no node; its rolling update (maxSurge 25%, maxUnavailable 25%; pods: 1) removes no old pod", "room of ns/holder")
-				testkit.WantText(t, "edit", v.Details[0], "strategy: {type: Recreate}", "in b/templates/x.yaml")
+				testkit.WantText(t, "edit", v.Details[0], "strategy: {rollingUpdate: {maxSurge: 0, maxUnavailable: 1}}", "in b/templates/x.yaml")
 			}
 		})
 	}

@@ -46,8 +46,12 @@ func (b Bundles) filledIn(kind, name, field string) []string {
 	if _, rendered, _ := unstructured.NestedFieldNoCopy(o.Object.Object, parts...); rendered {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s %s: %s is not rendered, and is still there from before the upgrade: server-side apply removes only what it has set itself, and the API server had filled this in; component %s; edit: %s: null beside the new type in %s",
-		kind, name, field, o.Component, parts[len(parts)-1], b.place(o, strings.Join(parts[:len(parts)-1], ".")))}
+	instead := "and a null in the template does not remove it"
+	if field == "spec.strategy.rollingUpdate" {
+		instead = "edit: {type: RollingUpdate, rollingUpdate: {maxSurge: 0, maxUnavailable: 100%}}, which removes the old pods first too, in " + b.place(o, "spec.strategy")
+	}
+	return []string{fmt.Sprintf("%s %s: %s is not rendered, and is still there from before the upgrade: server-side apply removes only what it has set itself, and the API server had filled this in; component %s; %s; or delete the object before the upgrade, which creates it again (with --cascade=orphan its pods stay)",
+		kind, name, field, o.Component, instead)}
 }
 
 // unserved says which version of a kind the release in the cluster was installed with.

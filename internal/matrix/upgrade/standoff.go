@@ -44,7 +44,8 @@ func standoff(what string, err error, b Bundles, view *observe.View) error {
 		if f.Object == nil || waits[*f.Object] == "" {
 			continue
 		}
-		edit := "edit: strategy: {type: Recreate}, or {rollingUpdate: {maxSurge: 0, maxUnavailable: 1}}"
+		// Not the type Recreate: server-side apply does not take it over a rollingUpdate that is there.
+		edit := "edit: strategy: {rollingUpdate: {maxSurge: 0, maxUnavailable: 1}}"
 		if f.Object.Kind == "DaemonSet" {
 			edit = "edit: updateStrategy: {rollingUpdate: {maxSurge: 0, maxUnavailable: 1}}"
 		}
