@@ -97,11 +97,11 @@ func TestNightlyCertManager(t *testing.T) {
 		},
 		{
 			name: "F114 objects for a webhook that crashes", values: ", startupapicheck: {enabled: false}", manifests: certificates, file: "webhook.yaml", old: "            - --v=2\n", new: "            - --v=2\n            - --tea\n",
-			reason: reason.SchedulingFailed, cause: "ends again and again", screen: "unknown flag: --tea", within: 90 * time.Second,
+			reason: reason.WorkloadFailed, cause: "ends again and again", screen: "unknown flag: --tea", within: 90 * time.Second,
 		},
 		{
 			name: "F116 an operator that crashes on its own configuration", manifests: certificates, file: "controller.yaml", old: "            - --v=2\n", new: "            - --v=2\n            - --kube-api-burst=0\n",
-			reason: reason.SchedulingFailed, cause: "ends again and again", screen: "kubernetesAPIBurst", within: 90 * time.Second,
+			reason: reason.WorkloadFailed, cause: "ends again and again", screen: "kubernetesAPIBurst", within: 90 * time.Second,
 		},
 	} {
 		for _, lane := range append(slices.Clone(c.lane), []string{bundle.Helm}[:max(0, 1-len(c.lane))]...) {
@@ -166,7 +166,7 @@ func TestNightlyOperatorKilled(t *testing.T) { // not beside others, whose opera
 				t.Error("no process of the operator was killed: this shows nothing")
 			case !c.forEver && res.Status != result.Passed:
 				t.Errorf("killed once: %s, %s", res.Status, res.Cause)
-			case c.forEver && (res.Reason != reason.SchedulingFailed || !strings.Contains(res.Cause, "ends again and again")):
+			case c.forEver && (res.Reason != reason.WorkloadFailed || !strings.Contains(res.Cause, "ends again and again")):
 				t.Errorf("killed for ever: %s %s, %s", res.Status, res.Reason, res.Cause)
 			}
 			if len(left) > 0 {

@@ -44,7 +44,7 @@ func deliveryFaults() []fault {
 			id: "F04", what: "pods bound but never running; pods of Jobs left out of the count", verdict: "every pod of every expected workload reaches its state, Jobs complete",
 			seeds: []seed{
 				// TestOneVerdictPerFault has the other lanes.
-				{name: "job never completes", nightly: []string{bundle.ArgoCDHelmOCI}, sync: 15 * time.Second, runner: stage(neverCompletes), recipe: endlessJob, want: red(reason.SchedulingFailed, "Job b/b-job: not complete yet")},
+				{name: "job never completes", nightly: []string{bundle.ArgoCDHelmOCI}, sync: 15 * time.Second, runner: stage(neverCompletes), recipe: endlessJob, want: red(reason.WorkloadFailed, "Job b/b-job: not complete yet")},
 			},
 			tests: []string{"internal/matrix TestOneVerdictPerFault", "internal/observe TestCheckWorkloads"},
 		},
@@ -65,7 +65,7 @@ func deliveryFaults() []fault {
 					r.part("b").edit("kind: Deployment", "kind: DaemonSet")
 					r.part("b").edit("  replicas: 1\n", "")
 					r.part("b").edit("      containers:", "      runtimeClassName: gvisor\n      containers:")
-				}, want: red(reason.SchedulingFailed, "DaemonSet b/b (b): the API server rejects its pods: ", `RuntimeClass "gvisor" not found`)},
+				}, want: red(reason.WorkloadFailed, "DaemonSet b/b (b): the API server rejects its pods: ", `RuntimeClass "gvisor" not found`)},
 			},
 			tests: []string{"cmd/matrix TestDocumentedCommands_Stack", "internal/matrix/why TestSchedulingFinding", "internal/bundle/forgotten TestMark_MissingRegistryPath"},
 		},

@@ -27,16 +27,16 @@ func wrongGreens() []fault {
 			tests: []string{"internal/matrix/refs TestPods"},
 		},
 		{
-			id: "F47", what: "a pod that needs a Secret, a ConfigMap or a key of one that nothing makes", verdict: "exit 1: a kubelet starts none of its containers; what is made at run time is a note",
+			id: "F47", what: "a pod that needs a Secret, a ConfigMap or a key of one that nothing makes", verdict: "exit 83: a kubelet starts none of its containers; what is made at run time is a note",
 			seeds: []seed{
 				{name: "Secret", lanes: families, nightly: otherLanes, recipe: func(r *tinyRecipe) {
 					r.part("b").edit(`image: "example.com/web:1"`, `image: "example.com/web:1", envFrom: [{secretRef: {name: {{ .Values.login }}}}]`)
 					r.part("b").values = "login: nobodys"
-				}, want: red(reason.SchedulingFailed, "Deployment b/b (b): takes its environment from Secret b/nobodys, which does not exist").and("value path login, set in ", "components/b/values.yaml:1")},
+				}, want: red(reason.WorkloadFailed, "Deployment b/b (b): takes its environment from Secret b/nobodys, which does not exist").and("value path login, set in ", "components/b/values.yaml:1")},
 				{name: "key", lanes: helm, nightly: controllers, recipe: func(r *tinyRecipe) {
 					r.part("b").add("config.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: conf}\ndata: {a.yaml: x}\n")
 					r.part("b").edit("      containers:", "      volumes: [{name: conf, configMap: {name: conf, items: [{key: b.yaml, path: b}]}}]\n      containers:")
-				}, want: red(reason.SchedulingFailed, "Deployment b/b (b): mounts key b.yaml of ConfigMap b/conf, which has no such key (it has a.yaml)")},
+				}, want: red(reason.WorkloadFailed, "Deployment b/b (b): mounts key b.yaml of ConfigMap b/conf, which has no such key (it has a.yaml)")},
 				{name: "made at run time", lanes: helm, nightly: controllers, recipe: func(r *tinyRecipe) {
 					r.part("b").crds = map[string]string{"certificates.yaml": certificateCRD}
 					r.part("b").add("certificate.yaml", certificate)

@@ -127,11 +127,11 @@ func TestNightlyOperators(t *testing.T) {
 		{name: "passes", expression: "sum(up)"},
 		{
 			name: "a Role without a verb", expression: "sum(up)", old: resources, new: strings.Replace(resources, `"*"`, "get", 1),
-			reason: reason.SchedulingFailed, cause: "not made yet from Alertmanager monitoring/", screen: "statefulsets.apps is forbidden",
+			reason: reason.WorkloadFailed, cause: "not made yet from Alertmanager monitoring/", screen: "statefulsets.apps is forbidden",
 		},
 		{
 			name: "a flag that its version does not have", old: "            - --web.enable-tls=true\n", new: "            - --web.enable-tls=true\n            - --web.enable-tea=true\n",
-			reason: reason.SchedulingFailed, cause: "CrashLoopBackOff, ended with exit code 2", screen: "flag provided but not defined: -web.enable-tea",
+			reason: reason.WorkloadFailed, cause: "CrashLoopBackOff, ended with exit code 2", screen: "flag provided but not defined: -web.enable-tea",
 		},
 		{
 			name: "a PrometheusRule that it refuses", expression: "sum(",
@@ -139,7 +139,7 @@ func TestNightlyOperators(t *testing.T) {
 		},
 		{
 			name: "F115 a Prometheus that it refuses", expression: "sum(up)", file: "prometheus/prometheus.yaml", old: "  retention: {{ .retention }}\n", new: "  retention: {{ .retention }}\n  version: tea\n",
-			reason: reason.SchedulingFailed, cause: "not made yet from Prometheus monitoring/kube-prometheus-stack-prometheus", screen: "failed to parse Prometheus version",
+			reason: reason.WorkloadFailed, cause: "not made yet from Prometheus monitoring/kube-prometheus-stack-prometheus", screen: "failed to parse Prometheus version",
 		},
 		{
 			name: "F117 a CRD older than the operator", expression: "sum(up)", file: "crds/prometheuses.monitoring.coreos.com.yaml", old: "      status: {}\n", new: "",
@@ -151,7 +151,7 @@ func TestNightlyOperators(t *testing.T) {
 		},
 		{
 			name: "F118 a TLS Secret that a manifest leaves empty", expression: "sum(up)", old: secret, new: emptySecret,
-			reason: reason.SchedulingFailed, cause: "CrashLoopBackOff", screen: "/cert/",
+			reason: reason.WorkloadFailed, cause: "CrashLoopBackOff", screen: "/cert/",
 		},
 	} {
 		t.Run(strings.ReplaceAll(c.name, " ", "-"), func(t *testing.T) {

@@ -41,7 +41,7 @@ func podsTooSlow(t *testing.T, runner *Runner, through string) {
 }
 
 // TestPodsTooSlowOnTheStack: pods that become ready too slowly for the budget are distinguished
-// from pods that are stuck. One pod that is stuck when the others are ready is SCHEDULING_FAILED.
+// from pods that are stuck. One pod that is stuck when the others are ready is WORKLOAD_FAILED.
 func TestPodsTooSlowOnTheStack(t *testing.T) {
 	t.Parallel()
 	runner := stackRunner(t)
@@ -59,7 +59,7 @@ func TestPodsTooSlowOnTheStack(t *testing.T) {
 			r.part("a").add("stuck.yaml", web("stuck", "labels: {app: stuck}}\n    spec", "labels: {app: stuck, faults: never-runs}}\n    spec"))
 		}
 		seed{recipe: stuck, runner: stage(quick + neverRuns), sync: 25 * time.Second, want: outcomeWanted{
-			reason: reason.SchedulingFailed, cause: []string{"Deployment a/stuck: 0 of 1 pods as expected"},
+			reason: reason.WorkloadFailed, cause: []string{"Deployment a/stuck: 0 of 1 pods as expected"},
 		}}.run(t, *runner, bundle.Helm)
 	})
 }

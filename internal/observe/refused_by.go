@@ -9,11 +9,13 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 )
 
-// The fields of pods by which the API server rejects them, besides those that name an object.
+// The fields of pods by which the API server rejects them, besides those that name an object, and
+// the one that names a node.
 const (
 	FieldResources       = "resources"
 	FieldSecurityContext = "securityContext"
 	fieldReplicas        = "spec.replicas"
+	fieldNodeName        = "nodeName"
 )
 
 var exceededQuota = regexp.MustCompile(`exceeded quota: ([^,\s]+), requested: ([^,]+(?:,[^,\s]+)*), used`)

@@ -2,6 +2,7 @@ package observe
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -69,6 +70,12 @@ type WrongWorkload struct {
 	// Fields are what decides otherwise: of the workload if they start with "spec.", of its pods if
 	// not; "resources/limits.cpu" is one of the resources. More are lines about other objects that take part.
 	Fields, More []string
+}
+
+// Scheduling reports whether the nodes of the pods are the matter: none admits them, or they are on
+// the wrong ones.
+func (w *WrongWorkload) Scheduling() bool {
+	return w.Template || w.Node || slices.Contains(w.Fields, fieldNodeName)
 }
 
 // CheckWorkloads compares one poll of a cluster with the expectation.
@@ -216,7 +223,7 @@ func (r *WorkloadReport) checkPods(w *bundle.Workload, want int, pods []*corev1.
 			continue
 		}
 		if _, exists := kinds[p.Spec.NodeName]; !exists && w.PodSpec.NodeName != "" {
-			r.Wrong = append(r.Wrong, WrongWorkload{Workload: w, Text: "pod " + PodName(p) + " is for node " + p.Spec.NodeName + " (spec.nodeName), which does not exist", Fields: []string{"nodeName"}})
+			r.Wrong = append(r.Wrong, WrongWorkload{Workload: w, Text: "pod " + PodName(p) + " is for node " + p.Spec.NodeName + " (spec.nodeName), which does not exist", Fields: []string{fieldNodeName}})
 			continue
 		}
 		if kind := kinds[p.Spec.NodeName]; w.Node != bundle.NodeAny && kind != w.Node {

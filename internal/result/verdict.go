@@ -1,6 +1,7 @@
 package result
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -77,6 +78,8 @@ func VerdictOf(err error) Verdict {
 	switch r {
 	case reason.SchedulingFailed:
 		v.Stage = StageSchedule
+	case reason.WorkloadFailed:
+		v.Stage = cmp.Or(v.Stage, StageHealth)
 	case reason.BundleFailed:
 		v.Stage = StageRender
 	}

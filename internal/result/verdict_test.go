@@ -17,7 +17,7 @@ import (
 // recipe.
 func TestStatusOf(t *testing.T) {
 	want := map[Status][]reason.Reason{
-		Failed: {reason.SchedulingFailed, reason.Usage, reason.DeployFailed, reason.BundleFailed, reason.CheckFailed, reason.NoProfile, reason.LaneDivergence, reason.NeverSettles, reason.LeftBehind, reason.PlatformDivergence, reason.ValidationFailed, reason.ConstraintBroken, reason.ChartChanged, reason.WorkflowFailed, reason.SchedulerMissing, reason.ProbeFailed, reason.UpgradeFailed, reason.UpgradeDiverged,
+		Failed: {reason.SchedulingFailed, reason.WorkloadFailed, reason.Usage, reason.DeployFailed, reason.BundleFailed, reason.CheckFailed, reason.NoProfile, reason.LaneDivergence, reason.NeverSettles, reason.LeftBehind, reason.PlatformDivergence, reason.ValidationFailed, reason.ConstraintBroken, reason.ChartChanged, reason.WorkflowFailed, reason.SchedulerMissing, reason.ProbeFailed, reason.UpgradeFailed, reason.UpgradeDiverged,
 			reason.NothingSelected}, // of a run without cells; no cell has it
 		Timeout:     {reason.SyncTimeout, reason.JobDeadline, reason.PodsTooSlow},
 		Interrupted: {reason.Interrupted},

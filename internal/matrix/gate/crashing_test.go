@@ -47,8 +47,8 @@ func TestCrashing(t *testing.T) {
 			g.live = testkit.Objects(testkit.Deployment("d"), testkit.List(testkit.Pod("d-1", "ReplicaSet", "d", "s0", c.change)))
 			r := g.run(t)
 			if r.within(t, c.least, c.most); c.least == crashFor {
-				r.failed(t, reason.SchedulingFailed, "the program of pod ns/d-1 ends again and again: Deployment ns/d")
-				r.failed(t, reason.SchedulingFailed, "its log says: fatal: burst")
+				r.failed(t, reason.WorkloadFailed, "the program of pod ns/d-1 ends again and again: Deployment ns/d")
+				r.failed(t, reason.WorkloadFailed, "its log says: fatal: burst")
 			}
 		})
 	}

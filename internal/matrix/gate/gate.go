@@ -87,7 +87,7 @@ func New(env *lane.Env, lane lane.Lane, budgets lane.Budgets, deadline Deadline,
 }
 
 // Pass waits until the cluster is as expected. Reasons: DEPLOY_FAILED for what waiting does not
-// fix, SCHEDULING_FAILED for pods, SYNC_TIMEOUT only for the deadline, PODS_TOO_SLOW if pods were
+// fix, SCHEDULING_FAILED and WORKLOAD_FAILED for pods, SYNC_TIMEOUT only for the deadline, PODS_TOO_SLOW if pods were
 // still becoming ready at the deadline, and MACHINE_TOO_SLOW if the machine was far from its usual
 // speed.
 func (g *Gate) Pass(ctx context.Context) (Outcome, error) {
@@ -237,7 +237,7 @@ func (g *Gate) timedOut(budget time.Duration) error {
 		return err
 	}
 	if len(open) > 0 && g.podsExplain(open) {
-		return &reason.Error{Reason: reason.SchedulingFailed, Err: g.podsTimedOut(budget)}
+		return g.podsTimedOut(budget)
 	}
 	if len(open) > 0 {
 		f := g.itemFinding(fmt.Sprintf("not ready after %s: ", budget), open)
@@ -255,7 +255,7 @@ func (g *Gate) timedOut(budget time.Duration) error {
 	if err := g.references.Err(); err != nil && len(g.lastReport.Waiting) == 0 {
 		return err
 	}
-	return &reason.Error{Reason: reason.SchedulingFailed, Err: g.podsTimedOut(budget)}
+	return g.podsTimedOut(budget)
 }
 
 // openItems returns the items that are not ready, with those that wait for another one last, and

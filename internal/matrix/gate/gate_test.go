@@ -301,7 +301,7 @@ func TestGatePods(t *testing.T) {
 	})
 	t.Run("pods that never run, all delivered: not a sync timeout (F04)", func(t *testing.T) {
 		r := gateCase{poll: always(good("a")), workloads: one, live: testkit.Objects(testkit.Deployment("d"), testkit.List(testkit.Pod("d-1", "ReplicaSet", "d", "s0", testkit.Phase(corev1.PodPending))))}.run(t)
-		r.failed(t, reason.SchedulingFailed, "Deployment ns/d: 0 of 1 pods")
+		r.failed(t, reason.WorkloadFailed, "Deployment ns/d: 0 of 1 pods")
 		r.within(t, 300*time.Second, 301*time.Second)
 	})
 	t.Run("no pod at all was verified (F03)", func(t *testing.T) {

@@ -42,7 +42,7 @@ func (g *Gate) stretched(d time.Duration, since time.Time) time.Duration {
 func (g *Gate) blameMachine(err error, started time.Time) error {
 	r := reason.Of(err)
 	slow := g.slowness(started)
-	if slow < slowMachine || r != reason.SchedulingFailed && r != g.lane.TimeoutReason() {
+	if slow < slowMachine || r != reason.SchedulingFailed && r != reason.WorkloadFailed && r != g.lane.TimeoutReason() {
 		return err
 	}
 	if r := &g.lastReport; len(r.Pending)+len(r.Wrong)+len(r.Refused) > 0 {

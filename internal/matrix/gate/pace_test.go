@@ -103,19 +103,19 @@ func TestGateTooSlow(t *testing.T) {
 		"a deployer that waits for them":    {gateCase{poll: waits, workloads: rest}, slow, reason.PodsTooSlow, "20 are ready and 20 are not"},
 		"pods that are still being created": {gateCase{workloads: deployment(41)}, course{pods: 40, created: each(3 * time.Second), ready: each(3100 * time.Millisecond)}, reason.PodsTooSlow, "are not"},
 
-		"none is ready at all":                              {gateCase{}, course{pods: 40, ready: func(int) time.Duration { return -1 }}, reason.SchedulingFailed, "0 of 40 pods"},
-		"they stopped a while ago":                          {gateCase{}, course{pods: 40, ready: never(each(3*time.Second), func(i int) bool { return i > 9 })}, reason.SchedulingFailed, "10 of 40 pods"},
-		"one is stuck, and the last that is well came late": {gateCase{workloads: deployment(3)}, course{pods: 3, ready: func(i int) time.Duration { return []time.Duration{10 * time.Second, 55 * time.Second, -1}[i] }}, reason.SchedulingFailed, "2 of 3 pods"},
-		"one was overtaken":                                 {gateCase{}, course{pods: 40, created: each(3 * time.Second), ready: never(each(3100*time.Millisecond), func(i int) bool { return i == 2 })}, reason.SchedulingFailed, "of 40 pods"},
-		"no further pod is created":                         {gateCase{workloads: deployment(41)}, slow, reason.SchedulingFailed, "of 41 pods"},
-		"too many pods":                                     {gateCase{workloads: deployment(39)}, slow, reason.SchedulingFailed, "of 39 pods"},
+		"none is ready at all":                              {gateCase{}, course{pods: 40, ready: func(int) time.Duration { return -1 }}, reason.WorkloadFailed, "0 of 40 pods"},
+		"they stopped a while ago":                          {gateCase{}, course{pods: 40, ready: never(each(3*time.Second), func(i int) bool { return i > 9 })}, reason.WorkloadFailed, "10 of 40 pods"},
+		"one is stuck, and the last that is well came late": {gateCase{workloads: deployment(3)}, course{pods: 3, ready: func(i int) time.Duration { return []time.Duration{10 * time.Second, 55 * time.Second, -1}[i] }}, reason.WorkloadFailed, "2 of 3 pods"},
+		"one was overtaken":                                 {gateCase{}, course{pods: 40, created: each(3 * time.Second), ready: never(each(3100*time.Millisecond), func(i int) bool { return i == 2 })}, reason.WorkloadFailed, "of 40 pods"},
+		"no further pod is created":                         {gateCase{workloads: deployment(41)}, slow, reason.WorkloadFailed, "of 41 pods"},
+		"too many pods":                                     {gateCase{workloads: deployment(39)}, slow, reason.WorkloadFailed, "of 39 pods"},
 		"a release that waits for nothing":                  {gateCase{timeout: reason.SyncTimeout, poll: always(good("a"), is("b", lane.ItemWaiting, "is late"))}, slow, reason.SyncTimeout, "Release b: is late"},
-		"something delivered that is not there":             {gateCase{workloads: rest}, slow, reason.SchedulingFailed, "20 of 40 pods"},
+		"something delivered that is not there":             {gateCase{workloads: rest}, slow, reason.WorkloadFailed, "20 of 40 pods"},
 		"one has failed": {gateCase{workloads: []bundle.Workload{deployment(40)[0], testkit.Expected("Job", "j", 1, testkit.Sys)}}, course{pods: 40, ready: slow.ready, more: func(kube *fake.Clientset) {
 			_ = kube.Tracker().Add(testkit.Job("j", ""))
 			_ = kube.Tracker().Add(testkit.Pod("j-1", "Job", "j", "s0", testkit.Phase(corev1.PodFailed), func(p *corev1.Pod) { p.CreationTimestamp = metav1.Now() }))
-		}}, reason.SchedulingFailed, "20 of 40 pods"},
-		"one is ready by turns": {gateCase{}, course{pods: 40, ready: never(each(time.Second), func(i int) bool { return i > 10 }), more: flap}, reason.SchedulingFailed, "of 40 pods"},
+		}}, reason.WorkloadFailed, "20 of 40 pods"},
+		"one is ready by turns": {gateCase{}, course{pods: 40, ready: never(each(time.Second), func(i int) bool { return i > 10 }), more: flap}, reason.WorkloadFailed, "of 40 pods"},
 		"one has no node, and pods that came later have": {gateCase{}, course{
 			pods: 40, created: func(i int) time.Duration { return max(0, time.Duration(i)*time.Second) }, ready: each(3 * time.Second),
 			change: func(i int, p *corev1.Pod) {

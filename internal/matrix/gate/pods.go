@@ -5,11 +5,14 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/matrix/why"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // noPods reports that all workloads are as expected and none of them has a pod.
@@ -59,12 +62,13 @@ func (g *Gate) podsExplain(open []lane.Item) bool {
 }
 
 // podsTimedOut reports that pods are missing, and nothing else. Those that exist and are not ready
-// come first.
-func (g *Gate) podsTimedOut(budget time.Duration) *result.Failure {
+// come first. A pod without a node is the scheduler's matter, and any other its workload's.
+// Reasons: SCHEDULING_FAILED, WORKLOAD_FAILED.
+func (g *Gate) podsTimedOut(budget time.Duration) error {
 	if len(g.lastReport.Pending) > 0 {
 		f := why.SchedulingFinding(g.lastReport, g.View)
 		f.More = g.lastReport.WaitingTexts()
-		return f
+		return &reason.Error{Reason: reason.SchedulingFailed, Err: f}
 	}
 	waiting := slices.Clone(g.lastReport.Waiting)
 	slices.SortStableFunc(waiting, func(a, b observe.WaitingWorkload) int {
@@ -76,6 +80,7 @@ func (g *Gate) podsTimedOut(budget time.Duration) *result.Failure {
 		}
 		return 1
 	})
+	code := reason.WorkloadFailed
 	f := result.Finding{Cause: fmt.Sprintf("pods did not reach the expected state within %s", budget)}
 	if g.lastReport.Pods == 0 {
 		f.Cause += ": no pod was verified"
@@ -89,6 +94,14 @@ func (g *Gate) podsTimedOut(budget time.Duration) *result.Failure {
 		}
 		f.Cause += ": " + late.String()
 		f.Object, f.Component = &ref, late.Workload.Component
+		if slices.ContainsFunc(waiting, func(o observe.WaitingWorkload) bool { return o.Workload == late.Workload && hasUnplaced(o.Late) }) {
+			code = reason.SchedulingFailed
+		}
 	}
-	return result.NewFailure(f)
+	return &reason.Error{Reason: code, Err: result.NewFailure(f)}
+}
+
+// hasUnplaced reports whether one of the pods has no node yet.
+func hasUnplaced(pods []*corev1.Pod) bool {
+	return slices.ContainsFunc(pods, func(p *corev1.Pod) bool { return p.Spec.NodeName == "" })
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/matrix/why"
 	"github.com/nvidia/aicr-action/internal/observe"
@@ -51,11 +52,11 @@ func (g *Gate) poll(ctx, watched context.Context) wait.Result {
 		}
 		return wait.Never(&reason.Error{Reason: code, Err: f})
 	}
-	if f := g.failedScheduling(ctx, report, snap); f != nil {
-		return wait.Never(&reason.Error{Reason: reason.SchedulingFailed, Err: f})
+	if err := g.failedPods(ctx, report, snap); err != nil {
+		return wait.Never(err)
 	}
 	if f := g.failedCrashes(state, report); f != nil {
-		return wait.Never(&reason.Error{Reason: reason.SchedulingFailed, Err: f})
+		return wait.Never(&reason.Error{Reason: reason.WorkloadFailed, Err: f})
 	}
 	if why := g.lacking(state, report); why != "" {
 		g.gotAnswer()
@@ -176,9 +177,10 @@ func blame(it lane.Item) int {
 	return 1
 }
 
-// failedScheduling returns the failure of pods that stay unscheduled or rejected; nil if there are
-// none.
-func (g *Gate) failedScheduling(ctx context.Context, r observe.WorkloadReport, s *observe.View) *result.Failure {
+// failedPods returns the failure of pods that stay unscheduled or rejected, and of Jobs that never
+// complete; nil if there are none. The reason is that of the first finding.
+// Reasons: SCHEDULING_FAILED, WORKLOAD_FAILED.
+func (g *Gate) failedPods(ctx context.Context, r observe.WorkloadReport, s *observe.View) error {
 	seen := map[string]bool{}
 	lasting := observe.WorkloadReport{Wrong: slices.Concat(r.Wrong, g.stuckJobs(&r))}
 	for _, p := range r.Pending {
@@ -189,23 +191,36 @@ func (g *Gate) failedScheduling(ctx context.Context, r observe.WorkloadReport, s
 		}
 	}
 	g.keepOnly("pending ", seen)
-	refused := map[string]bool{}
+	refused, rejected := map[string]bool{}, map[*bundle.Workload]bool{}
 	for _, w := range r.Refused {
 		key := "refused " + observe.WorkloadKey(w.Workload.Kind, w.Workload.Namespace, w.Workload.Name)
 		refused[key] = true
 		if g.lasts(key, lane.SuspectFor) && w.Lasting(&g.Env.Bundle.Expectation) {
 			lasting.Wrong = append(slices.Clip(lasting.Wrong), w.Wrong(&g.Env.Bundle.Expectation))
+			rejected[w.Workload] = true
 		}
 	}
 	g.keepOnly("refused ", refused)
 	if len(lasting.Pending) == 0 && len(lasting.Wrong) == 0 {
 		return nil
 	}
-	// All pending pods belong in the failure report once one of them is believed.
-	lasting.Pending = r.Pending
+	believed := len(lasting.Pending) > 0
+	lasting.Pending = r.Pending                   // all belong in the failure report
 	_ = s.ReadScheduling(ctx, g.Env.Clients.Kube) // on an error the explanation says less; the verdict is the same
 	why.TraceValues(ctx, g.Env.Input, g.Env.Bundle.Deployer, &lasting, s)
-	return why.SchedulingFinding(lasting, s)
+	if believed {
+		return &reason.Error{Reason: reason.SchedulingFailed, Err: why.SchedulingFinding(lasting, s)}
+	}
+	code := reason.WorkloadFailed
+	if lasting.Wrong[0].Scheduling() {
+		code = reason.SchedulingFailed
+	}
+	f := why.SchedulingFinding(observe.WorkloadReport{Wrong: lasting.Wrong}, s)
+	if rejected[lasting.Wrong[0].Workload] {
+		f.Stage = result.StageApply
+	}
+	f.Findings = append(f.Findings, why.SchedulingFinding(observe.WorkloadReport{Pending: lasting.Pending}, s).Findings...)
+	return &reason.Error{Reason: code, Err: f}
 }
 
 // lacking returns the shortest true statement of what is not ready yet; "" if everything is.

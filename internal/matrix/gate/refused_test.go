@@ -39,7 +39,7 @@ func TestGateRefusedPods(t *testing.T) {
 				sync: 60 * time.Second, poll: tc.poll, objects: tc.objects,
 				workloads: []bundle.Workload{testkit.Expected("DaemonSet", "f", -1, testkit.Acc)}, live: testkit.List(testkit.DaemonSet("f"), event),
 			}.run(t)
-			v := r.failed(t, reason.SchedulingFailed, refusal)
+			v := r.failed(t, reason.WorkloadFailed, refusal)
 			testkit.WantText(t, "cause", v.Cause, "DaemonSet", "f", "the API server rejects its pods")
 			r.within(t, tc.took, tc.took+2*time.Second)
 		})

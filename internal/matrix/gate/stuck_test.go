@@ -27,10 +27,10 @@ func TestStuckJobs(t *testing.T) {
 		least, most time.Duration
 		reason      reason.Reason
 	}{
-		"a pod that stays":       {testkit.Pod("j-1", "Job", "j", "s0"), 0, nil, stuckFor, stuckFor + 4*time.Second, reason.SchedulingFailed},
-		"others become ready":    {testkit.Pod("j-1", "Job", "j", "s0"), 0, []time.Duration{15 * time.Second}, 15*time.Second + stuckFor, 19*time.Second + stuckFor, reason.SchedulingFailed},
-		"a slow machine":         {testkit.Pod("j-1", "Job", "j", "s0"), stretchFrom, nil, stretchFrom * stuckFor, stretchFrom*stuckFor + 5*time.Second, reason.SchedulingFailed},
-		"a pod that was tried":   {testkit.Pod("j-1", "Job", "j", "s0", testkit.Phase(corev1.PodFailed)), 0, nil, 299 * time.Second, 302 * time.Second, reason.SchedulingFailed},
+		"a pod that stays":       {testkit.Pod("j-1", "Job", "j", "s0"), 0, nil, stuckFor, stuckFor + 4*time.Second, reason.WorkloadFailed},
+		"others become ready":    {testkit.Pod("j-1", "Job", "j", "s0"), 0, []time.Duration{15 * time.Second}, 15*time.Second + stuckFor, 19*time.Second + stuckFor, reason.WorkloadFailed},
+		"a slow machine":         {testkit.Pod("j-1", "Job", "j", "s0"), stretchFrom, nil, stretchFrom * stuckFor, stretchFrom*stuckFor + 5*time.Second, reason.WorkloadFailed},
+		"a pod that was tried":   {testkit.Pod("j-1", "Job", "j", "s0", testkit.Phase(corev1.PodFailed)), 0, nil, 299 * time.Second, 302 * time.Second, reason.WorkloadFailed},
 		"a pod without its node": {testkit.Pod("j-1", "Job", "j", ""), 0, nil, 299 * time.Second, 302 * time.Second, reason.SchedulingFailed},
 	} {
 		t.Run(name, func(t *testing.T) {

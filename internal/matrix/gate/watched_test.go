@@ -136,7 +136,7 @@ func TestWatched_NoDecision(t *testing.T) {
 		}
 	}
 	late := gateCase{timeout: reason.SchedulingFailed, sync: 60 * time.Second, poll: always(good("a")), workloads: oneDeployment(), live: large(notReady()), kube: lies(ready())}.run(t)
-	late.failed(t, reason.SchedulingFailed, "0 of 1 pods as expected")
+	late.failed(t, reason.WorkloadFailed, "0 of 1 pods as expected")
 	late.within(t, 60*time.Second, 61*time.Second)
 
 	failed := ready()
@@ -177,6 +177,6 @@ func TestWatched_PendingPods(t *testing.T) {
 	refused := gateCase{
 		poll: always(good("a")), workloads: []bundle.Workload{testkit.Expected("DaemonSet", "x", -1, testkit.Sys)}, live: append(nodes, testkit.DaemonSet("x"), quota),
 	}.run(t)
-	refused.failed(t, reason.SchedulingFailed, "no such class")
+	refused.failed(t, reason.WorkloadFailed, "no such class")
 	refused.within(t, lane.SuspectFor, lane.SuspectFor+2*time.Second)
 }

@@ -41,9 +41,9 @@ type trial struct {
 // create them again, e.g. once a node is drained. Of each owner one is tried, in a dry run and under
 // the controller's account. It asks nothing where the recipe has none of these. Where these could be
 // made again and the recipe has a policy, it tries what the next delivery would change.
-// Reasons: SCHEDULING_FAILED, DEPLOY_FAILED, CLUSTER_FAILED.
+// Reasons: WORKLOAD_FAILED, DEPLOY_FAILED, CLUSTER_FAILED.
 func Denied(ctx context.Context, clients *infra.Clients, e *bundle.Expectation) error {
-	why := reason.SchedulingFailed
+	why := reason.WorkloadFailed
 	found, err := denied(ctx, clients, e)
 	if err == nil && len(found) == 0 && slices.ContainsFunc(e.Objects, func(o bundle.Object) bool { return o.Object.GetKind() == "ValidatingAdmissionPolicyBinding" }) {
 		why = reason.DeployFailed
@@ -52,7 +52,7 @@ func Denied(ctx context.Context, clients *infra.Clients, e *bundle.Expectation) 
 	if err != nil || len(found) == 0 {
 		return reason.Wrap(reason.ClusterFailed, err)
 	}
-	return &reason.Error{Reason: why, Err: &result.Failure{Findings: found}}
+	return &reason.Error{Reason: why, Err: &result.Failure{Findings: found, Stage: result.StageApply}}
 }
 
 func denied(ctx context.Context, clients *infra.Clients, e *bundle.Expectation) ([]result.Finding, error) {

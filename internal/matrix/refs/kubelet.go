@@ -143,7 +143,7 @@ func (c *checker) podNeeds(w *bundle.Workload) {
 		if exists && !w.Hook && c.transient[n.kind+full] && c.maker(n.kind, w.Namespace, n.name, from) == nil {
 			r.text = fmt.Sprintf("%s %s %s, a hook that is deleted once it has succeeded (helm.sh/hook-delete-policy)", n.how, n.kind, full)
 			r.cause = n.kind + full
-			c.fail(reason.SchedulingFailed, r)
+			c.fail(reason.WorkloadFailed, r)
 			continue
 		}
 		if exists && len(missing) == 0 {
@@ -153,7 +153,7 @@ func (c *checker) podNeeds(w *bundle.Workload) {
 			if unknown := m.without(missing); len(unknown) > 0 {
 				r.text = fmt.Sprintf("%s key %s of %s %s, which %s makes without that key", n.how, strings.Join(unknown, ", "), n.kind, full, m.by)
 				r.cause = n.kind + full + strings.Join(unknown, ",")
-				c.fail(reason.SchedulingFailed, r)
+				c.fail(reason.WorkloadFailed, r)
 				continue
 			}
 			c.unverified(n.kind+" "+full, "is made at run time by "+m.by, from, "does not start", "do not start")
@@ -174,7 +174,7 @@ func (c *checker) podNeeds(w *bundle.Workload) {
 				r.name = missing[0]
 			}
 		}
-		c.fail(reason.SchedulingFailed, r)
+		c.fail(reason.WorkloadFailed, r)
 	}
 	for _, s := range w.PodSpec.ImagePullSecrets {
 		full := infra.NamespacedName(w.Namespace, s.Name)

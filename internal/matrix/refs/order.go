@@ -92,7 +92,7 @@ func (c order) workload(w *bundle.Workload) {
 		if n.kind == "ServiceAccount" {
 			r.then = "the API server rejects its pods until then, and each waits for the other"
 		}
-		c.fail(reason.SchedulingFailed, r)
+		c.fail(reason.WorkloadFailed, r)
 	}
 }
 

@@ -27,9 +27,9 @@ func (c *checker) admission(w *bundle.Workload) {
 		have                  map[string]bool
 		rule                  string
 	}{
-		{"ServiceAccount", w.Namespace, spec.ServiceAccountName, c.have.ServiceAccounts, "the API server refuses its pods"},
-		{"PriorityClass", "", spec.PriorityClassName, c.have.PriorityClasses, "the API server refuses its pods"},
-		{"RuntimeClass", "", deref(spec.RuntimeClassName), c.have.RuntimeClasses, "the API server refuses its pods"},
+		{"ServiceAccount", w.Namespace, spec.ServiceAccountName, c.have.ServiceAccounts, "the API server rejects its pods"},
+		{"PriorityClass", "", spec.PriorityClassName, c.have.PriorityClasses, "the API server rejects its pods"},
+		{"RuntimeClass", "", deref(spec.RuntimeClassName), c.have.RuntimeClasses, "the API server rejects its pods"},
 	} {
 		full := infra.NamespacedName(n.namespace, n.name)
 		if n.name == "" || n.have[full] {
@@ -39,7 +39,7 @@ func (c *checker) admission(w *bundle.Workload) {
 			c.note("%s %s, which %s (%s) names, is made at run time by %s", n.kind, full, from, w.Component, m.by)
 			continue
 		}
-		c.fail(reason.SchedulingFailed, reference{from: from, component: w.Component, template: w.Template, name: n.name, cause: n.kind + full, then: n.rule,
+		c.fail(reason.WorkloadFailed, reference{from: from, component: w.Component, template: w.Template, name: n.name, cause: n.kind + full, then: n.rule,
 			text: fmt.Sprintf("names %s %s, which does not exist, and nothing in the recipe makes it", n.kind, full)})
 	}
 	c.scheduler(w, from)

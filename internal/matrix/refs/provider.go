@@ -27,7 +27,7 @@ func (c *checker) criticalPods(w *bundle.Workload) {
 	}) {
 		return
 	}
-	c.fail(reason.SchedulingFailed, reference{
+	c.fail(reason.WorkloadFailed, reference{
 		from: observe.WorkloadRef(w.Kind, w.Namespace, w.Name), component: w.Component, template: w.Template, name: class, cause: "priority " + class + " in " + w.Namespace,
 		text: fmt.Sprintf("has priority class %s, and namespace %s has no ResourceQuota for it", class, w.Namespace),
 		then: "GKE rejects its pods (insufficient quota to match these scopes); add a ResourceQuota whose scopeSelector has PriorityClass " + class,

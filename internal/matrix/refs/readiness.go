@@ -30,7 +30,7 @@ func (c *checker) readinessGates(w *bundle.Workload) {
 		}
 		r.name, r.cause = name, "readiness gate "+name
 		r.text = "has the readiness gate " + name + ", and nothing in the recipe may change the status of pods"
-		c.fail(reason.SchedulingFailed, r)
+		c.fail(reason.WorkloadFailed, r)
 	}
 }
 
@@ -84,7 +84,7 @@ func (c *checker) system(w *bundle.Workload) {
 		if has == "" || has == want || !c.runsOn(w, n.Name) {
 			continue
 		}
-		c.fail(reason.SchedulingFailed, reference{from: observe.WorkloadRef(w.Kind, w.Namespace, w.Name), component: w.Component, template: w.Template,
+		c.fail(reason.WorkloadFailed, reference{from: observe.WorkloadRef(w.Kind, w.Namespace, w.Name), component: w.Component, template: w.Template,
 			name: want, cause: "operating system of " + w.Kind + w.Namespace + w.Name, then: "a kubelet rejects its pods (PodOSNotSupported)",
 			text: fmt.Sprintf("is for %s (spec.os), and its pods were placed on node %s, which has %s", want, n.Name, has)})
 		return
@@ -108,7 +108,7 @@ func (c *checker) node(o *bundle.Object, r reference) {
 	for i := range c.have.View.Pods {
 		if p := &c.have.View.Pods[i]; p.Spec.NodeName == o.Object.GetName() {
 			r.text += fmt.Sprintf(", and pod %s/%s is on it", p.Namespace, p.Name)
-			c.fail(reason.SchedulingFailed, r)
+			c.fail(reason.WorkloadFailed, r)
 			return
 		}
 	}

@@ -231,7 +231,7 @@ func runAll(t *testing.T, all map[string]refCase) {
 // What a kubelet refuses before it starts anything.
 func TestKubelet(t *testing.T) {
 	declared := result.Place{File: "r/overlays/o.yaml", Line: 9}
-	const why = reason.SchedulingFailed
+	const why = reason.WorkloadFailed
 	certificate := `
 ---
 apiVersion: cert-manager.io/v1
@@ -286,10 +286,10 @@ func TestPods(t *testing.T) {
 		"class of a template":  {objects: set, reason: why, fault: "StatefulSet x/db (x): claim data wants StorageClass nope"},
 		"ephemeral volume":     {objects: pod(`{volumes: [{name: scratch, ephemeral: {volumeClaimTemplate: {spec: {storageClassName: nope}}}}]}`), reason: why, fault: "StorageClass nope"},
 		"claim of a CronJob":   {objects: cronJob(`{volumes: [{name: a, persistentVolumeClaim: {claimName: nope}}]}`), reason: why, fault: "mounts PersistentVolumeClaim x/nope, which does not exist"},
-		"service account":      {objects: cronJob(`{serviceAccountName: nope}`), reason: why, fault: "names ServiceAccount x/nope, which does not exist"},
-		"priority class":       {objects: cronJob(`{priorityClassName: nope}`), reason: why, fault: "names PriorityClass nope"},
+		"service account":      {objects: cronJob(`{serviceAccountName: nope}`), reason: reason.WorkloadFailed, fault: "names ServiceAccount x/nope, which does not exist"},
+		"priority class":       {objects: cronJob(`{priorityClassName: nope}`), reason: reason.WorkloadFailed, fault: "names PriorityClass nope"},
 		"priority class there": {objects: cronJob(`{priorityClassName: have, serviceAccountName: have}`)},
-		"runtime class":        {objects: cronJob(`{runtimeClassName: nope}`), reason: why, fault: "names RuntimeClass nope"},
+		"runtime class":        {objects: cronJob(`{runtimeClassName: nope}`), reason: reason.WorkloadFailed, fault: "names RuntimeClass nope"},
 		"scheduler":            {objects: cronJob(`{schedulerName: nope}`), reason: why, fault: "is for the scheduler nope, which nothing in the recipe runs"},
 		"scheduler of the recipe": {objects: cronJob(`{schedulerName: fair}`) + "---\n" + deployment("fair", 1, "{containers: [{name: m}]}"),
 			note: "is for the scheduler fair, which Deployment x/fair (x) runs"},

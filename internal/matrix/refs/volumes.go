@@ -27,7 +27,7 @@ func (c *checker) volumes(w *bundle.Workload) {
 		case v.FlexVolume != nil:
 			r.name, r.cause = v.FlexVolume.Driver, "flexVolume "+v.FlexVolume.Driver
 			r.text = "mounts a flexVolume of driver " + v.FlexVolume.Driver + ", a program that nothing in the recipe installs on a node"
-			c.fail(reason.SchedulingFailed, r)
+			c.fail(reason.WorkloadFailed, r)
 		case v.Projected != nil:
 			for _, s := range v.Projected.Sources {
 				if s.ClusterTrustBundle != nil {
@@ -60,7 +60,7 @@ func (c *checker) csiVolume(r reference, driver string) {
 		}
 		r.text = "mounts an inline volume of CSI driver " + driver + ", which nothing in the recipe installs"
 	}
-	c.fail(reason.SchedulingFailed, r)
+	c.fail(reason.WorkloadFailed, r)
 }
 
 // providerOfDriver returns the managed Kubernetes that may have a CSI driver without a recipe; empty
@@ -91,7 +91,7 @@ func (c *checker) trustBundle(r reference, p *corev1.ClusterTrustBundleProjectio
 		return
 	}
 	r.name, r.cause, r.text = deref(p.Name), what, fmt.Sprintf("mounts %s, which does not exist, and nothing in the recipe makes it", what)
-	c.fail(reason.SchedulingFailed, r)
+	c.fail(reason.WorkloadFailed, r)
 }
 
 // source checks what a claim is filled from. A provisioner waits for it before it makes the volume.

@@ -14,7 +14,7 @@ import (
 
 // Volumes that a driver mounts, and readiness that a controller reports.
 func TestVolumesAndReadiness(t *testing.T) {
-	const why = reason.SchedulingFailed
+	const why = reason.WorkloadFailed
 	csi := func(driver string) string { return pod(`{volumes: [{name: a, csi: {driver: ` + driver + `}}]}`) }
 	claim := func(spec string) string {
 		return "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: copy, namespace: x}\nspec: {storageClassName: have, " + spec + "}\n"
@@ -30,10 +30,10 @@ func TestVolumesAndReadiness(t *testing.T) {
 		"trust bundle":             {objects: pod(`{volumes: [{name: a, projected: {sources: [{clusterTrustBundle: {name: nope, path: ca}}]}}]}`), reason: why, fault: "mounts ClusterTrustBundle nope, which does not exist"},
 		"trust bundle of a signer": {objects: pod(`{volumes: [{name: a, projected: {sources: [{clusterTrustBundle: {signerName: example.com/s, path: ca}}]}}]}`), reason: why, fault: "mounts a ClusterTrustBundle of signer example.com/s"},
 		"trust bundle, optional":   {objects: pod(`{volumes: [{name: a, projected: {sources: [{clusterTrustBundle: {name: nope, path: ca, optional: true}}]}}]}`)},
-		"clone":                    {objects: claim("dataSource: {kind: PersistentVolumeClaim, name: nope}"), reason: why, fault: "is filled from PersistentVolumeClaim x/nope, which does not exist"},
-		"clone elsewhere":          {objects: claim("dataSourceRef: {kind: PersistentVolumeClaim, name: have, namespace: z}"), reason: why, fault: "is filled from PersistentVolumeClaim z/have"},
+		"clone":                    {objects: claim("dataSource: {kind: PersistentVolumeClaim, name: nope}"), reason: reason.SchedulingFailed, fault: "is filled from PersistentVolumeClaim x/nope, which does not exist"},
+		"clone elsewhere":          {objects: claim("dataSourceRef: {kind: PersistentVolumeClaim, name: have, namespace: z}"), reason: reason.SchedulingFailed, fault: "is filled from PersistentVolumeClaim z/have"},
 		"clone there":              {objects: claim("dataSource: {kind: PersistentVolumeClaim, name: have}")},
-		"snapshot":                 {objects: claim("dataSource: {apiGroup: snapshot.storage.k8s.io, kind: VolumeSnapshot, name: nope}"), reason: why, fault: "is filled from VolumeSnapshot x/nope"},
+		"snapshot":                 {objects: claim("dataSource: {apiGroup: snapshot.storage.k8s.io, kind: VolumeSnapshot, name: nope}"), reason: reason.SchedulingFailed, fault: "is filled from VolumeSnapshot x/nope"},
 		"snapshot there":           {objects: claim("dataSource: {apiGroup: snapshot.storage.k8s.io, kind: VolumeSnapshot, name: before}") + snapshot},
 		"readiness gate":           {objects: pod(`{readinessGates: [{conditionType: example.com/warm}]}`), reason: why, fault: "has the readiness gate example.com/warm, and nothing in the recipe may change the status of pods"},
 		"readiness gate, set":      {objects: pod(`{readinessGates: [{conditionType: example.com/warm}]}`) + role, note: "readiness gate example.com/warm may be set by a program with ClusterRole setter (x); without it Deployment x/web never becomes ready"},

@@ -120,7 +120,7 @@ func TestFind(t *testing.T) {
 	}
 	for _, what := range []string{"99", "", "SYNC", "-1", "255"} {
 		_, err := Find(what)
-		if Of(err) != Usage || !strings.Contains(err.Error(), "50, 51, 52") || !strings.Contains(err.Error(), "77; 128+n is signal n") {
+		if Of(err) != Usage || !strings.Contains(err.Error(), "50, 51, 52") || !strings.Contains(err.Error(), "83; 128+n is signal n") {
 			t.Errorf("%q: got %v, want it refused with the codes", what, err)
 		}
 	}
