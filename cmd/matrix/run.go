@@ -117,8 +117,7 @@ KWOK_FLUX_SYNC_TIMEOUT 300 (500 for recipes of July 2026 and later), KWOK_FLUX_R
 KWOK_GITEA_HOST_PORT (3300 or another; the Git server with --platform kind), KWOK_CLUSTER (prefix of cluster names). KWOK_SYNC_DEADLINE_EPOCH (seconds since 1970): sync work ends then, and no cell is
 begun in the 120 s before; evidence of a failure has 60 s of its own after it.`,
 		Example: `  matrix run eks-training
-  matrix run eks-training --deployer helm,flux-oci
-  matrix run eks-training --charts ./charts --artifacts out`,
+  matrix run eks-training --deployer helm,flux-oci --report out`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a.EndsUnread()
 			f.plainSet, f.before.given = cmd.Flags().Changed(plainFlag), cmd.Flags().Changed("from")

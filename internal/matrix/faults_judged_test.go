@@ -15,9 +15,9 @@ func judgedFaults() []fault {
 		{
 			id: "F170", what: "a quota, a limit or a pod security level that comes after the pods that it does not allow", verdict: "exit 1 in every lane: no pod could be created again; a quota that is only used up passes",
 			seeds: []seed{
-				{nightly: families, recipe: later("ResourceQuota", `{hard: {pods: "0"}}`), want: red(reason.SchedulingFailed, "Deployment a/a (a): the API server ", "exceeded quota: late")},
-				{name: "a resource without a limit", nightly: families, recipe: later("ResourceQuota", `{hard: {limits.memory: 100Gi}}`), want: red(reason.SchedulingFailed, "Deployment a/a (a): the API server ", "failed quota: late: must specify limits.memory")},
-				{name: "a LimitRange", nightly: families, recipe: later("LimitRange", `{limits: [{type: Container, min: {cpu: "1"}}]}`), want: red(reason.SchedulingFailed, "Deployment a/a (a): the API server ", "minimum cpu usage per Container")},
+				{nightly: families, recipe: later("ResourceQuota", `{hard: {pods: "0"}}`), want: red(reason.WorkloadFailed, "Deployment a/a (a): the API server ", "exceeded quota: late")},
+				{name: "a resource without a limit", nightly: families, recipe: later("ResourceQuota", `{hard: {limits.memory: 100Gi}}`), want: red(reason.WorkloadFailed, "Deployment a/a (a): the API server ", "failed quota: late: must specify limits.memory")},
+				{name: "a LimitRange", nightly: families, recipe: later("LimitRange", `{limits: [{type: Container, min: {cpu: "1"}}]}`), want: red(reason.WorkloadFailed, "Deployment a/a (a): the API server ", "minimum cpu usage per Container")},
 				{name: "used up", nightly: families, recipe: later("ResourceQuota", `{hard: {pods: "1"}}`)},
 			},
 			tests: []string{"internal/matrix/intact TestDenied"},
@@ -27,7 +27,7 @@ func judgedFaults() []fault {
 			seeds: []seed{{nightly: families, recipe: func(r *tinyRecipe) {
 				r.part("b").add("early.yaml", "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: early, annotations: {helm.sh/hook: pre-install, helm.sh/hook-delete-policy: hook-succeeded}}\n")
 				r.part("b").edit("      containers:", "      serviceAccountName: early\n      containers:")
-			}, want: red(reason.SchedulingFailed, "Deployment b/b (b): runs as ServiceAccount b/early, a hook that is deleted once it has succeeded").in(at)}},
+			}, want: red(reason.WorkloadFailed, "Deployment b/b (b): runs as ServiceAccount b/early, a hook that is deleted once it has succeeded").in(at)}},
 			tests: []string{"internal/matrix/refs TestDeleted"},
 		},
 		{
@@ -38,8 +38,8 @@ func judgedFaults() []fault {
 				}, want: red(reason.SchedulingFailed, "Deployment b/b (b): is for the node system-0 by name (spec.nodeName)")},
 				{name: "no such container", nightly: families, recipe: func(r *tinyRecipe) {
 					r.part("b").edit(`image: "example.com/web:1"`, `image: "example.com/web:1", env: [{name: CPU, valueFrom: {resourceFieldRef: {containerName: web, resource: limits.cpu}}}]`)
-				}, want: red(reason.SchedulingFailed, "Deployment b/b (b): takes CPU from limits.cpu of container web (resourceFieldRef), and it has no such container")},
-				{name: "a disk", nightly: families, recipe: sharedDisk, want: red(reason.SchedulingFailed, "Deployment b/b (b): shares PersistentVolumeClaim b/data, which is ReadWriteOnce, among pods on 2 nodes")},
+				}, want: red(reason.WorkloadFailed, "Deployment b/b (b): takes CPU from limits.cpu of container web (resourceFieldRef), and it has no such container")},
+				{name: "a disk", nightly: families, recipe: sharedDisk, want: red(reason.WorkloadFailed, "Deployment b/b (b): shares PersistentVolumeClaim b/data, which is ReadWriteOnce, among pods on 2 nodes")},
 			},
 			tests: []string{"internal/matrix/refs TestUnplaced", "internal/matrix/refs TestSharedDisks"},
 		},

@@ -90,15 +90,11 @@ func laterFaults() []fault {
 			tests: []string{"internal/matrix TestNightlyCertManager", "internal/matrix TestNightlyOperatorKilled", "internal/matrix/gate TestCrashing"},
 		},
 		{
-<<<<<<< HEAD
 			id: "F117", what: "a CRD older than the operator", verdict: "exit 51 with `--operators`: the object is not `Available`, and what the operator's log says of it",
 			tests: []string{"internal/matrix TestNightlyOperators"},
 		},
 		{
-			id: "F118", what: "a TLS Secret that a manifest leaves empty, from which an operator serves its webhooks", verdict: "exit 1 with `--operators`: the file that its program misses",
-=======
 			id: "F118", what: "a TLS Secret that a manifest leaves empty, from which an operator serves its webhooks", verdict: "exit 83 with `--operators`: the file that its program misses",
->>>>>>> 90a48c1a (A workload's pods that are not created, do not start or do not finish are WORKLOAD_FAILED (83): the scheduler had no part in it)
 			tests: []string{"internal/matrix TestNightlyOperators"},
 		},
 		{

@@ -75,7 +75,7 @@ func (c order) workload(w *bundle.Workload) {
 			if n.kind == "ServiceAccount" {
 				r.then = "the API server rejects its pods"
 			}
-			c.fail(reason.SchedulingFailed, r)
+			c.fail(reason.WorkloadFailed, r)
 			continue
 		}
 		late := c.late(user, n)

@@ -39,7 +39,7 @@ func (c *checker) resourceFields(w *bundle.Workload) {
 		if field == nil || has[field.ContainerName] {
 			return
 		}
-		c.fail(reason.SchedulingFailed, reference{from: observe.WorkloadRef(w.Kind, w.Namespace, w.Name), component: w.Component, template: w.Template,
+		c.fail(reason.WorkloadFailed, reference{from: observe.WorkloadRef(w.Kind, w.Namespace, w.Name), component: w.Component, template: w.Template,
 			name: field.ContainerName, cause: "container " + w.Namespace + "/" + w.Name + "/" + field.ContainerName, then: "a kubelet starts none of its containers without it",
 			text: fmt.Sprintf("takes %s from %s of container %s (resourceFieldRef), and it has no such container", of, field.Resource, field.ContainerName)})
 	}
@@ -107,7 +107,7 @@ func (c *checker) sharedDisks() {
 			name: strings.TrimPrefix(claim, w.Namespace+"/"), cause: "shared claim " + claim, then: "a disk is attached to one node: the pods on the others wait for ever (Multi-Attach error)"}
 		r.text = fmt.Sprintf("shares PersistentVolumeClaim %s, which is ReadWriteOnce, among pods on %d nodes", claim, len(nodes[claim]))
 		if isDisk(driver) {
-			c.fail(reason.SchedulingFailed, r)
+			c.fail(reason.WorkloadFailed, r)
 			continue
 		}
 		r.then = "if " + driver + " attaches its volumes, the pods on the others wait for ever (Multi-Attach error)"
