@@ -25,7 +25,9 @@ func TestBadInput(t *testing.T) {
 		want []string
 	}{
 		"unknown recipe":                   {args: []string{"run", "nonsense"}, want: append([]string{`"nonsense"`}, recipes...)},
-		"recipe with a typing error":       {args: []string{"run", "eks-trainig"}, want: append([]string{`"eks-trainig"`, `did you mean "eks-training"?`}, recipes...)},
+		"recipe with a typing error":       {args: []string{"run", "eks-trainig"}, want: []string{`"eks-trainig"`, `did you mean "eks-training"?`}},
+		"recipe by its overlay":            {args: []string{"run", "recipes/overlays/eks-training.yaml"}, want: []string{`did you mean "eks-training"?`}},
+		"recipe and all":                   {args: []string{"run", "eks-training", "--all"}, want: []string{"--all runs every recipe that sets a service; remove these arguments: eks-training"}},
 		"one known, one unknown":           {args: []string{"run", "eks", "nonsense"}, want: []string{`"nonsense"`}},
 		"no recipe":                        {args: []string{"run"}, want: append([]string{"no recipe given", "--all"}, recipes...)},
 		"an empty recipe":                  {args: []string{"run", ""}, want: []string{"no recipe given"}},
@@ -46,7 +48,9 @@ func TestBadInput(t *testing.T) {
 		"charts empty":                     {args: []string{"run", "eks", "--charts", ""}, want: []string{"--charts", "simulated"}},
 		"output format":                    {args: []string{"run", "eks", "-o", "xml"}, want: []string{`"xml"`, "table or json"}},
 		"parallel negative":                {args: []string{"run", "eks", "--parallel", "-1"}, want: []string{"--parallel -1"}},
-		"parallel no number":               {args: []string{"run", "eks", "--parallel", "many"}, want: []string{"--parallel", "many"}},
+		"parallel no number":               {args: []string{"run", "eks", "--parallel", "many"}, want: []string{`--parallel "many": want a whole number`}},
+		"duration without a unit":          {args: []string{"run", "eks", "--job-timeout", "20"}, want: []string{`--job-timeout "20": want a duration, e.g. 20m`}},
+		"switch with a word":               {args: []string{"run", "eks", "--drift=maybe"}, want: []string{`--drift "maybe": want true or false`}},
 		"ahead negative":                   {args: []string{"run", "eks", "--ahead", "-1"}, want: []string{"--ahead -1"}},
 		"ahead with one port":              {args: []string{"run", "eks", "--ahead", "1"}, env: []string{"KWOK_REGISTRY_HOST_PORT=5500"}, want: []string{"--ahead 1", "KWOK_REGISTRY_HOST_PORT"}},
 		"ahead on kind":                    {args: []string{"run", "eks", "--ahead", "1", "--platform", "kind"}, want: []string{"--ahead 1", "--platform kind"}},

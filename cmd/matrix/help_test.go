@@ -1,6 +1,9 @@
 package main
 
 import (
+	"os"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -94,5 +97,20 @@ func TestExplain(t *testing.T) {
 				t.Errorf("explain %s: got code %d and\n%s%s", what, r.code, r.stdout, r.stderr)
 			}
 		}
+	}
+}
+
+// The variables of which a misspelt name is noticed are those that the page explains.
+func TestVariables(t *testing.T) {
+	page, err := os.ReadFile("../../docs/cli.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows []string
+	for _, found := range regexp.MustCompile("(?m)^\\| `((?:KWOK|AICR_ACTION)_[A-Z_]+)` \\|").FindAllSubmatch(page, -1) {
+		rows = append(rows, string(found[1]))
+	}
+	if got := variables(); !slices.Equal(got, rows) {
+		t.Errorf("got %q, the page has %q", got, rows)
 	}
 }

@@ -30,6 +30,8 @@ func (a *app) planRun(ctx context.Context, runner *matrix.Runner, deployers []bu
 		return nil, nil, cli.Usagef("--tier selects the recipes; remove these arguments: %s", strings.Join(names, ", "))
 	case f.tiers != nil && f.all:
 		return nil, nil, cli.Usagef("--tier and --all exclude each other; --tier 3 is every recipe that sets a service")
+	case f.all && len(names) > 0:
+		return nil, nil, cli.Usagef("--all runs every recipe that sets a service; remove these arguments: %s", strings.Join(names, ", "))
 	case f.tiers != nil:
 		return a.planTiers(ctx, runner, f)
 	case f.base != "" && f.before.from != from.Base:

@@ -95,6 +95,8 @@ func (r *release) placeInManifest(e *RenderError) {
 	e.Origin = recipe.Origin{File: m.File, Line: max(m.Line, 1)}
 	if line, err := strconv.Atoi(found[1]); err == nil && m.Line == 0 {
 		e.Origin.Line = line
+	} else if m.Line == 0 && strings.Contains(text, "YAML parse error") {
+		e.Origin.Line = max(manifestline.Malformed(string(m.Content)), 1)
 	}
 	e.Err = &renamedError{strings.ReplaceAll(text, template, m.File), e.Err}
 }

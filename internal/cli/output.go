@@ -113,14 +113,26 @@ func hint(name string, candidates []string) string {
 	return ""
 }
 
-// flagError removes pflag's prefix from the error about a flag if the flag's own type says which
-// values are valid.
+// flagError says of a flag's wrong value which ones are valid, in place of the words of the package
+// that parses it.
 func flagError(err error) error {
 	var invalid *pflag.InvalidValueError
-	if errors.As(err, &invalid) {
-		if _, ours := invalid.GetFlag().Value.(*tableOrJSON); ours {
-			return Usagef("--%s %q: %w", invalid.GetFlag().Name, invalid.GetValue(), errors.Unwrap(invalid))
-		}
+	if !errors.As(err, &invalid) {
+		return err
 	}
-	return err
+	want := ""
+	switch f := invalid.GetFlag(); f.Value.Type() {
+	case "int", "int64", "uint16":
+		want = "a whole number"
+	case "duration":
+		want = "a duration, e.g. 20m"
+	case "bool":
+		want = "true or false"
+	default:
+		if _, ours := f.Value.(*tableOrJSON); !ours {
+			return err
+		}
+		want = AsTable + " or " + AsJSON
+	}
+	return Usagef("--%s %q: want %s", invalid.GetFlag().Name, invalid.GetValue(), want)
 }

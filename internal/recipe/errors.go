@@ -2,6 +2,7 @@ package recipe
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/nvidia/aicr-action/internal/recipe/document"
@@ -37,9 +38,14 @@ func (e *UnknownRecipeError) Error() string {
 	if len(e.Known) == 0 {
 		return fmt.Sprintf("there is no recipe %q; the recipes directory has none", e.Name)
 	}
-	hint := ""
 	if e.Suggestion != "" {
-		hint = fmt.Sprintf("did you mean %q? ", e.Suggestion)
+		return fmt.Sprintf("there is no recipe %q; did you mean %q?", e.Name, e.Suggestion)
 	}
-	return fmt.Sprintf("there is no recipe %q; %sthe known ones are: %s", e.Name, hint, strings.Join(e.Known, ", "))
+	return fmt.Sprintf("there is no recipe %q; available recipes: %s", e.Name, strings.Join(e.Known, ", "))
+}
+
+// unknownRecipe is the error about a recipe's name, or about an overlay's path in place of its name.
+func unknownRecipe(name string, known []string) error {
+	like := strings.ToLower(strings.TrimSuffix(filepath.Base(name), filepath.Ext(name)))
+	return &UnknownRecipeError{Name: name, Known: known, Suggestion: document.Similar(like, known)}
 }

@@ -151,7 +151,7 @@ func (s *Store) Variants(name string) []Variant {
 func (s *Store) WithValue(name string, selection profile.Selection) (string, error) {
 	o, _, ok := s.variant(name)
 	if !ok {
-		return "", &UnknownRecipeError{Name: name, Known: s.Names(), Suggestion: document.Similar(name, s.Names())}
+		return "", unknownRecipe(name, s.Names())
 	}
 	if _, err := s.ResolveProfile(o.Effective, selection); err != nil {
 		return "", fmt.Errorf("recipe %q: %w", name, err)

@@ -94,8 +94,7 @@ func (s *Store) mergedOf(r *Result) (*merged, error) {
 func (s *Store) ResolveName(name string) (*Result, error) {
 	o, selection, ok := s.variant(name)
 	if !ok {
-		known := s.Names()
-		return nil, &UnknownRecipeError{Name: name, Known: known, Suggestion: document.Similar(name, known)}
+		return nil, unknownRecipe(name, s.Names())
 	}
 	r, err := s.ResolveProfile(o.Effective, selection)
 	if err != nil {

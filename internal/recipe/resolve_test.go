@@ -161,7 +161,7 @@ func TestRegistryDefaults(t *testing.T) {
 
 func TestResolveUnknownName(t *testing.T) {
 	s := full(t)
-	for name, want := range map[string]string{"eks-trainin": "eks-training", "h100-eks-trainning": "h100-eks-training", "zzz": ""} {
+	for name, want := range map[string]string{"eks-trainin": "eks-training", "h100-eks-trainning": "h100-eks-training", "EKS-Training": "eks-training", "./r/overlays/eks-training.yaml": "eks-training", "zzz": ""} {
 		_, err := s.ResolveName(name)
 		var unknown *UnknownRecipeError
 		if !errors.As(err, &unknown) {

@@ -3,6 +3,7 @@
 package manifestline
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -36,6 +37,36 @@ func Find(text string, o Object, path ...string) (line int, exact bool) {
 		start = end
 	}
 	return line, most == len(path)
+}
+
+// The parts of a template that are no YAML: lines of actions alone, and actions in a line.
+var (
+	actionLines = regexp.MustCompile(`(?m)^[ \t]*(?:\{\{.*?\}\}[ \t]*)+\r?$`)
+	action      = regexp.MustCompile(`\{\{.*?\}\}`)
+	atLine      = regexp.MustCompile(`^yaml: line (\d+): `)
+)
+
+// Malformed returns the line, from 1, at which a manifest is no YAML even without its actions; 0 if
+// it is YAML, so that only what it renders can be malformed.
+func Malformed(text string) int {
+	text = action.ReplaceAllString(actionLines.ReplaceAllString(text, ""), "x")
+	lines := strings.Split(text, "\n")
+	for start := 0; start < len(lines); {
+		end := start + 1
+		for end < len(lines) && !strings.HasPrefix(lines[end], "---") {
+			end++
+		}
+		var doc yaml.Node
+		if err := yaml.Unmarshal([]byte(strings.Join(lines[start:end], "\n")), &doc); err != nil {
+			line := 1
+			if at := atLine.FindStringSubmatch(err.Error()); at != nil {
+				line, _ = strconv.Atoi(at[1])
+			}
+			return min(start+line, len(lines))
+		}
+		start = end
+	}
+	return 0
 }
 
 // is reports whether a document is the object. What a template fills in fits everything.

@@ -82,3 +82,22 @@ func TestFind(t *testing.T) {
 		t.Errorf("a key with dots: line %d, %t", line, exact)
 	}
 }
+
+// The line at which a manifest is malformed, although its actions are no YAML either.
+func TestMalformed(t *testing.T) {
+	const good = "{{- if .Values.on }}\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{ .Release.Name }}-x\n{{- end }}\n"
+	for name, tc := range map[string]struct {
+		text string
+		want int
+	}{
+		"none":               {good, 0},
+		"a value in a value": {strings.Replace(good, "kind: ConfigMap", "kind: Config: Map", 1), 3},
+		"a tab":              {strings.Replace(good, "  name", "\tname", 1), 5},
+		"a later document":   {good + "---\n" + strings.Replace(good, "kind: ConfigMap", "kind: Config: Map", 1), 10},
+		"Windows line ends":  {strings.ReplaceAll(good, "\n", "\r\n"), 0},
+	} {
+		if got := Malformed(tc.text); got != tc.want {
+			t.Errorf("%s: line %d, want %d", name, got, tc.want)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package why
 import (
 	"context"
 	"fmt"
+	"maps"
 	"reflect"
 	"regexp"
 	"slices"
@@ -40,7 +41,10 @@ var (
 	unknownField  = regexp.MustCompile(`(?:unknown|dropped) field "([^"]+)"`)
 	ofStruct      = regexp.MustCompile(`Go struct field \w+\.([a-z][\w.]*) of type`)
 	unfitValue    = regexp.MustCompile(`cannot be handled as an? (\w+): .*cannot unmarshal (\w+) into`)
-	notDeclared   = regexp.MustCompile(`(?:^|\s)\.([a-z][\w.\[\]-]*): field not declared in schema`)
+	// https://pkg.go.dev/sigs.k8s.io/structured-merge-diff/v6/typed checks what is applied on the server.
+	untyped     = regexp.MustCompile(`\s\.([a-z][\w.\[\]-]*): expected [^,]+, got `)
+	typedObject = regexp.MustCompile(`failed to create typed \w+ object \((?:[^/();]*/)?([^/();]+); [^,()]*, Kind=(\w+)\)`)
+	notDeclared = regexp.MustCompile(`(?:^|\s)\.([a-z][\w.\[\]-]*): field not declared in schema`)
 )
 
 // readRejectedField finds the first field that an error names; false if it names none.
@@ -52,16 +56,35 @@ func readRejectedField(message string) (rejectedField, bool) {
 			f.text = at[1]
 		}
 	}
-	for _, pattern := range []*regexp.Regexp{unknownField, notDeclared, ofStruct} {
+	for _, pattern := range []*regexp.Regexp{unknownField, notDeclared, untyped, ofStruct} {
 		if at := pattern.FindStringSubmatch(message); f.text == "" && at != nil {
 			f.text = at[1]
 		}
+	}
+	if m := typedObject.FindStringSubmatch(message); m != nil {
+		f.kind, f.name = m[2], m[1]
 	}
 	if m := unfitValue.FindStringSubmatch(message); m != nil {
 		f.kind, f.unfit = m[1], m[2]
 	}
 	f.path = fieldPath(f.text)
-	return f, len(f.path) > 1
+	return f, len(f.path) > 1 || f.unfit != ""
+}
+
+// in is the path of the field in an object. Of a map such as the data of a ConfigMap the error names
+// only the map: it is the first value in it that has the wrong type.
+func (f *rejectedField) in(o *unstructured.Unstructured) []string {
+	at, _ := valueAt(o.Object, f.path)
+	m, ok := at.(map[string]any)
+	if !ok || f.unfit == "" || f.unfit == "object" {
+		return f.path
+	}
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		if typeInJSON(m[key]) == f.unfit {
+			return append(slices.Clone(f.path), key)
+		}
+	}
+	return f.path
 }
 
 // typeInJSON names the type of a value as the API server's errors do.
@@ -237,9 +260,10 @@ func (s *fieldSearch) locate(objects []*unstructured.Unstructured) bool {
 		if s.field.kind != "" && o.GetKind() != s.field.kind {
 			continue
 		}
-		for n := len(s.field.path); n > 1; n-- {
-			if value, found := valueAt(o.Object, s.field.path[:n]); found && (s.field.unfit == "" || n == len(s.field.path) && typeInJSON(value) == s.field.unfit) {
-				at := s.field.path[:n]
+		path := s.field.in(o)
+		for n := len(path); n > 1; n-- {
+			if value, found := valueAt(o.Object, path[:n]); found && (s.field.unfit == "" || n == len(path) && typeInJSON(value) == s.field.unfit) {
+				at := path[:n]
 				s.target, s.value = o, value
 				s.read = func(o *unstructured.Unstructured) (any, bool) { return valueAt(o.Object, at) }
 				return true

@@ -88,10 +88,11 @@ func objectOf(e *bundle.Expectation, f *result.Finding) (*bundle.Object, []strin
 		}
 	}
 	if o := first(func(o *unstructured.Unstructured) bool {
-		value, has := valueAt(o.Object, field.path)
-		return has && len(field.path) > 1 && (field.unfit == "" || field.unfit == typeInJSON(value))
+		path := field.in(o)
+		value, has := valueAt(o.Object, path)
+		return has && len(path) > 1 && (field.unfit == "" || field.unfit == typeInJSON(value) && field.kind == o.GetKind())
 	}); o != nil {
-		return o, field.path
+		return o, field.in(o.Object)
 	}
 	return first(func(o *unstructured.Unstructured) bool { // a deployer names the object that it could not apply, in words of its own
 		return names(f.Cause, o.GetKind(), o.GetNamespace(), o.GetName())

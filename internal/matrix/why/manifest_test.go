@@ -44,9 +44,9 @@ func TestProvenance_Manifest(t *testing.T) {
 		want   []string
 	}{
 		"a selector": {selecting(bundle.NodeTypeLabel, "accelerated", "disktype", "ssd"),
-			[]string{"remove `disktype: ssd` in " + file + ":9", "nodeSelector disktype=ssd: in " + file + ":10"}},
+			[]string{"remove `disktype: ssd` in " + file + ":10", "nodeSelector disktype=ssd: in " + file + ":10"}},
 		"memory": {requests("memory", "65Gi"),
-			[]string{"ask for at most 64Gi memory in " + file + ":11", "memory: in " + file + ":16"}},
+			[]string{"ask for at most 64Gi memory in " + file + ":16", "memory: in " + file + ":16"}},
 	} {
 		w := testkit.Expected("Deployment", "d", 1, testkit.Acc)
 		w.Template, w.Manifest = file, &recipe.Manifest{File: file, Content: []byte(manifest)}
@@ -137,6 +137,7 @@ func TestLocate(t *testing.T) {
 		"a field of an object":              {result.Finding{Component: "comp", Object: release, Cause: `HelmRelease comp: Deployment.apps "d" is invalid: spec.replicas: Invalid value: -1`}, file + ":6"},
 		"a field without object":            {result.Finding{Component: "comp", Object: release, Cause: "failed to create typed patch object: .spec.replicas: field not declared in schema"}, file + ":6"},
 		"a field of another type":           {result.Finding{Component: "comp", Object: release, Cause: `Deployment in version "v1" cannot be handled as a Deployment: json: cannot unmarshal number into Go struct field DeploymentSpec.spec.replicas of type int32`}, file + ":6"},
+		"a typed patch":                     {result.Finding{Component: "comp", Object: release, Cause: `server-side apply failed for object ns/d apps/v1, Kind=Deployment: failed to create typed patch object (ns/d; apps/v1, Kind=Deployment): .spec.replicas: expected numeric (int or float), got &value.valueUnstructured{Value:"x"}`}, file + ":6"},
 		"an object in words":                {result.Finding{Component: "comp", Object: release, Cause: "HelmRelease comp: Deployment/d not ready"}, file + ":2"},
 		"an object by namespace":            {result.Finding{Component: "comp", Object: release, Cause: "Application comp: Deployment ns/d: failed to convert new object (ns/d; apps/v1, Kind=Deployment)"}, file + ":2"},
 		"an object as the API server names": {result.Finding{Component: "comp", Object: release, Cause: `HelmRelease comp: deployments.apps "d" is forbidden: exceeded quota`}, file + ":2"},
@@ -151,5 +152,23 @@ func TestLocate(t *testing.T) {
 		if Locate(components, &bundle.Bundle{Expectation: *e}, all); all[0].Place.String() != c.want {
 			t.Errorf("%s: got %s, want %s", name, all[0].Place, c.want)
 		}
+	}
+}
+
+// Of a map of strings, Go's error names the map alone.
+func TestRejectedField_Map(t *testing.T) {
+	f, ok := readRejectedField(`ConfigMap in version "v1" cannot be handled as a ConfigMap: json: cannot unmarshal number into Go struct field ConfigMap.data of type string`)
+	if !ok {
+		t.Fatal("no field was read")
+	}
+	o := &unstructured.Unstructured{Object: map[string]any{"kind": "ConfigMap", "data": map[string]any{"a": "x", "interval": int64(5)}}}
+	if got := f.in(o); !slices.Equal(got, []string{"data", "interval"}) {
+		t.Errorf("got %q", got)
+	}
+	text := "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: c\ndata:\n  a: x\n  interval: 5\n"
+	e := bundle.Expectation{Objects: []bundle.Object{{Component: "comp", Object: o, Manifest: &recipe.Manifest{File: "m.yaml", Content: []byte(text)}}}}
+	all := []result.Finding{{Component: "comp", Cause: `Release comp: ConfigMap in version "v1" cannot be handled as a ConfigMap: json: cannot unmarshal number into Go struct field ConfigMap.data of type string`}}
+	if Locate(nil, &bundle.Bundle{Expectation: e}, all); all[0].Place.String() != "m.yaml:7" {
+		t.Errorf("got %s, want m.yaml:7", all[0].Place)
 	}
 }

@@ -199,17 +199,19 @@ func (p *provenance) whereField(field, key, what string) string {
 	if values := p.values(field, key); len(values) > 0 {
 		return placesOf(values)
 	}
-	return p.templateOnly(what)
+	return p.templateOnly(what, "spec", podParts[what][0])
 }
 
-func (p *provenance) templateOnly(what string) string {
+// templateOnly returns the place of a field that no value of the recipe reaches: its line in the
+// recipe's manifest, or the chart's template.
+func (p *provenance) templateOnly(what string, field ...string) string {
 	if at := p.whereBuilt(what); at != "" {
 		return at
 	}
 	if p.w == nil || p.w.Template == "" {
 		return p.template("")
 	}
-	if at, ok := p.w.Origin("spec", podParts[what][0]); ok {
+	if at, ok := p.w.Origin(field...); ok {
 		return "in " + at.String()
 	}
 	return fmt.Sprintf("in %s (no value of the recipe reaches its %s)", p.w.In("spec", podParts[what][0]), what)
@@ -227,7 +229,7 @@ func (p *provenance) whereSelector(key string) string {
 	if values := p.values(steering.FieldNodeSelector, key); len(values) > 0 || p.w == nil {
 		return p.whereField(steering.FieldNodeSelector, key, "selector")
 	}
-	return p.wherePaths(p.selectorPaths(key), "selector")
+	return p.wherePaths(p.selectorPaths(key), "selector", "spec", "nodeSelector", key)
 }
 
 func (p *provenance) whereTolerations() string {
@@ -244,17 +246,22 @@ func (p *provenance) whereTolerations() string {
 		}
 		return fmt.Sprintf("by naming %s in the tolerationPaths of component %s in %s", strings.Join(names, " or "), p.w.Component, p.w.ForgottenPaths[0].Origin)
 	}
-	return p.wherePaths(p.w.TolerationPaths, "tolerations")
+	return p.wherePaths(p.w.TolerationPaths, "tolerations", "spec", "tolerations")
 }
 
 func (p *provenance) whereResource(name string) string {
 	if values := p.resourceValues(name); len(values) > 0 {
 		return placesOf(values)
 	}
-	return p.templateOnly("resources")
+	if p.w == nil {
+		return p.template()
+	}
+	return p.templateOnly("resources", p.resourceField(name)...)
 }
 
-func (p *provenance) wherePaths(paths []bundle.ValuePath, what string) string {
+// wherePaths returns the places to edit a field that the registry's paths set; without one, the
+// place of the field itself.
+func (p *provenance) wherePaths(paths []bundle.ValuePath, what string, field ...string) string {
 	var places []string
 	for _, vp := range paths {
 		place := fmt.Sprintf("at %s in %s", vp.Path, vp.Origin)
@@ -264,7 +271,7 @@ func (p *provenance) wherePaths(paths []bundle.ValuePath, what string) string {
 		places = append(places, place)
 	}
 	if len(places) == 0 {
-		return p.templateOnly(what)
+		return p.templateOnly(what, field...)
 	}
 	return strings.Join(places, " and ")
 }

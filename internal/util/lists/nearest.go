@@ -14,6 +14,21 @@ func Nearest(name string, candidates []string) string {
 	return best
 }
 
+// Misspelt gives the candidate that is at most two edits away from name; empty if there is none, or
+// if name is one of them.
+func Misspelt(name string, candidates []string) string {
+	best, bestDistance := "", 3
+	for _, c := range candidates {
+		if d := editDistance(name, c); d < bestDistance {
+			best, bestDistance = c, d
+		}
+	}
+	if bestDistance == 0 {
+		return ""
+	}
+	return best
+}
+
 // editDistance is the number of bytes to insert, delete or replace to get from a to b
 // (Levenshtein's distance).
 func editDistance(a, b string) int {
