@@ -13,6 +13,6 @@ func main() {
 	if code, ok := hidden.Dispatch(cli.Hidden()...); ok { // a process that this program started of itself
 		os.Exit(code)
 	}
-	cli.WarnMisspelt(os.Stderr, "matrix", os.Environ(), variables())
+	warnMisspelt(os.Stderr, "matrix", os.Environ(), variables())
 	os.Exit(cli.Main(run))
 }

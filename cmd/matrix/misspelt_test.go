@@ -1,4 +1,4 @@
-package cli
+package main
 
 import (
 	"strings"
@@ -15,7 +15,7 @@ func TestWarnMisspelt(t *testing.T) {
 		"HOME=/root":                "",
 	} {
 		var out strings.Builder
-		WarnMisspelt(&out, "m", []string{pair}, known)
+		warnMisspelt(&out, "m", []string{pair}, known)
 		if out.String() != want {
 			t.Errorf("%s: got %q, want %q", pair, out.String(), want)
 		}
