@@ -30,6 +30,17 @@ func (e Explained) complete(_ *cobra.Command, args []string, _ string) ([]string
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
+// text is what a row means, with an example.
+func (e Explained) text(row reason.Row) string {
+	text := fmt.Sprintf("exit code %s  %s\n%s\n\n%s\n", row.CodeText(), row.Name(), row.Title, row.Help)
+	if e.Story != nil {
+		if story := e.Story(row.Reason); story != "" {
+			text += "\n" + story
+		}
+	}
+	return text
+}
+
 // ExplainCommand is the command explain: what an exit code or a reason means, and what to do.
 func (a *App) ExplainCommand(e Explained) *cobra.Command {
 	var markdown bool
@@ -57,10 +68,10 @@ func (a *App) ExplainCommand(e Explained) *cobra.Command {
 					return err
 				}
 			}
-			text := fmt.Sprintf("exit code %s  %s\n%s\n\n%s\n", row.CodeText(), row.Name(), row.Title, row.Help)
-			if e.Story != nil {
-				if story := e.Story(row.Reason); story != "" {
-					text += "\n" + story
+			text := e.text(row)
+			if args[0] == row.CodeText() {
+				for _, also := range row.Also(e.Rows) {
+					text += "\n" + e.text(also)
 				}
 			}
 			_, err = io.WriteString(a.Stdout, text)

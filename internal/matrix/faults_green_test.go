@@ -27,7 +27,7 @@ func wrongGreens() []fault {
 			tests: []string{"internal/matrix/refs TestPods"},
 		},
 		{
-			id: "F47", what: "a pod that needs a Secret, a ConfigMap or a key of one that nothing makes", verdict: "exit 83: a kubelet starts none of its containers; what is made at run time is a note",
+			id: "F47", what: "a pod that needs a Secret, a ConfigMap or a key of one that nothing makes", verdict: "exit 1: a kubelet starts none of its containers; what is made at run time is a note",
 			seeds: []seed{
 				{name: "Secret", lanes: families, nightly: otherLanes, recipe: func(r *tinyRecipe) {
 					r.part("b").edit(`image: "example.com/web:1"`, `image: "example.com/web:1", envFrom: [{secretRef: {name: {{ .Values.login }}}}]`)

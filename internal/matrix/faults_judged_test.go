@@ -13,7 +13,7 @@ func judgedFaults() []fault {
 	const at = time.Minute // from the start of the cell: before anything is deployed, or after its gate
 	return []fault{
 		{
-			id: "F170", what: "a quota, a limit or a pod security level that comes after the pods that it does not allow", verdict: "exit 83 in every lane: no pod could be created again; a quota that is only used up passes",
+			id: "F170", what: "a quota, a limit or a pod security level that comes after the pods that it does not allow", verdict: "exit 1 in every lane: no pod could be created again; a quota that is only used up passes",
 			seeds: []seed{
 				{nightly: families, recipe: later("ResourceQuota", `{hard: {pods: "0"}}`), want: red(reason.WorkloadFailed, "Deployment a/a (a): the API server ", "exceeded quota: late")},
 				{name: "a resource without a limit", nightly: families, recipe: later("ResourceQuota", `{hard: {limits.memory: 100Gi}}`), want: red(reason.WorkloadFailed, "Deployment a/a (a): the API server ", "failed quota: late: must specify limits.memory")},
@@ -23,7 +23,7 @@ func judgedFaults() []fault {
 			tests: []string{"internal/matrix/intact TestDenied"},
 		},
 		{
-			id: "F171", what: "a ServiceAccount of a hook that is deleted once it has succeeded, which an ordinary workload runs as", verdict: "exit 83 before anything is deployed, where hooks are deleted",
+			id: "F171", what: "a ServiceAccount of a hook that is deleted once it has succeeded, which an ordinary workload runs as", verdict: "exit 1 before anything is deployed, where hooks are deleted",
 			seeds: []seed{{nightly: families, recipe: func(r *tinyRecipe) {
 				r.part("b").add("early.yaml", "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: early, annotations: {helm.sh/hook: pre-install, helm.sh/hook-delete-policy: hook-succeeded}}\n")
 				r.part("b").edit("      containers:", "      serviceAccountName: early\n      containers:")
@@ -31,7 +31,7 @@ func judgedFaults() []fault {
 			tests: []string{"internal/matrix/refs TestDeleted"},
 		},
 		{
-			id: "F172", what: "a pod for a node by its name, a variable from a container that it does not have, a disk that pods on two nodes share", verdict: "exit 1 or 83: no scheduler and no simulated kubelet looks at it",
+			id: "F172", what: "a pod for a node by its name, a variable from a container that it does not have, a disk that pods on two nodes share", verdict: "exit 1: no scheduler and no simulated kubelet looks at it",
 			seeds: []seed{
 				{nightly: families, recipe: func(r *tinyRecipe) {
 					r.part("b").edit("      containers:", "      nodeName: system-0\n      containers:")

@@ -70,7 +70,7 @@ func laterFaults() []fault {
 			tests: []string{"internal/matrix/leftover TestLeftover", "internal/matrix/leftover TestLeaving"},
 		},
 		{
-			id: "F101", what: "what only an operator sees: a Role without a verb that it needs, a flag that its version does not have, an object that its webhook refuses", verdict: "exit 83 or 51 with `--operators`, in the operator's own words",
+			id: "F101", what: "what only an operator sees: a Role without a verb that it needs, a flag that its version does not have, an object that its webhook refuses", verdict: "exit 1 or 51 with `--operators`, in the operator's own words",
 			tests: []string{"internal/matrix TestNightlyOperators", "internal/infra/podrun TestLastWords", "internal/infra/podrun TestRoute"},
 		},
 		{
@@ -82,11 +82,11 @@ func laterFaults() []fault {
 			tests: []string{"internal/matrix TestNightlyCertManager", "internal/matrix/lane TestStartingWebhook", "internal/matrix/lane/helm TestAttempts", "internal/matrix/lane/helminstall TestForgetFailed", "internal/matrix/gate TestCrashing"},
 		},
 		{
-			id: "F115", what: "a Prometheus that its operator refuses", verdict: "exit 83 with `--operators`: what the operator's log says of this object, not its last line",
+			id: "F115", what: "a Prometheus that its operator refuses", verdict: "exit 1 with `--operators`: what the operator's log says of this object, not its last line",
 			tests: []string{"internal/matrix TestNightlyOperators", "internal/infra/podrun TestComplaints"},
 		},
 		{
-			id: "F116", what: "an operator that ends again and again: by its own configuration, or killed", verdict: "exit 83 with `--operators`, long before the deadline, with the last error of its log; passes if it was killed once",
+			id: "F116", what: "an operator that ends again and again: by its own configuration, or killed", verdict: "exit 1 with `--operators`, long before the deadline, with the last error of its log; passes if it was killed once",
 			tests: []string{"internal/matrix TestNightlyCertManager", "internal/matrix TestNightlyOperatorKilled", "internal/matrix/gate TestCrashing"},
 		},
 		{
@@ -94,7 +94,7 @@ func laterFaults() []fault {
 			tests: []string{"internal/matrix TestNightlyOperators"},
 		},
 		{
-			id: "F118", what: "a TLS Secret that a manifest leaves empty, from which an operator serves its webhooks", verdict: "exit 83 with `--operators`: the file that its program misses",
+			id: "F118", what: "a TLS Secret that a manifest leaves empty, from which an operator serves its webhooks", verdict: "exit 1 with `--operators`: the file that its program misses",
 			tests: []string{"internal/matrix TestNightlyOperators"},
 		},
 		{

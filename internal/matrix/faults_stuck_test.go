@@ -13,7 +13,7 @@ func stuckFaults() []fault {
 	helm, controllers := []string{bundle.Helm}, []string{bundle.ArgoCDOCI, bundle.FluxOCI}
 	return []fault{
 		{
-			id: "F95", what: "a Job or hook Job that is suspended, left to another controller, or whose pods never end", verdict: "exit 83 within 20 s of its last change, with the field or the pod's state",
+			id: "F95", what: "a Job or hook Job that is suspended, left to another controller, or whose pods never end", verdict: "exit 1 within 20 s of its last change, with the field or the pod's state",
 			seeds: []seed{
 				{name: "suspended hook", lanes: helm, nightly: controllers, recipe: func(r *tinyRecipe) {
 					r.part("b").add("hook.yaml", strings.NewReplacer("{name: {{ .Release.Name }}-job}", "{name: early, annotations: {helm.sh/hook: pre-install}}", "LABEL", "x", "spec:\n  template:", "spec:\n  suspend: true\n  template:").Replace(jobTemplate))

@@ -33,7 +33,7 @@ func triedFaults() []fault {
 			tests: []string{"internal/bundle TestManifests_ByteOrderMark"},
 		},
 		{
-			id: "F134", what: "a policy of one component that denies another's pods or ReplicaSets, which were created before it was in force", verdict: "exit 83 in every lane: no pod could be created again",
+			id: "F134", what: "a policy of one component that denies another's pods or ReplicaSets, which were created before it was in force", verdict: "exit 1 in every lane: no pod could be created again",
 			seeds: []seed{
 				{nightly: families, recipe: deniedPods(`""`, "pods"), want: red(reason.WorkloadFailed, "Deployment b/b (b): the API server", "ValidatingAdmissionPolicy 'teams' with binding 'teams' denied request: pods need a team")},
 				{name: "ReplicaSets", nightly: families, recipe: deniedPods("apps", "replicasets"), want: red(reason.WorkloadFailed, "Deployment b/b (b)", "ValidatingAdmissionPolicy 'teams' with binding 'teams' denied request: pods need a team")},
@@ -41,7 +41,7 @@ func triedFaults() []fault {
 			tests: []string{"internal/matrix/intact TestDenied"},
 		},
 		{
-			id: "F135", what: "a ConfigMap or Secret of a hook that is deleted once it has succeeded, which an ordinary workload needs", verdict: "exit 83: a kubelet starts none of its containers, or none again",
+			id: "F135", what: "a ConfigMap or Secret of a hook that is deleted once it has succeeded, which an ordinary workload needs", verdict: "exit 1: a kubelet starts none of its containers, or none again",
 			seeds: []seed{{nightly: families, recipe: func(r *tinyRecipe) {
 				r.part("b").add("early.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: early, annotations: {helm.sh/hook: pre-install, helm.sh/hook-delete-policy: hook-succeeded}}\n")
 				r.part("b").edit("      containers:", "      volumes: [{name: c, configMap: {name: early}}]\n      containers:")

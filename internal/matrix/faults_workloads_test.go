@@ -19,7 +19,7 @@ func workloadFaults() []fault {
 	main := `containers: [{name: main, image: "example.com/set:1"`
 	return []fault{
 		{
-			id: "F83", what: "a ReplicaSet or ReplicationController without a Deployment, whose pods can never start", verdict: "exit 1 or 83: every kind that makes pods counts",
+			id: "F83", what: "a ReplicaSet or ReplicationController without a Deployment, whose pods can never start", verdict: "exit 1: every kind that makes pods counts",
 			seeds: []seed{
 				{name: "ReplicaSet", lanes: helm, nightly: controllers, recipe: set("ReplicaSet", "apps/v1", "{matchLabels: {app: set}}", "{nodeSelector: {disktype: ssd}, tolerations: [{operator: Exists}], "+main+"}]}"),
 					want: red(reason.SchedulingFailed, "ReplicaSet b/set (b): 0/6 nodes are available", "didn't match Pod's node affinity/selector")},
@@ -29,7 +29,7 @@ func workloadFaults() []fault {
 			tests: []string{"internal/observe TestReplicaSets_WithoutDeployment"},
 		},
 		{
-			id: "F84", what: "a Job that is deleted once it has finished (ttlSecondsAfterFinished), complete or failed", verdict: "passes if it was seen complete; exit 83 if it failed, although it is gone; exit 51 in Argo CD's lanes, which create it again for ever",
+			id: "F84", what: "a Job that is deleted once it has finished (ttlSecondsAfterFinished), complete or failed", verdict: "passes if it was seen complete; exit 1 if it failed, although it is gone; exit 51 in Argo CD's lanes, which create it again for ever",
 			seeds: []seed{
 				{name: "complete", lanes: []string{bundle.Helm, bundle.FluxOCI}, recipe: shortLivedJob("")},
 				{name: "failed", lanes: helm, nightly: []string{bundle.FluxOCI}, runner: stage(fails), recipe: shortLivedJob("  backoffLimit: 0\n"),
@@ -40,7 +40,7 @@ func workloadFaults() []fault {
 			tests: []string{"internal/observe TestJobs_Deleted", "internal/matrix/refs TestSuspicious"},
 		},
 		{
-			id: "F85", what: "a volume that no driver mounts, a claim that is filled from nothing, a readiness gate that nothing sets, a pod for another operating system, a Node that a chart contains", verdict: "exit 83 (1 for the claim): a kubelet starts none of the containers, or the pod never becomes ready",
+			id: "F85", what: "a volume that no driver mounts, a claim that is filled from nothing, a readiness gate that nothing sets, a pod for another operating system, a Node that a chart contains", verdict: "exit 1: a kubelet starts none of the containers, or the pod never becomes ready",
 			seeds: []seed{
 				{name: "inline CSI", lanes: helm, nightly: controllers, recipe: func(r *tinyRecipe) {
 					r.part("b").edit("      containers:", "      volumes: [{name: keys, csi: {driver: nobodys.example.com}}]\n      containers:")
@@ -76,14 +76,14 @@ func workloadFaults() []fault {
 			tests: []string{"internal/matrix/refs TestCABundle"},
 		},
 		{
-			id: "F90", what: "a workload that needs an object which its deployer creates only once the workload is ready: a later release, a sync wave, an ordinary object that a hook needs", verdict: "exit 83 before anything is deployed, in the lanes that wait",
+			id: "F90", what: "a workload that needs an object which its deployer creates only once the workload is ready: a later release, a sync wave, an ordinary object that a hook needs", verdict: "exit 1 before anything is deployed, in the lanes that wait",
 			seeds: []seed{{lanes: helm, nightly: controllers, recipe: func(r *tinyRecipe) {
 				r.part("b").add("hook.yaml", "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: late}\n---\n"+strings.NewReplacer("{name: {{ .Release.Name }}-job}", "{name: early, annotations: {helm.sh/hook: pre-install}}", "LABEL", "x", "containers:", "serviceAccountName: late\n      containers:").Replace(jobTemplate))
 			}, want: red(reason.WorkloadFailed, "runs as ServiceAccount b/late, which the same release creates only later (b/templates/hook.yaml), once this Job has finished; it is a hook").in(time.Minute)}},
 			tests: []string{"internal/matrix/refs TestDeadlocks", "internal/matrix/refs TestShippedRecipes_Static"},
 		},
 		{
-			id: "F91", what: "pods of a system priority on GKE, in a namespace without a quota for it", verdict: "exit 83: GKE's API server rejects them",
+			id: "F91", what: "pods of a system priority on GKE, in a namespace without a quota for it", verdict: "exit 1: GKE's API server rejects them",
 			tests: []string{"internal/matrix/refs TestCriticalPods", "internal/matrix/refs TestShippedRecipes_Static"},
 		},
 		{

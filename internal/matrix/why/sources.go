@@ -254,7 +254,7 @@ func (p *provenance) whereResource(name string) string {
 		return placesOf(values)
 	}
 	if p.w == nil {
-		return p.template()
+		return p.template("containers")
 	}
 	return p.templateOnly("resources", p.resourceField(name)...)
 }

@@ -35,12 +35,12 @@ func TestExitCodesGolden(t *testing.T) {
 	}
 }
 
-// Each row is whole, and no code or name has two.
+// Each row is whole, and no code or name has two: but 1, which is all that AICR's check of pods says.
 func TestTable(t *testing.T) {
 	codes, names := map[int]bool{}, map[string]bool{}
 	classes := []Class{ClassPassed, ClassFailed, ClassTimeout, ClassInfrastructure, ClassInterrupted, ClassUnjudged}
 	for _, row := range Table() {
-		if codes[row.Code] || names[row.Name()] {
+		if codes[row.Code] && row.Reason != WorkloadFailed || names[row.Name()] {
 			t.Errorf("%s (%d) has two rows", row.Name(), row.Code)
 		}
 		codes[row.Code], names[row.Name()] = true, true
@@ -120,7 +120,7 @@ func TestFind(t *testing.T) {
 	}
 	for _, what := range []string{"99", "", "SYNC", "-1", "255"} {
 		_, err := Find(what)
-		if Of(err) != Usage || !strings.Contains(err.Error(), "50, 51, 52") || !strings.Contains(err.Error(), "83; 128+n is signal n") {
+		if Of(err) != Usage || !strings.Contains(err.Error(), "50, 51, 52") || !strings.Contains(err.Error(), "77; 128+n is signal n") {
 			t.Errorf("%q: got %v, want it refused with the codes", what, err)
 		}
 	}

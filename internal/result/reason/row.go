@@ -111,6 +111,11 @@ func (r Reason) Code() int { return r.Row().Code }
 // lists the codes.
 func Find(what string) (Row, error) { return FindIn(Table(), what) }
 
+// Also returns the other rows with a row's exit code.
+func (r Row) Also(rows []Row) []Row {
+	return slices.DeleteFunc(slices.Clone(rows), func(o Row) bool { return o.Code != r.Code || o.Reason == r.Reason })
+}
+
 // FindIn is Find in the rows that a program has.
 func FindIn(rows []Row, what string) (Row, error) {
 	var codes []string
@@ -118,7 +123,7 @@ func FindIn(rows []Row, what string) (Row, error) {
 		if what == strconv.Itoa(row.Code) || strings.EqualFold(what, row.Name()) {
 			return row, nil
 		}
-		if row.Code != SignalBase {
+		if row.Code != SignalBase && !slices.Contains(codes, row.CodeText()) {
 			codes = append(codes, row.CodeText())
 		}
 	}

@@ -69,7 +69,7 @@ const apiServerLog = "logs/kube-apiserver.log"
 // all come from it. The numbers of KWOK's deployer matrix in AICR keep their meaning; other causes
 // have the next free number of their group. Each call returns a new table.
 func Table() []Row {
-	return slices.Concat(commandRows(), machineRows(), sourceRows(), argoCDRows(), verdictRows(), fluxRows(), workRows(), upgradeRows(), podRows(), lastRows())
+	return slices.Concat(commandRows(), machineRows(), sourceRows(), argoCDRows(), verdictRows(), fluxRows(), workRows(), upgradeRows(), lastRows())
 }
 
 // commandRows are about success, and what is decided before anything starts.
@@ -77,8 +77,11 @@ func commandRows() []Row {
 	return []Row{
 		{0, "", ClassPassed, "Every cell passed", "Nothing to do.", nil},
 		{1, SchedulingFailed, ClassFailed, "A pod is not where the recipe says it must be",
-			"The deployer did its work, but the scheduler found no node for a pod, or the pod is on the wrong kind of node. The report quotes the scheduler and names the value path and file that set the selector or toleration. Fix that file, then rerun the cell with the command in the report. Pods that were never created, or that have a node and do not start, have 83.",
+			"The deployer did its work, but the scheduler found no node for a pod, or the pod is on the wrong kind of node. The report quotes the scheduler and names the value path and file that set the selector or toleration. Fix that file, then rerun the cell with the command in the report. Pods that were never created, or that have a node and do not start, are WORKLOAD_FAILED, with the same code.",
 			[]Lead{{PodFiles, ""}, {"bundle", "the values that the pods were made with"}}},
+		{1, WorkloadFailed, ClassFailed, "A workload's pods were not created, did not start, or did not finish",
+			"The scheduler had no part in it; the code is that of AICR's check of pods. The API server rejects the pods (quota, LimitRange, pod security, a policy, a missing ServiceAccount or PriorityClass); a kubelet would not start them (a missing ConfigMap, Secret, key or volume); a Job is suspended, fails or never completes; a Deployment is paused; or a container exits again and again. The report quotes the component that says so, and names the object, the file and the line. Change these, then rerun the cell with the command in the report.",
+			[]Lead{{PodFiles, ""}, {"events.txt", "what controllers said at the time"}}},
 		{2, Usage, ClassFailed, "Wrong arguments, or recipe files that do not parse",
 			"A flag, an argument or a recipe file was refused before anything was started. The message has the file and line, or the list of what exists.", nil},
 		{3, NothingSelected, ClassFailed, "The tiers have no cell for this change",
@@ -215,7 +218,7 @@ func workRows() []Row {
 		{67, SchedulerFailed, ClassInfrastructure, "A second scheduler or a controller did not start, or ended",
 			"For `matrix workflow run` with --scheduler, --scheduler-program, --controller or a workflow that names schedulers or controllers, and for `matrix run --probes` with --controller: the program ended, did not say under /readyz that it is ready within 90 s, or its webhooks did not answer. The message has the last lines of its log; a configuration that it does not accept is the usual cause. With --controller it may also be a definition of the recipe that does not serve this version of the program; the message names it. Neither the workflows nor the recipe's jobs are at fault: their objects waited for a program that was gone.", nil},
 		{68, PodsTooSlow, ClassTimeout, "Pods were still becoming ready when the time was used up",
-			"Only time was missing: no pod was refused or failed, none was overtaken by pods that came after it, and more were ready in each of the last steps of 5 s. The report has the rate, and how long the rest would have taken. A default budget grows with the number of pods; on a slow machine raise KWOK_SCHEDULING_TIMEOUT (helm, helm-template), KWOK_ARGOCD_SYNC_TIMEOUT or KWOK_FLUX_SYNC_TIMEOUT, run fewer cells side by side (--parallel), or use fewer nodes. It says nothing about the recipe. Pods that stand still have 1 without a node, and 83 with one.",
+			"Only time was missing: no pod was refused or failed, none was overtaken by pods that came after it, and more were ready in each of the last steps of 5 s. The report has the rate, and how long the rest would have taken. A default budget grows with the number of pods; on a slow machine raise KWOK_SCHEDULING_TIMEOUT (helm, helm-template), KWOK_ARGOCD_SYNC_TIMEOUT or KWOK_FLUX_SYNC_TIMEOUT, run fewer cells side by side (--parallel), or use fewer nodes. It says nothing about the recipe. Pods that stand still are SCHEDULING_FAILED without a node, and WORKLOAD_FAILED with one.",
 			[]Lead{{PodFiles, ""}, {"logs/kwok-controller.log", "KWOK writes the status of each pod"}}},
 		{69, MachineTooSlow, ClassInfrastructure, "The machine became too slow for the time that a cell has",
 			"A deadline passed while a piece of work that this program repeats took on average at least 10 times what it takes when the machine is free, and no pod was refused or misplaced. Other programs, a container's limit or the host took the cores. It says nothing about the recipe: run it again on a machine that is free, with fewer cells side by side (--parallel), or raise KWOK_SCHEDULING_TIMEOUT (helm, helm-template), KWOK_ARGOCD_SYNC_TIMEOUT or KWOK_FLUX_SYNC_TIMEOUT. It is no strike. The report has the state of everything that was not ready.", nil},
@@ -246,15 +249,6 @@ func upgradeRows() []Row {
 		{77, NeverSettles, ClassFailed, "Delivering the same bundle again changes the cluster",
 			"With --drift: the cell was green, and then the deployer delivered the same bundle once more: a hard refresh in Argo CD, a forced reconciliation in Flux, a second run of deploy.sh. The report names each object that differs, the path in it, and the workloads that roll. Without --drift, in Argo CD's lanes with self-heal: two renderings show that a hook and an ordinary object have one generated value, of which a hard refresh replaces only the second. Usual causes are randAlphaNum, genCA, lookup or .Release.Revision in a chart; the report names the template's line. Argo CD renders without a cluster, so lookup finds nothing there. Set the value in the recipe, or let a Secret that the chart does not render have it.",
 			[]Lead{{DeployerFiles, ""}, {"events.txt", "what controllers did at the time"}}},
-	}
-}
-
-// podRows are about pods that fail for another reason than the scheduler's.
-func podRows() []Row {
-	return []Row{
-		{83, WorkloadFailed, ClassFailed, "A workload's pods were not created, did not start, or did not finish",
-			"Not a matter of scheduling. The API server rejects the pods (quota, LimitRange, pod security, a policy, a missing ServiceAccount or PriorityClass); a kubelet would not start them (a missing ConfigMap, Secret, key or volume); a Job is suspended, fails or never completes; a Deployment is paused; or a container exits again and again. The report quotes the component that says so, and names the object, the file and the line. Change these, then rerun the cell with the command in the report.",
-			[]Lead{{PodFiles, ""}, {"events.txt", "what controllers said at the time"}}},
 	}
 }
 
