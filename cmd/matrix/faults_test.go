@@ -90,7 +90,8 @@ func TestNoShell(t *testing.T) {
 	starts := map[string]bool{"Start": true, "RunCommand": true, "CheckGo": true, "buildPart": true, "checkGit": true, "git": true, // go and git: in internal/matrix/discover, and in internal/bundle/git, which pushes
 		"Process":   true, // internal/util/hidden: this program itself
 		"Build":     true, // internal/bundle/foreign: Go, for the CLI of the checkout that --aicr build means
-		"run":       true, // internal/bundle/foreign: the CLI that the user names with --aicr; internal/infra/gitserver: git
+		"Run":       true, // internal/bundle/foreign/command: the CLI that the user names with --aicr
+		"run":       true, // internal/infra/gitserver: git
 		"stream":    true, // internal/infra/kind: docker
 		"gpus":      true, // internal/verify/snapshot/collect: nvidia-smi, for aicr snapshot; a cell's snapshot leaves GPUs out
 		"runOnce":   true, // cmd/matrix: this program itself, for --watch
