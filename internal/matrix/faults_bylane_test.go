@@ -113,7 +113,6 @@ func sharedFaults() []sharedFault {
 		{name: "a hook Job that never completes", with: lateHook, reason: reason.WorkloadFailed, cause: []string{"Job b/b-hook"},
 			recipe: adds("hook", strings.Replace(strings.ReplaceAll(jobTemplate, "LABEL", "never-completes"),
 				"metadata: {name: {{ .Release.Name }}-job}", "metadata: {name: {{ .Release.Name }}-hook, annotations: {helm.sh/hook: pre-install}}", 1))},
-		{name: "a Job that never completes", with: late, recipe: endlessJob, reason: reason.WorkloadFailed, cause: []string{"Job b/b-job: not complete yet"}},
 		{name: "a pod that never runs", with: late, reason: reason.WorkloadFailed, cause: []string{"Deployment b/stays: 0 of 1 pods as expected"}, screen: []string{"is Pending"},
 			recipe: adds("stays", web("stays", "labels: {app: stays}}\n    spec:", "labels: {app: stays, faults: never-runs}}\n    spec:"))},
 		{name: "two objects of one name in a chart", reason: reason.DeployFailed, cause: []string{`"twice" already exists`},

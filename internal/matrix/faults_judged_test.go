@@ -52,6 +52,7 @@ func judgedFaults() []fault {
 			tests: []string{"internal/matrix/intact TestUnaccepted"},
 		},
 		{id: "F174", what: "a chart that Helm's CLI and Argo CD do not install, and Helm's library does: a library, a dependency that is not in charts/", verdict: "exit 52 before there is a cluster, in every lane", tests: []string{"internal/charts/render TestRelease_NotInstallable"}},
+		{id: "F179", what: "a Helm hook that is misspelt: Helm leaves the object out, and says so only in a log", verdict: "exit 52 before there is a cluster, in every lane, with the template's line", tests: []string{"internal/bundle/rendering TestRelease_UnknownHook"}},
 		{id: "F175", what: "replicas and minReadySeconds as large as a number can be, which lengthen the budgets", verdict: "by an hour at most: the run ends", tests: []string{"internal/matrix/lane TestBudgetsFor"}},
 		{id: "F176", what: "two autoscalers for one workload, two disruption budgets for one pod, a Service that a StatefulSet or an Ingress names and nothing makes, a binding for an account of another namespace, an unsafe sysctl, a webhook for the pods that serve it", verdict: "a warning with file and line", tests: []string{"internal/matrix/refs TestSuspicious"}},
 		{id: "F177", what: "a Secret for the token of a ServiceAccount that nothing makes: Kubernetes deletes it", verdict: "exit 51 before anything is deployed, in every lane", tests: []string{"internal/matrix/refs TestStuck"}},

@@ -18,6 +18,8 @@ func stuckFaults() []fault {
 				{name: "suspended hook", lanes: helm, nightly: controllers, recipe: func(r *tinyRecipe) {
 					r.part("b").add("hook.yaml", strings.NewReplacer("{name: {{ .Release.Name }}-job}", "{name: early, annotations: {helm.sh/hook: pre-install}}", "LABEL", "x", "spec:\n  template:", "spec:\n  suspend: true\n  template:").Replace(jobTemplate))
 				}, want: red(reason.WorkloadFailed, "Job b/early (b): it is suspended (spec.suspend), and nothing here resumes it").in(time.Minute)},
+				{name: "endless", nightly: families, runner: stage(neverCompletes), recipe: endlessJob,
+					want: red(reason.WorkloadFailed, "Job b/b-job (b): not complete yet, and nothing has changed for 20s: pod b/b-job-").in(90 * time.Second)},
 				{name: "endless hook", nightly: families, runner: stage(neverCompletes), recipe: func(r *tinyRecipe) {
 					r.part("b").add("hook.yaml", strings.NewReplacer("{name: {{ .Release.Name }}-job}", "{name: early, annotations: {helm.sh/hook: pre-install}}", "LABEL", "never-completes").Replace(jobTemplate))
 				}, want: red(reason.WorkloadFailed, "Job b/early (b): not complete yet, and nothing has changed for 20s: pod b/early-").in(90 * time.Second)},

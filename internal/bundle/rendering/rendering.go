@@ -65,6 +65,9 @@ func Release(ctx context.Context, renderer *render.Renderer, r render.Request, a
 	if err != nil {
 		return nil, err
 	}
+	if err := skippedHook(r.Chart, rel.Skipped); err != nil {
+		return nil, err
+	}
 	out := &Rendering{}
 	var text strings.Builder
 	text.WriteString(rel.Manifest)

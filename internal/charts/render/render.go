@@ -53,6 +53,9 @@ type Request struct {
 type Release struct {
 	Manifest string
 	Hooks    []*helmrelease.Hook
+	// Skipped are the hook annotations of objects that Helm leaves out, since one of the hooks in
+	// them is none of Helm's.
+	Skipped []string
 }
 
 // LimitError is a rendering that went over one of the Limits.
@@ -83,7 +86,7 @@ func (r *Renderer) Release(ctx context.Context, req Request) (*Release, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Release{Manifest: answer.Manifest, Hooks: answer.Hooks}, nil
+	return &Release{Manifest: answer.Manifest, Hooks: answer.Hooks, Skipped: answer.Skipped}, nil
 }
 
 // Build builds a kustomization. Errors are a *LimitError, Kustomize's own words, or ctx's.

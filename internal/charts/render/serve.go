@@ -1,9 +1,13 @@
 package render
 
 import (
+	"bytes"
 	"fmt"
 	"io"
+	"log"
 	"os"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"helm.sh/helm/v3/pkg/action"
@@ -37,15 +41,25 @@ func serve(args []string) error {
 	return confined.Exchange(w, os.Stdin, os.Stdout, func(req wireRequest) wireAnswer { return respond(req, limits) })
 }
 
+var skippedHook = regexp.MustCompile(`skipping unknown hook: ("(?:[^"\\]|\\.)*")`)
+
 func respond(req wireRequest, limits Limits) wireAnswer {
 	if req.Kustomization != nil {
 		return built(*req.Kustomization, limits)
 	}
+	var said bytes.Buffer
+	log.SetOutput(&said) // Helm's library says only there what it leaves out
 	rel, err := template(req)
+	log.SetOutput(os.Stderr)
 	if err != nil {
 		return wireAnswer{Err: err.Error()}
 	}
 	answer := wireAnswer{Manifest: rel.Manifest}
+	for _, found := range skippedHook.FindAllStringSubmatch(said.String(), -1) {
+		if text, err := strconv.Unquote(found[1]); err == nil {
+			answer.Skipped = append(answer.Skipped, text)
+		}
+	}
 	texts := []string{rel.Manifest}
 	for _, h := range rel.Hooks {
 		answer.Hooks = append(answer.Hooks, &helmrelease.Hook{Name: h.Name, Kind: h.Kind, Path: h.Path, Manifest: h.Manifest, Events: h.Events, Weight: h.Weight, DeletePolicies: h.DeletePolicies})

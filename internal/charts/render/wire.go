@@ -35,6 +35,7 @@ type WireChart struct {
 type wireAnswer struct {
 	Manifest string
 	Hooks    []*helmrelease.Hook
+	Skipped  []string
 	Built    *kustomize.Output
 	// Err is Helm's or Kustomize's error; Limit is that of a limit.
 	Err, Limit string

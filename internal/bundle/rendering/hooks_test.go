@@ -1,0 +1,34 @@
+package rendering
+
+import (
+	"strings"
+	"testing"
+
+	"helm.sh/helm/v3/pkg/chart"
+
+	"github.com/nvidia/aicr-action/internal/charts/render"
+)
+
+// An object whose hook is misspelt is in no release of Helm's, which says so only in a log.
+func TestRelease_UnknownHook(t *testing.T) {
+	renderer := &render.Renderer{}
+	defer renderer.Close()
+	for _, test := range []struct{ hook, want string }{
+		{"post-instal", `c/charts/d/templates/a.yaml:6: "post-instal" is no hook`},
+		{`"pre-install,pre-upgarde"`, `c/charts/d/templates/a.yaml:6: "pre-upgarde" is no hook`},
+		{`{{ printf "%s" "early" }}`, `"early" is no hook`},
+		{"null", `"" is no hook`},
+		{"Pre-Install , post-upgrade", ""},
+		{"test-success", ""},
+		{"crd-install", ""}, // Helm 2
+	} {
+		text := "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  annotations:\n    \"helm.sh/hook\": " + test.hook + "\n    helm.sh/hook-weight: \"1\"\n"
+		d := &chart.Chart{Metadata: &chart.Metadata{APIVersion: "v2", Name: "d", Version: "1.0.0"}, Templates: []*chart.File{{Name: "templates/a.yaml", Data: []byte(text)}}}
+		c := &chart.Chart{Metadata: &chart.Metadata{APIVersion: "v2", Name: "c", Version: "1.0.0"}}
+		c.AddDependency(d)
+		_, err := Release(t.Context(), renderer, render.Request{Chart: c, Name: "c", Namespace: "c", KubeVersion: "v1.36.1"}, false)
+		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: got %v, want %q", test.hook, err, test.want)
+		}
+	}
+}
