@@ -137,7 +137,7 @@ func sourceRows() []Row {
 		{25, EngineUnusable, ClassInfrastructure, "There is no Docker engine that a Kind cluster can run in",
 			"With --platform kind: no docker program, an engine that does not answer or that this user may not use, a rootless or remote one, Docker Desktop, or Podman. The message says which, and what to do. Nothing was started. --platform embedded needs no engine.", nil},
 		{26, ImageMissing, ClassInfrastructure, "A container image is missing, or could not be pulled",
-			"With --platform kind: the message names the image. Check the network and the login (`docker login`), or take an archive along: `matrix images save FILE` where there is a network, and --kind-images FILE here. `matrix images list` names all that a run needs.", nil},
+			"The message names the image, of --platform kind or of --program. Check the network and the login (`docker login`). For Kind, you can also take an archive along: `matrix images save FILE` where there is a network, and --kind-images FILE here. `matrix images list` names all that a run needs.", nil},
 	}
 }
 

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -142,7 +143,8 @@ func TestRoot_Ends(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	leaves := &exec.Cmd{Path: "sh", Args: []string{"sh", "-c", "sleep 4711.25 & exit 0"}, Env: []string{"PATH=/bin"}, Stdout: pipe, Stderr: pipe}
+	unique := fmt.Sprintf("4711.%d", os.Getpid()) // no other test's
+	leaves := &exec.Cmd{Path: "sh", Args: []string{"sh", "-c", "sleep " + unique + " & exit 0"}, Env: []string{"PATH=/bin"}, Stdout: pipe, Stderr: pipe}
 	if err := Wrap(leaves, Profile{Root: &Root{Dir: root}, Overlay: t.TempDir()}); err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +152,7 @@ func TestRoot_Ends(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 50 {
-		if !running("4711.25") {
+		if !running(unique) {
 			return
 		}
 		time.Sleep(100 * time.Millisecond)
