@@ -27,7 +27,7 @@ func gapFaults() []fault {
 			seeds: []seed{
 				{name: "no node", nightly: argocd, recipe: early("pre-upgrade", tolerations, ""), want: red(reason.SchedulingFailed, "Job b/early (b): 0/6 nodes are available").and("b/templates/early.yaml:").in(time.Minute)},
 				{name: "at the end", nightly: argocd, recipe: early("post-upgrade", tolerations, ""), want: red(reason.SchedulingFailed, "Job b/early (b): 0/6 nodes are available").in(time.Minute)},
-				{name: "account", nightly: argocd, recipe: ordinary, want: red(reason.SchedulingFailed, "Job b/early (b): runs as ServiceAccount b/own, which the same release creates only later").in(time.Minute)},
+				{name: "account", nightly: argocd, recipe: ordinary, want: red(reason.WorkloadFailed, "Job b/early (b): runs as ServiceAccount b/own, which the same release creates only later").in(time.Minute)},
 				{name: "elsewhere", nightly: []string{bundle.Helm, bundle.FluxOCI}, recipe: ordinary},
 				{name: "that can run", nightly: families, recipe: early("post-upgrade", "", "")},
 			},
