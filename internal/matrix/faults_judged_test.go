@@ -17,7 +17,7 @@ func judgedFaults() []fault {
 			seeds: []seed{
 				{nightly: families, recipe: later("ResourceQuota", `{hard: {pods: "0"}}`), want: red(reason.WorkloadFailed, "Deployment a/a (a): the API server ", "exceeded quota: late")},
 				{name: "a resource without a limit", nightly: families, recipe: later("ResourceQuota", `{hard: {limits.memory: 100Gi}}`), want: red(reason.WorkloadFailed, "Deployment a/a (a): the API server ", "failed quota: late: must specify limits.memory")},
-				{name: "a LimitRange", nightly: families, recipe: later("LimitRange", `{limits: [{type: Container, min: {cpu: "1"}}]}`), want: red(reason.WorkloadFailed, "Deployment a/a (a): the API server ", "minimum cpu usage per Container")},
+				{name: "a LimitRange", nightly: families, recipe: later("LimitRange", `{limits: [{type: Pod, min: {cpu: "1"}}]}`), want: red(reason.WorkloadFailed, "Deployment a/a (a): the API server ", "minimum cpu usage per Pod")},
 				{name: "used up", nightly: families, recipe: later("ResourceQuota", `{hard: {pods: "1"}}`)},
 			},
 			tests: []string{"internal/matrix/intact TestDenied"},
