@@ -41,16 +41,29 @@ func atFirstSync(installed []Object, hooks []*helmrelease.Hook) (added []Object,
 // synced reports whether Argo CD creates an object when it syncs: what its own annotation says, and
 // otherwise Helm's.
 func synced(o *unstructured.Unstructured, byHelm bool) bool {
-	known := false
-	for _, kind := range strings.Split(o.GetAnnotations()[argoHook], ",") {
+	own, atSync := argoHooks(o.GetAnnotations())
+	return atSync || !own && byHelm
+}
+
+// argoHooks reports whether an object has a hook of Argo CD's own, and one that runs at a sync. Argo
+// CD passes over what it does not know, as if it were not there.
+func argoHooks(annotations map[string]string) (own, atSync bool) {
+	for kind := range strings.SplitSeq(annotations[argoHook], ",") {
 		switch strings.TrimSpace(kind) {
 		case "PreSync", "Sync", "PostSync":
-			return true
+			return true, true
 		case "Skip", "SyncFail", "PreDelete", "PostDelete":
-			known = true
+			own = true
 		}
 	}
-	return !known && byHelm
+	return own, false
+}
+
+// goneInArgoCD reports whether an object's own annotations for Argo CD, which Helm and Flux do not
+// read, let it delete the object once it is synced, or never create it.
+func goneInArgoCD(annotations map[string]string) bool {
+	own, atSync := argoHooks(annotations)
+	return own && (!atSync || strings.Contains(annotations["argocd.argoproj.io/hook-delete-policy"], "HookSucceeded"))
 }
 
 func keyOf(o *unstructured.Unstructured) string {

@@ -130,14 +130,6 @@ func CRDs(ch *chart.Chart, values map[string]any) ([]Object, error) {
 	return out, nil
 }
 
-// goneInArgoCD reports whether an object's own annotations for Argo CD, which Helm and Flux do not
-// read, let it delete the object once it is synced, or never create it.
-func goneInArgoCD(annotations map[string]string) bool {
-	hooks := strings.Split(strings.ReplaceAll(annotations["argocd.argoproj.io/hook"], " ", ""), ",")
-	never := !slices.ContainsFunc(hooks, func(h string) bool { return h == "" || h == "PreSync" || h == "Sync" || h == "PostSync" })
-	return never || hooks[0] != "" && strings.Contains(annotations["argocd.argoproj.io/hook-delete-policy"], "HookSucceeded")
-}
-
 func runsAtInstall(h *helmrelease.Hook) bool {
 	return slices.Contains(h.Events, helmrelease.HookPreInstall) || slices.Contains(h.Events, helmrelease.HookPostInstall)
 }

@@ -65,7 +65,7 @@ func TestGoneInArgoCD(t *testing.T) {
 		want         bool
 	}{
 		{"", "", false}, {"", "HookSucceeded", false}, {"PreSync", "", false}, {"PreSync", "BeforeHookCreation", false}, {"PreSync, PostSync", "HookSucceeded", true},
-		{"Skip", "", true}, {"SyncFail", "", true}, {"PostDelete", "", true}, {"SyncFail,Sync", "", false},
+		{"Skip", "", true}, {"SyncFail", "", true}, {"PostDelete", "", true}, {"SyncFail,Sync", "", false}, {"Unheard", "HookSucceeded", false}, // which Argo CD passes over
 	} {
 		if got := goneInArgoCD(map[string]string{hook: c.hook, policy: c.policy}); got != c.want {
 			t.Errorf("%+v: got %v", c, got)
