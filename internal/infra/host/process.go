@@ -129,6 +129,25 @@ func (s *Supervisor) starter() {
 // Died delivers each process that ended without having been asked to.
 func (s *Supervisor) Died() <-chan *infra.DeathError { return s.died }
 
+// confine has a command start in the sandbox of its specification, if that has one.
+func confine(cmd *exec.Cmd, spec ProcessSpec) error {
+	if spec.Sandbox == nil {
+		return nil
+	}
+	p := *spec.Sandbox
+	if p.Root != nil {
+		cmd.Path, cmd.Err = spec.Path, nil // it is in that root: what this machine has at the path is another file
+		return sandbox.Wrap(cmd, p)
+	}
+	program, err := filepath.EvalSymlinks(spec.Path) // kwokctl's are links to the stack
+	if err != nil {
+		return err
+	}
+	p.ReadWrite = append([]string{spec.Dir}, p.ReadWrite...)
+	p.Execute = append([]string{filepath.Dir(program)}, p.Execute...)
+	return sandbox.Wrap(cmd, p)
+}
+
 // Start starts a process and returns once it runs.
 func (s *Supervisor) Start(spec ProcessSpec) (*Process, error) {
 	if err := os.MkdirAll(filepath.Dir(spec.Log), 0o755); err != nil {
@@ -148,22 +167,8 @@ func (s *Supervisor) Start(spec ProcessSpec) (*Process, error) {
 	cmd.Dir = cmp.Or(spec.WorkDir, spec.Dir)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = ProcessAttributes(spec.Detach)
-	if spec.Sandbox != nil && spec.Sandbox.Root != nil {
-		cmd.Path, cmd.Err = spec.Path, nil // it is in that root: what this machine has at the path is another file
-		if err := sandbox.Wrap(cmd, *spec.Sandbox); err != nil {
-			return nil, fmt.Errorf("start %s: %w", spec.Name, err)
-		}
-	} else if spec.Sandbox != nil {
-		p := *spec.Sandbox
-		p.ReadWrite = append([]string{spec.Dir}, p.ReadWrite...)
-		program, err := filepath.EvalSymlinks(spec.Path) // kwokctl's are links to the stack
-		if err != nil {
-			return nil, fmt.Errorf("start %s: %w", spec.Name, err)
-		}
-		p.Execute = append([]string{filepath.Dir(program)}, p.Execute...)
-		if err := sandbox.Wrap(cmd, p); err != nil {
-			return nil, fmt.Errorf("start %s: %w", spec.Name, err)
-		}
+	if err := confine(cmd, spec); err != nil {
+		return nil, fmt.Errorf("start %s: %w", spec.Name, err)
 	}
 
 	s.mu.Lock()

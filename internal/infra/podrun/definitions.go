@@ -13,6 +13,8 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
+
+	"github.com/nvidia/aicr-action/internal/infra"
 )
 
 // young is how old a definition is, at most, for which a program waits. A kubelet pulls an image
@@ -29,15 +31,11 @@ type definitions struct {
 	served    map[types.UID]bool // guarded by Runner.mu
 }
 
-func definitionsResource() schema.GroupVersionResource {
-	return schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
-}
-
 // awaitKinds says which kind is not served yet, although its definition was just created; nil if
 // there is none. For a definition that the API server does not accept no program waits longer than
 // young.
 func (r *Runner) awaitKinds(ctx context.Context) error {
-	all, err := r.kinds.metadata.Resource(definitionsResource()).List(ctx, metav1.ListOptions{}) // without their specs, which are large
+	all, err := r.kinds.metadata.Resource(infra.CRDResource).List(ctx, metav1.ListOptions{}) // without their specs, which are large
 	if err != nil {
 		return fmt.Errorf("list the definitions of kinds: %w", err)
 	}
@@ -61,7 +59,7 @@ func (r *Runner) awaitKinds(ctx context.Context) error {
 
 // isServed is nil if all versions of a definition are served that are to be.
 func (r *Runner) isServed(ctx context.Context, name string) error {
-	d, err := r.kinds.dynamic.Resource(definitionsResource()).Get(ctx, name, metav1.GetOptions{})
+	d, err := r.kinds.dynamic.Resource(infra.CRDResource).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,8 @@ import (
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	metadatafake "k8s.io/client-go/metadata/fake"
 	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/nvidia/aicr-action/internal/infra"
 )
 
 // A program starts once the API server serves the kinds that were just created: one that looks what
@@ -50,7 +52,7 @@ func TestAwaitKinds(t *testing.T) {
 			}
 			r := &Runner{kinds: definitions{
 				metadata:  metadatafake.NewSimpleMetadataClient(scheme, meta),
-				dynamic:   dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{definitionsResource(): "CustomResourceDefinitionList"}, d),
+				dynamic:   dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{infra.CRDResource: "CustomResourceDefinitionList"}, d),
 				discovery: known, served: map[types.UID]bool{},
 			}}
 			err := r.awaitKinds(t.Context())

@@ -84,16 +84,16 @@ func CheckPrograms(programs []infra.Program) ([]infra.Program, error) {
 	var all []infra.Program
 	seen := map[string]bool{}
 	for _, p := range programs {
-		if p.Unpacked != nil && p.Image != "" {
-			if seen[p.Image] {
-				return nil, fmt.Errorf("the image %s has two programs; give it one", p.Image)
-			}
-			seen[p.Image] = true
+		if p.Image == "" || p.Path == "" && p.Unpacked == nil {
+			return nil, fmt.Errorf("%q: want IMAGE=FILE, an image and an executable file, or IMAGE alone, which is pulled", p.Image+"="+p.Path)
+		}
+		if seen[p.Image] {
+			return nil, fmt.Errorf("the image %s has two programs; give it one", p.Image)
+		}
+		seen[p.Image] = true
+		if p.Unpacked != nil {
 			all = append(all, p)
 			continue
-		}
-		if p.Image == "" || p.Path == "" {
-			return nil, fmt.Errorf("%q: want IMAGE=FILE, an image and an executable file, or IMAGE alone, which is pulled", p.Image+"="+p.Path)
 		}
 		path, err := filepath.Abs(p.Path)
 		if err != nil {
@@ -101,8 +101,6 @@ func CheckPrograms(programs []infra.Program) ([]infra.Program, error) {
 		}
 		info, err := os.Stat(path)
 		switch {
-		case seen[p.Image]:
-			return nil, fmt.Errorf("the image %s has two programs; give it one", p.Image)
 		case errors.Is(err, os.ErrNotExist):
 			return nil, fmt.Errorf("the program of image %s, %s, does not exist", p.Image, p.Path)
 		case err != nil:
@@ -110,7 +108,6 @@ func CheckPrograms(programs []infra.Program) ([]infra.Program, error) {
 		case !host.Executable(info):
 			return nil, fmt.Errorf("the program of image %s, %s, is not an executable file", p.Image, p.Path)
 		}
-		seen[p.Image] = true
 		all = append(all, infra.Program{Image: p.Image, Path: path})
 	}
 	return all, nil

@@ -14,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
 // serviceBudget is how long a Service may be looked for. The API server waits as long for each
@@ -25,19 +27,25 @@ const serviceBudget = 5 * time.Second
 // error if its pods run and none of them is ready. For a webhook that fails open it waits until one
 // is: the API server would leave the webhook out, and chance would decide what it sees.
 func (r *Runner) Route(address string) (string, bool, error) {
-	var until time.Time
-	for {
-		ctx, cancel := context.WithTimeout(context.Background(), serviceBudget)
-		to, ok, err := r.route(ctx, address)
-		if !ok && until.IsZero() {
-			until = time.Now().Add(r.patience(ctx, address))
-		}
-		cancel()
-		if ok || !time.Now().Before(until) {
-			return to, ok, err
-		}
-		time.Sleep(openInterval)
+	ctx, cancel := context.WithTimeout(context.Background(), serviceBudget)
+	defer cancel()
+	to, ok, err := r.route(ctx, address)
+	if ok {
+		return to, true, nil
 	}
+	patience := r.patience(ctx, address)
+	if patience <= 0 {
+		return to, false, err
+	}
+	waited := wait.For(context.Background(), "a pod behind "+address, wait.Options{Budget: patience, Interval: openInterval}, func(ctx context.Context) wait.Result {
+		ctx, cancel := context.WithTimeout(ctx, serviceBudget)
+		defer cancel()
+		if to, ok, err = r.route(ctx, address); ok {
+			return wait.Done()
+		}
+		return wait.NotYet("%v", err)
+	})
+	return to, waited == nil, err
 }
 
 const (

@@ -18,6 +18,9 @@ import (
 // storageAnnotation has the StorageClasses of a simulated node's provider, separated by commas.
 const storageAnnotation = "aicr.nvidia.com/storage-classes"
 
+// Provisioner is the one of all classes that EnsureStorage creates.
+const Provisioner = "aicr.nvidia.com/simulated"
+
 // EnsureStorage creates the default StorageClass, "standard" as on Kind, and those of the nodes'
 // provider. The KWOK stage pvc-provision creates the volumes for their claims: it simulates the
 // provisioner of every existing class.
@@ -32,7 +35,7 @@ func EnsureStorage(ctx context.Context, c *infra.Clients, nodes []*corev1.Node) 
 		reclaim, binding := corev1.PersistentVolumeReclaimDelete, storagev1.VolumeBindingWaitForFirstConsumer
 		_, err := c.Kube.StorageV1().StorageClasses().Create(ctx, &storagev1.StorageClass{
 			ObjectMeta:        metav1.ObjectMeta{Name: name, Annotations: map[string]string{"storageclass.kubernetes.io/is-default-class": strconv.FormatBool(i == 0)}},
-			Provisioner:       "aicr.nvidia.com/simulated",
+			Provisioner:       Provisioner,
 			ReclaimPolicy:     &reclaim,
 			VolumeBindingMode: &binding,
 		}, metav1.CreateOptions{})

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
@@ -50,17 +49,10 @@ type Answers struct {
 // number that is taken, a webhook that takes no dry run.
 func Ask(ctx context.Context, clients *infra.Clients, objects []bundle.Object) (*Answers, error) {
 	all := &Answers{of: make([]answer, len(objects))}
-	cfg := rest.CopyConfig(clients.Config)
-	cfg.WarningHandler, cfg.WarningHandlerWithContext = nil, &warned{clients.Warnings}
-	client, err := dynamic.NewForConfig(cfg)
-	if err != nil {
-		return nil, fmt.Errorf("make a client for dry runs: %w", err)
-	}
-	mapper, err := clients.Mapper()
+	asking, mapper, err := asker(clients, &warned{clients.Warnings})
 	if err != nil {
 		return nil, err
 	}
-	asking := infra.Clients{Dynamic: client}
 	ctx, cancel := context.WithTimeout(ctx, askFor)
 	defer cancel()
 	var group errgroup.Group
@@ -70,9 +62,9 @@ func Ask(ctx context.Context, clients *infra.Clients, objects []bundle.Object) (
 		if ctx.Err() != nil {
 			break
 		}
-		if infra.ResourceFor(obj.GroupVersionKind()) == definitions {
+		if infra.ResourceFor(obj.GroupVersionKind()) == infra.CRDResource {
 			group.Go(func() error {
-				all.of[i].asked = askDefinition(ctx, client.Resource(definitions), obj.GetName())
+				all.of[i].asked = askDefinition(ctx, asking.Dynamic.Resource(infra.CRDResource), obj.GetName())
 				return nil
 			})
 			continue
@@ -122,8 +114,18 @@ func ask(ctx context.Context, client dynamic.ResourceInterface, obj *unstructure
 	return answer{}
 }
 
-// definitions is the resource of CustomResourceDefinitions.
-var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+// asker returns a client for dry runs, with what is to be told their warnings, and what knows the
+// resources of kinds.
+func asker(clients *infra.Clients, warnings rest.WarningHandlerWithContext) (*infra.Clients, meta.RESTMapper, error) {
+	cfg := rest.CopyConfig(clients.Config)
+	cfg.WarningHandler, cfg.WarningHandlerWithContext = nil, warnings
+	client, err := dynamic.NewForConfig(cfg)
+	if err != nil {
+		return nil, nil, fmt.Errorf("make a client for dry runs: %w", err)
+	}
+	mapper, err := clients.Mapper()
+	return &infra.Clients{Dynamic: client}, mapper, err
+}
 
 // askDefinition has a live definition created in a dry run, for its warnings. Of an update the API
 // server says only what is new. A definition's name is that of its resource, so that both change.

@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -31,17 +30,10 @@ type refusal struct {
 // changes nothing, so that a policy which allows an object to stay as it is allows it. Hooks and what
 // is in crds/ are left out: they are not updated.
 func refusedNext(ctx context.Context, clients *infra.Clients, e *bundle.Expectation) ([]result.Finding, error) {
-	quiet := rest.CopyConfig(clients.Config)
-	quiet.WarningHandler, quiet.WarningHandlerWithContext = rest.NoWarnings{}, nil
-	client, err := dynamic.NewForConfig(quiet)
-	if err != nil {
-		return nil, fmt.Errorf("make a client for dry runs: %w", err)
-	}
-	mapper, err := clients.Mapper()
+	asking, mapper, err := asker(clients, rest.NoWarnings{})
 	if err != nil {
 		return nil, err
 	}
-	asking := infra.Clients{Dynamic: client}
 	answers := make([]string, len(e.Objects))
 	var group errgroup.Group
 	group.SetLimit(asksAtATime)

@@ -127,6 +127,16 @@ func renderedKeys(o *bundle.Object) map[string]bool {
 	return keys
 }
 
+// takenAway fails a workload whose need is a hook's that is deleted.
+func (c *checker) takenAway(r reference, n need, full string) {
+	r.name, r.cause, r.then = n.name, n.kind+full, "a kubelet starts none of its containers without it"
+	if n.kind == "ServiceAccount" {
+		r.then = "the API server rejects its pods"
+	}
+	r.text = fmt.Sprintf("%s %s %s, a hook that is deleted once it has succeeded (helm.sh/hook-delete-policy)", n.how, n.kind, full)
+	c.fail(reason.WorkloadFailed, r)
+}
+
 // podNeeds checks the ConfigMaps, Secrets and keys that a pod needs. Without one of them, a kubelet
 // starts no container of the pod and waits for ever.
 func (c *checker) podNeeds(w *bundle.Workload) {
@@ -141,9 +151,7 @@ func (c *checker) podNeeds(w *bundle.Workload) {
 		keys, exists := have[full]
 		missing := slices.DeleteFunc(slices.Clone(n.keys), func(k string) bool { return keys[k] })
 		if exists && !w.Hook && c.transient[n.kind+full] && c.maker(n.kind, w.Namespace, n.name, from) == nil {
-			r.text = fmt.Sprintf("%s %s %s, a hook that is deleted once it has succeeded (helm.sh/hook-delete-policy)", n.how, n.kind, full)
-			r.cause = n.kind + full
-			c.fail(reason.WorkloadFailed, r)
+			c.takenAway(r, n, full)
 			continue
 		}
 		if exists && len(missing) == 0 {

@@ -68,14 +68,7 @@ func (c order) workload(w *bundle.Workload) {
 	}
 	for _, n := range all {
 		if !w.Hook && c.deleted(user, n) && c.maker(n.kind, w.Namespace, n.name, r.from) == nil {
-			full := infra.NamespacedName(w.Namespace, n.name)
-			r := r
-			r.name, r.cause, r.then = n.name, n.kind+full, "a kubelet starts none of its containers without it"
-			r.text = fmt.Sprintf("%s %s %s, a hook that is deleted once it has succeeded (helm.sh/hook-delete-policy)", n.how, n.kind, full)
-			if n.kind == "ServiceAccount" {
-				r.then = "the API server rejects its pods"
-			}
-			c.fail(reason.WorkloadFailed, r)
+			c.takenAway(r, n, infra.NamespacedName(w.Namespace, n.name))
 			continue
 		}
 		late := c.late(user, n)

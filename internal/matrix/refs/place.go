@@ -14,18 +14,21 @@ import (
 // place is PlaceOf for the recipe's components and, where that is no line of a manifest, the line of
 // the manifest that has the object which refers to the name.
 func (c *checker) place(r reference) (result.Place, string) {
-	place, where := PlaceOf(c.components, r.component, r.template, r.name)
+	place, where := placeOf(c.components, r.component, r.template, r.name, func() string { return c.inChart(r) })
 	if place.Path != "" || c.expectation == nil || strings.HasPrefix(where, "set in "+place.String()) {
 		return place, where
 	}
 	if at, ok := c.expectation.OriginOf(r.from, r.template); ok {
 		return result.Place{File: at.File, Line: at.Line}, "set in " + at.String()
 	}
-	return place, strings.Replace(where, "set in "+r.template+" (", "set in "+c.inChart(r)+" (", 1)
+	return place, where
 }
 
 // inChart is the template of the chart that has the object which refers to the name, with its line.
 func (c *checker) inChart(r reference) string {
+	if c.expectation == nil {
+		return r.template
+	}
 	for i := range c.expectation.Objects {
 		if o := &c.expectation.Objects[i]; o.Template == r.template && o.Component == r.component && o.Object.GetKind() == r.from.Kind && o.Object.GetName() == r.from.Name {
 			return manifestline.In(o.Chart, o.Template, manifestline.Object{Kind: r.from.Kind, Name: r.from.Name})
@@ -39,6 +42,11 @@ func (c *checker) inChart(r reference) string {
 // component. The text is for people. An empty name stands for the component. The place is zero for
 // a component that is not listed.
 func PlaceOf(components []recipe.Component, component, template, name string) (result.Place, string) {
+	return placeOf(components, component, template, name, func() string { return template })
+}
+
+// placeOf is PlaceOf with another text for the template, where no file of the recipe has the name.
+func placeOf(components []recipe.Component, component, template, name string, inChart func() string) (result.Place, string) {
 	i := slices.IndexFunc(components, func(r recipe.Component) bool { return r.Name == component })
 	if i < 0 {
 		return result.Place{}, "set in " + template
@@ -57,7 +65,7 @@ func PlaceOf(components []recipe.Component, component, template, name string) (r
 			}
 		}
 	}
-	return result.Place{File: r.Declared.File, Line: r.Declared.Line}, fmt.Sprintf("set in %s (component declared in %s)", template, r.Declared)
+	return result.Place{File: r.Declared.File, Line: r.Declared.Line}, fmt.Sprintf("set in %s (component declared in %s)", inChart(), r.Declared)
 }
 
 // sourcesOf returns the files that a person can edit, the template itself first: for a kustomization

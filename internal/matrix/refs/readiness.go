@@ -93,12 +93,7 @@ func (c *checker) system(w *bundle.Workload) {
 
 // runsOn reports whether a pod of the workload is on the node.
 func (c *checker) runsOn(w *bundle.Workload, node string) bool {
-	if w.Kind == "Pod" {
-		p := c.have.View.BarePod(w.Namespace, w.Name)
-		return p != nil && p.Spec.NodeName == node
-	}
-	live := c.have.View.Live[observe.WorkloadKey(w.Kind, w.Namespace, w.Name)]
-	return slices.ContainsFunc(c.have.View.PodsOf[live.UID], func(p *corev1.Pod) bool { return p.Spec.NodeName == node })
+	return slices.ContainsFunc(c.podsOf(w), func(p *corev1.Pod) bool { return p.Spec.NodeName == node })
 }
 
 // node checks a Node that a chart contains: no machine belongs to it.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
@@ -30,10 +31,9 @@ func (c *checker) nodeName(w *bundle.Workload) {
 // any name, and a kubelet starts no container with a variable or a file that it cannot fill.
 func (c *checker) resourceFields(w *bundle.Workload) {
 	has := map[string]bool{"": true} // the container's own
-	for _, list := range [][]corev1.Container{w.PodSpec.InitContainers, w.PodSpec.Containers} {
-		for i := range list {
-			has[list[i].Name] = true
-		}
+	containers := slices.Concat(w.PodSpec.InitContainers, w.PodSpec.Containers)
+	for i := range containers {
+		has[containers[i].Name] = true
 	}
 	check := func(of string, field *corev1.ResourceFieldSelector) {
 		if field == nil || has[field.ContainerName] {
@@ -48,12 +48,10 @@ func (c *checker) resourceFields(w *bundle.Workload) {
 			check(of+"/"+f.Path, f.ResourceFieldRef)
 		}
 	}
-	for _, list := range [][]corev1.Container{w.PodSpec.InitContainers, w.PodSpec.Containers} {
-		for i := range list {
-			for _, e := range list[i].Env {
-				if e.ValueFrom != nil {
-					check(e.Name, e.ValueFrom.ResourceFieldRef)
-				}
+	for i := range containers {
+		for _, e := range containers[i].Env {
+			if e.ValueFrom != nil {
+				check(e.Name, e.ValueFrom.ResourceFieldRef)
 			}
 		}
 	}
@@ -129,7 +127,7 @@ func (c *checker) podsOf(w *bundle.Workload) []*corev1.Pod {
 // isDisk reports whether the volumes of a provisioner are disks. The simulated one stands for the
 // providers' own classes, which make disks.
 func isDisk(provisioner string) bool {
-	return slices.ContainsFunc([]string{"aicr.nvidia.com/simulated", "ebs", "pd.csi.storage.gke.io", "gce-pd", "disk", "blockvolume", "linodebs", "rbd", "longhorn", "cinder"}, func(part string) bool { return strings.Contains(provisioner, part) })
+	return slices.ContainsFunc([]string{simulate.Provisioner, "ebs", "pd.csi.storage.gke.io", "gce-pd", "disk", "blockvolume", "linodebs", "rbd", "longhorn", "cinder"}, func(part string) bool { return strings.Contains(provisioner, part) })
 }
 
 // mountsAnywhere reports whether the volumes of a provisioner are files, which several nodes can

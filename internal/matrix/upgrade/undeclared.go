@@ -3,6 +3,7 @@ package upgrade
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -45,14 +46,14 @@ func (b Bundles) definedSince(field string) string {
 	}
 	path := strings.FieldsFunc(field, func(r rune) bool { return r == '.' || r == '[' })
 	for _, in := range b.Now.Installs {
+		i := slices.IndexFunc(b.Before.Installs, func(was bundle.Install) bool { return was.Release.Name == in.Release.Name })
+		if i < 0 {
+			continue
+		}
+		before := definitionsOf(b.Before.Installs[i])
 		for name, now := range definitionsOf(in) {
-			for _, was := range b.Before.Installs {
-				if was.Release.Name != in.Release.Name {
-					continue
-				}
-				if old, ok := definitionsOf(was)[name]; ok && declares(now.object, path) && !declares(old.object, path) {
-					return fmt.Sprintf("CustomResourceDefinition %s in the cluster is that of before the upgrade, which has no %s (component %s, %s has it)", name, field, in.Release.Component, now.place)
-				}
+			if old, ok := before[name]; ok && declares(now.object, path) && !declares(old.object, path) {
+				return fmt.Sprintf("CustomResourceDefinition %s in the cluster is that of before the upgrade, which has no %s (component %s, %s has it)", name, field, in.Release.Component, now.place)
 			}
 		}
 	}

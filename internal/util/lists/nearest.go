@@ -5,28 +5,30 @@ import "fmt"
 // Nearest gives the candidate that is the fewest edits away from name; empty if all are too far off
 // to be a typing error. Of equally near candidates it is the first.
 func Nearest(name string, candidates []string) string {
-	best, bestDistance := "", (len(name)+2)/3+1
-	for _, c := range candidates {
-		if d := editDistance(name, c); d < bestDistance {
-			best, bestDistance = c, d
-		}
-	}
+	best, _ := nearest(name, candidates, (len(name)+2)/3)
 	return best
 }
 
 // Misspelt gives the candidate that is at most two edits away from name; empty if there is none, or
 // if name is one of them.
 func Misspelt(name string, candidates []string) string {
-	best, bestDistance := "", 3
-	for _, c := range candidates {
-		if d := editDistance(name, c); d < bestDistance {
-			best, bestDistance = c, d
-		}
-	}
-	if bestDistance == 0 {
+	best, edits := nearest(name, candidates, 2)
+	if edits == 0 {
 		return ""
 	}
 	return best
+}
+
+// nearest gives the first of the candidates that are the fewest edits away from name, and how many; it is
+// empty if all are further away than most.
+func nearest(name string, candidates []string, most int) (best string, edits int) {
+	edits = most + 1
+	for _, c := range candidates {
+		if d := editDistance(name, c); d < edits {
+			best, edits = c, d
+		}
+	}
+	return best, edits
 }
 
 // editDistance is the number of bytes to insert, delete or replace to get from a to b

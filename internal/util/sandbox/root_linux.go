@@ -90,9 +90,13 @@ func enter(r *Root, overlays string) error {
 	}
 	// What comes from outside is held open, and moved to its place from inside: there a symbolic
 	// link of the image leads to where it would in a container.
+	var all []Mount
+	for _, device := range []string{"/dev/null", "/dev/zero", "/dev/urandom", "/dev/random"} {
+		all = append(all, Mount{Source: device, Target: device, Device: true})
+	}
+	all = append(all, r.Mounts...)
 	var from []int
-	for _, m := range append([]Mount{{Source: "/dev/null", Target: "/dev/null", Device: true}, {Source: "/dev/zero", Target: "/dev/zero", Device: true},
-		{Source: "/dev/urandom", Target: "/dev/urandom", Device: true}, {Source: "/dev/random", Target: "/dev/random", Device: true}}, r.Mounts...) {
+	for _, m := range all {
 		fd, err := unix.OpenTree(unix.AT_FDCWD, m.Source, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
 		if err != nil {
 			return fmt.Errorf("open %s: %w", m.Source, err)
@@ -109,13 +113,12 @@ func enter(r *Root, overlays string) error {
 			return fmt.Errorf("protect the mount at %s: %w", m.Target, err)
 		}
 		from = append(from, fd)
-		r.all = append(r.all, m)
 	}
 	if err := errors.Join(unix.Chroot(at), unix.Chdir("/")); err != nil {
 		return fmt.Errorf("enter the image's files: %w", err)
 	}
-	for i, m := range r.all {
-		if err := r.place(from[i], m); err != nil {
+	for i, m := range all {
+		if err := m.place(from[i]); err != nil {
 			return fmt.Errorf("mount %s: %w", m.Target, err)
 		}
 	}
@@ -132,7 +135,7 @@ func enter(r *Root, overlays string) error {
 }
 
 // place moves what is held open to its target, which is made where it does not exist.
-func (r *Root) place(fd int, m Mount) error {
+func (m Mount) place(fd int) error {
 	var s unix.Stat_t
 	if err := unix.Fstat(fd, &s); err != nil {
 		return err
@@ -185,7 +188,7 @@ func inUserNamespace() bool {
 	return err != nil || inside != outside || count != 1<<32-1
 }
 
-// rights are those over the files of the root: all. The mounts themselves say what is read-only, and
+// rightsInRoot are those over the files of the root: all. The mounts themselves say what is read-only, and
 // of the machine's files there are only those that the mounts name.
 func (p *Profile) rightsInRoot() {
 	p.Execute, p.ReadWrite = append(p.Execute, "/"), append(p.ReadWrite, "/")

@@ -57,8 +57,6 @@ type Root struct {
 	WorkDir string
 	// ReadOnly leaves it no place to write but writable mounts.
 	ReadOnly bool
-
-	all []Mount // in the order in which they are mounted
 }
 
 // Mount is a file or directory, Source, that a process sees at Target.
