@@ -36,6 +36,9 @@ type WaitingWorkload struct {
 	// ready. All are zero if its pods were not examined.
 	Want, Made int
 	Late       []*corev1.Pod
+	// Undecided means that a controller or the scheduler has still to speak: it exists, and has no
+	// pod and no refusal yet, or a pod that the scheduler has not looked at.
+	Undecided bool
 }
 
 func (w WaitingWorkload) String() string {
@@ -117,7 +120,7 @@ func (r *WorkloadReport) check(w *bundle.Workload, s *View, kinds map[string]bun
 			r.Wrong = append(r.Wrong, WrongWorkload{Workload: w, Text: "the Job failed: " + live.failed})
 			return
 		case live.observed < live.generation:
-			r.Waiting = append(r.Waiting, WaitingWorkload{Workload: w, Text: "its controller has not seen it yet"})
+			r.Waiting = append(r.Waiting, WaitingWorkload{Workload: w, Text: "its controller has not seen it yet", Undecided: true})
 			return
 		case live.complaint != "":
 			r.Waiting = append(r.Waiting, WaitingWorkload{Workload: w, Text: r.refuse(w, live.complaint), Started: true})
@@ -209,12 +212,15 @@ func (r *WorkloadReport) daemonSet(w *bundle.Workload, s *View, kinds map[string
 func (r *WorkloadReport) checkPods(w *bundle.Workload, want int, pods []*corev1.Pod, kinds map[string]bundle.NodeKind, refused string, live LiveWorkload) {
 	good := 0
 	state := refused // the first thing to say; a large cluster has thousands of pods that are not ready yet
+	undecided := len(pods) == 0 && refused == ""
 	var late []*corev1.Pod
 	for _, p := range pods {
 		if p.Spec.NodeName == "" {
 			facts := FactsOf(p)
 			if message, pending := facts.Pending(); pending {
 				r.Pending = append(r.Pending, PendingPod{w, message, facts})
+			} else {
+				undecided = true
 			}
 			if state == "" {
 				state = "pod " + PodName(p) + " is not scheduled"
@@ -254,7 +260,7 @@ func (r *WorkloadReport) checkPods(w *bundle.Workload, want int, pods []*corev1.
 		if state != "" {
 			text += " (" + state + ")"
 		}
-		r.Waiting = append(r.Waiting, WaitingWorkload{Workload: w, Text: text, Started: true, Want: want, Made: len(pods), Late: late})
+		r.Waiting = append(r.Waiting, WaitingWorkload{Workload: w, Text: text, Started: true, Want: want, Made: len(pods), Late: late, Undecided: undecided})
 	}
 }
 

@@ -105,3 +105,20 @@ func (g *Gate) podsTimedOut(budget time.Duration) error {
 func hasUnplaced(pods []*corev1.Pod) bool {
 	return slices.ContainsFunc(pods, func(p *corev1.Pod) bool { return p.Spec.NodeName == "" })
 }
+
+// heardAll reports whether what is wrong can be told whole: each workload that exists has its pods
+// or a refusal, and the scheduler has looked at those pods. Otherwise one wrong workload would hide
+// the others that are a second behind it. Each is waited for as long as a pending pod is.
+func (g *Gate) heardAll(r *observe.WorkloadReport) bool {
+	const prefix = "undecided "
+	all, seen := true, map[string]bool{}
+	for i := range r.Waiting {
+		if w := &r.Waiting[i]; w.Undecided {
+			key := prefix + observe.WorkloadKey(w.Workload.Kind, w.Workload.Namespace, w.Workload.Name)
+			seen[key] = true
+			all = g.lasts(key, pendingFor) && all
+		}
+	}
+	g.keepOnly(prefix, seen)
+	return all
+}

@@ -201,7 +201,7 @@ func (g *Gate) failedPods(ctx context.Context, r observe.WorkloadReport, s *obse
 		}
 	}
 	g.keepOnly("refused ", refused)
-	if len(lasting.Pending) == 0 && len(lasting.Wrong) == 0 {
+	if all := g.heardAll(&r); !all || len(lasting.Pending) == 0 && len(lasting.Wrong) == 0 {
 		return nil
 	}
 	believed := len(lasting.Pending) > 0
