@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/matrix/change"
 	"github.com/nvidia/aicr-action/internal/matrix/compare"
 	"github.com/nvidia/aicr-action/internal/matrix/drift"
 	"github.com/nvidia/aicr-action/internal/matrix/intact"
@@ -34,14 +35,18 @@ func (c *cellRun) verify(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	var state *change.Reading
+	if c.upgrade != nil {
+		state = &change.Reading{Env: c.env, Own: rec.Objects, Before: c.upgrade.state}
+	}
 	var losses *intact.Losses
 	c.captured, err = c.capture(ctx, rec.Objects, func() compare.Look {
 		losses = intact.NewLosses(c.gated.State.Items, c.env.Before != nil)
 		losses.Operators = c.awaited
 		return losses.Look
-	})
+	}, state)
 	if err == nil && c.upgrade != nil {
-		c.captured.Before, c.upgrade.own, c.upgrade.upgraded = c.upgrade.before, rec.Objects, rec
+		c.captured.Before, c.upgrade.after, c.upgrade.upgraded = c.upgrade.before, state.State, rec
 	}
 	if err != nil {
 		return err
@@ -102,14 +107,17 @@ func (c *cellRun) readBack(ctx context.Context, before []lane.Delivery, what str
 
 // capture reads the bundle's objects, and the deployer's own. looks, unless nil, returns what is
 // called with each of them, for each attempt.
-func (c *cellRun) capture(ctx context.Context, own []lane.Object, looks func() compare.Look) (*compare.Captured, error) {
+func (c *cellRun) capture(ctx context.Context, own []lane.Object, looks func() compare.Look, state *change.Reading) (*compare.Captured, error) {
 	var taken *compare.Captured
 	if err := c.patiently(ctx, "the delivered objects", func(ctx context.Context) (err error) {
 		var see compare.Look
 		if looks != nil {
 			see = looks()
 		}
-		if taken, err = compare.Capture(ctx, c.env, own, see); err != nil {
+		if taken, err = compare.Capture(ctx, c.env, own, see, state.Also()); err == nil {
+			err = state.Done(ctx)
+		}
+		if err != nil {
 			return reason.Wrap(reason.ClusterFailed, fmt.Errorf("read the delivered objects: %w", err))
 		}
 		return nil
@@ -145,7 +153,7 @@ func (c *cellRun) runDrift(ctx context.Context) error {
 			}); err != nil {
 				return nil, err
 			}
-			return c.capture(ctx, rec.Objects, nil)
+			return c.capture(ctx, rec.Objects, nil, nil)
 		},
 		Gate: func(ctx context.Context) error {
 			_, err := c.newGate(c.gateLane()).Pass(ctx)

@@ -55,7 +55,7 @@ func (c *cellRun) verifyRollback(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	now, err := c.capture(ctx, rec.Objects, nil)
+	now, err := c.capture(ctx, rec.Objects, nil, nil)
 	if err != nil {
 		return err
 	}

@@ -65,9 +65,9 @@ type upgradeRun struct {
 	old, next delivery
 	record    lane.Record       // of what ran before the last delivery
 	upgraded  lane.Record       // of the new bundle
-	own       []lane.Object     // what the deployer counts as its own now
 	before    *compare.Captured // its objects
-	state     *change.State     // the cluster with it
+	// state and after are the cluster with the old bundle, and after the upgrade.
+	state, after *change.State
 }
 
 // planUpgrades returns a plan for the upgrade of each of the plans' cells. An old recipe that cannot
@@ -259,15 +259,11 @@ func (c *cellRun) readBase(ctx context.Context) error {
 		return err
 	}
 	c.upgrade.record = rec
-	if c.upgrade.before, err = c.capture(ctx, rec.Objects, nil); err != nil {
+	state := &change.Reading{Env: c.env, Own: rec.Objects}
+	if c.upgrade.before, err = c.capture(ctx, rec.Objects, nil, state); err != nil {
 		return err
 	}
-	if err := c.patiently(ctx, "the state before the upgrade", func(ctx context.Context) (err error) {
-		c.upgrade.state, err = change.Take(ctx, c.env, rec.Objects)
-		return reason.Wrap(reason.ClusterFailed, err)
-	}); err != nil {
-		return err
-	}
+	c.upgrade.state = state.State
 	return c.fill(ctx, upgrade.Bundles{Before: c.upgrade.old.bundle, Now: c.upgrade.next.bundle})
 }
 
@@ -298,15 +294,7 @@ func (c *cellRun) verifyUpgrade(ctx context.Context) error {
 	if err := c.verify(ctx); err != nil {
 		return err
 	}
-	var after *change.State
-	err := c.patiently(ctx, "the state after the upgrade", func(ctx context.Context) (err error) {
-		after, err = c.upgrade.state.Again(ctx, c.env, c.upgrade.own)
-		return reason.Wrap(reason.ClusterFailed, err)
-	})
-	if err != nil {
-		return err
-	}
-	c.result.Change = change.Between(c.upgrade.state, after, change.Options{From: c.plan.base.title})
+	c.result.Change = change.Between(c.upgrade.state, c.upgrade.after, change.Options{From: c.plan.base.title})
 	var replaced []result.Ref
 	for _, one := range c.result.Change.Components {
 		replaced = append(replaced, one.Replaced...)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/matrix/compare"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/testkit"
@@ -139,6 +140,27 @@ func want(t *testing.T, c *result.Change, wanted ...string) {
 	}
 }
 
+// read takes a state as a cell does: with the reading for the comparison.
+func read(t *testing.T, e *lane.Env, own []lane.Object, before *State) (*State, error) {
+	t.Helper()
+	r := &Reading{Env: e, Own: own, Before: before}
+	r.Also() // of an attempt that failed
+	captured, err := compare.Capture(t.Context(), e, own, nil, r.Also())
+	if err == nil {
+		err = r.Done(t.Context())
+	}
+	expected := 0
+	for _, o := range r.State.objects {
+		if o.expected {
+			expected++
+		}
+	}
+	if captured.Len() != expected {
+		t.Errorf("%d objects are captured, and %d of the state are expected: what is left of an earlier state must not be compared", captured.Len(), expected)
+	}
+	return r.State, err
+}
+
 // The whole difference of a cluster: what rolls and by what, and each way in which an object differs.
 func TestBetween(t *testing.T) {
 	before := env(t, "1", []*corev1.Pod{
@@ -157,11 +179,11 @@ func TestBetween(t *testing.T) {
 		"hook " + fmt.Sprintf(policy, "p2"): "gpu", "hook " + fmt.Sprintf(hook, "h2"): "web", fmt.Sprintf(config, "new", "1"): "web", fmt.Sprintf(config, "left", "2"): "",
 		fmt.Sprintf(policies, v1(true, "kind: {type: integer}, more: {type: object, properties: {deep: {type: string}}}", "y")): "gpu",
 	})
-	first, err := Take(t.Context(), before, nil)
+	first, err := read(t, before, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, err := first.Again(t.Context(), after, nil)
+	second, err := read(t, after, nil, first)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,11 +213,11 @@ func TestNoDifference(t *testing.T) {
 	at := func(uid string) *lane.Env {
 		return env(t, "1", []*corev1.Pod{podOf("Deployment", "web", "ns", "w1", "n1")}, map[string]string{web1: "web", "hook " + fmt.Sprintf(hook, uid): "web"})
 	}
-	first, err := Take(t.Context(), at("1"), nil)
+	first, err := read(t, at("1"), nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, err := first.Again(t.Context(), at("2"), nil)
+	second, err := read(t, at("2"), nil, first)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,9 +237,9 @@ func must(t *testing.T, text, component string) (first, second *State) {
 	obj := testkit.Parsed(t, text)
 	own := []lane.Object{{GVK: obj.GroupVersionKind(), Namespace: obj.GetNamespace(), Name: obj.GetName(), Release: "web"}}
 	e := env(t, "1", nil, map[string]string{text: component})
-	first, err := Take(t.Context(), e, own)
+	first, err := read(t, e, own, nil)
 	if err == nil {
-		second, err = first.Again(t.Context(), e, own)
+		second, err = read(t, e, own, first)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -244,11 +266,11 @@ func TestRollsWithoutTemplate(t *testing.T) {
 		"scaled up":       {state(1, "a"), state(2, "a", "b"), 0, 0},
 		"down and others": {state(3, "a", "b", "c"), state(2, "x", "y"), 1, 2},
 	} {
-		first, err := Take(t.Context(), tc.before, nil)
+		first, err := read(t, tc.before, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		second, err := first.Again(t.Context(), tc.after, nil)
+		second, err := read(t, tc.after, nil, first)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,7 +6,6 @@ package change
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -48,40 +47,48 @@ type pod struct {
 	node string
 }
 
-// Take reads the expectation's objects, those that the deployer counts as its own, and the pods.
-func Take(ctx context.Context, env *lane.Env, own []lane.Object) (*State, error) {
-	return take(ctx, env, own, nil)
+// Reading takes a state while the objects are read for the comparison, so that each is read once: the
+// expectation's, and those that the deployer counts as its own.
+type Reading struct {
+	Env *lane.Env
+	Own []lane.Object
+	// Before is the state before a change, if there is one: what is left of its objects is read too,
+	// since some may belong to the recipe no more.
+	Before *State
+	// State is the result of Done.
+	State *State
 }
 
-// Again takes the state after a change, with what is left of the objects of this state: some may
-// belong to the recipe no more.
-func (s *State) Again(ctx context.Context, env *lane.Env, own []lane.Object) (*State, error) {
-	var earlier []lane.Object
-	for _, o := range s.objects {
-		earlier = append(earlier, o.ref)
+// Also begins the state, and says what is to be read for it. It may be called again.
+func (r *Reading) Also() *compare.Also {
+	if r == nil {
+		return nil
 	}
-	return take(ctx, env, own, earlier)
-}
-
-func take(ctx context.Context, env *lane.Env, own, earlier []lane.Object) (*State, error) {
-	s := newState(env.Bundle.Expectation)
-	counted := map[string]bool{} // as its own by the deployer
-	for _, ref := range own {
+	s, counted := newState(r.Env.Bundle.Expectation), map[string]bool{} // counted as its own by the deployer
+	r.State = s
+	for _, ref := range r.Own {
 		counted[ref.Key()] = true
 		ref.Namespace = "" // a cluster-scoped object may be listed with one
 		counted[ref.Key()] = true
 	}
-	err := compare.Read(ctx, env, slices.Concat(own, earlier), func(live compare.Live) {
+	also := &compare.Also{Objects: r.Own, Take: func(live compare.Live) {
 		o := s.add(live)
 		o.expected = live.Component != "" || counted[o.ref.Key()]
-	})
-	if err != nil {
-		return nil, fmt.Errorf("read the cluster's objects, to compare them with those before the change: %w", err)
+	}}
+	if r.Before != nil {
+		for _, o := range r.Before.objects {
+			also.Objects = append(also.Objects, o.ref)
+		}
 	}
-	if s.pods, err = podsOf(ctx, env); err != nil {
-		return nil, err
+	return also
+}
+
+// Done adds the pods to the state, once all objects have been read.
+func (r *Reading) Done(ctx context.Context) (err error) {
+	if r != nil {
+		r.State.pods, err = podsOf(ctx, r.Env)
 	}
-	return s, nil
+	return err
 }
 
 // UID is that of an object; empty if it was not there. A nil state has none.

@@ -61,6 +61,15 @@ type wanted struct {
 	scaled   bool
 	rendered []*unstructured.Unstructured
 	objects  []bundle.Object // that rendered is of
+	// further means that it is read for Also only, and not captured.
+	further bool
+}
+
+// Also makes one reading do for two: each object that is captured is passed to Take too, and so are
+// further ones.
+type Also struct {
+	Objects []lane.Object
+	Take    func(Live)
 }
 
 // Look is called with a live object and its renderings; scaled means that a HorizontalPodAutoscaler
@@ -72,11 +81,22 @@ const capturesAtATime = 8
 
 // Capture reads the expectation's objects and the deployer's own by name. One that does not exist is
 // left out: the gate has seen all required objects; it was deleted since, or is listed as pruned.
-// look, unless nil, is called with each object before it is normalised.
-func Capture(ctx context.Context, env *lane.Env, own []lane.Object, look Look) (*Captured, error) {
+// look, unless nil, is called with each object before it is normalised; also may be nil.
+func Capture(ctx context.Context, env *lane.Env, own []lane.Object, look Look, also *Also) (*Captured, error) {
+	if also == nil {
+		also = &Also{Take: func(Live) {}}
+	}
 	taken := New()
 	var mu sync.Mutex
-	return taken, read(ctx, env, own, func(w *wanted, obj *unstructured.Unstructured) error {
+	return taken, read(ctx, env, own, also.Objects, func(w *wanted, obj *unstructured.Unstructured) error {
+		live := w.live(obj)
+		if w.further {
+			w.normalise(obj)
+			mu.Lock()
+			defer mu.Unlock()
+			also.Take(live)
+			return nil
+		}
 		if look != nil {
 			look(w.objects, obj, w.scaled)
 		}
@@ -84,18 +104,19 @@ func Capture(ctx context.Context, env *lane.Env, own []lane.Object, look Look) (
 		mu.Lock()
 		defer mu.Unlock()
 		taken.objects[w.ref.Key()] = one
+		also.Take(live)
 		return err
 	})
 }
 
 // read reads the expectation's objects, and others by name, and passes each that exists to use, of
 // which several run at a time.
-func read(ctx context.Context, env *lane.Env, others []lane.Object, use func(*wanted, *unstructured.Unstructured) error) error {
+func read(ctx context.Context, env *lane.Env, own, further []lane.Object, use func(*wanted, *unstructured.Unstructured) error) error {
 	mapper, err := env.Clients.Mapper()
 	if err != nil {
 		return err
 	}
-	list, err := toCapture(env.Bundle.Expectation, others, mapper)
+	list, err := toCapture(env.Bundle.Expectation, own, further, mapper)
 	if err != nil {
 		return err
 	}
@@ -134,7 +155,7 @@ func (c *Captured) Add(obj *unstructured.Unstructured, release string, mayBeGone
 }
 
 // toCapture lists the objects to read, by key. It removes the namespace of a cluster-scoped object.
-func toCapture(e bundle.Expectation, own []lane.Object, mapper meta.RESTMapper) (map[string]*wanted, error) {
+func toCapture(e bundle.Expectation, own, further []lane.Object, mapper meta.RESTMapper) (map[string]*wanted, error) {
 	list := map[string]*wanted{}
 	add := func(ref lane.Object) (*wanted, error) {
 		mapping, err := mapper.RESTMapping(ref.GVK.GroupKind(), ref.GVK.Version)
@@ -145,7 +166,7 @@ func toCapture(e bundle.Expectation, own []lane.Object, mapper meta.RESTMapper) 
 			ref.Namespace = ""
 		}
 		if list[ref.Key()] == nil {
-			list[ref.Key()] = &wanted{ref: ref}
+			list[ref.Key()] = &wanted{ref: ref, further: true}
 		}
 		return list[ref.Key()], nil
 	}
@@ -161,6 +182,7 @@ func toCapture(e bundle.Expectation, own []lane.Object, mapper meta.RESTMapper) 
 		if err != nil {
 			return nil, err
 		}
+		w.further = false
 		w.rendered, w.objects = append(w.rendered, obj), append(w.objects, o)
 		_, ttl, _ := unstructured.NestedFieldNoCopy(obj.Object, "spec", "ttlSecondsAfterFinished")
 		w.mayBeGone = w.mayBeGone || o.Ephemeral || ttl
@@ -170,9 +192,13 @@ func toCapture(e bundle.Expectation, own []lane.Object, mapper meta.RESTMapper) 
 			list[ref.Key()].scaled = true
 		}
 	}
-	for _, ref := range own {
-		if _, err := add(ref); err != nil && !meta.IsNoMatchError(err) { // a kind that is not served has no object
+	for i, ref := range slices.Concat(own, further) {
+		w, err := add(ref)
+		if err != nil && !meta.IsNoMatchError(err) { // a kind that is not served has no object
 			return nil, err
+		}
+		if err == nil && i < len(own) {
+			w.further = false
 		}
 	}
 	return list, nil

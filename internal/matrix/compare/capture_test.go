@@ -55,19 +55,21 @@ func TestToCapture(t *testing.T) {
 		{GVK: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Namespace: "ns", Name: "extra", Release: "r"}, {GVK: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, Namespace: "ns", Name: "web", Release: "r"},
 		{GVK: schema.GroupVersionKind{Group: "gone.example.com", Version: "v1", Kind: "Gone"}, Namespace: "ns", Name: "x", Release: "r"},
 	}
-	list, err := toCapture(e, own, testMapper())
+	further := []lane.Object{own[0], own[1], own[2], {GVK: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Namespace: "ns", Name: "older", Release: "r"}}
+	list, err := toCapture(e, own, further, testMapper())
 	if err != nil {
 		t.Fatal(err)
 	}
 	var got []string
 	for _, key := range slices.Sorted(maps.Keys(list)) {
 		w := list[key]
-		got = append(got, fmt.Sprintf("%s rendered %d gone %t scaled %t", w.ref, len(w.rendered), w.mayBeGone, w.scaled))
+		got = append(got, fmt.Sprintf("%s rendered %d gone %t scaled %t further %t", w.ref, len(w.rendered), w.mayBeGone, w.scaled, w.further))
 	}
 	testkit.WantEach(t, "to capture", got, []string{
-		"ConfigMap ns/extra rendered 0 gone false scaled false",
+		"ConfigMap ns/extra rendered 0 gone false scaled false further false",
+		"ConfigMap ns/older rendered 0 gone false scaled false further true",
 		"Deployment ns/scaled rendered 1 gone false scaled true",
-		"Deployment ns/web rendered 2 gone false scaled false",
+		"Deployment ns/web rendered 2 gone false scaled false further false",
 		"HorizontalPodAutoscaler ns/hpa",
 		"Job ns/hook rendered 1 gone true",
 		"Job ns/ttl rendered 1 gone true",
@@ -76,7 +78,7 @@ func TestToCapture(t *testing.T) {
 		"Wide.example.com wide rendered 1",
 	})
 	e.Objects = []bundle.Object{{Object: testkit.Parsed(t, `{apiVersion: gone.example.com/v1, kind: Gone, metadata: {namespace: ns, name: x}}`)}}
-	if _, err := toCapture(e, nil, testMapper()); err == nil || !strings.Contains(err.Error(), "Gone") {
+	if _, err := toCapture(e, nil, nil, testMapper()); err == nil || !strings.Contains(err.Error(), "Gone") {
 		t.Errorf("an expected object of a kind that is not served: got %v", err)
 	}
 }

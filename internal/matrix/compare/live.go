@@ -1,10 +1,8 @@
 package compare
 
 import (
-	"context"
 	"errors"
 	"slices"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -29,22 +27,14 @@ type Live struct {
 	Stored []string
 }
 
-// Read reads the expectation's objects, and others by name, and passes each that exists to take. It
-// does not keep them: definitions are large.
-func Read(ctx context.Context, env *lane.Env, others []lane.Object, take func(Live)) error {
-	var mu sync.Mutex
-	return read(ctx, env, others, func(w *wanted, obj *unstructured.Unstructured) error {
-		live := Live{Ref: w.ref, UID: obj.GetUID(), MayBeGone: w.mayBeGone, Object: obj}
-		if len(w.objects) > 0 {
-			live.Component, live.Hook = w.objects[0].Component, w.objects[0].Hook
-		}
-		live.Stored, _, _ = unstructured.NestedStringSlice(obj.Object, "status", "storedVersions")
-		w.normalise(obj)
-		mu.Lock()
-		defer mu.Unlock()
-		take(live)
-		return nil
-	})
+// live is what Live says of an object, whose content is normalised later.
+func (w *wanted) live(obj *unstructured.Unstructured) Live {
+	live := Live{Ref: w.ref, UID: obj.GetUID(), MayBeGone: w.mayBeGone, Object: obj}
+	if len(w.objects) > 0 {
+		live.Component, live.Hook = w.objects[0].Component, w.objects[0].Hook
+	}
+	live.Stored, _, _ = unstructured.NestedStringSlice(obj.Object, "status", "storedVersions")
+	return live
 }
 
 // Rendering returns the objects of a rendering, normalised, as Read returns those of a cluster.
