@@ -83,7 +83,7 @@ func TestDiscover(t *testing.T) {
 
 	// An overlay that is new has nothing to be upgraded from, and it changes no other recipe's bundle.
 	unchanged := discover("--tier", "3", "--deployer", "helm", "--from", "base", "--format", "cells")
-	unchanged.want(t, 0, "note: no upgrade from base of eks, eks-training: the resolved bundle did not change", "note: no upgrade from base of h100-eks-training: not there")
+	unchanged.want(t, 0, "note: no upgrade from base of eks, eks-training: the resolved bundle did not change", "note: no upgrade from base of h100-eks-training: base has no such recipe")
 	if strings.Contains(unchanged.stdout, "base") {
 		t.Errorf("upgrades: got %q, want none", unchanged.stdout)
 	}

@@ -84,6 +84,7 @@ func (a *app) openFrom(ctx context.Context, args []string, f runFlags, v validFl
 	remove = func() { _ = os.RemoveAll(into) } // a leftover in the directory for temporary files
 	source, err := from.Request{
 		Text: f.before.from, RecipesDir: a.RecipesDirectory(f.recipes.Recipes), Into: into, Whole: f.bundles.checkout != "" && f.before.aicr == "", Base: f.base, Getenv: a.Getenv,
+		Dirs: f.changingDirs(),
 	}.Open(ctx)
 	if err != nil {
 		return nil, remove, reason.Wrap(reason.Usage, err)
@@ -94,6 +95,7 @@ func (a *app) openFrom(ctx context.Context, args []string, f runFlags, v validFl
 	}
 	old := f
 	old.recipes.Recipes, old.charts = source.Recipes, a.ChartsFor(f.givenCharts, source.Recipes)
+	old.charts, old.recipes.Data = source.ChartsFor(old.charts), source.DataFor(f.recipes.Data)
 	if source.Charts != "" && slices.Equal(old.charts, []string{cli.Simulated}) {
 		old.charts = []string{source.Charts, cli.Simulated}
 	}
@@ -117,6 +119,17 @@ func (a *app) openFrom(ctx context.Context, args []string, f runFlags, v validFl
 	return made, remove, nil
 }
 
+// changingDirs are the directories, besides the recipes, that a change may have changed.
+func (f runFlags) changingDirs() []string {
+	var dirs []string
+	for _, value := range append(cli.ChartValues(f.givenCharts), f.recipes.Data) {
+		if value != "" && !slices.Contains(cli.ChartSources(), value) {
+			dirs = append(dirs, value)
+		}
+	}
+	return dirs
+}
+
 // lacks says why a recipe that the source does not have is left out: of all recipes, some may be
 // new. One that the user named is an error.
 func (f runFlags) lacks(err error) (string, error) {
@@ -124,7 +137,7 @@ func (f runFlags) lacks(err error) (string, error) {
 		return "", nil
 	}
 	if f.all || f.tiers != nil {
-		return "not there", nil
+		return f.before.from + " has no such recipe", nil
 	}
 	return "", reason.Wrap(reason.Usage, err)
 }

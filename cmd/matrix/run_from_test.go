@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -48,7 +49,7 @@ func TestFromBase(t *testing.T) {
 	if got := cellsOf(results); got != first {
 		t.Errorf("nothing changed: got %s\n%s", got, r.stderr)
 	}
-	wantText(t, "stderr", r.stderr, "note: no upgrade from base of eks, eks-training: the resolved bundle did not change", "note: no upgrade from base of h100-eks-training: not there")
+	wantText(t, "stderr", r.stderr, "note: no upgrade from base of eks, eks-training: the resolved bundle did not change", "note: no upgrade from base of h100-eks-training: base has no such recipe")
 	if _, named := runTier(t, "eks", "--recipes-dir", recipes, "--deployer", "helm", "--base", "main", "--from", "base"); cellsOf(named) != "eks/helm" {
 		t.Errorf("a recipe by name and --base: got %s", cellsOf(named))
 	}
@@ -117,7 +118,7 @@ func TestFromRef(t *testing.T) {
 	if got := cellsOf(results); !strings.Contains(got, "eks/helm from main") || strings.Contains(got, "h100-eks-training/helm from") {
 		t.Errorf("got %s\n%s", got, r.stderr)
 	}
-	wantText(t, "stderr", r.stderr, "note: no upgrade from main of h100-eks-training: not there")
+	wantText(t, "stderr", r.stderr, "note: no upgrade from main of h100-eks-training: main has no such recipe")
 	d, err := evidence.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -133,6 +134,58 @@ func TestFromRef(t *testing.T) {
 	git(t, filepath.Dir(recipes), "commit", "--quiet", "--all", "--message", "an old format")
 	edit(t, filepath.Join(recipes, "overlays", "eks.yaml"), "  ofLongAgo: 1\n", "")
 	failed("eks", "--recipes-dir", recipes, "--deployer", "helm", "--from", "topic")("this program cannot read these recipes", ":recipes/overlays/eks.yaml:", "--aicr build in a checkout of AICR, or --aicr PATH and --from-aicr PATH")
+}
+
+// The charts and further recipe files that --charts and --data name are those of the old commit
+// before the upgrade: with the new ones, a change in them would be none.
+func TestFromOlderDirectories(t *testing.T) {
+	recipes := fewRecipes(t)
+	top := filepath.Dir(recipes)
+	charts, data := filepath.Join(top, "charts"), filepath.Join(top, "data")
+	put := func(file, text string) {
+		t.Helper()
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	registry, err := os.ReadFile(filepath.Join(recipes, "registry.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(filepath.Join(charts, "a", "Chart.yaml"), "apiVersion: v2\nname: a\nversion: 1.0.0\n")
+	put(filepath.Join(data, "registry.yaml"), string(registry))
+	put(filepath.Join(data, "components", "cert-manager", "values.yaml"), "old: 1\n")
+	git(t, top, "init", "--quiet", "--initial-branch=main")
+	git(t, top, "add", "--all")
+	git(t, top, "commit", "--quiet", "--message", "one")
+	put(filepath.Join(data, "components", "cert-manager", "values.yaml"), "new: 1\n")
+	a := &app{App: cli.New(func(name string) string { return map[string]string{"AICR_ACTION_CACHE": t.TempDir()}[name] }, &strings.Builder{}, &strings.Builder{})}
+	if err := a.Open(); err != nil {
+		t.Fatal(err)
+	}
+	this, err := a.prepareRun(t.Context(), []string{"eks"}, runFlags{
+		deployers: []string{"helm"}, before: fromFlags{from: "main"}, sourceFlags: sourceFlags{charts: []string{charts, cli.Simulated}, recipes: cli.RecipeDirs{Recipes: recipes, Data: data}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer this.close()
+	values := func(files fs.FS) string {
+		text, err := fs.ReadFile(files, "components/cert-manager/values.yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	old, _ := this.runner.From.Store.FS()
+	next, _ := this.runner.Store.FS()
+	if values(old) != "old: 1\n" || values(next) != "new: 1\n" {
+		t.Errorf("the values of --data: got %q before the upgrade and %q after it", values(old), values(next))
+	}
+	before, after := this.runner.From.Charts.Name(), this.runner.Charts.Name()
+	if !strings.Contains(before, "matrix-from-") || !strings.Contains(before, charts) || strings.Contains(after, "matrix-from-") {
+		t.Errorf("the charts: got %s before the upgrade and %s after it", before, after)
+	}
 }
 
 // With AICR's CLI as the bundler, the CLI of the old commit makes the old bundles.

@@ -30,7 +30,7 @@ func (u *Upgrades) Reasons(now *recipe.Store, name string) (reasons []string, wi
 		u.changes.deployed = true
 	}
 	if _, existed := overlayOf(u.Diff.Before, name); !existed && u.Diff.BeforeErr == nil {
-		return nil, "not there", nil
+		return nil, u.From + " has no such recipe", nil
 	}
 	if reasons, err = u.changes.overlay(name); err != nil {
 		return nil, "", fmt.Errorf("find what changed in recipe %s since %s: %w", name, u.From, err)

@@ -46,7 +46,7 @@ func TestUpgrades(t *testing.T) {
 			p.replace("recipes/registry.yaml", "defaultVersion: v1.0.0", "defaultVersion: v1.1.0")
 		}, "aks helm,aks flux-oci,eks helm,eks flux-oci", "(entry of cert-manager)", nil},
 		"an overlay":           {func(p *project) { p.append("recipes/overlays/eks.yaml", "    - {name: adapter}\n") }, "eks helm,eks flux-oci", "overlays/eks.yaml (overlay eks)", []string{"of aks: the resolved"}},
-		"a recipe that is new": {func(p *project) { p.write("recipes/overlays/gke.yaml", overlay("gke", "base", "service: gke", "")) }, "", "", []string{"no upgrade from base of gke: not there", "of aks, eks:"}},
+		"a recipe that is new": {func(p *project) { p.write("recipes/overlays/gke.yaml", overlay("gke", "base", "service: gke", "")) }, "", "", []string{"no upgrade from base of gke: base has no such recipe", "of aks, eks:"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

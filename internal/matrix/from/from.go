@@ -32,6 +32,9 @@ type Source struct {
 	// Recipes is a directory of recipes; of a Git ref, a copy of the commit's files. Charts is the
 	// directory of charts that the same commit has; empty if it has none.
 	Recipes, Charts string
+	// Older are directories of the change and what the source has in their place: see Request.Dirs.
+	// "" is one that a commit does not have.
+	Older map[string]string
 	// Bundle is the directory of a bundle.
 	Bundle string
 	// Kept is the directory in which a run kept its cells' files (--artifacts).
@@ -43,6 +46,8 @@ type Request struct {
 	Text       string // a Git ref, "base", or a directory
 	RecipesDir string // the recipes of the change: their repository has the ref
 	Into       string // an existing directory, for a commit's files
+	// Dirs are further directories of the change, e.g. of its charts, that may change with its recipes.
+	Dirs []string
 	// Whole: of a Git ref, all files are written, and not only the recipes and charts: AICR's CLI is
 	// built from them.
 	Whole bool
@@ -71,12 +76,12 @@ func (r Request) Open(ctx context.Context) (*Source, error) {
 	case err == nil && !info.IsDir():
 		return nil, fmt.Errorf("--from %s is a file; give the directory of a recipe, a bundle or kept files (--artifacts)", r.Text)
 	case err == nil && path:
-		return openDir(r.Text)
+		return r.openDir(r.Text)
 	case err == nil:
 		if r.hasRef(ctx) {
 			return nil, fmt.Errorf("--from %s is a directory and also a Git ref; write .%c%s for the directory, or refs/heads/%s for the branch", r.Text, filepath.Separator, r.Text, r.Text)
 		}
-		return openDir(r.Text)
+		return r.openDir(r.Text)
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("--from %s: %w", r.Text, err)
 	case strings.HasPrefix(r.Text, ".") || filepath.IsAbs(r.Text):
@@ -145,6 +150,9 @@ func (r Request) openGit(ctx context.Context) (*Source, error) {
 		return nil, fmt.Errorf("--from %s: commit %s has no directory %s; give a ref that has it, or the old recipes as a directory", r.Text, short(s.Commit), strings.TrimSuffix(dir, "/"))
 	}
 	s.Recipes = filepath.Join(r.Into, filepath.FromSlash(dir))
+	if s.Older, err = r.olderDirs(ctx, repo, s.Commit); err != nil {
+		return nil, fmt.Errorf("--from %s: %w", r.Text, err)
+	}
 	if strings.HasPrefix(chartsDir, dir) { // the recipes directory is the whole repository
 		return s, nil
 	}
@@ -168,7 +176,7 @@ func (s *Source) Title() string {
 }
 
 // openDir says what a directory contains: kept cells, recipes, or a bundle.
-func openDir(dir string) (*Source, error) {
+func (r Request) openDir(dir string) (*Source, error) {
 	has := func(names ...string) bool {
 		for _, name := range names {
 			if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
@@ -181,7 +189,7 @@ func openDir(dir string) (*Source, error) {
 	case has("registry.yaml", "overlays"):
 		return &Source{Name: dir, Recipes: dir}, nil
 	case has("recipes/registry.yaml", "recipes/overlays"): // a checkout
-		s := &Source{Name: dir, Recipes: filepath.Join(dir, "recipes")}
+		s := &Source{Name: dir, Recipes: filepath.Join(dir, "recipes"), Older: r.besides(dir)}
 		if has(chartsDir) {
 			s.Charts = filepath.Join(dir, chartsDir)
 		}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -144,6 +145,44 @@ func TestOpenWhole(t *testing.T) {
 	}
 	if _, err := os.Lstat(filepath.Join(root, "link")); err == nil {
 		t.Error("the link was written")
+	}
+}
+
+// Directories of the change, e.g. of its charts, are those of the source before: with the new charts
+// as the old ones, an upgrade would change nothing.
+func TestOpenOlder(t *testing.T) {
+	dir, v1, _ := history(t)
+	charts, data, outside := filepath.Join(dir, "my", "charts"), filepath.Join(dir, "data"), t.TempDir()
+	write(t, dir, map[string]string{"my/charts/a/values.yaml": "old: 1\n"})
+	git(t, dir, "add", "my")
+	git(t, dir, "commit", "--quiet", "--message", "charts")
+	checkout := filepath.Join(t.TempDir(), "checkout")
+	git(t, filepath.Dir(checkout), "clone", "--quiet", "file://"+dir, checkout)
+	write(t, dir, map[string]string{"my/charts/a/values.yaml": "new: 1\n", "data/registry.yaml": registry})
+	into := t.TempDir()
+	for name, tc := range map[string]struct {
+		from, charts string
+		values       []string // of --charts
+		data         string
+	}{
+		"a ref":                  {"main", filepath.Join(into, "my", "charts"), []string{filepath.Join(into, "my", "charts"), charts, "simulated", outside}, ""},
+		"a ref without":          {v1, "", []string{charts, "simulated", outside}, ""},
+		"a checkout":             {checkout, filepath.Join(checkout, "my", "charts"), []string{filepath.Join(checkout, "my", "charts"), charts, "simulated", outside}, data},
+		"the same checkout":      {dir, charts, []string{charts, "simulated", outside}, data},
+		"recipes without charts": {filepath.Join(checkout, "recipes"), "", []string{charts, "simulated", outside}, data},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, err := Request{Text: tc.from, RecipesDir: filepath.Join(dir, "recipes"), Into: into, Dirs: []string{charts, data, outside}, Getenv: none}.Open(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := s.ChartsFor([]string{charts, "simulated", outside}); !slices.Equal(got, tc.values) || s.DataFor(data) != tc.data || s.DataFor(outside) != outside {
+				t.Errorf("got charts %q and data %q, want %q and %q", got, s.DataFor(data), tc.values, tc.data)
+			}
+			if raw, err := os.ReadFile(filepath.Join(s.ChartsFor([]string{charts})[0], "a", "values.yaml")); tc.charts != "" && tc.charts != charts && (err != nil || string(raw) != "old: 1\n") {
+				t.Errorf("the old charts: got %q, %v", raw, err)
+			}
+		})
 	}
 }
 
