@@ -179,10 +179,9 @@ func (r *Report) mdCauses() []string {
 		fmt.Fprintf(&b, "\n#### %d. %s in %s\n\n", i+1, mdtext.Code(r.reasonText(first)), lists.Count(len(c.Cells), "cell"))
 		story := storyLines(c.Story)
 		open := len(story) > 1 && len(story) <= mostOpen && oneLine(story[0]) == c.Text
+		b.WriteString(mdtext.Code(c.Text) + "\n\n") // which wraps on a small screen, as a block of code does not
 		if open {
-			b.WriteString(mdtext.Fence(strings.Join(story, "\n"), "") + "\n")
-		} else {
-			b.WriteString(mdtext.Fence(c.Text, "") + "\n")
+			b.WriteString(mdtext.CodeList(story[1:]) + "\n")
 		}
 		if c.Place.File != "" {
 			b.WriteString("Look at " + mdtext.Code(c.Place.String()) + ".\n\n")

@@ -65,6 +65,14 @@ func TestMarkdown_UntrustedText(t *testing.T) {
 	r.Results[0].Recipe, r.Results[0].Reason = "a|`b", reason.DeployFailed
 	r.Results[0].Cause, r.Results[0].Details, r.Results[0].Notes = evil, []string{evil + "\n```\n# head"}, []string{evil}
 	r.Results[0].Findings = []result.Finding{{Cause: evil, Story: r.Results[0].Details}}
+	for more, fences := range map[int]int{0: 1, 20: 2} { // a short story is a list, and a long one is folded, in a fence
+		untrusted(t, r, more, fences)
+	}
+}
+
+func untrusted(t *testing.T, r *Report, more, fences int) {
+	t.Helper()
+	r.Results[0].Findings[0].Story = append(slices.Clone(r.Results[0].Details), slices.Repeat([]string{"  " + r.Results[0].Cause}, more)...)
 	text := r.markdown(maxMarkdown)
 	plain, fenced := outsideOfCode(t, text, backticks) // outside of fences what a chart says may stand in code spans only
 	for line := range strings.Lines(plain) {
@@ -75,8 +83,8 @@ func TestMarkdown_UntrustedText(t *testing.T) {
 			t.Errorf("a heading out of a story: %q", line)
 		}
 	}
-	if fenced < 2 {
-		t.Errorf("%d fences", fenced)
+	if fenced != fences {
+		t.Errorf("%d fences, want %d", fenced, fences)
 	}
 	if !strings.Contains(text, "| `` a\\|`b `` |") && !strings.Contains(text, "| ``a\\|`b`` |") {
 		t.Errorf("a recipe's | breaks the grid:\n%s", text)

@@ -25,6 +25,26 @@ func Code(text string) string {
 // https://github.github.com/gfm/#example-200
 func CellCode(text string) string { return strings.ReplaceAll(Code(text), "|", `\|`) }
 
+// CodeList is lines as a list of code spans, whose long lines wrap where a block of code would have to
+// be scrolled sideways. A line that is indented further than the one above it is below it in the list.
+func CodeList(lines []string) string {
+	var b strings.Builder
+	var above []int // the indents of the items that this one is in
+	for _, line := range lines {
+		code := Code(line)
+		if code == "" {
+			continue
+		}
+		indent := len(line) - len(strings.TrimLeft(line, " "))
+		for len(above) > 0 && indent <= above[len(above)-1] {
+			above = above[:len(above)-1]
+		}
+		b.WriteString(strings.Repeat("  ", len(above)) + "- " + code + "\n")
+		above = append(above, indent)
+	}
+	return b.String()
+}
+
 // Fence is a block of code that ends with a newline, behind a fence that is longer than any in the
 // text. The language may be empty.
 func Fence(text, language string) string {

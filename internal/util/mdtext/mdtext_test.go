@@ -11,6 +11,8 @@ func TestText(t *testing.T) {
 		{"code in a cell", CellCode("a|b"), "`a\\|b`"},
 		{"fence", Fence("a\nb\n\n", "sh"), "```sh\na\nb\n```\n"},
 		{"fence around a fence", Fence("````\nx", ""), "`````\n````\nx\n`````\n"},
+		{"list", CodeList([]string{"a", "", "  b `c`", "    d\te", "  f", "g"}), "- `a`\n  - `` b `c` ``\n    - `d e`\n  - `f`\n- `g`\n"},
+		{"list that begins below nothing", CodeList([]string{"    a", "  b", "   c"}), "- `a`\n- `b`\n  - `c`\n"},
 		{"folded", Folded("<b>", "", "x\n\n"), "\n<details><summary>&lt;b&gt;</summary>\n\nx\n\n</details>\n\n"},
 		{"folded, of a name", Folded("of", "a\n\n@b<", "x"), "\n<details><summary>of <code>a @b&lt;</code></summary>\n\nx\n\n</details>\n\n"},
 	} {
