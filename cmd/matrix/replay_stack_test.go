@@ -135,7 +135,7 @@ func lookAround(t *testing.T, stack *stack.Stack, kubeconfig string) {
 	}
 	// The stand-in serves aggregated APIs of simulated Services, once the API server has checked
 	// them again.
-	eventually(t, "discovery of every API group", 30*time.Second, func() error {
+	eventually(t, "discovery of every API group", time.Minute, func() error {
 		_, _, err := clients.Discovery.ServerGroupsAndResources()
 		return err
 	})

@@ -41,7 +41,7 @@ func TestRun(t *testing.T) {
 			r.program(test.end)
 			cmd, out := r.start("run")
 			if test.signal {
-				for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+				for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 					if _, err := os.Stat(r.file("ready")); err == nil {
 						break
 					}

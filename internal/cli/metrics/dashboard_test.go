@@ -25,7 +25,7 @@ func gather(t *testing.T) []*dto.MetricFamily {
 			t.Fatal(err)
 		}
 	}
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		p.mu.Lock()
 		n := len(p.scopes["workflows"].read().Distances)
 		p.mu.Unlock()

@@ -72,7 +72,7 @@ func follow(t *testing.T, objects ...runtime.Object) (*prometheus.Registry, *Pla
 func seen(t *testing.T, registry *prometheus.Registry, want string, names ...string) {
 	t.Helper()
 	var err error
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		if err = testutil.GatherAndCompare(registry, strings.NewReader(want), names...); err == nil {
 			return
 		}

@@ -64,7 +64,7 @@ func (b *bench) wantRun(why string) context.Context {
 	select {
 	case ctx := <-b.started:
 		return ctx
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		b.t.Fatalf("no run: %s", why)
 		return nil
 	}

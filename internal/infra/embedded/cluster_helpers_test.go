@@ -147,7 +147,7 @@ func (c *testCluster) apply(t testing.TB, yaml string) {
 		if o.GetNamespace() == "" && namespaced(o) {
 			o.SetNamespace("default")
 		}
-		testkit.Eventually(t, "the API server to take "+o.GetKind()+" "+o.GetName(), 30*time.Second, func() wait.Result {
+		testkit.Eventually(t, "the API server to take "+o.GetKind()+" "+o.GetName(), time.Minute, func() wait.Result {
 			if err := c.clients.Apply(t.Context(), infra.ResourceFor(o.GroupVersionKind()), o); err != nil {
 				return wait.NotYet("%v", err)
 			}
@@ -184,7 +184,7 @@ spec:
 
 func waitPod(t *testing.T, c *testCluster, name string) {
 	t.Helper()
-	testkit.Eventually(t, "pod "+name+" to be Running and Ready", 60*time.Second, func() wait.Result {
+	testkit.Eventually(t, "pod "+name+" to be Running and Ready", time.Minute, func() wait.Result {
 		p, err := c.clients.Kube.CoreV1().Pods("default").Get(t.Context(), name, metav1.GetOptions{})
 		if err != nil {
 			return wait.NotYet("%v", err)
@@ -201,7 +201,7 @@ func waitPod(t *testing.T, c *testCluster, name string) {
 
 func waitObject(t *testing.T, c *testCluster, gvr schema.GroupVersionResource, namespace, name string, probe func(*unstructured.Unstructured) wait.Result) {
 	t.Helper()
-	testkit.Eventually(t, gvr.Resource+" "+name, 60*time.Second, func() wait.Result {
+	testkit.Eventually(t, gvr.Resource+" "+name, time.Minute, func() wait.Result {
 		o, err := c.clients.Dynamic.Resource(gvr).Namespace(namespace).Get(t.Context(), name, metav1.GetOptions{})
 		if err != nil {
 			return wait.NotYet("%v", err)

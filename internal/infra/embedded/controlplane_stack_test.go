@@ -293,7 +293,7 @@ func testStorage(t *testing.T, c *testCluster) {
 
 func testLoadBalancer(t *testing.T, c *testCluster) {
 	c.apply(t, "{apiVersion: v1, kind: Service, metadata: {name: public}, spec: {type: LoadBalancer, selector: {app: public}, ports: [{port: 443}]}}")
-	testkit.Eventually(t, "the Service to have an address", 30*time.Second, func() wait.Result {
+	testkit.Eventually(t, "the Service to have an address", time.Minute, func() wait.Result {
 		s, err := c.clients.Kube.CoreV1().Services("default").Get(t.Context(), "public", metav1.GetOptions{})
 		if err != nil {
 			return wait.NotYet("%v", err)

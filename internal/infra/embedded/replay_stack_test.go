@@ -148,7 +148,7 @@ func TestReplay(t *testing.T) {
 // waitSettled waits until controllers, scheduler and kwok have nothing more to do.
 func waitSettled(t *testing.T, c *testCluster) {
 	t.Helper()
-	testkit.Eventually(t, "the Deployment's pods, and the pod that fits nowhere", 60*time.Second, func() wait.Result {
+	testkit.Eventually(t, "the Deployment's pods, and the pod that fits nowhere", time.Minute, func() wait.Result {
 		d, err := c.clients.Kube.AppsV1().Deployments("default").Get(t.Context(), "web", metav1.GetOptions{})
 		if err != nil || d.Status.ReadyReplicas != 2 {
 			return wait.NotYet("%v: %v", err, d.Status)

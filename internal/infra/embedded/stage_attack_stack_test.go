@@ -36,7 +36,7 @@ spec:
   versions: [{name: v1alpha1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]
 `)
 	stages := schema.GroupVersionResource{Group: "kwok.x-k8s.io", Version: "v1alpha1", Resource: "stages"}
-	testkit.Eventually(t, "the kind Stage to be served", 30*time.Second, func() wait.Result {
+	testkit.Eventually(t, "the kind Stage to be served", time.Minute, func() wait.Result {
 		if _, err := c.clients.Dynamic.Resource(stages).List(t.Context(), metav1.ListOptions{}); err != nil {
 			return wait.NotYet("%v", err)
 		}

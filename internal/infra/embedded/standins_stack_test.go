@@ -67,7 +67,7 @@ spec:
 	}
 	// An error here would hold up namespace deletion and every controller. The API server renews
 	// its own list a moment later.
-	testkit.Eventually(t, "discovery to be whole", 60*time.Second, func() wait.Result {
+	testkit.Eventually(t, "discovery to be whole", time.Minute, func() wait.Result {
 		if _, _, err := c.clients.Discovery.ServerGroupsAndResources(); err != nil {
 			return wait.NotYet("%v", err)
 		}

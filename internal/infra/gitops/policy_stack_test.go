@@ -158,7 +158,7 @@ func wantNoticed(t *testing.T, c *infra.Clients, running map[infra.ControllerKin
 	patch(admission("validatingadmissionpolicybindings"), "aicr-action-argocd", `{"spec":{"validationActions":["Audit"]}}`)
 	noticed(infra.ArgoCDControllers, "ValidatingAdmissionPolicyBinding aicr-action-argocd was changed")
 	const crd, names = "applications.argoproj.io", `{"spec":{"names":{"shortNames":["x"]}}}`
-	testkit.Eventually(t, "the API server to take the policy that lets all pass", 30*time.Second, func() wait.Result {
+	testkit.Eventually(t, "the API server to take the policy that lets all pass", time.Minute, func() wait.Result {
 		if _, err := c.Dynamic.Resource(infra.CRDResource).Patch(t.Context(), crd, types.MergePatchType, []byte(names), metav1.PatchOptions{}); err != nil {
 			return wait.NotYet("%v", err)
 		}

@@ -63,7 +63,7 @@ func TestEnvironment_NoDirectory(t *testing.T) {
 func waitFile(t *testing.T, path string) string {
 	t.Helper()
 	var text []byte
-	testkit.Eventually(t, path+" to be written", 10*time.Second, func() wait.Result {
+	testkit.Eventually(t, path+" to be written", time.Minute, func() wait.Result {
 		var err error
 		if text, err = os.ReadFile(path); err != nil {
 			return wait.NotYet("%v", err)

@@ -115,7 +115,7 @@ func nextDeath(t *testing.T, s *Supervisor) *infra.DeathError {
 	select {
 	case d := <-s.Died():
 		return d
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("no death was reported")
 		return nil
 	}

@@ -84,7 +84,7 @@ func earlyCluster(t *testing.T, imports error, create func(*saves) error) (*clus
 func TestCopyEarly(t *testing.T) {
 	failed := errors.New("kubeadm failed")
 	c, s := earlyCluster(t, nil, func(s *saves) error {
-		for end := time.Now().Add(20 * time.Second); len(s.list()) < 2; time.Sleep(5 * time.Millisecond) {
+		for end := time.Now().Add(time.Minute); len(s.list()) < 2; time.Sleep(5 * time.Millisecond) {
 			if time.Now().After(end) {
 				t.Error("nothing was copied while kind made the cluster")
 				break
@@ -144,7 +144,7 @@ func TestCopyEarly_Error(t *testing.T) {
 	go func() { c.stopCopies(); close(ended) }()
 	select {
 	case <-ended:
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		t.Error("the copy goes on")
 	}
 }

@@ -305,7 +305,7 @@ func TestBuild_Interrupted(t *testing.T) {
 	go func() { ended <- s.Build(ctx, &recorded{}, GroupControlPlane) }()
 	pid := testkit.WaitNumber(t, filepath.Join(dir, "pid"))
 	go func() { ended <- s.Build(ctx, waiting, GroupControlPlane) }()
-	testkit.Eventually(t, "the second build to wait for the first", 10*time.Second, func() wait.Result {
+	testkit.Eventually(t, "the second build to wait for the first", time.Minute, func() wait.Result {
 		if !waiting.has("Waiting for another build of the stack") {
 			return wait.NotYet("it does not")
 		}

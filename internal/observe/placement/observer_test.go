@@ -53,7 +53,7 @@ func TestWatch(t *testing.T) {
 	if _, err := kube.CoreV1().Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "later", Labels: map[string]string{"rack": "2"}}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	testkit.Eventually(t, "the node that came later to be seen", 10*time.Second, func() wait.Result {
+	testkit.Eventually(t, "the node that came later to be seen", time.Minute, func() wait.Result {
 		if o.NodeLabels("later")["rack"] != "2" {
 			return wait.NotYet("it was not")
 		}

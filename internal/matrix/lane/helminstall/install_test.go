@@ -164,7 +164,7 @@ func TestInstall_CellEnds(t *testing.T) {
 				if !errors.Is(err, context.Canceled) {
 					t.Errorf("got %v", err)
 				}
-			case <-time.After(10 * time.Second):
+			case <-time.After(time.Minute):
 				t.Fatal("Helm outlives the cell")
 			}
 			if installer.process != nil {
@@ -198,7 +198,7 @@ func TestInstall_HarnessKilled(t *testing.T) {
 		if err != nil {
 			t.Errorf("got %v", err)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		p.Kill()
 		t.Fatal("the process outlives the harness")
 	}

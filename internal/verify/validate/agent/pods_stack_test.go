@@ -66,7 +66,7 @@ func testPodThatRuns(t *testing.T, c infra.Cluster) {
 	if _, err := pods.Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	testkit.Eventually(t, "the pod to be ready, by its probe", 60*time.Second, func() wait.Result {
+	testkit.Eventually(t, "the pod to be ready, by its probe", time.Minute, func() wait.Result {
 		p, err := pods.Get(t.Context(), "shown", metav1.GetOptions{})
 		if err != nil {
 			return wait.NotYet("%v", err)
@@ -110,7 +110,7 @@ func testPodThatRuns(t *testing.T, c infra.Cluster) {
 	if err := pods.Delete(t.Context(), "shown", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	testkit.Eventually(t, "the pod to be gone, with its process", 60*time.Second, func() wait.Result {
+	testkit.Eventually(t, "the pod to be gone, with its process", time.Minute, func() wait.Result {
 		p, err := pods.Get(t.Context(), "shown", metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return wait.Done()
@@ -152,7 +152,7 @@ func testPorts(t *testing.T, c infra.Cluster) {
 	}
 	eventually := func(what, name string, is func(corev1.ContainerStatus) bool) {
 		t.Helper()
-		testkit.Eventually(t, what, 60*time.Second, func() wait.Result {
+		testkit.Eventually(t, what, time.Minute, func() wait.Result {
 			p, err := pods.Get(t.Context(), name, metav1.GetOptions{})
 			if err != nil || len(p.Status.ContainerStatuses) != 1 || !is(p.Status.ContainerStatuses[0]) {
 				return wait.NotYet("%+v, %v", p.Status.ContainerStatuses, err)
@@ -170,7 +170,7 @@ func testPorts(t *testing.T, c infra.Cluster) {
 		if err := pods.Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		testkit.Eventually(t, "the pod to be gone", 60*time.Second, func() wait.Result {
+		testkit.Eventually(t, "the pod to be gone", time.Minute, func() wait.Result {
 			if _, err := pods.Get(t.Context(), name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 				return wait.NotYet("%v", err)
 			}
@@ -189,7 +189,7 @@ func testUnsupported(t *testing.T, c infra.Cluster) {
 	if _, err := pods.Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	testkit.Eventually(t, "the pod to say why it cannot run", 60*time.Second, func() wait.Result {
+	testkit.Eventually(t, "the pod to say why it cannot run", time.Minute, func() wait.Result {
 		p, err := pods.Get(t.Context(), "two", metav1.GetOptions{})
 		if err != nil {
 			return wait.NotYet("%v", err)
@@ -202,7 +202,7 @@ func testUnsupported(t *testing.T, c infra.Cluster) {
 	if err := pods.Delete(t.Context(), "two", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	testkit.Eventually(t, "the pod to be gone", 60*time.Second, func() wait.Result {
+	testkit.Eventually(t, "the pod to be gone", time.Minute, func() wait.Result {
 		if _, err := pods.Get(t.Context(), "two", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 			return wait.NotYet("%v", err)
 		}

@@ -196,7 +196,7 @@ func testNeverStarts(t *testing.T, c infra.Cluster) {
 	if err := d.Deploy(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	testkit.Eventually(t, "the scheduler to refuse the pod", 60*time.Second, func() wait.Result {
+	testkit.Eventually(t, "the scheduler to refuse the pod", time.Minute, func() wait.Result {
 		pods, err := c.Clients().Kube.CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{})
 		if err != nil || len(pods.Items) == 0 || len(pods.Items[0].Status.Conditions) == 0 {
 			return wait.NotYet("%d pods, %v", len(pods.Items), err)
@@ -228,7 +228,7 @@ func testEvicted(t *testing.T, c infra.Cluster) {
 		_, err := jobs.RunPhase(t.Context(), validate.Readiness, []validate.Item{{Name: check.Name, Check: check}}, validate.Inputs{})
 		ran <- err
 	}()
-	testkit.Eventually(t, "the pod to be evicted", 60*time.Second, func() wait.Result {
+	testkit.Eventually(t, "the pod to be evicted", time.Minute, func() wait.Result {
 		pods, err := kube.CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{})
 		if err != nil || len(pods.Items) != 1 {
 			return wait.NotYet("%d pods, %v", len(pods.Items), err)
