@@ -189,6 +189,19 @@ func TestOpen(t *testing.T) {
 			files: argo(nil), path: "apps", releases: []string{"redis redis", "web web"}, chart: "oci://registry.example.com/charts redis 1.2.3",
 			origins: map[string]string{"replicas": "env/test.yaml:1", "other": "apps/web.yaml:15"},
 		},
+		"parameters and overrides": {
+			files: argo(map[string]string{
+				"apps/web.yaml":                      strings.Replace(webApp, "      values: |", "      ignoreMissingValueFiles: true\n      parameters:\n      - {name: text, value: from the Application}\n      values: |", 1),
+				"env/test.yaml":                      "",
+				"charts/web/.argocd-source-web.yaml": "# of the image updater\nhelm:\n  parameters:\n  - {name: image.tag, value: \"2\"}\n",
+				"charts/web/.argocd-source-db.yaml":  "plugin: {name: of another Application}\n",
+			}), path: "apps/web.yaml", releases: []string{"web web"},
+			origins: map[string]string{"image.tag": "charts/web/.argocd-source-web.yaml:4", "text": "apps/web.yaml:17", "other": "apps/web.yaml:18"},
+		},
+		"a parameter": {
+			files: argo(map[string]string{"apps/web.yaml": webApp + "      parameters:\n      - {name: replicas, value: \"5\"}\n"}), path: "apps/web.yaml", releases: []string{"web web"},
+			origins: map[string]string{"replicas": "apps/web.yaml:17", "text": "apps/web.yaml:14"},
+		},
 		"one Application": {files: argo(nil), path: "apps/web.yaml", lane: bundle.ArgoCDOCI, releases: []string{"web web"}, origins: map[string]string{"text": "apps/web.yaml:14"}},
 		"an Application of Applications": {
 			files: argo(map[string]string{"root.yaml": strings.NewReplacer("name: web", "name: root", "charts/web", "apps").Replace(webApp)}), path: "root.yaml",
@@ -279,7 +292,10 @@ func TestOpen_Refused(t *testing.T) {
 		"values of a chart's own":   {files: argo(map[string]string{"apps/redis.yaml": edit(redisApp, "$here/env/redis.yaml", "prod.yaml")}), path: "apps", want: []string{"redis.yaml:8", "want $REF/PATH"}},
 		"two sources without Git":   {files: argo(nil), path: "apps", lane: bundle.ArgoCDOCI, want: []string{"redis.yaml:8", "several sources"}},
 		"the same name twice":       {files: argo(map[string]string{"apps/z.yaml": webApp}), path: "apps", want: []string{"z.yaml:4", "a second Application web"}},
-		"parameters":                {files: inWeb("      values: |", "      parameters: [{name: a, value: b}]\n      values: |"), path: "apps", want: []string{"web.yaml:13", "helm.parameters"}},
+		"a parameter":               {files: inWeb("      values: |", "      parameters: [{name: 'a[', value: b}]\n      values: |"), path: "apps", want: []string{"web.yaml:13", "parameter a["}},
+		"a parameter of a revision": {files: inWeb("      values: |", "      parameters: [{name: a, value: $ARGOCD_APP_REVISION}]\n      values: |"), path: "apps", want: []string{"web.yaml:13", "write its value"}},
+		"overrides with a plugin":   {files: argo(map[string]string{"charts/web/.argocd-source-web.yaml": "helm: {skipCrds: true}\nplugin: {name: x}\n"}), path: "apps", want: []string{".argocd-source-web.yaml:2", "spec.source.plugin"}},
+		"overrides that are none":   {files: argo(map[string]string{"charts/web/.argocd-source.yaml": "[a]\n"}), path: "apps", want: []string{".argocd-source.yaml:1", "want one mapping"}},
 		"a dependency that is absent": {
 			files: argo(map[string]string{"charts/web/Chart.yaml": webChart + "dependencies:\n- {name: lib, version: 1.0.0, repository: https://charts.example.com}\n"}), path: "charts/web",
 			want: []string{"charts/web/Chart.yaml:4", "lib 1.0.0", "helm dependency build"},

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -9,9 +10,9 @@ import (
 	yamlv3 "go.yaml.in/yaml/v3"
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
-	"helm.sh/helm/v3/pkg/strvals"
 	"sigs.k8s.io/yaml"
 
+	"github.com/nvidia/aicr-action/internal/bundle/parameters"
 	"github.com/nvidia/aicr-action/internal/charts/render"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
@@ -158,16 +159,9 @@ func (l *layout) helmValues(o object, dir string) (map[string]any, error) {
 			return nil, err
 		}
 	}
-	if list := yamlx.Find(helm, "parameters"); list != nil {
-		for _, n := range list.Content {
-			parse := strvals.ParseInto
-			if yamlx.Text(n, "forceString") == "true" {
-				parse = strvals.ParseIntoString
-			}
-			if err := parse(yamlx.Text(n, "name")+"="+strings.ReplaceAll(yamlx.Text(n, "value"), ",", `\,`), values); err != nil {
-				return nil, l.repo.badAt(o, n, "parameter %s of Application %s: %w", yamlx.Text(n, "name"), o.name(), err)
-			}
-		}
+	_, err := parameters.Apply(values, yamlx.Find(helm, "parameters"), o.name(), yamlx.Text(o.node, "spec", "destination", "namespace"))
+	if wrong := (*parameters.Error)(nil); errors.As(err, &wrong) {
+		return nil, l.repo.badAt(o, &yamlv3.Node{Line: wrong.Line}, "Application %s: %w", o.name(), err)
 	}
 	return values, nil
 }

@@ -73,6 +73,10 @@ func (l *layout) each(objects []object, seen map[string]string, depth int) error
 		if depth > mostNested {
 			return l.repo.bad(o, nil, "Applications are nested more than %d deep", mostNested)
 		}
+		o, err := l.overridden(object{o.file, yamlx.Clone(o.node)})
+		if err != nil {
+			return err
+		}
 		inner, err := l.nested(o)
 		if err != nil {
 			return err
@@ -135,7 +139,6 @@ func (l *layout) application(o object) error {
 	if err := l.allowed(o); err != nil {
 		return err
 	}
-	o.node = yamlx.Clone(o.node)
 	if err := l.sources(o); err != nil {
 		return err
 	}

@@ -150,10 +150,14 @@ func (l *layout) directory(o object, source *yamlv3.Node, dir string) error {
 // which the Application then needs.
 func (l *layout) valueFiles(o object, source, values *yamlv3.Node, dir string) (used bool, err error) {
 	helm := yamlx.Find(source, "helm")
+	yamlx.Drop(helm, "skipTests") // Argo CD creates no tests of Helm
+	mayMiss := yamlx.Text(helm, "ignoreMissingValueFiles") == "true"
+	yamlx.Drop(helm, "ignoreMissingValueFiles")
 	files := yamlx.Find(helm, "valueFiles")
 	if files == nil || files.Kind != yamlv3.SequenceNode {
 		return false, nil
 	}
+	var there []*yamlv3.Node
 	for i, item := range files.Content {
 		name, byRef := item.Value, false
 		switch {
@@ -167,6 +171,10 @@ func (l *layout) valueFiles(o object, source, values *yamlv3.Node, dir string) (
 			name = path.Join(dir, name)
 		}
 		name = path.Clean(name)
+		if !l.repo.has(name) && mayMiss {
+			l.override("Application %s: values file %s is left out: it does not exist, and ignoreMissingValueFiles is set", o.name(), item.Value)
+			continue
+		}
 		if !l.repo.has(name) {
 			return false, l.repo.badAt(o, item, "values file %s of Application %s is no file of this repository", item.Value, o.name())
 		}
@@ -178,6 +186,10 @@ func (l *layout) valueFiles(o object, source, values *yamlv3.Node, dir string) (
 		if dir == "" && byRef {
 			item.Value, used = "$"+yamlx.Text(values, "ref")+"/"+to, true
 		}
+		there = append(there, item)
+	}
+	if files.Content = there; len(there) == 0 {
+		yamlx.Drop(helm, "valueFiles")
 	}
 	return used, nil
 }

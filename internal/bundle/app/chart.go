@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
 
+	"github.com/nvidia/aicr-action/internal/charts/argosource"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
@@ -57,6 +58,9 @@ func (l *layout) chart(from, to string) error {
 		rel := name
 		if from != "." {
 			rel = strings.TrimPrefix(name, from+"/")
+		}
+		if argosource.Is(rel) { // merged into the Application already
+			continue
 		}
 		if err := l.copy(path.Join(to, rel), name); err != nil {
 			return err

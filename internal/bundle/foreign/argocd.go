@@ -3,6 +3,7 @@ package foreign
 import (
 	"cmp"
 	"context"
+	"errors"
 	"path"
 	"regexp"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/parameters"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
@@ -53,6 +55,9 @@ func (f *applicationsForm) place(in bundle.Input) bundle.Input { return in }
 func readApplications(t *tree, deployer string) (form, error) {
 	if _, ok := t.files[rootFile]; !ok {
 		return nil, t.bad("", 0, "not a bundle for the lane %s: it has no %s", deployer, rootFile)
+	}
+	if err := t.noSources(); err != nil {
+		return nil, err
 	}
 	docs, err := t.documents(rootFile)
 	if err != nil {
@@ -159,7 +164,7 @@ func (a *application) sources() (chart, values *yamlv3.Node) {
 
 // localFiles reads the values files of a chart in the bundle, which are named from its directory, or
 // with a slash in front from that of the bundle.
-func (a *application) localFiles(t *tree, files *yamlv3.Node) error {
+func (a *application) localFiles(t *tree, files *yamlv3.Node, _ string, into *valueSet) error {
 	for _, item := range files.Content {
 		dir, name := a.unit.dir, item.Value
 		if rooted, ok := strings.CutPrefix(name, "/"); ok {
@@ -176,13 +181,13 @@ func (a *application) localFiles(t *tree, files *yamlv3.Node) error {
 		if path.Base(at) == clusterValues && len(v.values) > 0 {
 			t.filledIn(v.whole)
 		}
-		a.unit.values.over(v)
+		into.over(v)
 	}
 	return nil
 }
 
 // valuesFiles reads the files that are named by the reference to the bundle's repository.
-func (a *application) valuesFiles(t *tree, files *yamlv3.Node, own string) error {
+func (a *application) valuesFiles(t *tree, files *yamlv3.Node, own string, into *valueSet) error {
 	_, values := a.sources()
 	if values == nil {
 		return t.bad(a.file, files.Line, "spec.source.helm.valueFiles of Application %s is not understood: want files of this bundle's repository, which is a source with ref", a.unit.name)
@@ -203,7 +208,7 @@ func (a *application) valuesFiles(t *tree, files *yamlv3.Node, own string) error
 		if err != nil {
 			return err
 		}
-		a.unit.values.over(v)
+		into.over(v)
 	}
 	return nil
 }
@@ -231,54 +236,72 @@ func (a *application) chart(t *tree, source *yamlv3.Node, own string) error {
 
 func (a *application) values(t *tree, helm *yamlv3.Node, own string, place func(line int) recipe.Origin) error {
 	u := &a.unit
-	if u.local == nil {
-		u.values = valueSet{values: map[string]any{}, origins: t.noOrigins()}
-	}
 	for _, key := range yamlx.Keys(helm) {
-		if !slices.Contains([]string{"releaseName", "valuesObject", "values"}, key) && (!a.git && u.local == nil || key != "valueFiles") {
+		if !slices.Contains([]string{"releaseName", "valuesObject", "values", "parameters"}, key) && (!a.git && u.local == nil || key != "valueFiles") {
 			return t.bad(a.file, yamlx.LineOf(helm, key), "spec.source.helm.%s of Application %s is not understood, and may change what is installed", key, u.name)
-		}
-	}
-	files := yamlx.Find(helm, "valueFiles")
-	if files != nil {
-		read := func() error { return a.valuesFiles(t, files, own) }
-		if u.local != nil {
-			if u.values.values == nil {
-				u.values = valueSet{values: map[string]any{}, origins: t.noOrigins()}
-			}
-			read = func() error { return a.localFiles(t, files) }
-		}
-		if err := read(); err != nil {
-			return err
 		}
 	}
 	if name := yamlx.Text(helm, "releaseName"); name != u.name {
 		u.helmName = name
 	}
-	given := yamlx.Find(helm, "valuesObject")
-	if inline := yamlx.Find(helm, "values"); given == nil && inline != nil && strings.TrimSpace(inline.Value) != "" {
-		docs, err := (&tree{name: t.name, files: map[string]bundle.File{a.file: {Content: []byte(inline.Value)}}}).documents(a.file)
-		if err != nil || len(docs) > 1 {
-			return t.bad(a.file, inline.Line, "spec.source.helm.values of Application %s are not one YAML document", u.name)
-		}
-		if len(docs) == 1 {
-			given = docs[0]
-			outer, before := place, 0
-			if inline.Style&(yamlv3.LiteralStyle|yamlv3.FoldedStyle) == 0 { // it begins on the line of its key
-				before = 1
-			}
-			place = func(line int) recipe.Origin { return outer(inline.Line + line - before) }
-		}
-	}
-	v, err := valuesAt(given, place)
+	given, err := a.given(t, helm, own, place)
 	if err != nil {
-		return t.bad(a.file, yamlx.LineOf(helm, "valuesObject"), "values of Application %s: %w", u.name, err)
+		return err
 	}
-	u.values.over(v)
-	if u.local != nil && (files != nil || len(v.values) > 0) {
+	if u.local == nil || u.values.values == nil {
+		u.values = valueSet{values: map[string]any{}, origins: t.noOrigins()}
+	}
+	u.values.over(given)
+	if u.local != nil && (yamlx.Find(helm, "valueFiles") != nil || len(given.values) > 0) {
 		u.local = effective(u.local, u.values.values)
 	}
 	return nil
+}
+
+// given are the values that the Application gives its chart: those of files, its own, and its
+// parameters, each over those before. The chart's own are not among them, since Helm changes an
+// item of a list only where one of these has the list.
+func (a *application) given(t *tree, helm *yamlv3.Node, own string, place func(line int) recipe.Origin) (valueSet, error) {
+	all := valueSet{values: map[string]any{}, origins: t.noOrigins()}
+	if files := yamlx.Find(helm, "valueFiles"); files != nil {
+		read := a.valuesFiles
+		if a.unit.local != nil {
+			read = a.localFiles
+		}
+		if err := read(t, files, own, &all); err != nil {
+			return all, err
+		}
+	}
+	inline, at := yamlx.Find(helm, "valuesObject"), place
+	if text := yamlx.Find(helm, "values"); inline == nil && text != nil && strings.TrimSpace(text.Value) != "" {
+		docs, err := (&tree{name: t.name, files: map[string]bundle.File{a.file: {Content: []byte(text.Value)}}}).documents(a.file)
+		if err != nil || len(docs) > 1 {
+			return all, t.bad(a.file, text.Line, "spec.source.helm.values of Application %s are not one YAML document", a.unit.name)
+		}
+		if len(docs) == 1 {
+			inline = docs[0]
+			before := 0
+			if text.Style&(yamlv3.LiteralStyle|yamlv3.FoldedStyle) == 0 { // it begins on the line of its key
+				before = 1
+			}
+			at = func(line int) recipe.Origin { return place(text.Line + line - before) }
+		}
+	}
+	v, err := valuesAt(inline, at)
+	if err != nil {
+		return all, t.bad(a.file, yamlx.LineOf(helm, "valuesObject"), "values of Application %s: %w", a.unit.name, err)
+	}
+	all.over(v)
+	sets, err := parameters.Apply(all.values, yamlx.Find(helm, "parameters"), a.unit.name, a.unit.namespace)
+	if wrong := (*parameters.Error)(nil); errors.As(err, &wrong) {
+		return all, t.bad(a.file, wrong.Line, "Application %s: %w", a.unit.name, err)
+	}
+	for _, set := range sets {
+		for _, path := range set.Paths {
+			all.origins[path] = place(set.Line)
+		}
+	}
+	return all, nil
 }
 
 // fit writes the cell's registry into the Applications.

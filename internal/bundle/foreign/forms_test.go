@@ -23,7 +23,8 @@ func TestForms_Unknown(t *testing.T) {
 		want                     []string
 	}{
 		"several sources":          {bundle.ArgoCDOCI, child, "  source:\n", "  sources: []\n  source:\n", []string{child + ":", "several sources; $values of another source work with Git only"}},
-		"parameters":               {bundle.ArgoCDOCI, child, "      releaseName:", "      parameters: []\n      releaseName:", []string{child + ":", "spec.source.helm.parameters of Application cert-manager is not understood"}},
+		"parameters":               {bundle.ArgoCDOCI, child, "      releaseName:", "      parameters:\n      - {name: 'a[', value: b}\n      releaseName:", []string{child + ":", "Application cert-manager: parameter a["}},
+		"options for a plugin":     {bundle.ArgoCDOCI, child, "      releaseName:", "      passCredentials: true\n      releaseName:", []string{child + ":", "spec.source.helm.passCredentials of Application"}},
 		"a branch to write to":     {bundle.ArgoCDOCI, child, "spec:\n", "spec:\n  sourceHydrator: {}\n", []string{child + ":", "spec.sourceHydrator of Application may configure a controller"}},
 		"an operation of its own":  {bundle.ArgoCDOCI, "app-of-apps.yaml", "spec:\n", "operation: {sync: {manifests: []}}\nspec:\n", []string{"app-of-apps.yaml:", "operation.sync.manifests of Application"}},
 		"the same in a chart":      {bundle.ArgoCDHelmOCI, "templates/children/cert-manager.yaml", "spec:\n", "spec:\n  sourceHydrator: {}\n", []string{"cert-manager.yaml", "spec.sourceHydrator of Application"}},
@@ -166,5 +167,28 @@ func TestGitParts(t *testing.T) {
 				t.Errorf("got %v, want %q", err, tc.want)
 			}
 		})
+	}
+}
+
+// A file by which Argo CD would change a source past every check is refused in its lanes only.
+func TestForms_SourceOverrides(t *testing.T) {
+	for _, deployer := range []string{bundle.ArgoCDOCI, bundle.ArgoCDHelmOCI, bundle.ArgoCDGit, bundle.Helm} {
+		dir := written(t, elsewhere(t, mustDeployer(t, deployer), ownInput(t, "kind")))
+		if err := os.Remove(filepath.Join(dir, checksumsFile)); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, ".argocd-source-cert-manager.yaml"), []byte("plugin: {name: x}\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Open(t.Context(), dir, mustDeployer(t, deployer))
+		if deployer == bundle.Helm {
+			if err != nil {
+				t.Errorf("%s: %v", deployer, err)
+			}
+			continue
+		}
+		if err == nil || !strings.Contains(err.Error(), ".argocd-source-cert-manager.yaml:1: Argo CD merges this file into the source") {
+			t.Errorf("%s: got %v", deployer, err)
+		}
 	}
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/charts/archive"
+	"github.com/nvidia/aicr-action/internal/charts/argosource"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/util/bounded"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
@@ -132,6 +133,16 @@ func (t *tree) inside(from string, line int, dir, name string) (string, error) {
 		return "", t.bad(from, line, "%q leads out of the bundle", name)
 	}
 	return full, nil
+}
+
+// noSources refuses files by which Argo CD would change a source when it reads the bundle.
+func (t *tree) noSources() error {
+	for _, name := range t.names() {
+		if argosource.Is(path.Base(name)) {
+			return t.bad(name, 1, "Argo CD merges this file into the source of the Application that reads its directory, past the checks of that Application: write what it sets into the Application")
+		}
+	}
+	return nil
 }
 
 func (t *tree) names() []string { return slices.Sorted(maps.Keys(t.files)) }

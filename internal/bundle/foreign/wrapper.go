@@ -52,6 +52,9 @@ func readWrapper(ctx context.Context, t *tree) (form, error) {
 	if _, ok := t.files["Chart.yaml"]; !ok {
 		return nil, t.bad("", 0, "not a bundle for the lane argocd-helm-oci: it has no Chart.yaml")
 	}
+	if err := t.noSources(); err != nil {
+		return nil, err
+	}
 	t.replaceDevVersion()
 	ch, err := t.chart(".")
 	if err != nil {

@@ -225,7 +225,8 @@ func TestRelease_ProcessKilled(t *testing.T) {
 func TestRelease_NotInstallable(t *testing.T) {
 	r := newRenderer(t, Limits{})
 	for want, edit := range map[string]func(*chart.Chart){
-		"library charts are not installable": func(c *chart.Chart) { c.Metadata.Type = "library" },
+		"the chart has the file .argocd-source.yaml": func(c *chart.Chart) { c.Files = append(c.Files, &chart.File{Name: ".argocd-source.yaml"}) },
+		"library charts are not installable":         func(c *chart.Chart) { c.Metadata.Type = "library" },
 		"found in Chart.yaml, but missing in charts/ directory: redis": func(c *chart.Chart) {
 			c.Metadata.Dependencies = []*chart.Dependency{{Name: "redis", Version: "1.x", Repository: "https://example.com"}}
 		},

@@ -18,6 +18,7 @@ import (
 	"helm.sh/helm/v3/pkg/storage"
 	"helm.sh/helm/v3/pkg/storage/driver"
 
+	"github.com/nvidia/aicr-action/internal/charts/argosource"
 	"github.com/nvidia/aicr-action/internal/charts/kustomize"
 	"github.com/nvidia/aicr-action/internal/util/confined"
 	"github.com/nvidia/aicr-action/internal/util/hidden"
@@ -138,7 +139,8 @@ func template(req wireRequest) (*helmrelease.Release, error) {
 	return inst.Run(c, values)
 }
 
-// installable is what Helm's CLI checks of a chart before it installs it, and its library does not.
+// installable is what Helm's CLI checks of a chart before it installs it, and its library does not; and what
+// lets a chart change how Argo CD reads it.
 func installable(c *chart.Chart) error {
 	if c.Metadata == nil {
 		return nil
@@ -148,6 +150,11 @@ func installable(c *chart.Chart) error {
 	}
 	if err := action.CheckDependencies(c, c.Metadata.Dependencies); err != nil {
 		return fmt.Errorf("%w; Helm and Argo CD do not install such a chart: run helm dependency build", err)
+	}
+	for _, f := range c.Files {
+		if argosource.Is(f.Name) {
+			return fmt.Errorf("the chart has the file %s, which Argo CD merges into the source of each Application that reads the chart, so that it may be another chart there: remove it", f.Name)
+		}
 	}
 	return nil
 }

@@ -67,7 +67,7 @@ func Set(n *yaml.Node, key, tag, value string) {
 
 // Drop removes a key of a mapping, with its value.
 func Drop(n *yaml.Node, key string) {
-	for i := 0; i+1 < len(n.Content); i += 2 {
+	for i := 0; n != nil && i+1 < len(n.Content); i += 2 {
 		if n.Content[i].Value == key {
 			n.Content = slices.Delete(n.Content, i, i+2)
 			return

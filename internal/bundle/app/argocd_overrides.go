@@ -1,0 +1,95 @@
+package app
+
+import (
+	"errors"
+	"path"
+	"strings"
+
+	yamlv3 "go.yaml.in/yaml/v3"
+
+	"github.com/nvidia/aicr-action/internal/charts/argosource"
+	"github.com/nvidia/aicr-action/internal/util/yamlx"
+)
+
+// ownPlace are the fields of a source that a file of overrides does not change (mergeSourceParameters
+// of Argo CD).
+var ownPlace = []string{"chart", "path", "repoURL", "targetRevision"}
+
+// errNoOverrides is about a file of overrides.
+var errNoOverrides = errors.New("Argo CD merges this file into the source of an Application: want one mapping with fields of a source, e.g. helm")
+
+// overridden gives an Application with what the files .argocd-source.yaml and
+// .argocd-source-NAME.yaml in the directories of its sources set. Argo CD merges them into a source
+// when it reads the directory; e.g. its image updater writes them.
+func (l *layout) overridden(o object) (object, error) {
+	spec := yamlx.Find(o.node, "spec")
+	sources := []*yamlv3.Node{yamlx.Find(spec, "source")}
+	if list := yamlx.Find(spec, "sources"); list != nil {
+		sources = append(sources, list.Content...)
+	}
+	for _, source := range sources {
+		at := yamlx.Text(source, "path")
+		if at == "" || !l.repo.own(yamlx.Text(source, "repoURL")) {
+			continue
+		}
+		for _, name := range argosource.Files(o.name()) {
+			file := path.Join(path.Clean(strings.TrimPrefix(at, "/")), name)
+			if !l.repo.has(file) {
+				continue
+			}
+			if err := l.override1(o, source, file); err != nil {
+				return o, err
+			}
+		}
+	}
+	return o, nil
+}
+
+// override1 merges one file into a source.
+func (l *layout) override1(o object, source *yamlv3.Node, file string) error {
+	content, err := l.repo.read(file)
+	if err != nil {
+		return err
+	}
+	docs, err := yamlx.Documents(content)
+	if err != nil || len(docs) > 1 || len(docs) == 1 && (len(docs[0].Content) != 1 || docs[0].Content[0].Kind != yamlv3.MappingNode) {
+		return l.repo.badLine(object{file: file}, 1, errNoOverrides)
+	}
+	if len(docs) == 0 {
+		return nil
+	}
+	patch := docs[0].Content[0]
+	for _, key := range ownPlace {
+		yamlx.Drop(patch, key)
+	}
+	l.respot(o, patch, file)
+	mergePatch(source, patch)
+	l.override("Application %s: %s is merged into its source, as Argo CD does", o.name(), l.repo.shown(file))
+	return nil
+}
+
+// respot gives the nodes of another file their place in an object.
+func (l *layout) respot(o object, n *yamlv3.Node, file string) {
+	n.Line = l.repo.spot(o, file, n.Line)
+	for _, c := range n.Content {
+		l.respot(o, c, file)
+	}
+}
+
+// mergePatch merges a mapping into another one (RFC 7386): null removes, lists are replaced.
+func mergePatch(into, patch *yamlv3.Node) {
+	for i := 0; i+1 < len(patch.Content); i += 2 {
+		key, value := patch.Content[i], patch.Content[i+1]
+		have := yamlx.Find(into, key.Value)
+		switch {
+		case have != nil && have.Kind == yamlv3.MappingNode && value.Kind == yamlv3.MappingNode:
+			mergePatch(have, value)
+			continue
+		case have != nil:
+			yamlx.Drop(into, key.Value)
+		}
+		if value.Tag != "!!null" {
+			into.Content = append(into.Content, key, value)
+		}
+	}
+}
