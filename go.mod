@@ -57,7 +57,10 @@ require (
 	sigs.k8s.io/yaml v1.6.0
 )
 
-require k8s.io/utils v0.0.0-20260507154919-ff6756f316d2 // indirect
+require (
+	github.com/fluxcd/pkg/envsubst v1.7.1 // indirect
+	k8s.io/utils v0.0.0-20260507154919-ff6756f316d2 // indirect
+)
 
 require (
 	cel.dev/expr v0.25.1 // indirect

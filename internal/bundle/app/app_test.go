@@ -1,9 +1,11 @@
 package app
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -169,6 +171,43 @@ spec:
 	}, over)
 }
 
+// substituted is a repository with variables in the HelmRelease web, for its Kustomization.
+func substituted(post string) map[string]string {
+	files := flux(nil)
+	files["cluster/apps.yaml"] += post
+	files["apps/web.yaml"] = strings.NewReplacer("namespace: web}", "namespace: '${WHERE:=web}'}", "replicas: 4\n", "replicas: ${N}\n    greeting: 'to ${WHERE:=web} $${N}'\n").Replace(webRelease)
+	return files
+}
+
+// What a Kustomization's variables make of values has the type that Flux gives it.
+func TestOpen_Substituted(t *testing.T) {
+	for post, want := range map[string]string{
+		"  postBuild: {substitute: {N: \"7\"}}\n":              "7 to web ${N}",
+		"  postBuild: {substitute: {WHERE: there}}\n":          "<nil> to there ${N}",
+		"  postBuild: {substitute: {N: '\"7\"', WHERE: ''}}\n": `"7" to web ${N}`,
+		"": "${N} to ${WHERE:=web} $${N}",
+	} {
+		files := substituted(post)
+		if post == "" {
+			files["apps/web.yaml"] = strings.Replace(files["apps/web.yaml"], "'${WHERE:=web}'", "web", 1)
+		}
+		b, err := open(t, filepath.Join(repo(t, files), "cluster"), "")
+		if err != nil {
+			t.Errorf("%s: %v", post, err)
+			continue
+		}
+		components, _ := b.Components()
+		web := components[slices.IndexFunc(components, func(c recipe.Component) bool { return c.Name == "web" })]
+		replicas := fmt.Sprint(web.Values["replicas"])
+		if s, ok := web.Values["replicas"].(string); ok && s != "${N}" {
+			replicas = strconv.Quote(s)
+		}
+		if got := replicas + " " + fmt.Sprint(web.Values["greeting"]); got != want {
+			t.Errorf("%s: got %s, want %s", post, got, want)
+		}
+	}
+}
+
 // Each form is laid out as a bundle, whose values lead back to the repository's own files and lines.
 func TestOpen(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -214,6 +253,12 @@ func TestOpen(t *testing.T) {
 		"Kustomizations of Flux": {
 			files: flux(nil), path: "cluster", releases: []string{"redis redis redis-redis", "web web"}, chart: "https://charts.example.com redis 1.2.3",
 			origins: map[string]string{"replicas": "apps/web.yaml:11"},
+		},
+		"variables of Kustomizations": {
+			files: with(substituted("  postBuild:\n    substitute: {N: \"7\"}\n    substituteFrom: [{kind: ConfigMap, name: vars}, {kind: Secret, name: none, optional: true}]\n"), map[string]string{
+				"cluster/vars.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: vars, namespace: flux-system}\ndata: {N: \"9\", WHERE: web}\n",
+			}), path: "cluster", releases: []string{"redis redis redis-redis", "web web"}, chart: "https://charts.example.com redis 1.2.3",
+			origins: map[string]string{"replicas": "apps/web.yaml:11", "greeting": "apps/web.yaml:12"},
 		},
 		"a chart of an OCIRepository": {
 			files: flux(map[string]string{"base/redis.yaml": ociRedis}), path: "cluster", releases: []string{"redis redis redis-redis", "web web"},
@@ -301,7 +346,11 @@ func TestOpen_Refused(t *testing.T) {
 			want: []string{"charts/web/Chart.yaml:4", "lib 1.0.0", "helm dependency build"},
 		},
 		"a remote base":            {files: flux(map[string]string{"apps/kustomization.yaml": "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [web.yaml, 'https://example.com/base']\n"}), path: "cluster", want: []string{"kustomization.yaml:3", "remote base"}},
-		"substitutions":            {files: flux(map[string]string{"cluster/base.yaml": edit(flux(nil)["cluster/base.yaml"], "  interval", "  postBuild: {}\n  interval")}), path: "cluster", want: []string{"base.yaml:5", "spec.postBuild"}},
+		"absent variables":         {files: substituted("  postBuild: {substituteFrom: [{kind: ConfigMap, name: none}]}\n"), path: "cluster", want: []string{"apps.yaml:9", "variables from ConfigMap none"}},
+		"encrypted variables":      {files: with(substituted("  postBuild: {substituteFrom: [{kind: Secret, name: vars}]}\n"), map[string]string{"cluster/vars.yaml": "apiVersion: v1\nkind: Secret\nmetadata: {name: vars, namespace: flux-system}\nsops: {}\n"}), path: "cluster", want: []string{"apps.yaml:9", "encrypted by SOPS"}},
+		"a variable's name":        {files: substituted("  postBuild: {substitute: {a-b: c}}\n"), path: "cluster", want: []string{"apps.yaml:9", `variable "a-b"`}},
+		"a variable that breaks":   {files: substituted("  postBuild: {substitute: {N: 'a: b: c'}}\n"), path: "cluster", want: []string{"web.yaml:1", "with the variables of Kustomization apps"}},
+		"a key of postBuild":       {files: substituted("  postBuild: {other: {}}\n"), path: "cluster", want: []string{"apps.yaml:9", "spec.postBuild.other"}},
 		"a chart that is absent":   {files: release("charts/web", "charts/none"), path: "cluster", want: []string{"web.yaml:8", `"charts/none"`}},
 		"a source of another kind": {files: release("kind: GitRepository", "kind: Bucket"), path: "cluster", want: []string{"web.yaml:9", "Bucket"}},
 		"an artifact's digest":     {files: oci("tag: 1.2.3", "digest: sha256:0"), path: "cluster", want: []string{"redis.yaml:8", "spec.ref.digest", "want a tag"}},

@@ -22,6 +22,11 @@ func (f *fluxApp) gather(objects []object, within object, depth int) error {
 	if err != nil {
 		return err
 	}
+	for _, o := range objects { // before Kustomizations, which may have variables from them
+		if yamlx.Text(o.node, "apiVersion") == "v1" && (o.kind() == "ConfigMap" || o.kind() == "Secret") {
+			f.values = append(f.values, o)
+		}
+	}
 	var others []object
 	for _, o := range objects {
 		key := f.repo.at(o) + " " + o.kind() + " " + yamlx.Text(o.node, "metadata", "namespace") + "/" + o.name()
@@ -40,9 +45,6 @@ func (f *fluxApp) gather(objects []object, within object, depth int) error {
 				return err
 			}
 		default:
-			if yamlx.Text(o.node, "apiVersion") == "v1" && (o.kind() == "ConfigMap" || o.kind() == "Secret") {
-				f.values = append(f.values, o)
-			}
 			if within.node == nil || ours(o) || o.kind() == "Namespace" || o.kind() == "CustomResourceDefinition" {
 				f.release(o, within)
 			} else {
@@ -111,7 +113,9 @@ func (f *fluxApp) kustomization(o object, depth int) error {
 		return f.repo.badAt(o, n, "spec.suspend of Kustomization %s: Flux would not apply it", o.name())
 	}
 	rest := object{o.file, yamlx.Clone(o.node)}
-	yamlx.Drop(yamlx.Find(rest.node, "spec"), "patches")
+	for _, field := range []string{"patches", "postBuild"} { // both are done here
+		yamlx.Drop(yamlx.Find(rest.node, "spec"), field)
+	}
 	if err := f.allowed(rest); err != nil {
 		return err
 	}
@@ -136,6 +140,9 @@ func (f *fluxApp) kustomization(o object, depth int) error {
 		inner, err = f.repo.objects(dir)
 	}
 	if err != nil {
+		return err
+	}
+	if inner, err = f.substituted(o, inner); err != nil {
 		return err
 	}
 	if target := yamlx.Text(spec, "targetNamespace"); target != "" {
