@@ -105,3 +105,21 @@ func TestReservedObjects(t *testing.T) {
 		t.Errorf("in crds/: got %v", err)
 	}
 }
+
+// A record that Helm would take for its own, and a quantity that no program can read, are refused with
+// the line, whichever deployer is to have them.
+func TestRefused(t *testing.T) {
+	for template, want := range map[string]string{
+		"apiVersion: v1\nkind: Secret\nmetadata: {name: sh.helm.release.v1.c.v2}\ntype: helm.sh/release.v1\n":                                                           "recipes/overlays/demo.yaml:12: component c: Secret sh.helm.release.v1.c.v2 (c/templates/a.yaml:1) looks like Helm's own record of a release",
+		"apiVersion: v1\nkind: ResourceQuota\nmetadata:\n  name: q\nspec:\n  hard:\n    pods: \"1e999999999\"\n":                                                        "component c: ResourceQuota q (c/templates/a.yaml:7) has a quantity of more than a thousand digits, spec.hard.pods: 1e999999999",
+		"apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  containers:\n  - name: m\n    image: i\n    resources:\n      limits:\n        memory: 1e999999999\n": "Pod p (c/templates/a.yaml:10) has a quantity of more than a thousand digits, spec.containers.0.resources.limits.memory: 1e999999999",
+	} {
+		for _, d := range []Deployer{helmDeployer{}, argoOCI{}, fluxOCI{}} {
+			in := attackedBy(template)
+			in.RepoURL = "oci://127.0.0.1:5500/aicr/demo"
+			if _, err := d.Bundle(context.Background(), in); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s through %s: got %v, want %q", template, d.Name(), err, want)
+			}
+		}
+	}
+}

@@ -10,12 +10,12 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/nvidia/aicr-action/internal/bundle/allowed"
 	"github.com/nvidia/aicr-action/internal/bundle/apis"
+	"github.com/nvidia/aicr-action/internal/bundle/manifestline"
 	"github.com/nvidia/aicr-action/internal/bundle/operators"
 	"github.com/nvidia/aicr-action/internal/bundle/owners"
+	"github.com/nvidia/aicr-action/internal/bundle/refused"
 	"github.com/nvidia/aicr-action/internal/bundle/rendering"
-	"github.com/nvidia/aicr-action/internal/bundle/reserved"
 	"github.com/nvidia/aicr-action/internal/bundle/scopes"
 	"github.com/nvidia/aicr-action/internal/charts/render"
 	"github.com/nvidia/aicr-action/internal/util/inorder"
@@ -78,22 +78,20 @@ func (p *plan) expect(ctx context.Context, in Input, deployer string) error {
 	return nil
 }
 
-// deliverable refuses an object that a recipe may not deliver: one of the harness's, and one of
-// Argo CD or Flux with a field that no bundle needs.
+// deliverable refuses an object that a recipe may not deliver.
 func deliverable(r *release, o rendering.Object) error {
-	problem := reserved.Why(o.Unstructured)
-	if refused := allowed.Check(o.Unstructured.GetKind(), o.Unstructured.Object); problem == "" && refused != nil {
-		problem = "sets " + refused.Error()
-	}
+	problem, path := refused.Why(o.Unstructured)
 	if problem == "" {
 		return nil
 	}
 	made := Object{Template: r.fileOf(o.Template), Manifest: r.sources[o.Template], Object: o.Unstructured}
 	origin := r.component.Declared
-	if at, ok := made.Origin(); ok {
+	if at, ok := made.Origin(path...); ok {
 		origin = at
 	}
-	return &ComponentError{Component: r.Component, Origin: origin, Problem: fmt.Sprintf("%s %s (%s) %s; a recipe may not deliver it", o.Unstructured.GetKind(), o.Unstructured.GetName(), made.Template, problem)}
+	kind, name := o.Unstructured.GetKind(), o.Unstructured.GetName()
+	in := manifestline.In(r.chart, made.Template, manifestline.Object{Kind: kind, Name: name}, path...)
+	return &ComponentError{Component: r.Component, Origin: origin, Problem: fmt.Sprintf("%s %s (%s) %s; a recipe may not deliver it", kind, name, in, problem)}
 }
 
 // findShared warns of objects that two releases own, and adds up and drops the definitions: those

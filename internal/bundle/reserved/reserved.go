@@ -44,6 +44,8 @@ func Why(o *unstructured.Unstructured) string {
 		}
 	case gk.Group == "kustomize.toolkit.fluxcd.io":
 		return "would have Flux build another directory; it delivers the recipe by one Kustomization, which is the harness's"
+	case gk.Group == "" && (gk.Kind == "ConfigMap" || gk.Kind == "Secret") && helmRecord(o):
+		return "looks like Helm's own record of a release, from which Helm reads what is installed"
 	case gk.Kind == "ExternalArtifact" && strings.HasSuffix(gk.Group, ".fluxcd.io"):
 		return "is what a controller of Flux makes, and without one has no artifact for ever"
 	case namespace == argocd && gk.Group == argoproj && gk.Kind == "ApplicationSet":
@@ -58,6 +60,13 @@ func Why(o *unstructured.Unstructured) string {
 		return "is the source that Flux delivers the recipe from"
 	}
 	return ""
+}
+
+// helmRecord reports whether Helm would take an object for the record of a release, of whichever
+// release: by its name and labels, whatever its type is (helm.sh/helm/v3/pkg/storage/driver).
+func helmRecord(o *unstructured.Unstructured) bool {
+	kind, _, _ := unstructured.NestedString(o.Object, "type")
+	return strings.HasPrefix(kind, "helm.sh/release") || strings.HasPrefix(o.GetName(), "sh.helm.release.") || o.GetLabels()["owner"] == "helm" && o.GetLabels()["status"] != ""
 }
 
 // ownerOf returns the deployer that an API group belongs to; empty for those of others.

@@ -29,6 +29,9 @@ func TestWhy(t *testing.T) {
 		{"argoproj.io/v1alpha1", "AppProject", "argocd", "default", "may do"},
 		{"source.toolkit.fluxcd.io/v1", "OCIRepository", "flux-system", "aicr-bundle", "delivers the recipe from"},
 		{"source.toolkit.fluxcd.io/v1", "OCIRepository", "flux-system", "mine", ""},
+		{"v1", "Secret", "apps", "sh.helm.release.v1.web.v2", "Helm's own record"},
+		{"v1", "ConfigMap", "apps", "sh.helm.release.v1.web.v2", "Helm's own record"},
+		{"v1", "Secret", "apps", "helm", ""},
 	} {
 		o := &unstructured.Unstructured{}
 		o.SetAPIVersion(c.apiVersion)
@@ -37,6 +40,27 @@ func TestWhy(t *testing.T) {
 		o.SetName(c.name)
 		if got := Why(o); c.want == "" && got != "" || !strings.Contains(got, c.want) {
 			t.Errorf("%s %s/%s: got %q, want %q", c.kind, c.namespace, c.name, got, c.want)
+		}
+	}
+}
+
+// Helm finds its records by their labels and names, whatever type they have.
+func TestWhy_HelmRecord(t *testing.T) {
+	for name, c := range map[string]struct {
+		object map[string]any
+		want   bool
+	}{
+		"the type":   {map[string]any{"type": "helm.sh/release.v1"}, true},
+		"the labels": {map[string]any{"type": "Opaque", "metadata": map[string]any{"labels": map[string]any{"owner": "helm", "name": "b", "status": "deployed", "version": "2"}}}, true},
+		"an owner":   {map[string]any{"type": "Opaque", "metadata": map[string]any{"labels": map[string]any{"owner": "helm"}}}, false},
+		"any Secret": {map[string]any{"type": "Opaque"}, false},
+	} {
+		o := &unstructured.Unstructured{Object: c.object}
+		o.SetAPIVersion("v1")
+		o.SetKind("Secret")
+		o.SetName("mine")
+		if got := Why(o); (got != "") != c.want {
+			t.Errorf("%s: got %q", name, got)
 		}
 	}
 }
