@@ -1,13 +1,12 @@
 package why
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"reflect"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -40,11 +39,11 @@ var (
 	invalidField  = regexp.MustCompile(`([a-z][\w-]*(?:\[[^\]\s]+\]|\.[\w/-]+)*): (?:Invalid value|Required value|Unsupported value|Forbidden|Duplicate value|Not found|Too (?:long|many|few))`)
 	unknownField  = regexp.MustCompile(`(?:unknown|dropped) field "([^"]+)"`)
 	ofStruct      = regexp.MustCompile(`Go struct field \w+\.([a-z][\w.]*) of type`)
-	unfitValue    = regexp.MustCompile(`cannot be handled as an? (\w+): .*cannot unmarshal (\w+) into`)
+	unfitValue    = regexp.MustCompile(`(?:cannot be handled as an? (\w+): .*)?cannot unmarshal (\w+)(?: \S+)? into`)
 	// https://pkg.go.dev/sigs.k8s.io/structured-merge-diff/v6/typed checks what is applied on the server.
-	untyped     = regexp.MustCompile(`\s\.([a-z][\w.\[\]-]*): expected [^,]+, got `)
+	untyped     = regexp.MustCompile(`\s\.([a-z](?:[\w./-]|\[[^\]]*\])*): expected [^,]+, got `)
 	typedObject = regexp.MustCompile(`failed to create typed \w+ object \((?:[^/();]*/)?([^/();]+); [^,()]*, Kind=(\w+)\)`)
-	notDeclared = regexp.MustCompile(`(?:^|\s)\.([a-z][\w.\[\]-]*): field not declared in schema`)
+	notDeclared = regexp.MustCompile(`(?:^|\s)\.([a-z](?:[\w./-]|\[[^\]]*\])*): field not declared in schema`)
 )
 
 // readRejectedField finds the first field that an error names; false if it names none.
@@ -65,52 +64,10 @@ func readRejectedField(message string) (rejectedField, bool) {
 		f.kind, f.name = m[2], m[1]
 	}
 	if m := unfitValue.FindStringSubmatch(message); m != nil {
-		f.kind, f.unfit = m[1], m[2]
+		f.kind, f.unfit = cmp.Or(m[1], f.kind), m[2]
 	}
 	f.path = fieldPath(f.text)
 	return f, len(f.path) > 1 || f.unfit != ""
-}
-
-// in is the path of the field in an object. Of a map such as the data of a ConfigMap the error names
-// only the map: it is the first value in it that has the wrong type.
-func (f *rejectedField) in(o *unstructured.Unstructured) []string {
-	at, _ := valueAt(o.Object, f.path)
-	m, ok := at.(map[string]any)
-	if !ok || f.unfit == "" || f.unfit == "object" {
-		return f.path
-	}
-	for _, key := range slices.Sorted(maps.Keys(m)) {
-		if typeInJSON(m[key]) == f.unfit {
-			return append(slices.Clone(f.path), key)
-		}
-	}
-	return f.path
-}
-
-// typeInJSON names the type of a value as the API server's errors do.
-func typeInJSON(v any) string {
-	switch v.(type) {
-	case string:
-		return "string"
-	case bool:
-		return "bool"
-	case map[string]any:
-		return "object"
-	case []any:
-		return "array"
-	}
-	return "number"
-}
-
-// fieldPath splits spec.containers[0].image and metadata.labels[a/b] into their parts.
-func fieldPath(text string) []string {
-	var parts []string
-	for _, p := range strings.Split(strings.ReplaceAll(strings.ReplaceAll(text, "]", ""), "[", "."), ".") {
-		if p != "" {
-			parts = append(parts, p)
-		}
-	}
-	return parts
 }
 
 // TraceField adds to a finding about a rejected field the value of the recipe that decides it, with
@@ -274,28 +231,6 @@ func (s *fieldSearch) locate(objects []*unstructured.Unstructured) bool {
 		}
 	}
 	return false
-}
-
-func valueAt(v any, path []string) (any, bool) {
-	for _, p := range path {
-		switch x := v.(type) {
-		case map[string]any:
-			next, ok := x[p]
-			if !ok {
-				return nil, false
-			}
-			v = next
-		case []any:
-			i, err := strconv.Atoi(p)
-			if err != nil || i < 0 || i >= len(x) {
-				return nil, false
-			}
-			v = x[i]
-		default:
-			return nil, false
-		}
-	}
-	return v, true
 }
 
 // leafPaths returns the value paths that files of the recipe set and that have nothing below them.

@@ -80,17 +80,17 @@ func objectOf(e *bundle.Expectation, f *result.Finding) (*bundle.Object, []strin
 		})
 	}
 	if field.name != "" {
-		return called(field.kind, field.name), field.path
+		return field.inObject(called(field.kind, field.name))
 	}
 	if f.Object != nil {
 		if o := called(f.Object.Kind, f.Object.Name); o != nil {
-			return o, field.path
+			return field.inObject(o)
 		}
 	}
 	if o := first(func(o *unstructured.Unstructured) bool {
 		path := field.in(o)
 		value, has := valueAt(o.Object, path)
-		return has && len(path) > 1 && (field.unfit == "" || field.unfit == typeInJSON(value) && field.kind == o.GetKind())
+		return has && len(path) > 1 && (field.kind == "" || field.kind == o.GetKind()) && (field.unfit == "" || field.unfit == typeInJSON(value))
 	}); o != nil {
 		return o, field.in(o.Object)
 	}

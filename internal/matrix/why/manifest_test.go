@@ -172,3 +172,25 @@ func TestRejectedField_Map(t *testing.T) {
 		t.Errorf("got %s, want m.yaml:7", all[0].Place)
 	}
 }
+
+// Neither Go's errors nor those of server-side apply have the index of a list's item.
+func TestRejectedField_List(t *testing.T) {
+	o := &unstructured.Unstructured{Object: map[string]any{"kind": "Deployment", "spec": map[string]any{"containers": []any{
+		map[string]any{"name": "side", "env": []any{map[string]any{"name": "A", "value": "x"}}, "args": []any{"a"}},
+		map[string]any{"name": "main", "env": []any{map[string]any{"name": "A", "value": "x"}, map[string]any{"name": "B.C", "value": int64(1)}}, "args": []any{"a", int64(2)},
+			"ports": []any{map[string]any{"containerPort": int64(80), "name": true}}},
+	}}}}
+	for message, want := range map[string]string{
+		`Deployment in version "v1" cannot be handled as a Deployment: json: cannot unmarshal number into Go struct field EnvVar.spec.containers.env.value of type string`:              "spec containers 1 env 1 value",
+		`json: cannot unmarshal number 1.5 into Go struct field Container.spec.containers.args of type string`:                                                                          "spec containers 1 args 1",
+		`unable to decode "": json: cannot unmarshal bool into Go struct field ContainerPort.spec.containers.ports.name of type string`:                                                 "spec containers 1 ports 0 name",
+		`failed to create typed patch object (b/b; apps/v1, Kind=Deployment): .spec.containers[name="main"].env[name="B.C"].value: expected string, got &value.valueUnstructured{}`:     "spec containers 1 env 1 value",
+		`failed to create typed patch object (b/b; apps/v1, Kind=Deployment): .spec.containers[name="main"].ports[containerPort=80,protocol="TCP"].name: expected string, got &value.x`: "spec containers 1 ports 0 name",
+		`failed to create typed patch object (b/b; apps/v1, Kind=Deployment): .spec.containers[name="main"].imagee: field not declared in schema`:                                       "spec containers 1 imagee",
+	} {
+		f, ok := readRejectedField(message)
+		if got := strings.Join(f.in(o), " "); !ok || got != want {
+			t.Errorf("%s: got %q, want %q", message, got, want)
+		}
+	}
+}
