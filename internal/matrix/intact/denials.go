@@ -55,6 +55,32 @@ func reasonOf(err error) string {
 	return ""
 }
 
+// How an error names the quota or the policy that denied a request; the others are of the namespace.
+var (
+	ofQuota  = regexp.MustCompile(`(?:exceeded|failed) quota: ([^,:]+)`)
+	ofPolicy = regexp.MustCompile(`^ValidatingAdmissionPolicy '([^']+)'`)
+)
+
+// blamed is the object of the recipe for which a request in a namespace was denied; nil if it is not
+// the recipe's.
+func blamed(e *bundle.Expectation, namespace, why string) *bundle.Object {
+	kind, name := "LimitRange", ""
+	switch m := ofPolicy.FindStringSubmatch(why); {
+	case m != nil:
+		kind, name, namespace = "ValidatingAdmissionPolicy", m[1], ""
+	case ofQuota.MatchString(why):
+		kind, name = "ResourceQuota", ofQuota.FindStringSubmatch(why)[1]
+	case strings.Contains(why, "violates PodSecurity"):
+		kind, name, namespace = "Namespace", namespace, ""
+	}
+	for i := range e.Objects {
+		if o := e.Objects[i].Object; o.GetKind() == kind && (name == "" || o.GetName() == name) && o.GetNamespace() == namespace {
+			return &e.Objects[i]
+		}
+	}
+	return nil
+}
+
 // overdrawn reports whether a quota allows less than there is already. One that is only used up has
 // room for each pod again, once the one before it is gone; the dry run asks for one more.
 func overdrawn(requested, used, limited map[string]resource.Quantity) bool {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/manifestline"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -69,7 +70,7 @@ func denied(ctx context.Context, clients *infra.Clients, e *bundle.Expectation) 
 	if err != nil {
 		return nil, fmt.Errorf("list what is to be tried against the recipe's policies: %w", err)
 	}
-	var found []result.Finding
+	var found refusals
 	tried, as := map[string]bool{}, map[string]kubernetes.Interface{}
 	for _, t := range trials {
 		if t.owner == nil || makers[t.owner.Kind] == "" || tried[string(t.owner.UID)] {
@@ -83,10 +84,41 @@ func denied(ctx context.Context, clients *infra.Clients, e *bundle.Expectation) 
 			}
 		}
 		if why := reasonOf(t.create(ctx, as[maker])); why != "" {
-			found = append(found, deniedFinding(e, t, why))
+			found.add(e, t, why)
 		}
 	}
-	return found, nil
+	return found.findings, nil
+}
+
+// refusals are the findings, one for what denies, whatever the number of workloads.
+type refusals struct {
+	findings []result.Finding
+	of       []string // what denied each
+}
+
+func (r *refusals) add(e *bundle.Expectation, t trial, why string) {
+	f, what := deniedFinding(e, t, why), why
+	o := blamed(e, t.object.GetNamespace(), why)
+	if o != nil {
+		what = o.Ref().String()
+	}
+	if i := slices.Index(r.of, what); i >= 0 {
+		first := &r.findings[i]
+		first.Others = append(first.Others, *f.Object)
+		first.Story = append(first.Story, fmt.Sprintf("  nor would it accept the next %s of %s (%s)", t.kind, f.Object, f.Component))
+		return
+	}
+	if o != nil {
+		at, line := o.Origin()
+		where := at.String()
+		if !line {
+			where = manifestline.In(o.Chart, o.Template, manifestline.Object{Kind: o.Object.GetKind(), Name: o.Object.GetName()})
+		} else {
+			f.Place = result.Place{File: at.File, Line: at.Line}
+		}
+		f.Story = append(f.Story, fmt.Sprintf("  %s (%s) denies it, set in %s", what, o.Component, where))
+	}
+	r.findings, r.of = append(r.findings, f), append(r.of, what)
 }
 
 // trialsOf lists the pods and ReplicaSets of all controllers.
