@@ -27,6 +27,8 @@ import (
 // object checks what one object refers to.
 func (c *checker) object(o *bundle.Object) {
 	r := reference{from: o.Ref(), component: o.Component, template: o.Template}
+	c.issuer(o)
+	c.issuedFor(o, r)
 	switch gvk := o.Object.GroupVersionKind(); gvk.Group + "/" + gvk.Kind {
 	case "autoscaling/HorizontalPodAutoscaler":
 		c.autoscaler(o, r)

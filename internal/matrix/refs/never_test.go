@@ -49,7 +49,7 @@ func TestNever(t *testing.T) {
 		"a claim without a pod":         {with(claimed, ""), []lane.Order{flux}, "PersistentVolumeClaim x/data (x): gets a volume only once a pod uses it"},
 		"a claim of a class that waits": {with(claimed, "storageClassName: lazy,") + lazy, []lane.Order{flux}, "no pod does until its release is ready"},
 		"a claim of one that does not":  {with(claimed, "storageClassName: lazy,") + strings.Replace(lazy, "WaitForFirstConsumer", "Immediate", 1), []lane.Order{flux}, ""},
-		"a claim of a volume":           {with(claimed, "volumeName: v,"), []lane.Order{flux}, ""},
+		"a claim of a volume":           {with(claimed, "volumeName: v,") + "---\napiVersion: v1\nkind: PersistentVolume\nmetadata: {name: v}\nspec: {accessModes: [ReadWriteOnce]}\n", []lane.Order{flux}, ""},
 		"a claim of no class":           {with(claimed, "storageClassName: '',"), []lane.Order{flux}, ""},
 		"a claim with a pod":            {with(claimed, "") + with(mounting, "1"), []lane.Order{flux}, ""},
 		"a claim with no pod yet":       {with(claimed, "") + with(mounting, "0"), []lane.Order{flux}, "no pod does until"},

@@ -19,8 +19,9 @@ import (
 
 // Deadlocks finds what a deployer can never finish: workloads that need an object which it creates
 // only once they are ready, hooks that never go, releases of hooks only, claims of an attributes
-// class that does not exist or that no pod uses, objects of an owner that does not exist, definitions whose conversion
-// cannot be called, releases that a webhook of their own refuses. No cluster is needed: what comes when is in the bundle. An object that
+// class that does not exist or that no pod uses, or of a volume that is another's, certificates of an issuer that does not exist, pods for
+// a node by its name, objects of an owner that does not exist, definitions whose conversion cannot be called, releases that a webhook of
+// their own refuses. No cluster is needed: what comes when is in the bundle. An object that
 // something else may create at run time is left out.
 func Deadlocks(e *bundle.Expectation, components []recipe.Component, d lane.Order) Report {
 	c := &checker{expectation: e, components: components, merged: map[string]*result.Finding{}}
@@ -30,6 +31,12 @@ func Deadlocks(e *bundle.Expectation, components []recipe.Component, d lane.Orde
 		c.owned(&e.Objects[i])
 		c.token(&e.Objects[i])
 		c.conversion(&e.Objects[i])
+		c.issuer(&e.Objects[i])
+	}
+	c.volumeNames()
+	for i := range e.Workloads {
+		c.nodeName(&e.Workloads[i])
+		c.resourceFields(&e.Workloads[i])
 	}
 	if !d.AtOnce {
 		o := order{checker: c, delivery: d}
@@ -38,6 +45,7 @@ func Deadlocks(e *bundle.Expectation, components []recipe.Component, d lane.Orde
 		}
 		for i := range e.Objects {
 			o.finalizers(&e.Objects[i])
+			o.endless(&e.Objects[i])
 			o.patience(&e.Objects[i])
 			o.unbound(&e.Objects[i])
 			o.refusesItself(&e.Objects[i])

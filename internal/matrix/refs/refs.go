@@ -55,14 +55,13 @@ func Check(e *bundle.Expectation, components []recipe.Component, have *Cluster) 
 		c.system(w)
 		c.criticalPods(w)
 		c.duplicates(w)
-		c.nodeName(w)
-		c.resourceFields(w)
 		c.sysctls(w)
 		if !starts(w) {
 			c.template(w)
 		}
 	}
 	c.claims()
+	c.volumeNames()
 	c.sharedDisks()
 	c.deviceClasses()
 	for i := range e.Objects {

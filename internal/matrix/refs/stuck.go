@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -66,6 +67,21 @@ func (c order) finalizers(o *bundle.Object) {
 			text: fmt.Sprintf("is a hook that is deleted when it has succeeded, and nothing in the recipe removes its finalizer %s", f),
 			then: "Helm waits for ever until it is gone"})
 	}
+}
+
+// endless finds hooks that are pods which are started again whenever they end. Helm waits until such a
+// pod has succeeded; for Argo CD it is enough that it is ready.
+func (c order) endless(o *bundle.Object) {
+	if c.delivery.ArgoCD || !o.Hook || o.Object.GetKind() != "Pod" || o.Object.GroupVersionKind().Group != "" {
+		return
+	}
+	policy, _, _ := unstructured.NestedString(o.Object.Object, "spec", "restartPolicy")
+	if policy != "" && policy != string(corev1.RestartPolicyAlways) {
+		return
+	}
+	c.fail(reason.WorkloadFailed, reference{from: o.Ref(), component: o.Component, template: o.Template, cause: "endless " + o.Ref().String(),
+		text: "is a hook, and its pod never ends: spec.restartPolicy is Always, which is the default",
+		then: "Helm waits until it has succeeded: set restartPolicy to Never or OnFailure"})
 }
 
 // attributes finds claims of a VolumeAttributesClass that does not exist. No managed Kubernetes has

@@ -20,11 +20,34 @@ func TestStuck(t *testing.T) {
 	class := "---\napiVersion: storage.k8s.io/v1\nkind: VolumeAttributesClass\nmetadata: {name: gold}\ndriverName: d\n"
 	set := pod("{containers: [{name: m}], volumes: [{name: v, ephemeral: {volumeClaimTemplate: {spec: {volumeAttributesClassName: gold}}}}]}")
 	token := "\napiVersion: v1\nkind: Secret\nmetadata: {name: token, namespace: x, annotations: {kubernetes.io/service-account.name: robot}}\ntype: kubernetes.io/service-account-token\n"
+	once := func(policy string) string {
+		return "\napiVersion: v1\nkind: Pod\nmetadata: {name: once, namespace: x, annotations: {helm.sh/hook: post-install}}\nspec: {" + policy + "containers: [{name: m, image: i}]}\n---" + pod("{containers: [{name: m}]}")
+	}
+	issuer := func(kind, more string) string {
+		return "---\napiVersion: cert-manager.io/v1\nkind: " + kind + "\nmetadata: {name: house, namespace: x}\nspec: {" + more + "}\n"
+	}
+	signed := issuer("Certificate", "secretName: tls, issuerRef: {name: house}")
+	by := func(ref string) string { return issuer("Certificate", "secretName: tls, issuerRef: {"+ref+"}") }
 	for name, c := range map[string]struct {
 		objects string
 		by      lane.Order
 		want    string
 	}{
+		"a hook pod that goes on":   {once(""), helm, "Pod x/once (x): is a hook, and its pod never ends: spec.restartPolicy is Always"},
+		"the same with its name":    {once("restartPolicy: Always, "), flux, "its pod never ends"},
+		"the same in Argo CD":       {once(""), argocd, ""},
+		"a hook pod that ends":      {once("restartPolicy: OnFailure, "), helm, ""},
+		"no issuer":                 {signed, apply, "Certificate.cert-manager.io x/house (x): is to be signed by Issuer x/house, which does not exist"},
+		"no issuer of a cluster":    {by("name: house, kind: ClusterIssuer"), argocd, "ClusterIssuer house, which does not exist"},
+		"two of no issuer":          {signed + strings.Replace(signed, "{name: house, ", "{name: second, ", 1), flux, "x/house (x): is to be signed by Issuer x/house"},
+		"an issuer":                 {signed + issuer("Issuer", "selfSigned: {}"), helm, ""},
+		"an issuer of another kind": {by("name: house, kind: ClusterIssuer") + issuer("Issuer", "selfSigned: {}"), helm, "ClusterIssuer house, which does not exist"},
+		"another program's issuer":  {by("name: house, kind: AWSPCAIssuer, group: awspca.cert-manager.io"), helm, ""},
+		"an issuer of a Job's text": {signed + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: later, namespace: x}\ndata: {issuer.yaml: \"kind: Issuer\\nmetadata: {name: house}\"}\n", helm, ""},
+		"an authority of none":      {signed + issuer("Issuer", "ca: {secretName: root}"), helm, "Issuer.cert-manager.io x/house (x): signs with Secret root (spec.ca.secretName), which nothing in the recipe makes"},
+		"an authority":              {signed + issuer("Issuer", "ca: {secretName: tls}"), helm, ""},
+		"an authority of a Secret":  {signed + issuer("Issuer", "ca: {secretName: root}") + secret("root", "tls.crt", "eA=="), helm, ""},
+		"a volume that is missing":  {strings.Replace(claim, "volumeAttributesClassName: gold", "volumeName: disk", 1), apply, "PersistentVolumeClaim x/data (x): names PersistentVolume disk (spec.volumeName), which does not exist, and nothing in the recipe makes it"},
 		"hooks only, Argo CD":       {hook("helm.sh/hook: pre-install"), argocd, "ConfigMap x/hook (x): is a hook, and release x has nothing else (objects: 1)"},
 		"its own annotation":        {hook("argocd.argoproj.io/hook: Sync"), argocd, "release x has nothing else"},
 		"skipped by Argo CD":        {hook("argocd.argoproj.io/hook: Skip, helm.sh/hook: pre-install"), argocd, ""},

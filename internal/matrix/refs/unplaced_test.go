@@ -8,11 +8,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/testkit"
 )
 
-// What no scheduler looks at, and a kubelet does.
+// What no scheduler looks at, and a kubelet does, is found before anything is deployed.
 func TestUnplaced(t *testing.T) {
 	for spec, want := range map[string]string{
 		"{nodeName: system-0, containers: [{name: m}]}": "Deployment x/web (x): is for the node system-0 by name (spec.nodeName)",
@@ -22,7 +23,7 @@ func TestUnplaced(t *testing.T) {
 		"{initContainers: [{name: i}], containers: [{name: m, env: [{name: CPU, valueFrom: {resourceFieldRef: {containerName: i}}}, {name: OWN, valueFrom: {resourceFieldRef: {}}}]}]}": "",
 	} {
 		var got []string
-		for _, f := range Check(expected(t, pod(spec)), nil, &Cluster{View: &observe.View{}}).Faults {
+		for _, f := range Deadlocks(expected(t, pod(spec)), nil, lane.Order{AtOnce: true}).Faults {
 			got = append(got, f.Finding.Cause)
 		}
 		if want == "" && len(got) > 0 || want != "" && (len(got) != 1 || !strings.Contains(got[0], want)) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/named"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
@@ -120,4 +121,17 @@ func (c *checker) source(r reference, namespace string, spec *corev1.PersistentV
 	r.name, r.cause, r.then = name, kind+" "+full, "no provisioner makes its volume"
 	r.text = fmt.Sprintf("is filled from %s %s, which does not exist, and nothing in the recipe makes it", kind, full)
 	c.fail(reason.SchedulingFailed, r)
+}
+
+// volumeNames checks the claims that name their volume.
+func (c *checker) volumeNames() {
+	for _, p := range named.Find(c.expectation) {
+		r := reference{from: p.From, component: p.Component, template: p.Template, name: p.Volume, cause: "PersistentVolume " + p.Volume + " for " + p.From.String(),
+			then: "the claim waits for ever, and so do the pods that use it", text: fmt.Sprintf("names PersistentVolume %s (spec.volumeName), %s", p.Volume, p.Text)}
+		if m := c.maker("PersistentVolume", "", p.Volume, p.From); m != nil && p.Missing {
+			c.note("PersistentVolume %s, which %s (%s) names, is made at run time by %s", p.Volume, p.From, p.Component, m.by)
+			continue
+		}
+		c.fail(reason.SchedulingFailed, r)
+	}
 }

@@ -1,0 +1,138 @@
+// Package named checks the claims of a bundle that name their volume (spec.volumeName). A new cluster
+// has no volume but the bundle's, and Kubernetes binds a volume to one claim. The package must not
+// know clusters, or what creates objects at run time.
+package named
+
+import (
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/component-helpers/storage/volume"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/observe"
+	"github.com/nvidia/aicr-action/internal/result"
+)
+
+// Problem is a claim that waits for its volume for ever.
+type Problem struct {
+	From                result.Ref
+	Component, Template string
+	Volume              string
+	// Missing means that the bundle has no such volume. Text says what is wrong, as the end of a
+	// sentence.
+	Missing bool
+	Text    string
+}
+
+type finder struct {
+	volumes map[string]*corev1.PersistentVolume
+	taken   map[string]string // the volumes of the claims so far, with the first claim of each
+	found   []Problem
+}
+
+// Find returns the claims that wait for ever, in the order of the bundle.
+func Find(e *bundle.Expectation) []Problem {
+	f := &finder{volumes: map[string]*corev1.PersistentVolume{}, taken: map[string]string{}}
+	for i := range e.Objects {
+		var v corev1.PersistentVolume
+		if o := &e.Objects[i]; o.Object.GetKind() == "PersistentVolume" && o.Object.GroupVersionKind().Group == "" && read(o, &v) {
+			f.volumes[v.Name] = &v
+		}
+	}
+	for i := range e.Objects {
+		o := &e.Objects[i]
+		at := Problem{From: o.Ref(), Component: o.Component, Template: o.Template}
+		switch gvk := o.Object.GroupVersionKind(); gvk.Group + "/" + gvk.Kind {
+		case "/PersistentVolumeClaim":
+			var claim corev1.PersistentVolumeClaim
+			if read(o, &claim) {
+				f.check(at, claim.Namespace, claim.Name, &claim.Spec, 1)
+			}
+		case "apps/StatefulSet":
+			var set appsv1.StatefulSet
+			if !read(o, &set) {
+				continue
+			}
+			times := 1
+			if set.Spec.Replicas != nil {
+				times = int(*set.Spec.Replicas)
+			}
+			for j := range set.Spec.VolumeClaimTemplates {
+				t := &set.Spec.VolumeClaimTemplates[j]
+				f.check(at, set.Namespace, fmt.Sprintf("%s-%s-0", t.Name, set.Name), &t.Spec, times)
+			}
+		}
+	}
+	for i := range e.Workloads {
+		w := &e.Workloads[i]
+		for _, v := range w.PodSpec.Volumes {
+			if v.Ephemeral != nil && v.Ephemeral.VolumeClaimTemplate != nil {
+				at := Problem{From: observe.WorkloadRef(w.Kind, w.Namespace, w.Name), Component: w.Component, Template: w.Template}
+				f.check(at, w.Namespace, "", &v.Ephemeral.VolumeClaimTemplate.Spec, w.Replicas)
+			}
+		}
+	}
+	return f.found
+}
+
+func read(o *bundle.Object, into any) bool {
+	return runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object.Object, into) == nil
+}
+
+// check checks one claim; without a name for one whose name is not known yet. times is how often
+// there will be one like it.
+func (f *finder) check(p Problem, namespace, claim string, spec *corev1.PersistentVolumeClaimSpec, times int) {
+	p.Volume = spec.VolumeName
+	if p.Volume == "" {
+		return
+	}
+	first := f.taken[p.Volume]
+	if first == "" {
+		f.taken[p.Volume] = p.From.String()
+	}
+	v := f.volumes[p.Volume]
+	switch {
+	case v == nil:
+		p.Missing, p.Text = true, "which does not exist, and nothing in the recipe makes it"
+	case first != "":
+		p.Text = "and so does " + first + ": a volume is for one claim"
+	case times > 1:
+		p.Text = fmt.Sprintf("and so does each of its %d claims: a volume is for one claim", times)
+	default:
+		p.Text = unfit(v, namespace, claim, spec)
+	}
+	if p.Text != "" {
+		f.found = append(f.found, p)
+	}
+}
+
+// unfit says why Kubernetes does not bind a claim to the volume that it names; empty if it does. A
+// volume that names the claim is not compared further. Of a claim without a class, the cluster's
+// default decides.
+func unfit(v *corev1.PersistentVolume, namespace, claim string, spec *corev1.PersistentVolumeClaimSpec) string {
+	if own := v.Spec.ClaimRef; own != nil {
+		switch {
+		case own.Namespace != namespace || own.Name != claim && claim != "":
+			return "which is for PersistentVolumeClaim " + infra.NamespacedName(own.Namespace, own.Name) + " (spec.claimRef)"
+		case own.UID != "":
+			return "which is for a claim with UID " + string(own.UID) + " (spec.claimRef), and no claim of a new cluster can have that UID"
+		}
+		return ""
+	}
+	has, wants := v.Spec.Capacity[corev1.ResourceStorage], spec.Resources.Requests[corev1.ResourceStorage]
+	switch {
+	case has.Cmp(wants) < 0:
+		return fmt.Sprintf("which has %s of the %s that it asks for", has.String(), wants.String())
+	case spec.StorageClassName != nil && *spec.StorageClassName != v.Spec.StorageClassName:
+		return fmt.Sprintf("whose storageClassName is %q, and the claim's is %q", v.Spec.StorageClassName, *spec.StorageClassName)
+	case volume.CheckVolumeModeMismatches(spec, &v.Spec):
+		return "which has another volumeMode"
+	case !volume.CheckAccessModes(&corev1.PersistentVolumeClaim{Spec: *spec}, v):
+		return fmt.Sprintf("whose accessModes are %v, and the claim's %v", v.Spec.AccessModes, spec.AccessModes)
+	}
+	return ""
+}
