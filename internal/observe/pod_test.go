@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/testkit"
 )
 
@@ -39,5 +40,26 @@ func TestFactsOf(t *testing.T) {
 				t.Errorf("got %q, %t, pending %t: %q; want %q, %t, %q", f.Scheduler, f.Unschedulable, is, pending, tc.scheduler, tc.unschedulable, tc.pending)
 			}
 		})
+	}
+}
+
+// A pod of its own that is not started again may have ended; a Job's has to, and a Deployment's may not.
+func TestPodState_Once(t *testing.T) {
+	for name, c := range map[string]struct {
+		w      bundle.Workload
+		policy corev1.RestartPolicy
+		want   bool
+	}{
+		"once":         {bundle.Workload{Kind: "Pod"}, corev1.RestartPolicyNever, true},
+		"on failure":   {bundle.Workload{Kind: "Pod"}, corev1.RestartPolicyOnFailure, true},
+		"always":       {bundle.Workload{Kind: "Pod"}, corev1.RestartPolicyAlways, false},
+		"a hook":       {bundle.Workload{Kind: "Pod", Hook: true}, corev1.RestartPolicyAlways, true},
+		"a Job's":      {bundle.Workload{Kind: "Job"}, corev1.RestartPolicyNever, true},
+		"a Deployment": {bundle.Workload{Kind: "Deployment"}, corev1.RestartPolicyNever, false},
+	} {
+		p := &corev1.Pod{Spec: corev1.PodSpec{RestartPolicy: c.policy}, Status: corev1.PodStatus{Phase: corev1.PodSucceeded}}
+		if got, state := podState(p, &c.w); got != c.want {
+			t.Errorf("%s: got %v, %s", name, got, state)
+		}
 	}
 }

@@ -264,11 +264,12 @@ func (r *WorkloadReport) checkPods(w *bundle.Workload, want int, pods []*corev1.
 	}
 }
 
-// podState reports whether a pod is in its final state: a Job's pod has succeeded, a hook Pod may
-// have, every other one is Running and Ready.
+// podState reports whether a pod is in its final state: a Job's pod has succeeded; a Pod of its own
+// may have, if it is a hook or is not started again once it has ended; every other one is Running
+// and Ready.
 func podState(p *corev1.Pod, w *bundle.Workload) (bool, string) {
 	succeeded := p.Status.Phase == corev1.PodSucceeded
-	if w.Kind == "Job" || w.Kind == "Pod" && w.Hook && succeeded {
+	if w.Kind == "Job" || w.Kind == "Pod" && succeeded && (w.Hook || p.Spec.RestartPolicy != corev1.RestartPolicyAlways) {
 		return succeeded, "is " + string(p.Status.Phase)
 	}
 	if p.Status.Phase != corev1.PodRunning {
