@@ -84,12 +84,12 @@ func TestReservedObjects(t *testing.T) {
 	const artifact = "apiVersion: source.toolkit.fluxcd.io/v1\nkind: ExternalArtifact\nmetadata: {name: a}\nspec: {sourceRef: {apiVersion: source.extensions.fluxcd.io/v1beta1, kind: ArtifactGenerator, name: a}}\n"
 	for _, d := range []Deployer{helmDeployer{}, argoOCI{}, fluxOCI{}} {
 		for template, want := range map[string]string{
-			artifact: "ExternalArtifact a (c/templates/a.yaml) is what a controller of Flux makes",
-			policy:   "ValidatingAdmissionPolicy aicr-action-flux (c/templates/a.yaml) has a name that this program keeps",
-			crd:      "CustomResourceDefinition applications.argoproj.io (c/templates/a.yaml) is Argo CD's own definition",
-			hydrator: "Application a (c/templates/a.yaml) sets spec.sourceHydrator of Application",
-			second:   "Kustomization a (c/templates/a.yaml) would have Flux build another directory",
-			service:  "APIService v1alpha1.argoproj.io (c/templates/a.yaml) would answer in place of the API server for the objects of Argo CD",
+			artifact: "ExternalArtifact a (c/templates/a.yaml:2) is what a controller of Flux makes",
+			policy:   "ValidatingAdmissionPolicy aicr-action-flux (c/templates/a.yaml:2) has a name that this program keeps",
+			crd:      "CustomResourceDefinition applications.argoproj.io (c/templates/a.yaml:2) is Argo CD's own definition",
+			hydrator: "Application a (c/templates/a.yaml:2) sets spec.sourceHydrator of Application",
+			second:   "Kustomization a (c/templates/a.yaml:2) would have Flux build another directory",
+			service:  "APIService v1alpha1.argoproj.io (c/templates/a.yaml:2) would answer in place of the API server for the objects of Argo CD",
 		} {
 			in := attackedBy(template)
 			in.RepoURL = "oci://127.0.0.1:5500/aicr/demo"
@@ -101,7 +101,7 @@ func TestReservedObjects(t *testing.T) {
 	}
 	in := attackedBy("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n")
 	in.Charts.(oneChart).chart.Files = []*chart.File{{Name: "crds/a.yaml", Data: []byte(crd)}}
-	if _, err := (helmDeployer{}).Bundle(t.Context(), in); err == nil || !strings.Contains(err.Error(), "(c/crds/a.yaml) is Argo CD's own definition") {
+	if _, err := (helmDeployer{}).Bundle(t.Context(), in); err == nil || !strings.Contains(err.Error(), "(c/crds/a.yaml:2) is Argo CD's own definition") {
 		t.Errorf("in crds/: got %v", err)
 	}
 }
@@ -110,7 +110,7 @@ func TestReservedObjects(t *testing.T) {
 // the line, whichever deployer is to have them.
 func TestRefused(t *testing.T) {
 	for template, want := range map[string]string{
-		"apiVersion: v1\nkind: Secret\nmetadata: {name: sh.helm.release.v1.c.v2}\ntype: helm.sh/release.v1\n":                                                           "recipes/overlays/demo.yaml:12: component c: Secret sh.helm.release.v1.c.v2 (c/templates/a.yaml:1) looks like Helm's own record of a release",
+		"apiVersion: v1\nkind: Secret\nmetadata: {name: sh.helm.release.v1.c.v2}\ntype: helm.sh/release.v1\n":                                                           "recipes/overlays/demo.yaml:12: component c: Secret sh.helm.release.v1.c.v2 (c/templates/a.yaml:2) looks like Helm's own record of a release",
 		"apiVersion: v1\nkind: ResourceQuota\nmetadata:\n  name: q\nspec:\n  hard:\n    pods: \"1e999999999\"\n":                                                        "component c: ResourceQuota q (c/templates/a.yaml:7) has a quantity of more than a thousand digits, spec.hard.pods: 1e999999999",
 		"apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  containers:\n  - name: m\n    image: i\n    resources:\n      limits:\n        memory: 1e999999999\n": "Pod p (c/templates/a.yaml:10) has a quantity of more than a thousand digits, spec.containers.0.resources.limits.memory: 1e999999999",
 	} {

@@ -15,7 +15,7 @@ func judgedFaults() []fault {
 		{
 			id: "F170", what: "a quota, a limit or a pod security level that comes after the pods that it does not allow", verdict: "exit 1 in every lane: no pod could be created again; a quota that is only used up passes",
 			seeds: []seed{
-				{nightly: families, recipe: later("ResourceQuota", `{hard: {pods: "0"}}`), want: red(reason.WorkloadFailed, "Deployment a/a (a): the API server ", "exceeded quota: late")},
+				{nightly: families, recipe: later("ResourceQuota", `{hard: {pods: "0"}}`), want: red(reason.WorkloadFailed, "Deployment a/a (a): the API server ", "exceeded quota: late").and("ResourceQuota a/late (c) denies it, set in ", "components/c/manifests/web.yaml:16")},
 				{name: "a resource without a limit", nightly: families, recipe: later("ResourceQuota", `{hard: {limits.memory: 100Gi}}`), want: red(reason.WorkloadFailed, "Deployment a/a (a): the API server ", "failed quota: late: must specify limits.memory")},
 				{name: "a LimitRange", nightly: families, recipe: later("LimitRange", `{limits: [{type: Pod, min: {cpu: "1"}}]}`), want: red(reason.WorkloadFailed, "Deployment a/a (a): the API server ", "minimum cpu usage per Pod")},
 				{name: "used up", nightly: families, recipe: later("ResourceQuota", `{hard: {pods: "1"}}`)},
@@ -35,10 +35,10 @@ func judgedFaults() []fault {
 			seeds: []seed{
 				{nightly: families, recipe: func(r *tinyRecipe) {
 					r.part("b").edit("      containers:", "      nodeName: system-0\n      containers:")
-				}, want: red(reason.SchedulingFailed, "Deployment b/b (b): is for the node system-0 by name (spec.nodeName)")},
+				}, want: red(reason.SchedulingFailed, "Deployment b/b (b): is for the node system-0 by name (spec.nodeName)").in(at)},
 				{name: "no such container", nightly: families, recipe: func(r *tinyRecipe) {
 					r.part("b").edit(`image: "example.com/web:1"`, `image: "example.com/web:1", env: [{name: CPU, valueFrom: {resourceFieldRef: {containerName: web, resource: limits.cpu}}}]`)
-				}, want: red(reason.WorkloadFailed, "Deployment b/b (b): takes CPU from limits.cpu of container web (resourceFieldRef), and it has no such container")},
+				}, want: red(reason.WorkloadFailed, "Deployment b/b (b): takes CPU from limits.cpu of container web (resourceFieldRef), and it has no such container").in(at)},
 				{name: "a disk", nightly: families, recipe: sharedDisk, want: red(reason.WorkloadFailed, "Deployment b/b (b): shares PersistentVolumeClaim b/data, which is ReadWriteOnce, among pods on 2 nodes")},
 			},
 			tests: []string{"internal/matrix/refs TestUnplaced", "internal/matrix/refs TestSharedDisks"},

@@ -27,10 +27,10 @@ func onceFaults() []fault {
 				}, want: red(reason.DeployFailed, "CustomResourceDefinition things.example.com (a): webhook of the conversion has a caBundle that is not of the authority of the certificate in Secret a/tls").in(time.Minute)},
 				{name: "Kustomization", nightly: families, recipe: func(r *tinyRecipe) {
 					r.part("b").add("second.yaml", "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: second}\nspec: {path: ./}\n")
-				}, want: red(reason.BundleFailed, "Kustomization second (b/templates/second.yaml) would have Flux build another directory").in(time.Minute)},
+				}, want: red(reason.BundleFailed, "Kustomization second (b/templates/second.yaml:2) would have Flux build another directory").in(time.Minute)},
 				{name: "ExternalArtifact", nightly: families, recipe: func(r *tinyRecipe) {
 					r.part("b").add("artifact.yaml", "apiVersion: source.toolkit.fluxcd.io/v1\nkind: ExternalArtifact\nmetadata: {name: own}\nspec: {sourceRef: {apiVersion: v1, kind: ConfigMap, name: own}}\n")
-				}, want: red(reason.BundleFailed, "ExternalArtifact own (b/templates/artifact.yaml) is what a controller of Flux makes").in(time.Minute)},
+				}, want: red(reason.BundleFailed, "ExternalArtifact own (b/templates/artifact.yaml:2) is what a controller of Flux makes").in(time.Minute)},
 			},
 			tests: []string{"internal/matrix/refs TestNever", "internal/bundle TestReservedObjects"},
 		},

@@ -61,6 +61,7 @@ func faults() []fault {
 		onceFaults(),
 		triedFaults(),
 		judgedFaults(),
+		leftoverFaults(),
 		upgradeFaults(),
 		secondDayFaults(),
 		deviceFaults(),
