@@ -136,7 +136,7 @@ func TestKwokConfig(t *testing.T) {
 	for _, o := range objs[1:] {
 		names = append(names, o.GetName())
 	}
-	if got := strings.Join(names, " "); got != "node-initialize node-heartbeat-with-lease pod-ready pod-complete pod-delete ingress-address pvc-provision service-loadbalancer" {
+	if got := strings.Join(names, " "); got != "node-initialize node-heartbeat-with-lease pod-ready pod-complete pod-delete ingress-address pod-task-complete pvc-provision service-loadbalancer" {
 		t.Errorf("got the stages %s", got)
 	}
 	options, _, _ := unstructured.NestedMap(objs[0].Object, "options")
