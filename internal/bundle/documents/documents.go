@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"fmt"
 	"regexp"
+	"strings"
 
 	yamlv3 "go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -18,8 +19,10 @@ import (
 var crdKind = regexp.MustCompile(`(?m)^kind:\s*["']?CustomResourceDefinition["']?\s*$`)
 
 // IsCRD reports whether a document is a CustomResourceDefinition, of which Parse keeps only the
-// head.
-func IsCRD(doc string) bool { return crdKind.MatchString(doc) }
+// head. Without its name a document need not be searched for the line.
+func IsCRD(doc string) bool {
+	return strings.Contains(doc, "CustomResourceDefinition") && crdKind.MatchString(doc)
+}
 
 // Parse gives the object of one YAML document, the items of a List, or nothing for an empty
 // document.

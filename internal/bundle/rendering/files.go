@@ -5,12 +5,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sort"
 	"strings"
 
 	"helm.sh/helm/v3/pkg/chartutil"
 	helmrelease "helm.sh/helm/v3/pkg/release"
-	"helm.sh/helm/v3/pkg/releaseutil"
 	"sigs.k8s.io/yaml"
 
 	"github.com/nvidia/aicr-action/internal/bundle/documents"
@@ -30,18 +28,12 @@ func Files(ctx context.Context, renderer *render.Renderer, r render.Request, kin
 	}
 	var definitions, others bytes.Buffer
 	for _, t := range all {
-		split := releaseutil.SplitManifests(t.manifest)
-		keys := make([]string, 0, len(split))
-		for k := range split {
-			keys = append(keys, k)
-		}
-		sort.Sort(releaseutil.BySplitManifestsOrder(keys))
-		for _, k := range keys {
+		for _, part := range split(t.manifest) {
 			// The split takes the line break at a document's end, which belongs to the text of a
 			// literal block that stands there.
-			doc, source := split[k]+"\n", t.template
-			if m := sourceComment.FindStringSubmatch(doc); m != nil {
-				source = strings.TrimSpace(m[1])
+			doc, source := part+"\n", t.template
+			if named := sourceOf(doc); named != "" {
+				source = named
 			}
 			if documents.IsCRD(doc) { // as it stands: Parse keeps the head of a definition only
 				writeManifest(&definitions, source, []byte(strings.TrimSpace(sourceComment.ReplaceAllLiteralString(doc, ""))+"\n"))

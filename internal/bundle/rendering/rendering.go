@@ -7,13 +7,11 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"sort"
 	"strings"
 
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chartutil"
 	helmrelease "helm.sh/helm/v3/pkg/release"
-	"helm.sh/helm/v3/pkg/releaseutil"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/nvidia/aicr-action/internal/bundle/documents"
@@ -136,20 +134,25 @@ func runsAtInstall(h *helmrelease.Hook) bool {
 
 var sourceComment = regexp.MustCompile(`(?m)^# Source: (.+)$`)
 
+// sourceOf is the template that a document names; empty if it names none, which is cheaper to see
+// without the expression.
+func sourceOf(doc string) string {
+	if !strings.Contains(doc, "# Source: ") {
+		return ""
+	}
+	if m := sourceComment.FindStringSubmatch(doc); m != nil {
+		return strings.TrimSpace(m[1])
+	}
+	return ""
+}
+
 // Parse splits a manifest into objects. The template is the one of the nearest "# Source:"
 // comment at or above the object.
 func Parse(text, template string) ([]Object, error) {
-	split := releaseutil.SplitManifests(text)
-	keys := make([]string, 0, len(split))
-	for k := range split {
-		keys = append(keys, k)
-	}
-	sort.Sort(releaseutil.BySplitManifestsOrder(keys))
 	var out []Object
-	for _, k := range keys {
-		doc := split[k]
-		if m := sourceComment.FindStringSubmatch(doc); m != nil {
-			template = strings.TrimSpace(m[1])
+	for _, doc := range split(text) {
+		if source := sourceOf(doc); source != "" {
+			template = source
 		}
 		objs, err := documents.Parse(doc)
 		if err != nil {
