@@ -3,6 +3,7 @@ package change
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -151,7 +152,7 @@ func read(t *testing.T, e *lane.Env, own []lane.Object, before *State) (*State, 
 	}
 	expected := 0
 	for _, o := range r.State.objects {
-		if o.expected {
+		if o.expected || slices.ContainsFunc(own, func(ref lane.Object) bool { return ref.Ref() == o.ref.Ref() }) {
 			expected++
 		}
 	}
@@ -223,6 +224,19 @@ func TestNoDifference(t *testing.T) {
 	}
 	if c := Between(first, second, Options{}); !c.Empty() {
 		t.Errorf("got %q", lines(c))
+	}
+	// One that is kept on purpose is left behind, though Argo CD still lists it as its own.
+	kept := `{apiVersion: v1, kind: ConfigMap, metadata: {namespace: ns, name: kept, annotations: {argocd.argoproj.io/sync-options: Prune=false}}, data: {a: b}}`
+	obj := testkit.Parsed(t, kept)
+	own := []lane.Object{{GVK: obj.GroupVersionKind(), Namespace: "ns", Name: "kept", Release: "web"}}
+	if first, err = read(t, env(t, "1", nil, map[string]string{kept: "web"}), own, nil); err != nil {
+		t.Fatal(err)
+	}
+	if second, err = read(t, env(t, "1", nil, map[string]string{kept: ""}), own, first); err != nil {
+		t.Fatal(err)
+	}
+	if got := lines(Between(first, second, Options{})); len(got) != 1 || !strings.HasSuffix(got[0], "left ConfigMap ns/kept") {
+		t.Errorf("an object that is kept: got %q", got)
 	}
 	// The deployer's own records count: such an object is not left behind.
 	first, second = must(t, fmt.Sprintf(config, "own", "1"), "")

@@ -37,8 +37,10 @@ type object struct {
 	// known from an earlier state.
 	expected        bool
 	mayBeGone, hook bool
-	content         *unstructured.Unstructured
-	definition      *definition // of a CustomResourceDefinition, which then has no content
+	// keeps: its deployer is asked never to remove it. Argo CD lists it as its own even then.
+	keeps      bool
+	content    *unstructured.Unstructured
+	definition *definition // of a CustomResourceDefinition, which then has no content
 }
 
 // pod is a pod of a workload.
@@ -73,7 +75,7 @@ func (r *Reading) Also() *compare.Also {
 	}
 	also := &compare.Also{Objects: r.Own, Take: func(live compare.Live) {
 		o := s.add(live)
-		o.expected = live.Component != "" || counted[o.ref.Key()]
+		o.expected = live.Component != "" || counted[o.ref.Key()] && !r.Before.keeps(o.ref.Key())
 	}}
 	if r.Before != nil {
 		for _, o := range r.Before.objects {
@@ -89,6 +91,11 @@ func (r *Reading) Done(ctx context.Context) (err error) {
 		r.State.pods, err = podsOf(ctx, r.Env)
 	}
 	return err
+}
+
+// keeps reports whether an object of this state was rendered to be kept.
+func (s *State) keeps(key string) bool {
+	return s != nil && s.objects[key] != nil && s.objects[key].component != "" && s.objects[key].keeps
 }
 
 // UID is that of an object; empty if it was not there. A nil state has none.
@@ -115,7 +122,7 @@ func newState(e bundle.Expectation) *State {
 }
 
 func (s *State) add(live compare.Live) *object {
-	o := &object{ref: live.Ref, component: live.Component, uid: live.UID, mayBeGone: live.MayBeGone, hook: live.Hook, content: live.Object}
+	o := &object{ref: live.Ref, component: live.Component, uid: live.UID, mayBeGone: live.MayBeGone, hook: live.Hook, keeps: compare.Keeps(live.Object), content: live.Object}
 	if o.component == "" {
 		o.component = s.components[live.Ref.Release]
 	}

@@ -84,6 +84,13 @@ func headless(m map[string]any, field []string) bool {
 	return v == "None" && field[len(field)-1] == "clusterIP"
 }
 
+// onDelete reports whether a DaemonSet or StatefulSet is updated pod by pod, as each is deleted. What
+// the API server filled in for rolling updates, before an upgrade to that, stays and says nothing.
+func onDelete(m map[string]any) bool {
+	strategy, _, _ := unstructured.NestedString(m, "spec", "updateStrategy", "type")
+	return strategy == "OnDelete"
+}
+
 // takesTemplateLabels reports whether the API server copies the pod template's labels to an object
 // of this kind that has none (SetDefaults_Job in k8s.io/kubernetes pkg/apis/batch/v1,
 // SetDefaults_ReplicationController in pkg/apis/core/v1). Helm gives each object a label of its own
@@ -129,6 +136,9 @@ func normalise(obj *unstructured.Unstructured, rendered []*unstructured.Unstruct
 		if !has(f...) && !headless(m, f) {
 			unstructured.RemoveNestedField(m, f...)
 		}
+	}
+	if rolling := []string{"spec", "updateStrategy", "rollingUpdate"}; onDelete(m) && !has(rolling...) {
+		unstructured.RemoveNestedField(m, rolling...)
 	}
 	if takesTemplateLabels(obj.GetKind()) && !rendersLabels(rendered) {
 		dropTemplateLabels(m)

@@ -36,6 +36,16 @@ func TestNormalise(t *testing.T) {
 			rendered: `{kind: Service, metadata: {name: a}, spec: {type: NodePort, ports: [{port: 80}, {port: 81, nodePort: 30081}]}}`,
 			want:     `{kind: Service, metadata: {name: a}, spec: {type: NodePort, ports: [{port: 80, protocol: TCP}, {port: 81, protocol: TCP, nodePort: 30081}]}}`,
 		},
+		"a strategy that rolls no more": {
+			live:     `{kind: DaemonSet, metadata: {name: a}, spec: {updateStrategy: {type: OnDelete, rollingUpdate: {maxSurge: 0, maxUnavailable: 1}}}}`,
+			rendered: `{kind: DaemonSet, metadata: {name: a}, spec: {updateStrategy: {type: OnDelete}}}`,
+			want:     `{kind: DaemonSet, metadata: {name: a}, spec: {updateStrategy: {type: OnDelete}}}`,
+		},
+		"a strategy that rolls": {
+			live:     `{kind: DaemonSet, metadata: {name: a}, spec: {updateStrategy: {type: RollingUpdate, rollingUpdate: {maxUnavailable: 1}}}}`,
+			rendered: `{kind: DaemonSet, metadata: {name: a}, spec: {updateStrategy: {type: RollingUpdate}}}`,
+			want:     `{kind: DaemonSet, metadata: {name: a}, spec: {updateStrategy: {type: RollingUpdate, rollingUpdate: {maxUnavailable: 1}}}}`,
+		},
 		"a headless Service stays one": {
 			live:     `{kind: Service, metadata: {name: a}, spec: {clusterIP: None, clusterIPs: [None]}}`,
 			rendered: `{kind: Service, metadata: {name: a}, spec: {clusterIP: None}}`,

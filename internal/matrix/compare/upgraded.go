@@ -113,6 +113,11 @@ func (c *Captured) keeps(key string) bool {
 	if json.Unmarshal(c.Before.objects[key].json, &o.Object) != nil {
 		return false
 	}
+	return Keeps(&o)
+}
+
+// Keeps reports whether an object asks its deployer never to remove it.
+func Keeps(o *unstructured.Unstructured) bool {
 	notes := o.GetAnnotations()
 	return notes["helm.sh/resource-policy"] == "keep" || strings.Contains(notes["argocd.argoproj.io/sync-options"], "Prune=false")
 }

@@ -60,6 +60,9 @@ func (b Bundles) explain(text string) []string {
 // immutable says which field cannot be changed, where it is, and what to do.
 func (b Bundles) immutable(kind, name, field, said string) string {
 	old, now := changed(b.Before, b.Now, kind, name)
+	if kind == "Service" && strings.HasPrefix(field, "spec.clusterIPs") {
+		field = "spec.clusterIP" // which charts set, and of which the API server makes the list
+	}
 	var fields []string
 	if old != nil && now != nil {
 		for _, f := range compare.Fields(old.Object.Object, now.Object.Object) {
@@ -142,6 +145,8 @@ func remedy(kind, at, said string) string {
 		return "its StorageClass lacks allowVolumeExpansion in this cluster; set that in the class, or give the claim a new name and copy the data"
 	case kind == "PersistentVolumeClaim":
 		return "of a claim only the size can be changed, once it is bound, and only to a larger one; give the claim a new name and copy the data, since deleting it deletes them"
+	case kind == "Service" && at == "spec.clusterIP":
+		return "it must be deleted before the upgrade, which creates it again with another address, or get a new name: a Service keeps its address, and one without stays without"
 	case kind == "CustomResourceDefinition":
 		return "it would have to be deleted before the upgrade, and every object of its kind with it: keep the field, or give the kind a new name"
 	}

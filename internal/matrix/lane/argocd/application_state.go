@@ -75,10 +75,28 @@ func applicationItem(name string, app *unstructured.Unstructured, root bool) lan
 		it.State = lane.ItemGood
 	case root && sync == "Synced":
 		it.State = lane.ItemGood // only the root's operation counts; its health is its children's
-	case sync == "Synced" && (health == "Progressing" || health == "Degraded"), sync == "OutOfSync" && health == "Healthy":
+	case (sync == "Synced" || onlyKept(app)) && (health == "Progressing" || health == "Degraded"), sync == "OutOfSync" && health == "Healthy":
 		it.State = lane.ItemAccepted
 	}
 	return it
+}
+
+// onlyKept reports whether an Application is OutOfSync for nothing but objects that are not in it any
+// more, and that its sync has left: they ask not to be pruned. All that it has is in sync.
+func onlyKept(app *unstructured.Unstructured) bool {
+	resources, _, _ := unstructured.NestedSlice(app.Object, "status", "resources")
+	kept := 0
+	for _, r := range resources {
+		m, _ := r.(map[string]any)
+		if m["status"] != "OutOfSync" {
+			continue
+		}
+		if gone, _ := m["requiresPruning"].(bool); !gone {
+			return false
+		}
+		kept++
+	}
+	return kept > 0
 }
 
 // outOfSyncResources returns the objects that Argo CD itself finds different from its rendering.
