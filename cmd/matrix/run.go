@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -188,7 +189,7 @@ func (a *app) run(ctx context.Context, args []string, f runFlags) error {
 		this.skipped = append(this.skipped, reused...)
 	}
 	plans, skipped := this.plans, this.skipped
-	for _, line := range runner.Share(ctx, plans) {
+	for _, line := range runner.Share(ctx, plans, runtime.GOMAXPROCS(0)) {
 		_, _ = fmt.Fprintln(a.Stderr, line)
 	}
 	served, err := a.serveMetrics(f.metrics)

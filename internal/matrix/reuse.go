@@ -3,6 +3,7 @@ package matrix
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -228,14 +229,14 @@ func (u *Reuser) Keep(ctx context.Context, r *Runner, plans []Plan, results []re
 
 // Share looks for recipes that are equal but for their names and for constraints that no cell
 // evaluates: one of them runs, and its verdicts are the others' too. It returns a line for each of
-// these.
-func (r *Runner) Share(ctx context.Context, plans []Plan) []string {
+// these. n is how many commands of another bundler may run at a time.
+func (r *Runner) Share(ctx context.Context, plans []Plan, n int) []string {
 	if r.Keep || len(r.Validate) > 0 { // each has a cluster of its own, or decides about its own constraints
 		return nil
 	}
-	u, all := &Reuser{Harness: "this process"}, twins.Recipes{}
+	u, all, made := &Reuser{Harness: "this process"}, twins.Recipes{}, r.made(ctx, plans, n)
 	for _, i := range r.startOrder(plans, 1) {
-		all.Add(plans[i].Cell, u.sameKey(ctx, r, plans[i]))
+		all.Add(plans[i].Cell, u.sameKey(ctx, r, plans[i], made[i]))
 	}
 	same := all.Same()
 	for i := range plans {
@@ -244,16 +245,41 @@ func (r *Runner) Share(ctx context.Context, plans []Plan) []string {
 	return all.Lines(same)
 }
 
+// mustRun: the plan's cell is decided by itself in any case.
+func (p *Plan) mustRun() bool { return p.base != nil || p.skip != "" || p.validation != nil }
+
+// made are the digests of the bundles that another program makes; empty where this program does.
+func (r *Runner) made(ctx context.Context, plans []Plan, n int) []string {
+	maker, ok := r.Bundler.(twins.Maker)
+	if !ok || len(plans) == 0 {
+		return make([]string, len(plans))
+	}
+	dir, err := os.MkdirTemp(r.Dir, "twins-")
+	if err != nil {
+		return make([]string, len(plans)) // each runs by itself
+	}
+	defer func() { _ = os.RemoveAll(dir) }() // in the run's own directory, which goes away
+	var cells []twins.Cell
+	for _, p := range plans {
+		cells = append(cells, twins.Cell{Recipe: p.Cell.Recipe, Deployer: p.Deployer, Input: p.input, Alone: p.mustRun()})
+	}
+	return twins.Made(ctx, maker, cells, dir, n)
+}
+
 // sameKey is the digest of all that the verdict of a plan's cell depends on but its recipe's name,
-// and of the places in files that a report would name. It is empty for a cell that must run.
-func (u *Reuser) sameKey(ctx context.Context, r *Runner, p Plan) string {
+// and of the places in files that a report would name; made is that of a bundle that another program
+// makes. It is empty for a cell that must run.
+func (u *Reuser) sameKey(ctx context.Context, r *Runner, p Plan, made string) string {
+	if made != "" { // what it makes the bundle of is in the bundle
+		p.bundler, p.input.Components = nil, nil
+	}
 	in, err := u.Inputs(ctx, r, p)
-	if err != nil || p.base != nil || p.skip != "" || p.validation != nil {
+	if err != nil || p.mustRun() {
 		return ""
 	}
 	res := p.input.Recipe
 	delete(in, "recipe")
-	of := []any{res.APIVersion, res.Metadata.SelectedProfile, res.Criteria.Service, res.Criteria.Accelerator, res.Criteria.Nodes, res.ComponentRefs, res.DeploymentOrder, res.Validation}
+	of := []any{res.APIVersion, res.Metadata.SelectedProfile, res.Criteria.Service, res.Criteria.Accelerator, res.Criteria.Nodes, res.ComponentRefs, res.DeploymentOrder, res.Validation, made}
 	for i := range p.input.Components {
 		c := &p.input.Components[i]
 		if strings.Contains(c.Name, bundle.RecipeName(res)) { // the names of what a deployer makes could collide

@@ -335,7 +335,7 @@ func sharedPlans(t *testing.T) (*Runner, []Plan) {
 // on, and never otherwise.
 func TestShare(t *testing.T) {
 	r, plans := sharedPlans(t)
-	lines := r.Share(t.Context(), plans)
+	lines := r.Share(t.Context(), plans, 2)
 	var got []string
 	for _, p := range plans {
 		got = append(got, p.same)
@@ -388,8 +388,58 @@ func TestShare(t *testing.T) {
 			last := &plans[len(plans)-1] // one lane is enough
 			last.input.Components = slices.Clone(last.input.Components)
 			change(r, last)
-			if lines := r.Share(t.Context(), plans); len(lines) > 0 || last.same != "" {
+			if lines := r.Share(t.Context(), plans, 2); len(lines) > 0 || last.same != "" {
 				t.Errorf("they are one cell: %q", lines)
+			}
+		})
+	}
+}
+
+// program makes bundles whose digests are these, by recipe and deployer.
+type program struct {
+	ownBundler
+	other map[string]string
+}
+
+func (*program) Likeness(context.Context, bundle.Input, string) (string, error) { return "alike", nil }
+
+func (m *program) Digest(_ context.Context, d bundle.Deployer, in bundle.Input, _ string) (string, error) {
+	return "digest" + m.other[bundle.RecipeName(in.Recipe)+" "+d.Name()], nil
+}
+
+// Cells whose bundles another program makes are one if the bundles are equal in each lane, and all
+// else that a verdict depends on is.
+func TestShare_Made(t *testing.T) {
+	const first, last = "h100-eks-ubuntu-training", "h100-eks-training"
+	for name, tc := range map[string]struct {
+		change func(m *program, r *Runner, p *Plan)
+		want   string
+	}{
+		"equal":          {func(*program, *Runner, *Plan) {}, first},
+		"another bundle": {func(m *program, _ *Runner, _ *Plan) { m.other = map[string]string{last + " flux-oci": "2"} }, ""},
+		"no bundle":      {func(m *program, r *Runner, p *Plan) { r.Bundler = ownBundler{} }, ""},
+		"other nodes":    {func(_ *program, _ *Runner, p *Plan) { p.nodes = p.nodes[:1] }, ""},
+		"other checks":   {func(_ *program, _ *Runner, p *Plan) { p.checks.content = map[string]string{"x": "y"} }, ""},
+		"an upgrade":     {func(_ *program, _ *Runner, p *Plan) { p.base = &base{} }, ""},
+		"the values of this program's own bundle": {func(_ *program, _ *Runner, p *Plan) {
+			p.input.Components = slices.Clone(p.input.Components)
+			p.input.Components[0].Values = map[string]any{"other": true}
+		}, first},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, plans := sharedPlans(t)
+			m := &program{}
+			r.Bundler, r.Dir = m, t.TempDir()
+			for i := range plans {
+				plans[i].bundler = m
+			}
+			tc.change(m, r, &plans[len(plans)-1]) // one lane is enough
+			lines := r.Share(t.Context(), plans, 2)
+			if got := plans[len(plans)-1].same; got != tc.want || (len(lines) > 0) != (tc.want != "") {
+				t.Errorf("got %q, %q; want %q", got, lines, tc.want)
+			}
+			if left, err := os.ReadDir(r.Dir); err != nil || len(left) > 0 {
+				t.Errorf("left: %v, %v", left, err)
 			}
 		})
 	}

@@ -55,7 +55,7 @@ type Bundle struct {
 	tree     *tree
 	form     form
 	deployer bundle.Deployer
-	recipe   *recipe.Result // its own recipe.yaml; nil without one
+	recipe   *recipe.Result // its own recipe.yaml, or the one that its maker was given; nil without one
 	warnings []string
 	// unknown lists contents of the bundle that no check can verify.
 	unknown []string
@@ -68,14 +68,17 @@ type Bundle struct {
 // Open reads the bundle in a directory and makes sure that this deployer's lane can take it. Errors
 // name file and line.
 func Open(ctx context.Context, dir string, d bundle.Deployer) (*Bundle, error) {
-	return open(ctx, dir, dir, d)
+	return open(ctx, dir, dir, d, order{})
 }
 
 // open reads the directory dir and calls it by another name.
-func open(ctx context.Context, dir, called string, d bundle.Deployer) (*Bundle, error) {
+func open(ctx context.Context, dir, called string, d bundle.Deployer, told order) (*Bundle, error) {
 	t, err := readTree(dir, called)
 	if err != nil {
 		return nil, fmt.Errorf("read the bundle: %w", err)
+	}
+	if _, ok := t.original[recipeName]; !ok && told.recipe != nil {
+		t.original[recipeName] = bundle.File{Path: recipeName, Mode: 0o644, Content: told.recipe}
 	}
 	b := &Bundle{tree: t, deployer: d}
 	if b.warnings, err = t.verify(); err != nil {
@@ -98,7 +101,8 @@ func open(ctx context.Context, dir, called string, d bundle.Deployer) (*Bundle, 
 	if err := b.checkInfo(row); err != nil {
 		return nil, err
 	}
-	return b, b.compareRecipe()
+	b.compareRecipe(told.without)
+	return b, nil
 }
 
 // readForm reads what the deployer's lane takes.
@@ -118,48 +122,6 @@ func (b *Bundle) readForm(ctx context.Context) error {
 	b.warnings = append(b.warnings, b.tree.notes...)
 	if len(b.form.units()) == 0 {
 		return fmt.Errorf("%s deploys nothing: no release was found in it", b.tree.name)
-	}
-	return nil
-}
-
-// readRecipe reads recipe.yaml, which a bundle has beside what it deploys.
-func (b *Bundle) readRecipe() error {
-	f, ok := b.tree.files["recipe.yaml"]
-	if !ok {
-		return nil
-	}
-	if _, err := b.tree.documents("recipe.yaml"); err != nil {
-		return err
-	}
-	r := &recipe.Result{}
-	if err := yaml.Unmarshal(f.Content, r); err != nil {
-		return b.tree.bad("recipe.yaml", 0, "not a resolved recipe: %w", err)
-	}
-	for i := range r.Constraints {
-		at := b.tree.at("recipe.yaml", 0)
-		r.Constraints[i].Origin = at
-	}
-	b.recipe = r
-	return nil
-}
-
-// compareRecipe notes the components that recipe.yaml has and the bundle does not deploy, which its
-// maker may have meant.
-func (b *Bundle) compareRecipe() error {
-	if b.recipe == nil {
-		return nil
-	}
-	deployed := map[string]bool{}
-	for _, u := range b.form.units() {
-		deployed[u.name] = true
-	}
-	for _, ref := range b.recipe.ComponentRefs {
-		if enabled, isSet := ref.Overrides["enabled"].(bool); isSet && !enabled {
-			continue
-		}
-		if !deployed[ref.Name] {
-			b.warnings = append(b.warnings, fmt.Sprintf("%s names component %s, which the bundle does not deploy", b.tree.at("recipe.yaml", 0), ref.Name))
-		}
 	}
 	return nil
 }

@@ -81,23 +81,6 @@ func TestBuild(t *testing.T) {
 	}
 }
 
-func TestSets(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "recipe.yaml")
-	for content, want := range map[string]int{
-		"apiVersion: aicr.run/v1alpha2\ndeploymentOrder: [cert-manager, kube-prometheus-stack, gpu-operator]\n": 3,
-		"apiVersion: aicr.nvidia.com/v1alpha1\ndeploymentOrder: [cert-manager]\n":                               0,
-		"apiVersion: aicr.run/v1\ndeploymentOrder: [slinky-slurm, dynamo-platform]\n":                           3,
-	} {
-		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		sets, err := setsOf(file)
-		if err != nil || len(sets) != want {
-			t.Errorf("%s: got %q, %v; want %d", content, sets, err, want)
-		}
-	}
-}
-
 func TestChecksums_AbsolutePaths(t *testing.T) {
 	dir := written(t, elsewhere(t, mustDeployer(t, "argocd-oci"), ownInput(t, "kind")))
 	file := filepath.Join(dir, checksumsFile)

@@ -5,11 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"log"
 	"maps"
-	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,13 +15,15 @@ import (
 	"time"
 
 	"github.com/Masterminds/semver/v3"
-	"github.com/google/go-containerregistry/pkg/registry"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/foreign/command"
+	"github.com/nvidia/aicr-action/internal/bundle/foreign/pushed"
 	"github.com/nvidia/aicr-action/internal/bundle/foreign/resolved"
+	"github.com/nvidia/aicr-action/internal/bundle/foreign/settings"
 	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/util/bounded"
 	"github.com/nvidia/aicr-action/internal/util/removal"
 )
 
@@ -98,17 +96,7 @@ func (e *Exec) Bundle(ctx context.Context, d bundle.Deployer, in bundle.Input, d
 	fail := func(err error) (bundle.Input, *bundle.Bundle, []string, error) {
 		return in, nil, nil, fmt.Errorf("%s bundle by AICR's CLI %s: %w", d.Name(), e.version, err)
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fail(err)
-	}
-	out, sets, err := e.make(ctx, d, in, dir)
-	if err != nil {
-		return fail(err)
-	}
-	if info, err := os.Lstat(out); err == nil && !info.IsDir() {
-		return fail(fmt.Errorf("it made %s, which is %s and not a directory", out, kindOf(info.Mode())))
-	}
-	b, err := open(ctx, out, originalName, d)
+	m, b, err := e.read(ctx, d, in, dir)
 	if err != nil {
 		return fail(err)
 	}
@@ -121,101 +109,121 @@ func (e *Exec) Bundle(ctx context.Context, d bundle.Deployer, in bundle.Input, d
 			return fail(err)
 		}
 	}
-	in, made, err := b.Make(ctx, in)
+	in, result, err := b.Make(ctx, in)
 	if err != nil {
 		return fail(err)
 	}
-	made.Foreign.Notes = differences
-	made.Foreign.Original = slices.Collect(maps.Values(b.tree.original))
-	for _, set := range sets {
-		made.Expectation.Overrides = append(made.Expectation.Overrides, "bundler: --set "+set+", as AICR's KWOK tests pass it")
+	result.Foreign.Notes = differences
+	result.Foreign.Original = slices.Collect(maps.Values(b.tree.original))
+	for _, set := range m.sets {
+		result.Expectation.Overrides = append(result.Expectation.Overrides, "bundler: --set "+set.Value+", as AICR's KWOK tests pass it")
 	}
-	made.Foreign.Maker = "AICR's CLI " + e.version + " made it"
-	notes := append(b.NotVerified(made), "bundler: AICR's CLI resolved the recipe from the criteria with its own recipes; of the recipes directory, only the criteria, the constraints and the node profile were used")
-	return in, made, notes, nil
+	result.Foreign.Maker = "AICR's CLI " + e.version + " made it"
+	notes := append(b.NotVerified(result), "bundler: AICR's CLI resolved the recipe from the criteria with its own recipes; of the recipes directory, only the criteria, the constraints and the node profile were used")
+	return in, result, notes, nil
 }
 
-// make runs the CLI, and returns the directory of the bundle and the values that it passed with
-// --set. For a deployer that pulls bundles, the CLI pushes to a registry that discards everything:
-// only with such an output does the CLI write the form for a registry. It leaves a copy in a
-// directory below its working directory, which is read.
-func (e *Exec) make(ctx context.Context, d bundle.Deployer, in bundle.Input, dir string) (out string, sets []string, err error) {
+// read has the CLI make a bundle, and reads it.
+func (e *Exec) read(ctx context.Context, d bundle.Deployer, in bundle.Input, dir string) (made, *Bundle, error) {
+	m, err := e.make(ctx, d, in, dir)
+	if err != nil {
+		return m, nil, err
+	}
+	if info, err := os.Lstat(m.dir); err == nil && !info.IsDir() {
+		return m, nil, fmt.Errorf("it made %s, which is %s and not a directory", m.dir, kindOf(info.Mode()))
+	}
+	told := order{without: settings.LeftOut(m.sets)}
+	if told.recipe, err = bounded.File(filepath.Join(dir, recipeName), mostFile); err != nil {
+		return m, nil, err
+	}
+	b, err := open(ctx, m.dir, originalName, d, told)
+	return m, b, err
+}
+
+// resolve has the CLI resolve the recipe by the criteria in the input, to the file recipe.yaml in a
+// directory, and returns the values that are to be passed with --set.
+func (e *Exec) resolve(ctx context.Context, in bundle.Input, dir string) ([]settings.Setting, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	file := filepath.Join(dir, recipeName)
+	args := append([]string{"recipe"}, criteriaFlags(in.Recipe.Criteria)...)
+	said, err := e.cli.Run(ctx, cmp.Or(e.Limit, defaultLimit), dir, nil, append(args, e.dataFlags("--output", file)...)...)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := os.Lstat(file); err != nil || !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s recipe exited with 0 and did not write the file of --output, %s%s", e.cli.Path, file, said)
+	}
+	return settings.Of(file)
+}
+
+// made is what the CLI has made.
+type made struct {
+	dir  string             // of the bundle
+	sets []settings.Setting // what it was told to set
+	host string             // of the registry that it has pushed to; empty if it pushed nothing
+}
+
+// make runs the CLI. For a deployer that pulls bundles, the CLI pushes to a registry that discards
+// everything: only with such an output does the CLI write the form for a registry. It leaves a copy
+// in a directory below its working directory, which is read; else what it pushed is.
+func (e *Exec) make(ctx context.Context, d bundle.Deployer, in bundle.Input, dir string) (m made, err error) {
 	row, err := formOf(d)
 	if err != nil {
-		return "", nil, err
+		return m, err
 	}
-	recipeFile, out := filepath.Join(dir, recipeName), filepath.Join(dir, "bundle")
-	args := append([]string{"recipe"}, criteriaFlags(in.Recipe.Criteria)...)
+	if m.sets, err = e.resolve(ctx, in, dir); err != nil {
+		return m, err
+	}
+	m.dir = filepath.Join(dir, "bundle")
 	limit := cmp.Or(e.Limit, defaultLimit)
-	said, err := e.cli.Run(ctx, limit, dir, nil, append(args, e.dataFlags("--output", recipeFile)...)...)
-	if err != nil {
-		return "", nil, err
-	}
-	if info, err := os.Lstat(recipeFile); err != nil || !info.Mode().IsRegular() {
-		return "", nil, fmt.Errorf("%s recipe exited with 0 and did not write the file of --output, %s%s", e.cli.Path, recipeFile, said)
-	}
-	if sets, err = setsOf(recipeFile); err != nil {
-		return "", nil, err
-	}
-	args = []string{"bundle", "--recipe", recipeFile}
-	for _, set := range sets {
-		args = append(args, "--set", set)
+	args := []string{"bundle", "--recipe", filepath.Join(dir, recipeName)}
+	for _, set := range m.sets {
+		args = append(args, "--set", set.Value)
 	}
 	args = append(args, e.dataFlags(schedulingFlags(bundle.KwokScheduling())...)...)
 	var ports []int
 	switch {
 	case row.cli == "":
-		args = append(args, "--output", out)
+		args = append(args, "--output", m.dir)
 	case row.dir:
-		args = append(args, "--deployer", row.cli, "--output", out)
+		args = append(args, "--deployer", row.cli, "--output", m.dir)
 	default:
-		host, port, stop, err := discardingRegistry()
-		if err != nil {
-			return "", nil, err
+		var stop func()
+		ports = []int{0}
+		if m.host, ports[0], stop, err = pushed.Registry(); err != nil {
+			return m, err
 		}
 		defer stop()
-		ports = []int{port}
-		args = append(args, "--deployer", row.cli, "--output", ociScheme+host+"/aicr/"+bundle.RecipeName(in.Recipe)+":"+in.TargetRevision, "--plain-http")
+		args = append(args, "--deployer", row.cli, "--output", ociScheme+m.host+"/aicr/"+bundle.RecipeName(in.Recipe)+":"+in.TargetRevision, "--plain-http")
 	}
+	var said command.Said
 	if row.repo {
 		said, err = e.cli.Run(ctx, limit, dir, ports, append(slices.Clone(args), "--repo", in.RepoURL)...)
 	}
 	// The address in a registry can also come from --output, and not every version takes both.
-	if !row.repo || err != nil && !row.dir && strings.Contains(said.String(), "repo") && removal.All(out) == nil {
+	if !row.repo || err != nil && !row.dir && strings.Contains(said.String(), "repo") && removal.All(m.dir) == nil {
 		var again error
 		if said, again = e.cli.Run(ctx, limit, dir, ports, args...); again == nil || !row.repo {
 			err = again
 		}
 	}
 	if err != nil {
-		return "", nil, err
+		return m, err
 	}
 	if ports != nil {
-		out = leftIn(dir, out)
-	}
-	if entries, err := os.ReadDir(out); errors.Is(err, os.ErrNotExist) || err == nil && len(entries) == 0 {
-		return "", nil, fmt.Errorf("%s bundle exited with 0 and wrote nothing to %s%s", e.cli.Path, out, said)
-	}
-	return out, sets, nil
-}
-
-// leftIn is the directory where the CLI left its copy of a bundle that it pushed: want, or the only
-// one that it made, since the name is the CLI's.
-func leftIn(dir, want string) string {
-	if _, err := os.Lstat(want); err == nil {
-		return want
-	}
-	entries, _ := os.ReadDir(dir) // an unreadable one has none
-	var made []string
-	for _, entry := range entries {
-		if entry.IsDir() && entry.Name() != command.Home && !strings.HasPrefix(entry.Name(), ".") {
-			made = append(made, filepath.Join(dir, entry.Name()))
+		left := pushed.LeftIn(dir, m.dir, command.Home)
+		if m.dir = cmp.Or(left, m.dir); left == "" {
+			if err := pushed.Unpack(ctx, m.host, in.TargetRevision, m.dir, pushed.Limits{Files: mostFiles, Bytes: mostBytes}); err != nil {
+				return m, fmt.Errorf("%s bundle exited with 0 and left no copy of what it pushed in %s, and what it pushed cannot be read: %w%s", e.cli.Path, dir, err, said)
+			}
 		}
 	}
-	if len(made) == 1 {
-		return made[0]
+	if entries, err := os.ReadDir(m.dir); errors.Is(err, os.ErrNotExist) || err == nil && len(entries) == 0 {
+		return m, fmt.Errorf("%s bundle exited with 0 and wrote nothing to %s%s", e.cli.Path, m.dir, said)
 	}
-	return want
+	return m, nil
 }
 
 func (e *Exec) dataFlags(args ...string) []string {
@@ -257,19 +265,4 @@ func schedulingFlags(s bundle.Scheduling) []string {
 	add("system", s.SystemNodeSelector, s.SystemTolerations)
 	add("accelerated", s.AcceleratedNodeSelector, s.AcceleratedTolerations)
 	return args
-}
-
-// mostPushed is how much a CLI may push in one request, in bytes.
-const mostPushed = 128 << 20
-
-// discardingRegistry is an OCI registry on this machine, until stop is called.
-func discardingRegistry() (host string, port int, stop func(), err error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", 0, nil, fmt.Errorf("a registry for AICR's CLI to push to: %w", err)
-	}
-	quiet := log.New(io.Discard, "", 0)
-	s := &http.Server{Handler: http.MaxBytesHandler(registry.New(registry.Logger(quiet)), mostPushed), ReadHeaderTimeout: 10 * time.Second, ErrorLog: quiet}
-	go func() { _ = s.Serve(l) }() // ends with Close
-	return l.Addr().String(), l.Addr().(*net.TCPAddr).Port, func() { _ = s.Close() }, nil
 }

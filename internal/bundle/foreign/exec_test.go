@@ -11,6 +11,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/foreign/foreigntest"
 	"github.com/nvidia/aicr-action/internal/charts/render"
+	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/testkit"
 	"github.com/nvidia/aicr-action/internal/testkit/workers"
 	"github.com/nvidia/aicr-action/internal/util/sandbox"
@@ -76,6 +77,99 @@ func TestExec_Bundles(t *testing.T) {
 				if r.InHelm() != want {
 					t.Errorf("release %s is %s in Helm, want %s", r.Name, r.InHelm(), want)
 				}
+			}
+		})
+	}
+}
+
+// A CLI that leaves no copy of a bundle that it pushes: what it pushed is the bundle.
+func TestExec_OnlyPushed(t *testing.T) {
+	copied, pushing := external(t, foreigntest.Good), external(t, foreigntest.Pushing)
+	for _, deployer := range []string{bundle.ArgoCDOCI, bundle.ArgoCDHelmOCI, bundle.FluxOCI} {
+		want, _, err := madeBy(t, copied, deployer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, _, err := madeBy(t, pushing, deployer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		compareExpectations(t, &want.Expectation, &got.Expectation)
+	}
+}
+
+// The digests of two recipes' bundles are equal if the CLI makes the same of them but for names, in
+// every lane; the registry that it pushes to is another one each time.
+func TestExec_Digest(t *testing.T) {
+	good, forgetful := external(t, foreigntest.Good), external(t, foreigntest.Forgetful)
+	digest := func(e *Exec, deployer, name string) string {
+		t.Helper()
+		got, err := e.Digest(t.Context(), mustDeployer(t, deployer), ownInput(t, name), filepath.Join(t.TempDir(), "bundler"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	const name, twin = "h100-eks-training", "h100-eks-ubuntu-training"
+	deployers := []string{bundle.Helm, bundle.ArgoCDGit, bundle.ArgoCDHelmOCI, bundle.FluxOCI}
+	if testing.Short() {
+		deployers = deployers[:1]
+	}
+	for _, deployer := range deployers {
+		if of := digest(good, deployer, name); of == "" || of != digest(good, deployer, twin) {
+			t.Errorf("%s: two recipes that are equal have the digests %q and another one", deployer, of)
+		}
+	}
+	if digest(good, bundle.FluxOCI, name) == digest(forgetful, bundle.FluxOCI, name) {
+		t.Error("a bundle without a toleration has the same digest")
+	}
+	if got := digest(good, bundle.Helm, "eks-training"); got == digest(good, bundle.Helm, name) {
+		t.Error("recipes of two accelerators have one digest")
+	}
+	named := ownInput(t, name)
+	named.Recipe.Metadata.Name = "cert-manager"
+	if got, err := good.Digest(t.Context(), mustDeployer(t, bundle.Helm), named, filepath.Join(t.TempDir(), "bundler")); got != "" || err != nil {
+		t.Errorf("a recipe that is called like a component: %q, %v", got, err)
+	}
+	alike := map[string]string{}
+	for _, one := range []string{name, twin, "eks-training"} {
+		got, err := good.Likeness(t.Context(), ownInput(t, one), filepath.Join(t.TempDir(), "bundler"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		alike[one] = got
+	}
+	if alike[name] != alike[twin] || alike[name] == alike["eks-training"] {
+		t.Errorf("likeness: %v", alike)
+	}
+}
+
+// AICR's CLI writes recipe.yaml into bundles for Helm only. In every lane, its constraints and
+// dependencies are known, and what is left out is named.
+func TestExec_Recipe(t *testing.T) {
+	e := external(t, foreigntest.Good)
+	for _, deployer := range []string{bundle.Helm, bundle.ArgoCDOCI, bundle.FluxGit} {
+		t.Run(deployer, func(t *testing.T) {
+			d := mustDeployer(t, deployer)
+			own := ownInput(t, "kind")
+			in, b, notes, err := e.Bundle(t.Context(), d, own.InRegistry(cellRegistry, cellRegistry, deployer), filepath.Join(t.TempDir(), "bundler"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(strings.Join(notes, "\n"), "no recipe.yaml") {
+				t.Errorf("the recipe is not known: %q", notes)
+			}
+			if len(in.Recipe.Constraints) != len(own.Recipe.Constraints) || in.Recipe.APIVersion != own.Recipe.APIVersion || in.Recipe.Criteria != own.Recipe.Criteria {
+				t.Errorf("got %+v", in.Recipe)
+			}
+			if deployer != bundle.FluxGit && !slices.ContainsFunc(in.Components, func(c recipe.Component) bool { return len(c.DependencyRefs) > 0 }) {
+				t.Error("no component depends on another one")
+			}
+			if !slices.ContainsFunc(b.Foreign.Original, func(f bundle.File) bool { return f.Path == recipeName }) {
+				t.Error("the recipe is not among the files that the artifacts get")
+			}
+			if deployer != bundle.Helm && slices.ContainsFunc(b.Files, func(f bundle.File) bool { return f.Path == recipeName }) {
+				t.Error("the recipe was added to what is published")
 			}
 		})
 	}

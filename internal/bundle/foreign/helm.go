@@ -33,14 +33,14 @@ const clusterValues = "cluster-values.yaml"
 
 var numbered = regexp.MustCompile(`^[0-9]{3}-[^/]+/install\.sh$`)
 
+// installScripts are those of AICR's CLI, in order.
+func (t *tree) installScripts() []string {
+	return slices.DeleteFunc(t.names(), func(name string) bool { return !numbered.MatchString(name) })
+}
+
 func readHelm(t *tree) (form, error) {
 	f := &helmForm{tree: t}
-	var scripts []string
-	for _, name := range t.names() {
-		if numbered.MatchString(name) {
-			scripts = append(scripts, name)
-		}
-	}
+	scripts := t.installScripts()
 	if len(scripts) == 0 {
 		if _, ok := t.files["deploy.sh"]; !ok {
 			return nil, t.bad("", 0, "not a bundle for the helm lane: it has neither a deploy.sh nor directories 001-NAME with an install.sh")

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -32,6 +33,7 @@ const (
 	Failing   = "failing"   // exits with 3 and a message with escapes and a command to a CI runner
 	Leaving   = "leaving"   // names a file outside of its bundle
 	Linking   = "linking"   // has a symbolic link among its files
+	Pushing   = "pushing"   // leaves no copy of a bundle that it pushes
 	Linked    = "linked"    // makes its output directory a symbolic link
 	Hanging   = "hanging"   // never ends, and has a child that does not either
 	Old       = "old"       // is a version before the known ones
@@ -210,7 +212,7 @@ func (d double) bundle(f flags) error {
 	if ref, pushed := strings.CutPrefix(out, "oci://"); pushed {
 		name, out = f.one("--deployer")+"-oci", "bundle"
 		repo, tag := ref[:strings.LastIndex(ref, ":")], ref[strings.LastIndex(ref, ":")+1:]
-		in.RepoURL, in.TargetRevision = "oci://"+repo, tag
+		in.RepoURL, in.TargetRevision, in.Recipe.Metadata.Name = "oci://"+repo, tag, path.Base(repo) // a chart has the name of where it goes
 		if own := f.one("--repo"); own != "" {
 			in.RepoURL = own
 		}
@@ -225,7 +227,7 @@ func (d double) bundle(f flags) error {
 	}
 	b.Files = inAICRsLayout(b)
 	if ref, pushed := strings.CutPrefix(f.one("--output"), "oci://"); pushed {
-		if _, err := oci.PublishBundle(context.Background(), b, ref, f.one("--plain-http") == "true"); err != nil {
+		if _, err := oci.PublishBundle(context.Background(), b, ref, f.one("--plain-http") == "true"); err != nil || d.variant == Pushing {
 			return err
 		}
 	}

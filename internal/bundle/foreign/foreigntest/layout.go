@@ -26,7 +26,7 @@ func inAICRsLayout(b *bundle.Bundle) []bundle.File {
 	for _, f := range b.Files {
 		dir, rest, _ := strings.Cut(f.Path, "/")
 		switch to := numbered[dir]; {
-		case f.Path == "checksums.txt" || f.Path == "deploy.sh" || f.Path == "flux-root.yaml" || strings.HasSuffix(f.Path, "README.md"):
+		case f.Path == "checksums.txt" || f.Path == "deploy.sh" || f.Path == "flux-root.yaml" || strings.HasSuffix(f.Path, "README.md") || f.Path == "recipe.yaml" && b.Deployer != bundle.Helm:
 		case b.Deployer == bundle.Helm && to != "" || (b.Deployer == bundle.ArgoCDOCI || b.Deployer == bundle.ArgoCDGit) && to != "":
 			content := string(f.Content)
 			if rest == "application.yaml" {

@@ -1,9 +1,12 @@
-package foreign
+// Package settings has the values that AICR's own KWOK tests pass to AICR's CLI. It knows resolved
+// recipes. It must not know how the CLI is run.
+package settings
 
 import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 
 	"sigs.k8s.io/yaml"
 
@@ -11,9 +14,23 @@ import (
 	"github.com/nvidia/aicr-action/internal/recipe/document"
 )
 
-// setsOf gives the values that AICR's own KWOK tests set since July, for the components that a
+// Setting is a value that the CLI is told to set for a component.
+type Setting struct{ Component, Value string }
+
+// LeftOut are the components that settings switch off.
+func LeftOut(sets []Setting) []string {
+	var names []string
+	for _, s := range sets {
+		if strings.HasSuffix(s.Value, ":enabled=false") {
+			names = append(names, s.Component)
+		}
+	}
+	return names
+}
+
+// Of gives the values that AICR's own KWOK tests set since July, for the components that a
 // resolved recipe deploys (its script validate-scheduling.sh): what simulated nodes cannot do.
-func setsOf(recipeFile string) ([]string, error) {
+func Of(recipeFile string) ([]Setting, error) {
 	text, err := os.ReadFile(recipeFile)
 	if err != nil {
 		return nil, err
@@ -28,8 +45,8 @@ func setsOf(recipeFile string) ([]string, error) {
 	if document.GenerationOf(r.APIVersion) == recipe.March {
 		return nil, nil
 	}
-	var sets []string
-	for _, s := range []struct{ component, set string }{
+	var sets []Setting
+	for _, s := range []Setting{
 		{"cert-manager", "certmanager:startupapicheck.enabled=false"},
 		{"kube-prometheus-stack", "kubeprometheusstack:defaultRules.create=false"},
 		{"kube-prometheus-stack", "kubeprometheusstack:alertmanager.enabled=false"},
@@ -40,8 +57,8 @@ func setsOf(recipeFile string) ([]string, error) {
 		{"dynamo-platform", "dynamoplatform:etcd.persistence.enabled=false"},
 		{"dynamo-platform", "dynamoplatform:nats.config.jetstream.fileStore.enabled=false"},
 	} {
-		if slices.Contains(r.DeploymentOrder, s.component) {
-			sets = append(sets, s.set)
+		if slices.Contains(r.DeploymentOrder, s.Component) {
+			sets = append(sets, s)
 		}
 	}
 	return sets, nil

@@ -1,0 +1,60 @@
+package foreign
+
+import (
+	"fmt"
+	"slices"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/util/yamlx"
+)
+
+// order is what a bundle's maker was told, as far as that is known.
+type order struct {
+	recipe  []byte   // the resolved recipe, for a bundle that has none in it
+	without []string // components that it was to leave out
+}
+
+// readRecipe reads recipe.yaml, which a bundle has beside what it deploys. AICR's CLI puts it only
+// into bundles for Helm; for the others, the one that the CLI was given is among the original files.
+func (b *Bundle) readRecipe() error {
+	f, ok := b.tree.original[recipeName]
+	if !ok {
+		return nil
+	}
+	if _, err := yamlx.Documents(f.Content); err != nil {
+		p := yamlx.Problems(err)[0]
+		return b.tree.bad(recipeName, p.Line, "%s", p.Text)
+	}
+	r := &recipe.Result{}
+	if err := yaml.Unmarshal(f.Content, r); err != nil {
+		return b.tree.bad(recipeName, 0, "not a resolved recipe: %w", err)
+	}
+	for i := range r.Constraints {
+		at := b.tree.at(recipeName, 0)
+		r.Constraints[i].Origin = at
+	}
+	b.recipe = r
+	return nil
+}
+
+// compareRecipe notes the components that recipe.yaml has and the bundle does not deploy, which its
+// maker may have meant. without are those that it was told to leave out.
+func (b *Bundle) compareRecipe(without []string) {
+	if b.recipe == nil {
+		return
+	}
+	deployed := map[string]bool{}
+	for _, u := range b.form.units() {
+		deployed[u.name] = true
+	}
+	for _, ref := range b.recipe.ComponentRefs {
+		if enabled, isSet := ref.Overrides["enabled"].(bool); isSet && !enabled || slices.Contains(without, ref.Name) {
+			continue
+		}
+		if !deployed[ref.Name] {
+			b.warnings = append(b.warnings, fmt.Sprintf("%s names component %s, which the bundle does not deploy", b.tree.at(recipeName, 0), ref.Name))
+		}
+	}
+}
