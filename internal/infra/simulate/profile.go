@@ -177,6 +177,13 @@ func orAny(s string) string {
 	return s
 }
 
+// managed reports whether a service keeps the nodes of its control plane to itself: nothing can be
+// placed there, and no node of the user's has their label. LKE is one too, but AICR's recipes for it
+// still want that label.
+func managed(service string) bool {
+	return slices.Contains([]string{"aks", "eks", "gke", "oke"}, service)
+}
+
 // node is the profile's node NODETYPE-i.
 func (p *Profile) node(i int) *corev1.Node {
 	s := p.Spec
@@ -192,7 +199,7 @@ func (p *Profile) node(i int) *corev1.Node {
 		bundle.NodeTypeLabel:           s.NodeType,
 		bundle.TodaysNodeTypeLabel:     s.NodeType,
 	}
-	if s.NodeType == nodeTypeSystem {
+	if s.NodeType == nodeTypeSystem && !managed(s.Criteria.Service) {
 		labels["node-role.kubernetes.io/control-plane"] = ""
 	}
 	capacity := corev1.ResourceList{}

@@ -116,10 +116,22 @@ func TestNodesOfAProfile(t *testing.T) {
 		if n.Labels[corev1.LabelHostname] != n.Name || n.Labels[corev1.LabelOSStable] != "linux" || n.Annotations["kwok.x-k8s.io/node"] != "fake" {
 			t.Errorf("node %s: %v %v", n.Name, n.Labels, n.Annotations)
 		}
-		_, master := n.Labels["node-role.kubernetes.io/control-plane"]
 		gpus := n.Status.Allocatable[infra.GPUResource]
-		if isSystem := n.Labels[bundle.NodeTypeLabel] == "system"; isSystem != master || isSystem != gpus.IsZero() {
-			t.Errorf("node %s: control-plane role %v, %s GPUs", n.Name, master, gpus.String())
+		if isSystem := n.Labels[bundle.NodeTypeLabel] == "system"; isSystem != gpus.IsZero() {
+			t.Errorf("node %s: %s GPUs", n.Name, gpus.String())
+		}
+	}
+	// Nothing can be placed on the control plane of a managed service.
+	for _, service := range []string{"aks", "bcm", "eks", "gke", "kind", "oke"} {
+		groups, err := ChooseProfiles(shippedProfiles(t), service, "", DefaultNodeGroups(2, 4))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range Nodes(groups) {
+			_, has := n.Labels["node-role.kubernetes.io/control-plane"]
+			if want := (service == "bcm" || service == "kind") && n.Labels[bundle.NodeTypeLabel] == "system"; has != want {
+				t.Errorf("%s, node %s: has the label of the control plane: %t", service, n.Name, has)
+			}
 		}
 	}
 	for _, want := range []string{"system-0", "system-1", "accelerated-0", "accelerated-3"} {

@@ -84,9 +84,14 @@ func newProject(t *testing.T) *project {
 // git runs git without any user's configuration.
 func (p *project) git(args ...string) string {
 	p.t.Helper()
+	return p.gitIn(p.dir, nil, args...)
+}
+
+func (p *project) gitIn(dir string, env []string, args ...string) string {
+	p.t.Helper()
 	cmd := exec.Command("git", args...)
-	cmd.Dir = p.dir
-	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_SYSTEM="+os.DevNull,
+	cmd.Dir = dir
+	cmd.Env = append(append(os.Environ(), env...), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_SYSTEM="+os.DevNull,
 		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.com")
 	out, err := cmd.CombinedOutput()
 	if err != nil {

@@ -33,11 +33,34 @@ func OpenRepo(ctx context.Context, dir, workspace string) (*Repo, error) {
 		return nil, fmt.Errorf("find the git program, which says what changed: %w; install git and put it on the PATH", err)
 	}
 	safe := safeTop(dir, workspace)
-	out, err := (&Repo{Top: dir, safe: safe}).git(ctx, nil, "rev-parse", "--show-toplevel")
+	out, err := (&Repo{Top: checkout(dir), safe: safe}).git(ctx, nil, "rev-parse", "--show-toplevel")
 	if err != nil {
 		return nil, fmt.Errorf("find the git repository of %s: %w", dir, err)
 	}
 	return &Repo{Top: filepath.FromSlash(strings.TrimSuffix(string(out), "\n")), safe: safe}, nil
+}
+
+// checkout is dir or the first directory above it that has a .git, which no commit can contain. From
+// dir itself git would also take files that a pull request contains (HEAD, config, objects, refs) for
+// a repository, and run the programs that its config names.
+func checkout(dir string) string {
+	at, err := filepath.Abs(dir)
+	if err != nil || os.Getenv("GIT_DIR") != "" {
+		return dir
+	}
+	if real, err := filepath.EvalSymlinks(at); err == nil {
+		at = real
+	}
+	for {
+		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
+			return at
+		}
+		above := filepath.Dir(at)
+		if above == at {
+			return dir
+		}
+		at = above
+	}
 }
 
 // safeTop returns the top of the working tree that contains dir, if that is workspace or below it;
@@ -106,9 +129,9 @@ func (e *gitError) Error() string {
 func (e *gitError) Unwrap() error { return e.err }
 
 // git runs a git command at the top of the working tree, without the programs that a repository can
-// configure for watching and comparing.
+// configure for watching and comparing, and without a repository among the tree's own files.
 func (r *Repo) git(ctx context.Context, stdin io.Reader, args ...string) ([]byte, error) {
-	config := []string{"-c", "core.fsmonitor=false", "-c", "core.quotePath=false"}
+	config := []string{"-c", "core.fsmonitor=false", "-c", "core.quotePath=false", "-c", "safe.bareRepository=explicit"}
 	if r.safe != "" {
 		config = append(config, "-c", "safe.directory="+r.safe)
 	}

@@ -10,6 +10,8 @@ import (
 	"slices"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/kubelet"
+	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -56,6 +58,7 @@ func Check(e *bundle.Expectation, components []recipe.Component, have *Cluster) 
 		c.criticalPods(w)
 		c.duplicates(w)
 		c.sysctls(w)
+		c.refused(w)
 		if !starts(w) {
 			c.template(w)
 		}
@@ -68,6 +71,18 @@ func Check(e *bundle.Expectation, components []recipe.Component, have *Cluster) 
 		c.object(&e.Objects[i])
 	}
 	return c.report()
+}
+
+// refused adds what a kubelet refuses by the template alone.
+func (c *checker) refused(w *bundle.Workload) {
+	for _, p := range kubelet.Refusals(&w.PodSpec) {
+		r := reference{from: observe.WorkloadRef(w.Kind, w.Namespace, w.Name), component: w.Component, template: w.Template, name: p.Name, text: p.Text, then: p.Then, cause: w.Component + w.Template + p.Text}
+		if p.Harmless {
+			c.warn(r)
+			continue
+		}
+		c.fail(reason.WorkloadFailed, r)
+	}
 }
 
 // starts reports whether a workload has pods without a further action, so that the scheduler and

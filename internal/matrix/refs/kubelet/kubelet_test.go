@@ -1,0 +1,54 @@
+package kubelet
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+)
+
+func TestRefusals(t *testing.T) {
+	const digest = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+	for spec, want := range map[string]string{
+		"{containers: [{name: m, image: a}]}": "",
+		"{containers: [{name: m}]}":           "",
+		"{containers: [{name: m, image: 'example.com:5000/a/b:1@sha256:" + digest + "'}]}":                                                         "",
+		"{containers: [{name: m, image: 'example.com/a:'}]}":                                                                                       `container m has the image "example.com/a:", which is no name of an image (invalid reference format)`,
+		"{containers: [{name: m, image: '/a:1'}]}":                                                                                                 `container m has the image "/a:1"`,
+		"{containers: [{name: m, image: ':1'}]}":                                                                                                   `container m has the image ":1"`,
+		"{initContainers: [{name: i, image: 'example.com/A:1'}], containers: [{name: m, image: a}]}":                                               "container i has the image \"example.com/A:1\"",
+		"{containers: [{name: m, image: 'a@sha256:12'}]}":                                                                                          `container m has the image "a@sha256:12"`,
+		"{securityContext: {runAsNonRoot: true, runAsUser: 0}, containers: [{name: m, image: a}]}":                                                 "container m has runAsNonRoot: true and runAsUser: 0",
+		"{securityContext: {runAsNonRoot: true}, containers: [{name: m, image: a, securityContext: {runAsUser: 0}}]}":                              "container m has runAsNonRoot: true and runAsUser: 0",
+		"{securityContext: {runAsNonRoot: true, runAsUser: 0}, containers: [{name: m, image: a, securityContext: {runAsUser: 1000}}]}":             "",
+		"{securityContext: {runAsNonRoot: true, runAsUser: 0}, containers: [{name: m, image: a, securityContext: {runAsNonRoot: false}}]}":         "",
+		"{securityContext: {runAsNonRoot: true}, containers: [{name: m, image: a}]}":                                                               "",
+		"{containers: [{name: m, image: a, ports: [{name: http, containerPort: 80}], readinessProbe: {httpGet: {port: http}}}]}":                   "",
+		"{containers: [{name: m, image: a, readinessProbe: {tcpSocket: {port: 80}}}]}":                                                             "",
+		"{containers: [{name: m, image: a, readinessProbe: {httpGet: {port: http}}}, {name: n, image: a, ports: [{name: http}]}]}":                 "the readinessProbe of container m asks port http, and the container has no port of that name",
+		"{initContainers: [{name: s, image: a, restartPolicy: Always, startupProbe: {tcpSocket: {port: up}}}], containers: [{name: m, image: a}]}": "the startupProbe of container s asks port up",
+		"{containers: [{name: m, image: a, livenessProbe: {httpGet: {port: http}}}]}":                                                              "harmless: the livenessProbe of container m",
+		"{containers: [{name: m, image: a, lifecycle: {postStart: {httpGet: {port: http}}}}]}":                                                     "the postStart hook of container m asks port http",
+		"{containers: [{name: m, image: a, volumeMounts: [{name: v, mountPath: /v, subPathExpr: $(POD)/x}]}]}":                                     "container m mounts /v at $(POD) of volume v (subPathExpr), and has no variable POD",
+		"{containers: [{name: m, image: a, env: [{name: POD}], volumeMounts: [{name: v, mountPath: /v, subPathExpr: $(POD)/$$(X)}]}]}":             "",
+		"{containers: [{name: m, image: a, envFrom: [{}], volumeMounts: [{name: v, mountPath: /v, subPathExpr: $(POD)}]}]}":                        "",
+		"{containers: [{name: m, image: a, volumeMounts: [{name: v, mountPath: /v, subPathExpr: $(KUBERNETES_SERVICE_HOST)}]}]}":                   "",
+	} {
+		var s corev1.PodSpec
+		if err := yaml.UnmarshalStrict([]byte(spec), &s); err != nil {
+			t.Fatalf("%s: %v", spec, err)
+		}
+		got := Refusals(&s)
+		if want == "" {
+			if len(got) > 0 {
+				t.Errorf("%s: got %+v", spec, got)
+			}
+			continue
+		}
+		harmless := strings.HasPrefix(want, "harmless: ")
+		if want = strings.TrimPrefix(want, "harmless: "); len(got) != 1 || !strings.HasPrefix(got[0].Text, want) || got[0].Harmless != harmless {
+			t.Errorf("%s: got %+v, want %q", spec, got, want)
+		}
+	}
+}
