@@ -12,6 +12,7 @@ require (
 	github.com/distribution/reference v0.6.0
 	github.com/docker/cli v29.4.3+incompatible
 	github.com/fluxcd/cli-utils v1.2.3
+	github.com/fluxcd/pkg/envsubst v1.7.1
 	github.com/fluxcd/pkg/oci v0.68.1
 	github.com/fsnotify/fsnotify v1.9.0
 	github.com/gofrs/flock v0.13.1
@@ -58,10 +59,7 @@ require (
 	sigs.k8s.io/yaml v1.6.0
 )
 
-require (
-	github.com/fluxcd/pkg/envsubst v1.7.1 // indirect
-	k8s.io/utils v0.0.0-20260507154919-ff6756f316d2 // indirect
-)
+require k8s.io/utils v0.0.0-20260507154919-ff6756f316d2 // indirect
 
 require (
 	cel.dev/expr v0.25.1 // indirect

@@ -3,6 +3,7 @@ package compare
 import (
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -13,6 +14,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra/embedded"
 	"github.com/nvidia/aicr-action/internal/testkit"
 	"github.com/nvidia/aicr-action/internal/testkit/embeddedtest"
+	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
 // least is an object of each built-in kind with the least fields that the API server accepts,
@@ -95,6 +97,12 @@ func TestDefaults_CreateAndApply(t *testing.T) {
 		t.Fatal(err)
 	}
 	mapper := restmapper.NewDiscoveryRESTMapper(groups)
+	testkit.Eventually(t, "the account default, which pods need", time.Minute, func() wait.Result {
+		if _, err := clients.Kube.CoreV1().ServiceAccounts("default").Get(t.Context(), "default", metav1.GetOptions{}); err != nil {
+			return wait.NotYet("%v", err)
+		}
+		return wait.Done()
+	})
 	tried := map[string]bool{}
 	for _, text := range least() {
 		obj := testkit.Parsed(t, text)
