@@ -58,6 +58,29 @@ func command(stdin io.Reader, stdout, stderr io.Writer) *cobra.Command {
 
 	add("licenses", "Write the licences of everything that is redistributed to licenses.txt", func(ctx context.Context) error { return release.Licenses(ctx, "", dir) })
 
+	var address, license string
+	packages := add("packages", "Make the files for package managers: archives and a manifest for krew, a formula for Homebrew", func(context.Context) error {
+		if address == "" {
+			address = release.Downloads + "/" + version
+		}
+		return release.Packages(version, dir, address, license)
+	})
+	packages.Flags().StringVar(&address, "address", "", "`URL` that the files will be below (default: this repository's releases)")
+	packages.Flags().StringVar(&license, "license", "LICENSE", "`file` with the licence, which each archive has too")
+
+	image := release.Image{Progress: stderr}
+	imageCommand := add("image", "Push an image for each Linux platform, with the programs and the stack, and print the digest of its index", func(ctx context.Context) error {
+		image.Version, image.Dir = version, dir
+		digest, err := image.Push(ctx)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(stdout, digest)
+		return err
+	})
+	imageCommand.Flags().StringVar(&image.Ref, "ref", "", "`name` of the image with its tag, e.g. ghcr.io/nvidia/aicr-action:v1.2.3")
+	imageCommand.Flags().StringVar(&image.Base, "base", release.BaseImage, "`image` below it, which has the certificates")
+
 	var again string
 	compare := add("compare", "Compare the files with those that were made from the same source elsewhere", func(context.Context) error { return release.Compare(dir, again) })
 	compare.Flags().StringVar(&again, "with", "again", "`directory` of the other files; all of them have to be among the release's")

@@ -27,6 +27,8 @@ func TestCommand(t *testing.T) {
 		"checksums":             {args: []string{"checksums", "--version", "v1.2.3", "--dir", dir}},
 		"pin, nothing to pin":   {args: []string{"pin", "--version", "v1.2.3", "--dir", dir}, fail: "matrix_v1.2.3_linux_arm64"},
 		"pack, another machine": {args: []string{"pack", "--version", "v1.2.3", "--dir", dir, "--platform", "plan9/mips"}, fail: "plan9/mips"},
+		"packages of nothing":   {args: []string{"packages", "--version", "v1.2.3", "--dir", dir}, fail: "matrix_v1.2.3_darwin_amd64"},
+		"an image without name": {args: []string{"image", "--version", "v1.2.3", "--dir", dir}, fail: "--ref"},
 		"no version":            {args: []string{"major"}, fail: "--version"},
 		"a shell's version":     {args: []string{"pack", "--version", "v1.2.3; touch owned"}, fail: "vX.Y.Z"},
 		"a flag for a version":  {args: []string{"checksums", "--version", "--dir"}, fail: "vX.Y.Z"},
