@@ -16,7 +16,7 @@ import (
 var ownPlace = []string{"chart", "path", "repoURL", "targetRevision"}
 
 // errNoOverrides is about a file of overrides.
-var errNoOverrides = errors.New("Argo CD merges this file into the source of an Application: want one mapping with fields of a source, e.g. helm")
+var errNoOverrides = errors.New("want one mapping with fields of a source, e.g. helm: Argo CD merges this file into the source of an Application")
 
 // overridden gives an Application with what the files .argocd-source.yaml and
 // .argocd-source-NAME.yaml in the directories of its sources set. Argo CD merges them into a source

@@ -2,6 +2,7 @@ package parameters
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
@@ -51,8 +52,8 @@ func TestApply_Refused(t *testing.T) {
 		"- {name: a, value: 1}\n- {name: '[', value: 1}": "line 2: parameter [",
 	} {
 		_, err := Apply(map[string]any{"a": map[string]any{"c": 1}}, list(t, text), "app", "ns")
-		e, ok := err.(*Error)
-		if !ok {
+		var e *Error
+		if !errors.As(err, &e) {
 			t.Errorf("%s: got %v, want %s", text, err, want)
 			continue
 		}
