@@ -301,7 +301,7 @@ spec:
 	certificate = `apiVersion: cert-manager.io/v1
 kind: Certificate
 metadata: {name: {{ .Release.Name }}}
-spec: {secretName: tls, issuerRef: {name: ca}, dnsNames: [example.com]}
+spec: {secretName: tls, issuerRef: {group: issuers.example.com, kind: Authority, name: ca}, dnsNames: [example.com]}
 `
 	sharedObject = `apiVersion: v1
 kind: ConfigMap
