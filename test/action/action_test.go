@@ -58,6 +58,7 @@ func TestTrust(t *testing.T) {
 	mayWrite := map[string]map[string]string{
 		".github/workflows/release.yaml publish": {"contents": "write", "id-token": "write", "attestations": "write"},
 		".github/workflows/release.yaml check":   {"contents": "read", "actions": "read"},
+		".github/workflows/release.yaml image":   {"contents": "read", "packages": "write"},
 		".github/workflows/comment.yaml comment": {"contents": "read", "actions": "read", "pull-requests": "write"},
 	}
 	version := regexp.MustCompile(`^ # v\d+\.\d+\.\d+$`)
