@@ -18,6 +18,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/recipe/kustomize"
 	"github.com/nvidia/aicr-action/internal/util/bounded"
+	"github.com/nvidia/aicr-action/internal/util/gitdir"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
 
@@ -85,14 +86,8 @@ func openRepository(at string) (*repository, string, error) {
 	if within(working, own) {
 		r.root = working
 	}
-	for dir := own; ; dir = filepath.Dir(dir) {
-		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
-			r.root, r.remotes = dir, remotesOf(dir)
-			break
-		}
-		if dir == filepath.Dir(dir) {
-			break
-		}
+	if top := gitdir.Top(own); top != "" {
+		r.root, r.remotes = top, remotesOf(top)
 	}
 	root, err := os.OpenRoot(r.root)
 	if err != nil {

@@ -3,6 +3,7 @@ package discover
 import (
 	"archive/zip"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/nvidia/aicr-action/internal/util/gitdir"
 )
 
 // Repo is a git working tree, read through the git program. go-git cannot do it: it supports
@@ -48,19 +51,7 @@ func checkout(dir string) string {
 	if err != nil || os.Getenv("GIT_DIR") != "" {
 		return dir
 	}
-	if real, err := filepath.EvalSymlinks(at); err == nil {
-		at = real
-	}
-	for {
-		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
-			return at
-		}
-		above := filepath.Dir(at)
-		if above == at {
-			return dir
-		}
-		at = above
-	}
+	return cmp.Or(gitdir.Top(at), dir)
 }
 
 // safeTop returns the top of the working tree that contains dir, if that is workspace or below it;
@@ -80,15 +71,11 @@ func safeTop(dir, workspace string) string {
 	if at, err = filepath.EvalSymlinks(at); err != nil {
 		return ""
 	}
-	for {
-		if rel, err := filepath.Rel(workspace, at); err != nil || !filepath.IsLocal(rel) {
-			return ""
-		}
-		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
-			return at
-		}
-		at = filepath.Dir(at)
+	top := gitdir.Top(at)
+	if rel, err := filepath.Rel(workspace, top); err != nil || !filepath.IsLocal(rel) {
+		return ""
 	}
+	return top
 }
 
 // Path returns git's name of a directory of the working tree: relative to its top, with slashes,
