@@ -1,7 +1,6 @@
 package app
 
 import (
-	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -159,9 +158,8 @@ func (l *layout) helmValues(o object, dir string) (map[string]any, error) {
 			return nil, err
 		}
 	}
-	_, err := parameters.Apply(values, yamlx.Find(helm, "parameters"), o.name(), yamlx.Text(o.node, "spec", "destination", "namespace"))
-	if wrong := (*parameters.Error)(nil); errors.As(err, &wrong) {
-		return nil, l.repo.badAt(o, &yamlv3.Node{Line: wrong.Line}, "Application %s: %w", o.name(), err)
+	if _, wrong := parameters.Apply(values, yamlx.Find(helm, "parameters"), o.name(), yamlx.Text(o.node, "spec", "destination", "namespace")); wrong != nil {
+		return nil, l.repo.badLine(o, wrong.Line, fmt.Errorf("Application %s: %w", o.name(), wrong))
 	}
 	return values, nil
 }

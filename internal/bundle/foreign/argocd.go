@@ -3,7 +3,6 @@ package foreign
 import (
 	"cmp"
 	"context"
-	"errors"
 	"path"
 	"regexp"
 	"slices"
@@ -292,9 +291,9 @@ func (a *application) given(t *tree, helm *yamlv3.Node, own string, place func(l
 		return all, t.bad(a.file, yamlx.LineOf(helm, "valuesObject"), "values of Application %s: %w", a.unit.name, err)
 	}
 	all.over(v)
-	sets, err := parameters.Apply(all.values, yamlx.Find(helm, "parameters"), a.unit.name, a.unit.namespace)
-	if wrong := (*parameters.Error)(nil); errors.As(err, &wrong) {
-		return all, t.bad(a.file, wrong.Line, "Application %s: %w", a.unit.name, err)
+	sets, wrong := parameters.Apply(all.values, yamlx.Find(helm, "parameters"), a.unit.name, a.unit.namespace)
+	if wrong != nil {
+		return all, t.bad(a.file, wrong.Line, "Application %s: %w", a.unit.name, wrong)
 	}
 	for _, set := range sets {
 		for _, path := range set.Paths {

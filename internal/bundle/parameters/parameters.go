@@ -34,7 +34,7 @@ func (e *Error) Unwrap() error { return e.Err }
 // Apply sets the parameters of the Application in values, the last one of a path wins. They are
 // `helm --set`, or `--set-string` with forceString (util/helm/cmd.go of Argo CD), and come after all
 // other values. ARGOCD_APP_NAME and ARGOCD_APP_NAMESPACE are replaced in them.
-func Apply(values map[string]any, list *yamlv3.Node, app, namespace string) ([]Set, error) {
+func Apply(values map[string]any, list *yamlv3.Node, app, namespace string) ([]Set, *Error) {
 	if list == nil || list.Tag == "!!null" {
 		return nil, nil
 	}
