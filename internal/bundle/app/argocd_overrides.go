@@ -37,7 +37,7 @@ func (l *layout) overridden(o object) (object, error) {
 			if !l.repo.has(file) {
 				continue
 			}
-			if err := l.override1(o, source, file); err != nil {
+			if err := l.mergeFile(o, source, file); err != nil {
 				return o, err
 			}
 		}
@@ -45,8 +45,8 @@ func (l *layout) overridden(o object) (object, error) {
 	return o, nil
 }
 
-// override1 merges one file into a source.
-func (l *layout) override1(o object, source *yamlv3.Node, file string) error {
+// mergeFile merges one file into a source.
+func (l *layout) mergeFile(o object, source *yamlv3.Node, file string) error {
 	content, err := l.repo.read(file)
 	if err != nil {
 		return err
@@ -62,17 +62,17 @@ func (l *layout) override1(o object, source *yamlv3.Node, file string) error {
 	for _, key := range ownPlace {
 		yamlx.Drop(patch, key)
 	}
-	l.respot(o, patch, file)
+	l.placeIn(o, patch, file)
 	mergePatch(source, patch)
 	l.override("Application %s: %s is merged into its source, as Argo CD does", o.name(), l.repo.shown(file))
 	return nil
 }
 
-// respot gives the nodes of another file their place in an object.
-func (l *layout) respot(o object, n *yamlv3.Node, file string) {
+// placeIn gives the nodes of another file their place in an object.
+func (l *layout) placeIn(o object, n *yamlv3.Node, file string) {
 	n.Line = l.repo.spot(o, file, n.Line)
 	for _, c := range n.Content {
-		l.respot(o, c, file)
+		l.placeIn(o, c, file)
 	}
 }
 

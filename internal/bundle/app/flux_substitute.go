@@ -124,12 +124,12 @@ func (f *fluxApp) substitute(o object, vars map[string]string) (object, error) {
 	if err != nil {
 		return o, err
 	}
-	replaced, err := envsubst.Eval(string(text), func(name string) (string, bool) { return vars[name], true })
-	if err != nil {
-		return o, err
-	}
-	if _, err := envsubst.Eval(string(text), func(name string) (string, bool) { v, ok := vars[name]; return v, ok }); err != nil {
-		f.unknown("%s %s (%s): Flux replaces a variable that nothing sets by an empty text: %v; write $${NAME} to keep it", o.kind(), o.name(), f.repo.at(o), err)
+	replaced, unset := envsubst.Eval(string(text), func(name string) (string, bool) { v, ok := vars[name]; return v, ok })
+	if unset != nil {
+		if replaced, err = envsubst.Eval(string(text), func(name string) (string, bool) { return vars[name], true }); err != nil {
+			return o, err
+		}
+		f.unknown("%s %s (%s): Flux replaces a variable that nothing sets by an empty text: %v; write $${NAME} to keep it", o.kind(), o.name(), f.repo.at(o), unset)
 	}
 	if replaced == string(text) {
 		return o, nil
