@@ -84,13 +84,15 @@ func (i Image) Push(ctx context.Context) (string, error) {
 
 // image puts the programs and the stack of one platform over a base.
 func (i Image) image(base v1.Image, p Platform, key string) (v1.Image, error) {
-	programs, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return piped(func(w *tar.Writer) error { return i.programs(w, p) }) })
+	programs, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) {
+		return piped(func(w *tar.Writer) error { return i.programs(w, p) }), nil
+	})
 	if err != nil {
 		return nil, err
 	}
 	archive := filepath.Join(i.Dir, StackArchive(key, p))
 	compiled, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) {
-		return piped(func(w *tar.Writer) error { return stackFiles(w, archive) })
+		return piped(func(w *tar.Writer) error { return stackFiles(w, archive) }), nil
 	})
 	if err != nil {
 		return nil, err
@@ -169,7 +171,7 @@ func addDir(w *tar.Writer, name string, mode int64) error {
 }
 
 // piped gives what a function writes to an archive.
-func piped(write func(*tar.Writer) error) (io.ReadCloser, error) {
+func piped(write func(*tar.Writer) error) io.ReadCloser {
 	r, w := io.Pipe()
 	go func() {
 		archive := tar.NewWriter(w)
@@ -179,5 +181,5 @@ func piped(write func(*tar.Writer) error) (io.ReadCloser, error) {
 		}
 		_ = w.CloseWithError(err)
 	}()
-	return r, nil
+	return r
 }
