@@ -33,11 +33,11 @@ func (r Request) olderDirs(ctx context.Context, repo *discover.Repo, commit stri
 // are in a directory below it, has its own.
 func (r Request) besides(checkout string) map[string]string {
 	older := map[string]string{}
+	top, err := filepath.Abs(filepath.Dir(filepath.Clean(r.RecipesDir)))
+	if err != nil || r.RecipesDir == "" {
+		return older
+	}
 	for _, dir := range r.Dirs {
-		top, err := filepath.Abs(filepath.Dir(filepath.Clean(r.RecipesDir)))
-		if err != nil || r.RecipesDir == "" {
-			continue
-		}
 		abs, err := filepath.Abs(dir)
 		if err != nil {
 			continue

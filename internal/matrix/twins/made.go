@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"sync"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/nvidia/aicr-action/internal/bundle"
 )
 
@@ -72,17 +74,13 @@ func Made(ctx context.Context, m Maker, cells []Cell, dir string, n int) []strin
 
 // atATime calls f for each of these, n at a time, until the context ends.
 func atATime(ctx context.Context, n int, of []int, f func(int)) {
-	var wg sync.WaitGroup
-	free := make(chan struct{}, max(n, 1))
+	var group errgroup.Group
+	group.SetLimit(max(n, 1))
 	for _, i := range of {
 		if ctx.Err() != nil {
 			break
 		}
-		free <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-free }()
-			f(i)
-		})
+		group.Go(func() error { f(i); return nil })
 	}
-	wg.Wait()
+	_ = group.Wait() // f has no error
 }
