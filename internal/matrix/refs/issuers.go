@@ -90,14 +90,14 @@ func (c *checker) issuedFor(o *bundle.Object, r reference) {
 	if kind := o.Object.GetKind(); kind != "Ingress" && kind != "Gateway" {
 		return
 	}
-	for annotation, kind := range map[string]string{"cert-manager.io/issuer": "Issuer", "cert-manager.io/cluster-issuer": "ClusterIssuer"} {
-		r := r
-		r.name, r.then = o.Object.GetAnnotations()[annotation], "cert-manager makes no certificate for it"
-		if o.Object.GetAnnotations()["cert-manager.io/issuer-group"] != "" {
-			continue
-		}
-		if r.text = c.noIssuer(kind, r.name, o.Object.GetNamespace(), r.from); r.text != "" {
-			r.text = "names " + r.text + " (" + annotation + ")"
+	annotations := o.Object.GetAnnotations()
+	if annotations["cert-manager.io/issuer-group"] != "" {
+		return // an issuer of another program
+	}
+	for _, by := range []struct{ annotation, kind string }{{"cert-manager.io/issuer", "Issuer"}, {"cert-manager.io/cluster-issuer", "ClusterIssuer"}} {
+		r.name, r.then = annotations[by.annotation], "cert-manager makes no certificate for it"
+		if r.text = c.noIssuer(by.kind, r.name, o.Object.GetNamespace(), r.from); r.text != "" {
+			r.text = "names " + r.text + " (" + by.annotation + ")"
 			c.warn(r)
 		}
 	}
