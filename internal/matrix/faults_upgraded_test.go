@@ -220,18 +220,7 @@ spec:
   schedule: "@ 0 * * *"
   jobTemplate: {spec: {template: {spec: {restartPolicy: Never, tolerations: [{operator: Exists}], containers: [{name: main, image: "example.com/cron:@"}]}}}}
 ---
-apiVersion: apps/v1
-kind: StatefulSet
-metadata: {name: set}
-spec:
-  serviceName: set@
-  selector: {matchLabels: {app: set}}
-  template:
-    metadata: {labels: {app: set}}
-    spec:
-      tolerations: [{operator: Exists}]
-      containers: [{name: main, image: "example.com/set:1"}]
-`, "@", n))
+`+statefulSet("serviceName: set@"), "@", n))
 	}
 }
 
