@@ -10,7 +10,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
-	"github.com/nvidia/aicr-action/internal/matrix/refs/named"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/volumenames"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
@@ -125,7 +125,7 @@ func (c *checker) source(r reference, namespace string, spec *corev1.PersistentV
 
 // volumeNames checks the claims that name their volume.
 func (c *checker) volumeNames() {
-	for _, p := range named.Find(c.expectation) {
+	for _, p := range volumenames.Find(c.expectation) {
 		r := reference{from: p.From, component: p.Component, template: p.Template, name: p.Volume, cause: "PersistentVolume " + p.Volume + " for " + p.From.String(),
 			then: "the claim waits for ever, and so do the pods that use it", text: fmt.Sprintf("names PersistentVolume %s (spec.volumeName), %s", p.Volume, p.Text)}
 		if m := c.maker("PersistentVolume", "", p.Volume, p.From); m != nil && p.Missing {

@@ -1,7 +1,7 @@
-// Package named checks the claims of a bundle that name their volume (spec.volumeName). A new cluster
+// Package volumenames checks the claims of a bundle that name their volume (spec.volumeName). A new cluster
 // has no volume but the bundle's, and Kubernetes binds a volume to one claim. The package must not
 // know clusters, or what creates objects at run time.
-package named
+package volumenames
 
 import (
 	"fmt"
