@@ -68,11 +68,11 @@ type Bundle struct {
 // Open reads the bundle in a directory and makes sure that this deployer's lane can take it. Errors
 // name file and line.
 func Open(ctx context.Context, dir string, d bundle.Deployer) (*Bundle, error) {
-	return open(ctx, dir, dir, d, order{})
+	return open(ctx, dir, dir, d, instructions{})
 }
 
 // open reads the directory dir and calls it by another name.
-func open(ctx context.Context, dir, called string, d bundle.Deployer, told order) (*Bundle, error) {
+func open(ctx context.Context, dir, called string, d bundle.Deployer, told instructions) (*Bundle, error) {
 	t, err := readTree(dir, called)
 	if err != nil {
 		return nil, fmt.Errorf("read the bundle: %w", err)

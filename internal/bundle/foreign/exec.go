@@ -19,9 +19,9 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/foreign/command"
+	"github.com/nvidia/aicr-action/internal/bundle/foreign/kwoksets"
 	"github.com/nvidia/aicr-action/internal/bundle/foreign/pushed"
 	"github.com/nvidia/aicr-action/internal/bundle/foreign/resolved"
-	"github.com/nvidia/aicr-action/internal/bundle/foreign/settings"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/util/bounded"
 	"github.com/nvidia/aicr-action/internal/util/removal"
@@ -132,7 +132,7 @@ func (e *Exec) read(ctx context.Context, d bundle.Deployer, in bundle.Input, dir
 	if info, err := os.Lstat(m.dir); err == nil && !info.IsDir() {
 		return m, nil, fmt.Errorf("it made %s, which is %s and not a directory", m.dir, kindOf(info.Mode()))
 	}
-	told := order{without: settings.LeftOut(m.sets)}
+	told := instructions{without: kwoksets.LeftOut(m.sets)}
 	if told.recipe, err = bounded.File(filepath.Join(dir, recipeName), mostFile); err != nil {
 		return m, nil, err
 	}
@@ -142,7 +142,7 @@ func (e *Exec) read(ctx context.Context, d bundle.Deployer, in bundle.Input, dir
 
 // resolve has the CLI resolve the recipe by the criteria in the input, to the file recipe.yaml in a
 // directory, and returns the values that are to be passed with --set.
-func (e *Exec) resolve(ctx context.Context, in bundle.Input, dir string) ([]settings.Setting, error) {
+func (e *Exec) resolve(ctx context.Context, in bundle.Input, dir string) ([]kwoksets.Set, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
@@ -155,14 +155,14 @@ func (e *Exec) resolve(ctx context.Context, in bundle.Input, dir string) ([]sett
 	if info, err := os.Lstat(file); err != nil || !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s recipe exited with 0 and did not write the file of --output, %s%s", e.cli.Path, file, said)
 	}
-	return settings.Of(file)
+	return kwoksets.Of(file)
 }
 
 // made is what the CLI has made.
 type made struct {
-	dir  string             // of the bundle
-	sets []settings.Setting // what it was told to set
-	host string             // of the registry that it has pushed to; empty if it pushed nothing
+	dir  string         // of the bundle
+	sets []kwoksets.Set // what it was told to set
+	host string         // of the registry that it has pushed to; empty if it pushed nothing
 }
 
 // make runs the CLI. For a deployer that pulls bundles, the CLI pushes to a registry that discards

@@ -1,6 +1,6 @@
-// Package settings has the values that AICR's own KWOK tests pass to AICR's CLI. It knows resolved
+// Package kwoksets has the values that AICR's own KWOK tests pass to AICR's CLI. It knows resolved
 // recipes. It must not know how the CLI is run.
-package settings
+package kwoksets
 
 import (
 	"fmt"
@@ -14,11 +14,11 @@ import (
 	"github.com/nvidia/aicr-action/internal/recipe/document"
 )
 
-// Setting is a value that the CLI is told to set for a component.
-type Setting struct{ Component, Value string }
+// Set is a value that the CLI is told to set for a component.
+type Set struct{ Component, Value string }
 
-// LeftOut are the components that settings switch off.
-func LeftOut(sets []Setting) []string {
+// LeftOut are the components that these switch off.
+func LeftOut(sets []Set) []string {
 	var names []string
 	for _, s := range sets {
 		if strings.HasSuffix(s.Value, ":enabled=false") {
@@ -30,7 +30,7 @@ func LeftOut(sets []Setting) []string {
 
 // Of gives the values that AICR's own KWOK tests set since July, for the components that a
 // resolved recipe deploys (its script validate-scheduling.sh): what simulated nodes cannot do.
-func Of(recipeFile string) ([]Setting, error) {
+func Of(recipeFile string) ([]Set, error) {
 	text, err := os.ReadFile(recipeFile)
 	if err != nil {
 		return nil, err
@@ -45,8 +45,8 @@ func Of(recipeFile string) ([]Setting, error) {
 	if document.GenerationOf(r.APIVersion) == recipe.March {
 		return nil, nil
 	}
-	var sets []Setting
-	for _, s := range []Setting{
+	var sets []Set
+	for _, s := range []Set{
 		{"cert-manager", "certmanager:startupapicheck.enabled=false"},
 		{"kube-prometheus-stack", "kubeprometheusstack:defaultRules.create=false"},
 		{"kube-prometheus-stack", "kubeprometheusstack:alertmanager.enabled=false"},

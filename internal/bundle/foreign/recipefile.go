@@ -10,8 +10,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
 
-// order is what a bundle's maker was told, as far as that is known.
-type order struct {
+// instructions are what a bundle's maker was told, as far as that is known.
+type instructions struct {
 	recipe  []byte   // the resolved recipe, for a bundle that has none in it
 	without []string // components that it was to leave out
 }
