@@ -159,7 +159,7 @@ func (l *layout) helmValues(o object, dir string) (map[string]any, error) {
 		}
 	}
 	if _, wrong := parameters.Apply(values, yamlx.Find(helm, "parameters"), o.name(), yamlx.Text(o.node, "spec", "destination", "namespace")); wrong != nil {
-		return nil, l.repo.badLine(o, wrong.Line, fmt.Errorf("Application %s: %w", o.name(), wrong))
+		return nil, l.repo.badAt(o, &yamlv3.Node{Line: wrong.Line}, "Application %s: %w", o.name(), wrong)
 	}
 	return values, nil
 }
