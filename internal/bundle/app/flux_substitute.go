@@ -2,6 +2,7 @@ package app
 
 import (
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -135,8 +136,11 @@ func (f *fluxApp) substitute(o object, vars map[string]string) (object, error) {
 		return o, nil
 	}
 	docs, err := yamlx.Documents([]byte(replaced))
-	if err != nil || len(docs) != 1 || len(docs[0].Content) != 1 || docs[0].Content[0].Kind != yamlv3.MappingNode {
-		return o, fmt.Errorf("it is no object any more: %v", err)
+	if err != nil {
+		return o, fmt.Errorf("it is no YAML any more: %w", err)
+	}
+	if len(docs) != 1 || len(docs[0].Content) != 1 || docs[0].Content[0].Kind != yamlv3.MappingNode {
+		return o, errors.New("it is no object any more")
 	}
 	made := object{o.file, docs[0].Content[0]}
 	sameLines(made.node, o.node, o.node.Line)
