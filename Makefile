@@ -19,7 +19,7 @@ TESTS    := $(GO) tool gotestsum --format pkgname-and-test-fails --format-icons 
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build generate update-manifests lint test test-nightly test-race test-kind bench bench-matrix bench-profile bench-gang picture soak
+.PHONY: help build generate update-manifests lint test test-nightly test-race test-kind bench bench-matrix bench-goals bench-profile bench-gang picture soak
 .PHONY: kwok-cluster kwok-nodes kwok-test-deployer kwok-test-all kwok-e2e kwok-status kwok-cluster-delete
 
 help: ## List the targets
@@ -32,7 +32,7 @@ build: ## Build bin/matrix and bin/aicr
 
 generate: ## Renew what is made from other files: embedded parts lists, charts' common helpers, CRDs, docs/exit-codes.md
 	for list in stack schedulers helmfile operators/prometheus-operator operators/cert-manager; do cp kwok/$$list/go.mod kwok/embedded/$${list##*/}.mod && cp kwok/$$list/go.sum kwok/embedded/$${list##*/}.sum || exit 1; done
-	rm -rf kwok/embedded/cert-manager && cd kwok/operators/cert-manager && for f in */*.go; do mkdir -p ../../embedded/cert-manager/$${f%/*} && cp $$f ../../embedded/cert-manager/$$f.txt || exit 1; done
+	for list in stack operators/cert-manager; do to=$$PWD/kwok/embedded/$${list##*/} && rm -rf $$to && (cd kwok/$$list && for f in */*.go; do mkdir -p $$to/$${f%/*} && cp $$f $$to/$$f.txt || exit 1; done) || exit 1; done
 	for list in kwok/kubernetes/*; do cp $$list/go.mod kwok/embedded/kubernetes-$${list##*/}.mod && cp $$list/go.sum kwok/embedded/kubernetes-$${list##*/}.sum || exit 1; done
 	for chart in kwok/charts/*/Chart.yaml; do cp kwok/charts/_common/_common.tpl $${chart%/*}/templates/_common.tpl || exit 1; done
 	$(GO) run ./kwok/crdgen kwok/charts
@@ -73,6 +73,9 @@ bench: ## Benchmarks, e.g. of starting a cluster
 
 bench-matrix: ## Time BENCH='eks-training' through its lanes, compare with docs/contributing/figures.md; UPDATE=1 keeps the table there
 	$(GO) run ./internal/tools/bench $(if $(UPDATE),-update )-- $(BENCH)
+
+bench-goals: ## Time each command that has a goal; CHARTS=DIR of original charts and RECIPES=DIR for the rows that need them, LONG=1 for every recipe; UPDATE=1 keeps the table in docs/contributing/figures.md
+	$(GO) run ./internal/tools/bench -goals$(if $(CHARTS), -charts $(CHARTS))$(if $(RECIPES), -recipes $(RECIPES))$(if $(LONG), -long)$(if $(UPDATE), -update)
 
 bench-profile: ## What the processes of each lane of BENCH='eks-training' spend their CPU time on; LANES=helm,flux-oci for some; UPDATE=1 keeps the tables in docs/contributing/figures.md
 	$(GO) run ./internal/tools/bench -profile $(if $(LANES),-lanes $(LANES) )$(if $(UPDATE),-update )-- $(BENCH)

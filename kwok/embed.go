@@ -10,7 +10,8 @@ import "embed"
 //go:embed all:charts profiles scheduling stages manifests/*.yaml health.yaml parity.yaml parity-operators.yaml kind-config.yaml
 var Files embed.FS
 
-// StackMod and StackSum are copies of stack/go.mod and stack/go.sum. They are copies because a
+// StackMod and StackSum are copies of stack/go.mod and stack/go.sum, and StackSources has those of its
+// Go files, below embedded/stack, with the suffix .txt. They are copies because a
 // directory with a go.mod is a separate module, which embed cannot read and `go install` does not
 // include. `make generate` updates them, and a test compares them.
 var (
@@ -18,6 +19,8 @@ var (
 	StackMod []byte
 	//go:embed embedded/stack.sum
 	StackSum []byte
+	//go:embed embedded/stack
+	StackSources embed.FS
 )
 
 // SchedulersMod and SchedulersSum are such copies of schedulers/go.mod and schedulers/go.sum.

@@ -2,6 +2,7 @@ package kwok
 
 import (
 	"bytes"
+	"embed"
 	"io/fs"
 	"maps"
 	"os"
@@ -32,7 +33,7 @@ func TestEmbeddedPartsList_UpToDate(t *testing.T) {
 	}
 }
 
-// The Go files of cert-manager's programs are the embedded ones, each of them.
+// The Go files of the programs that are made of upstream's packages are the embedded ones, each of them.
 func TestEmbeddedSources_UpToDate(t *testing.T) {
 	read := func(files fs.FS, suffix string) map[string]string {
 		all := map[string]string{}
@@ -49,13 +50,23 @@ func TestEmbeddedSources_UpToDate(t *testing.T) {
 		}
 		return all
 	}
-	embedded, err := fs.Sub(CertManagerSources, "embedded/cert-manager")
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, got := read(os.DirFS("operators/cert-manager"), ".go"), read(embedded, ".go.txt")
-	if len(want) < 5 || !maps.Equal(want, got) {
-		t.Errorf("the embedded copies of the %d Go files below kwok/operators/cert-manager are old: run `make generate` and commit the result", len(want))
+	for _, c := range []struct {
+		dir, embedded string
+		files         embed.FS
+		least         int
+	}{
+		{"operators/cert-manager", "embedded/cert-manager", CertManagerSources, 5},
+		{"stack", "embedded/stack", StackSources, 1},
+	} {
+		embedded, err := fs.Sub(c.files, c.embedded)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, got := read(os.DirFS(c.dir), ".go"), read(embedded, ".go.txt")
+		delete(want, "doc") // a package without code
+		if len(want) < c.least || !maps.Equal(want, got) {
+			t.Errorf("the embedded copies of the %d Go files below kwok/%s are old: run `make generate` and commit the result", len(want), c.dir)
+		}
 	}
 }
 

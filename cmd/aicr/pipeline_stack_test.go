@@ -43,7 +43,7 @@ func keptCell(t *testing.T, store *recipe.Store, name string) result.Result {
 	testskip.Short(t, "no real stack")
 	infratest.Slots(t, 1)
 	paths := infratest.Cache(t)
-	built, err := stack.NewStack(paths, kwok.StackMod, kwok.StackSum)
+	built, err := stack.NewStack(paths, kwok.StackMod, kwok.StackSum, kwok.StackSources)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 // stackVersion is the Kubernetes version of this program's stack.
 func stackVersion(t *testing.T) string {
 	t.Helper()
-	stack, err := stack.NewStack(host.Paths{Root: t.TempDir()}, kwok.StackMod, kwok.StackSum)
+	stack, err := stack.NewStack(host.Paths{Root: t.TempDir()}, kwok.StackMod, kwok.StackSum, kwok.StackSources)
 	if err != nil {
 		t.Fatal(err)
 	}

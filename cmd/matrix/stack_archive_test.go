@@ -13,7 +13,7 @@ import (
 
 func TestStackArchive(t *testing.T) {
 	from, to := t.TempDir(), t.TempDir()
-	s, err := stack.NewStack(host.Paths{Root: from}, kwok.StackMod, kwok.StackSum)
+	s, err := stack.NewStack(host.Paths{Root: from}, kwok.StackMod, kwok.StackSum, kwok.StackSources)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -49,7 +49,7 @@ func needStack(t *testing.T) (host.Paths, *stack.Stack) {
 		testskip.Missing(t, "no /proc: the test could not tell which processes are left")
 	}
 	paths := infratest.Cache(t)
-	built, err := stack.NewStack(paths, kwok.StackMod, kwok.StackSum)
+	built, err := stack.NewStack(paths, kwok.StackMod, kwok.StackSum, kwok.StackSources)
 	if err != nil {
 		t.Fatalf("read the stack's parts list: %v", err)
 	}

@@ -101,7 +101,7 @@ func (a *App) Open() error {
 		return err
 	}
 	a.Ports = host.NewPorts(a.Paths.Ports())
-	if a.Stack, err = stack.NewStack(a.Paths, kwok.StackMod, kwok.StackSum); err != nil {
+	if a.Stack, err = stack.NewStack(a.Paths, kwok.StackMod, kwok.StackSum, kwok.StackSources); err != nil {
 		return err
 	}
 	if a.Schedulers, err = stack.NewSchedulers(a.Paths, kwok.SchedulersMod, kwok.SchedulersSum); err != nil {

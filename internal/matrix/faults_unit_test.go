@@ -25,7 +25,7 @@ import (
 // constraint holds.
 func TestCellName_Overlay(t *testing.T) {
 	paths := host.Paths{Root: t.TempDir()}
-	stack, err := stack.NewStack(paths, kwok.StackMod, kwok.StackSum)
+	stack, err := stack.NewStack(paths, kwok.StackMod, kwok.StackSum, kwok.StackSources)
 	if err != nil {
 		t.Fatal(err)
 	}

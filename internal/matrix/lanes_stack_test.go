@@ -58,7 +58,7 @@ func stackRunner(t *testing.T) *Runner {
 func unitRunner(t *testing.T) *Runner {
 	t.Helper()
 	paths := infratest.Cache(t)
-	stack, err := stack.NewStack(paths, kwok.StackMod, kwok.StackSum)
+	stack, err := stack.NewStack(paths, kwok.StackMod, kwok.StackSum, kwok.StackSources)
 	if err != nil {
 		t.Fatalf("read the stack's parts list: %v", err)
 	}

@@ -2,7 +2,8 @@ module github.com/nvidia/aicr-action/kwok/stack
 
 go 1.26.3
 
-// The parts list of the stack: the upstream main packages that `matrix stack build` compiles, unmodified.
+// The parts list of the stack: the upstream programs that `matrix stack build` compiles, from unmodified modules. A directory here that has the name of one
+// is compiled in place of its main package, calls the same function, and sets a constant that the program has no flag for.
 // It is a module of its own because it needs replace lines, and a module that has them cannot be installed with
 // `go install ...@version` (docs/dependencies.md).
 tool (

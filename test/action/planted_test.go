@@ -23,7 +23,7 @@ func (r *runner) plant(files, cache string) {
 	if files != "" {
 		write(r.t, filepath.Join(files, "matrix"), script)
 	}
-	s, err := stack.NewStack(host.Paths{Root: cache}, kwok.StackMod, kwok.StackSum)
+	s, err := stack.NewStack(host.Paths{Root: cache}, kwok.StackMod, kwok.StackSum, kwok.StackSources)
 	if err != nil {
 		r.t.Fatal(err)
 	}

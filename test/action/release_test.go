@@ -50,7 +50,7 @@ func write(t *testing.T, file, content string) {
 func smallStack(t *testing.T) string {
 	t.Helper()
 	cache := t.TempDir()
-	s, err := stack.NewStack(host.Paths{Root: cache}, kwok.StackMod, kwok.StackSum)
+	s, err := stack.NewStack(host.Paths{Root: cache}, kwok.StackMod, kwok.StackSum, kwok.StackSources)
 	if err != nil {
 		t.Fatal(err)
 	}

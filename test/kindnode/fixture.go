@@ -55,7 +55,7 @@ func newFixture(ctx context.Context) (*fixture, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := stack.NewStack(paths, kwok.StackMod, kwok.StackSum)
+	s, err := stack.NewStack(paths, kwok.StackMod, kwok.StackSum, kwok.StackSources)
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,7 @@ import (
 
 func testFixture(t *testing.T) *fixture {
 	t.Helper()
-	s, err := stack.NewStack(host.Paths{Root: t.TempDir()}, kwok.StackMod, kwok.StackSum)
+	s, err := stack.NewStack(host.Paths{Root: t.TempDir()}, kwok.StackMod, kwok.StackSum, kwok.StackSources)
 	if err != nil {
 		t.Fatal(err)
 	}

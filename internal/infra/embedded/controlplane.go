@@ -44,6 +44,7 @@ type ControlPlane struct {
 	detach bool
 	replay *clusterstate.Snapshot
 	open   bool // without a sandbox
+	plain  bool // with the waits that upstream has
 	// schedulers are the names of schedulers that kube-scheduler simulates.
 	schedulers []string
 	webhooks   bool
@@ -90,6 +91,8 @@ type ControlPlaneOptions struct {
 	Replay *clusterstate.Snapshot
 	// Open starts the processes without a sandbox: for tests of the other protections.
 	Open bool
+	// Plain keeps the waits that upstream's programs have (--plain-controllers).
+	Plain bool
 	// Schedulers are the names of schedulers that kube-scheduler simulates.
 	Schedulers []string
 	// Nodes is how many nodes the cluster will have, 0 if that is not known: the controllers of a
@@ -110,7 +113,7 @@ type ControlPlaneOptions struct {
 func NewControlPlane(o ControlPlaneOptions) *ControlPlane {
 	return &ControlPlane{
 		name: o.Name, purpose: o.Purpose, dir: filepath.Join(o.Paths.Clusters(), o.Name), stack: o.Stack, ports: o.Ports, sup: o.Sup, stages: o.Stages, detach: o.Detach,
-		replay: o.Replay, open: o.Open, schedulers: o.Schedulers, webhooks: o.Webhooks, nodes: o.Nodes, preload: o.Preload, guarded: o.Guarded, admission: o.AdmissionPlugins,
+		replay: o.Replay, open: o.Open, plain: o.Plain, schedulers: o.Schedulers, webhooks: o.Webhooks, nodes: o.Nodes, preload: o.Preload, guarded: o.Guarded, admission: o.AdmissionPlugins,
 	}
 }
 

@@ -191,7 +191,7 @@ func (p *Platform) Cluster(spec infra.Spec) (infra.Cluster, error) {
 	sup := host.NewSupervisor()
 	c := &cluster{
 		platform: p, spec: spec, logs: logs, sup: sup, registry: registry,
-		control: NewControlPlane(ControlPlaneOptions{Name: spec.Name, Purpose: spec.Purpose, Paths: p.Paths, Stack: p.Stack, Ports: p.Ports, Sup: sup, Stages: p.Stages, Open: p.Without.Sandbox, Nodes: len(spec.Nodes), Preload: crdGroups(spec.Controllers), AdmissionPlugins: infra.AdmissionPlugins(spec.Nodes),
+		control: NewControlPlane(ControlPlaneOptions{Name: spec.Name, Purpose: spec.Purpose, Paths: p.Paths, Stack: p.Stack, Ports: p.Ports, Sup: sup, Stages: p.Stages, Open: p.Without.Sandbox, Plain: p.PlainControllers, Nodes: len(spec.Nodes), Preload: crdGroups(spec.Controllers), AdmissionPlugins: infra.AdmissionPlugins(spec.Nodes),
 			Guarded: len(spec.Controllers) > 0 && !p.Without.Static}),
 	}
 	c.control.programs = p.Programs
@@ -225,6 +225,9 @@ func (c *cluster) Up(ctx context.Context) error {
 		return err
 	}
 	c.operators = simulate.NewOperatorStandIns(clients, c.spec.Log, c.platform.Operators, c.Runs, c.real.Kinds...)
+	if !c.platform.PlainControllers && len(c.control.preload) == 0 { // Argo CD reads its schema anew for each change of a CRD; Flux applies, which does not wait
+		c.operators.SettleCRDs()
+	}
 	watch, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var watching sync.WaitGroup
 	c.stopWatching = func() { stop(); watching.Wait() }

@@ -43,6 +43,12 @@ func TestControllersBySize(t *testing.T) {
 		if names, err := StageNames(c.dir); err != nil || !slices.Contains(names, "extra") {
 			t.Errorf("%d nodes: got stages %q, %v; want extra among them", nodes, names, err)
 		}
+		for _, plain := range []bool{false, true} {
+			c.plain = plain
+			if got := slices.Contains(c.environment(consts.ComponentKubeControllerManager, nil), jobBatches); got != (!large && !plain) {
+				t.Errorf("%d nodes, --plain-controllers %t: Jobs in short batches: %t", nodes, plain, got)
+			}
+		}
 		manager, err := c.rt.GetComponent(t.Context(), consts.ComponentKubeControllerManager)
 		if err != nil {
 			t.Fatal(err)

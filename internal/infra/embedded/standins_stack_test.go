@@ -78,6 +78,7 @@ spec:
 func testOperators(t *testing.T, c *testCluster) {
 	ctx, stop := context.WithCancel(t.Context())
 	operators := simulate.NewOperatorStandIns(c.clients, slog.New(slog.DiscardHandler), infratest.OperatorStages(t), nil)
+	operators.SettleCRDs()
 	ended := make(chan struct{})
 	go func() { defer close(ended); operators.Run(ctx) }()
 	defer func() { stop(); <-ended }()
@@ -85,7 +86,20 @@ func testOperators(t *testing.T, c *testCluster) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	begun := time.Now()
 	c.apply(t, string(crd)) // the stand-ins run already: the CRD comes later, as with a chart
+	// The API server lets nobody wait for a CRD that seems to be Established for two seconds.
+	waitObject(t, c, infra.CRDResource, "", "prometheuses.monitoring.coreos.com", func(o *unstructured.Unstructured) wait.Result {
+		conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
+		for _, raw := range conditions {
+			condition, _ := raw.(map[string]any)
+			at, err := time.Parse(time.RFC3339, fmt.Sprint(condition["lastTransitionTime"]))
+			if condition["type"] == "Established" && err == nil && at.Before(begun.Add(-time.Second)) {
+				return wait.Done()
+			}
+		}
+		return wait.NotYet("conditions %v", conditions)
+	})
 	prometheuses := schema.GroupVersionResource{Group: "monitoring.coreos.com", Version: "v1", Resource: "prometheuses"}
 	sets := schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "statefulsets"}
 	for generation, replicas := range []int64{1, 2} {

@@ -1,9 +1,6 @@
 package programs
 
 import (
-	"io/fs"
-	"strings"
-
 	"github.com/nvidia/aicr-action/internal/infra/host"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/kwok"
@@ -12,7 +9,7 @@ import (
 // Stacks are what the operators of the table are compiled from. Nothing is compiled before
 // Set.Build.
 func Stacks(paths host.Paths) ([]*stack.Stack, error) {
-	sources, err := sourcesIn(kwok.CertManagerSources, "embedded/cert-manager")
+	sources, err := stack.Sources(kwok.CertManagerSources, "embedded/cert-manager")
 	if err != nil {
 		return nil, err
 	}
@@ -32,21 +29,6 @@ func Stacks(paths host.Paths) ([]*stack.Stack, error) {
 		all = append(all, s)
 	}
 	return all, nil
-}
-
-// sourcesIn are the Go files below a directory of files that have the suffix .txt, by their paths
-// without both.
-func sourcesIn(files fs.FS, dir string) (map[string][]byte, error) {
-	all := map[string][]byte{}
-	err := fs.WalkDir(files, dir, func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		content, err := fs.ReadFile(files, name)
-		all[strings.TrimSuffix(strings.TrimPrefix(name, dir+"/"), ".txt")] = content
-		return err
-	})
-	return all, err
 }
 
 // Fingerprint is what a verdict depends on: the mode, and what the programs are compiled from.

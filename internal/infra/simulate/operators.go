@@ -32,6 +32,7 @@ type OperatorStandIns struct {
 	log     *slog.Logger
 	player  *stagePlayer
 	real    []schema.GroupKind // whose operator runs
+	settles bool
 	devices *devices.Publisher
 
 	mu      sync.Mutex
@@ -48,6 +49,10 @@ func NewOperatorStandIns(c *infra.Clients, log *slog.Logger, stages []OperatorSt
 		devices: devices.New(c, log, runs),
 	}
 }
+
+// SettleCRDs lets objects of a new CRD be created at once, without the time that the API server
+// waits for others of its cluster. Call it before Run.
+func (o *OperatorStandIns) SettleCRDs() { o.settles = true }
 
 // Used lists the custom resources for which an operator was simulated, as "Kind namespace/name", and
 // the devices that were published.
@@ -87,6 +92,11 @@ func (o *OperatorStandIns) Run(ctx context.Context) {
 func (o *OperatorStandIns) crdChanged(ctx context.Context, crd *unstructured.Unstructured) {
 	if status, _ := infra.Condition(crd, "Established"); status != "True" {
 		return
+	}
+	if o.settles {
+		if err := settle(ctx, o.clients, crd, time.Now()); err != nil && ctx.Err() == nil { // then the API server waits
+			o.log.Debug("set back the time at which a CRD became Established", "crd", crd.GetName(), "err", err)
+		}
 	}
 	group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
 	kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")

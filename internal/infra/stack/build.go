@@ -161,7 +161,7 @@ func (s *Stack) Fetch(ctx context.Context, groups ...Group) {
 func (s *Stack) fetch(ctx context.Context, goTool, src string, parts []Part) {
 	args := []string{"list", "-deps"}
 	for _, p := range parts {
-		args = append(args, p.Package)
+		args = append(args, p.source())
 	}
 	_, _ = host.RunCommand(ctx, src, buildEnv(), goTool, args...)
 }
@@ -179,7 +179,7 @@ func yielding(name string, args ...string) (string, []string) {
 func (s *Stack) buildPart(ctx context.Context, goTool, src string, p Part, task infra.Task) (string, error) {
 	tmp := s.Bin("." + p.Name + ".partial")
 	defer func() { _ = os.Remove(tmp) }() // a success has renamed it
-	name, args := yielding(goTool, "build", "-v", "-trimpath", "-ldflags", s.ldflags(), "-o", tmp, p.Package)
+	name, args := yielding(goTool, "build", "-v", "-trimpath", "-ldflags", s.ldflags(), "-o", tmp, p.source())
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = src
 	cmd.Env = append(os.Environ(), buildEnv()...)
@@ -223,7 +223,7 @@ func (s *Stack) buildPart(ctx context.Context, goTool, src string, p Part, task 
 		if strings.Contains(text, "no space left on device") {
 			r = reason.NoSpace
 		}
-		return detail, reason.New(r, "build %s from %s: go build: %w\n%s", p.Name, p.Package, err, text)
+		return detail, reason.New(r, "build %s from %s: go build: %w\n%s", p.Name, p.source(), err, text)
 	}
 	if err := os.Rename(tmp, s.Bin(p.Name)); err != nil {
 		return detail, reason.Wrap(reason.StackBuildFailed, err)

@@ -55,7 +55,7 @@ func (s *Stack) WithKubernetes(paths host.Paths, lists fs.FS, minor string) (*St
 		return nil, err
 	}
 	other := *s
-	other.kubernetes, err = newFrom(paths, "kwok/kubernetes/"+minor+"/go.mod", []Group{GroupKubernetes}, mod, sum, nil)
+	other.kubernetes, err = newFrom(paths, "kwok/kubernetes/"+minor+"/go.mod", []Group{GroupKubernetes}, mod, sum, s.sources)
 	return &other, err
 }
 

@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -25,6 +26,17 @@ type Part struct {
 	Name    string // file name of the binary
 	Package string // the upstream main package, as in the tool lines of kwok/stack/go.mod
 	Module  string // the module whose version is the part's version
+	// Main is the directory beside the parts list whose main package is compiled in place of
+	// Package: one that calls the same function, and sets what upstream has no flag for.
+	Main string
+}
+
+// source is the package that is compiled, as the go command takes it.
+func (p Part) source() string {
+	if p.Main != "" {
+		return "./" + p.Main
+	}
+	return p.Package
 }
 
 // Group is a set of parts that is needed together.
@@ -66,53 +78,50 @@ func SchedulerGroups() []Group {
 // HelmfileGroups lists those of NewHelmfile.
 func HelmfileGroups() []Group { return []Group{GroupHelmfile} }
 
+// part is a program of a module: its main package is dir there.
+func part(name, module, dir string) Part {
+	return Part{Name: name, Package: module + dir, Module: module}
+}
+
 // Parts returns the parts of a group. Argo CD needs GroupHelm too.
 func (g Group) Parts() []Part {
 	switch g {
 	case GroupControlPlane:
 		return append(GroupKubernetes.Parts(),
-			Part{"etcd", "go.etcd.io/etcd/server/v3", "go.etcd.io/etcd/server/v3"},
-			Part{"kwok", "sigs.k8s.io/kwok/cmd/kwok", "sigs.k8s.io/kwok"})
+			part("etcd", "go.etcd.io/etcd/server/v3", ""),
+			part("kwok", "sigs.k8s.io/kwok", "/cmd/kwok"))
 	case GroupKubernetes:
-		part := func(name string) Part { return Part{name, kubernetesModule + "/cmd/" + name, kubernetesModule} }
-		return []Part{part("kube-apiserver"), part("kube-controller-manager"), part("kube-scheduler")}
+		kubernetes := func(name string) Part { return part(name, kubernetesModule, "/cmd/"+name) }
+		manager := kubernetes("kube-controller-manager")
+		manager.Main = manager.Name
+		return []Part{kubernetes("kube-apiserver"), manager, kubernetes("kube-scheduler")}
 	case GroupHelm:
-		return []Part{{"helm", "helm.sh/helm/v3/cmd/helm", "helm.sh/helm/v3"}}
+		return []Part{part("helm", "helm.sh/helm/v3", "/cmd/helm")}
 	case GroupArgoCD:
 		return []Part{
-			{"kustomize", "sigs.k8s.io/kustomize/kustomize/v5", "sigs.k8s.io/kustomize/kustomize/v5"},
-			{"argocd", "github.com/argoproj/argo-cd/v3/cmd", "github.com/argoproj/argo-cd/v3"},
+			part("kustomize", "sigs.k8s.io/kustomize/kustomize/v5", ""),
+			part("argocd", "github.com/argoproj/argo-cd/v3", "/cmd"),
 		}
 	case GroupFlux:
-		part := func(name, suffix string) Part {
-			m := "github.com/fluxcd/" + name
-			return Part{name, m + suffix, strings.TrimSuffix(m+suffix, "/cmd")}
-		}
+		flux := func(name string) Part { return part(name, "github.com/fluxcd/"+name, "") }
 		return []Part{
-			part("source-controller", ""), part("kustomize-controller", ""), part("helm-controller", ""), part("source-watcher", "/v2/cmd"),
+			flux("source-controller"), flux("kustomize-controller"), flux("helm-controller"), part("source-watcher", "github.com/fluxcd/source-watcher/v2", "/cmd"),
 		}
 	case GroupCoscheduling:
-		const m = "sigs.k8s.io/scheduler-plugins"
-		return []Part{{"scheduler-plugins", m + "/cmd/scheduler", m}}
+		return []Part{part("scheduler-plugins", "sigs.k8s.io/scheduler-plugins", "/cmd/scheduler")}
 	case GroupKueue:
-		const m = "sigs.k8s.io/kueue"
-		return []Part{{"kueue", m + "/cmd/kueue", m}}
+		return []Part{part("kueue", "sigs.k8s.io/kueue", "/cmd/kueue")}
 	case GroupJobSet:
-		const m = "sigs.k8s.io/jobset"
-		return []Part{{"jobset", m, m}}
+		return []Part{part("jobset", "sigs.k8s.io/jobset", "")}
 	case GroupTrainer:
-		const m = "github.com/kubeflow/trainer/v2"
-		return []Part{{"trainer-controller-manager", m + "/cmd/trainer-controller-manager", m}}
+		return []Part{part("trainer-controller-manager", "github.com/kubeflow/trainer/v2", "/cmd/trainer-controller-manager")}
 	case GroupPrometheusOperator:
-		const m = "github.com/prometheus-operator/prometheus-operator"
-		return []Part{{"prometheus-operator", m + "/cmd/operator", m}}
+		return []Part{part("prometheus-operator", "github.com/prometheus-operator/prometheus-operator", "/cmd/operator")}
 	case GroupCertManager:
-		part := func(name string) Part {
-			return Part{"cert-manager-" + name, certManagerModule + "/programs/" + name, certManagerModule}
-		}
-		return []Part{part("controller"), part("webhook"), part("cainjector"), part("startupapicheck")}
+		program := func(name string) Part { return part("cert-manager-"+name, certManagerModule, "/programs/"+name) }
+		return []Part{program("controller"), program("webhook"), program("cainjector"), program("startupapicheck")}
 	case GroupHelmfile:
-		return []Part{{"helmfile", helmfileModule, helmfileModule}}
+		return []Part{part("helmfile", helmfileModule, "")}
 	}
 	return nil
 }
@@ -167,9 +176,29 @@ type Stack struct {
 // stackLayout is part of the key: raise it when the way of building changes the result.
 const stackLayout = "1"
 
-// NewStack reads the parts list of clusters, kwok/stack/go.mod. It builds nothing.
-func NewStack(paths host.Paths, goMod, goSum []byte) (*Stack, error) {
-	return newFrom(paths, "kwok/stack/go.mod", Groups(), goMod, goSum, nil)
+// NewStack reads the parts list of clusters, kwok/stack/go.mod, with the Go files beside it, which
+// are embedded/stack among the sources (kwok.StackSources). It builds nothing.
+func NewStack(paths host.Paths, goMod, goSum []byte, sources fs.FS) (*Stack, error) {
+	files, err := Sources(sources, "embedded/stack")
+	if err != nil {
+		return nil, fmt.Errorf("read the stack's own programs: %w", err)
+	}
+	return newFrom(paths, "kwok/stack/go.mod", Groups(), goMod, goSum, files)
+}
+
+// Sources are the Go files below a directory of files that have the suffix .txt, by their paths
+// without both.
+func Sources(files fs.FS, dir string) (map[string][]byte, error) {
+	all := map[string][]byte{}
+	err := fs.WalkDir(files, dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		content, err := fs.ReadFile(files, name)
+		all[strings.TrimSuffix(strings.TrimPrefix(name, dir+"/"), ".txt")] = content
+		return err
+	})
+	return all, err
 }
 
 // NewSchedulers reads the parts list of second schedulers and controllers, kwok/schedulers/go.mod.
@@ -211,6 +240,9 @@ func newFrom(paths host.Paths, list string, groups []Group, goMod, goSum []byte,
 		for _, p := range g.Parts() {
 			if !tools[p.Package] || s.versions[p.Module] == "" {
 				return nil, fmt.Errorf("%s: no tool line or no version for %s (the %s binary)", list, p.Package, p.Name)
+			}
+			if p.Main != "" && sources[p.Main+"/main.go"] == nil {
+				return nil, fmt.Errorf("%s: no %s/main.go beside it (the %s binary)", list, p.Main, p.Name)
 			}
 		}
 	}

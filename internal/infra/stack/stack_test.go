@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/infra"
@@ -60,7 +61,7 @@ func (k recordedTask) End(detail string, err error) {
 
 func newStack(t testing.TB, paths host.Paths) *Stack {
 	t.Helper()
-	s, err := NewStack(paths, kwok.StackMod, kwok.StackSum)
+	s, err := NewStack(paths, kwok.StackMod, kwok.StackSum, kwok.StackSources)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,14 +91,21 @@ func TestNewStack(t *testing.T) {
 		{"no tool line", strings.Replace(mod, "\tgo.etcd.io/etcd/server/v3\n", "", 1), "etcd binary"},
 		{"no version", strings.Replace(mod, "\tsigs.k8s.io/kwok v", "\texample.com/kwok v", 1), "kwok binary"},
 	} {
-		if _, err := NewStack(paths, []byte(test.mod), kwok.StackSum); err == nil || !strings.Contains(err.Error(), test.want) {
+		if _, err := NewStack(paths, []byte(test.mod), kwok.StackSum, kwok.StackSources); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: got %v, want %q", test.name, err, test.want)
 		}
+	}
+	if _, err := NewStack(paths, kwok.StackMod, kwok.StackSum, fstest.MapFS{"embedded/stack/x/main.go.txt": {}}); err == nil || !strings.Contains(err.Error(), "no kube-controller-manager/main.go") {
+		t.Errorf("without the source of a program: %v", err)
+	}
+	changed := fstest.MapFS{"embedded/stack/kube-controller-manager/main.go.txt": {Data: []byte("package main\n")}}
+	if other, err := NewStack(paths, kwok.StackMod, kwok.StackSum, changed); err != nil || other.Dir == s.Dir {
+		t.Errorf("another source of a program: %v, or the same key: old binaries would be taken for new ones", err)
 	}
 	for name, pair := range map[string][2]string{
 		"go.mod": {mod + "\n// changed\n", string(kwok.StackSum)}, "go.sum": {mod, string(kwok.StackSum) + "\n"},
 	} {
-		other, err := NewStack(paths, []byte(pair[0]), []byte(pair[1]))
+		other, err := NewStack(paths, []byte(pair[0]), []byte(pair[1]), kwok.StackSources)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -58,7 +58,7 @@ func ShortTempDir(t testing.TB) string {
 // Stack is the shipped parts list, in these directories.
 func Stack(t testing.TB, paths host.Paths) *stack.Stack {
 	t.Helper()
-	s, err := stack.NewStack(paths, kwok.StackMod, kwok.StackSum)
+	s, err := stack.NewStack(paths, kwok.StackMod, kwok.StackSum, kwok.StackSources)
 	if err != nil {
 		t.Fatal(err)
 	}

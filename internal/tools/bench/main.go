@@ -2,7 +2,8 @@
 // CPU time by part. It compares that with the table in docs/contributing/figures.md, and writes it there with
 // -update. `make bench-matrix` calls it. With -gangs it runs the gang benchmark through several
 // schedulers instead, as `make bench-gang` does; with -profile it says what the processes of each
-// lane spend their CPU time on, as `make bench-profile` does. The machine should be idle otherwise.
+// lane spend their CPU time on, as `make bench-profile` does; with -goals it measures each command that
+// has a goal, as `make bench-goals` does. The machine should be idle otherwise.
 package main
 
 import (
@@ -49,6 +50,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	gangs := flags.Bool("gangs", false, "run the gang benchmark instead")
 	profiles := flags.Bool("profile", false, "say instead what the CPU time is spent on, lane by lane")
 	lanes := flags.String("lanes", "helm,argocd-oci,argocd-helm-oci,flux-oci", "the lanes for -profile, one after the other")
+	goals := flags.Bool("goals", false, "measure instead each command that has a goal")
+	var inputs goalInputs
+	flags.StringVar(&inputs.charts, "charts", "", "directory of original charts, for the row of -goals that needs them")
+	flags.StringVar(&inputs.recipes, "recipes", "", "directory of recipes, for the rows of -goals that only read them")
+	flags.BoolVar(&inputs.long, "long", false, "with -goals, also every recipe: an hour or more")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -60,6 +66,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	switch {
 	case *gangs:
 		place = gangMarks
+	case *goals:
+		place = goalMarks
 	case *profiles:
 		place = profileMarks
 	}
@@ -76,6 +84,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	switch {
 	case *gangs:
 		table, err = benchGangs(ctx, dir, stderr)
+		difference = "the page has:\n" + kept
+	case *goals:
+		table, err = benchGoals(ctx, dir, inputs, stderr)
 		difference = "the page has:\n" + kept
 	case *profiles:
 		table, err = benchProfile(ctx, dir, strings.Split(*lanes, ","), flags.Args(), stderr)

@@ -51,7 +51,7 @@ func StackArchive(key string, p Platform) string {
 
 // StackKey is the key of the stack that the programs of this source need.
 func StackKey() (string, error) {
-	s, err := stack.NewStack(host.Paths{}, kwok.StackMod, kwok.StackSum)
+	s, err := stack.NewStack(host.Paths{}, kwok.StackMod, kwok.StackSum, kwok.StackSources)
 	if err != nil {
 		return "", err
 	}

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nvidia/aicr-action/internal/report"
+)
+
+// goalMarks are those of the table of goals.
+var goalMarks = marks{"<!-- made by `make bench-goals UPDATE=1` -->\n", "<!-- end of what `make bench-goals` made -->\n"}
+
+// goal is a row of the table: one command, and what it is to take on 2 idle cores.
+type goal struct {
+	name, want string
+	args       []string // after matrix
+	needs      string   // the input without which it is not measured; empty: none
+}
+
+// goalInputs are what some rows need besides this repository.
+type goalInputs struct {
+	charts  string // a directory of original charts
+	recipes string // a directory of recipes, for the commands that only read them
+	long    bool   // also what takes an hour
+}
+
+// thousandNodes is a file for --settings.
+const thousandNodes = "nodes: {accelerated: 1000}\n"
+
+// goals are the rows; settings is the path of a file with thousandNodes.
+func goals(in goalInputs, settings string) []goal {
+	lists := func(args ...string) goal {
+		g := goal{name: "`matrix " + strings.Join(args, " ") + "`, other recipes", want: "0.5 s", args: append(args, "--recipes-dir", in.recipes)}
+		if in.recipes == "" {
+			g.needs = "RECIPES=DIR"
+		}
+		return g
+	}
+	rows := []goal{
+		{name: "`helm` alone", want: "10 s", args: []string{"run", "eks-training", "-d", "helm"}},
+		{name: "four lanes", want: "40 s, 75 s of CPU time", args: []string{"run", "eks-training"}},
+		{name: "four lanes, original charts", want: "90 s", args: []string{"run", "eks-training", "--charts", in.charts, "--charts", "simulated"}},
+		{name: "1,000 nodes with 17,000 pods", want: "120 s, 5 GiB", args: []string{"run", "eks-training", "-d", "helm", "--settings", settings}},
+		lists("list", "recipes"),
+		lists("discover", "--tier", "3"),
+		lists("why-run", "eks-training"),
+		{name: "every recipe with a service, four lanes", want: "25 min for 144 cells", args: []string{"run", "--all"}},
+	}
+	if in.charts == "" {
+		rows[2].needs = "CHARTS=DIR"
+	}
+	if !in.long {
+		rows[len(rows)-1].needs = "LONG=1"
+	}
+	return rows
+}
+
+// benchGoals runs each row, one after the other, and gives the table.
+func benchGoals(ctx context.Context, dir string, in goalInputs, stderr io.Writer) (string, error) {
+	bin, err := buildMatrix(ctx, dir, stderr)
+	if err != nil {
+		return "", err
+	}
+	settings := filepath.Join(dir, "nodes.yaml")
+	if err := os.WriteFile(settings, []byte(thousandNodes), 0o600); err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	b.WriteString("| work | goal | wall | CPU | memory, at most | command |\n|---|--:|--:|--:|--:|---|\n")
+	for _, g := range goals(in, settings) {
+		measured := []string{"not measured: give " + g.needs, "", ""}
+		if g.needs == "" {
+			_, _ = fmt.Fprintf(stderr, "==> %s, the goal is %s\n", g.name, g.want)
+			if measured, err = g.measure(ctx, bin, dir, stderr); err != nil {
+				return "", fmt.Errorf("%s: %w", g.name, err)
+			}
+		}
+		cells := append(append([]string{g.name, g.want}, measured...), "`"+g.command(in, settings)+"`")
+		b.WriteString("| " + strings.Join(cells, " | ") + " |\n")
+	}
+	return b.String(), nil
+}
+
+// command is the row's as a person types it: without the paths of this machine.
+func (g goal) command(in goalInputs, settings string) string {
+	words := []string{"matrix"}
+	for _, a := range g.args {
+		switch a {
+		case settings:
+			a = "nodes.yaml"
+		case in.charts, in.recipes:
+			a = "DIR"
+		}
+		words = append(words, a)
+	}
+	return strings.Join(words, " ")
+}
+
+// measure gives the row's wall time, with the number of cells if there are many, its CPU time and
+// its peak of memory.
+func (g goal) measure(ctx context.Context, bin, dir string, stderr io.Writer) ([]string, error) {
+	if g.args[0] != "run" {
+		cmd := exec.CommandContext(ctx, bin, g.args...)
+		cmd.Stderr = stderr
+		begun := time.Now()
+		if err := cmd.Run(); err != nil {
+			return nil, err
+		}
+		wall := time.Since(begun)
+		return []string{hundredths(wall), hundredths(cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()), ""}, nil
+	}
+	results := filepath.Join(dir, "results")
+	var peak int64
+	begun := time.Now()
+	ended, err := runMatrix(ctx, bin, slices.Concat([]string{"--results", results}, g.args[1:]), stderr, func(ctx context.Context, pid int) { peak = watchMemory(ctx, pid) })
+	if err != nil {
+		return nil, err
+	}
+	wall := time.Since(begun)
+	read, err := report.Read(filepath.Join(results, report.FileName))
+	if err != nil {
+		return nil, err
+	}
+	took := seconds(wall)
+	if n := len(read.Results); n > 8 {
+		took += fmt.Sprintf(", %d cells", n)
+	}
+	memory := ""
+	if peak > 0 {
+		memory = fmt.Sprintf("%.1f GiB", float64(peak)/(1<<30))
+	}
+	return []string{took, seconds(ended.UserTime() + ended.SystemTime()), memory}, nil
+}
+
+func hundredths(d time.Duration) string { return fmt.Sprintf("%.2f s", d.Seconds()) }
