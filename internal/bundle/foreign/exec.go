@@ -20,6 +20,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/foreign/command"
 	"github.com/nvidia/aicr-action/internal/bundle/foreign/kwoksets"
+	"github.com/nvidia/aicr-action/internal/bundle/foreign/once"
 	"github.com/nvidia/aicr-action/internal/bundle/foreign/pushed"
 	"github.com/nvidia/aicr-action/internal/bundle/foreign/resolved"
 	"github.com/nvidia/aicr-action/internal/recipe"
@@ -56,6 +57,7 @@ type Exec struct {
 	cli     command.CLI
 	data    string
 	version string
+	recipes once.Answers // what the CLI has resolved, by the criteria
 }
 
 // NewExec finds the CLI, by its path or by its name in PATH, and asks it for its version. data, if
@@ -141,19 +143,29 @@ func (e *Exec) read(ctx context.Context, d bundle.Deployer, in bundle.Input, dir
 }
 
 // resolve has the CLI resolve the recipe by the criteria in the input, to the file recipe.yaml in a
-// directory, and returns the values that are to be passed with --set.
+// directory, and returns the values that are to be passed with --set. The CLI is asked once for all
+// lanes of a recipe, and for the recipes that it resolves alike.
 func (e *Exec) resolve(ctx context.Context, in bundle.Input, dir string) ([]kwoksets.Set, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
 	file := filepath.Join(dir, recipeName)
-	args := append([]string{"recipe"}, criteriaFlags(in.Recipe.Criteria)...)
-	said, err := e.cli.Run(ctx, cmp.Or(e.Limit, defaultLimit), dir, nil, append(args, e.dataFlags("--output", file)...)...)
+	criteria := criteriaFlags(in.Recipe.Criteria)
+	text, err := e.recipes.Get(ctx, strings.Join(criteria, " "), func() ([]byte, error) {
+		said, err := e.cli.Run(ctx, cmp.Or(e.Limit, defaultLimit), dir, nil, append(append([]string{"recipe"}, criteria...), e.dataFlags("--output", file)...)...)
+		if err != nil {
+			return nil, err
+		}
+		if info, err := os.Lstat(file); err != nil || !info.Mode().IsRegular() {
+			return nil, fmt.Errorf("%s recipe exited with 0 and did not write the file of --output, %s%s", e.cli.Path, file, said)
+		}
+		return bounded.File(file, mostFile)
+	})
 	if err != nil {
 		return nil, err
 	}
-	if info, err := os.Lstat(file); err != nil || !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s recipe exited with 0 and did not write the file of --output, %s%s", e.cli.Path, file, said)
+	if err := os.WriteFile(file, text, 0o644); err != nil {
+		return nil, err
 	}
 	return kwoksets.Of(file)
 }

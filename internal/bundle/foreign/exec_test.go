@@ -82,6 +82,28 @@ func TestExec_Bundles(t *testing.T) {
 	}
 }
 
+// The CLI is asked once what a recipe resolves to: for the comparison with other recipes, and for
+// the bundles of all lanes. Another recipe is another question.
+func TestExec_ResolvesOnce(t *testing.T) {
+	e, root := external(t, foreigntest.Telling), t.TempDir()
+	asked := func(dir string) bool {
+		_, err := os.Stat(filepath.Join(root, dir, foreigntest.AskedFile))
+		return err == nil
+	}
+	if _, err := e.Likeness(t.Context(), ownInput(t, "kind"), filepath.Join(root, "likeness")); err != nil || !asked("likeness") {
+		t.Fatalf("%v; asked: %t", err, asked("likeness"))
+	}
+	for _, deployer := range []string{bundle.Helm, bundle.FluxOCI} {
+		in := ownInput(t, "kind").InRegistry(cellRegistry, cellRegistry, deployer)
+		if _, _, _, err := e.Bundle(t.Context(), mustDeployer(t, deployer), in, filepath.Join(root, deployer)); err != nil || asked(deployer) {
+			t.Errorf("%s: %v; asked again: %t", deployer, err, asked(deployer))
+		}
+	}
+	if _, err := e.Likeness(t.Context(), ownInput(t, "eks-training"), filepath.Join(root, "other")); err != nil || !asked("other") {
+		t.Errorf("another recipe: %v; asked: %t", err, asked("other"))
+	}
+}
+
 // A CLI that leaves no copy of a bundle that it pushes: what it pushed is the bundle.
 func TestExec_OnlyPushed(t *testing.T) {
 	copied, pushing := external(t, foreigntest.Good), external(t, foreigntest.Pushing)
