@@ -71,6 +71,10 @@ func changeFaults() []fault {
 			id: "F144", what: "an object that left the recipe and is kept (Prune=false), so that Argo CD calls its Application OutOfSync for ever, beside one whose health is accepted as it is", verdict: "passes, and the difference lists the object as left behind",
 			tests: []string{"internal/matrix/lane/argocd TestKeptResources", "internal/matrix/change TestNoDifference"},
 		},
+		{
+			id: "F145", what: "a recipe that changes the tag or the registry of an image of a simulated chart, which its original has as a map", verdict: "passes: the image has a name, which is not the map as text",
+			tests: []string{"internal/charts TestSimulatedImages"},
+		},
 	}
 }
 

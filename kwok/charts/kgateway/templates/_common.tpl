@@ -43,3 +43,18 @@ affinity:
   {{- toYaml . | nindent 2 }}
 {{- end -}}
 {{- end -}}
+
+{{/* The name of an image. Takes (list IMAGE TAG): IMAGE is a name, or a map as in most charts; TAG is for one that has none. */}}
+{{- define "simulated.image" -}}
+{{- $of := index . 0 -}}
+{{- $name := $of -}}
+{{- $tag := index . 1 -}}
+{{- if kindIs "map" $of -}}
+{{- $name = $of.repository -}}
+{{- with $of.registry -}}{{- $name = printf "%s/%s" . $name -}}{{- end -}}
+{{- $tag = $of.tag | default $tag -}}
+{{- with $of.digest -}}{{- $name = printf "%s@%s" $name . -}}{{- $tag = "" -}}{{- end -}}
+{{- end -}}
+{{- with $tag -}}{{- $name = printf "%s:%v" $name . -}}{{- end -}}
+{{- $name -}}
+{{- end -}}

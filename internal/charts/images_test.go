@@ -1,0 +1,75 @@
+package charts
+
+import (
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"helm.sh/helm/v3/pkg/chart/loader"
+)
+
+// Where a simulated chart has an image as a map, as its original does, a recipe changes a part of
+// it: each one has its repository in the values, so that a tag alone is enough, and its template
+// makes a name of the map. Rendered as text, a map is no name of an image.
+func TestSimulatedImages(t *testing.T) {
+	const dir = "../../kwok/charts"
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	images := 0
+	for _, e := range entries {
+		ch, err := loader.Load(dir + "/" + e.Name())
+		if err != nil {
+			continue // _common, and files
+		}
+		paths := imagesIn(ch.Values, "")
+		images += len(paths)
+		for _, path := range paths {
+			if image := at(ch.Values, path); image["repository"] == "" || image["repository"] == nil {
+				t.Errorf("%s: %s has no repository: a recipe that sets its tag has no image", e.Name(), path)
+			}
+		}
+		for _, f := range ch.Templates {
+			for i, line := range strings.Split(string(f.Data), "\n") {
+				if expression, ok := strings.CutPrefix(strings.TrimSpace(line), "image: {{ "); ok && len(paths) > 0 && strings.HasPrefix(strings.TrimLeft(expression, "$"), ".") && !strings.Contains(expression, "egistry") && !named(ch.Name(), expression) {
+					t.Errorf("%s/%s:%d: %s: write {{ include \"simulated.image\" (list IMAGE TAG) }}", e.Name(), f.Name, i+1, strings.TrimSpace(line))
+				}
+			}
+		}
+	}
+	if images < 30 {
+		t.Errorf("%d images are found in the values, want 30 or more", images)
+	}
+}
+
+// named: the originals have a plain name there, too.
+func named(chart, expression string) bool {
+	return chart == "gpu-operator" || chart == "network-operator" && strings.Contains(expression, ".Values.operator.image") || strings.Contains(expression, ".torchDistributed.")
+}
+
+// imagesIn gives the paths of values called image that are maps.
+func imagesIn(values map[string]any, path string) []string {
+	var paths []string
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		inside, ok := values[key].(map[string]any)
+		if !ok {
+			continue
+		}
+		here := strings.TrimPrefix(path+"."+key, ".")
+		if key == "image" && inside["registry"] == nil {
+			paths = append(paths, here)
+		}
+		paths = append(paths, imagesIn(inside, here)...)
+	}
+	return paths
+}
+
+func at(values map[string]any, path string) map[string]any {
+	for _, key := range strings.Split(path, ".") {
+		values, _ = values[key].(map[string]any)
+	}
+	return values
+}
