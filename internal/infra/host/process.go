@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -39,6 +40,9 @@ type ProcessSpec struct {
 	Death reason.Reason
 	// Ends: the process may exit without being stopped, which is not reported as a death.
 	Ends bool
+	// Alone: no other process has its Dir. What it started and left behind in a group or session of
+	// its own ends with it, on Linux.
+	Alone bool
 	// Sandbox, if set, is what the process may do besides writing to its Dir and running the
 	// programs beside its own; in force as far as the kernel goes (sandbox.Support).
 	Sandbox *sandbox.Profile
@@ -64,6 +68,11 @@ type Process struct {
 	// reported as a death.
 	stopping chan struct{}
 	reported bool // as stopped by a signal
+	left     int
+	// resident is its largest resident memory when that was last looked at, in bytes; inherited is
+	// what the system counts as its memory without it having had any (largestResident).
+	resident  atomic.Int64
+	inherited int64
 }
 
 // Done is closed when the process has ended.
@@ -84,6 +93,10 @@ func (p *Process) ExitCode() int {
 	}
 	return exit.ExitCode()
 }
+
+// Left is how many processes it left behind when it ended, which were ended then, as those of a
+// container are. It is known once Done is closed, of one that was Alone.
+func (p *Process) Left() int { return p.left }
 
 // Supervisor starts processes, each in its own process group, and stops all of them.
 //
@@ -186,15 +199,18 @@ func (s *Supervisor) Start(spec ProcessSpec) (*Process, error) {
 		_ = cmd.Wait()
 		return nil, fmt.Errorf("start %s: limit its memory: %w", spec.Name, err)
 	}
-	p := &Process{Spec: spec, PID: cmd.Process.Pid, done: make(chan struct{}), stopping: make(chan struct{})}
+	p := &Process{Spec: spec, PID: cmd.Process.Pid, done: make(chan struct{}), stopping: make(chan struct{}), inherited: largestResident(os.Getpid())}
 	s.procs = append(s.procs, p)
 	go func() {
 		p.err = cmd.Wait()
-		p.use = useOf(spec.Name, cmd.ProcessState)
+		p.use = p.useOf(cmd.ProcessState)
 		// The group may outlive its leader (Argo CD's repo-server runs helm). It is killed here,
 		// and not when Stop is called: by then the system may have given the number of an empty
 		// group to another program's group.
 		_ = syscall.Kill(-p.PID, syscall.SIGKILL)
+		if spec.Alone {
+			p.left = endLeft(spec.Dir)
+		}
 		close(p.done)
 		select {
 		case <-p.stopping:
@@ -263,9 +279,11 @@ func (s *Supervisor) Uses() []result.ProcessUse {
 }
 
 // useOf is what a process took that has ended, with its children as far as it waited for them
-// (getrusage(2)).
-func useOf(name string, ended *os.ProcessState) result.ProcessUse {
-	u := result.ProcessUse{Name: name}
+// (getrusage(2)). The peak in there counts, on Linux, the memory of whoever started the process, of
+// which it was a copy until it became its program. Up to that size it says nothing, and what was
+// seen of the program while it ran counts: 0 for one that ended before that.
+func (p *Process) useOf(ended *os.ProcessState) result.ProcessUse {
+	u := result.ProcessUse{Name: p.Spec.Name}
 	if ended == nil {
 		return u
 	}
@@ -273,7 +291,18 @@ func useOf(name string, ended *os.ProcessState) result.ProcessUse {
 	if usage, ok := ended.SysUsage().(*syscall.Rusage); ok {
 		u.Peak = int64(usage.Maxrss) * rssUnit
 	}
+	if u.Peak <= p.inherited {
+		u.Peak = p.resident.Load()
+	}
 	return u
+}
+
+// measure looks at the memory of a process that runs: its peak so far, as the program that it is
+// now.
+func (p *Process) measure() {
+	if peak := largestResident(p.PID); peak > 0 {
+		p.resident.Store(peak)
+	}
 }
 
 // Stop ends a process and its group: SIGTERM, and SIGKILL after grace. With no grace it is SIGKILL
@@ -285,6 +314,7 @@ func (p *Process) Stop(grace time.Duration) {
 		return // and its group with it
 	default:
 	}
+	p.measure()
 	if grace > 0 {
 		_ = syscall.Kill(-p.PID, syscall.SIGTERM)
 		timer := time.NewTimer(grace)

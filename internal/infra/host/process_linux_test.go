@@ -4,6 +4,9 @@ import (
 	"bufio"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -43,4 +46,46 @@ func TestParentKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	testkit.WaitGone(t, child)
+}
+
+// What a process starts and leaves behind, in a session of its own, ends with it, as in a container.
+func TestLeftBehind(t *testing.T) {
+	s := supervisor(t)
+	spec := shell(t, "leaves", "setsid sh -c 'echo $$ > pid; sleep 1000; true' & while [ ! -s pid ]; do sleep 0.01; done; exit 3")
+	spec.Alone, spec.Ends = true, true
+	other := shell(t, "other", "exec sleep 1000")
+	stays := start(t, s, other)
+	p := start(t, s, spec)
+	<-p.Done()
+	testkit.WaitGone(t, testkit.WaitNumber(t, filepath.Join(spec.Dir, "pid")))
+	if p.Left() < 1 || p.ExitCode() != 3 {
+		t.Errorf("%d were left behind, and it ended with %d", p.Left(), p.ExitCode())
+	}
+	if !testkit.Running(stays.PID) {
+		t.Error("another process was ended, too")
+	}
+}
+
+func TestStarts(t *testing.T) {
+	dir := t.TempDir()
+	sh, err := os.ReadFile("/bin/sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	foreign := slices.Clone(sh)
+	foreign[18], foreign[19] = 0xF7, 0 // eBPF
+	for want, content := range map[string][]byte{
+		"": []byte("#!/bin/sh\n"), "this machine has " + runtime.GOARCH: foreign, "it is no program of Linux": []byte("echo\n"), "it is empty": nil, "bad": sh[:40],
+	} {
+		file := filepath.Join(dir, "file")
+		if err := os.WriteFile(file, content, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := Starts(file); (want == "") != (err == nil) || want != "bad" && err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("want %q, got %v", want, err)
+		}
+	}
+	if err := Starts("/bin/sh"); err != nil {
+		t.Error(err)
+	}
 }

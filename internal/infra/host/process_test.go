@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -279,11 +280,38 @@ func TestUses(t *testing.T) {
 	if once[0].CPU <= 0 || twice[0].CPU < once[0].CPU*5/4 {
 		t.Errorf("CPU time %s after one, %s after two of the same", once[0].CPU, twice[0].CPU)
 	}
-	if once[0].Peak < 100<<10 || once[0].Peak > 1<<30 {
-		t.Errorf("a shell took %d bytes at most", once[0].Peak)
-	}
 	idle.Stop(0)
 	if all := s.Uses(); len(all) != 2 || all[1].Name != "idle" {
 		t.Errorf("got %+v, want both names", all)
+	}
+}
+
+// The memory of this program, of which a process is a copy until it becomes its own program, is not
+// the process's.
+func TestUses_OwnMemory(t *testing.T) {
+	ours := make([]byte, 256<<20)
+	for i := 0; i < len(ours); i += 4096 {
+		ours[i] = 1
+	}
+	s := supervisor(t)
+	small := start(t, s, shell(t, "small", "exec sleep 1000"))
+	<-start(t, s, shell(t, "ends", "exit 0")).Done()
+	big := shell(t, "big", "")
+	big.Path, big.Args, big.Ends = "/bin/dd", []string{"if=/dev/zero", "of=/dev/null", "bs=600M", "count=1"}, true
+	<-start(t, s, big).Done()
+	small.Stop(0)
+	runtime.KeepAlive(ours)
+	peaks := map[string]int64{}
+	for _, u := range s.Uses() {
+		peaks[u.Name] = u.Peak
+	}
+	if got := peaks["small"]; got < 100<<10 || got > 64<<20 {
+		t.Errorf("sleep took %d bytes at most", got)
+	}
+	if got := peaks["ends"]; got > 64<<20 {
+		t.Errorf("a shell that ended at once took %d bytes at most", got)
+	}
+	if got := peaks["big"]; got < 600<<20 || got > 700<<20 {
+		t.Errorf("dd with a block of 600 MiB took %d bytes at most", got)
 	}
 }

@@ -15,7 +15,8 @@ const (
 var errStopped = errors.New("it is stopped by a signal (SIGSTOP or SIGTSTP) and does not go on")
 
 // watchStopped reports each process that stays stopped. Nothing that it was to do gets done, and
-// whoever waits for it only sees a timeout. It returns when the supervisor ends.
+// whoever waits for it only sees a timeout. It also looks at their memory. It returns when the
+// supervisor ends.
 func (s *Supervisor) watchStopped() {
 	ticker := time.NewTicker(stoppedEvery)
 	defer ticker.Stop()
@@ -34,6 +35,7 @@ func (s *Supervisor) watchStopped() {
 					continue
 				default:
 				}
+				p.measure()
 				first, seen := since[p]
 				switch {
 				case p.Spec.Ends || !isStopped(p.PID):

@@ -108,6 +108,9 @@ func CheckPrograms(programs []infra.Program) ([]infra.Program, error) {
 		case !host.Executable(info):
 			return nil, fmt.Errorf("the program of image %s, %s, is not an executable file", p.Image, p.Path)
 		}
+		if err := host.Starts(path); err != nil {
+			return nil, fmt.Errorf("the program of image %s, %s, cannot run here: %w", p.Image, p.Path, err)
+		}
 		all = append(all, infra.Program{Image: p.Image, Path: path})
 	}
 	return all, nil

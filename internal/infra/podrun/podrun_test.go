@@ -176,7 +176,7 @@ func TestCheckPrograms(t *testing.T) {
 	dir := t.TempDir()
 	program, text := filepath.Join(dir, "program"), filepath.Join(dir, "text")
 	for file, mode := range map[string]os.FileMode{program: 0o755, text: 0o644} {
-		if err := os.WriteFile(file, nil, mode); err != nil {
+		if err := os.WriteFile(file, []byte("#!/bin/sh\n"), mode); err != nil {
 			t.Fatal(err)
 		}
 	}

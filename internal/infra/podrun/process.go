@@ -64,5 +64,5 @@ func (w *worker) fileSpec(c *corev1.Container, program infra.Program, m *mounts,
 	if err := errors.Join(os.MkdirAll(home, 0o700), os.MkdirAll(w.overlay(), 0o700)); err != nil {
 		return host.ProcessSpec{}, err
 	}
-	return host.ProcessSpec{Path: program.Path, Args: args, Env: list(env), Dir: home, WorkDir: workDir, Ends: true, Sandbox: w.sandbox(program.Path, m, c)}, nil
+	return host.ProcessSpec{Path: program.Path, Args: args, Env: list(env), Dir: home, WorkDir: workDir, Ends: true, Alone: true, Sandbox: w.sandbox(program.Path, m, c)}, nil
 }

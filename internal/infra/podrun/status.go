@@ -19,7 +19,7 @@ type state struct {
 	running, exited   bool
 	ready             bool
 	final             bool // it has exited for good
-	exitCode          int
+	exitCode, left    int  // left behind: processes
 	started, finished time.Time
 	restarts          int
 	init              int // of which init container it is, from 1; 0 for the main container

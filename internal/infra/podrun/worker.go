@@ -177,7 +177,7 @@ func (w *worker) attendInit(ctx context.Context, p *host.Process, s state) state
 	case <-w.ctx.Done():
 		p.Stop(w.graceLeft())
 	}
-	s.running, s.exited, s.exitCode, s.finished = false, true, p.ExitCode(), time.Now()
+	s.running, s.exited, s.exitCode, s.left, s.finished = false, true, p.ExitCode(), p.Left(), time.Now()
 	return s
 }
 
@@ -195,6 +195,9 @@ func (w *worker) backOff(ctx context.Context, s *state) bool {
 		backoff = min(2*backoff, mostBackoff)
 	}
 	s.waiting, s.message = "CrashLoopBackOff", fmt.Sprintf("ended with exit code %d, and starts again in %s", s.exitCode, backoff)
+	if s.left > 0 {
+		s.message += fmt.Sprintf("; processes that it had left behind ended with it, as in a container: %d", s.left)
+	}
 	if s.exitCode != 0 {
 		if said := lastWords(w.log); said != "" {
 			s.message += "; its log says: " + said
@@ -294,7 +297,7 @@ func (w *worker) attend(ctx context.Context, p *host.Process, m *mounts, restart
 	}
 	cancel()
 	helpers.Wait()
-	return state{exited: true, exitCode: p.ExitCode(), started: began, finished: time.Now(), restarts: restarts}
+	return state{exited: true, exitCode: p.ExitCode(), left: p.Left(), started: began, finished: time.Now(), restarts: restarts}
 }
 
 // A program without a readiness probe is ready once it has run for a while: a kubelet calls it ready
