@@ -7,6 +7,7 @@ import (
 	"context"
 	"log/slog"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -176,6 +177,24 @@ type Operators struct {
 type Awaited struct {
 	bundle.Object
 	Condition string
+}
+
+// Contest is an object that ServiceAccounts write in turns.
+type Contest struct {
+	Resource        schema.GroupVersionResource
+	Namespace, Name string
+	Status          bool // only its status is meant
+	// Writers are the accounts, as NAMESPACE/NAME, sorted.
+	Writers []string
+	// Turns is how often one wrote after another one, the last time at Last.
+	Turns int
+	Last  time.Time
+}
+
+// Contested is what a cluster can do where programs run for pods: say which objects they write in
+// turns, as far as that goes on. A few turns are no fault.
+type Contested interface {
+	Contested() ([]Contest, error)
 }
 
 // Program is what runs on this machine for an image: a file, or what the image itself has.

@@ -174,6 +174,9 @@ func (c *cellRun) sayWarnings() {
 func (c *cellRun) newGate(l lane.Lane) *gate.Gate {
 	c.gated = gate.New(c.env, l, c.budgets(), c.Deadline, c.env.Tell)
 	c.gated.Slowness, c.gated.Jobs, c.gated.Awaited = c.Slowness, c.seenJobs, c.awaited
+	if runs, ok := c.env.Cluster.(infra.Contested); ok {
+		c.gated.Contested = runs.Contested
+	}
 	return c.gated
 }
 

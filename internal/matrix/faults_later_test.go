@@ -98,6 +98,10 @@ func laterFaults() []fault {
 			tests: []string{"internal/matrix TestNightlyOperators"},
 		},
 		{
+			id: "F153", what: "two operators that write one object in turns, each undoing what the other did, so that it is as expected now and then", verdict: "exit 77 with `--operators`, in seconds: the object, both operators with their components, and the fields that go back and forth",
+			tests: []string{"internal/infra/writes TestContested", "internal/matrix/gate TestFought", "internal/matrix TestNightlyOperatorsFight"},
+		},
+		{
 			id: "F154", what: "a webhook that fails closed and is for objects of its own release, before its program is ready", verdict: "exit 51 before anything is deployed, if only a hook of the release writes its caBundle: it can never be installed; else, with `--operators`, passes once the program is ready",
 			tests: []string{"internal/matrix/refs TestDeadlocks_OwnWebhook", "internal/matrix/lane TestStartingWebhook", "internal/matrix TestNightlyOperators"},
 		},

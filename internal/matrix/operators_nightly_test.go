@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/charts/catalog"
@@ -181,6 +182,56 @@ func TestNightlyOperators(t *testing.T) {
 			}
 			testkit.WantText(t, "cause", res.Cause, c.cause)
 			testkit.WantText(t, "first screen", screen, c.screen)
+		})
+	}
+}
+
+// TestNightlyOperatorsFight: two operators make what they find of the same objects, each as its own
+// configuration says, without end (F153). Between two of their turns all is as expected.
+func TestNightlyOperatorsFight(t *testing.T) {
+	t.Parallel()
+	const component = `
+  - name: NAME
+    helm: {defaultRepository: "https://charts.example.com", defaultChart: example/kube-prometheus-stack, defaultVersion: 82.8.0, defaultNamespace: NAME}
+    nodeScheduling:
+      system:
+        tolerationPaths: [prometheusOperator.tolerations, prometheusOperator.admissionWebhooks.patch.tolerations, prometheus.prometheusSpec.tolerations, alertmanager.alertmanagerSpec.tolerations, grafana.tolerations, kube-state-metrics.tolerations]
+`
+	const second = ", alertmanager: {enabled: false}, grafana: {enabled: false}, kubeStateMetrics: {enabled: false}, nodeExporter: {enabled: false}, prometheus: {enabled: false}, crds: {enabled: false}"
+	const reloader = "prometheus-config-reloader:{{ $.Chart.AppVersion }}"
+	for _, lane := range []string{bundle.Helm, bundle.ArgoCDOCI, bundle.FluxOCI} {
+		t.Run(lane, func(t *testing.T) {
+			t.Parallel()
+			r := realOperators(t)
+			r.Store = storeOf(t, map[string]string{
+				"registry.yaml": "apiVersion: aicr.nvidia.com/v1alpha1\nkind: ComponentRegistry\ncomponents:" + strings.ReplaceAll(component, "NAME", "monitoring") + strings.ReplaceAll(component, "NAME", "old"),
+				"overlays/base.yaml": `
+apiVersion: aicr.nvidia.com/v1alpha1
+kind: RecipeMetadata
+metadata: {name: base}
+spec:
+  componentRefs:
+    - {name: monitoring}
+    - {name: old, dependencyRefs: [monitoring], overrides: {defaultRules: {create: false}` + second + `}}
+`,
+				"overlays/watched.yaml": "apiVersion: aicr.nvidia.com/v1alpha1\nkind: RecipeMetadata\nmetadata: {name: watched}\nspec: {criteria: {service: eks, intent: training}}\n",
+			})
+			r.Charts = editedChart(t, "kube-prometheus-stack", "prometheus-operator/deployment.yaml", reloader, `prometheus-config-reloader:{{ ternary "v0.80.0" $.Chart.AppVersion (eq $.Release.Namespace "old") }}`)
+			res := operatorCell(t, r, "watched", lane)
+			screen := strings.Join(append([]string{res.Cause}, res.Details...), "\n")
+			t.Logf("%s %s after %s\n%s\nnotes: %s", res.Status, res.Reason, res.Duration, screen, strings.Join(res.Notes, "\n"))
+			if res.Status != result.Failed || res.Reason != reason.NeverSettles {
+				t.Errorf("got %s, %s; want %s", res.Status, res.Reason, reason.NeverSettles)
+			}
+			if res.Duration > 90*time.Second {
+				t.Errorf("it was red after %s", res.Duration)
+			}
+			for _, part := range []string{
+				"StatefulSet monitoring/", "never settles", "Deployment monitoring/", "as ServiceAccount monitoring/", "Deployment old/", "as ServiceAccount old/", "component old",
+				"prometheus-config-reloader:v0.80.0",
+			} {
+				testkit.WantText(t, "first screen", screen, part)
+			}
 		})
 	}
 }

@@ -181,6 +181,16 @@ func (c *cluster) Complaints(cause string) []string {
 	return all
 }
 
+var _ infra.Contested = (*cluster)(nil)
+
+// Contested of an infra.Contested.
+func (c *cluster) Contested() ([]infra.Contest, error) {
+	if c.control.writes == nil {
+		return nil, nil
+	}
+	return c.control.writes.Contested()
+}
+
 // Runs of an infra.Cluster.
 func (c *cluster) Runs(image string) bool {
 	return slices.ContainsFunc(c.control.programs, func(p infra.Program) bool { return p.Image == image })

@@ -19,6 +19,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra/host"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
+	"github.com/nvidia/aicr-action/internal/infra/writes"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/util/removal"
 	"github.com/nvidia/aicr-action/internal/util/sandbox"
@@ -50,6 +51,7 @@ type ControlPlane struct {
 	webhooks   bool
 	// programs are those of the pods that run; KWOK leaves them alone.
 	programs []infra.Program
+	writes   *writes.Log // of what accounts write; nil without programs
 	// uncalled is a policy by which the API server calls no webhook of a simulated pod, for a
 	// cluster with webhooks.
 	uncalled []byte

@@ -73,6 +73,9 @@ func (c *ControlPlane) install(ctx context.Context) error {
 	if err := c.writeAdmission(); err != nil {
 		return err
 	}
+	if err := c.writeAudit(); err != nil {
+		return err
+	}
 	return c.addStages()
 }
 
@@ -108,7 +111,7 @@ func (c *ControlPlane) config(ctx context.Context, ports []int) *internalversion
 		// contain; nothing here runs in a pod.
 		arg("endpoint-reconciler-type", "none"),
 	}
-	apiServer = append(apiServer, c.admissionArgs()...)
+	apiServer = append(append(apiServer, c.admissionArgs()...), c.auditArgs()...)
 	if !c.webhooks {
 		// Admission webhooks are off. A webhook's Service points at simulated pods without a
 		// process, so the API server would wait for a timeout at every write of its kinds, and

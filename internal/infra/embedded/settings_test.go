@@ -8,6 +8,7 @@ import (
 
 	"sigs.k8s.io/kwok/pkg/consts"
 
+	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/host"
 )
 
@@ -32,7 +33,7 @@ func TestSettingsDocumented(t *testing.T) {
 		"use-service-account-credentials", "v",
 	}
 	c, _ := fakeCluster(t, host.Paths{Root: t.TempDir()}, "x", nil)
-	c.guarded = true
+	c.guarded, c.programs = true, []infra.Program{{Image: "a"}}
 	if err := c.install(t.Context()); err != nil {
 		t.Fatal(err)
 	}

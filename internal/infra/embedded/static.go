@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/nvidia/aicr-action/internal/infra/gitops"
+	"github.com/nvidia/aicr-action/internal/infra/writes"
 )
 
 // The feature gate of admission policies in files, and the first minor version that has it, where
@@ -78,4 +79,24 @@ func (c *ControlPlane) admissionArgs() []internalversion.ExtraArgs {
 		{Key: "feature-gates", Value: staticPolicies + "=true"},
 		{Key: "admission-control-config-file", Value: c.admissionConfig()},
 	}
+}
+
+// writeAudit has the API server write down who writes what, where programs run for pods: two of them
+// may own one object.
+func (c *ControlPlane) writeAudit() error {
+	if len(c.programs) == 0 {
+		return nil
+	}
+	c.writes = writes.Follow(filepath.Join(c.dir, "audit.log"))
+	return os.WriteFile(c.auditPolicy(), writes.Policy(), 0o600)
+}
+
+func (c *ControlPlane) auditPolicy() string { return filepath.Join(c.dir, "audit.yaml") }
+
+// auditArgs are the API server's arguments for it.
+func (c *ControlPlane) auditArgs() []internalversion.ExtraArgs {
+	if len(c.programs) == 0 {
+		return nil
+	}
+	return []internalversion.ExtraArgs{{Key: "audit-policy-file", Value: c.auditPolicy()}, {Key: "audit-log-path", Value: filepath.Join(c.dir, "audit.log")}}
 }

@@ -62,6 +62,11 @@ type Gate struct {
 	Jobs *observe.Jobs
 	// Awaited are objects that operators which run will report on.
 	Awaited []infra.Awaited
+	// Contested says which objects programs that run write in turns; nil if none runs. watchedAt is
+	// after how many turns each was watched last, and contested is what may be a fight yet.
+	Contested func() ([]infra.Contest, error)
+	watchedAt map[string]int
+	contested string
 	// pace is how fast pods became ready.
 	pace pace
 	// watcher follows a large cluster; nil for others. listed is when a poll last listed

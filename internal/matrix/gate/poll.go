@@ -46,6 +46,9 @@ func (g *Gate) poll(ctx, watched context.Context) wait.Result {
 		g.watcher = observe.Watch(watched, g.Env.Clients.Kube)
 	}
 
+	if err := g.failedFights(ctx); err != nil {
+		return wait.Never(err)
+	}
 	if code, f := g.failedItems(state); f != nil {
 		for i := range f.Findings {
 			why.TraceField(ctx, g.Env.Input, g.Env.Bundle.Deployer, &f.Findings[i])
@@ -110,6 +113,9 @@ func (g *Gate) checkObjects(ctx context.Context) wait.Result {
 	}
 	if r, ok := g.checkAwaited(ctx); !ok {
 		return r
+	}
+	if g.contested != "" {
+		return wait.NotYet("%s", g.contested)
 	}
 	return g.checkReferences(ctx)
 }
