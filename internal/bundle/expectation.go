@@ -49,8 +49,8 @@ func (p *plan) expect(ctx context.Context, in Input, deployer string) error {
 		p.argoDiffers = p.argoDiffers || renderings[i].ArgoDiffers
 		e.Releases = append(e.Releases, r.Release)
 		for _, o := range renderings[i].Objects {
-			for _, line := range o.Twice() {
-				p.warnf("%s: %s: the last one counts, and Flux rejects the document", r.Component, strings.Replace(line, o.Template, r.fileOf(o.Template), 1))
+			for _, line := range o.Doubtful(r.chart, r.fileOf(o.Template)) {
+				p.warnf("%s: %s", r.Component, line)
 			}
 			kinds.FillNamespace(o.Unstructured, r.Namespace)
 			if err := deliverable(r, o); err != nil {

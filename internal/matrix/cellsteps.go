@@ -117,7 +117,7 @@ func (c *cellRun) deploy(ctx context.Context) error {
 	if c.plan.ready != nil {
 		c.plan.ready()
 	}
-	if err := c.deadlocks(); err != nil {
+	if err := c.deadlocks(ctx); err != nil {
 		return err
 	}
 	if err := c.torn(ctx); err != nil {
@@ -129,9 +129,12 @@ func (c *cellRun) deploy(ctx context.Context) error {
 // deadlocks returns what cannot end well, whatever the cluster does: a workload that needs an object
 // which this lane creates only once the workload is ready. Delivering it would take the whole
 // budget to fail.
-func (c *cellRun) deadlocks() error {
+func (c *cellRun) deadlocks(ctx context.Context) error {
 	found := refs.Deadlocks(&c.env.Bundle.Expectation, c.env.Input.Components, c.lane.Order(c.env))
-	return found.Err()
+	if err := found.Err(); err != nil {
+		return err
+	}
+	return refs.Topologies(ctx, &c.env.Bundle.Expectation, c.env.Input.Components, c.env.Clients.Kube)
 }
 
 // torn finds what a hard refresh of Argo CD would tear apart. Reasons: NEVER_SETTLES, INTERNAL.

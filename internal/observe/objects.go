@@ -29,6 +29,14 @@ func (m MissingObject) String() string {
 	return fmt.Sprintf("%s %s (%s, %s)", m.ref.Kind, infra.NamespacedName(m.ref.Namespace, m.ref.Name), m.component, m.template)
 }
 
+// Is reports whether it is the object, by a reference that may have a namespace too many.
+func (m MissingObject) Is(ref result.Ref) bool {
+	if m.ref.Namespace == "" {
+		ref.Namespace = ""
+	}
+	return m.ref == ref
+}
+
 // MissingTexts returns a line for each missing object.
 func MissingTexts(all []MissingObject) []string {
 	var lines []string

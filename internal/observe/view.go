@@ -63,6 +63,8 @@ type LiveWorkload struct {
 	idle, idleBy string
 	// want is how many pods there should be now by its spec or, for a DaemonSet, by its controller.
 	want int
+	// Object is the workload itself. It must only be read.
+	Object metav1.Object
 }
 
 // WorkloadKey returns the key of a workload in View.Live.
@@ -81,9 +83,9 @@ func WorkloadRef(kind, namespace, name string) result.Ref {
 }
 
 // add records a live workload.
-func (v *View) add(kind, namespace, name string, w LiveWorkload) {
-	w.ref = WorkloadRef(kind, namespace, name)
-	v.Live[WorkloadKey(kind, namespace, name)] = w
+func (v *View) add(kind string, o metav1.Object, w LiveWorkload) {
+	w.ref, w.Object = WorkloadRef(kind, o.GetNamespace(), o.GetName()), o
+	v.Live[WorkloadKey(kind, o.GetNamespace(), o.GetName())] = w
 }
 
 // Poll reads a cluster once, with one list per kind.
@@ -137,7 +139,7 @@ func (v *View) addWorkloads(l *lists) {
 				w.complaint, w.observed = refusal(c.Message), d.Generation
 			}
 		}
-		v.add("Deployment", d.Namespace, d.Name, w)
+		v.add("Deployment", d, w)
 	}
 	for i := range l.replicaSets {
 		r := &l.replicaSets[i]
@@ -151,7 +153,7 @@ func (v *View) addWorkloads(l *lists) {
 				w.complaint = c.Message
 			}
 		}
-		v.add("ReplicaSet", r.Namespace, r.Name, w)
+		v.add("ReplicaSet", r, w)
 	}
 	for i := range l.replications {
 		r := &l.replications[i]
@@ -161,7 +163,7 @@ func (v *View) addWorkloads(l *lists) {
 				w.complaint = c.Message
 			}
 		}
-		v.add("ReplicationController", r.Namespace, r.Name, w)
+		v.add("ReplicationController", r, w)
 	}
 	for i := range l.statefulSets {
 		d := &l.statefulSets[i]
@@ -170,7 +172,7 @@ func (v *View) addWorkloads(l *lists) {
 			d.Status.UpdateRevision != d.Status.CurrentRevision {
 			w.rolling = rolling(d.Status.UpdatedReplicas, d.Status.Replicas)
 		}
-		v.add("StatefulSet", d.Namespace, d.Name, w)
+		v.add("StatefulSet", d, w)
 	}
 	for i := range l.daemonSets {
 		d := &l.daemonSets[i]
@@ -181,7 +183,7 @@ func (v *View) addWorkloads(l *lists) {
 		if u := d.Spec.UpdateStrategy.RollingUpdate; u != nil {
 			w.Surge = surge(u.MaxSurge, u.MaxUnavailable, w.want)
 		}
-		v.add("DaemonSet", d.Namespace, d.Name, w)
+		v.add("DaemonSet", d, w)
 	}
 	for i := range l.jobs {
 		j := &l.jobs[i]
@@ -197,11 +199,11 @@ func (v *View) addWorkloads(l *lists) {
 			}
 		}
 		w.idle, w.idleBy = idleJob(j)
-		v.add("Job", j.Namespace, j.Name, w)
+		v.add("Job", j, w)
 	}
 	for i := range l.cronJobs {
 		c := &l.cronJobs[i]
-		v.add("CronJob", c.Namespace, c.Name, LiveWorkload{UID: c.UID, generation: c.Generation, observed: c.Generation})
+		v.add("CronJob", c, LiveWorkload{UID: c.UID, generation: c.Generation, observed: c.Generation})
 	}
 }
 

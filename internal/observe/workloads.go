@@ -39,6 +39,8 @@ type WaitingWorkload struct {
 	// Undecided means that a controller or the scheduler has still to speak: it exists, and has no
 	// pod and no refusal yet, or a pod that the scheduler has not looked at.
 	Undecided bool
+	// Absent means that it does not exist, although its deployer is to make it.
+	Absent bool
 }
 
 func (w WaitingWorkload) String() string {
@@ -114,7 +116,7 @@ func (r *WorkloadReport) check(w *bundle.Workload, s *View, kinds map[string]bun
 			r.Waiting = append(r.Waiting, WaitingWorkload{Workload: w, Text: "not made yet from " + w.Operator})
 			return
 		case !ok:
-			r.Waiting = append(r.Waiting, WaitingWorkload{Workload: w, Text: "does not exist yet"})
+			r.Waiting = append(r.Waiting, WaitingWorkload{Workload: w, Text: "does not exist yet", Absent: true})
 			return
 		case live.failed != "":
 			r.Wrong = append(r.Wrong, WrongWorkload{Workload: w, Text: "the Job failed: " + live.failed})
@@ -162,7 +164,7 @@ func (r *WorkloadReport) deletedJob(w *bundle.Workload, end jobEnd) {
 	case end.complete:
 		r.Pods += w.Replicas
 	default:
-		r.Waiting = append(r.Waiting, WaitingWorkload{Workload: w, Text: "does not exist yet"})
+		r.Waiting = append(r.Waiting, WaitingWorkload{Workload: w, Text: "does not exist yet", Absent: true})
 	}
 }
 

@@ -73,6 +73,9 @@ func Whole(doc string) ([]*unstructured.Unstructured, error) {
 		if name, _, _ := unstructured.NestedFieldNoCopy(obj.Object, "metadata", "name"); name != nil && name != "" {
 			return nil, fmt.Errorf("%s whose metadata.name is no text, but %v: YAML reads y, n, on, off and numbers as other values unless they are in quotes", obj.GetKind(), name)
 		}
+		if prefix := obj.GetGenerateName(); prefix != "" {
+			return nil, fmt.Errorf("%s with metadata.generateName %s and without metadata.name: Helm and Flux look objects up by their names, and Argo CD makes a name for hooks only; give it one", obj.GetKind(), prefix)
+		}
 		return nil, fmt.Errorf("%s without metadata.name", obj.GetKind())
 	}
 	return []*unstructured.Unstructured{obj}, nil

@@ -32,3 +32,15 @@ spec:
 		t.Errorf("got the versions %v", versions)
 	}
 }
+
+// An object without a name is an error that says what its deployers do with it (F196).
+func TestParse_NoName(t *testing.T) {
+	for text, want := range map[string]string{
+		"{apiVersion: batch/v1, kind: Job, metadata: {generateName: once-}}": "Job with metadata.generateName once- and without metadata.name: Helm and Flux look objects up by their names, and Argo CD makes a name for hooks only; give it one",
+		"{apiVersion: v1, kind: ConfigMap, metadata: {labels: {a: b}}}":      "ConfigMap without metadata.name",
+	} {
+		if _, err := Parse(text); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}

@@ -124,7 +124,9 @@ func (n *node) child(part string) *node {
 // parse reads a document: as YAML, or as far as its indentation says.
 func parse(lines []string) *node {
 	var doc yaml.Node
-	if err := yaml.Unmarshal([]byte(strings.Join(lines, "\n")), &doc); err == nil {
+	begins := strings.TrimSpace(strings.Join(lines, "\n"))
+	// An action in the first line is a whole document to a parser, which stops there.
+	if err := yaml.Unmarshal([]byte(strings.Join(lines, "\n")), &doc); err == nil && !strings.HasPrefix(begins, "{{") {
 		if len(doc.Content) == 0 {
 			return nil
 		}

@@ -53,6 +53,7 @@ func TestFind(t *testing.T) {
 		line  int
 		exact bool
 	}{
+		"after an action":        {"{{ if .Values.on }}\n" + plain, Object{"ConfigMap", "a"}, "", 4, true},
 		"object":                 {plain, Object{"Deployment", "web"}, "", 8, true},
 		"first object":           {plain, Object{"ConfigMap", "a"}, "", 3, true},
 		"no such object":         {plain, Object{"ConfigMap", "web"}, "x", 0, false},

@@ -40,20 +40,29 @@ func TestFiles_LastLineBreak(t *testing.T) {
 	}
 }
 
-// A key that a document has twice is named, with its path, template and line. The same key in two
-// maps, and a merge, are not.
-func TestTwice(t *testing.T) {
+// What the deployers do not read alike is named, with its path, template and line: a key that a
+// document has twice, and a word that is a boolean in one version of YAML. The same key in two maps,
+// a merge, and a word in quotes are not.
+func TestDoubtful(t *testing.T) {
+	ch := &chart.Chart{Metadata: &chart.Metadata{Name: "c"}, Templates: []*chart.File{{Name: "templates/c.yaml", Data: []byte("# text\n\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n  on: x\n")}}}
 	objs, err := Parse("# Source: c/templates/a.yaml\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  labels: {a: x, b: y, a: z}\ndata:\n  a: \"1\"\n  b: \"2\"\n  b: \"3\"\n---\n"+
-		"# Source: c/templates/b.yaml\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: b, labels: {a: x}}\ndata: {a: x}\n", "")
-	if err != nil || len(objs) != 2 {
+		"# Source: c/templates/b.yaml\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: b, labels: {a: x}}\ndata: {a: 'y', \"n\": x, nope: \"no\"}\n---\n"+
+		"# Source: c/templates/c.yaml\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n  on: x\n", "")
+	if err != nil || len(objs) != 3 {
 		t.Fatal(objs, err)
 	}
-	want := []string{"metadata.labels.a is there twice (c/templates/a.yaml, line 6 of the document of ConfigMap a)", "data.b is there twice (c/templates/a.yaml, line 10 of the document of ConfigMap a)"}
-	if got := objs[0].Twice(); !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	if got := objs[1].Twice(); len(got) > 0 {
-		t.Errorf("got %q", got)
+	for i, want := range [][]string{
+		{
+			"metadata.labels.b is y without quotes: Helm and Argo CD read it as true, and Flux as text (c/templates/a.yaml, line 6 of the document of ConfigMap a)",
+			"metadata.labels.a is there twice: the last one counts, and Flux rejects the document (c/templates/a.yaml, line 6 of the document of ConfigMap a)",
+			"data.b is there twice: the last one counts, and Flux rejects the document (c/templates/a.yaml, line 10 of the document of ConfigMap a)",
+		},
+		nil,
+		{"data.on is a key without quotes: Helm and Argo CD read it as true, and Flux as text (c/templates/c.yaml:7)"},
+	} {
+		if got := objs[i].Doubtful(ch, objs[i].Template); !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
 	}
 }
 

@@ -2,21 +2,32 @@ package rendering
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+	"helm.sh/helm/v3/pkg/chart"
 
 	"github.com/nvidia/aicr-action/internal/bundle/documents"
+	"github.com/nvidia/aicr-action/internal/bundle/manifestline"
 )
 
-// Twice lists the keys that the object's document has twice in one map, one line each. Of two, the
-// last one counts, without a word from Helm's library or Argo CD; Flux rejects the document.
-func (o Object) Twice() []string {
+// Doubtful lists what the deployers do not read alike in the object's document, one line each with
+// the place in the chart: keys that are there twice in one map, and words like yes and n without
+// quotes. file names the template for people.
+func (o Object) Doubtful(ch *chart.Chart, file string) []string {
 	var doc yaml.Node
 	if documents.IsCRD(o.text) || yaml.Unmarshal([]byte(o.text), &doc) != nil {
 		return nil
 	}
 	var found []string
+	say := func(path []string, line int, format string, args ...any) {
+		at := manifestline.In(ch, o.Template, manifestline.Object{Kind: o.GetKind(), Name: o.GetName()}, path...)
+		if at == o.Template || file != o.Template {
+			at = fmt.Sprintf("%s, line %d of the document of %s %s", file, line, o.GetKind(), o.GetName())
+		}
+		found = append(found, fmt.Sprintf("%s %s (%s)", strings.Join(path, "."), fmt.Sprintf(format, args...), at))
+	}
 	var walk func(n *yaml.Node, path []string)
 	walk = func(n *yaml.Node, path []string) {
 		switch n.Kind {
@@ -28,13 +39,20 @@ func (o Object) Twice() []string {
 			for i, c := range n.Content {
 				walk(c, append(path[:len(path):len(path)], fmt.Sprint(i)))
 			}
+		case yaml.ScalarNode:
+			if was, ok := oldBoolean(n); ok {
+				say(path, n.Line, "is %s without quotes: Helm and Argo CD read it as %s, and Flux as text", n.Value, was)
+			}
 		case yaml.MappingNode:
 			seen := map[string]bool{}
 			for i := 0; i+1 < len(n.Content); i += 2 {
 				key := n.Content[i]
 				here := append(path[:len(path):len(path)], key.Value)
 				if seen[key.Value] && key.Value != "<<" {
-					found = append(found, fmt.Sprintf("%s is there twice (%s, line %d of the document of %s %s)", strings.Join(here, "."), o.Template, key.Line, o.GetKind(), o.GetName()))
+					say(here, key.Line, "is there twice: the last one counts, and Flux rejects the document")
+				}
+				if was, ok := oldBoolean(key); ok {
+					say(here, key.Line, "is a key without quotes: Helm and Argo CD read it as %s, and Flux as text", was)
 				}
 				seen[key.Value] = true
 				walk(n.Content[i+1], here)
@@ -43,4 +61,19 @@ func (o Object) Twice() []string {
 	}
 	walk(&doc, nil)
 	return found
+}
+
+// oldBoolean reports whether a word without quotes is a boolean in YAML 1.1, by which Helm and Argo CD
+// read manifests, and text in YAML 1.2, by which Flux does.
+func oldBoolean(n *yaml.Node) (was string, ok bool) {
+	if n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle|yaml.TaggedStyle) != 0 {
+		return "", false
+	}
+	switch {
+	case slices.Contains([]string{"y", "Y", "yes", "Yes", "YES", "on", "On", "ON"}, n.Value):
+		return "true", true
+	case slices.Contains([]string{"n", "N", "no", "No", "NO", "off", "Off", "OFF"}, n.Value):
+		return "false", true
+	}
+	return "", false
 }

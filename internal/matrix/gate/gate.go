@@ -15,6 +15,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/matrix/refs"
+	"github.com/nvidia/aicr-action/internal/matrix/unforeseen"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -49,6 +50,8 @@ type Gate struct {
 	View       *observe.View
 	// lastMissing are the expected objects that did not exist when everything else was ready.
 	lastMissing []observe.MissingObject
+	// differs is how the cluster's own rendering differs from the bundle's.
+	differs differs
 	// references are what the bundle refers to, judged once everything exists.
 	references refs.Report
 	// answered is when a poll last read everything; zero if none ever did. ReadErr is the error of
@@ -96,6 +99,12 @@ func New(env *lane.Env, lane lane.Lane, budgets lane.Budgets, deadline Deadline,
 // still becoming ready at the deadline, and MACHINE_TOO_SLOW if the machine was far from its usual
 // speed.
 func (g *Gate) Pass(ctx context.Context) (Outcome, error) {
+	out, err := g.pass(ctx)
+	unforeseen.Explain(err, g.differs.found)
+	return out, err
+}
+
+func (g *Gate) pass(ctx context.Context) (Outcome, error) {
 	if late := g.deadline.TooLate(); late != "" {
 		return Outcome{}, reason.New(g.deadlineReason(), "not waited for: %s", late)
 	}
@@ -226,7 +235,7 @@ func (g *Gate) notes() []string {
 			notes = append(notes, it.Note)
 		}
 	}
-	return append(notes, g.lastReport.Notes...)
+	return slices.Concat(notes, g.lastReport.Notes, g.differs.notes())
 }
 
 // timedOut returns the verdict at the deadline. Objects that the deployer has not finished are a

@@ -66,8 +66,9 @@ func (g *Gate) Observed() *ObservedRecord {
 	}
 	rec.At = g.View.Taken.UTC()
 	rec.Nodes = observe.NodePools(g.View)
-	for i := range g.Env.Bundle.Expectation.Workloads {
-		rec.Workloads = append(rec.Workloads, observeWorkload(&g.Env.Bundle.Expectation.Workloads[i], g.View))
+	workloads := g.expectation().Workloads
+	for i := range workloads {
+		rec.Workloads = append(rec.Workloads, observeWorkload(&workloads[i], g.View))
 	}
 	return rec
 }

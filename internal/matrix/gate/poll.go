@@ -32,12 +32,15 @@ func (g *Gate) poll(ctx, watched context.Context) wait.Result {
 		return g.readFailed(ctx, err)
 	}
 	snap.Jobs = g.Jobs
-	report := observe.CheckWorkloads(g.Env.Bundle.Expectation.Workloads, snap)
+	report := g.check(snap)
 	if len(report.Waiting) > 0 {
 		if err := snap.ReadRefusals(ctx, g.Env.Clients.Kube); err != nil {
 			return g.readFailed(ctx, err)
 		}
-		report = observe.CheckWorkloads(g.Env.Bundle.Expectation.Workloads, snap)
+		if _, err := g.absentWorkloads(ctx, state, &report); err != nil {
+			return g.readFailed(ctx, err)
+		}
+		report = g.check(snap)
 	}
 	g.State, g.lastReport, g.View = state, report, snap
 	g.pace.note(time.Now(), &report)
@@ -92,7 +95,7 @@ func (g *Gate) resetTimers() {
 
 // checkObjects checks that every object exists, by name, which the deployer reports as delivered.
 func (g *Gate) checkObjects(ctx context.Context) wait.Result {
-	missing, err := observe.MissingObjects(ctx, g.Env.Clients, slices.Concat(g.Env.Bundle.Expectation.Objects, g.Env.Bundle.Expectation.Made), g.Jobs)
+	missing, err := g.missing(ctx)
 	if err != nil {
 		return g.readFailed(ctx, err)
 	}
@@ -118,6 +121,23 @@ func (g *Gate) checkObjects(ctx context.Context) wait.Result {
 		return wait.NotYet("%s", g.contested)
 	}
 	return g.checkReferences(ctx)
+}
+
+// missing returns the objects that do not exist and should.
+func (g *Gate) missing(ctx context.Context) ([]observe.MissingObject, error) {
+	for {
+		e := g.expectation()
+		missing, err := observe.MissingObjects(ctx, g.Env.Clients, slices.Concat(e.Objects, e.Made), g.Jobs)
+		if err != nil || len(missing) == 0 {
+			return missing, err
+		}
+		more, err := g.notRendered(func(o bundle.Object) bool {
+			return slices.ContainsFunc(missing, func(m observe.MissingObject) bool { return m.Is(o.Ref()) })
+		})
+		if err != nil || !more {
+			return missing, err
+		}
+	}
 }
 
 // readFailed handles a failed read. An API server that restarts answers again; one that forbids the

@@ -17,7 +17,7 @@ func (g *Gate) checkReferences(ctx context.Context) wait.Result {
 		return g.readFailed(ctx, err)
 	}
 	have.SelfHeals = slices.Contains(g.lane.Controllers(), infra.ArgoCDControllers)
-	g.references = refs.Check(&g.Env.Bundle.Expectation, g.Env.Input.Components, have)
+	g.references = refs.Check(g.expectation(), g.Env.Input.Components, have)
 	err = g.references.Err()
 	if err == nil {
 		g.keepOnly("reference ", nil)

@@ -42,7 +42,7 @@ func (g *Gate) checkWatched(state lane.State) string {
 		return ""
 	}
 	view.Jobs = g.Jobs
-	report := observe.CheckWorkloads(g.Env.Bundle.Expectation.Workloads, view)
+	report := g.check(view)
 	if len(report.Waiting) == 0 || len(report.Pending)+len(report.Wrong)+len(report.Refused) > 0 {
 		return ""
 	}
@@ -65,12 +65,12 @@ func (g *Gate) pollAfterDeadline(ctx context.Context) {
 		return // the watched state has to do; unanswered reports a silent API server
 	}
 	view.Jobs = g.Jobs
-	report := observe.CheckWorkloads(g.Env.Bundle.Expectation.Workloads, view)
+	report := g.check(view)
 	if len(report.Waiting) == 0 && len(report.Wrong) == 0 {
 		return // ready just now, which is too late: report what was lacking at the deadline
 	}
 	if view.ReadRefusals(ctx, g.Env.Clients.Kube) == nil {
-		report = observe.CheckWorkloads(g.Env.Bundle.Expectation.Workloads, view)
+		report = g.check(view)
 	}
 	g.View, g.lastReport = view, report
 	g.pace.note(time.Now(), &report)

@@ -16,7 +16,7 @@ func waitFor(e *bundle.Expectation) (wait time.Duration) {
 	for i := range e.Objects {
 		o := e.Objects[i].Object
 		switch o.GetKind() {
-		case "ValidatingAdmissionPolicyBinding":
+		case "ValidatingAdmissionPolicyBinding", "MutatingAdmissionPolicyBinding":
 			return inForce
 		case "ResourceQuota", "LimitRange":
 			wait = limitsInForce

@@ -34,7 +34,8 @@ type trial struct {
 	kind   string // for people
 	object metav1.Object
 	owner  *metav1.OwnerReference
-	create func(context.Context, kubernetes.Interface) error
+	// create makes it again, in a dry run, and returns the pod that would come of it.
+	create func(context.Context, kubernetes.Interface) (*corev1.Pod, error)
 }
 
 // Denied finds pods and ReplicaSets that are there only because they were created before a policy, a
@@ -42,7 +43,8 @@ type trial struct {
 // create them again, e.g. once a node is drained. Of each owner one is tried, in a dry run and under
 // the controller's account. It asks nothing where the recipe has none of these. Where these could be
 // made again and the recipe has a policy, it tries what the next delivery would change.
-// Reasons: WORKLOAD_FAILED, DEPLOY_FAILED, CLUSTER_FAILED.
+// Pods that a mutating policy of the recipe would change so that no node admits them are found
+// likewise. Reasons: WORKLOAD_FAILED, DEPLOY_FAILED, CLUSTER_FAILED.
 func Denied(ctx context.Context, clients *infra.Clients, e *bundle.Expectation) error {
 	why := reason.WorkloadFailed
 	found, err := denied(ctx, clients, e)
@@ -70,6 +72,10 @@ func denied(ctx context.Context, clients *infra.Clients, e *bundle.Expectation) 
 	if err != nil {
 		return nil, fmt.Errorf("list what is to be tried against the recipe's policies: %w", err)
 	}
+	nodes, err := clients.Kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("list the nodes for what the recipe's policies change: %w", err)
+	}
 	var found refusals
 	tried, as := map[string]bool{}, map[string]kubernetes.Interface{}
 	for _, t := range trials {
@@ -83,8 +89,14 @@ func denied(ctx context.Context, clients *infra.Clients, e *bundle.Expectation) 
 				return nil, fmt.Errorf("make a client for dry runs: %w", err)
 			}
 		}
-		if why := reasonOf(t.create(ctx, as[maker])); why != "" {
+		next, err := t.create(ctx, as[maker])
+		if why := reasonOf(err); why != "" {
 			found.add(e, t, why)
+		}
+		if now, ok := t.object.(*corev1.Pod); ok && err == nil && steered(e) {
+			if f, ok := strayed(e, t, now, next, nodes.Items); ok {
+				found.findings, found.of = append(found.findings, f), append(found.of, "")
+			}
 		}
 	}
 	return found.findings, nil
@@ -130,11 +142,10 @@ func trialsOf(ctx context.Context, kube kubernetes.Interface) (all []trial, err 
 	}
 	for i := range pods.Items {
 		pod := pods.Items[i]
-		all = append(all, trial{"pod", &pod, metav1.GetControllerOf(&pod), func(ctx context.Context, as kubernetes.Interface) error {
+		all = append(all, trial{"pod", &pod, metav1.GetControllerOf(&pod), func(ctx context.Context, as kubernetes.Interface) (*corev1.Pod, error) {
 			next := corev1.Pod{ObjectMeta: again(&pod), Spec: pod.Spec}
 			next.Spec.NodeName = ""
-			_, err := as.CoreV1().Pods(pod.Namespace).Create(ctx, &next, dry)
-			return err
+			return as.CoreV1().Pods(pod.Namespace).Create(ctx, &next, dry)
 		}})
 	}
 	sets, err := kube.AppsV1().ReplicaSets(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
@@ -143,9 +154,9 @@ func trialsOf(ctx context.Context, kube kubernetes.Interface) (all []trial, err 
 	}
 	for i := range sets.Items {
 		set := sets.Items[i]
-		all = append(all, trial{"ReplicaSet", &set, metav1.GetControllerOf(&set), func(ctx context.Context, as kubernetes.Interface) error {
+		all = append(all, trial{"ReplicaSet", &set, metav1.GetControllerOf(&set), func(ctx context.Context, as kubernetes.Interface) (*corev1.Pod, error) {
 			_, err := as.AppsV1().ReplicaSets(set.Namespace).Create(ctx, &appsv1.ReplicaSet{ObjectMeta: again(&set), Spec: set.Spec}, dry)
-			return err
+			return nil, err
 		}})
 	}
 	return all, nil

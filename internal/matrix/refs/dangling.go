@@ -314,6 +314,9 @@ func (c *checker) noService(r reference, namespace, name string, port int32) str
 	if svc.Spec.Type != corev1.ServiceTypeExternalName && !slices.ContainsFunc(svc.Spec.Ports, func(p corev1.ServicePort) bool { return p.Port == port }) {
 		return fmt.Sprintf("port %d of Service %s, which has no such port", port, full)
 	}
+	if s := labels.SelectorFromSet(svc.Spec.Selector); svc.Spec.Type != corev1.ServiceTypeExternalName && !s.Empty() && c.have.View != nil && c.operatorOf(r) == "" && !c.podMatches(s, func(ns string) bool { return ns == namespace }) {
+		return fmt.Sprintf("Service %s, whose selector (%s) is that of no pod", full, s)
+	}
 	return ""
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/needs"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -43,7 +44,7 @@ func (c *checker) issuer(o *bundle.Object) {
 		if name == "" || slices.ContainsFunc(c.expectation.Objects, func(s bundle.Object) bool {
 			// The Secret of a ClusterIssuer is in a namespace that is an argument of cert-manager.
 			in := gvk.Kind == "ClusterIssuer" || s.Object.GetNamespace() == o.Object.GetNamespace()
-			return in && (s.Object.GetKind() == kindSecret && s.Object.GetName() == name || known(&s, kindSecret, name) != nil || s.Ref() != r.from && c.seemsToMake(&s, kindSecret, name))
+			return in && (s.Object.GetKind() == needs.Secret && s.Object.GetName() == name || known(&s, needs.Secret, name) != nil || s.Ref() != r.from && c.seemsToMake(&s, needs.Secret, name))
 		}) {
 			return
 		}
@@ -79,7 +80,7 @@ func (c *checker) noIssuer(kind, name, namespace string, from result.Ref) string
 // Job may apply what a ConfigMap or Secret has.
 func (c *checker) seemsToMakeIssuer(o *bundle.Object, kind, name string) bool {
 	switch o.Object.GetKind() {
-	case kindConfigMap, kindSecret:
+	case needs.ConfigMap, needs.Secret:
 		return slices.ContainsFunc(leaves(o.Object.Object), func(text string) bool { return strings.Contains(text, "Issuer") && mentions(text, name) })
 	}
 	return o.Object.GroupVersionKind().Group != certManager && c.seemsToMake(o, kind, name)

@@ -1,97 +1,19 @@
 package refs
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/needs"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/util/lists"
 )
-
-// The kinds whose data a kubelet hands to containers.
-const (
-	kindSecret    = "Secret"
-	kindConfigMap = "ConfigMap"
-)
-
-// need is an object whose data a kubelet needs before it starts a container.
-type need struct {
-	kind, name string
-	// keys are required in it; none: only the object.
-	keys []string
-	// how the pod uses it: "mounts", "takes its environment from".
-	how string
-}
-
-// needs returns what a pod cannot start without. Optional references are left out.
-func needs(spec *corev1.PodSpec) []need {
-	var all []need
-	add := func(kind, name, how string, optional *bool, keys ...string) {
-		if name != "" && (optional == nil || !*optional) {
-			all = append(all, need{kind, name, keys, how})
-		}
-	}
-	items := func(list []corev1.KeyToPath) []string {
-		var keys []string
-		for _, k := range list {
-			keys = append(keys, k.Key)
-		}
-		return keys
-	}
-	for i := range spec.Volumes {
-		v := &spec.Volumes[i]
-		if s := v.Secret; s != nil {
-			add(kindSecret, s.SecretName, "mounts", s.Optional, items(s.Items)...)
-		}
-		if m := v.ConfigMap; m != nil {
-			add(kindConfigMap, m.Name, "mounts", m.Optional, items(m.Items)...)
-		}
-		if p := v.Projected; p != nil {
-			for _, s := range p.Sources {
-				if s.Secret != nil {
-					add(kindSecret, s.Secret.Name, "mounts", s.Secret.Optional, items(s.Secret.Items)...)
-				}
-				if s.ConfigMap != nil {
-					add(kindConfigMap, s.ConfigMap.Name, "mounts", s.ConfigMap.Optional, items(s.ConfigMap.Items)...)
-				}
-			}
-		}
-		if v.CSI != nil && v.CSI.NodePublishSecretRef != nil {
-			add(kindSecret, v.CSI.NodePublishSecretRef.Name, "mounts a volume with", nil)
-		}
-	}
-	for _, list := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
-		for i := range list {
-			for _, e := range list[i].EnvFrom {
-				if e.SecretRef != nil {
-					add(kindSecret, e.SecretRef.Name, "takes its environment from", e.SecretRef.Optional)
-				}
-				if e.ConfigMapRef != nil {
-					add(kindConfigMap, e.ConfigMapRef.Name, "takes its environment from", e.ConfigMapRef.Optional)
-				}
-			}
-			for _, e := range list[i].Env {
-				if e.ValueFrom == nil {
-					continue
-				}
-				if r := e.ValueFrom.SecretKeyRef; r != nil {
-					add(kindSecret, r.Name, "takes "+e.Name+" from", r.Optional, r.Key)
-				}
-				if r := e.ValueFrom.ConfigMapKeyRef; r != nil {
-					add(kindConfigMap, r.Name, "takes "+e.Name+" from", r.Optional, r.Key)
-				}
-			}
-		}
-	}
-	return all
-}
 
 // addTransient counts what a hook policy deletes as existing: it did when the pods of hooks that need
 // it started. Those of other workloads come later, or are created again later.
@@ -104,11 +26,11 @@ func (c *checker) addTransient() {
 		}
 		name := infra.NamespacedName(o.Object.GetNamespace(), o.Object.GetName())
 		switch o.Object.GetKind() {
-		case kindSecret:
-			c.transient[kindSecret+name] = c.have.Secrets[name] == nil
+		case needs.Secret:
+			c.transient[needs.Secret+name] = c.have.Secrets[name] == nil
 			c.have.Secrets[name] = renderedKeys(o)
-		case kindConfigMap:
-			c.transient[kindConfigMap+name] = c.have.ConfigMaps[name] == nil
+		case needs.ConfigMap:
+			c.transient[needs.ConfigMap+name] = c.have.ConfigMaps[name] == nil
 			c.have.ConfigMaps[name] = renderedKeys(o)
 		case "ServiceAccount":
 			c.have.ServiceAccounts[name] = true
@@ -128,59 +50,92 @@ func renderedKeys(o *bundle.Object) map[string]bool {
 }
 
 // takenAway fails a workload whose need is a hook's that is deleted.
-func (c *checker) takenAway(r reference, n need, full string) {
-	r.name, r.cause, r.then = n.name, n.kind+full, "a kubelet starts none of its containers without it"
-	if n.kind == "ServiceAccount" {
+func (c *checker) takenAway(r reference, n needs.Need, full string) {
+	r.name, r.cause, r.then = n.Name, n.Kind+full, waits
+	if n.Kind == "ServiceAccount" {
 		r.then = "the API server rejects its pods"
 	}
-	r.text = fmt.Sprintf("%s %s %s, a hook that is deleted once it has succeeded (helm.sh/hook-delete-policy)", n.how, n.kind, full)
+	r.text = fmt.Sprintf("%s %s %s, a hook that is deleted once it has succeeded (helm.sh/hook-delete-policy)", n.How, n.Kind, full)
 	c.fail(reason.WorkloadFailed, r)
 }
+
+// noKey fails a workload that needs keys which an object does not have.
+func (c *checker) noKey(r reference, n needs.Need, full string, keys map[string]bool, missing []string) {
+	r.text = fmt.Sprintf("%s key %s of %s %s, which has no such key (it has %s)", n.How, strings.Join(missing, ", "), n.Kind, full,
+		strings.Join(lists.AtMost(slices.Sorted(maps.Keys(keys)), 5), ", "))
+	r.cause, r.then = n.Kind+full+strings.Join(missing, ","), cmp.Or(n.Then, r.then)
+	if p, _ := PlaceOf(c.components, r.component, r.template, missing[0]); p.Path != "" {
+		r.name = missing[0]
+	}
+	c.fail(reason.WorkloadFailed, r)
+}
+
+// lacks checks the keys that a pod needs of objects that the bundle has, and that nothing fills at
+// run time; and the parts of volumes that no item of theirs makes. No cluster is needed for either.
+func (c *checker) lacks(w *bundle.Workload) {
+	r := reference{from: observe.WorkloadRef(w.Kind, w.Namespace, w.Name), component: w.Component, template: w.Template, then: waits}
+	for _, n := range needs.Of(&w.PodSpec) {
+		keys := map[string]bool{}
+		for i := range c.expectation.Objects {
+			if o := &c.expectation.Objects[i]; o.Object.GetKind() == n.Kind && o.Object.GetNamespace() == w.Namespace && o.Object.GetName() == n.Name {
+				maps.Copy(keys, renderedKeys(o))
+			}
+		}
+		missing := slices.DeleteFunc(slices.Clone(n.Keys), func(k string) bool { return keys[k] })
+		if r.name = n.Name; len(missing) > 0 && len(keys) > 0 && c.maker(n.Kind, w.Namespace, n.Name, r.from) == nil {
+			c.noKey(r, n, infra.NamespacedName(w.Namespace, n.Name), keys, missing)
+		}
+	}
+	for _, p := range needs.Unnamed(&w.PodSpec) {
+		r.name, r.cause, r.then = p.SubPath, "part "+r.from.String()+p.Volume+p.SubPath, p.Then
+		r.text = fmt.Sprintf("mounts %s of volume %s (subPath), and no item of the volume has that path", p.SubPath, p.Volume)
+		c.fail(reason.WorkloadFailed, r)
+	}
+}
+
+// waits is what a kubelet does without a Secret, a ConfigMap or a key.
+const waits = "a kubelet starts none of its containers without it"
 
 // podNeeds checks the ConfigMaps, Secrets and keys that a pod needs. Without one of them, a kubelet
 // starts no container of the pod and waits for ever.
 func (c *checker) podNeeds(w *bundle.Workload) {
 	from := observe.WorkloadRef(w.Kind, w.Namespace, w.Name)
-	for _, n := range needs(&w.PodSpec) {
-		r := reference{from: from, component: w.Component, template: w.Template, name: n.name, then: "a kubelet starts none of its containers without it"}
-		full := infra.NamespacedName(w.Namespace, n.name)
+	for _, n := range needs.Of(&w.PodSpec) {
+		r := reference{from: from, component: w.Component, template: w.Template, name: n.Name, then: waits}
+		full := infra.NamespacedName(w.Namespace, n.Name)
 		have := c.have.Secrets
-		if n.kind == kindConfigMap {
+		if n.Kind == needs.ConfigMap {
 			have = c.have.ConfigMaps
 		}
 		keys, exists := have[full]
-		missing := slices.DeleteFunc(slices.Clone(n.keys), func(k string) bool { return keys[k] })
-		if exists && !w.Hook && c.transient[n.kind+full] && c.maker(n.kind, w.Namespace, n.name, from) == nil {
+		missing := slices.DeleteFunc(slices.Clone(n.Keys), func(k string) bool { return keys[k] })
+		if exists && !w.Hook && c.transient[n.Kind+full] && c.maker(n.Kind, w.Namespace, n.Name, from) == nil {
 			c.takenAway(r, n, full)
 			continue
 		}
 		if exists && len(missing) == 0 {
 			continue
 		}
-		if m := c.maker(n.kind, w.Namespace, n.name, from); m != nil {
+		if m := c.maker(n.Kind, w.Namespace, n.Name, from); m != nil {
 			if unknown := m.without(missing); len(unknown) > 0 {
-				r.text = fmt.Sprintf("%s key %s of %s %s, which %s makes without that key", n.how, strings.Join(unknown, ", "), n.kind, full, m.by)
-				r.cause = n.kind + full + strings.Join(unknown, ",")
+				r.text = fmt.Sprintf("%s key %s of %s %s, which %s makes without that key", n.How, strings.Join(unknown, ", "), n.Kind, full, m.by)
+				r.cause = n.Kind + full + strings.Join(unknown, ",")
 				c.fail(reason.WorkloadFailed, r)
 				continue
 			}
-			c.unverified(n.kind+" "+full, "is made at run time by "+m.by, from, "does not start", "do not start")
+			c.unverified(n.Kind+" "+full, "is made at run time by "+m.by, from, "does not start", "do not start")
 			continue
 		}
 		switch {
 		case !exists:
-			r.text = fmt.Sprintf("%s %s %s, which does not exist, and nothing in the recipe makes it", n.how, n.kind, full)
-			r.cause = n.kind + full
+			r.text = fmt.Sprintf("%s %s %s, which does not exist, and nothing in the recipe makes it", n.How, n.Kind, full)
+			r.cause = n.Kind + full
 		case len(keys) == 0:
-			c.unverified(n.kind+" "+full, "is rendered empty, to be filled at run time with "+strings.Join(missing, ", "), from, "does not start", "do not start")
+			c.unverified(n.Kind+" "+full, "is rendered empty, to be filled at run time with "+strings.Join(missing, ", "), from, "does not start", "do not start")
 			continue
 		default:
-			r.text = fmt.Sprintf("%s key %s of %s %s, which has no such key (it has %s)", n.how, strings.Join(missing, ", "), n.kind, full,
-				strings.Join(lists.AtMost(slices.Sorted(maps.Keys(keys)), 5), ", "))
-			r.cause = n.kind + full + strings.Join(missing, ",")
-			if p, _ := PlaceOf(c.components, w.Component, w.Template, missing[0]); p.Path != "" {
-				r.name = missing[0]
-			}
+			c.noKey(r, n, full, keys, missing)
+			continue
 		}
 		c.fail(reason.WorkloadFailed, r)
 	}
@@ -189,7 +144,7 @@ func (c *checker) podNeeds(w *bundle.Workload) {
 		if s.Name == "" || c.have.Secrets[full] != nil {
 			continue
 		}
-		if m := c.maker(kindSecret, w.Namespace, s.Name, from); m != nil {
+		if m := c.maker(needs.Secret, w.Namespace, s.Name, from); m != nil {
 			c.unverified("Secret "+full, "is made at run time by "+m.by, from, "may not pull its images", "may not pull their images")
 			continue
 		}

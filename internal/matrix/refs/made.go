@@ -14,6 +14,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/podspec"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/needs"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result"
 )
@@ -46,11 +47,11 @@ type product struct {
 
 func products() []product {
 	return []product{
-		{group: "cert-manager.io", kind: "Certificate", makes: kindSecret, path: []string{"spec", "secretName"}, keys: certificateKeys},
-		{group: "cert-manager.io", kind: "Issuer", makes: kindSecret, path: []string{"spec", "acme", "privateKeySecretRef", "name"}},
-		{group: "external-secrets.io", kind: "ExternalSecret", makes: kindSecret, path: []string{"spec", "target", "name"}, elseOwn: true},
-		{group: "bitnami.com", kind: "SealedSecret", makes: kindSecret, path: []string{"spec", "template", "metadata", "name"}, elseOwn: true},
-		{group: "secrets.hashicorp.com", kind: "VaultStaticSecret", makes: kindSecret, path: []string{"spec", "destination", "name"}},
+		{group: "cert-manager.io", kind: "Certificate", makes: needs.Secret, path: []string{"spec", "secretName"}, keys: certificateKeys},
+		{group: "cert-manager.io", kind: "Issuer", makes: needs.Secret, path: []string{"spec", "acme", "privateKeySecretRef", "name"}},
+		{group: "external-secrets.io", kind: "ExternalSecret", makes: needs.Secret, path: []string{"spec", "target", "name"}, elseOwn: true},
+		{group: "bitnami.com", kind: "SealedSecret", makes: needs.Secret, path: []string{"spec", "template", "metadata", "name"}, elseOwn: true},
+		{group: "secrets.hashicorp.com", kind: "VaultStaticSecret", makes: needs.Secret, path: []string{"spec", "destination", "name"}},
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/needs"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -32,11 +33,13 @@ func Deadlocks(e *bundle.Expectation, components []recipe.Component, d lane.Orde
 		c.token(&e.Objects[i])
 		c.conversion(&e.Objects[i])
 		c.issuer(&e.Objects[i])
+		c.request(&e.Objects[i])
 	}
 	c.volumeNames()
 	for i := range e.Workloads {
 		c.nodeName(&e.Workloads[i])
 		c.resourceFields(&e.Workloads[i])
+		c.lacks(&e.Workloads[i])
 	}
 	if !d.AtOnce {
 		o := order{checker: c, delivery: d}
@@ -70,27 +73,27 @@ func (c order) workload(w *bundle.Workload) {
 		return
 	}
 	r := reference{from: observe.WorkloadRef(w.Kind, w.Namespace, w.Name), component: w.Component, template: w.Template}
-	all := needs(&w.PodSpec)
+	all := needs.Of(&w.PodSpec)
 	if account := w.PodSpec.ServiceAccountName; account != "" && account != "default" {
-		all = append(all, need{kind: "ServiceAccount", name: account, how: "runs as"})
+		all = append(all, needs.Need{Kind: "ServiceAccount", Name: account, How: "runs as"})
 	}
 	for _, n := range all {
-		if !w.Hook && c.deleted(user, n) && c.maker(n.kind, w.Namespace, n.name, r.from) == nil {
-			c.takenAway(r, n, infra.NamespacedName(w.Namespace, n.name))
+		if !w.Hook && c.deleted(user, n) && c.maker(n.Kind, w.Namespace, n.Name, r.from) == nil {
+			c.takenAway(r, n, infra.NamespacedName(w.Namespace, n.Name))
 			continue
 		}
 		late := c.late(user, n)
-		if late == nil || c.maker(n.kind, w.Namespace, n.name, r.from) != nil {
+		if late == nil || c.maker(n.Kind, w.Namespace, n.Name, r.from) != nil {
 			continue
 		}
-		r.name, r.cause = n.name, "later "+n.kind+w.Namespace+"/"+n.name
-		r.text = fmt.Sprintf("%s %s %s, which %s creates only later (%s), once this %s is ready", n.how, n.kind, infra.NamespacedName(w.Namespace, n.name), releaseOf(late, user), late.Template, w.Kind)
+		r.name, r.cause = n.Name, "later "+n.Kind+w.Namespace+"/"+n.Name
+		r.text = fmt.Sprintf("%s %s %s, which %s creates only later (%s), once this %s is ready", n.How, n.Kind, infra.NamespacedName(w.Namespace, n.Name), releaseOf(late, user), late.Template, w.Kind)
 		r.then = "each waits for the other"
 		if w.Hook {
 			r.text = strings.TrimSuffix(r.text, "is ready") + "has finished; it is a hook"
 			r.then += ": a kubelet does not start the hook's pod, so that nothing after it is installed"
 		}
-		if n.kind == "ServiceAccount" {
+		if n.Kind == "ServiceAccount" {
 			r.then = "the API server rejects its pods until then, and each waits for the other"
 		}
 		c.fail(reason.WorkloadFailed, r)
@@ -117,11 +120,11 @@ func (c order) find(kind, namespace, name, release string) *bundle.Object {
 
 // late returns what creates an object that is needed, if that comes only after its user is ready;
 // nil if one comes in time, or none at all.
-func (c order) late(user *bundle.Object, n need) *bundle.Object {
+func (c order) late(user *bundle.Object, n needs.Need) *bundle.Object {
 	var late *bundle.Object
 	for i := range c.expectation.Objects {
 		o := &c.expectation.Objects[i]
-		if o.Object.GetKind() != n.kind || o.Object.GroupVersionKind().Group != "" || o.Object.GetNamespace() != user.Object.GetNamespace() || o.Object.GetName() != n.name {
+		if o.Object.GetKind() != n.Kind || o.Object.GroupVersionKind().Group != "" || o.Object.GetNamespace() != user.Object.GetNamespace() || o.Object.GetName() != n.Name {
 			continue
 		}
 		if !c.after(o, user) {
@@ -134,10 +137,10 @@ func (c order) late(user *bundle.Object, n need) *bundle.Object {
 
 // deleted reports whether all that creates an object which is needed are hooks that run before the
 // workload and are deleted then.
-func (c order) deleted(user *bundle.Object, n need) (gone bool) {
+func (c order) deleted(user *bundle.Object, n needs.Need) (gone bool) {
 	for i := range c.expectation.Objects {
 		o := &c.expectation.Objects[i]
-		if o.Object.GetKind() != n.kind || o.Object.GroupVersionKind().Group != "" || o.Object.GetNamespace() != user.Object.GetNamespace() || o.Object.GetName() != n.name {
+		if o.Object.GetKind() != n.Kind || o.Object.GroupVersionKind().Group != "" || o.Object.GetNamespace() != user.Object.GetNamespace() || o.Object.GetName() != n.Name {
 			continue
 		}
 		if !o.Hook || !o.Ephemeral || o.Release != user.Release || momentOf(o.Object, c.delivery.ArgoCD).phase != beforeAll {

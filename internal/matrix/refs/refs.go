@@ -6,11 +6,19 @@
 package refs
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/gateways"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/kubelet"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/topologies"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -67,10 +75,46 @@ func Check(e *bundle.Expectation, components []recipe.Component, have *Cluster) 
 	c.volumeNames()
 	c.sharedDisks()
 	c.deviceClasses()
+	c.problems(topologies.Find(e, have.View.Nodes))
+	c.problems(gateways.Find(e, have.Services))
 	for i := range e.Objects {
 		c.object(&e.Objects[i])
 	}
 	return c.report()
+}
+
+// Topologies fails if a bundle allows no node for one of its volumes. Reasons: SCHEDULING_FAILED,
+// CLUSTER_FAILED.
+func Topologies(ctx context.Context, e *bundle.Expectation, components []recipe.Component, kube kubernetes.Interface) error {
+	if !topologies.Any(e) {
+		return nil
+	}
+	nodes, err := kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: "!" + infra.HostNodeLabel})
+	if err != nil {
+		return reason.New(reason.ClusterFailed, "list nodes: %w", err)
+	}
+	c := &checker{expectation: e, components: components, merged: map[string]*result.Finding{}}
+	c.problems(topologies.Find(e, nodes.Items))
+	r := c.report()
+	return r.Err()
+}
+
+// problems adds what packages of their own have found.
+func (c *checker) problems(all []problem.Problem) {
+	for _, p := range all {
+		r := reference{from: p.From, component: p.Component, template: p.Template, name: p.Name, text: p.Text, then: p.Then, cause: p.Cause}
+		if m := p.Missing; m.Name != "" {
+			if made := c.maker(m.Kind, m.Namespace, m.Name, p.From); made != nil {
+				c.note("%s, which %s (%s) names, is made at run time by %s", m, p.From, p.Component, made.by)
+				continue
+			}
+		}
+		if p.Reason == "" {
+			c.warn(r)
+			continue
+		}
+		c.fail(p.Reason, r)
+	}
 }
 
 // refused adds what a kubelet refuses by the template alone.

@@ -76,6 +76,11 @@ kind: Service
 metadata: {name: have, namespace: x, labels: {app: have}}
 spec: {ports: [{port: 443}]}
 ---
+apiVersion: v1
+kind: Service
+metadata: {name: lone, namespace: x, labels: {app: lone}}
+spec: {selector: {app: nope}, ports: [{port: 443}]}
+---
 apiVersion: scheduling.k8s.io/v1
 kind: PriorityClass
 metadata: {name: have}
@@ -369,6 +374,10 @@ func TestDangling(t *testing.T) {
 		"webhook port":         {objects: strings.Replace(webhook("have", ""), "name: have", "name: have, port: 8443", 1), reason: why, fault: "calls port 8443 of Service x/have, which has no such port"},
 		"webhook left out":     {objects: webhook("nope", ", failurePolicy: Ignore"), warning: "the API server leaves it out (failurePolicy Ignore)"},
 		"APIService":           {objects: head("apiregistration.k8s.io/v1", "APIService") + "spec: {service: {namespace: x, name: nope}}\n", reason: why, fault: "is served by Service x/nope, which does not exist"},
+		"APIService of no pod": {objects: head("apiregistration.k8s.io/v1", "APIService") + "spec: {service: {namespace: x, name: lone}}\n", reason: why, fault: "is served by Service x/lone, whose selector (app=nope) is that of no pod"},
+		"webhook of no pod":    {objects: webhook("lone", ""), reason: why, fault: "webhook w.example.com calls Service x/lone, whose selector (app=nope) is that of no pod"},
+		"webhook, left out":    {objects: webhook("lone", ", failurePolicy: Ignore"), warning: "whose selector (app=nope) is that of no pod; the API server leaves it out"},
+		"webhook of a pod":     {objects: webhook("lone", "") + "---" + deployment("nope", 1, "{containers: [{name: m}]}")},
 		"Ingress":              {objects: head("networking.k8s.io/v1", "Ingress") + "spec: {ingressClassName: nope}\n", warning: "names IngressClass nope, which the recipe does not install"},
 	})
 }

@@ -100,7 +100,7 @@ func TestCABundle(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			svc := corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "svc"}, Spec: corev1.ServiceSpec{Selector: map[string]string{"app": "web"}, Ports: []corev1.ServicePort{{Port: 443}}}}
-			r := Check(expected(t, "\n"+c.objects), nil, &Cluster{View: &observe.View{}, Services: []corev1.Service{svc}})
+			r := Check(expected(t, "\n"+c.objects), nil, &Cluster{View: &observe.View{Pods: []corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "web", Labels: map[string]string{"app": "web"}}}}}, Services: []corev1.Service{svc}})
 			faults, warnings := seen(r, "ValidatingWebhookConfiguration")
 			for _, x := range []struct {
 				want string

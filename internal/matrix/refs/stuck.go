@@ -84,6 +84,16 @@ func (c order) endless(o *bundle.Object) {
 		then: "Helm waits until it has succeeded: set restartPolicy to Never or OnFailure"})
 }
 
+// request finds manifests that are requests: the API server answers them and stores nothing, so that
+// a deployer that looks for what it has delivered finds nothing.
+func (c *checker) request(o *bundle.Object) {
+	group, kind := o.Object.GroupVersionKind().Group, o.Object.GetKind()
+	if group == "authorization.k8s.io" && strings.HasSuffix(kind, "Review") || group == "authentication.k8s.io" || group == "" && kind == "Binding" || group == "policy" && kind == "Eviction" {
+		c.fail(reason.DeployFailed, reference{from: o.Ref(), component: o.Component, template: o.Template, cause: "request " + o.Ref().String(),
+			text: "is a request, of which the API server stores nothing", then: "no deployer finds it afterwards: leave it out, or let a program of the recipe make it"})
+	}
+}
+
 // attributes finds claims of a VolumeAttributesClass that does not exist. No managed Kubernetes has
 // one by itself.
 func (c *checker) attributes() {

@@ -28,6 +28,10 @@ func TestStuck(t *testing.T) {
 	}
 	signed := issuer("Certificate", "secretName: tls, issuerRef: {name: house}")
 	by := func(ref string) string { return issuer("Certificate", "secretName: tls, issuerRef: {"+ref+"}") }
+	part := func(volume, part string) string {
+		return pod("{volumes: [{name: v, " + volume + "}], containers: [{name: m, volumeMounts: [{name: v, mountPath: /etc/a, subPath: " + part + "}]}]}")
+	}
+	const settings = "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: x}\ndata: {a: b}\n"
 	for name, c := range map[string]struct {
 		objects string
 		by      lane.Order
@@ -64,6 +68,14 @@ func TestStuck(t *testing.T) {
 		"an attributes class":       {claim + class, helm, ""},
 		"an ephemeral volume's":     {set, helm, "Deployment x/web (x): wants VolumeAttributesClass gold"},
 		"an ephemeral volume's own": {set + class, helm, ""},
+		"a review":                  {"\napiVersion: authorization.k8s.io/v1\nkind: SubjectAccessReview\nmetadata: {name: may}\n", apply, "SubjectAccessReview may (x): is a request, of which the API server stores nothing"},
+		"a request for a token":     {"\napiVersion: authentication.k8s.io/v1\nkind: TokenRequest\nmetadata: {name: t, namespace: x}\n", argocd, "is a request"},
+		"a part that is no key":     {part("configMap: {name: c}", "b") + settings, helm, "Deployment x/web (x): mounts key b of ConfigMap x/c, which has no such key (it has a)"},
+		"a part that is a key":      {part("configMap: {name: c}", "a") + settings, helm, ""},
+		"a part of what is unknown": {part("configMap: {name: other}", "b"), apply, ""},
+		"a part that is no item":    {part("configMap: {name: c, items: [{key: a, path: x}]}", "a") + settings, argocd, "Deployment x/web (x): mounts a of volume v (subPath), and no item of the volume has that path"},
+		"an item that is no key":    {part("configMap: {name: c, items: [{key: b, path: a}]}", "a") + settings, flux, "mounts key b of ConfigMap x/c, which has no such key"},
+		"a key of a Job's":          {part("configMap: {name: c}", "b") + settings + "---\napiVersion: batch/v1\nkind: Job\nmetadata: {name: j, namespace: x}\nspec: {template: {spec: {restartPolicy: Never, containers: [{name: m, image: i, args: [--fill=c]}]}}}\n", helm, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := expected(t, c.objects)

@@ -18,6 +18,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/rendering"
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/needs"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
@@ -104,7 +105,7 @@ func (c *checker) untrusted(o *bundle.Object, service *admissionv1.ServiceRefere
 	for i := range c.expectation.Objects {
 		s := &c.expectation.Objects[i]
 		name := s.Object.GetName()
-		if s.Object.GetKind() != kindSecret || s.Object.GroupVersionKind().Group != "" || s.Object.GetNamespace() != service.Namespace {
+		if s.Object.GetKind() != needs.Secret || s.Object.GroupVersionKind().Group != "" || s.Object.GetNamespace() != service.Namespace {
 			continue
 		}
 		if len(mounted) > 0 && !mounted[name] || len(mounted) == 0 && s.Component != o.Component {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/needs"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
@@ -199,7 +200,7 @@ func (c *checker) selfish(r reference, name string, client *admissionv1.WebhookC
 func (c *checker) token(o *bundle.Object) {
 	kind, _, _ := unstructured.NestedString(o.Object.Object, "type")
 	name := o.Object.GetAnnotations()[corev1.ServiceAccountNameKey]
-	if o.Object.GetKind() != kindSecret || kind != string(corev1.SecretTypeServiceAccountToken) || name == "" || name == "default" {
+	if o.Object.GetKind() != needs.Secret || kind != string(corev1.SecretTypeServiceAccountToken) || name == "" || name == "default" {
 		return
 	}
 	r := reference{from: o.Ref(), component: o.Component, template: o.Template, name: name, cause: "token of " + o.Ref().String(), then: "Kubernetes deletes it as soon as it is created"}

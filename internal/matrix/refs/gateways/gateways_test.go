@@ -1,0 +1,72 @@
+package gateways
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/documents"
+)
+
+func TestFind(t *testing.T) {
+	in := func(meta string) string {
+		if strings.Contains(meta, "namespace: ") {
+			return meta
+		}
+		return "namespace: x, " + meta
+	}
+	object := func(kind, meta, spec string) string {
+		return "apiVersion: gateway.networking.k8s.io/v1\nkind: " + kind + "\nmetadata: {" + in(meta) + "}\nspec: {" + spec + "}\n---\n"
+	}
+	class := object("GatewayClass", "name: own", "controllerName: example.com/proxy-controller")
+	controller := "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: c, namespace: x}\nspec: {template: {spec: {containers: [{name: m, image: registry.example.com/proxy-controller:1}]}}}\n---\n"
+	gateway := object("Gateway", "name: front", "gatewayClassName: own, listeners: [{name: http, port: 80, protocol: HTTP}]")
+	shared := object("Gateway", "name: front, namespace: z", "gatewayClassName: own, listeners: [{name: http, port: 80, protocol: HTTP, allowedRoutes: {namespaces: {from: All}}}]")
+	route := func(parent, backend string) string {
+		return object("HTTPRoute", "name: r", "parentRefs: [{"+parent+"}], rules: [{backendRefs: [{"+backend+"}]}, {backendRefs: [{"+backend+"}]}]")
+	}
+	all := class + controller + gateway
+	for name, c := range map[string]struct{ objects, want string }{
+		"all is there":                {all + route("name: front", "name: web, port: 80"), ""},
+		"no controller":               {class + gateway, "GatewayClass x/own (): is served by example.com/proxy-controller (spec.controllerName), which nothing in the recipe seems to run"},
+		"no class":                    {gateway, "Gateway x/front (): names GatewayClass own, which the recipe does not install"},
+		"a class of a program":        {strings.Replace(controller, "proxy-controller:1", "own:1", 1) + gateway, ""},
+		"no Gateway":                  {route("name: nobody", "name: web, port: 80"), "HTTPRoute x/r (): is for Gateway x/nobody, which the recipe does not install"},
+		"no listener":                 {all + route("name: front, sectionName: https", "name: web, port: 80"), "is for listener https of Gateway x/front, which has no such listener"},
+		"another namespace":           {class + controller + strings.Replace(gateway, "namespace: x", "namespace: z", 1) + route("name: front, namespace: z", "name: web, port: 80"), "is for Gateway z/front, whose listeners take routes of their own namespace only"},
+		"another namespace, allowed":  {class + controller + shared + route("name: front, namespace: z", "name: web, port: 80"), ""},
+		"a parent of another kind":    {route("kind: Service, name: nobody", "name: web, port: 80"), ""},
+		"no Service":                  {all + route("name: front", "name: nobody, port: 80"), "HTTPRoute x/r (): sends requests to Service x/nobody, which does not exist"},
+		"no port":                     {all + route("name: front", "name: web, port: 81"), "sends requests to port 81 of Service x/web, which has no such port"},
+		"a Service of another":        {all + route("name: front", "name: far, namespace: z, port: 80"), "sends requests to Service z/far of another namespace, and no ReferenceGrant there allows it"},
+		"granted":                     {all + route("name: front", "name: far, namespace: z, port: 80") + object("ReferenceGrant", "name: g, namespace: z", "from: [{group: gateway.networking.k8s.io, kind: HTTPRoute, namespace: x}], to: [{group: '', kind: Service}]"), ""},
+		"a backend of another kind":   {all + route("name: front", "group: example.com, kind: Pool, name: nobody"), ""},
+		"another group's Gateway":     {"apiVersion: networking.istio.io/v1\nkind: Gateway\nmetadata: {name: g, namespace: x}\n---\n", ""},
+		"a controller by its group":   {object("GatewayClass", "name: own", "controllerName: kgateway.dev/kgateway") + strings.Replace(controller, "proxy-controller:1", "kgateway:1", 1), ""},
+		"a controller without a name": {object("GatewayClass", "name: own", ""), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := &bundle.Expectation{}
+			for _, doc := range strings.Split(strings.TrimSuffix(c.objects, "---\n"), "---\n") {
+				objects, err := documents.Parse(doc)
+				if err != nil || len(objects) != 1 {
+					t.Fatalf("%v in %s", err, doc)
+				}
+				e.Objects = append(e.Objects, bundle.Object{Object: objects[0]})
+			}
+			service := func(namespace, name string) corev1.Service {
+				return corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}
+			}
+			var got []string
+			for _, p := range Find(e, []corev1.Service{service("x", "web"), service("z", "far")}) {
+				got = append(got, p.From.Kind+" "+p.From.Namespace+"/"+p.From.Name+" ("+p.Component+"): "+p.Text)
+			}
+			if c.want == "" && len(got) > 0 || c.want != "" && (len(got) != 1 || !strings.Contains(got[0], c.want)) {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}

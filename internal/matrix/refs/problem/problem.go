@@ -1,0 +1,27 @@
+// Package problem is what the checks of package refs find that have packages of their own.
+package problem
+
+import (
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+)
+
+// Problem is a reference that leads nowhere.
+type Problem struct {
+	From                result.Ref
+	Component, Template string
+	// Text says what is wrong, as the end of a sentence that begins with From, and Then what comes of
+	// it. Name is what the recipe sets, and Cause distinguishes problems of different causes.
+	Text, Then, Name, Cause string
+	// Reason is that of a fault. Without one it is a warning.
+	Reason reason.Reason
+	// Missing is what does not exist; zero if that is not the matter. Something may make it at run
+	// time.
+	Missing result.Ref
+}
+
+// Of is a problem of an object.
+func Of(o *bundle.Object) Problem {
+	return Problem{From: o.Ref(), Component: o.Component, Template: o.Template}
+}

@@ -1,0 +1,139 @@
+// Package topologies checks the places that StorageClasses of a bundle allow for their volumes
+// (allowedTopologies). The simulated provisioner makes every volume anywhere, so that nothing else
+// notices one that no node can use. It must not know what the claims are for.
+package topologies
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
+	"github.com/nvidia/aicr-action/internal/observe"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+)
+
+const defaultClass = "storageclass.kubernetes.io/is-default-class"
+
+// Any reports whether a bundle has such a class, so that the nodes matter.
+func Any(e *bundle.Expectation) bool { return len(classes(e)) > 0 }
+
+// Find returns the claims of classes that allow no node of the cluster. A driver gives nodes labels of
+// its own, e.g. topology.ebs.csi.aws.com/zone: of a label that no node has, and that is not one of
+// Kubernetes' own, nothing is known.
+func Find(e *bundle.Expectation, nodes []corev1.Node) []problem.Problem {
+	var found []problem.Problem
+	for _, class := range classes(e) {
+		if !unusable(class.AllowedTopologies, nodes) {
+			continue
+		}
+		for _, c := range claims(e) {
+			if c.class == class.Name || c.class == "" && class.Annotations[defaultClass] == "true" {
+				p := c.Problem
+				p.Name, p.Cause, p.Reason = class.Name, "topologies "+class.Name, reason.SchedulingFailed
+				p.Text = fmt.Sprintf("claim %s wants StorageClass %s, which allows only nodes with %s (allowedTopologies), and no node of this cluster has that", c.name, class.Name, text(class.AllowedTopologies))
+				p.Then = "no pod can use its volume, wherever the provisioner makes it"
+				found = append(found, p)
+			}
+		}
+	}
+	return found
+}
+
+func classes(e *bundle.Expectation) (with []storagev1.StorageClass) {
+	for i := range e.Objects {
+		var class storagev1.StorageClass
+		if o := e.Objects[i].Object; o.GetKind() == "StorageClass" && read(&e.Objects[i], &class) && len(class.AllowedTopologies) > 0 {
+			with = append(with, class)
+		}
+	}
+	return with
+}
+
+func read(o *bundle.Object, into any) bool {
+	return runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object.Object, into) == nil
+}
+
+func unusable(terms []corev1.TopologySelectorTerm, nodes []corev1.Node) bool {
+	for _, t := range terms {
+		for _, m := range t.MatchLabelExpressions {
+			if !known(m.Key, nodes) {
+				return false
+			}
+		}
+		if slices.ContainsFunc(nodes, func(n corev1.Node) bool {
+			return !slices.ContainsFunc(t.MatchLabelExpressions, func(m corev1.TopologySelectorLabelRequirement) bool {
+				return !slices.Contains(m.Values, n.Labels[m.Key])
+			})
+		}) {
+			return false
+		}
+	}
+	return len(nodes) > 0
+}
+
+func known(key string, nodes []corev1.Node) bool {
+	return slices.Contains([]string{corev1.LabelTopologyZone, corev1.LabelTopologyRegion, corev1.LabelHostname, corev1.LabelInstanceTypeStable}, key) ||
+		slices.ContainsFunc(nodes, func(n corev1.Node) bool { return n.Labels[key] != "" })
+}
+
+func text(terms []corev1.TopologySelectorTerm) string {
+	var all []string
+	for _, t := range terms {
+		var parts []string
+		for _, m := range t.MatchLabelExpressions {
+			parts = append(parts, fmt.Sprintf("%s in [%s]", m.Key, strings.Join(m.Values, ", ")))
+		}
+		all = append(all, strings.Join(parts, " and "))
+	}
+	return strings.Join(all, ", or ")
+}
+
+type claim struct {
+	problem.Problem
+	name, class string
+}
+
+// claims returns the claims that are to get a new volume. Without a class they have the default.
+func claims(e *bundle.Expectation) (all []claim) {
+	add := func(p problem.Problem, meta *metav1.ObjectMeta, name string, spec *corev1.PersistentVolumeClaimSpec) {
+		class, named := meta.Annotations[corev1.BetaStorageClassAnnotation]
+		if spec.StorageClassName != nil {
+			class, named = *spec.StorageClassName, true
+		}
+		if spec.VolumeName == "" && (!named || class != "") {
+			all = append(all, claim{p, name, class})
+		}
+	}
+	for i := range e.Objects {
+		o := &e.Objects[i]
+		var c corev1.PersistentVolumeClaim
+		var set appsv1.StatefulSet
+		switch gvk := o.Object.GroupVersionKind(); {
+		case gvk.Group == "" && gvk.Kind == "PersistentVolumeClaim" && read(o, &c):
+			add(problem.Of(o), &c.ObjectMeta, c.Name, &c.Spec)
+		case gvk.Group == "apps" && gvk.Kind == "StatefulSet" && read(o, &set):
+			for j := range set.Spec.VolumeClaimTemplates {
+				t := &set.Spec.VolumeClaimTemplates[j]
+				add(problem.Of(o), &t.ObjectMeta, t.Name, &t.Spec)
+			}
+		}
+	}
+	for i := range e.Workloads {
+		w := &e.Workloads[i]
+		for _, v := range w.PodSpec.Volumes {
+			if v.Ephemeral != nil && v.Ephemeral.VolumeClaimTemplate != nil {
+				t := v.Ephemeral.VolumeClaimTemplate
+				add(problem.Problem{From: observe.WorkloadRef(w.Kind, w.Namespace, w.Name), Component: w.Component, Template: w.Template}, &t.ObjectMeta, v.Name, &t.Spec)
+			}
+		}
+	}
+	return all
+}
