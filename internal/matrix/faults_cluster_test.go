@@ -27,8 +27,8 @@ func clusterFaults() []fault {
 		{
 			id: "F187", what: "a workload that a template renders only in the cluster, e.g. where lookup finds something, whose pods can never run", verdict: "judged like one that was foreseen, and called unforeseen, with the template's line; Argo CD's lookup finds nothing",
 			seeds: []seed{
-				{nightly: helms, recipe: extra("{nowhere: here}"), want: red(reason.SchedulingFailed, "Deployment b/extra (b)", "nodes are available").and("Deployment b/extra (b) was not foreseen: b/templates/extra.yaml:2 renders it only in the cluster").in(90 * time.Second)},
-				{name: "ready", nightly: helms, recipe: extra("{}"), want: outcomeWanted{check: note("Deployment b/extra (b) was not foreseen: b/templates/extra.yaml:2 renders it only in the cluster")}},
+				{nightly: helms, recipe: extra("{nowhere: here}"), want: red(reason.SchedulingFailed, "Deployment b/extra (b)", "nodes are available").and("Deployment b/extra (b) was not foreseen: b/templates/extra.yaml:3 renders it only in the cluster").in(90 * time.Second)},
+				{name: "ready", nightly: helms, recipe: extra("{}"), want: outcomeWanted{check: note("Deployment b/extra (b) was not foreseen: b/templates/extra.yaml:3 renders it only in the cluster")}},
 				{name: "in Argo CD", nightly: []string{bundle.ArgoCDOCI}, recipe: extra("{nowhere: here}")},
 			},
 			tests: []string{"internal/matrix/unforeseen TestFind", "internal/matrix/unforeseen TestFind_Pods", "internal/matrix/gate TestGate_Unforeseen"},
@@ -63,8 +63,11 @@ func clusterFaults() []fault {
 			tests: []string{"internal/matrix/refs/needs TestOf_Parts", "internal/matrix/refs TestStuck"},
 		},
 		{
-			id: "F194", what: "a Gateway whose class nobody serves, a route whose Gateway, listener or backend is not there", verdict: "a warning, as for an Ingress: a cluster may have its own",
-			tests: []string{"internal/matrix/refs/gateways TestFind"},
+			id: "F194", what: "a Gateway whose class nobody serves, a route whose Gateway, listener or backend is not there; a ServiceMonitor's port that the Service does not name, an autoscaler by requests that a container lacks, a certificate's or pull Secret that is none; a ReadWriteMany claim of a driver of disks", verdict: "a warning, as for an Ingress: a cluster may have its own; the claim is exit 2",
+			seeds: []seed{{name: "shared disk", nightly: families, recipe: func(r *tinyRecipe) {
+				r.part("b").add("disks.yaml", "apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: disks}\nprovisioner: ebs.csi.aws.com\n---\napiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\nspec: {storageClassName: disks, accessModes: [ReadWriteMany], resources: {requests: {storage: 1Gi}}}\n")
+			}, want: red(reason.SchedulingFailed, "PersistentVolumeClaim b/data (b): claim data is ReadWriteMany, and StorageClass disks makes disks (ebs.csi.aws.com)")}},
+			tests: []string{"internal/matrix/refs/gateways TestFind", "internal/matrix/refs/everyday TestFind", "internal/matrix/refs/everyday TestFind_PullSecrets"},
 		},
 		{
 			id: "F195", what: "an APIService or a webhook that fails closed, of a Service that selects no pod", verdict: "exit 51: the API server cannot call it",
@@ -104,7 +107,7 @@ spec:
   failurePolicy: Fail
   reinvocationPolicy: Never
   matchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [pods]}]}
-  mutations: [{patchType: ApplyConfiguration, applyConfiguration: {expression: 'Object{spec: Object.spec{nodeSelector: Object.spec.nodeSelector{nowhere: "here"}}}'}}]
+  mutations: [{patchType: ApplyConfiguration, applyConfiguration: {expression: 'Object{spec: Object.spec{nodeSelector: {"nowhere": "here"}}}'}}]
 ---
 apiVersion: admissionregistration.k8s.io/v1
 kind: MutatingAdmissionPolicyBinding

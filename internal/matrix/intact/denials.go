@@ -30,9 +30,9 @@ func waitFor(e *bundle.Expectation) (wait time.Duration) {
 }
 
 // denials are how the API server says that it rejects a request for what a recipe has set, however
-// many other objects there are: a policy, a quota whose resources the pod does not specify, a
+// many other objects there are: a policy that denies or cannot change it, a quota whose resources the pod does not specify, a
 // LimitRange, a pod security level. Any other error is not the recipe's, or the dry run's own.
-var denials = regexp.MustCompile(`ValidatingAdmissionPolicy '[^']+' with binding '[^']+' denied request: .*` +
+var denials = regexp.MustCompile(`(?:ValidatingAdmissionPolicy|policy) '[^']+' with binding '[^']+' denied request: .*` +
 	`|failed quota: [^:]+: must specify .*` +
 	`|\[?(?:maximum|minimum) \S+ usage per (?:Container|Pod) is .*` +
 	`|\[?\S+ max limit to request ratio per (?:Container|Pod) is .*` +
@@ -58,7 +58,7 @@ func reasonOf(err error) string {
 // How an error names the quota or the policy that denied a request; the others are of the namespace.
 var (
 	ofQuota  = regexp.MustCompile(`(?:exceeded|failed) quota: ([^,:]+)`)
-	ofPolicy = regexp.MustCompile(`^ValidatingAdmissionPolicy '([^']+)'`)
+	ofPolicy = regexp.MustCompile(`^(?:ValidatingAdmissionPolicy|policy) '([^']+)'`)
 )
 
 // blamed is the object of the recipe for which a request in a namespace was denied; nil if it is not
@@ -68,6 +68,9 @@ func blamed(e *bundle.Expectation, namespace, why string) *bundle.Object {
 	switch m := ofPolicy.FindStringSubmatch(why); {
 	case m != nil:
 		kind, name, namespace = "ValidatingAdmissionPolicy", m[1], ""
+		if strings.HasPrefix(why, "policy ") { // one that changes objects, and fails at it
+			kind = mutating
+		}
 	case ofQuota.MatchString(why):
 		kind, name = "ResourceQuota", ofQuota.FindStringSubmatch(why)[1]
 	case strings.Contains(why, "violates PodSecurity"):

@@ -15,6 +15,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/everyday"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/gateways"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/kubelet"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
@@ -77,6 +78,7 @@ func Check(e *bundle.Expectation, components []recipe.Component, have *Cluster) 
 	c.deviceClasses()
 	c.problems(topologies.Find(e, have.View.Nodes))
 	c.problems(gateways.Find(e, have.Services))
+	c.problems(everyday.Find(e, everyday.Cluster{Secrets: have.Secrets, Services: have.Services, Provisioners: have.Provisioners}))
 	for i := range e.Objects {
 		c.object(&e.Objects[i])
 	}

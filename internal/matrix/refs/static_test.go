@@ -243,7 +243,7 @@ func TestDuplicates(t *testing.T) {
 		"{containers: [{name: m, env: [{name: A}]}, {name: n, env: [{name: A}]}]}":                             "",
 		"{containers: [{name: m, ports: [{containerPort: 53}, {containerPort: 53, protocol: UDP}]}]}":          "",
 	} {
-		r := Check(expected(t, pod(spec)), nil, &Cluster{View: &observe.View{}, Secrets: map[string]map[string]bool{"x/have": {"k": true}}})
+		r := Check(expected(t, pod(spec)), nil, &Cluster{View: &observe.View{}, Secrets: map[string]map[string]bool{"x/have": {corev1.DockerConfigJsonKey: true}}})
 		if got := len(r.Warnings) == 1 && strings.Contains(r.Warnings[0], want); got != (want != "") || want == "" && len(r.Warnings) > 0 {
 			t.Errorf("%s: got %q, want %q", spec, r.Warnings, want)
 		}

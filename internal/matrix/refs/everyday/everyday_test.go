@@ -1,0 +1,83 @@
+package everyday
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/documents"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
+)
+
+func TestFind(t *testing.T) {
+	claim := func(spec string) string {
+		return "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data, namespace: x}\nspec: {" + spec + "}\n"
+	}
+	scaler := "apiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata: {name: h, namespace: x}\nspec: {scaleTargetRef: {kind: Deployment, name: NAME}, metrics: [{type: Resource, resource: {name: cpu, target: {type: TYPE, averageUtilization: 80}}}]}\n"
+	scales := func(name, by string) string { return strings.NewReplacer("NAME", name, "TYPE", by).Replace(scaler) }
+	monitor := func(port string) string {
+		return "apiVersion: monitoring.coreos.com/v1\nkind: ServiceMonitor\nmetadata: {name: m, namespace: x}\nspec: {selector: {matchLabels: {app: web}}, endpoints: [{port: " + port + "}]}\n"
+	}
+	ingress := func(more, secret string) string {
+		return "apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {name: i, namespace: x" + more + "}\nspec: {tls: [{secretName: " + secret + "}]}\n"
+	}
+	for name, c := range map[string]struct{ object, want string }{
+		"a shared disk":              {claim("storageClassName: disks, accessModes: [ReadWriteMany]"), "claim data is ReadWriteMany, and StorageClass disks makes disks (ebs.csi.aws.com)"},
+		"a disk of one node":         {claim("storageClassName: disks, accessModes: [ReadWriteOnce]"), ""},
+		"a shared block device":      {claim("storageClassName: disks, volumeMode: Block, accessModes: [ReadWriteMany]"), ""},
+		"shared files":               {claim("storageClassName: files, accessModes: [ReadWriteMany]"), ""},
+		"a class of the cluster":     {claim("accessModes: [ReadWriteMany]"), ""},
+		"a StatefulSet's":            {"apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: s, namespace: x}\nspec: {volumeClaimTemplates: [{metadata: {name: d}, spec: {storageClassName: disks, accessModes: [ReadWriteMany]}}]}\n", "claim d is ReadWriteMany"},
+		"utilization of nothing":     {scales("web", "Utilization"), "scales Deployment x/web by the utilization of cpu, and container main requests none"},
+		"utilization of a request":   {scales("asks", "Utilization"), ""},
+		"an average":                 {scales("web", "AverageValue"), ""},
+		"a port that has no name":    {monitor("metrics"), "scrapes port metrics of Service x/web, which has no port of that name"},
+		"a port":                     {monitor("http"), ""},
+		"no certificate":             {ingress("", "nope"), "takes its certificate from Secret x/nope, which does not exist"},
+		"a certificate":              {ingress("", "have"), ""},
+		"a certificate that is made": {ingress(", annotations: {cert-manager.io/issuer: i}", "nope"), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			objects, err := documents.Parse(c.object)
+			if err != nil || len(objects) != 1 {
+				t.Fatal(err)
+			}
+			asks := corev1.Container{Name: "main", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": {}}}}
+			e := &bundle.Expectation{Objects: []bundle.Object{{Object: objects[0]}}, Workloads: []bundle.Workload{
+				{Kind: "Deployment", Namespace: "x", Name: "web", PodSpec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main"}}}},
+				{Kind: "Deployment", Namespace: "x", Name: "asks", PodSpec: corev1.PodSpec{Containers: []corev1.Container{asks}}},
+			}}
+			check(t, Find(e, cluster()), c.want)
+		})
+	}
+}
+
+func cluster() Cluster {
+	web := corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "web", Labels: map[string]string{"app": "web"}}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "http", Port: 80}}}}
+	return Cluster{
+		Secrets:  map[string]map[string]bool{"x/have": {"tls.crt": true}, "x/pull": {corev1.DockerConfigJsonKey: true}},
+		Services: []corev1.Service{web}, Provisioners: map[string]string{"disks": "ebs.csi.aws.com", "files": "efs.csi.aws.com"},
+	}
+}
+
+// A Secret for pulling images must be one; one that does not exist is another check's.
+func TestFind_PullSecrets(t *testing.T) {
+	for secret, want := range map[string]string{"have": "imagePullSecrets names Secret x/have, which has no .dockerconfigjson", "pull": "", "nope": ""} {
+		e := &bundle.Expectation{Workloads: []bundle.Workload{{Kind: "Deployment", Namespace: "x", Name: "web", PodSpec: corev1.PodSpec{ImagePullSecrets: []corev1.LocalObjectReference{{Name: secret}}}}}}
+		check(t, Find(e, cluster()), want)
+	}
+}
+
+func check(t *testing.T, found []problem.Problem, want string) {
+	t.Helper()
+	var got []string
+	for _, p := range found {
+		got = append(got, p.Text)
+	}
+	if want == "" && len(got) > 0 || want != "" && (len(got) != 1 || !strings.Contains(got[0], want)) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
