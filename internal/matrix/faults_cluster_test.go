@@ -85,35 +85,45 @@ func clusterFaults() []fault {
 			tests: []string{"internal/bundle/rendering TestDoubtful"},
 		},
 		{
-			id: "F198", what: "a MutatingAdmissionPolicy that gives pods a selector of no node, and comes after them", verdict: "exit 1: no pod could be placed again",
-			seeds: []seed{{nightly: families, recipe: func(r *tinyRecipe) { r.part("b").add("policy.yaml", steersAway) },
-				want: red(reason.WorkloadFailed, "Deployment b/b (b): no node would admit its next pod, to which MutatingAdmissionPolicy away gives the nodeSelector nowhere=here").and("b/templates/policy.yaml")}},
+			id: "F198", what: "a MutatingAdmissionPolicy that gives pods a selector of no node, or fails at it, and comes after them", verdict: "exit 1: no pod could be placed, or made, again",
+			seeds: []seed{
+				{nightly: families, recipe: steersAway(`{patchType: JSONPatch, jsonPatch: {expression: '[JSONPatch{op: "add", path: "/spec/nodeSelector", value: {"nowhere": "here"}}]'}}`),
+					want: red(reason.WorkloadFailed, "Deployment b/b (b): no node would admit its next pod, to which MutatingAdmissionPolicy away gives the nodeSelector nowhere=here").and("b/templates/policy.yaml")},
+				{name: "which it cannot give", nightly: families, recipe: steersAway(`{patchType: ApplyConfiguration, applyConfiguration: {expression: 'Object{spec: Object.spec{nodeSelector: {"nowhere": "here"}}}'}}`),
+					want: red(reason.WorkloadFailed, "Deployment b/b (b): the API server would reject its next pod: policy 'away' with binding 'away' denied request: error applying patch").and("MutatingAdmissionPolicy away (b) denies it, set in b/templates/policy.yaml:")},
+			},
 			tests: []string{"internal/matrix/intact TestStrayed"},
 		},
 		{
 			id: "F199", what: "a manifest that is a request and no object (TokenRequest, SubjectAccessReview), of which the API server stores nothing", verdict: "exit 51 before anything is deployed, in every lane",
 			seeds: []seed{{nightly: families, recipe: func(r *tinyRecipe) {
 				r.part("b").add("review.yaml", "apiVersion: authorization.k8s.io/v1\nkind: SubjectAccessReview\nmetadata: {name: may}\nspec: {user: x, nonResourceAttributes: {path: /, verb: get}}\n")
-			}, want: red(reason.DeployFailed, "SubjectAccessReview may (b): is a request, of which the API server stores nothing").and("b/templates/review.yaml:").in(at)}},
+			}, want: red(reason.DeployFailed, "SubjectAccessReview b/may (b): is a request, of which the API server stores nothing").and("b/templates/review.yaml:").in(at)}},
 			tests: []string{"internal/matrix/refs TestStuck"},
 		},
 	}
 }
 
-const steersAway = `apiVersion: admissionregistration.k8s.io/v1
+const mutatesPods = `apiVersion: admissionregistration.k8s.io/v1
 kind: MutatingAdmissionPolicy
 metadata: {name: away}
 spec:
   failurePolicy: Fail
   reinvocationPolicy: Never
   matchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [pods]}]}
-  mutations: [{patchType: ApplyConfiguration, applyConfiguration: {expression: 'Object{spec: Object.spec{nodeSelector: {"nowhere": "here"}}}'}}]
+  mutations: [MUTATION]
 ---
 apiVersion: admissionregistration.k8s.io/v1
 kind: MutatingAdmissionPolicyBinding
 metadata: {name: away}
 spec: {policyName: away, matchResources: {namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: b}}}}
 `
+
+func steersAway(mutation string) func(*tinyRecipe) {
+	return func(r *tinyRecipe) {
+		r.part("b").add("policy.yaml", strings.Replace(mutatesPods, "MUTATION", mutation, 1))
+	}
+}
 
 func note(text string) func(*testing.T, result.Result) {
 	return func(t *testing.T, r result.Result) {
