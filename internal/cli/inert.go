@@ -7,6 +7,9 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"unicode/utf8"
+
+	"github.com/nvidia/aicr-action/internal/util/mdtext"
 )
 
 // What a CI runner reads in a step's log are commands: `::error::…` at the beginning of a line, and
@@ -15,8 +18,9 @@ import (
 // still read.
 // https://github.com/actions/runner/blob/main/src/Runner.Common/ActionCommand.cs
 
-// Inert gives a text that has no commands to a CI runner and no control characters but newlines and
-// tabs, which a terminal would obey.
+// Inert gives a text that has no commands to a CI runner and no characters that a terminal would
+// obey: no control characters but newlines and tabs, and none that changes the direction in which what
+// follows is written.
 func Inert(text string) string {
 	var b strings.Builder
 	_, _ = NewInertWriter(&b).Write([]byte(text)) // a strings.Builder takes everything
@@ -32,6 +36,8 @@ type InertWriter struct {
 	// came last.
 	inLine        bool
 	colon, hashes int
+	// held is the beginning of a character that may steer a terminal.
+	held []byte
 }
 
 // NewInertWriter writes to w, a line's beginning first.
@@ -43,12 +49,37 @@ func (i *InertWriter) Write(p []byte) (int, error) {
 	defer i.mu.Unlock()
 	out := make([]byte, 0, len(p)+16)
 	for _, c := range p {
-		out = i.add(out, c)
+		out = i.take(out, c)
 	}
 	if _, err := i.w.Write(out); err != nil {
 		return 0, err
 	}
 	return len(p), nil
+}
+
+// take adds a byte, unless it is part of a character beyond ASCII that a terminal would obey: that is
+// spelled.
+func (i *InertWriter) take(out []byte, c byte) []byte {
+	if len(i.held) > 0 {
+		whole := append(i.held, c)
+		if string(whole) == "\xe2\x80" || string(whole) == "\xe2\x81" {
+			i.held = whole
+			return out
+		}
+		i.held = nil
+		if r, size := utf8.DecodeRune(whole); size == len(whole) && mdtext.Steers(r) {
+			i.inLine, i.hashes, i.colon = true, 0, 0
+			return fmt.Appendf(out, `\u%04x`, r)
+		}
+		for _, before := range whole[:len(whole)-1] {
+			out = i.add(out, before)
+		}
+	}
+	if c == 0xc2 || c == 0xe2 {
+		i.held = []byte{c}
+		return out
+	}
+	return i.add(out, c)
 }
 
 func (i *InertWriter) add(out []byte, c byte) []byte {

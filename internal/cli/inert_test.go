@@ -18,7 +18,7 @@ var obeyed = regexp.MustCompile(`(?m)^[\s\x{a0}\x{85}\x{feff}\x{2000}-\x{200a}\x
 // hostileTexts is what a file, a recipe or a chart might have for a name or a message.
 var hostileTexts = []string{
 	"::error::x", "##[error]x", "  \t::add-mask::x", "a\n::stop-commands::x", "a\r::error::x", "a\r\n::error::x", "x ##[add-mask]y", "###[error]", "\u00a0::error::x", "\u2028::error::x",
-	":::error::x", ": ::error::x", "\x1b[2J::error::x", "\x00::error::x", "\xff::error::x", "::", "##[", "##\n[", ":\n:", "\u3000\ufeff::debug::",
+	":::error::x", ": ::error::x", "\x1b[2J::error::x", "\x00::error::x", "\xff::error::x", "::", "##[", "##\n[", ":\n:", "\u3000\ufeff::debug::", "\u009b2J\u0085::error::x", "\u2066passed\u202e::error::x\u2069", "\xc2\xe2\x80::error::x",
 }
 
 // What a text is made into has no commands, wherever it was cut, and is the same text to a person.
@@ -31,7 +31,7 @@ func TestInert(t *testing.T) {
 				t.Errorf("%q became %q, which has a command", text, whole)
 			}
 		}
-		if strings.ContainsAny(whole, "\x00\x1b\r") {
+		if strings.ContainsAny(whole, "\x00\x1b\r\u009b\u0085\u202e\u2066\u2069") {
 			t.Errorf("%q became %q, which has control characters", text, whole)
 		}
 		for at := range len(text) {
@@ -48,8 +48,8 @@ func TestInert(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"::error::x": `:\:error::x`, "  ::error::x\n": "  :\\:error::x\n", "a ##[error]b": `a ##\[error]b`, "a\rb": `a\rb`, "\x1b[31m": `\x1b[31m`,
-		"std::string, a: b\n\tc:d  # [x] ## y é ✓\n": "std::string, a: b\n\tc:d  # [x] ## y é ✓\n",
+		"::error::x": `:\:error::x`, "  ::error::x\n": "  :\\:error::x\n", "a ##[error]b": `a ##\[error]b`, "a\rb": `a\rb`, "\x1b[31m": `\x1b[31m`, "a\u009bm \u202eb": `a\u009bm \u202eb`,
+		"std::string, a: b\n\tc:d  # [x] ## y é ✓ …°\n": "std::string, a: b\n\tc:d  # [x] ## y é ✓ …°\n",
 	} {
 		if got := Inert(text); got != want {
 			t.Errorf("%q: got %q, want %q", text, got, want)

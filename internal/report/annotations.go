@@ -12,6 +12,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/util/lists"
+	"github.com/nvidia/aicr-action/internal/util/mdtext"
 )
 
 // mostAnnotations is how many errors GitHub shows for one step of a job; it drops the rest without
@@ -156,7 +157,7 @@ type errWriter struct {
 // Write never fails: the library that writes commands panics at an error.
 func (e *errWriter) Write(p []byte) (int, error) {
 	if e.err == nil {
-		_, e.err = e.w.Write(p)
+		_, e.err = io.WriteString(e.w, mdtext.Visible(string(p)))
 	}
 	return len(p), nil
 }

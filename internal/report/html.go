@@ -14,6 +14,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/util/lists"
+	"github.com/nvidia/aicr-action/internal/util/mdtext"
 )
 
 //go:embed page
@@ -38,7 +39,12 @@ func (r *Report) WriteHTML(w io.Writer) error {
 	}
 	p := r.page()
 	p.CSS, p.JS = template.CSS(css), template.JS(js)
-	return tmpl.Execute(w, p)
+	var b strings.Builder
+	if err := tmpl.Execute(&b, p); err != nil {
+		return err
+	}
+	_, err = io.WriteString(w, mdtext.Visible(b.String())) // texts are a stranger's, and none may turn another one around
+	return err
 }
 
 // page is what the template shows.

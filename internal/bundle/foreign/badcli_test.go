@@ -145,3 +145,26 @@ func TestExec_Refuses(t *testing.T) {
 		})
 	}
 }
+
+// A CLI that puts a pipe or a link to a device in the place of the recipe that it had resolved ends
+// its cell: nothing waits for what never comes.
+func TestExec_RecipeBecomesPipe(t *testing.T) {
+	for name, put := range map[string]string{"a pipe": "mkfifo recipe.yaml", "a device": "ln -s /dev/zero recipe.yaml"} {
+		t.Run(name, func(t *testing.T) {
+			e, err := NewExec(t.Context(), script(t, `case "$1" in
+version) echo v1.2.3 ;;
+recipe) echo 'apiVersion: aicr.nvidia.com/v1alpha1' > recipe.yaml ;;
+bundle) mkdir bundle; echo x > bundle/x; rm recipe.yaml; `+put+` ;;
+esac
+`), "", os.LookupEnv)
+			if err != nil {
+				t.Fatal(err)
+			}
+			d := mustDeployer(t, bundle.Helm)
+			_, _, _, err = e.Bundle(t.Context(), d, ownInput(t, "kind").InRegistry(cellRegistry, cellRegistry, d.Name()), filepath.Join(t.TempDir(), "bundler"))
+			if err == nil || !strings.Contains(err.Error(), "recipe.yaml is not a regular file") {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}

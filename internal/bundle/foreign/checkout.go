@@ -15,6 +15,7 @@ import (
 	"golang.org/x/mod/modfile"
 
 	"github.com/nvidia/aicr-action/internal/bundle/foreign/command"
+	"github.com/nvidia/aicr-action/internal/util/bounded"
 )
 
 // aicrModule is the module of AICR.
@@ -31,7 +32,7 @@ func Checkout(recipesDir string) (string, bool) {
 		return "", false
 	}
 	root := filepath.Dir(dir)
-	text, err := os.ReadFile(filepath.Join(root, "go.mod"))
+	text, err := bounded.Regular(filepath.Join(root, "go.mod"), mostFile) // which a pull request may make a link to a device
 	if err != nil || !strings.EqualFold(modfile.ModulePath(text), aicrModule) {
 		return "", false
 	}

@@ -1,9 +1,11 @@
 package foreign
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -44,6 +46,23 @@ func TestCheckout(t *testing.T) {
 	}
 	if _, ok := Checkout(filepath.Join(root, "recipes")); ok {
 		t.Error("a checkout without the CLI has one")
+	}
+}
+
+// A pull request can make go.mod a link to a device, which has no end, and an archive a pipe.
+func TestCheckout_NoFile(t *testing.T) {
+	for name, put := range map[string]func(string) error{
+		"a device": func(file string) error { return os.Symlink("/dev/zero", file) },
+		"a pipe":   func(file string) error { return syscall.Mkfifo(file, 0o600) },
+	} {
+		root := checkout(t, "github.com/NVIDIA/aicr", developers)
+		file := filepath.Join(root, "go.mod")
+		if err := errors.Join(os.Remove(file), put(file)); err != nil {
+			t.Fatal(err)
+		}
+		if got, ok := Checkout(filepath.Join(root, "recipes")); ok {
+			t.Errorf("%s: got the checkout %s", name, got)
+		}
 	}
 }
 

@@ -27,7 +27,7 @@ func (e *Exec) Likeness(ctx context.Context, in bundle.Input, dir string) (strin
 	if _, err := e.resolve(ctx, in, dir); err != nil {
 		return "", fmt.Errorf("recipe by AICR's CLI %s: %w", e.version, err)
 	}
-	text, err := bounded.File(filepath.Join(dir, recipeName), mostFile)
+	text, err := bounded.Regular(filepath.Join(dir, recipeName), mostFile)
 	if err != nil {
 		return "", err
 	}

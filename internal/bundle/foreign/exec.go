@@ -135,7 +135,7 @@ func (e *Exec) read(ctx context.Context, d bundle.Deployer, in bundle.Input, dir
 		return m, nil, fmt.Errorf("it made %s, which is %s and not a directory", m.dir, kindOf(info.Mode()))
 	}
 	told := instructions{without: kwoksets.LeftOut(m.sets)}
-	if told.recipe, err = bounded.File(filepath.Join(dir, recipeName), mostFile); err != nil {
+	if told.recipe, err = bounded.Regular(filepath.Join(dir, recipeName), mostFile); err != nil {
 		return m, nil, err
 	}
 	b, err := open(ctx, m.dir, originalName, d, told)

@@ -36,7 +36,7 @@ func keptCells(dir string) ([]keptCell, error) {
 	}
 	var cells []keptCell
 	for _, file := range files {
-		raw, err := bounded.File(file, mostRecord)
+		raw, err := bounded.Regular(file, mostRecord)
 		if err != nil {
 			return nil, fmt.Errorf("read the record of a kept cell: %w", err)
 		}

@@ -4,10 +4,12 @@
 package bounded
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"syscall"
 )
 
 // TooLargeError is a file with more bytes than its reader takes.
@@ -30,6 +32,19 @@ func File(name string, most int64) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, err
+	}
+	return read(f, name, most)
+}
+
+// Regular is File for what another program, or a pull request, may have put there: it reads a regular
+// file only. To open a pipe may take for ever, and a device has no end.
+func Regular(name string, most int64) ([]byte, error) {
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // which opens a pipe without its writer
+	if err != nil {
+		return nil, err
+	}
+	if info, err := f.Stat(); err == nil && !info.Mode().IsRegular() {
+		return nil, errors.Join(fmt.Errorf("%s is not a regular file", name), f.Close())
 	}
 	return read(f, name, most)
 }

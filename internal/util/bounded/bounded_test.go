@@ -85,3 +85,28 @@ func TestSHA256(t *testing.T) {
 		}
 	}
 }
+
+// What is no regular file is not read, and not waited for: a pipe that nothing writes to, a device
+// without an end, a link to one.
+func TestRegular(t *testing.T) {
+	dir := t.TempDir()
+	file, pipe, link := filepath.Join(dir, "x"), filepath.Join(dir, "pipe"), filepath.Join(dir, "link")
+	if err := errors.Join(os.WriteFile(file, []byte("12345"), 0o600), syscall.Mkfifo(pipe, 0o600), os.Symlink("/dev/zero", link)); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := Regular(file, 5); err != nil || string(got) != "12345" {
+		t.Errorf("got %q, %v", got, err)
+	}
+	var large *TooLargeError
+	if _, err := Regular(file, 4); !errors.As(err, &large) {
+		t.Errorf("got %v", err)
+	}
+	for _, name := range []string{pipe, link, dir} {
+		if _, err := Regular(name, 1<<20); err == nil || !strings.Contains(err.Error(), name+" is not a regular file") {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	if _, err := Regular(filepath.Join(dir, "none"), 4); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+}

@@ -3,14 +3,38 @@
 package mdtext
 
 import (
+	"fmt"
 	"html"
 	"strings"
 )
 
+// Steers reports whether a character beyond ASCII changes how a terminal or a browser shows what
+// follows: a control character, or one that turns the direction of writing, so that a text reads as
+// another one.
+func Steers(r rune) bool {
+	return r >= 0x80 && r < 0xa0 || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
+}
+
+// Visible is a text with such characters spelled.
+func Visible(text string) string {
+	if !strings.ContainsFunc(text, Steers) {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		if Steers(r) {
+			fmt.Fprintf(&b, `\u%04x`, r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
 // Code is a text as a code span on one line, even if it has backticks; "" for an empty text.
 // https://spec.commonmark.org/0.31.2/#code-spans
 func Code(text string) string {
-	text = strings.Join(strings.Fields(text), " ")
+	text = strings.Join(strings.Fields(Visible(text)), " ")
 	if text == "" {
 		return ""
 	}
@@ -48,6 +72,7 @@ func CodeList(lines []string) string {
 // Fence is a block of code that ends with a newline, behind a fence that is longer than any in the
 // text. The language may be empty.
 func Fence(text, language string) string {
+	text = Visible(text)
 	ticks := strings.Repeat("`", max(3, longestRun(text)+1))
 	return ticks + language + "\n" + strings.TrimRight(text, "\n") + "\n" + ticks + "\n"
 }
@@ -55,7 +80,7 @@ func Fence(text, language string) string {
 // Folded is a part that a reader opens, with a blank line before and after it. The title is trusted
 // text; code is untrusted text after it, and may be empty. The body is Markdown.
 func Folded(title, code, body string) string {
-	if code = strings.Join(strings.Fields(code), " "); code != "" { // a blank line in it would end the tag, and GitHub finds mentions anywhere but in code
+	if code = strings.Join(strings.Fields(Visible(code)), " "); code != "" { // a blank line in it would end the tag, and GitHub finds mentions anywhere but in code
 		code = " <code>" + html.EscapeString(code) + "</code>"
 	}
 	return "\n<details><summary>" + html.EscapeString(title) + code + "</summary>\n\n" + strings.TrimRight(body, "\n") + "\n\n</details>\n\n"

@@ -13,6 +13,9 @@ func TestText(t *testing.T) {
 		{"fence around a fence", Fence("````\nx", ""), "`````\n````\nx\n`````\n"},
 		{"list", CodeList([]string{"a", "", "  b `c`", "    d\te", "  f", "g"}), "- `a`\n  - `` b `c` ``\n    - `d e`\n  - `f`\n- `g`\n"},
 		{"list that begins below nothing", CodeList([]string{"    a", "  b", "   c"}), "- `a`\n- `b`\n  - `c`\n"},
+		{"code that turns", Code("a\u202eb\u009bc é…"), "`a\\u202eb\\u009bc é…`"},
+		{"fence that turns", Fence("\u2066a", ""), "```\n\\u2066a\n```\n"},
+		{"folded, that turns", Folded("of", "\u2069", "x"), "\n<details><summary>of <code>\\u2069</code></summary>\n\nx\n\n</details>\n\n"},
 		{"folded", Folded("<b>", "", "x\n\n"), "\n<details><summary>&lt;b&gt;</summary>\n\nx\n\n</details>\n\n"},
 		{"folded, of a name", Folded("of", "a\n\n@b<", "x"), "\n<details><summary>of <code>a @b&lt;</code></summary>\n\nx\n\n</details>\n\n"},
 	} {

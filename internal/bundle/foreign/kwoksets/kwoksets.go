@@ -4,7 +4,6 @@ package kwoksets
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -12,7 +11,11 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/recipe/document"
+	"github.com/nvidia/aicr-action/internal/util/bounded"
 )
+
+// mostFile is the largest resolved recipe that is read, in bytes.
+const mostFile = 10 << 20
 
 // Set is a value that the CLI is told to set for a component.
 type Set struct{ Component, Value string }
@@ -31,7 +34,7 @@ func LeftOut(sets []Set) []string {
 // Of gives the values that AICR's own KWOK tests set since July, for the components that a
 // resolved recipe deploys (its script validate-scheduling.sh): what simulated nodes cannot do.
 func Of(recipeFile string) ([]Set, error) {
-	text, err := os.ReadFile(recipeFile)
+	text, err := bounded.Regular(recipeFile, mostFile)
 	if err != nil {
 		return nil, err
 	}

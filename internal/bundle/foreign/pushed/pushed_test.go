@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"net"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -163,5 +164,35 @@ func TestUnpack_Refused(t *testing.T) {
 				t.Errorf("left: %v, %v", left, err)
 			}
 		})
+	}
+}
+
+// The registry is in this program's memory: what pushes without end is refused at a limit.
+func TestRegistry_Bounded(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	host, _, stop, err := serve(l, 5<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	push := func(text string) error {
+		image, err := mutate.AppendLayers(empty.Image, static.NewLayer([]byte(strings.Repeat(text, 2<<20)), types.OCILayer))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ref, err := name.NewTag(host+"/aicr/a:"+text, name.Insecure)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return remote.Write(ref, image, remote.WithRetryBackoff(remote.Backoff{Steps: 1}))
+	}
+	if err := push("a"); err != nil {
+		t.Fatalf("what fits: %v", err)
+	}
+	if first, second := push("b"), push("c"); first == nil && second == nil {
+		t.Error("6 MiB were taken by a registry for 5")
 	}
 }

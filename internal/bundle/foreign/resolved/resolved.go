@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -14,10 +13,14 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/util/bounded"
 )
 
 // mostDifferences is how many differences are named.
 const mostDifferences = 20
+
+// mostFile is the largest resolved recipe that is read, in bytes.
+const mostFile = 10 << 20
 
 // Compare compares what this program and AICR's CLI, which wrote the file, made of one recipe.
 // Each difference is a line with its path: the bundle has the CLI's recipe, so that it is a fault of
@@ -26,7 +29,7 @@ func Compare(own *recipe.Result, file string) ([]string, error) {
 	if len(own.ComponentRefs) == 0 {
 		return nil, nil // only the headers of the recipes are read
 	}
-	text, err := os.ReadFile(file)
+	text, err := bounded.Regular(file, mostFile)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,20 @@
+package matrix
+
+// forgedFaults are what a stranger tried after unseenFaults: files that another program or a pull
+// request puts where one is read, texts that a terminal shows as another one, ordinary charts.
+func forgedFaults() []fault {
+	return []fault{
+		{
+			id: "F201", what: "texts with C1 control characters, or with characters that turn the direction of writing, so that a failure reads as something else", verdict: "spelled as text in every log, annotation and report",
+			tests: []string{"internal/cli TestInert", "internal/util/mdtext TestText", "internal/report TestUntrustedResults"},
+		},
+		{
+			id: "F202", what: "a pipe, a device or a link to one in the place of a file that is read: go.mod of a checkout, a recipe that AICR's CLI resolved, the record of a kept cell", verdict: "refused: nothing is waited for, and no memory is taken",
+			tests: []string{"internal/util/bounded TestRegular", "internal/bundle/foreign TestCheckout_NoFile", "internal/bundle/foreign TestExec_RecipeBecomesPipe"},
+		},
+		{
+			id: "F203", what: "a CLI that pushes without end to the registry that is to discard it, and a results file with numbers and types that no run writes", verdict: "refused at a limit; refused, or every report of it is written",
+			tests: []string{"internal/bundle/foreign/pushed TestRegistry_Bounded", "internal/report TestForgedResults"},
+		},
+	}
+}
