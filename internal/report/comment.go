@@ -16,6 +16,7 @@ import (
 // no program and dial no address.
 func (r *Report) WriteComment(w io.Writer, runURL string) error {
 	shown := *r
+	shown.narrow = true
 	shown.CI.URL = mdURL(runURL)
 	shown.Results = slices.Clone(r.Results)
 	for i := range shown.Results {

@@ -101,6 +101,9 @@ func (r *Report) mdGrid() []string {
 	if len(g.Groups) == 0 {
 		return []string{"No cell was run: nothing was checked.\n"}
 	}
+	if r.narrow && len(g.Deployers) >= wideLanes {
+		return append(r.mdNarrow(&g), r.mdFrom())
+	}
 	head, line := "| recipe |", "|---|"
 	summed := g.Many && len(g.Deployers) > 1
 	if summed {
@@ -131,6 +134,42 @@ func (r *Report) mdGrid() []string {
 			rows = append(rows, row+"\n")
 		}
 	}
+	return append(rows, r.mdFrom())
+}
+
+// wideLanes is from how many lanes on a table with a column for each is wider than a comment.
+const wideLanes = 3
+
+// mdNarrow is the grid with one column for all lanes: what they have in common, and those that did
+// not pass, each with its ending. Of a few recipes it has each lane.
+func (r *Report) mdNarrow(g *grid) []string {
+	head := "| recipe | "
+	for i, d := range g.Deployers {
+		head += strings.Repeat(", ", min(i, 1)) + mdtext.CellCode(d)
+	}
+	rows := []string{head + " |\n|---|---|\n"}
+	for _, group := range g.Groups {
+		if group.Title != "" {
+			rows = append(rows, "| **"+mdtext.CellCode(group.Title)+"** | |\n")
+		}
+		for _, l := range group.Lines {
+			texts := []string{}
+			if g.Many {
+				texts = append(texts, r.mdSummary(&l))
+			}
+			for i, c := range l.Cells {
+				if c != nil && !l.Same && !(g.Many && c.Status.Good()) {
+					texts = append(texts, mdtext.CellCode(g.Deployers[i])+" "+r.mdCell(c))
+				}
+			}
+			rows = append(rows, "| "+mdtext.CellCode(l.Recipe)+" | "+strings.Join(texts, "<br>")+" |\n")
+		}
+	}
+	return rows
+}
+
+// mdFrom says what was run.
+func (r *Report) mdFrom() string {
 	first := r.Results[0]
 	from := []string{}
 	for _, p := range []struct{ name, value string }{{"charts", first.Charts}, {"recipes", first.Recipes}, {"data", first.Data}, {"cluster", first.Cluster}, {"run", r.RunID}} {
@@ -141,7 +180,7 @@ func (r *Report) mdGrid() []string {
 	if url := mdURL(r.CI.URL); url != "" {
 		from = append(from, "[the run]("+url+")")
 	}
-	return append(rows, "\n"+strings.Join(from, " · ")+"\n")
+	return "\n" + strings.Join(from, " · ") + "\n"
 }
 
 // mdSummary is how the lanes of a recipe ended, in one cell.

@@ -20,6 +20,8 @@ type Report struct {
 	// Unread are results files that should have been merged and could not be read, each with the
 	// reason. A report with any is incomplete, and says so.
 	Unread []string
+
+	narrow bool // the Markdown is for a comment, which is as wide as a telephone
 }
 
 // Meta says which run it was. Every field may be empty.

@@ -115,6 +115,40 @@ func TestWideGolden(t *testing.T) {
 	}
 }
 
+// A comment is narrow: its grid has two columns for any number of lanes from three on, and names the
+// lanes that did not pass.
+func TestComment_Grid(t *testing.T) {
+	for name, want := range map[string]struct {
+		report *Report
+		row    string
+	}{
+		"many recipes": {wide(), "| `gb200-eks-training` | 3 of 4 passed<br>`argocd-oci` ◷ `SYNC_TIMEOUT (50)` |\n"},
+		"lanes agree":  {wide(), "| `aks` | ✓ 4 lanes, 33.3 to 60.3 s, 112 pods |\n"},
+		"one recipe":   {&Report{Results: wide().Results[:4]}, "<br>"},
+	} {
+		var b strings.Builder
+		if err := want.report.WriteComment(&b, ""); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(b.String(), want.row) {
+			t.Errorf("%s: no row %q in\n%s", name, want.row, b.String())
+		}
+		rows := 0
+		_, grid, _ := strings.Cut(b.String(), "\n| recipe |")
+		grid, _, _ = strings.Cut("| recipe |"+grid, "\n\n")
+		for line := range strings.Lines(grid) {
+			if strings.HasPrefix(line, "| ") {
+				if rows++; strings.Count(line, "|") != 3 {
+					t.Errorf("%s: %q has not two columns", name, line)
+				}
+			}
+		}
+		if rows < 2 {
+			t.Errorf("%s: %d rows", name, rows)
+		}
+	}
+}
+
 func wideFor(width int) *Report {
 	r := wide()
 	r.Width = width

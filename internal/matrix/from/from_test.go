@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -315,5 +316,17 @@ func TestOpenDirectory(t *testing.T) {
 		if err == nil && got != want || err != nil && !strings.Contains(got, want) {
 			t.Errorf("%s: got %s, want %s", deployer, got, want)
 		}
+	}
+}
+
+// A source with many recipes has a few of them in the message, and the one that is nearest.
+func TestNoRecipe_Many(t *testing.T) {
+	has := []string{"h100-eks-training"}
+	for i := range 100 {
+		has = append(has, "recipe-"+strconv.Itoa(i))
+	}
+	got := (&NoRecipeError{Source: "main", Recipe: "h100-eks-trainin", Has: has}).Error()
+	if want := `and 89 more; did you mean "h100-eks-training"?`; !strings.HasSuffix(got, want) || len(got) > 400 {
+		t.Errorf("got %s\nwant it to end with %s", got, want)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
 // OldFormatError says that this program cannot read the source's recipes, whose own CLI could.
@@ -27,8 +28,15 @@ type NoRecipeError struct {
 	Has            []string
 }
 
+// mostRecipes is how many recipes are named of a source that does not have the one.
+const mostRecipes = 12
+
 func (e *NoRecipeError) Error() string {
-	return fmt.Sprintf("--from %s has no recipe %s, so that there is nothing to upgrade from; it has: %s", e.Source, e.Recipe, strings.Join(e.Has, ", "))
+	text := fmt.Sprintf("--from %s has no recipe %s, so that there is nothing to upgrade from; it has: %s", e.Source, e.Recipe, strings.Join(lists.AtMost(e.Has, mostRecipes), ", "))
+	if hint := lists.Hint(e.Recipe, e.Has); hint != "" {
+		text += "; " + hint
+	}
+	return text
 }
 
 // Unreadable says what to do about recipes that could not be read, with the reader's text: an
