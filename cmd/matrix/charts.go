@@ -79,15 +79,37 @@ and NO_PROXY count.`,
 
 func (a *app) chartsLockCommand() *cobra.Command {
 	var recipes cli.RecipeDirs
+	var app string
 	cmd := &cobra.Command{
 		Use: "lock [RECIPE...]", Short: "Download the charts of the recipes and write charts.lock",
 		Long: `Download every chart of the recipes (default: all that set a service), and write where each is from and its digest to charts.lock
 in the recipes directory. With recipes, the entries of others stay. A chart whose bytes are not those that the file has is
-refused: remove its entry first, if that is meant.`,
-		RunE: func(cmd *cobra.Command, args []string) error { return a.lockCharts(cmd.Context(), args, recipes) },
+refused: remove its entry first, if that is meant.
+
+With --app, the charts are those that an app names, and the file is in its directory. A range of versions is locked to the highest
+one in it.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if app != "" {
+				return a.lockApp(cmd.Context(), args, app, recipes)
+			}
+			return a.lockCharts(cmd.Context(), args, recipes)
+		},
 	}
+	cmd.Flags().StringVar(&app, "app", "", "lock the charts of what is at this `path`, as matrix run --app reads it, instead of recipes")
 	cli.RecipesFlags(cmd, &recipes)
 	return cmd
+}
+
+// lockApp writes the lock of an app's charts.
+func (a *app) lockApp(ctx context.Context, names []string, path string, dirs cli.RecipeDirs) error {
+	if len(names) > 0 || dirs.Recipes != "" || dirs.Data != "" {
+		return cli.Usagef("charts lock --app %s needs no recipes; leave them out", path)
+	}
+	pins, err := appPins(ctx, path)
+	if err != nil {
+		return err
+	}
+	return a.writeLock(ctx, appDirectory(path), [][]charts.Pin{pins}, pins)
 }
 
 func (a *app) lockCharts(ctx context.Context, names []string, dirs cli.RecipeDirs) error {
@@ -99,7 +121,13 @@ func (a *app) lockCharts(ctx context.Context, names []string, dirs cli.RecipeDir
 	if err != nil {
 		return err
 	}
-	old, err := a.ChartLock(dirs.Recipes)
+	return a.writeLock(ctx, dir, wanted, all)
+}
+
+// writeLock downloads the wanted charts and writes the lock file of a directory. Entries for the others
+// of all stay.
+func (a *app) writeLock(ctx context.Context, dir string, wanted [][]charts.Pin, all []charts.Pin) error {
+	old, err := a.ChartLock(dir)
 	var none *charts.NoLockError
 	if errors.As(err, &none) {
 		old, err = &charts.Lock{File: none.File}, nil

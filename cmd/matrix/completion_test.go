@@ -27,7 +27,7 @@ func TestCompletion(t *testing.T) {
 		"deployers":            {[]string{"run", "--deployer", ""}, deployers + "all\n:4\n"},
 		"next of a list":       {[]string{"run", "--deployer", "helm,"}, "helm," + strings.Join(bundle.Names()[1:], "\nhelm,") + "\nhelm,all\n:4\n"},
 		"one deployer":         {[]string{"bundle", "-d", ""}, deployers + ":4\n"},
-		"charts":               {[]string{"run", "--charts", ""}, "auto\nsimulated\nsimulated-any-version\nupstream\ndirect\n:16\n"},
+		"charts":               {[]string{"run", "--charts", ""}, "auto\nsimulated\nsimulated-any-version\nupstream\nunlocked\ndirect\n:16\n"},
 		"tiers":                {[]string{"discover", "--tier", "1,"}, "1,auto\n1,2\n1,3\n:4\n"},
 		"tiers of a run":       {[]string{"run", "--tier", ""}, "auto\n1\n2\n3\n:4\n"},
 		"verbs":                {[]string{"doc"}, "doctor\n:4\n"},

@@ -2,33 +2,54 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/report"
+	"github.com/nvidia/aicr-action/internal/report/checkrun"
 )
 
 func (a *app) reportCommand() *cobra.Command {
-	var format, run string
+	var f reportVerb
 	cmd := &cobra.Command{
-		Use: "report FILE...", Short: "Print results files as Markdown, HTML, JUnit XML or GitHub annotations", Args: cobra.MinimumNArgs(1),
+		Use: "report FILE...", Short: "Print results files as Markdown, HTML, JUnit XML or GitHub annotations, or write a Check Run", Args: cobra.MinimumNArgs(1),
 		Long: `Print the results of one or more ` + report.FileName + ` as one report on stdout. The exit code is 0 even if cells failed.
-A file that cannot be read is named in the report, and the exit code is 2.`,
+A file that cannot be read is named in the report, and the exit code is 2.
+
+With --check-run, writes the report as a Check Run of GitHub instead: a check of its own on the commit, with an annotation for each
+root cause. It needs GITHUB_TOKEN with the permission checks: write. A token without it, e.g. that of a pull request from a fork,
+leaves the Check Run out, which stderr says in one line; the exit code is 0.`,
 		Example: `  matrix report out/` + report.FileName + ` --format html > report.html
-  matrix report shard-*/` + report.FileName + ` --format md >> "$GITHUB_STEP_SUMMARY"`,
-		RunE: func(_ *cobra.Command, args []string) error { return a.report(args, format, run) },
+  matrix report shard-*/` + report.FileName + ` --format md >> "$GITHUB_STEP_SUMMARY"
+  matrix report out/` + report.FileName + ` --check-run "AICR recipes" --commit "$SHA"`,
+		RunE: func(cmd *cobra.Command, args []string) error { return a.report(cmd.Context(), args, f) },
 	}
-	cmd.Flags().StringVar(&format, "format", "md", "format: md, html, junit, annotations (GitHub workflow commands, at most 10), or comment (Markdown below 64 KiB, for a pull request)")
-	cmd.Flags().StringVar(&run, "run-url", "", "with --format comment, the `address` of the CI run whose results these are: a comment has links and downloads for this run only")
+	cmd.Flags().StringVar(&f.format, "format", "md", "format: md, html, junit, annotations (GitHub workflow commands, at most 10), or comment (Markdown below 64 KiB, for a pull request)")
+	cmd.Flags().StringVar(&f.run, "run-url", "", "with --format comment and --check-run, the `address` of the CI run whose results these are: they have links and downloads for this run only")
+	cmd.Flags().StringVar(&f.check, "check-run", "", "write a Check Run of this `name` on GitHub instead of printing")
+	cmd.Flags().StringVar(&f.commit, "commit", "", "with --check-run, the `SHA` of the commit that it is for (default: GITHUB_SHA)")
+	cmd.Flags().StringVar(&f.ended, "run-conclusion", "", "with --check-run, how the CI run ended by GitHub's word: anything but success makes the Check Run a failure")
 	return cmd
 }
 
-func (a *app) report(files []string, format, run string) error {
+// reportVerb are the flags of report.
+type reportVerb struct{ format, run, check, commit, ended string }
+
+func (a *app) report(ctx context.Context, files []string, f reportVerb) error {
+	if f.check != "" {
+		return a.checkRun(ctx, files, f)
+	}
+	if f.commit+f.ended != "" {
+		return cli.Usagef("--commit and --run-conclusion are for --check-run NAME")
+	}
+	format, run := f.format, f.run
 	var write func(*report.Report) func(io.Writer) error
 	switch format {
 	case "md":
@@ -66,6 +87,36 @@ func (a *app) report(files []string, format, run string) error {
 		return fmt.Errorf("print the report: %w", err)
 	}
 	return cli.WrapUsage(errors.Join(unread...))
+}
+
+// checkRun writes a Check Run. One that the token may not write is left out.
+func (a *app) checkRun(ctx context.Context, files []string, f reportVerb) error {
+	at, err := checkout(a.Getenv)
+	if err != nil {
+		return err
+	}
+	r, unread := report.ReadAll(files, bundle.Names())
+	if len(unread) == len(files) {
+		return cli.WrapUsage(errors.Join(unread...))
+	}
+	r.Code = cli.CodeInReport
+	made := r.CheckRun(at, f.run, f.ended)
+	made.Name, made.Commit = f.check, cli.FirstOf(f.commit, a.Getenv("GITHUB_SHA"))
+	api := checkrun.API{URL: strings.TrimRight(cli.FirstOf(a.Getenv("GITHUB_API_URL"), "https://api.github.com"), "/"), Repository: a.Getenv("GITHUB_REPOSITORY"), Token: a.Getenv("GITHUB_TOKEN")}
+	if err := api.Check(made); err != nil {
+		return cli.Usagef("--check-run %s: %w", f.check, err)
+	}
+	page, err := api.Write(ctx, made)
+	var denied *checkrun.DeniedError
+	switch {
+	case errors.As(err, &denied):
+		_, err = fmt.Fprintln(a.Stderr, cli.Inert(fmt.Sprintf("Check Run %q is left out: %v", f.check, err)))
+	case err != nil:
+		err = fmt.Errorf("write the Check Run %q: %w", f.check, err)
+	default:
+		_, err = fmt.Fprintln(a.Stdout, cli.Inert(page))
+	}
+	return errors.Join(err, cli.WrapUsage(errors.Join(unread...)))
 }
 
 // inertMarkup writes a document to a step's log, where it must not have commands to the runner.

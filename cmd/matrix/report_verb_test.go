@@ -5,6 +5,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -55,6 +58,53 @@ func TestReportCommand(t *testing.T) {
 	if r.code != 2 || !strings.Contains(r.stdout, "**Not included:**") || !strings.Contains(r.stdout, "`eks-training`") {
 		t.Errorf("got code %d and\n%s", r.code, r.stdout)
 	}
+}
+
+// A Check Run has the report. A token that may not
+// write leaves it out with one line; the server is a fake of GitHub's API.
+func TestReportCommand_CheckRun(t *testing.T) {
+	file, denied := resultsFile(t, sampleResults()), false
+	var got struct {
+		Name       string `json:"name"`
+		Commit     string `json:"head_sha"`
+		Conclusion string `json:"conclusion"`
+		Details    string `json:"details_url"`
+		Output     struct {
+			Title   string `json:"title"`
+			Summary string `json:"summary"`
+		} `json:"output"`
+	}
+	fake := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if denied {
+			http.Error(w, `{"message":"Resource not accessible by integration"}`, http.StatusForbidden)
+			return
+		}
+		if err := json.NewDecoder(r.Body).Decode(&got); err != nil || r.URL.Path != "/repos/o/r/check-runs" {
+			t.Errorf("asked %s: %v", r.URL.Path, err)
+		}
+		_, _ = io.WriteString(w, `{"id":1,"html_url":"https://github.com/o/r/runs/1"}`)
+	}))
+	defer fake.Close()
+	sha := strings.Repeat("a1", 20)
+	env := []string{"GITHUB_API_URL=" + fake.URL, "GITHUB_REPOSITORY=o/r", "GITHUB_TOKEN=t"}
+	args := []string{"report", file, "--check-run", "AICR recipes", "--commit", sha, "--run-url", "https://github.com/o/r/actions/runs/7"}
+	r := invoke(t, env, args...)
+	r.want(t, 0)
+	wantText(t, "stdout", r.stdout, "https://github.com/o/r/runs/1\n")
+	if got.Name != "AICR recipes" || got.Commit != sha || got.Conclusion != "failure" || got.Details != "https://github.com/o/r/actions/runs/7" || !strings.Contains(got.Output.Title, "9 cells") || !strings.Contains(got.Output.Summary, "| `eks` |") {
+		t.Errorf("got %+v", got)
+	}
+	green := resultsFile(t, sampleResults()[:1])
+	for ended, want := range map[string]string{"success": "success", "cancelled": "failure"} {
+		invoke(t, env, "report", green, "--check-run", "a", "--commit", sha, "--run-conclusion", ended).want(t, 0)
+		if got.Conclusion != want {
+			t.Errorf("a green report of a run that ended as %s is %s, want %s", ended, got.Conclusion, want)
+		}
+	}
+	denied = true
+	invoke(t, env, args...).want(t, 0, `Check Run "AICR recipes" is left out`, "checks: write")
+	invoke(t, env, "report", file, "--check-run", "a", "--commit", "main").want(t, 2, "full SHA")
+	invoke(t, nil, "report", file, "--commit", sha).want(t, 2, "are for --check-run NAME")
 }
 
 func TestMergeCommand(t *testing.T) {

@@ -128,7 +128,7 @@ begun in the 120 s before; evidence of a failure has 60 s of its own after it.`,
 		},
 	})
 	cmd.Flags().StringSliceVarP(&f.deployers, "deployer", "d", []string{"all"}, "deployers: all, which is AICR's own, or a list of "+strings.Join(bundle.Names(), ", "))
-	cli.ChartsFlag(cmd, &f.charts, "chart `source`: auto (upstream where the recipes have a charts.lock, else simulated), simulated, simulated-any-version, upstream (by recipes/charts.lock), direct, or a directory of charts; several flags are a list, of which the first with a chart counts. Every result names it")
+	cli.ChartsFlag(cmd, &f.charts, "chart `source`: auto (upstream where the recipes have a charts.lock, else simulated), simulated, simulated-any-version, upstream (by recipes/charts.lock), unlocked (from the repositories, with --app), direct, or a directory of charts; several flags are a list, of which the first with a chart counts. Every result names it")
 	cli.RecipesFlags(cmd, &f.recipes)
 	cli.ProfilesFlag(cmd, &f.profiles)
 	cmd.Flags().StringVar(&f.artifacts, "artifacts", "", "`directory` for logs, bundles and debug artifacts of failures, one per cell (default: none is kept)")

@@ -10,6 +10,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	appdir "github.com/nvidia/aicr-action/internal/bundle/app"
 	"github.com/nvidia/aicr-action/internal/bundle/foreign"
+	"github.com/nvidia/aicr-action/internal/charts"
 	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
@@ -37,16 +38,53 @@ func (f *runFlags) settleApp(ctx context.Context) error {
 	return nil
 }
 
+// settleCharts replaces auto in values of --charts by what it stands for. The charts of an app come from
+// their repositories where no lock file pins them, as its users get them.
+func (a *app) settleCharts(values []string, f *runFlags) []string {
+	settled := a.ChartsFor(values, f.chartsDirectory())
+	if f.bundles.app != "" && slices.Equal(cli.ChartValues(values), []string{cli.AutoCharts}) && slices.Equal(settled, []string{cli.Simulated}) {
+		return []string{charts.UnlockedName}
+	}
+	return settled
+}
+
 // chartsDirectory is the directory in which a lock of charts is looked for: that of the recipes, or
 // of the app.
 func (f *runFlags) chartsDirectory() string {
 	if f.bundles.app == "" || f.recipes.Recipes != "" {
 		return f.recipes.Recipes
 	}
-	if info, err := os.Stat(f.bundles.app); err == nil && !info.IsDir() {
-		return filepath.Dir(f.bundles.app)
+	return appDirectory(f.bundles.app)
+}
+
+// appDirectory is the directory of an app, which has its lock file.
+func appDirectory(app string) string {
+	if info, err := os.Stat(app); err == nil && !info.IsDir() {
+		return filepath.Dir(app)
 	}
-	return f.bundles.app
+	return app
+}
+
+// appPins are the charts from elsewhere that an app names.
+func appPins(ctx context.Context, path string) ([]charts.Pin, error) {
+	found, err := appdir.Find(ctx, path, nil)
+	if err != nil {
+		return nil, reason.Wrap(reason.Usage, err)
+	}
+	d, err := bundle.ByName([]string{found.Deployer})
+	if err != nil {
+		return nil, err
+	}
+	read, err := found.Open(ctx, d[0])
+	if err != nil {
+		return nil, reason.Wrap(reason.Usage, err)
+	}
+	components, _ := read.Components()
+	pins := charts.Pins(components)
+	for i := range pins {
+		pins[i].Ranges = true
+	}
+	return pins, nil
 }
 
 // openApp lays out what --app names, and plans its one cell.
@@ -63,6 +101,9 @@ func (a *app) openApp(ctx context.Context, args []string, f bundlerFlags, d bund
 	return foreign.NewDir(read), func(r *matrix.Runner) ([]matrix.Plan, error) {
 		plans, err := plan(r)
 		if err != nil {
+			return nil, err
+		}
+		if err := a.PullCharts(ctx, r.Charts, [][]charts.Pin{charts.Pins(plans[0].Components())}); err != nil {
 			return nil, err
 		}
 		return plans, haveCharts(ctx, r.Charts, plans[0].Components())

@@ -19,10 +19,10 @@ func TestNightlyApp(t *testing.T) {
 		want []string
 	}{
 		"a chart":        {[]string{"--app", apps + "/charts/web", "--values", apps + "/values-test.yaml"}, 0, []string{"helm", "3 pods", "1 passed"}},
-		"Flux":           {[]string{"--app", apps + "/flux"}, 0, []string{"flux-git", "1 passed"}},
+		"Flux":           {[]string{"--app", apps + "/flux", "--charts", "simulated"}, 0, []string{"flux-git", "1 passed"}},
 		"a chart, again": {[]string{"--app", apps + "/charts/web", "--values", apps + "/values-test.yaml", "--drift", "--remove"}, 0, []string{"helm", "1 passed"}},
-		"Flux, again":    {[]string{"--app", apps + "/flux", "--drift", "--remove"}, 0, []string{"flux-git", "1 passed"}},
-		"Argo CD, again": {[]string{"--app", apps + "/argocd", "--drift", "--remove"}, 0, []string{"argocd-git", "1 passed"}},
+		"Flux, again":    {[]string{"--app", apps + "/flux", "--charts", "simulated", "--drift", "--remove"}, 0, []string{"flux-git", "1 passed"}},
+		"Argo CD, again": {[]string{"--app", apps + "/argocd", "--charts", "simulated", "--drift", "--remove"}, 0, []string{"argocd-git", "1 passed"}},
 		"a wrong value":  {[]string{"--app", apps + "/charts/web", "--values", filepath.Join(t.TempDir(), "values.yaml")}, 1, []string{"SCHEDULING_FAILED", "values.yaml:2", "nodeSelector.disk"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -19,16 +19,17 @@ func TestAppInput(t *testing.T) {
 		args []string
 		want []string
 	}{
-		"no such path":               {[]string{"--app", "/no/such/app"}, []string{"/no/such/app"}},
-		"a chart that no source has": {[]string{"--app", absent, "--deployer", "argocd-oci"}, []string{"app.yaml:1", "absent"}},
-		"with a bundle":              {[]string{"--app", apps + "/flux", "--bundle-dir", "."}, []string{"exclude each other"}},
-		"with --all":                 {[]string{"--app", apps + "/flux", "--all"}, []string{"--all is about recipes"}},
-		"with --aicr":                {[]string{"--app", apps + "/flux", "--aicr", "aicr"}, []string{"the bundler is builtin"}},
-		"two lanes":                  {[]string{"--app", apps + "/argocd", "--deployer", "argocd-oci,argocd-git"}, []string{"one lane"}},
-		"another lane":               {[]string{"--app", apps + "/argocd", "--deployer", "helm"}, []string{"is for the lane argocd-git, and not for helm"}},
-		"values for Applications":    {[]string{"--app", apps + "/argocd", "--values", apps + "/values-test.yaml"}, []string{"--values is for a chart"}},
-		"values for a recipe":        {[]string{"eks-training", "--values", apps + "/values-test.yaml"}, []string{"--values is for --app"}},
-		"two names":                  {[]string{"--app", apps + "/flux", "a", "b"}, []string{"one name", "a, b"}},
+		"no such path":                {[]string{"--app", "/no/such/app"}, []string{"/no/such/app"}},
+		"a chart that no source has":  {[]string{"--app", absent, "--deployer", "argocd-oci", "--charts", "simulated"}, []string{"app.yaml:1", "absent"}},
+		"with a bundle":               {[]string{"--app", apps + "/flux", "--bundle-dir", "."}, []string{"exclude each other"}},
+		"unlocked charts for recipes": {[]string{"eks", "--charts", "unlocked"}, []string{"is for --app", "charts.lock"}},
+		"with --all":                  {[]string{"--app", apps + "/flux", "--all"}, []string{"--all is about recipes"}},
+		"with --aicr":                 {[]string{"--app", apps + "/flux", "--aicr", "aicr"}, []string{"the bundler is builtin"}},
+		"two lanes":                   {[]string{"--app", apps + "/argocd", "--deployer", "argocd-oci,argocd-git"}, []string{"one lane"}},
+		"another lane":                {[]string{"--app", apps + "/argocd", "--deployer", "helm"}, []string{"is for the lane argocd-git, and not for helm"}},
+		"values for Applications":     {[]string{"--app", apps + "/argocd", "--values", apps + "/values-test.yaml"}, []string{"--values is for a chart"}},
+		"values for a recipe":         {[]string{"eks-training", "--values", apps + "/values-test.yaml"}, []string{"--values is for --app"}},
+		"two names":                   {[]string{"--app", apps + "/flux", "a", "b"}, []string{"one name", "a, b"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			invoke(t, nil, append([]string{"run"}, tc.args...)...).want(t, 2, append([]string{"matrix: "}, tc.want...)...)
@@ -41,7 +42,7 @@ func TestAppInput(t *testing.T) {
 func TestApp_ArgoCD(t *testing.T) {
 	t.Parallel()
 	paths, _ := needStack(t)
-	newProgram(t, buildProgram(t), paths).run(t, 10*time.Minute, nil, "run", "--app", clonedApps(t)+"/argocd").want(t, 0, "argocd-git", "1 cell: 1 passed")
+	newProgram(t, buildProgram(t), paths).run(t, 10*time.Minute, nil, "run", "--app", clonedApps(t)+"/argocd", "--charts", "simulated").want(t, 0, "argocd-git", "1 cell: 1 passed")
 }
 
 // clonedApps is the examples in a clone of this repository, wherever the tests' own copy was cloned

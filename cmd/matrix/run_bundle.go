@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -47,7 +48,7 @@ func (f *bundlerFlags) register(cmd *cobra.Command) {
 		panic(err) // the flag is defined on the line above
 	}
 	cmd.Flags().StringVar(&f.dir, "bundle-dir", "", "run the bundle in this `directory` through the one lane of --deployer; RECIPE is only its name (default: that of its recipe.yaml)")
-	cmd.Flags().StringVar(&f.app, "app", "", "run what is at this `path`, without recipes: Applications of Argo CD, HelmReleases and Kustomizations of Flux, or a chart; RECIPE is only its name (default: that of the path)")
+	cmd.Flags().StringVar(&f.app, "app", "", "run what is at this `path`, without recipes: Applications of Argo CD, HelmReleases and Kustomizations of Flux, a helmfile.yaml, or a chart; RECIPE is only its name (default: that of the path)")
 	cmd.Flags().StringArrayVar(&f.values, "values", nil, "with --app and a chart: `file` of values (repeatable; later ones go before)")
 	cmd.Flags().StringVar(&f.service, "service", "", "with --bundle-dir and --app: the `service` whose nodes are simulated, e.g. eks (with --app by default kind)")
 	cmd.Flags().StringVar(&f.accelerator, "accelerator", "", "with --bundle-dir and --app: the `accelerator` of these nodes (default: any)")
@@ -114,6 +115,8 @@ func (f bundlerFlags) check(args []string, run runFlags) error {
 		return cli.Usagef("--service and --accelerator choose the nodes for --bundle-dir and --app; a recipe has its own criteria")
 	case f.app == "" && len(f.values) > 0:
 		return cli.Usagef("--values is for --app with a chart; a recipe has its own values")
+	case f.app == "" && slices.Contains(run.charts, charts.UnlockedName):
+		return cli.Usagef("--charts %s is for --app; the charts of recipes and bundles are pinned by charts.lock (matrix charts lock), which --charts %s reads", charts.UnlockedName, charts.UpstreamName)
 	case f.foreign() && len(run.charts) == 1 && run.charts[0] == charts.DirectName:
 		return cli.Usagef("--charts direct is for this program's own bundles; another's bundle gets its charts from the cell's registry. Use --charts upstream, which has the same charts")
 	case f.foreign() && run.reuse != "":

@@ -106,8 +106,8 @@ type validFlags struct {
 // flags that others decide.
 func (a *app) validateFlags(args []string, f *runFlags) (v validFlags, err error) {
 	f.givenCharts = f.charts
-	f.usualCharts = a.ChartsFor([]string{cli.AutoCharts}, f.chartsDirectory())
-	f.charts = a.ChartsFor(f.charts, f.chartsDirectory())
+	f.usualCharts = a.settleCharts([]string{cli.AutoCharts}, f)
+	f.charts = a.settleCharts(f.charts, f)
 	if err := f.bundles.settle(a.RecipesDirectory(f.recipes.Recipes)); err != nil {
 		return v, err
 	}

@@ -222,6 +222,9 @@ type Expectation struct {
 	Warnings []string
 	// NotVerified is what the charts that were there cannot show.
 	NotVerified []string
+	// NoPods: there is something to deliver, none of it has pods when it is delivered, and that is
+	// how the user means it. Otherwise a cell without any pod is no pass.
+	NoPods bool
 }
 
 // Bundle is what a deployer makes of a recipe.

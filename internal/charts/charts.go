@@ -21,6 +21,8 @@ import (
 type Pin struct {
 	catalog.Ref
 	Declared recipe.Origin
+	// Ranges: a version may be a range, as in files that are no recipes.
+	Ranges bool
 }
 
 // Pins are the charts of a recipe's components, in their order. A component without a chart of its
@@ -29,7 +31,7 @@ func Pins(components []recipe.Component) []Pin {
 	var pins []Pin
 	for i := range components {
 		if c := &components[i]; c.Chart != "" {
-			pins = append(pins, Pin{catalog.RefOf(c), c.Declared})
+			pins = append(pins, Pin{Ref: catalog.RefOf(c), Declared: c.Declared})
 		}
 	}
 	return pins

@@ -16,6 +16,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/charts/archive"
 	"github.com/nvidia/aicr-action/internal/charts/catalog"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/util/lists"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
@@ -139,6 +140,56 @@ func inIndex(index *repo.IndexFile, ref catalog.Ref) (*repo.ChartVersion, error)
 		have = append(have, v.Version)
 	}
 	return nil, fmt.Errorf("the repository's index.yaml has no version %s of chart %s; it has %s", ref.Version, ref.Name, listed(have))
+}
+
+// Resolve gives the version that a range stands for today: the highest one in it that the repository
+// has. Any other version it gives back. Reason: CHART_DOWNLOAD_FAILED.
+func (f *Fetcher) Resolve(ctx context.Context, p Pin) (string, error) {
+	if !catalog.IsRange(p.Version) {
+		return p.Version, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, budget)
+	defer cancel()
+	have, err := f.versions(ctx, p)
+	if err != nil {
+		return "", reason.Wrap(reason.ChartDownloadFailed, fmt.Errorf("find the versions of chart %s in %s (component %s): %w", p.Name, p.Repository, p.Component, err))
+	}
+	best := ""
+	for _, v := range have {
+		if catalog.InRange(p.Version, v) && (best == "" || catalog.Newer(v, best)) {
+			best = v
+		}
+	}
+	if best == "" {
+		return "", p.at("no version of chart %s in %s is in the range %q; there are %s", p.Name, p.Repository, p.Version, listed(have))
+	}
+	return best, nil
+}
+
+// versions are those of a chart that a repository has.
+func (f *Fetcher) versions(ctx context.Context, p Pin) ([]string, error) {
+	if err := errors.Join(checkName(p.Name), checkRepository(p.Repository)); err != nil {
+		return nil, err
+	}
+	var have []string
+	if rest, ok := strings.CutPrefix(p.Repository, "oci://"); ok {
+		tags, err := f.tags(ctx, strings.TrimRight(rest, "/")+"/"+p.Name)
+		for _, tag := range tags {
+			have = append(have, strings.ReplaceAll(tag, "_", "+"))
+		}
+		return have, err
+	}
+	index, _, err := f.index(ctx, p.Repository)
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range index.Entries[p.Name] {
+		have = append(have, v.Version)
+	}
+	if len(have) == 0 {
+		_, err = inIndex(index, p.Ref)
+	}
+	return have, err
 }
 
 // listed keeps a message readable.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"helm.sh/helm/v3/pkg/chart"
@@ -55,7 +56,8 @@ func (l List) Load(ctx context.Context, ref catalog.Ref) (*chart.Chart, string, 
 func (l List) differing(ctx context.Context, ref catalog.Ref, ch *chart.Chart) []string {
 	var names []string
 	for _, s := range l {
-		if _, downloads := s.(*Upstream); downloads {
+		switch s.(type) {
+		case *Upstream, *Unlocked:
 			continue
 		}
 		other, _, err := s.Load(ctx, ref)
@@ -125,6 +127,9 @@ func Downloads(s catalog.Source) *Upstream {
 // that do not download have nothing to do.
 func Ready(ctx context.Context, s catalog.Source, recipes [][]Pin, tell func(done, of int)) error {
 	u := Downloads(s)
+	if today, ok := s.(*Unlocked); ok {
+		return today.pull(ctx, slices.Concat(recipes...), tell)
+	}
 	if u == nil {
 		return nil
 	}

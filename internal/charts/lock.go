@@ -35,6 +35,9 @@ type Entry struct {
 	Version    string `yaml:"version"`
 	// Unpinned: the recipe names no version, and this one was the newest when the file was written.
 	Unpinned bool `yaml:"unpinned,omitempty"`
+	// Range is what names this version, where the files name a range: it was the highest one in it
+	// when the file was written.
+	Range string `yaml:"range,omitempty"`
 	// Digest is the SHA-256 of the archive, as sha256:HEX. Size is its length in bytes.
 	Digest string `yaml:"digest"`
 	Size   int64  `yaml:"size"`
@@ -172,7 +175,7 @@ func (l *Lock) Find(p Pin) (*Entry, error) {
 		if e.Component != p.Component {
 			continue
 		}
-		if sameRepository(e.Repository, p.Repository) && e.Chart == p.Name && (e.Version == p.Version || p.Version == "" && e.Unpinned) {
+		if sameRepository(e.Repository, p.Repository) && e.Chart == p.Name && (e.Version == p.Version || p.Version == "" && e.Unpinned || e.Range != "" && e.Range == p.Version) {
 			return e, nil
 		}
 		if near == nil {

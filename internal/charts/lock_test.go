@@ -69,7 +69,7 @@ func TestReadLock_Invalid(t *testing.T) {
 }
 
 func declared(component, repository, version string, line int) Pin {
-	return Pin{catalog.Ref{Component: component, Repository: repository, Name: "web", Version: version}, recipe.Origin{File: "recipes/overlays/x.yaml", Line: line}}
+	return Pin{Ref: catalog.Ref{Component: component, Repository: repository, Name: "web", Version: version}, Declared: recipe.Origin{File: "recipes/overlays/x.yaml", Line: line}}
 }
 
 // A lock that does not fit a recipe names the file and line of both, and the command that makes it

@@ -28,12 +28,20 @@ func Make(ctx context.Context, f *Fetcher, cache Cache, old *Lock, recipes [][]P
 	}
 	var mu sync.Mutex
 	err := eachPin(ctx, todo, tell, func(ctx context.Context, p Pin) error {
+		ranged := ""
+		if p.Ranges && catalog.IsRange(p.Version) {
+			ranged = p.Version
+			var err error
+			if p.Version, err = f.Resolve(ctx, p); err != nil {
+				return err
+			}
+		}
 		got, err := f.Fetch(ctx, p, "")
 		if err != nil {
 			return err
 		}
 		e := &Entry{
-			Component: p.Component, Repository: p.Repository, Chart: p.Name, Version: p.Version, Digest: got.Digest, Size: int64(len(got.Archive)), Hosts: got.Hosts,
+			Component: p.Component, Repository: p.Repository, Chart: p.Name, Version: p.Version, Range: ranged, Digest: got.Digest, Size: int64(len(got.Archive)), Hosts: got.Hosts,
 		}
 		if p.Version == "" {
 			e.Version, e.Unpinned = got.Chart.Metadata.Version, true

@@ -23,14 +23,9 @@ import (
 // fromRegistry downloads a chart from HOST/PATH of an OCI registry. Plain HTTP is spoken to this
 // machine only.
 func (f *Fetcher) fromRegistry(ctx context.Context, path, version, want string) ([]byte, error) {
-	host, _, _ := strings.Cut(path, "/")
-	opts := []name.Option{name.StrictValidation}
-	if egress.Loopback(host) {
-		opts = append(opts, name.Insecure)
-	}
-	repository, err := name.NewRepository(path, opts...)
+	repository, err := repositoryOf(path)
 	if err != nil {
-		return nil, fmt.Errorf("oci://%s: %w", path, err)
+		return nil, err
 	}
 	var tgz []byte
 	err = patiently(ctx, f.sleep, func() error {
@@ -38,6 +33,34 @@ func (f *Fetcher) fromRegistry(ctx context.Context, path, version, want string) 
 		return err
 	})
 	return tgz, f.registryError(repository, err)
+}
+
+// repositoryOf is HOST/PATH of a registry.
+func repositoryOf(path string) (name.Repository, error) {
+	host, _, _ := strings.Cut(path, "/")
+	opts := []name.Option{name.StrictValidation}
+	if egress.Loopback(host) {
+		opts = append(opts, name.Insecure)
+	}
+	repository, err := name.NewRepository(path, opts...)
+	if err != nil {
+		return repository, fmt.Errorf("oci://%s: %w", path, err)
+	}
+	return repository, nil
+}
+
+// tags are those of HOST/PATH of a registry.
+func (f *Fetcher) tags(ctx context.Context, path string) ([]string, error) {
+	repository, err := repositoryOf(path)
+	if err != nil {
+		return nil, err
+	}
+	var tags []string
+	err = patiently(ctx, f.sleep, func() error {
+		tags, err = remote.List(repository, f.options(ctx)...)
+		return err
+	})
+	return tags, f.registryError(repository, err)
 }
 
 func (f *Fetcher) options(ctx context.Context) []remote.Option {

@@ -63,7 +63,11 @@ func (u *Upstream) Load(ctx context.Context, ref catalog.Ref) (*chart.Chart, str
 	if err != nil {
 		return nil, "", err
 	}
-	return ch, fmt.Sprintf("%s: %s, %s", u.Name(), e.Repository, e.Digest), nil
+	from := fmt.Sprintf("%s: %s, %s", u.Name(), e.Repository, e.Digest)
+	if e.Range != "" {
+		from += fmt.Sprintf(" (%s is %s in the lock)", e.Range, e.Version)
+	}
+	return ch, from, nil
 }
 
 func (u *Upstream) notFound(ref catalog.Ref) error {
@@ -78,6 +82,9 @@ func (u *Upstream) notFound(ref catalog.Ref) error {
 
 // load reads an entry's chart, once.
 func (u *Upstream) load(ctx context.Context, e *Entry, p Pin) (*chart.Chart, error) {
+	if e.Range != "" {
+		p.Version = e.Version
+	}
 	u.mu.Lock()
 	ch := u.loaded[e.Digest]
 	u.mu.Unlock()

@@ -27,11 +27,11 @@ const (
 
 // ChartSources are the values of --charts that are not a directory.
 func ChartSources() []string {
-	return []string{AutoCharts, Simulated, charts.AnyVersionName, charts.UpstreamName, charts.DirectName}
+	return []string{AutoCharts, Simulated, charts.AnyVersionName, charts.UpstreamName, charts.UnlockedName, charts.DirectName}
 }
 
 // wantedCharts says what --charts takes.
-const wantedCharts = "want auto, simulated, simulated-any-version, upstream, direct, or a directory of charts"
+const wantedCharts = "want auto, simulated, simulated-any-version, upstream, unlocked, direct, or a directory of charts"
 
 // ChartsFlag adds --charts, whose values are for Charts. Usage says how the command uses the
 // charts.
@@ -121,6 +121,8 @@ func (a *App) chartSource(value, recipesDir string) (catalog.Source, error) {
 			return nil, fmt.Errorf("--charts %s: %w", value, err)
 		}
 		return a.Upstream(lock, value == charts.DirectName), nil
+	case charts.UnlockedName:
+		return &charts.Unlocked{Fetcher: func() (*charts.Fetcher, error) { return charts.NewFetcher(a.Getenv) }}, nil
 	case "":
 		return nil, Usagef("--charts is empty: " + wantedCharts)
 	}

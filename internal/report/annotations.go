@@ -38,6 +38,15 @@ type Checkout struct {
 // Annotations makes one annotation per root cause, and one per reason for which cells came to no
 // verdict; at most ten. If there are more the tenth says how many.
 func (r *Report) Annotations(at Checkout) []Annotation {
+	all := r.annotations(at)
+	if more := len(all) - mostAnnotations + 1; more > 1 {
+		all = append(all[:mostAnnotations-1], Annotation{Title: "AICR matrix", Message: fmt.Sprintf("%d more root causes are in the report", more)})
+	}
+	return all
+}
+
+// annotations are all of them.
+func (r *Report) annotations(at Checkout) []Annotation {
 	var all []Annotation
 	for _, c := range r.causes() {
 		first := c.Cells[0]
@@ -45,7 +54,9 @@ func (r *Report) Annotations(at Checkout) []Annotation {
 		if known := standing(c.Cells); known != "" {
 			text += "\nbefore: " + known
 		}
-		text += "\nrerun: " + first.Rerun
+		if first.Rerun != "" {
+			text += "\nrerun: " + first.Rerun
+		}
 		if command := first.Upload.Command(); command != "" {
 			text += "\ndebug artifacts: " + command
 		}
@@ -53,11 +64,7 @@ func (r *Report) Annotations(at Checkout) []Annotation {
 		a.Title = r.reasonText(first) + " in " + lists.Count(len(c.Cells), "cell")
 		all = append(all, a)
 	}
-	all = append(all, r.unfinished()...)
-	if more := len(all) - mostAnnotations + 1; more > 1 {
-		all = append(all[:mostAnnotations-1], Annotation{Title: "AICR matrix", Message: fmt.Sprintf("%d more root causes are in the report", more)})
-	}
-	return all
+	return append(all, r.unfinished()...)
 }
 
 // unfinished has an annotation per reason for which cells did not run, or not to their end.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/nvidia/aicr-action/internal/report/checkrun"
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
@@ -15,6 +16,13 @@ import (
 // empty. It leaves out a command that reruns a cell unless that is matrix run with flags that start
 // no program and dial no address.
 func (r *Report) WriteComment(w io.Writer, runURL string) error {
+	_, err := io.WriteString(w, r.untrusted(runURL).markdown(maxComment))
+	return err
+}
+
+// untrusted is the report without what may lead a reader astray: it has links and download commands
+// only for the CI run with the address runURL, and no command that starts other programs.
+func (r *Report) untrusted(runURL string) *Report {
 	shown := *r
 	shown.narrow = true
 	shown.CI.URL = mdURL(runURL)
@@ -26,8 +34,30 @@ func (r *Report) WriteComment(w io.Writer, runURL string) error {
 			c.Rerun = ""
 		}
 	}
-	_, err := io.WriteString(w, shown.markdown(maxComment))
-	return err
+	return &shown
+}
+
+// CheckRun is the report as a Check Run of GitHub, about whose results the same holds as about those
+// of a comment. It annotates every root cause that has a line in the repository; the summary has the
+// others. A run whose own end, by GitHub's word, is not success is none here either; ended is empty
+// where nobody says.
+func (r *Report) CheckRun(at Checkout, runURL, ended string) checkrun.Run {
+	shown := r.untrusted(runURL)
+	run := checkrun.Run{Conclusion: "failure", Title: TotalsText(r.Results), Summary: shown.markdown(maxComment), Details: shown.CI.URL}
+	switch {
+	case ended != "" && ended != "success":
+		run.Title = "the run ended as " + oneLine(ended) + "; " + run.Title
+	case r.Green():
+		run.Conclusion = "success"
+	case len(r.Results) == 0 && len(r.Unread) == 0:
+		run.Conclusion = "neutral"
+	}
+	for _, a := range shown.annotations(at) {
+		if a.File != "" {
+			run.Annotations = append(run.Annotations, checkrun.Annotation{File: a.File, Line: a.Line, Title: a.Title, Message: a.Message, Warning: a.Warning})
+		}
+	}
+	return run
 }
 
 // attempt is what GitHub's address of a run can end with.

@@ -56,10 +56,11 @@ func TestTrust(t *testing.T) {
 	pinned := regexp.MustCompile(`^[\w-]+/[\w./-]+@[0-9a-f]{40}$`)
 	// Publishing a release is all that needs more than reading; what builds it has no such rights.
 	mayWrite := map[string]map[string]string{
-		".github/workflows/release.yaml publish": {"contents": "write", "id-token": "write", "attestations": "write"},
-		".github/workflows/release.yaml check":   {"contents": "read", "actions": "read"},
-		".github/workflows/release.yaml image":   {"contents": "read", "packages": "write"},
-		".github/workflows/comment.yaml comment": {"contents": "read", "actions": "read", "pull-requests": "write"},
+		".github/workflows/release.yaml publish":     {"contents": "write", "id-token": "write", "attestations": "write"},
+		".github/workflows/release.yaml check":       {"contents": "read", "actions": "read"},
+		".github/workflows/release.yaml image":       {"contents": "read", "packages": "write"},
+		".github/workflows/check-run.yaml check-run": {"contents": "read", "actions": "read", "checks": "write"},
+		".github/workflows/comment.yaml comment":     {"contents": "read", "actions": "read", "pull-requests": "write"},
 	}
 	version := regexp.MustCompile(`^ # v\d+\.\d+\.\d+$`)
 	for _, file := range append(files, "action.yml", "setup/action.yml") {

@@ -32,6 +32,7 @@ type App struct {
 	objects  []object // none for a chart
 	chart    string   // the chart's directory in the repository; empty for objects
 	values   []string // files for it
+	helmfile string   // the file in the repository; empty for anything else
 }
 
 // object is a document of a file of the repository.
@@ -50,8 +51,9 @@ func (o object) group() string {
 const groupArgoCD = "argoproj.io"
 
 // Find reads what is at a path: a directory with a Chart.yaml is a chart, and values are the files of
-// values for it; a directory with a kustomization.yaml is what Kustomize makes of it; any other
-// directory or file has objects of Argo CD or of Flux. Errors name file and line.
+// values for it; a helmfile.yaml, or a directory with one, is helmfile's; a directory with a
+// kustomization.yaml is what Kustomize makes of it; any other directory or file has objects of Argo CD
+// or of Flux. Errors name file and line.
 func Find(ctx context.Context, at string, values []string) (*App, error) {
 	repo, rel, err := openRepository(at)
 	if err != nil {
@@ -65,8 +67,15 @@ func Find(ctx context.Context, at string, values []string) (*App, error) {
 		a.Deployer, a.chart, a.values = bundle.Helm, rel, values
 		return a, nil
 	}
+	if a.helmfile, err = repo.helmfileOf(rel); err != nil {
+		return nil, err
+	}
 	if len(values) > 0 {
 		return nil, fmt.Errorf("--values is for a chart, and %s has no %s", at, chartFile)
+	}
+	if a.helmfile != "" {
+		a.Deployer = bundle.Helmfile
+		return a, nil
 	}
 	if repo.hasKustomization(rel) {
 		l := newLayout(ctx, repo)
@@ -95,7 +104,7 @@ func Find(ctx context.Context, at string, values []string) (*App, error) {
 	case flux != nil:
 		a.Deployer = bundle.FluxGit
 	default:
-		return nil, fmt.Errorf("%s has no %s, no Application of Argo CD, and no HelmRelease or Kustomization of Flux", at, chartFile)
+		return nil, fmt.Errorf("%s has no %s, no %s, no Application of Argo CD, and no HelmRelease or Kustomization of Flux", at, chartFile, bundle.HelmfileRoot)
 	}
 	return a, nil
 }
@@ -115,6 +124,8 @@ func (a *App) Open(ctx context.Context, d bundle.Deployer) (*foreign.Bundle, err
 	switch {
 	case d.Name() == bundle.Helm && a.chart != "":
 		err = l.release(a)
+	case d.Name() == bundle.Helmfile && a.helmfile != "":
+		err = l.helmfile(a)
 	case (d.Name() == bundle.ArgoCDGit || d.Name() == bundle.ArgoCDOCI) && a.Deployer == bundle.ArgoCDGit:
 		err = l.applications(a)
 	case (d.Name() == bundle.FluxGit || d.Name() == bundle.FluxOCI) && a.Deployer == bundle.FluxGit:
@@ -135,6 +146,9 @@ func (a *App) Open(ctx context.Context, d bundle.Deployer) (*foreign.Bundle, err
 
 // shown is the app's path for people.
 func (a *App) shown() string {
+	if a.helmfile != "" {
+		return a.repo.shown(a.helmfile)
+	}
 	if a.chart != "" {
 		return a.repo.shown(a.chart)
 	}

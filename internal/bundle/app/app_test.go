@@ -147,6 +147,42 @@ spec:
   chartRef: {kind: OCIRepository, name: charts}
 `
 
+// sopsSecret is a Secret as SOPS encrypts it in repositories of Flux.
+const sopsSecret = `apiVersion: v1
+kind: Secret
+metadata: {name: a}
+stringData:
+  password: ENC[AES256_GCM,data:p673w==,iv:YY=,aad:UQ=,tag:A=,type:str]
+sops: {mac: "ENC[AES256_GCM,data:p673w==]", encrypted_regex: ^(data|stringData)$}
+`
+
+// helmfile is a repository with a helmfile of two releases.
+func helmfile(over map[string]string) map[string]string {
+	return with(map[string]string{
+		"charts/web/Chart.yaml": webChart, "charts/web/values.yaml": "replicas: 1\n", "charts/web/templates/web.yaml": webTemplate, "env/test.yaml": "replicas: 3\n",
+		"helmfile.yaml": `environments: {default: {values: [{a: b}]}}
+---
+repositories:
+- {name: charts, url: https://charts.example.com, username: me}
+releases:
+- name: redis
+  namespace: cache
+  chart: charts/redis
+  version: 1.x
+- {name: gone, chart: charts/gone, installed: false}
+- name: web
+  namespace: web
+  chart: ./charts/web
+  labels: {tier: front}
+  values:
+  - env/test.yaml
+  - zone: west
+  set: [{name: size, value: 3}]
+  needs: [cache/redis]
+`,
+	}, over)
+}
+
 // flux is a repository whose cluster directory has two Kustomizations, of which one is after the other.
 func flux(over map[string]string) map[string]string {
 	kustomization := func(name, more string) string {
@@ -260,6 +296,35 @@ func TestOpen(t *testing.T) {
 			}), path: "cluster", releases: []string{"redis redis redis-redis", "web web"}, chart: "https://charts.example.com redis 1.2.3",
 			origins: map[string]string{"replicas": "apps/web.yaml:11", "greeting": "apps/web.yaml:12"},
 		},
+		"a range of versions": {
+			files: argo(map[string]string{"apps/redis.yaml": strings.Replace(redisApp, "1.2.3", "\">=1.2 <2\"", 1)}), path: "apps", releases: []string{"redis redis", "web web"}, chart: "oci://registry.example.com/charts redis >=1.2 <2",
+		},
+		"a range of tags": {
+			files: flux(map[string]string{"base/redis.yaml": strings.Replace(ociRedis, "tag: 1.2.3", "semver: 1.x", 1)}), path: "cluster", releases: []string{"redis redis redis-redis", "web web"}, chart: "oci://charts.example.com/team redis 1.x",
+		},
+		"a release without a version": {
+			files: flux(map[string]string{"base/redis.yaml": strings.Replace(flux(nil)["base/redis.yaml"], "version: 1.2.3, ", "", 1)}), path: "cluster", releases: []string{"redis redis redis-redis", "web web"}, chart: "https://charts.example.com redis *",
+		},
+		"a repository with a login": {
+			files: flux(map[string]string{"base/redis.yaml": strings.Replace(flux(nil)["base/redis.yaml"], "{url: https://charts.example.com}", "{url: https://charts.example.com, secretRef: {name: a}}", 1)}), path: "cluster",
+			releases: []string{"redis redis redis-redis", "web web"}, chart: "https://charts.example.com redis 1.2.3",
+		},
+		"the whole repository": { // what a Kustomization applies is not read beside it, without its variables and patches
+			files: with(substituted("  postBuild: {substitute: {N: \"7\", WHERE: web}}\n  patches: [{target: {kind: HelmRelease}, patch: '- {op: add, path: /spec/values/zone, value: west}'}]\n"), map[string]string{"apps/kustomization.yaml": "", "apps/left-out.yaml": ""}),
+			path:  ".", releases: []string{"redis redis redis-redis", "web web"}, chart: "https://charts.example.com redis 1.2.3", origins: map[string]string{"replicas": "apps/web.yaml:11", "zone": "cluster/apps.yaml:10"},
+		},
+		"a Secret that is encrypted": {
+			files: flux(map[string]string{"apps/kustomization.yaml": "", "apps/left-out.yaml": "", "apps/secret.yaml": sopsSecret, "cluster/apps.yaml": flux(nil)["cluster/apps.yaml"] + "  decryption: {provider: sops, secretRef: {name: sops-age}}\n"}), path: "cluster",
+			releases: []string{"redis redis redis-redis", "web web", "apps default"}, chart: "https://charts.example.com redis 1.2.3",
+		},
+		"a helmfile": {
+			files: helmfile(nil), path: ".", releases: []string{"redis cache", "web web"}, chart: "https://charts.example.com redis 1.x",
+			origins: map[string]string{"replicas": "env/test.yaml:1", "zone": "helmfile.yaml:17", "size": "helmfile.yaml:18"},
+		},
+		"a helmfile of others": {
+			files: helmfile(map[string]string{"all.yaml": "bases: [repositories.yaml]\nhelmfiles:\n- path: sub/helmfile.yaml\n- helmfile.yaml\n", "repositories.yaml": "repositories: []\n", "sub/helmfile.yaml": "releases:\n- {name: early, namespace: web, chart: ../charts/web}\n"}),
+			path:  "all.yaml", releases: []string{"early web", "redis cache", "web web"}, chart: "https://charts.example.com redis 1.x", origins: map[string]string{"zone": "helmfile.yaml:17"},
+		},
 		"a chart of an OCIRepository": {
 			files: flux(map[string]string{"base/redis.yaml": ociRedis}), path: "cluster", releases: []string{"redis redis redis-redis", "web web"},
 			chart: "oci://charts.example.com/team redis 1.2.3",
@@ -333,7 +398,7 @@ func TestOpen_Refused(t *testing.T) {
 		"values outside":            {files: inWeb("../../env/test.yaml", "../../../env/test.yaml"), path: "apps", want: []string{"web.yaml:12", "no file of this repository"}},
 		"a name that leads outside": {files: inWeb("name: web,", "name: ../web,"), path: "apps", want: []string{"web.yaml:4", `"../web"`}},
 		"an ApplicationSet":         {files: argo(map[string]string{"apps/set.yaml": "apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {name: a}\n"}), path: "apps", want: []string{"set.yaml:1", "ApplicationSet"}},
-		"a range of versions":       {files: argo(map[string]string{"apps/redis.yaml": edit(redisApp, "1.2.3", "1.*")}), path: "apps", want: []string{"redis.yaml:8", "range"}},
+		"no version":                {files: argo(map[string]string{"apps/redis.yaml": edit(redisApp, "1.2.3", "stable")}), path: "apps", want: []string{"redis.yaml:8", `"stable" is neither a version`}},
 		"values of a chart's own":   {files: argo(map[string]string{"apps/redis.yaml": edit(redisApp, "$here/env/redis.yaml", "prod.yaml")}), path: "apps", want: []string{"redis.yaml:8", "want $REF/PATH"}},
 		"two sources without Git":   {files: argo(nil), path: "apps", lane: bundle.ArgoCDOCI, want: []string{"redis.yaml:8", "several sources"}},
 		"the same name twice":       {files: argo(map[string]string{"apps/z.yaml": webApp}), path: "apps", want: []string{"z.yaml:4", "a second Application web"}},
@@ -354,8 +419,16 @@ func TestOpen_Refused(t *testing.T) {
 		"a chart that is absent":   {files: release("charts/web", "charts/none"), path: "cluster", want: []string{"web.yaml:8", `"charts/none"`}},
 		"a source of another kind": {files: release("kind: GitRepository", "kind: Bucket"), path: "cluster", want: []string{"web.yaml:9", "Bucket"}},
 		"an artifact's digest":     {files: oci("tag: 1.2.3", "digest: sha256:0"), path: "cluster", want: []string{"redis.yaml:8", "spec.ref.digest", "want a tag"}},
-		"a range of tags":          {files: oci("tag: 1.2.3", "semver: 1.x"), path: "cluster", want: []string{"redis.yaml:8", "spec.ref.semver", "want a tag"}},
+		"no tag":                   {files: oci("  ref: {tag: 1.2.3}\n", ""), path: "cluster", want: []string{"redis.yaml:5", "latest"}},
 		"a moving tag":             {files: oci("tag: 1.2.3", "tag: latest"), path: "cluster", want: []string{"redis.yaml:8", "latest"}},
+		"another repository's":     {files: with(flux(nil), map[string]string{"cluster/source.yaml": "apiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: flux-system, namespace: flux-system}\nspec: {url: 'https://example.com/team/other'}\n"}), path: "cluster", want: []string{"cluster/base.yaml:7", "is not this checkout"}},
+		"encrypted values":         {files: with(release("  values:", "  valuesFrom: [{kind: Secret, name: a}]\n  values:"), map[string]string{"apps/kustomization.yaml": "", "apps/left-out.yaml": "", "apps/secret.yaml": strings.Replace(sopsSecret, "name: a", "name: a, namespace: web", 1)}), path: "cluster", want: []string{"web.yaml:10", "encrypted by SOPS", "secret.yaml:1"}},
+		"an encrypted object":      {files: flux(map[string]string{"apps/kustomization.yaml": "", "apps/left-out.yaml": "", "apps/secret.yaml": strings.Replace(sopsSecret, "kind: Secret", "kind: ENC[AES256_GCM]", 1)}), path: "cluster", want: []string{"secret.yaml:1", "encrypted_regex"}},
+		"a helmfile's template":    {files: helmfile(map[string]string{"helmfile.yaml": edit(helmfile(nil)["helmfile.yaml"], "namespace: cache", "namespace: {{ .Environment.Name }}")}), path: ".", want: []string{"helmfile.yaml:7", "is a template of helmfile", "helmfile build"}},
+		"a helmfile's hook":        {files: helmfile(map[string]string{"helmfile.yaml": edit(helmfile(nil)["helmfile.yaml"], "  labels: {tier: front}", "  hooks: [{events: [presync], command: touch}]")}), path: ".", want: []string{"helmfile.yaml:14", "releases.hooks"}},
+		"a helmfile's secrets":     {files: helmfile(map[string]string{"helmfile.yaml": edit(helmfile(nil)["helmfile.yaml"], "  labels: {tier: front}", "  secrets: [a.yaml]")}), path: ".", want: []string{"helmfile.yaml:14", "SOPS"}},
+		"a helmfile's other chart": {files: helmfile(map[string]string{"helmfile.yaml": edit(helmfile(nil)["helmfile.yaml"], "./charts/web", "./charts/none")}), path: ".", want: []string{"helmfile.yaml:13", `"./charts/none"`}},
+		"a helmfile.yaml.gotmpl":   {files: map[string]string{"helmfile.yaml.gotmpl": "releases: []\n"}, path: ".", want: []string{"helmfile.yaml.gotmpl", "template of helmfile"}},
 		"a signed artifact":        {files: oci("  interval: 1h", "  verify: {provider: cosign}"), path: "cluster", want: []string{"redis.yaml:5", "spec.verify"}},
 		"an absent OCIRepository":  {files: oci("{kind: OCIRepository, name: charts}", "{kind: OCIRepository, name: other}"), path: "cluster", want: []string{"redis.yaml:15", "OCIRepository other", "not among these files"}},
 		"a chartRef of another":    {files: oci("{kind: OCIRepository,", "{kind: HelmChart,"), path: "cluster", want: []string{"redis.yaml:15", "HelmChart", "want an OCIRepository"}},

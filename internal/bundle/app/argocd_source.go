@@ -65,9 +65,11 @@ func (l *layout) source(o object, source *yamlv3.Node) (string, error) {
 		if !strings.Contains(repo, "://") { // how Argo CD names an OCI registry
 			yamlx.Set(source, "repoURL", "!!str", "oci://"+repo)
 		}
-		if err := exact(yamlx.Text(source, "targetRevision")); err != nil {
+		v, err := version(yamlx.Text(source, "targetRevision"))
+		if err != nil {
 			return "", l.repo.badAt(o, under(source, "targetRevision"), "chart of Application %s: %w", o.name(), err)
 		}
+		yamlx.Set(source, "targetRevision", "!!str", v)
 		return "", nil
 	}
 	place := under(source, "path")

@@ -6,6 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
+	"strings"
+	"time"
+
+	"sigs.k8s.io/yaml"
 
 	charts "github.com/nvidia/aicr-action/internal/charts/kustomize"
 	"github.com/nvidia/aicr-action/internal/charts/render"
@@ -21,16 +26,85 @@ type builder struct {
 	renderer render.Renderer
 }
 
-// reader is the repository as a kustomization's files.
-type reader struct{ *repository }
+// reader is the repository as a kustomization's files. It has one file more if written is not nil.
+type reader struct {
+	*repository
+	name    string
+	written []byte
+}
 
-func (r reader) Read(name string) ([]byte, error)      { return r.read(name) }
-func (r reader) Stat(name string) (fs.FileInfo, error) { return fs.Lstat(r.fsys, name) }
+func (r reader) Read(name string) ([]byte, error) {
+	if r.written != nil && name == r.name {
+		return r.written, nil
+	}
+	return r.read(name)
+}
+
+func (r reader) Stat(name string) (fs.FileInfo, error) {
+	if r.written != nil && name == r.name {
+		return writtenFile{path.Base(name), int64(len(r.written))}, nil
+	}
+	return fs.Lstat(r.fsys, name)
+}
+
+// writtenFile is a file that exists in memory only.
+type writtenFile struct {
+	name string
+	size int64
+}
+
+func (f writtenFile) Name() string     { return f.name }
+func (f writtenFile) Size() int64      { return f.size }
+func (writtenFile) Mode() fs.FileMode  { return 0o444 }
+func (writtenFile) ModTime() time.Time { return time.Time{} }
+func (writtenFile) IsDir() bool        { return false }
+func (writtenFile) Sys() any           { return nil }
 
 // build gives what Kustomize makes of a directory, with patches of a Kustomization of Flux over it.
 // The lines of each object are those of the file, or of the patch, that sets them.
 func (l *layout) build(dir string, over []fluxPatch) ([]object, error) {
-	files, problems := kustomize.Walk(reader{l.repo}, dir)
+	return l.buildOf(reader{repository: l.repo}, dir, over)
+}
+
+// unlisted is build for a directory without a kustomization.yaml: Flux writes one that lists what is
+// below the directory.
+func (l *layout) unlisted(dir string, over []fluxPatch) ([]object, error) {
+	var resources []string
+	var inner string // a directory of Kustomize, whose files it lists itself
+	names, err := l.repo.walk(dir, func(name string) bool { return strings.HasPrefix(path.Base(name), ".") })
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		at := path.Dir(name)
+		ext := path.Ext(name)
+		switch {
+		case inner != "" && below(inner, at):
+			continue
+		case at != dir && l.repo.hasKustomization(at):
+			inner = at
+			resources = append(resources, strings.TrimPrefix(at, dir+"/"))
+			continue
+		case ext != ".yaml" && ext != ".yml":
+			continue
+		}
+		found, err := l.repo.documents(name)
+		if err != nil {
+			return nil, err
+		}
+		if len(found) > 0 {
+			resources = append(resources, strings.TrimPrefix(name, dir+"/"))
+		}
+	}
+	text, err := yaml.Marshal(map[string]any{"apiVersion": groupPlain + "/v1beta1", "kind": kindKustomization, "resources": resources})
+	if err != nil {
+		return nil, err
+	}
+	return l.buildOf(reader{l.repo, path.Join(dir, kustomizationFile), text}, dir, over)
+}
+
+func (l *layout) buildOf(r reader, dir string, over []fluxPatch) ([]object, error) {
+	files, problems := kustomize.Walk(r, dir)
 	if len(problems) > 0 {
 		p := problems[0]
 		if p.File == "" {

@@ -2,7 +2,6 @@ package app
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"path"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/nvidia/aicr-action/internal/charts/argosource"
+	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
@@ -137,15 +137,15 @@ func (l *layout) asChart(name, to string, objects []object) error {
 	return nil
 }
 
-// exact refuses the version of a chart that may stand for another one tomorrow.
-func exact(version string) error {
-	if _, err := semver.NewVersion(version); err == nil && strings.Count(version, ".") >= 2 {
-		return nil
+// version checks the version of a chart from elsewhere, which may be a range. No version is the newest.
+func version(text string) (string, error) {
+	if _, err := semver.NewVersion(text); err == nil || catalog.IsRange(text) {
+		return text, nil
 	}
-	if version == "" {
-		return errors.New("it has no version of the chart: name one, as a later version would change what is installed")
+	if text == "" {
+		return "*", nil
 	}
-	return fmt.Errorf("version %q is a range: name one version, since nothing here says which one it is today", version)
+	return "", fmt.Errorf("%q is neither a version of a chart nor a range of versions: write one such as 1.2.3 or 1.x", text)
 }
 
 // nameable refuses a name that cannot be one of a directory, or of an object.

@@ -40,6 +40,7 @@ type fluxApp struct {
 	oci            map[string]ociChart   // by the name of an OCIRepository
 	packed         map[*yamlv3.Node]bool // HelmReleases that the layout made
 	own            int                   // objects of Flux's own installation
+	sources        []object              // Kustomizations, whose source is looked at at the end
 }
 
 // flux lays out HelmReleases and what they need, and what else Kustomizations apply, in the one
@@ -67,9 +68,10 @@ func (l *layout) flux(a *App) error {
 		if ours(o) {
 			key := o.kind() + " " + o.name()
 			if at, again := names[key]; again {
-				return l.repo.bad(o, []string{"metadata", "name"}, "a second %s; the first is at %s, and the lane has all of them in the namespace %s: give them different names", key, at, bundle.FluxNamespace)
+				return l.repo.bad(o, []string{"metadata", "name"}, "a second %s; the first is at %s, and the lane has all of them in the namespace %s: pass the path of one cluster, or give them different names", key, at, bundle.FluxNamespace)
 			}
 			names[key] = l.repo.at(o)
+			f.withoutLogin(o)
 			if err := l.allowed(o); err != nil {
 				return err
 			}
@@ -111,7 +113,7 @@ func (f *fluxApp) addresses() error {
 		}
 		before, again := f.urls[key]
 		if again && before != url {
-			return f.repo.bad(o, []string{"spec", "url"}, "a second %s with another address; the lane has all of them in the namespace %s: give them different names", key, bundle.FluxNamespace)
+			return f.repo.bad(o, []string{"spec", "url"}, "a second %s with another address; the lane has all of them in the namespace %s: pass the path of one cluster, or give them different names", key, bundle.FluxNamespace)
 		}
 		f.urls[key] = url
 		if o.kind() == kindGitSource || again {
@@ -127,7 +129,29 @@ func (f *fluxApp) addresses() error {
 		rest = append(rest, o)
 	}
 	f.objects = rest
+	for _, k := range f.sources {
+		name := yamlx.Text(k.node, "spec", "sourceRef", "name")
+		if url, ok := f.urls[kindGitSource+" "+name]; ok && !f.repo.own(url) {
+			return f.repo.bad(k, []string{"spec", "sourceRef"}, "Kustomization %s: %s", k.name(), f.repo.notOwn(url))
+		}
+	}
 	return nil
+}
+
+// withoutLogin leaves out what a source needs to reach its repository: charts are from the cell's registry.
+func (f *fluxApp) withoutLogin(o object) {
+	spec := yamlx.Find(o.node, "spec")
+	for _, key := range loginFields() {
+		if o.group() == groupSource && yamlx.Find(spec, key) != nil {
+			f.unknown("%s %s: whether its %s lets Flux reach %s", o.kind(), o.name(), key, yamlx.Text(spec, "url"))
+			yamlx.Drop(spec, key)
+		}
+	}
+}
+
+// loginFields are the fields of a source that are about reaching it.
+func loginFields() []string {
+	return []string{"secretRef", "certSecretRef", "proxySecretRef", "serviceAccountName", "passCredentials"}
 }
 
 // adapt puts an object of Flux into the lane's namespace.
@@ -168,6 +192,9 @@ func (f *fluxApp) adapt(before object, o *object) error {
 		f.override("HelmRelease %s creates its namespace (install.createNamespace)", o.name())
 	}
 	f.dependsOn(before, spec)
+	if err := f.readable(*o, namespace, yamlx.Find(spec, "valuesFrom")); err != nil {
+		return err
+	}
 	if from := yamlx.Find(spec, "valuesFrom"); from != nil && namespace != bundle.FluxNamespace {
 		if err := f.stores(*o, namespace, from); err != nil {
 			return err
@@ -212,9 +239,11 @@ func (f *fluxApp) chartOf(o *object, spec *yamlv3.Node) error {
 	yamlx.Drop(ref, "namespace")
 	switch kind := yamlx.Text(ref, "kind"); kind {
 	case kindHelmSource:
-		if err := exact(yamlx.Text(chart, "version")); err != nil {
+		v, err := version(yamlx.Text(chart, "version"))
+		if err != nil {
 			return f.repo.badAt(*o, under(chart, "version"), "chart of HelmRelease %s: %w", o.name(), err)
 		}
+		yamlx.Set(chart, "version", "!!str", v)
 		return nil
 	case kindGitSource:
 		if address, ok := f.urls[kindGitSource+" "+yamlx.Text(ref, "name")]; ok && !f.repo.own(address) {

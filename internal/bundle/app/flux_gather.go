@@ -22,6 +22,7 @@ func (f *fluxApp) gather(objects []object, within object, depth int) error {
 	if err != nil {
 		return err
 	}
+	objects = f.inOrder(f.unheld(objects))
 	for _, o := range objects { // before Kustomizations, which may have variables from them
 		if yamlx.Text(o.node, "apiVersion") == "v1" && (o.kind() == "ConfigMap" || o.kind() == "Secret") {
 			f.values = append(f.values, o)
@@ -29,7 +30,7 @@ func (f *fluxApp) gather(objects []object, within object, depth int) error {
 	}
 	var others []object
 	for _, o := range objects {
-		key := f.repo.at(o) + " " + o.kind() + " " + yamlx.Text(o.node, "metadata", "namespace") + "/" + o.name()
+		key := f.keyOf(o)
 		if f.read[key] {
 			continue
 		}
@@ -45,6 +46,10 @@ func (f *fluxApp) gather(objects []object, within object, depth int) error {
 				return err
 			}
 		default:
+			o, err := f.decrypted(o)
+			if err != nil {
+				return err
+			}
 			if within.node == nil || ours(o) || o.kind() == "Namespace" || o.kind() == "CustomResourceDefinition" {
 				f.release(o, within)
 			} else {
@@ -106,6 +111,46 @@ func below(dir, name string) bool {
 	return dir == "." || name == dir || strings.HasPrefix(name, dir+"/")
 }
 
+// pathOf is the directory of a Kustomization of Flux.
+func pathOf(o object) string {
+	return path.Clean(strings.TrimPrefix(yamlx.Text(o.node, "spec", "path"), "/"))
+}
+
+// isKustomization reports whether an object is a Kustomization of Flux.
+func isKustomization(o object) bool {
+	return o.group() == groupKustomize && o.kind() == kindKustomization
+}
+
+// unheld leaves out the objects that are in the directory of a Kustomization among them: that applies
+// them, with its patches and variables. Of two Kustomizations in each other's directories, none is left out.
+func (f *fluxApp) unheld(objects []object) []object {
+	holds := func(k, o object) bool {
+		return isKustomization(k) && !f.read[f.keyOf(k)] && f.keyOf(k) != f.keyOf(o) && below(pathOf(k), path.Dir(o.file))
+	}
+	return slices.DeleteFunc(slices.Clone(objects), func(o object) bool {
+		return slices.ContainsFunc(objects, func(k object) bool { return holds(k, o) && !holds(o, k) })
+	})
+}
+
+// inOrder puts each Kustomization after those that it depends on, which may have its variables.
+func (f *fluxApp) inOrder(objects []object) []object {
+	var sorted []object
+	left := slices.Clone(objects)
+	for len(left) > 0 {
+		i := slices.IndexFunc(left, func(o object) bool {
+			return !isKustomization(o) || !slices.ContainsFunc(left, func(k object) bool { return isKustomization(k) && slices.Contains(dependencies(o), k.name()) })
+		})
+		i = max(i, 0) // of a circle, the first; the HelmReleases in it are refused later
+		sorted, left = append(sorted, left[i]), slices.Delete(left, i, i+1)
+	}
+	return sorted
+}
+
+// keyOf tells an object from others, and from a second reading of itself.
+func (f *fluxApp) keyOf(o object) string {
+	return f.repo.at(o) + " " + o.kind() + " " + yamlx.Text(o.node, "metadata", "namespace") + "/" + o.name()
+}
+
 // kustomization gathers the objects of a Kustomization's directory.
 func (f *fluxApp) kustomization(o object, depth int) error {
 	spec := yamlx.Find(o.node, "spec")
@@ -113,8 +158,12 @@ func (f *fluxApp) kustomization(o object, depth int) error {
 		return f.repo.badAt(o, n, "spec.suspend of Kustomization %s: Flux would not apply it", o.name())
 	}
 	rest := object{o.file, yamlx.Clone(o.node)}
-	for _, field := range []string{"patches", "postBuild"} { // both are done here
+	for _, field := range []string{"patches", "postBuild", "decryption", "healthChecks", "healthCheckExprs"} { // the first two are done here
 		yamlx.Drop(yamlx.Find(rest.node, "spec"), field)
+	}
+	if account := yamlx.Find(rest.node, "spec", "serviceAccountName"); account != nil {
+		f.unknown("Kustomization %s: whether its account %s may apply its objects", o.name(), account.Value)
+		yamlx.Drop(yamlx.Find(rest.node, "spec"), "serviceAccountName")
 	}
 	if err := f.allowed(rest); err != nil {
 		return err
@@ -122,7 +171,8 @@ func (f *fluxApp) kustomization(o object, depth int) error {
 	if kind := yamlx.Text(spec, "sourceRef", "kind"); kind != kindGitSource {
 		return f.repo.bad(o, []string{"spec", "sourceRef"}, "the source of Kustomization %s is a %s; want a GitRepository, which is this checkout", o.name(), kind)
 	}
-	dir := path.Clean(strings.TrimPrefix(yamlx.Text(spec, "path"), "/"))
+	dir := pathOf(o)
+	f.sources = append(f.sources, o)
 	if !f.repo.hasDir(dir) {
 		return f.repo.bad(o, []string{"spec", "path"}, "path %q of Kustomization %s is no directory of this repository", yamlx.Text(spec, "path"), o.name())
 	}
@@ -135,7 +185,7 @@ func (f *fluxApp) kustomization(o object, depth int) error {
 	case f.repo.hasKustomization(dir):
 		inner, err = f.build(dir, over)
 	case len(over) > 0:
-		return f.repo.bad(o, []string{"spec", "patches"}, "Kustomization %s has patches, and %s no kustomization.yaml: add one that lists its resources", o.name(), f.repo.shown(dir))
+		inner, err = f.unlisted(dir, over)
 	default:
 		inner, err = f.repo.objects(dir)
 	}

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"errors"
 	"path"
 	"slices"
 	"strings"
@@ -25,23 +26,32 @@ func helmSource(name string) string { return "oci-" + name }
 func (f *fluxApp) ociSource(o object) (ociChart, error) {
 	spec, c := yamlx.Find(o.node, "spec"), ociChart{at: f.repo.at(o)}
 	for _, key := range yamlx.Keys(spec) {
-		if !slices.Contains([]string{"url", "ref", "interval", "timeout", "provider", "layerSelector"}, key) {
+		if !slices.Contains([]string{"url", "ref", "interval", "timeout", "provider", "layerSelector"}, key) && !slices.Contains(loginFields(), key) {
 			return c, f.repo.bad(o, []string{"spec", key}, "spec.%s of OCIRepository %s is not understood, and may decide which chart is pulled", key, o.name())
 		}
 	}
 	for _, key := range yamlx.Keys(yamlx.Find(spec, "ref")) {
-		if key != "tag" {
-			return c, f.repo.bad(o, []string{"spec", "ref", key}, "spec.ref.%s of OCIRepository %s: want a tag, which is the chart's version", key, o.name())
+		if key != "tag" && key != "semver" {
+			return c, f.repo.bad(o, []string{"spec", "ref", key}, "spec.ref.%s of OCIRepository %s: want a tag, which is the chart's version, or semver, a range of versions", key, o.name())
 		}
 	}
 	address, ok := strings.CutPrefix(yamlx.Text(spec, "url"), "oci://")
 	if !ok || path.Dir(address) == "." {
 		return c, f.repo.bad(o, []string{"spec", "url"}, "url %q of OCIRepository %s: want oci://HOST/…/CHART", yamlx.Text(spec, "url"), o.name())
 	}
-	c.repository, c.chart, c.version = "oci://"+path.Dir(address), path.Base(address), yamlx.Text(spec, "ref", "tag")
-	if err := exact(c.version); err != nil {
-		return c, f.repo.bad(o, []string{"spec", "ref", "tag"}, "OCIRepository %s: %w", o.name(), err)
+	c.repository, c.chart = "oci://"+path.Dir(address), path.Base(address)
+	key := "tag" // semver goes before it in Flux
+	if yamlx.Find(spec, "ref", "semver") != nil {
+		key = "semver"
 	}
+	v, err := version(yamlx.Text(spec, "ref", key))
+	if err == nil && v == "*" && key == "tag" {
+		err = errors.New("no tag is the tag latest, which names no version: name one")
+	}
+	if err != nil {
+		return c, f.repo.bad(o, []string{"spec", "ref", key}, "OCIRepository %s: %w", o.name(), err)
+	}
+	c.version = v
 	return c, nil
 }
 

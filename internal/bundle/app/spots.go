@@ -113,9 +113,13 @@ func (s *source) patch(file string, item *yamlv3.Node) {
 	if err != nil {
 		return
 	}
+	offset := text.Line
+	if text.Style&(yamlv3.LiteralStyle|yamlv3.FoldedStyle) == 0 {
+		offset-- // its text begins in its own line
+	}
 	for _, d := range docs {
 		if len(d.Content) == 1 {
-			s.add(written{file: file, offset: text.Line, node: d.Content[0], kind: kind})
+			s.add(written{file: file, offset: offset, node: d.Content[0], kind: kind})
 		}
 	}
 }

@@ -274,6 +274,7 @@ func (b *Bundle) Make(ctx context.Context, in bundle.Input) (bundle.Input, *bund
 			return in, nil, err
 		}
 	}
+	made.Expectation.NoPods = b.laid && len(made.Expectation.Objects) > 0 && !slices.ContainsFunc(made.Expectation.Workloads, hasPods)
 	made.Foreign = &bundle.Foreign{}
 	if !b.laid { // else the report names the app
 		made.Foreign.Maker = "it was in " + b.tree.name
@@ -285,6 +286,11 @@ func (b *Bundle) Make(ctx context.Context, in bundle.Input) (bundle.Input, *bund
 		return in, nil, err
 	}
 	return in, made, nil
+}
+
+// hasPods reports whether a workload has pods once it is delivered.
+func hasPods(w bundle.Workload) bool {
+	return w.Replicas != 0 && w.Kind != "CronJob" && !w.Ephemeral
 }
 
 // markLacking finds the value paths by which workloads would tolerate simulated nodes, where the
@@ -322,6 +328,9 @@ func (b *Bundle) NotVerified(made *bundle.Bundle) []string {
 		lines = append(lines, "bundle: values that are filled in where it is installed were used as the bundle has them: "+fewOf(b.tree.filled))
 	}
 	if b.laid {
+		if made.Expectation.NoPods {
+			lines = append(lines, "app: it has no workload whose pods stay, so that no pod was verified")
+		}
 		return lines
 	}
 	var anywhere []string

@@ -71,7 +71,7 @@ var _ Source = (*fsCharts)(nil)
 func (s *fsCharts) Name() string { return s.name }
 
 // Load prefers the exact version, then one that differs only by a leading "v". Without a version it
-// is the highest one. The repository of the reference is ignored. The chart is shared: a caller
+// is the highest one, and so it is of a range. The repository of the reference is ignored. The chart is shared: a caller
 // that passes it to Helm clones it first (archive.Clone).
 func (s *fsCharts) Load(ctx context.Context, ref Ref) (*chart.Chart, string, error) {
 	if err := ctx.Err(); err != nil {
@@ -113,15 +113,17 @@ func (s *fsCharts) load(e *chartEntry) error {
 
 func (s *fsCharts) find(name, version string) *chartEntry {
 	var found *chartEntry
+	ranged := IsRange(version)
 	for _, e := range s.entries {
 		switch {
 		case e.name != name:
-		case version == "":
+		case e.version == version:
+			return e
+		case ranged && !InRange(version, e.version):
+		case version == "" || ranged:
 			if found == nil || Newer(e.version, found.version) {
 				found = e
 			}
-		case e.version == version:
-			return e
 		case found == nil && SameVersion(e.version, version):
 			found = e
 		}
@@ -132,6 +134,26 @@ func (s *fsCharts) find(name, version string) *chartEntry {
 // SameVersion reports whether two texts are one version: chart repositories and recipes differ about
 // the v in front.
 func SameVersion(a, b string) bool { return strings.TrimPrefix(a, "v") == strings.TrimPrefix(b, "v") }
+
+// IsRange reports whether a text stands for several versions, as Helm reads it, e.g. 1.x.
+func IsRange(version string) bool {
+	if _, err := semver.NewVersion(version); err == nil && strings.Count(version, ".") >= 2 {
+		return false
+	}
+	_, err := semver.NewConstraint(version)
+	return err == nil && version != ""
+}
+
+// InRange reports whether a version is one of a range. As in Helm, a pre-release is none unless the
+// range names one.
+func InRange(text, version string) bool {
+	c, err := semver.NewConstraint(text)
+	if err != nil {
+		return false
+	}
+	v, err := semver.NewVersion(version)
+	return err == nil && c.Check(v)
+}
 
 // Newer reports whether version a is higher than b; what is no version is lower than any.
 func Newer(a, b string) bool {

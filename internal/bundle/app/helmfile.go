@@ -1,0 +1,362 @@
+package app
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	yamlv3 "go.yaml.in/yaml/v3"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/parameters"
+	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/util/yamlx"
+)
+
+// What a field of helmfile is to the cell's helmfile, by its place: kept fields are in the lists of
+// package allowed; what is here is left out, since it says how helm is called or to whom, and not
+// what is installed.
+var (
+	leftOutOfFile    = []string{"environments", "kubeContext", "helmBinary", "bases"}
+	leftOutOfDefault = []string{"kubeContext", "atomic", "cleanupOnFail", "historyMax", "verify", "skipDeps", "force", "reuseValues", "resetValues", "diffArgs", "syncArgs", "devel"}
+	leftOutOfSource  = []string{"username", "password", "certFile", "keyFile", "caFile", "passCredentials", "skipTLSVerify", "keyring", "verify", "forceUpdate"}
+	leftOutOfRelease = []string{"kubeContext", "atomic", "cleanupOnFail", "historyMax", "verify", "skipDeps", "force", "reuseValues", "resetValues", "labels", "missingFileHandler", "devel", "installed", "set"}
+)
+
+// helmfileApp is files of helmfile in the making of a bundle: a level for each file.
+type helmfileApp struct {
+	*layout
+	levels []string          // names of the files
+	seen   map[string]string // releases, with their places
+	read   map[string]bool   // files
+}
+
+// helmfileOf is the file of helmfile at a path: that itself, or helmfile.yaml in a directory; empty
+// for anything else.
+func (r *repository) helmfileOf(at string) (string, error) {
+	if r.hasDir(at) {
+		for _, name := range []string{bundle.HelmfileRoot, "helmfile.yml"} {
+			if r.has(path.Join(at, name)) {
+				return path.Join(at, name), nil
+			}
+		}
+		if name := path.Join(at, bundle.HelmfileRoot+".gotmpl"); r.has(name) {
+			return "", &recipe.FileError{File: r.shown(name), Err: fmt.Errorf("this is a template of helmfile, %s", noTemplate)}
+		}
+		return "", nil
+	}
+	if ext := path.Ext(at); ext != ".yaml" && ext != ".yml" {
+		return "", nil
+	}
+	content, err := r.read(at)
+	if err != nil {
+		return "", err
+	}
+	docs, err := yamlx.Documents(content)
+	if err != nil {
+		return "", nil // a template, or what another reader tells of
+	}
+	for _, d := range docs {
+		if len(d.Content) == 1 && yamlx.Text(d.Content[0], "kind") == "" && (yamlx.Find(d.Content[0], "releases") != nil || yamlx.Find(d.Content[0], "helmfiles") != nil) {
+			return at, nil
+		}
+	}
+	return "", nil
+}
+
+// noTemplate says why a template is not run, and what to do.
+const noTemplate = "which may read the environment and run programs, so that it is not evaluated: write what it makes for one environment into a file of its own, as `helmfile build` prints it"
+
+// helmfile lays out helmfile.yaml and the files that it names.
+func (l *layout) helmfile(a *App) error {
+	h := &helmfileApp{layout: l, seen: map[string]string{}, read: map[string]bool{}}
+	if err := h.file(a.helmfile, nil, 0); err != nil {
+		return err
+	}
+	if len(h.seen) == 0 {
+		return &recipe.FileError{File: l.repo.shown(a.helmfile), Err: fmt.Errorf("it has no release to install")}
+	}
+	text := "helmfiles:\n"
+	for _, name := range h.levels {
+		text += "- path: " + name + "\n"
+	}
+	return l.add(bundle.HelmfileRoot, a.helmfile, []byte(text), map[int]int{})
+}
+
+// file lays out what a file names, and then its own releases, as helmfile installs them.
+func (h *helmfileApp) file(name string, by *object, depth int) error {
+	if h.read[name] || depth > mostNested {
+		return h.repo.bad(*by, nil, "%s is named twice, or by itself", h.repo.shown(name))
+	}
+	h.read[name] = true
+	state, err := h.merged(name)
+	if err != nil {
+		return err
+	}
+	if list := yamlx.Find(state.node, "helmfiles"); list != nil {
+		for _, item := range list.Content {
+			if err := h.child(state, item, depth); err != nil {
+				return err
+			}
+		}
+		yamlx.Drop(state.node, "helmfiles")
+	}
+	releases := yamlx.Find(state.node, "releases")
+	if releases == nil || len(releases.Content) == 0 {
+		return nil
+	}
+	if n := yamlx.Find(state.node, "environments"); n != nil {
+		h.unknown("%s: environments are not used, since no template here reads them", h.repo.shown(name))
+	}
+	h.drop(state, state.node, leftOutOfFile)
+	if n := yamlx.Find(state.node, "helmDefaults"); n != nil {
+		h.drop(state, n, leftOutOfDefault)
+	}
+	if list := yamlx.Find(state.node, "repositories"); list != nil {
+		for _, item := range list.Content {
+			h.drop(state, item, leftOutOfSource)
+		}
+	}
+	var kept []*yamlv3.Node
+	for _, r := range releases.Content {
+		if yamlx.Text(r, "installed") == "false" {
+			h.override("release %s is left out: installed is false", yamlx.Text(r, "name"))
+			continue
+		}
+		if err := h.release(state, r); err != nil {
+			return err
+		}
+		kept = append(kept, r)
+	}
+	if releases.Content = kept; len(kept) == 0 {
+		return nil
+	}
+	level := fmt.Sprintf("level-%d.yaml", len(h.levels))
+	h.levels = append(h.levels, level)
+	return h.put(level, state)
+}
+
+// child lays out an entry of helmfiles.
+func (h *helmfileApp) child(state object, item *yamlv3.Node, depth int) error {
+	name := item.Value
+	if item.Kind == yamlv3.MappingNode {
+		if name = yamlx.Text(item, "path"); len(yamlx.Keys(item)) > 1 {
+			return h.repo.badAt(state, item, "this entry of helmfiles has more than a path, which may change what is installed; want the path of a file")
+		}
+	}
+	at := path.Join(path.Dir(state.file), name)
+	if h.repo.hasDir(at) {
+		file, err := h.repo.helmfileOf(at)
+		if err != nil {
+			return err
+		}
+		at = file
+	}
+	switch {
+	case path.Ext(name) == ".gotmpl":
+		return h.repo.badAt(state, item, "%s is a template of helmfile, %s", name, noTemplate)
+	case at == "" || !h.repo.has(at):
+		return h.repo.badAt(state, item, "%s is no file of helmfile in this repository; want one path, without * and from no other place", name)
+	}
+	return h.file(at, &object{state.file, item}, depth+1)
+}
+
+// merged reads a file with its bases and its documents, whose lists helmfile joins.
+func (h *helmfileApp) merged(name string) (object, error) {
+	content, err := h.repo.read(name)
+	if err != nil {
+		return object{}, err
+	}
+	for i, line := range strings.Split(string(content), "\n") {
+		if text, _, _ := strings.Cut(line, "#"); strings.Contains(text, "{{") {
+			return object{}, h.repo.badLine(object{file: name}, i+1, fmt.Errorf("this line is a template of helmfile, %s", noTemplate))
+		}
+	}
+	docs, err := yamlx.Documents(content)
+	if err != nil {
+		p := yamlx.Problems(err)[0]
+		return object{}, h.repo.badLine(object{file: name}, p.Line, fmt.Errorf("%s", p.Text))
+	}
+	whole := object{name, &yamlv3.Node{Kind: yamlv3.MappingNode, Tag: "!!map", Line: 1}}
+	for _, d := range docs {
+		if len(d.Content) != 1 || d.Content[0].Kind != yamlv3.MappingNode {
+			continue
+		}
+		if bases := yamlx.Find(d.Content[0], "bases"); bases != nil {
+			for _, b := range bases.Content {
+				at := path.Join(path.Dir(name), b.Value)
+				if !h.repo.has(at) || path.Ext(at) == ".gotmpl" {
+					return whole, h.repo.badAt(whole, b, "the base %s is no YAML file of this repository", b.Value)
+				}
+				base, err := h.merged(at)
+				if err != nil {
+					return whole, err
+				}
+				h.placeIn(whole, base.node, at)
+				if err := h.join(whole, base.node); err != nil {
+					return whole, err
+				}
+			}
+		}
+		if err := h.join(whole, d.Content[0]); err != nil {
+			return whole, err
+		}
+	}
+	return whole, nil
+}
+
+// join adds a part to a whole: lists are joined, and what is no list may be in one part only.
+func (h *helmfileApp) join(whole object, part *yamlv3.Node) error {
+	for i := 0; i+1 < len(part.Content); i += 2 {
+		key, value := part.Content[i], part.Content[i+1]
+		have := yamlx.Find(whole.node, key.Value)
+		switch {
+		case have == nil:
+			whole.node.Content = append(whole.node.Content, key, value)
+		case have.Kind == yamlv3.SequenceNode && value.Kind == yamlv3.SequenceNode:
+			have.Content = append(have.Content, value.Content...)
+		case slices.Contains(leftOutOfFile, key.Value):
+		default:
+			return h.repo.badAt(whole, key, "%s is in two of the documents and bases of one file of helmfile: write it once", key.Value)
+		}
+	}
+	return nil
+}
+
+// drop leaves out fields that say how helm is called.
+func (h *helmfileApp) drop(state object, n *yamlv3.Node, fields []string) {
+	for _, key := range fields {
+		if value := yamlx.Find(n, key); value != nil && key == "kubeContext" {
+			h.override("%s: the cell's cluster takes the place of the context %s", h.repo.shown(state.file), value.Value)
+		}
+		yamlx.Drop(n, key)
+	}
+}
+
+// release lays out a release with its chart and values, if these are in the repository.
+func (h *helmfileApp) release(state object, r *yamlv3.Node) error {
+	file := state.file
+	if at, _ := h.repo.place(state, r.Line); at != "" {
+		file = at
+	}
+	o := object{state.file, r}
+	name := yamlx.Text(r, "name")
+	if err := nameable(name); err != nil {
+		return h.repo.badAt(state, r, "%w", err)
+	}
+	if before, again := h.seen[name]; again {
+		return h.repo.badAt(state, r, "a second release %s; the first is at %s: give them different names, or pass the path of one file", name, before)
+	}
+	h.seen[name] = h.repo.at(o)
+	if n := yamlx.Find(r, "secrets"); n != nil {
+		return h.repo.badAt(state, n, "the secrets of release %s are values that SOPS has encrypted, and their key is not here: run a copy of the file with test values", name)
+	}
+	if yamlx.Text(r, "namespace") == "" {
+		yamlx.Set(r, "namespace", "!!str", "default")
+	}
+	if err := h.chartOf(state, r, path.Dir(file)); err != nil {
+		return err
+	}
+	if err := h.valuesOf(state, r, path.Dir(file)); err != nil {
+		return err
+	}
+	h.drop(state, r, leftOutOfRelease)
+	return nil
+}
+
+// chartOf lays out a release's chart if it is a directory here.
+func (h *helmfileApp) chartOf(state object, r *yamlv3.Node, from string) error {
+	name, chart := yamlx.Text(r, "name"), yamlx.Text(r, "chart")
+	dir := path.Join(from, chart)
+	switch {
+	case h.repo.has(path.Join(dir, chartFile)):
+		if err := h.layout.chart(dir, name+"/chart"); err != nil {
+			return err
+		}
+		yamlx.Set(r, "chart", "!!str", "./"+name+"/chart")
+		yamlx.Drop(r, "version")
+		return nil
+	case strings.HasPrefix(chart, ".") || strings.HasPrefix(chart, "/") || chart == "":
+		return h.repo.badAt(state, under(r, "chart"), "chart %q of release %s is no directory of this repository with a %s", chart, name, chartFile)
+	}
+	v, err := version(yamlx.Text(r, "version"))
+	if err != nil {
+		return h.repo.badAt(state, under(r, "version"), "chart of release %s: %w", name, err)
+	}
+	yamlx.Set(r, "version", "!!str", v)
+	return nil
+}
+
+// valuesOf lays out a release's values as files.
+func (h *helmfileApp) valuesOf(state object, r *yamlv3.Node, from string) error {
+	name := yamlx.Text(r, "name")
+	mayMiss := slices.Contains([]string{"Warn", "Info", "Debug"}, yamlx.Text(r, "missingFileHandler"))
+	list := yamlx.Find(r, "values")
+	if list == nil {
+		list = &yamlv3.Node{Kind: yamlv3.SequenceNode, Tag: "!!seq", Line: r.Line}
+	}
+	var files []*yamlv3.Node
+	for i, item := range list.Content {
+		to := fmt.Sprintf("%s/values/%d.yaml", name, i)
+		switch {
+		case item.Kind == yamlv3.MappingNode:
+			if err := h.put(to, object{state.file, item}); err != nil {
+				return err
+			}
+		case item.Kind != yamlv3.ScalarNode || path.Ext(item.Value) == ".gotmpl":
+			return h.repo.badAt(state, item, "the values %s of release %s are a template of helmfile, %s", item.Value, name, noTemplate)
+		default:
+			at := path.Join(from, item.Value)
+			if !h.repo.has(at) && mayMiss {
+				h.override("release %s: values file %s is left out: it does not exist, and missingFileHandler is set", name, item.Value)
+				continue
+			}
+			content, err := h.repo.read(at)
+			if err != nil {
+				return h.repo.badAt(state, item, "values file %s of release %s is no file of this repository", item.Value, name)
+			}
+			if docs, err := yamlx.Documents(content); err == nil && len(docs) == 1 && len(docs[0].Content) == 1 && encrypted(docs[0].Content[0]) {
+				return h.repo.badAt(state, item, "values file %s of release %s is encrypted by SOPS, and its key is not here: name a copy with test values", item.Value, name)
+			}
+			if err := h.add(to, at, content, nil); err != nil {
+				return err
+			}
+		}
+		files = append(files, &yamlv3.Node{Kind: yamlv3.ScalarNode, Tag: "!!str", Value: "./" + to, Line: item.Line})
+	}
+	if set := yamlx.Find(r, "set"); set != nil {
+		to := name + "/values/set.yaml"
+		if err := h.set(state, name, yamlx.Text(r, "namespace"), to, set); err != nil {
+			return err
+		}
+		files = append(files, &yamlv3.Node{Kind: yamlv3.ScalarNode, Tag: "!!str", Value: "./" + to, Line: set.Line})
+	}
+	yamlx.Drop(r, "values")
+	if len(files) > 0 {
+		list.Content = files
+		r.Content = append(r.Content, scalar("values"), list)
+	}
+	return nil
+}
+
+// set writes what --set would set as a file of values, which comes after the others too.
+func (h *helmfileApp) set(state object, name, namespace, to string, set *yamlv3.Node) error {
+	for _, item := range set.Content {
+		for _, key := range yamlx.Keys(item) {
+			if key != "name" && key != "value" {
+				return h.repo.badAt(state, item, "set of release %s has a %s; want name and value, or write it under values", name, key)
+			}
+		}
+	}
+	values := map[string]any{}
+	if _, wrong := parameters.Apply(values, set, name, namespace); wrong != nil {
+		return h.repo.badAt(state, &yamlv3.Node{Line: wrong.Line}, "set of release %s: %w", name, wrong)
+	}
+	node := &yamlv3.Node{}
+	if err := node.Encode(values); err != nil {
+		return h.repo.badAt(state, set, "set of release %s: %w", name, err)
+	}
+	shift(node, set.Line)
+	return h.put(to, object{state.file, node})
+}
