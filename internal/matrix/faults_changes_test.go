@@ -2,8 +2,9 @@ package matrix
 
 import (
 	"strings"
+	"testing"
 
-	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
@@ -52,8 +53,9 @@ func (f refusal) with(n string) func(*tinyRecipe) {
 func changeFaults() []fault {
 	var seeds []seed
 	for _, f := range refusals() {
-		seeds = append(seeds, seed{name: f.name, nightly: []string{bundle.Helm}, old: older(f.with("1")), recipe: f.with("2"), want: red(reason.UpgradeFailed, "the upgrade from old: ").and(f.line)})
+		seeds = append(seeds, seed{name: f.name, nightly: families, old: older(f.with("1")), recipe: f.with("2"), want: red(reason.UpgradeFailed, "the upgrade from old: ").and(f.line)})
 	}
+	const outside = `url: "https://hooks.example.com/b"`
 	return []fault{
 		{
 			id: "F142", what: "an upgrade that changes what the API server does not let change: an immutable ConfigMap, a Secret's type, a roleRef, a PriorityClass, StorageClass, RuntimeClass or IngressClass, a ResourceClaimTemplate, a Service's address, what names a StatefulSet's pods", verdict: "exit 73 with the object, the field, both values, the template's line and what to do",
@@ -75,7 +77,61 @@ func changeFaults() []fault {
 			id: "F145", what: "a recipe that changes the tag or the registry of an image of a simulated chart, which its original has as a map", verdict: "passes: the image has a name, which is not the map as text",
 			tests: []string{"internal/charts TestSimulatedImages"},
 		},
+		{
+			id: "F146", what: "a StatefulSet that becomes OnDelete, and keeps what the API server filled in for rolling updates", verdict: "passes in every lane",
+			seeds: []seed{
+				{nightly: families, old: older(settled("RollingUpdate")), recipe: settled("OnDelete"), want: outcomeWanted{check: endsAlike}},
+			},
+		},
+		{
+			id: "F147", what: "a webhook whose failurePolicy changes", verdict: "passes, and the difference names the policy of before and after",
+			seeds: []seed{
+				{nightly: families, old: older(failing("Ignore", outside)), recipe: failing("Fail", outside), want: outcomeWanted{check: namesPolicy}},
+			},
+		},
 	}
+}
+
+// settled has a StatefulSet of this updateStrategy.
+func settled(strategy string) func(*tinyRecipe) {
+	return func(r *tinyRecipe) {
+		r.part("b").add("set.yaml", statefulSet("serviceName: set\n  updateStrategy: {type: "+strategy+"}"))
+	}
+}
+
+// failing has a webhook of this failurePolicy, and of these settings for its client.
+func failing(policy, client string) func(*tinyRecipe) {
+	return func(r *tinyRecipe) {
+		r.part("b").add("hook.yaml", strings.NewReplacer("POLICY", policy, "CLIENT", client).Replace(failingTemplate))
+	}
+}
+
+const failingTemplate = `apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: b-hook}
+webhooks:
+- name: b.example.com
+  admissionReviewVersions: [v1]
+  sideEffects: None
+  failurePolicy: POLICY
+  clientConfig: {CLIENT}
+  rules: [{apiGroups: [example.com], apiVersions: [v1], operations: [CREATE], resources: [things]}]
+`
+
+// namesPolicy: the difference has the webhook's failurePolicy of before and after.
+func namesPolicy(t *testing.T, r result.Result) {
+	t.Helper()
+	endsAlike(t, r)
+	for _, one := range r.Change.Components {
+		for _, changed := range one.Changed {
+			for _, f := range changed.Fields {
+				if changed.Name == "b-hook" && strings.Contains(f.Path, "failurePolicy") && f.From == `"Ignore"` && f.To == `"Fail"` {
+					return
+				}
+			}
+		}
+	}
+	t.Errorf("got the change %+v, want one that names the webhook's failurePolicy", r.Change.Components)
 }
 
 // careful has what may change from one version to the next, and must.
