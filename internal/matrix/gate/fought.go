@@ -30,8 +30,8 @@ const (
 	// foughtQuiet is how long nobody may have taken a turn before a cell passes.
 	foughtQuiet = 3 * time.Second
 	// foughtReturns is how often one field must go back to a value that it had: writers that come to
-	// an agreement do not undo each other's work twice.
-	foughtReturns = 2
+	// an agreement do not undo each other's work again and again.
+	foughtReturns = 3
 )
 
 // failedFights is the failure of an object whose fields programs that run set in turns, and never
@@ -49,6 +49,7 @@ func (g *Gate) failedFights(ctx context.Context) error {
 		return nil
 	}
 	g.contested = ""
+	slices.SortStableFunc(all, func(a, b infra.Contest) int { return cmp.Compare(btoi(a.Status), btoi(b.Status)) }) // a status follows from the rest
 	for _, c := range all {
 		if c.Turns > 1 && time.Since(c.Last) < foughtQuiet && g.contested == "" {
 			g.contested = fmt.Sprintf("%s %s is written by %s in turns", c.Resource.Resource, infra.NamespacedName(c.Namespace, c.Name), strings.Join(c.Writers, " and "))
@@ -239,6 +240,11 @@ func flatten(path string, value any, into map[string]string) {
 		text, err := json.Marshal(v)
 		if err != nil {
 			text = fmt.Append(nil, v)
+		}
+		if at, ok := v.(string); ok {
+			if _, err := time.Parse(time.RFC3339, at); err == nil {
+				return // writers that agree may each have their own time
+			}
 		}
 		into[path] = string(text)
 	}

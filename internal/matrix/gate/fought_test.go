@@ -46,6 +46,7 @@ func TestFought(t *testing.T) {
 		{"a field that one removes", "{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: x, namespace: ns}, spec: {%[2]s: 1, list: [1]}}", false, []string{"spec.one changes back and forth: "}},
 		{"a condition", "{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: x, namespace: ns}, status: {conditions: [{type: Ready, message: by %[2]s, at: %[1]d}]}}", true, []string{"status.conditions[0].message changes back and forth"}},
 		{"the rest of it", "{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: x, namespace: ns}, spec: {image: %[2]s}, status: {turn: %[1]d}}", true, nil},
+		{"a time", "{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: x, namespace: ns}, spec: {%[2]s: '2026-01-01T00:00:00Z', turn: %[1]d}}", false, nil},
 		{"a count", "{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: x, namespace: ns, resourceVersion: '%[1]d'}, spec: {turn: %[1]d}}", false, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
