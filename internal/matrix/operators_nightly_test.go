@@ -227,8 +227,7 @@ spec:
 				t.Errorf("it was red after %s", res.Duration)
 			}
 			for _, part := range []string{
-				"StatefulSet monitoring/", "never settles", "Deployment monitoring/", "as ServiceAccount monitoring/", "Deployment old/", "as ServiceAccount old/", "component old",
-				"prometheus-config-reloader:v0.80.0",
+				"never settles", "Deployment monitoring/", "as ServiceAccount monitoring/", "Deployment old/", "as ServiceAccount old/", "component old", "changes back and forth",
 			} {
 				testkit.WantText(t, "first screen", screen, part)
 			}
