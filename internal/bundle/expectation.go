@@ -72,7 +72,7 @@ func (p *plan) expect(ctx context.Context, in Input, deployer string) error {
 	if err := e.findShared(); err != nil {
 		return err
 	}
-	if len(e.Workloads) == 0 {
+	if len(e.Workloads) == 0 && (!in.MayBeEmpty || len(e.Objects) == 0) {
 		return fmt.Errorf("recipe %s renders no workload (releases: %d): %w", RecipeName(in.Recipe), len(e.Releases), ErrEmpty)
 	}
 	return nil

@@ -44,6 +44,8 @@ type Input struct {
 	Recipe     *recipe.Result
 	Components []recipe.Component // in deploymentOrder
 	Scheduling Scheduling
+	// MayBeEmpty: what has no workload, and something else, is delivered too.
+	MayBeEmpty bool
 	// PutIn says what the caller put into the components' values, one line each: the first of the
 	// overrides.
 	PutIn []string

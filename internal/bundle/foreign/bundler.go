@@ -256,6 +256,7 @@ func ownerOf(units []unit, name string) string {
 func (b *Bundle) Make(ctx context.Context, in bundle.Input) (bundle.Input, *bundle.Bundle, error) {
 	in.Recipe = b.Resolved(bundle.RecipeName(in.Recipe))
 	in.Components, in.Given = b.Components()
+	in.MayBeEmpty = b.laid
 	in.Scheduling = bundle.Scheduling{} // the program that made the bundle has injected its own
 	in = b.form.place(in)
 	prepared, err := bundle.Prepare(ctx, in)
