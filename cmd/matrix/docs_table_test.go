@@ -134,6 +134,8 @@ func makeCommands() []docCommand {
 		{command: "make bench-matrix", where: byMake, want: []string{"go run ./internal/tools/bench -- eks-training"}},
 		{command: "make bench-matrix UPDATE=1", where: byMake, want: []string{"go run ./internal/tools/bench -update -- eks-training"}},
 		{command: "make bench-matrix BENCH='--tier 1'", where: byMake, want: []string{"go run ./internal/tools/bench -- --tier 1"}},
+		{command: "make bench-goals", where: byMake, want: []string{"go run ./internal/tools/bench -goals"}},
+		{command: "make bench-goals UPDATE=1", where: byMake, want: []string{"go run ./internal/tools/bench -goals -update"}},
 		{command: "make bench-profile", where: byMake, want: []string{"go run ./internal/tools/bench -profile -- eks-training"}},
 		{command: "make bench-profile UPDATE=1", where: byMake, want: []string{"go run ./internal/tools/bench -profile -update -- eks-training"}},
 		{command: "make bench-gang", where: byMake, want: []string{"go run ./internal/tools/bench -gangs"}},

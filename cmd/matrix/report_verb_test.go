@@ -39,7 +39,7 @@ func TestReportCommand(t *testing.T) {
 	file := resultsFile(t, sampleResults())
 	for format, want := range map[string]string{
 		"md": "| `eks` | ✓ 12.3 s, 110 pods |", "html": "<!doctype html>", "junit": `<testcase name="kwok/eks/helm"`, "annotations": "::error title=COMPONENT_DIED (14) in 1 cell::",
-		"comment": "| `eks` | ✓ 12.3 s, 110 pods |",
+		"comment": "| `eks` | `helm` ✓ 12.3 s, 110 pods<br>",
 	} {
 		r := invoke(t, nil, "report", file, "--format", format)
 		r.want(t, 0)

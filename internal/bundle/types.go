@@ -46,8 +46,7 @@ type Input struct {
 	Scheduling Scheduling
 	// MayBeEmpty: what has no workload, and something else, is delivered too.
 	MayBeEmpty bool
-	// PutIn says what the caller put into the components' values, one line each: the first of the
-	// overrides.
+	// PutIn says what the caller put into the components' values, a line each: the first overrides.
 	PutIn []string
 	// Charts is where the charts are read for rendering the expectation.
 	Charts catalog.Source
@@ -224,8 +223,7 @@ type Expectation struct {
 	Warnings []string
 	// NotVerified is what the charts that were there cannot show.
 	NotVerified []string
-	// NoPods: there is something to deliver, none of it has pods when it is delivered, and that is
-	// how the user means it. Otherwise a cell without any pod is no pass.
+	// NoPods: the user means it that nothing of it has pods. Otherwise a cell without one is no pass.
 	NoPods bool
 }
 

@@ -3,7 +3,6 @@ package report
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"github.com/nvidia/aicr-action/internal/report/past"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -35,43 +34,7 @@ func (r *Report) run() string {
 	return r.RunID
 }
 
-// standing says which of the cells are newly failing, already failing or flaky. It returns "" if
-// the history has none of them.
+// standing is past.Standing, with the names of at most eight cells.
 func standing(cells []*result.Result) string {
-	var parts []string
-	for _, k := range []struct {
-		known result.Known
-		says  string
-	}{{result.New, "new, passed in run %s"}, {result.AlreadyRed, "already red in run %s"}, {result.Flaky, "flaky, ended both ways with the same inputs"}} {
-		var these []*result.Result
-		for _, c := range cells {
-			if c.Known == k.known {
-				these = append(these, c)
-			}
-		}
-		if len(these) == 0 {
-			continue
-		}
-		text := k.says
-		if strings.Contains(text, "%s") {
-			text = fmt.Sprintf(text, lastRun(these[0].Past))
-		}
-		if len(these) < len(cells) {
-			text += ": " + cellNames(these, 8)
-		}
-		parts = append(parts, text)
-	}
-	return strings.Join(parts, "; ")
-}
-
-// lastRun names the last run of a past, and its commit if that is known.
-func lastRun(past []result.Past) string {
-	if len(past) == 0 {
-		return "?"
-	}
-	last := past[len(past)-1]
-	if len(last.Commit) >= 7 {
-		return last.Run + " (" + last.Commit[:7] + ")"
-	}
-	return last.Run
+	return past.Standing(cells, func(some []*result.Result) string { return cellNames(some, 8) })
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/nvidia/aicr-action/internal/report/past"
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
@@ -90,7 +91,7 @@ func oldIn(x *remark, kind result.RemarkKind) string {
 	if kind != result.RemarkWarnings || slices.ContainsFunc(x.Cells, func(c *result.Result) bool { return !slices.Contains(c.OldWarnings, slices.Index(c.Warnings, x.Text)) }) {
 		return ""
 	}
-	return lastRun(x.Cells[0].Past)
+	return past.LastRun(x.Cells[0].Past)
 }
 
 // remarkLines are the remarks on one cell, each behind its label. As on the terminal, those that are

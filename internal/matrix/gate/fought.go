@@ -211,7 +211,7 @@ func fought(o *unstructured.Unstructured, status bool) map[string]string {
 	all := map[string]string{}
 	for field, value := range o.Object {
 		switch {
-		case (field == "status") != status, field == "apiVersion", field == "kind":
+		case (field == "status") != status, slices.Contains([]string{"apiVersion", "kind"}, field):
 		case field == "metadata":
 			m, _ := value.(map[string]any)
 			for _, part := range []string{"labels", "annotations", "ownerReferences", "finalizers"} {
