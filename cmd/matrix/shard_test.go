@@ -106,19 +106,19 @@ func TestMerge_MissingShards(t *testing.T) {
 	invoke(t, nil, "report", one).want(t, 0) // a job reports its own shard
 }
 
-// The Action calls `matrix run` with flags that it has.
+// The Action calls `matrix run`, and `matrix report` for a Check Run, with flags that they have.
 func TestActionFlags(t *testing.T) {
 	text, err := os.ReadFile("../../action.yml")
 	if err != nil {
 		t.Fatal(err)
 	}
 	a := &app{App: cli.App{Getenv: os.Getenv, Stdout: io.Discard, Stderr: io.Discard}}
-	flags := a.runCommand().Flags()
+	flags, reports := a.runCommand().Flags(), a.reportCommand().Flags()
 	found := 0
 	for _, m := range regexp.MustCompile(`--([a-z][a-z-]+)=`).FindAllStringSubmatch(string(text), -1) {
 		found++
-		if flags.Lookup(m[1]) == nil {
-			t.Errorf("action.yml passes --%s, which matrix run does not have", m[1])
+		if flags.Lookup(m[1]) == nil && reports.Lookup(m[1]) == nil {
+			t.Errorf("action.yml passes --%s, which neither matrix run nor matrix report has", m[1])
 		}
 	}
 	if found < 5 {

@@ -79,6 +79,7 @@ func TestMonotonicClock(t *testing.T) {
 		"TimeOf":       "when a deployer says that it delivered; reported, and nothing is decided by it",
 		"clock":        "whether a value that a chart renders is the time; what two objects have of it is no secret",
 		"unbuilt":      "when a cell ended that was not run, for people",
+		"flatten":      "whether a text of an object is a time: then it is no field for which writers fight",
 		"same":         "whether two texts of an object are the same time, e.g. 2026-01-02T03:04:05Z and +00:00",
 		"refresh":      "when to ask Argo CD for a comparison; its objects have wall-clock times and nothing else",
 	}

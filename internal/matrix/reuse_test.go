@@ -172,8 +172,9 @@ func TestInputs_EveryField(t *testing.T) {
 		"bundle.Input": {"Recipe", "Components", "Scheduling", "Charts", "KubeVersion", "Direct", "Given",
 			// where a bundle is published; part of this program; made from the others
 			"ChartRepository", "PlainHTTP", "RepoURL", "TargetRevision", "Project", "APIs", "prepared",
-			// injected values are in the values too; a cell is always rendered
-			"PutIn", "Unrendered"},
+			// injected values are in the values too; a cell is always rendered; only what another
+			// program laid out may be empty
+			"PutIn", "Unrendered", "MayBeEmpty"},
 		// hashed: Values, PreManifests, Manifests, Kustomization (its files and patches), NodeScheduling,
 		// GKECriticalPriority, ValueOverrideKeys; ComponentRef is part of the recipe
 		"recipe.Component": {"ComponentRef", "ValueOverrideKeys", "NodeScheduling", "GKECriticalPriority", "Values", "PreManifests", "Manifests", "Kustomization",

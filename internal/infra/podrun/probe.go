@@ -90,6 +90,7 @@ func (w *worker) probeExec(ctx context.Context, c *corev1.Container) bool {
 		}
 	}
 	spec.Name, spec.Log = spec.Name+" (readiness probe)", filepath.Join(w.dir, "probe.log")
+	spec.Alone = false // the container's own process has that directory too, and does not end with the probe
 	p, err := w.r.Sup.Start(spec)
 	if err != nil {
 		return false

@@ -48,6 +48,9 @@ type trial struct {
 func Denied(ctx context.Context, clients *infra.Clients, e *bundle.Expectation) error {
 	why := reason.WorkloadFailed
 	found, err := denied(ctx, clients, e)
+	if err == nil && len(found) == 0 && waitFor(e) == inForce {
+		found, err = denied(ctx, clients, e) // a busy API server enforces a policy late: once it took more than three seconds
+	}
 	if err == nil && len(found) == 0 && slices.ContainsFunc(e.Objects, func(o bundle.Object) bool { return o.Object.GetKind() == "ValidatingAdmissionPolicyBinding" }) {
 		why = reason.DeployFailed
 		found, err = refusedNext(ctx, clients, e)
