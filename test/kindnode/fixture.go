@@ -80,7 +80,7 @@ func (f *fixture) inputs() (map[string][]byte, error) {
 	inputs := map[string][]byte{
 		"layout": []byte(layout), "platform": []byte(runtime.GOARCH), "suite": []byte(suite), "kind": []byte(f.kind.Version),
 		"packages": []byte(filepath.Base(f.debianTar())), "toolchain": []byte(runtime.Version()),
-		"stack.mod": kwok.StackMod, "stack.sum": kwok.StackSum,
+		"stack": []byte(f.stack.Name()), "stack.mod": kwok.StackMod, "stack.sum": kwok.StackSum,
 	}
 	for _, i := range f.controllers() {
 		inputs["image "+i.name] = []byte(fmt.Sprintf("%+v", i))

@@ -155,7 +155,7 @@ func TestInputs(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{
-		"stack.mod", "stack.sum", "kind", "packages", "parts/kubernetes/go.mod", "parts/kubernetes/go.sum", "parts/addons/go.sum", "parts/addons/pause/main.go",
+		"stack", "stack.mod", "stack.sum", "kind", "packages", "parts/kubernetes/go.mod", "parts/kubernetes/go.sum", "parts/addons/go.sum", "parts/addons/pause/main.go",
 		"files/etc/cni/net.d/10-kindnode.conflist", "files/kind/manifests/default-cni.yaml", "image quay.io/argoproj/argocd:" + f.stack.Version("github.com/argoproj/argo-cd/v3"),
 	} {
 		if len(inputs[name]) == 0 {
