@@ -100,7 +100,7 @@ func Starts(path string) error {
 		return nil
 	}
 	if string(head) != elf.ELFMAG {
-		return errors.New("it is no program of Linux, and no script that begins with #!")
+		return errors.New("it is no program of Linux, and no script: that begins with #! and the path of a program")
 	}
 	program, err := elf.NewFile(f)
 	if err != nil {
