@@ -19,6 +19,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/util/egress"
@@ -34,7 +35,7 @@ func (c *checker) object(o *bundle.Object) {
 		c.autoscaler(o, r)
 	case "policy/PodDisruptionBudget":
 		var b policyv1.PodDisruptionBudget
-		if read(o, &b) {
+		if problem.Read(o, &b) {
 			c.selectsPods(r, b.Namespace, b.Spec.Selector, "it protects nothing")
 			c.budget(r, &b)
 			c.protectedTwice(o, r, &b)
@@ -47,7 +48,7 @@ func (c *checker) object(o *bundle.Object) {
 		c.node(o, r)
 	case "/Service":
 		var s corev1.Service
-		if !read(o, &s) {
+		if !problem.Read(o, &s) {
 			return
 		}
 		c.loadBalancer(r, &s)
@@ -71,7 +72,7 @@ func (c *checker) object(o *bundle.Object) {
 		c.subjects(o, r)
 	case "networking.k8s.io/Ingress":
 		var in networkingv1.Ingress
-		if class := ""; read(o, &in) {
+		if class := ""; problem.Read(o, &in) {
 			c.routes(r, &in)
 			if class = deref(in.Spec.IngressClassName); class != "" && !c.have.IngressClasses[class] {
 				r.name, r.text, r.then = class, "names IngressClass "+class+", which the recipe does not install", "unless the cluster provides it, no controller serves it"
@@ -81,13 +82,9 @@ func (c *checker) object(o *bundle.Object) {
 	}
 }
 
-func read(o *bundle.Object, into any) bool {
-	return runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object.Object, into) == nil
-}
-
 func (c *checker) autoscaler(o *bundle.Object, r reference) {
 	var h autoscalingv2.HorizontalPodAutoscaler
-	if !read(o, &h) {
+	if !problem.Read(o, &h) {
 		return
 	}
 	t := h.Spec.ScaleTargetRef

@@ -4,10 +4,10 @@ import (
 	"fmt"
 
 	resourcev1 "k8s.io/api/resource/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
@@ -41,12 +41,12 @@ func (c *checker) deviceClasses() {
 		switch o.Object.GetKind() {
 		case "ResourceClaim":
 			var claim resourcev1.ResourceClaim
-			if runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object.Object, &claim) == nil {
+			if problem.Read(o, &claim) {
 				spec = claim.Spec
 			}
 		case "ResourceClaimTemplate":
 			var template resourcev1.ResourceClaimTemplate
-			if runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object.Object, &template) == nil {
+			if problem.Read(o, &template) {
 				spec = template.Spec.Spec
 			}
 		}

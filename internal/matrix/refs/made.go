@@ -15,6 +15,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/podspec"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/needs"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result"
 )
@@ -166,7 +167,7 @@ func (c *checker) mayCreate(job *bundle.Object, spec *corev1.PodSpec, kind strin
 	for i := range c.expectation.Objects {
 		o := &c.expectation.Objects[i]
 		var b rbacv1.RoleBinding // the fields of a ClusterRoleBinding too
-		if k := o.Object.GetKind(); k != "RoleBinding" && k != "ClusterRoleBinding" || runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object.Object, &b) != nil {
+		if k := o.Object.GetKind(); k != "RoleBinding" && k != "ClusterRoleBinding" || !problem.Read(o, &b) {
 			continue
 		}
 		if slices.ContainsFunc(b.Subjects, func(s rbacv1.Subject) bool {
@@ -178,7 +179,7 @@ func (c *checker) mayCreate(job *bundle.Object, spec *corev1.PodSpec, kind strin
 	for i := range c.expectation.Objects {
 		o := &c.expectation.Objects[i]
 		var r rbacv1.Role
-		if !roles[o.Object.GetKind()+"/"+o.Object.GetName()] || runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object.Object, &r) != nil {
+		if !roles[o.Object.GetKind()+"/"+o.Object.GetName()] || !problem.Read(o, &r) {
 			continue
 		}
 		for _, rule := range r.Rules {

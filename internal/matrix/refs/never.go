@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
@@ -24,7 +25,7 @@ func (c *checker) rendered() {
 	for i := range c.expectation.Objects {
 		o := &c.expectation.Objects[i]
 		var s corev1.Service
-		if o.Object.GetKind() == "Service" && o.Object.GroupVersionKind().Group == "" && read(o, &s) {
+		if o.Object.GetKind() == "Service" && o.Object.GroupVersionKind().Group == "" && problem.Read(o, &s) {
 			c.have.Services = append(c.have.Services, s)
 		}
 	}
@@ -153,7 +154,7 @@ func (c order) patience(o *bundle.Object) {
 // custom resource with the claim's name may stand for such a pod.
 func (c order) unbound(o *bundle.Object) {
 	var claim corev1.PersistentVolumeClaim
-	if c.delivery.Within == 0 || o.Hook || o.Object.GetKind() != "PersistentVolumeClaim" || !read(o, &claim) || claim.Spec.VolumeName != "" || !c.waitsForPod(claim.Spec.StorageClassName) {
+	if c.delivery.Within == 0 || o.Hook || o.Object.GetKind() != "PersistentVolumeClaim" || !problem.Read(o, &claim) || claim.Spec.VolumeName != "" || !c.waitsForPod(claim.Spec.StorageClassName) {
 		return
 	}
 	for i := range c.expectation.Workloads {

@@ -10,6 +10,7 @@ import (
 	"helm.sh/helm/v3/pkg/releaseutil"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
@@ -27,7 +28,7 @@ func webhooksIn(o *bundle.Object) []webhook {
 	switch o.Object.GroupVersionKind().GroupKind().String() {
 	case "ValidatingWebhookConfiguration.admissionregistration.k8s.io":
 		var v admissionv1.ValidatingWebhookConfiguration
-		if read(o, &v) {
+		if problem.Read(o, &v) {
 			for i := range v.Webhooks {
 				w := &v.Webhooks[i]
 				all = append(all, webhook{w.Name, &w.ClientConfig, w.FailurePolicy, scope{w.Rules, w.NamespaceSelector, w.ObjectSelector, w.MatchConditions}})
@@ -35,7 +36,7 @@ func webhooksIn(o *bundle.Object) []webhook {
 		}
 	case "MutatingWebhookConfiguration.admissionregistration.k8s.io":
 		var m admissionv1.MutatingWebhookConfiguration
-		if read(o, &m) {
+		if problem.Read(o, &m) {
 			for i := range m.Webhooks {
 				w := &m.Webhooks[i]
 				all = append(all, webhook{w.Name, &w.ClientConfig, w.FailurePolicy, scope{w.Rules, w.NamespaceSelector, w.ObjectSelector, w.MatchConditions}})

@@ -3,14 +3,12 @@ package refs
 import (
 	"fmt"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/component-helpers/storage/ephemeral"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/claims"
 	"github.com/nvidia/aicr-action/internal/matrix/why"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -83,25 +81,13 @@ func (c *checker) template(w *bundle.Workload) {
 // claims checks the storage classes of claims: a provisioner creates volumes for existing classes
 // only. The scheduler reports it for existing pods; this is for the others.
 func (c *checker) claims() {
-	for i := range c.expectation.Objects {
-		o := &c.expectation.Objects[i]
-		r := reference{from: o.Ref(), component: o.Component, template: o.Template}
-		switch gvk := o.Object.GroupVersionKind(); gvk.Group + "/" + gvk.Kind {
-		case "/PersistentVolumeClaim":
-			var claim corev1.PersistentVolumeClaim
-			if runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object.Object, &claim) == nil && claim.Spec.VolumeName == "" {
-				c.class(r, &claim.ObjectMeta, &claim.Spec)
-				c.source(r, claim.Namespace, &claim.Spec)
-			}
-		case "apps/StatefulSet":
-			var set appsv1.StatefulSet
-			if runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object.Object, &set) == nil {
-				for j := range set.Spec.VolumeClaimTemplates {
-					t := &set.Spec.VolumeClaimTemplates[j]
-					c.class(r, &t.ObjectMeta, &t.Spec)
-					c.source(r, set.Namespace, &t.Spec)
-				}
-			}
+	objects := claims.OfObjects(c.expectation)
+	for i := range objects {
+		o := &objects[i]
+		r := reference{from: o.From, component: o.Component, template: o.Template}
+		if o.From.Kind != "PersistentVolumeClaim" || o.Spec.VolumeName == "" {
+			c.class(r, o.Meta, o.Spec)
+			c.source(r, o.Namespace, o.Spec)
 		}
 	}
 	for i := range c.expectation.Workloads {
@@ -109,10 +95,9 @@ func (c *checker) claims() {
 		r := reference{from: observe.WorkloadRef(w.Kind, w.Namespace, w.Name), component: w.Component, template: w.Template}
 		for j := range w.PodSpec.Volumes {
 			v := &w.PodSpec.Volumes[j]
-			if v.Ephemeral != nil && v.Ephemeral.VolumeClaimTemplate != nil {
-				t := v.Ephemeral.VolumeClaimTemplate
-				c.class(r, &metav1.ObjectMeta{Name: ephemeral.VolumeClaimName(&corev1.Pod{}, v), Annotations: t.Annotations}, &t.Spec)
-				c.source(r, w.Namespace, &t.Spec)
+			if own := claims.OfVolume(w, v); own != nil {
+				c.class(r, own.Meta, own.Spec)
+				c.source(r, w.Namespace, own.Spec)
 			}
 			if v.PersistentVolumeClaim != nil && !starts(w) {
 				c.claim(r, w, v.PersistentVolumeClaim.ClaimName)

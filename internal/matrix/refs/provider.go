@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
@@ -23,7 +24,7 @@ func (c *checker) criticalPods(w *bundle.Workload) {
 	}
 	if slices.ContainsFunc(c.expectation.Objects, func(o bundle.Object) bool {
 		var q corev1.ResourceQuota
-		return o.Object.GetKind() == "ResourceQuota" && o.Object.GetNamespace() == w.Namespace && read(&o, &q) && allowsPriority(&q, class)
+		return o.Object.GetKind() == "ResourceQuota" && o.Object.GetNamespace() == w.Namespace && problem.Read(&o, &q) && allowsPriority(&q, class)
 	}) {
 		return
 	}

@@ -7,9 +7,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
@@ -55,7 +55,7 @@ func (c *checker) setsPodStatus() string {
 			continue
 		}
 		var role rbacv1.ClusterRole
-		if runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object.Object, &role) != nil {
+		if !problem.Read(o, &role) {
 			continue
 		}
 		if slices.ContainsFunc(role.Rules, func(p rbacv1.PolicyRule) bool {

@@ -19,6 +19,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle/rendering"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/needs"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
@@ -80,12 +81,12 @@ func (c *checker) fillsIn(o *bundle.Object, service *admissionv1.ServiceReferenc
 		switch other.Object.GetKind() {
 		case "ClusterRole":
 			var role rbacv1.ClusterRole
-			return read(&other, &role) && slices.ContainsFunc(role.Rules, func(p rbacv1.PolicyRule) bool {
+			return problem.Read(&other, &role) && slices.ContainsFunc(role.Rules, func(p rbacv1.PolicyRule) bool {
 				return mayChange(p) && (near && len(p.ResourceNames) == 0 || slices.Contains(p.ResourceNames, name))
 			})
 		case "ClusterRoleBinding":
 			var b rbacv1.ClusterRoleBinding
-			return read(&other, &b) && b.RoleRef.Name == "cluster-admin" && (near || slices.ContainsFunc(b.Subjects, func(s rbacv1.Subject) bool { return s.Namespace == service.Namespace }))
+			return problem.Read(&other, &b) && b.RoleRef.Name == "cluster-admin" && (near || slices.ContainsFunc(b.Subjects, func(s rbacv1.Subject) bool { return s.Namespace == service.Namespace }))
 		}
 		return false
 	})

@@ -7,6 +7,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
@@ -19,7 +20,7 @@ const soon = 10 * time.Minute
 // (https://argo-cd.readthedocs.io/en/stable/user-guide/auto_sync/#automatic-self-healing).
 func (c *checker) recreated(o *bundle.Object, r reference) {
 	var job batchv1.Job
-	if !c.have.SelfHeals || o.Hook || !read(o, &job) || job.Spec.TTLSecondsAfterFinished == nil {
+	if !c.have.SelfHeals || o.Hook || !problem.Read(o, &job) || job.Spec.TTLSecondsAfterFinished == nil {
 		return
 	}
 	ttl := time.Duration(*job.Spec.TTLSecondsAfterFinished) * time.Second

@@ -18,6 +18,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/needs"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
@@ -40,7 +41,7 @@ func (c *checker) earlier(o *bundle.Object) (before []*bundle.Object) {
 func (c *checker) scaledTwice(o *bundle.Object, r reference, h *autoscalingv2.HorizontalPodAutoscaler) {
 	for _, other := range c.earlier(o) {
 		var before autoscalingv2.HorizontalPodAutoscaler
-		if t := h.Spec.ScaleTargetRef; read(other, &before) && before.Spec.ScaleTargetRef.Kind == t.Kind && before.Spec.ScaleTargetRef.Name == t.Name {
+		if t := h.Spec.ScaleTargetRef; problem.Read(other, &before) && before.Spec.ScaleTargetRef.Kind == t.Kind && before.Spec.ScaleTargetRef.Name == t.Name {
 			r.text, r.then = fmt.Sprintf("scales %s, and so does %s (%s)", observe.WorkloadKey(t.Kind, h.Namespace, t.Name), other.Ref(), other.Component), "neither does: both report AmbiguousSelector"
 			c.warn(r)
 			return
@@ -56,7 +57,7 @@ func (c *checker) protectedTwice(o *bundle.Object, r reference, b *policyv1.PodD
 	}
 	for _, other := range c.earlier(o) {
 		var before policyv1.PodDisruptionBudget
-		if !read(other, &before) {
+		if !problem.Read(other, &before) {
 			continue
 		}
 		its, err := metav1.LabelSelectorAsSelector(before.Spec.Selector)
@@ -76,7 +77,7 @@ func (c *checker) protectedTwice(o *bundle.Object, r reference, b *policyv1.PodD
 // governing warns of a StatefulSet whose Service does not exist: its pods get no names in DNS.
 func (c *checker) governing(o *bundle.Object, r reference) {
 	var set appsv1.StatefulSet
-	if !read(o, &set) || set.Spec.ServiceName == "" || c.have.service(set.Namespace, set.Spec.ServiceName) != nil || c.maker("Service", set.Namespace, set.Spec.ServiceName, r.from) != nil {
+	if !problem.Read(o, &set) || set.Spec.ServiceName == "" || c.have.service(set.Namespace, set.Spec.ServiceName) != nil || c.maker("Service", set.Namespace, set.Spec.ServiceName, r.from) != nil {
 		return
 	}
 	r.name, r.text, r.then = set.Spec.ServiceName, fmt.Sprintf("names Service %s (spec.serviceName), which does not exist", infra.NamespacedName(set.Namespace, set.Spec.ServiceName)), "its pods have no names in DNS"
@@ -127,7 +128,7 @@ func (c *checker) routes(r reference, in *networkingv1.Ingress) {
 // another namespace: the role is probably meant for that.
 func (c *checker) subjects(o *bundle.Object, r reference) {
 	var b rbacv1.RoleBinding // which a ClusterRoleBinding looks like
-	if !read(o, &b) {
+	if !problem.Read(o, &b) {
 		return
 	}
 	for _, s := range b.Subjects {

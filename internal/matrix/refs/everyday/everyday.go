@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/claims"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -36,21 +36,15 @@ type Cluster struct {
 // Find returns the mistakes, in the order of the bundle.
 func Find(e *bundle.Expectation, have Cluster) []problem.Problem {
 	f := &finder{e: e, have: have}
+	made := claims.OfObjects(e)
+	for i := range made {
+		if c := &made[i]; c.From.Kind != "PersistentVolumeClaim" || c.Spec.VolumeName == "" {
+			f.disk(c)
+		}
+	}
 	for i := range e.Objects {
 		o := &e.Objects[i]
 		switch gvk := o.Object.GroupVersionKind(); gvk.Group + "/" + gvk.Kind {
-		case "/PersistentVolumeClaim":
-			var c corev1.PersistentVolumeClaim
-			if read(o, &c) && c.Spec.VolumeName == "" {
-				f.disk(o, c.Name, &c.Spec)
-			}
-		case "apps/StatefulSet":
-			var s appsv1.StatefulSet
-			if read(o, &s) {
-				for j := range s.Spec.VolumeClaimTemplates {
-					f.disk(o, s.Spec.VolumeClaimTemplates[j].Name, &s.Spec.VolumeClaimTemplates[j].Spec)
-				}
-			}
 		case "autoscaling/HorizontalPodAutoscaler":
 			f.autoscaler(o)
 		case "monitoring.coreos.com/ServiceMonitor":
@@ -71,24 +65,21 @@ type finder struct {
 	found []problem.Problem
 }
 
-func read(o *bundle.Object, into any) bool {
-	return runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object.Object, into) == nil
-}
-
 // disks are the drivers whose volumes one node alone can mount with a file system. Others, such as
 // longhorn, can share theirs.
 var disks = []string{"ebs.csi.aws.com", "kubernetes.io/aws-ebs", "pd.csi.storage.gke.io", "kubernetes.io/gce-pd", "disk.csi.azure.com", "kubernetes.io/azure-disk", "blockvolume.csi.oraclecloud.com", "linodebs.csi.linode.com"}
 
 // disk fails a claim for many nodes of a driver that makes disks: it provisions none.
-func (f *finder) disk(o *bundle.Object, name string, spec *corev1.PersistentVolumeClaimSpec) {
+func (f *finder) disk(c *claims.Claim) {
+	spec := c.Spec
 	if spec.StorageClassName == nil || spec.VolumeMode != nil && *spec.VolumeMode == corev1.PersistentVolumeBlock || !slices.Contains(spec.AccessModes, corev1.ReadWriteMany) {
 		return
 	}
 	class := *spec.StorageClassName
 	if driver := f.have.Provisioners[class]; slices.Contains(disks, driver) {
-		p := problem.Of(o)
-		p.Name, p.Cause, p.Reason = class, "shared disk "+o.Ref().String()+name, reason.SchedulingFailed
-		p.Text = fmt.Sprintf("claim %s is ReadWriteMany, and StorageClass %s makes disks (%s)", name, class, driver)
+		p := c.Problem
+		p.Name, p.Cause, p.Reason = class, "shared disk "+c.From.String()+c.Name, reason.SchedulingFailed
+		p.Text = fmt.Sprintf("claim %s is ReadWriteMany, and StorageClass %s makes disks (%s)", c.Name, class, driver)
 		p.Then = "the driver refuses it, so that the claim and its pods wait for ever"
 		f.found = append(f.found, p)
 	}
@@ -97,7 +88,7 @@ func (f *finder) disk(o *bundle.Object, name string, spec *corev1.PersistentVolu
 // autoscaler warns of a target in percent of requests that a container does not have.
 func (f *finder) autoscaler(o *bundle.Object) {
 	var h autoscalingv2.HorizontalPodAutoscaler
-	if !read(o, &h) {
+	if !problem.Read(o, &h) {
 		return
 	}
 	i := slices.IndexFunc(f.e.Workloads, func(w bundle.Workload) bool {
@@ -167,7 +158,7 @@ func (f *finder) monitor(o *bundle.Object) {
 // ingress warns of a certificate's Secret that does not exist, unless a controller makes it.
 func (f *finder) ingress(o *bundle.Object) {
 	var in networkingv1.Ingress
-	if !read(o, &in) {
+	if !problem.Read(o, &in) {
 		return
 	}
 	for key := range in.Annotations {

@@ -2,6 +2,8 @@
 package problem
 
 import (
+	"k8s.io/apimachinery/pkg/runtime"
+
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -19,6 +21,11 @@ type Problem struct {
 	// Missing is what does not exist; zero if that is not the matter. Something may make it at run
 	// time.
 	Missing result.Ref
+}
+
+// Read reads an object as a type of Kubernetes, and reports whether it is one.
+func Read(o *bundle.Object, into any) bool {
+	return runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object.Object, into) == nil
 }
 
 // Of is a problem of an object.

@@ -8,15 +8,12 @@ import (
 	"slices"
 	"strings"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/claims"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
-	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
@@ -34,11 +31,13 @@ func Find(e *bundle.Expectation, nodes []corev1.Node) []problem.Problem {
 		if !unusable(class.AllowedTopologies, nodes) {
 			continue
 		}
-		for _, c := range claims(e) {
-			if c.class == class.Name || c.class == "" && class.Annotations[defaultClass] == "true" {
+		all := claims.Of(e)
+		for i := range all {
+			c := &all[i]
+			if named, ok := wanted(c); ok && (named == class.Name || named == "" && class.Annotations[defaultClass] == "true") {
 				p := c.Problem
 				p.Name, p.Cause, p.Reason = class.Name, "topologies "+class.Name, reason.SchedulingFailed
-				p.Text = fmt.Sprintf("claim %s wants StorageClass %s, which allows only nodes with %s (allowedTopologies), and no node of this cluster has that", c.name, class.Name, text(class.AllowedTopologies))
+				p.Text = fmt.Sprintf("claim %s wants StorageClass %s, which allows only nodes with %s (allowedTopologies), and no node of this cluster has that", c.Name, class.Name, text(class.AllowedTopologies))
 				p.Then = "no pod can use its volume, wherever the provisioner makes it"
 				found = append(found, p)
 			}
@@ -50,15 +49,11 @@ func Find(e *bundle.Expectation, nodes []corev1.Node) []problem.Problem {
 func classes(e *bundle.Expectation) (with []storagev1.StorageClass) {
 	for i := range e.Objects {
 		var class storagev1.StorageClass
-		if o := e.Objects[i].Object; o.GetKind() == "StorageClass" && read(&e.Objects[i], &class) && len(class.AllowedTopologies) > 0 {
+		if o := e.Objects[i].Object; o.GetKind() == "StorageClass" && problem.Read(&e.Objects[i], &class) && len(class.AllowedTopologies) > 0 {
 			with = append(with, class)
 		}
 	}
 	return with
-}
-
-func read(o *bundle.Object, into any) bool {
-	return runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object.Object, into) == nil
 }
 
 func unusable(terms []corev1.TopologySelectorTerm, nodes []corev1.Node) bool {
@@ -96,44 +91,12 @@ func text(terms []corev1.TopologySelectorTerm) string {
 	return strings.Join(all, ", or ")
 }
 
-type claim struct {
-	problem.Problem
-	name, class string
-}
-
-// claims returns the claims that are to get a new volume. Without a class they have the default.
-func claims(e *bundle.Expectation) (all []claim) {
-	add := func(p problem.Problem, meta *metav1.ObjectMeta, name string, spec *corev1.PersistentVolumeClaimSpec) {
-		class, named := meta.Annotations[corev1.BetaStorageClassAnnotation]
-		if spec.StorageClassName != nil {
-			class, named = *spec.StorageClassName, true
-		}
-		if spec.VolumeName == "" && (!named || class != "") {
-			all = append(all, claim{p, name, class})
-		}
+// wanted is the class that a claim which is to get a new volume names; false for others. Without a
+// name it is the default one.
+func wanted(c *claims.Claim) (class string, ok bool) {
+	class, named := c.Meta.Annotations[corev1.BetaStorageClassAnnotation]
+	if c.Spec.StorageClassName != nil {
+		class, named = *c.Spec.StorageClassName, true
 	}
-	for i := range e.Objects {
-		o := &e.Objects[i]
-		var c corev1.PersistentVolumeClaim
-		var set appsv1.StatefulSet
-		switch gvk := o.Object.GroupVersionKind(); {
-		case gvk.Group == "" && gvk.Kind == "PersistentVolumeClaim" && read(o, &c):
-			add(problem.Of(o), &c.ObjectMeta, c.Name, &c.Spec)
-		case gvk.Group == "apps" && gvk.Kind == "StatefulSet" && read(o, &set):
-			for j := range set.Spec.VolumeClaimTemplates {
-				t := &set.Spec.VolumeClaimTemplates[j]
-				add(problem.Of(o), &t.ObjectMeta, t.Name, &t.Spec)
-			}
-		}
-	}
-	for i := range e.Workloads {
-		w := &e.Workloads[i]
-		for _, v := range w.PodSpec.Volumes {
-			if v.Ephemeral != nil && v.Ephemeral.VolumeClaimTemplate != nil {
-				t := v.Ephemeral.VolumeClaimTemplate
-				add(problem.Problem{From: observe.WorkloadRef(w.Kind, w.Namespace, w.Name), Component: w.Component, Template: w.Template}, &t.ObjectMeta, v.Name, &t.Spec)
-			}
-		}
-	}
-	return all
+	return class, c.Spec.VolumeName == "" && (!named || class != "")
 }

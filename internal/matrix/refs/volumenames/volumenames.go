@@ -6,14 +6,13 @@ package volumenames
 import (
 	"fmt"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/component-helpers/storage/volume"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
-	"github.com/nvidia/aicr-action/internal/observe"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/claims"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
@@ -39,48 +38,16 @@ func Find(e *bundle.Expectation) []Problem {
 	f := &finder{volumes: map[string]*corev1.PersistentVolume{}, taken: map[string]string{}}
 	for i := range e.Objects {
 		var v corev1.PersistentVolume
-		if o := &e.Objects[i]; o.Object.GetKind() == "PersistentVolume" && o.Object.GroupVersionKind().Group == "" && read(o, &v) {
+		if o := &e.Objects[i]; o.Object.GetKind() == "PersistentVolume" && o.Object.GroupVersionKind().Group == "" && problem.Read(o, &v) {
 			f.volumes[v.Name] = &v
 		}
 	}
-	for i := range e.Objects {
-		o := &e.Objects[i]
-		at := Problem{From: o.Ref(), Component: o.Component, Template: o.Template}
-		switch gvk := o.Object.GroupVersionKind(); gvk.Group + "/" + gvk.Kind {
-		case "/PersistentVolumeClaim":
-			var claim corev1.PersistentVolumeClaim
-			if read(o, &claim) {
-				f.check(at, claim.Namespace, claim.Name, &claim.Spec, 1)
-			}
-		case "apps/StatefulSet":
-			var set appsv1.StatefulSet
-			if !read(o, &set) {
-				continue
-			}
-			times := 1
-			if set.Spec.Replicas != nil {
-				times = int(*set.Spec.Replicas)
-			}
-			for j := range set.Spec.VolumeClaimTemplates {
-				t := &set.Spec.VolumeClaimTemplates[j]
-				f.check(at, set.Namespace, fmt.Sprintf("%s-%s-0", t.Name, set.Name), &t.Spec, times)
-			}
-		}
-	}
-	for i := range e.Workloads {
-		w := &e.Workloads[i]
-		for _, v := range w.PodSpec.Volumes {
-			if v.Ephemeral != nil && v.Ephemeral.VolumeClaimTemplate != nil {
-				at := Problem{From: observe.WorkloadRef(w.Kind, w.Namespace, w.Name), Component: w.Component, Template: w.Template}
-				f.check(at, w.Namespace, "", &v.Ephemeral.VolumeClaimTemplate.Spec, w.Replicas)
-			}
-		}
+	all := claims.Of(e)
+	for i := range all {
+		c := &all[i]
+		f.check(Problem{From: c.From, Component: c.Component, Template: c.Template}, c.Namespace, c.First, c.Spec, c.Times)
 	}
 	return f.found
-}
-
-func read(o *bundle.Object, into any) bool {
-	return runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object.Object, into) == nil
 }
 
 // check checks one claim; without a name for one whose name is not known yet. times is how often
