@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -15,7 +14,6 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/recipe"
-	"github.com/nvidia/aicr-action/internal/util/bounded"
 )
 
 // anyName stands for the recipe's name, and anyHost for the registry's, in bundles that are compared.
@@ -24,12 +22,9 @@ const anyName, anyHost = "recipe", "registry.invalid"
 // Likeness is the digest of what the CLI resolves a recipe to, but for its names and for what only
 // AICR's own snapshots decide. Bundles of two recipes can be equal only if it is.
 func (e *Exec) Likeness(ctx context.Context, in bundle.Input, dir string) (string, error) {
-	if _, err := e.resolve(ctx, in, dir); err != nil {
-		return "", fmt.Errorf("recipe by AICR's CLI %s: %w", e.version, err)
-	}
-	text, err := bounded.Regular(filepath.Join(dir, recipeName), mostFile)
+	text, err := e.resolve(ctx, in, dir)
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("recipe by AICR's CLI %s: %w", e.version, err)
 	}
 	r := &recipe.Result{}
 	if err := yaml.Unmarshal(text, r); err != nil {

@@ -107,7 +107,7 @@ func (e *Exec) Bundle(ctx context.Context, d bundle.Deployer, in bundle.Input, d
 	}
 	var differences []string
 	if e.Compared {
-		if differences, err = resolved.Compare(in.Recipe, filepath.Join(dir, recipeName)); err != nil {
+		if differences, err = resolved.Compare(in.Recipe, filepath.Join(dir, recipeName), m.recipe); err != nil {
 			return fail(err)
 		}
 	}
@@ -134,18 +134,17 @@ func (e *Exec) read(ctx context.Context, d bundle.Deployer, in bundle.Input, dir
 	if info, err := os.Lstat(m.dir); err == nil && !info.IsDir() {
 		return m, nil, fmt.Errorf("it made %s, which is %s and not a directory", m.dir, kindOf(info.Mode()))
 	}
-	told := instructions{without: kwoksets.LeftOut(m.sets)}
-	if told.recipe, err = bounded.Regular(filepath.Join(dir, recipeName), mostFile); err != nil {
+	if m.recipe, err = bounded.Regular(filepath.Join(dir, recipeName), mostFile); err != nil {
 		return m, nil, err
 	}
-	b, err := open(ctx, m.dir, originalName, d, told)
+	b, err := open(ctx, m.dir, originalName, d, instructions{recipe: m.recipe, without: kwoksets.LeftOut(m.sets)})
 	return m, b, err
 }
 
 // resolve has the CLI resolve the recipe by the criteria in the input, to the file recipe.yaml in a
-// directory, and returns the values that are to be passed with --set. The CLI is asked once for all
-// lanes of a recipe, and for the recipes that it resolves alike.
-func (e *Exec) resolve(ctx context.Context, in bundle.Input, dir string) ([]kwoksets.Set, error) {
+// directory, and returns what is in it. The CLI is asked once for all lanes of a recipe, and for the
+// recipes that it resolves alike.
+func (e *Exec) resolve(ctx context.Context, in bundle.Input, dir string) ([]byte, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
@@ -164,17 +163,15 @@ func (e *Exec) resolve(ctx context.Context, in bundle.Input, dir string) ([]kwok
 	if err != nil {
 		return nil, err
 	}
-	if err := os.WriteFile(file, text, 0o644); err != nil {
-		return nil, err
-	}
-	return kwoksets.Of(file)
+	return text, os.WriteFile(file, text, 0o644)
 }
 
 // made is what the CLI has made.
 type made struct {
-	dir  string         // of the bundle
-	sets []kwoksets.Set // what it was told to set
-	host string         // of the registry that it has pushed to; empty if it pushed nothing
+	dir    string         // of the bundle
+	recipe []byte         // the resolved recipe, as it left it
+	sets   []kwoksets.Set // what it was told to set
+	host   string         // of the registry that it has pushed to; empty if it pushed nothing
 }
 
 // make runs the CLI. For a deployer that pulls bundles, the CLI pushes to a registry that discards
@@ -185,7 +182,11 @@ func (e *Exec) make(ctx context.Context, d bundle.Deployer, in bundle.Input, dir
 	if err != nil {
 		return m, err
 	}
-	if m.sets, err = e.resolve(ctx, in, dir); err != nil {
+	recipe, err := e.resolve(ctx, in, dir)
+	if err != nil {
+		return m, err
+	}
+	if m.sets, err = kwoksets.Of(filepath.Join(dir, recipeName), recipe); err != nil {
 		return m, err
 	}
 	m.dir = filepath.Join(dir, "bundle")

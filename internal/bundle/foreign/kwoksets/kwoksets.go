@@ -11,11 +11,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/recipe/document"
-	"github.com/nvidia/aicr-action/internal/util/bounded"
 )
-
-// mostFile is the largest resolved recipe that is read, in bytes.
-const mostFile = 10 << 20
 
 // Set is a value that the CLI is told to set for a component.
 type Set struct{ Component, Value string }
@@ -32,12 +28,9 @@ func LeftOut(sets []Set) []string {
 }
 
 // Of gives the values that AICR's own KWOK tests set since July, for the components that a
-// resolved recipe deploys (its script validate-scheduling.sh): what simulated nodes cannot do.
-func Of(recipeFile string) ([]Set, error) {
-	text, err := bounded.Regular(recipeFile, mostFile)
-	if err != nil {
-		return nil, err
-	}
+// resolved recipe deploys (its script validate-scheduling.sh): what simulated nodes cannot do. Text is
+// what the file of that recipe has.
+func Of(recipeFile string, text []byte) ([]Set, error) {
 	var r struct {
 		APIVersion      string   `json:"apiVersion"`
 		DeploymentOrder []string `json:"deploymentOrder"`

@@ -13,25 +13,17 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/nvidia/aicr-action/internal/recipe"
-	"github.com/nvidia/aicr-action/internal/util/bounded"
 )
 
 // mostDifferences is how many differences are named.
 const mostDifferences = 20
 
-// mostFile is the largest resolved recipe that is read, in bytes.
-const mostFile = 10 << 20
-
-// Compare compares what this program and AICR's CLI, which wrote the file, made of one recipe.
+// Compare compares what this program and AICR's CLI, which wrote the text of the file, made of one recipe.
 // Each difference is a line with its path: the bundle has the CLI's recipe, so that it is a fault of
 // this program, which would make another bundle by itself.
-func Compare(own *recipe.Result, file string) ([]string, error) {
+func Compare(own *recipe.Result, file string, text []byte) ([]string, error) {
 	if len(own.ComponentRefs) == 0 {
 		return nil, nil // only the headers of the recipes are read
-	}
-	text, err := bounded.Regular(file, mostFile)
-	if err != nil {
-		return nil, err
 	}
 	var theirs map[string]any
 	if err := yaml.Unmarshal(text, &theirs); err != nil {

@@ -2,7 +2,6 @@ package resolved
 
 import (
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -51,11 +50,7 @@ func TestCompare(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			file := filepath.Join(t.TempDir(), "recipe.yaml")
-			if err := os.WriteFile(file, changed, 0o644); err != nil {
-				t.Fatal(err)
-			}
-			got, err := Compare(own, file)
+			got, err := Compare(own, "recipe.yaml", changed)
 			if err != nil {
 				t.Fatal(err)
 			}
