@@ -35,12 +35,12 @@ func (g *Gate) expectation() *bundle.Expectation {
 	for i := range g.differs.without {
 		gone[g.differs.without[i].Ref()] = true
 	}
-	real := *e
-	real.Workloads = slices.DeleteFunc(slices.Concat(e.Workloads, g.differs.found), func(w bundle.Workload) bool {
+	rendered := *e
+	rendered.Workloads = slices.DeleteFunc(slices.Concat(e.Workloads, g.differs.found), func(w bundle.Workload) bool {
 		return gone[observe.WorkloadRef(w.Kind, w.Namespace, w.Name)]
 	})
-	real.Objects = slices.DeleteFunc(slices.Clone(e.Objects), func(o bundle.Object) bool { return gone[o.Ref()] })
-	return &real
+	rendered.Objects = slices.DeleteFunc(slices.Clone(e.Objects), func(o bundle.Object) bool { return gone[o.Ref()] })
+	return &rendered
 }
 
 // notRendered learns, once a deployer has delivered everything, which of the objects that do not

@@ -54,13 +54,16 @@ func Find(b, before *bundle.Bundle, v *observe.View) []bundle.Workload {
 	}
 	all := map[string]live{}
 	for key, w := range v.Live {
-		if w.Object != nil && !known[key] {
+		if w.Object != nil && !known[key] && !owned(w.Object) {
 			kind, _, _ := strings.Cut(key, " ")
 			all[key] = live{kind, w.Object}
 		}
 	}
 	for i := range v.Pods {
 		p := &v.Pods[i]
+		if owned(p) { // nearly all, of which a large cluster has thousands
+			continue
+		}
 		if key := observe.WorkloadKey("Pod", p.Namespace, p.Name); !known[key] {
 			all[key] = live{"Pod", p}
 		}
@@ -74,6 +77,8 @@ func Find(b, before *bundle.Bundle, v *observe.View) []bundle.Workload {
 	return found
 }
 
+func owned(o metav1.Object) bool { return len(o.GetOwnerReferences()) > 0 }
+
 // live is a workload as the cluster has it.
 type live struct {
 	kind string
@@ -82,7 +87,7 @@ type live struct {
 
 // delivered returns the workload that a release delivered; false if none did.
 func (l live) delivered(b *bundle.Bundle, upgraded bool) (bundle.Workload, bool) {
-	if len(l.GetOwnerReferences()) > 0 || l.GetDeletionTimestamp() != nil {
+	if l.GetDeletionTimestamp() != nil {
 		return bundle.Workload{}, false
 	}
 	r := l.release(b.Expectation.Releases, upgraded)
