@@ -78,15 +78,26 @@ func (a *app) report(ctx context.Context, files []string, f reportVerb) error {
 	if run != "" && format != "comment" {
 		return cli.Usagef("--run-url is for --format comment, got --format %s", format)
 	}
-	r, unread := report.ReadAll(files, bundle.Names())
-	if len(unread) == len(files) {
-		return cli.WrapUsage(errors.Join(unread...))
+	r, unread := readReport(files)
+	if r == nil {
+		return unread
 	}
-	r.Code = cli.CodeInReport
 	if err := write(r)(a.Stdout); err != nil {
 		return fmt.Errorf("print the report: %w", err)
 	}
-	return cli.WrapUsage(errors.Join(unread...))
+	return unread
+}
+
+// readReport reads results files as one report, which is nil if none can be read, and says which
+// cannot.
+func readReport(files []string) (*report.Report, error) {
+	r, unread := report.ReadAll(files, bundle.Names())
+	err := cli.WrapUsage(errors.Join(unread...))
+	if len(unread) == len(files) {
+		return nil, err
+	}
+	r.Code = cli.CodeInReport
+	return r, err
 }
 
 // checkRun writes a Check Run. One that the token may not write is left out.
@@ -95,11 +106,10 @@ func (a *app) checkRun(ctx context.Context, files []string, f reportVerb) error 
 	if err != nil {
 		return err
 	}
-	r, unread := report.ReadAll(files, bundle.Names())
-	if len(unread) == len(files) {
-		return cli.WrapUsage(errors.Join(unread...))
+	r, unread := readReport(files)
+	if r == nil {
+		return unread
 	}
-	r.Code = cli.CodeInReport
 	made := r.CheckRun(at, f.run, f.ended)
 	made.Name, made.Commit = f.check, cli.FirstOf(f.commit, a.Getenv("GITHUB_SHA"))
 	api := checkrun.API{URL: strings.TrimRight(cli.FirstOf(a.Getenv("GITHUB_API_URL"), "https://api.github.com"), "/"), Repository: a.Getenv("GITHUB_REPOSITORY"), Token: a.Getenv("GITHUB_TOKEN")}
@@ -116,7 +126,7 @@ func (a *app) checkRun(ctx context.Context, files []string, f reportVerb) error 
 	default:
 		_, err = fmt.Fprintln(a.Stdout, cli.Inert(page))
 	}
-	return errors.Join(err, cli.WrapUsage(errors.Join(unread...)))
+	return errors.Join(err, unread)
 }
 
 // inertMarkup writes a document to a step's log, where it must not have commands to the runner.

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -75,7 +76,7 @@ func (l *layout) helmfile(a *App) error {
 		return err
 	}
 	if len(h.seen) == 0 {
-		return &recipe.FileError{File: l.repo.shown(a.helmfile), Err: fmt.Errorf("it has no release to install")}
+		return &recipe.FileError{File: l.repo.shown(a.helmfile), Err: errors.New("it has no release to install")}
 	}
 	text := "helmfiles:\n"
 	for _, name := range h.levels {
@@ -176,7 +177,7 @@ func (h *helmfileApp) merged(name string) (object, error) {
 	docs, err := yamlx.Documents(content)
 	if err != nil {
 		p := yamlx.Problems(err)[0]
-		return object{}, h.repo.badLine(object{file: name}, p.Line, fmt.Errorf("%s", p.Text))
+		return object{}, h.repo.badLine(object{file: name}, p.Line, errors.New(p.Text))
 	}
 	whole := object{name, &yamlv3.Node{Kind: yamlv3.MappingNode, Tag: "!!map", Line: 1}}
 	for _, d := range docs {

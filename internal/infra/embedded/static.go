@@ -87,16 +87,17 @@ func (c *ControlPlane) writeAudit() error {
 	if len(c.programs) == 0 {
 		return nil
 	}
-	c.writes = writes.Follow(filepath.Join(c.dir, "audit.log"))
+	c.writes = writes.Follow(c.auditLog())
 	return os.WriteFile(c.auditPolicy(), writes.Policy(), 0o600)
 }
 
 func (c *ControlPlane) auditPolicy() string { return filepath.Join(c.dir, "audit.yaml") }
+func (c *ControlPlane) auditLog() string    { return filepath.Join(c.dir, "audit.log") }
 
 // auditArgs are the API server's arguments for it.
 func (c *ControlPlane) auditArgs() []internalversion.ExtraArgs {
 	if len(c.programs) == 0 {
 		return nil
 	}
-	return []internalversion.ExtraArgs{{Key: "audit-policy-file", Value: c.auditPolicy()}, {Key: "audit-log-path", Value: filepath.Join(c.dir, "audit.log")}}
+	return []internalversion.ExtraArgs{{Key: "audit-policy-file", Value: c.auditPolicy()}, {Key: "audit-log-path", Value: c.auditLog()}}
 }

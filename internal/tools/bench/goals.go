@@ -7,11 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
-
-	"github.com/nvidia/aicr-action/internal/report"
 )
 
 // goalMarks are those of the table of goals.
@@ -116,27 +113,19 @@ func (g goal) measure(ctx context.Context, bin, dir string, stderr io.Writer) ([
 		wall := time.Since(begun)
 		return []string{hundredths(wall), hundredths(cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()), ""}, nil
 	}
-	results := filepath.Join(dir, "results")
-	var peak int64
-	begun := time.Now()
-	ended, err := runMatrix(ctx, bin, slices.Concat([]string{"--results", results}, g.args[1:]), stderr, func(ctx context.Context, pid int) { peak = watchMemory(ctx, pid) })
+	f, err := timed(ctx, bin, filepath.Join(dir, "results"), g.args[1:], stderr)
 	if err != nil {
 		return nil, err
 	}
-	wall := time.Since(begun)
-	read, err := report.Read(filepath.Join(results, report.FileName))
-	if err != nil {
-		return nil, err
-	}
-	took := seconds(wall)
-	if n := len(read.Results); n > 8 {
+	took := seconds(f.wall)
+	if n := len(f.results); n > 8 {
 		took += fmt.Sprintf(", %d cells", n)
 	}
 	memory := ""
-	if peak > 0 {
-		memory = fmt.Sprintf("%.1f GiB", float64(peak)/(1<<30))
+	if f.peak > 0 {
+		memory = fmt.Sprintf("%.1f GiB", float64(f.peak)/(1<<30))
 	}
-	return []string{took, seconds(ended.UserTime() + ended.SystemTime()), memory}, nil
+	return []string{took, seconds(f.cpu), memory}, nil
 }
 
 func hundredths(d time.Duration) string { return fmt.Sprintf("%.2f s", d.Seconds()) }

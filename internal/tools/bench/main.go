@@ -132,6 +132,11 @@ func measure(ctx context.Context, dir string, args []string, stderr io.Writer) (
 	if err != nil {
 		return nil, err
 	}
+	return timed(ctx, bin, dir, args, stderr)
+}
+
+// timed runs it with these arguments after `run`, and keeps its results file in a directory.
+func timed(ctx context.Context, bin, dir string, args []string, stderr io.Writer) (*figures, error) {
 	f := &figures{args: strings.Join(args, " ")}
 	begun := time.Now()
 	ended, err := runMatrix(ctx, bin, append([]string{"--results", dir}, args...), stderr, func(ctx context.Context, pid int) { f.peak = watchMemory(ctx, pid) })
