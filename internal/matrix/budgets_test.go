@@ -17,10 +17,11 @@ func TestBudgetsOfACell(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	profile := &simulate.Profile{Spec: simulate.ProfileSpec{NodeType: "system", Zones: []string{"a"}, Capacity: map[string]string{"pods": "10"}}}
 	workloads := []bundle.Workload{{Kind: "Deployment", Replicas: 3}, {Kind: "DaemonSet", Replicas: -1}, {Kind: "DaemonSet", Replicas: -1}}
 	for nodes, want := range map[int]time.Duration{6: 0, 1000: 1003 / 20 * time.Second} {
 		c := &cellRun{
-			cellOptions: cellOptions{Limits: Limits{Budgets: base}}, plan: Plan{nodes: []simulate.NodeGroup{{Count: 2}, {Count: nodes - 2}}},
+			cellOptions: cellOptions{Limits: Limits{Budgets: base}}, plan: Plan{nodes: []simulate.NodeGroup{{Profile: profile, Count: 2}, {Profile: profile, Count: nodes - 2}}},
 			env: &lane.Env{Bundle: &bundle.Bundle{Expectation: bundle.Expectation{Workloads: workloads, DefinitionBytes: 2 << 20}}},
 		}
 		got := c.budgets()

@@ -10,12 +10,14 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/oci"
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/matrix/change"
 	"github.com/nvidia/aicr-action/internal/matrix/drift"
 	"github.com/nvidia/aicr-action/internal/matrix/gate"
 	"github.com/nvidia/aicr-action/internal/matrix/intact"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/matrix/refs"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/room"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -134,7 +136,11 @@ func (c *cellRun) deadlocks(ctx context.Context) error {
 	if err := found.Err(); err != nil {
 		return err
 	}
-	return refs.Topologies(ctx, &c.env.Bundle.Expectation, c.env.Input.Components, c.env.Clients.Kube)
+	return c.impossible(ctx)
+}
+
+func (c *cellRun) impossible(ctx context.Context) error {
+	return refs.Impossible(ctx, &c.env.Bundle.Expectation, c.env.Input.Components, c.lane.Order(c.env), c.env.Clients.Kube)
 }
 
 // torn finds what a hard refresh of Argo CD would tear apart. Reasons: NEVER_SETTLES, INTERNAL.
@@ -186,18 +192,7 @@ func (c *cellRun) newGate(l lane.Lane) *gate.Gate {
 // budgets returns the runner's budgets, extended for the cell's number of pods and size of
 // definitions.
 func (c *cellRun) budgets() lane.Budgets {
-	nodes := 0
-	for _, g := range c.plan.nodes {
-		nodes += g.Count
-	}
-	pods := 0
-	for i := range c.env.Bundle.Expectation.Workloads {
-		if n := c.env.Bundle.Expectation.Workloads[i].Replicas; n >= 0 {
-			pods += n
-		} else {
-			pods += nodes // a DaemonSet
-		}
-	}
+	pods := room.Pods(&c.env.Bundle.Expectation, simulate.Nodes(c.plan.nodes))
 	return c.Budgets.For(lane.CellSize{Pods: pods, DefinitionBytes: c.env.Bundle.Expectation.DefinitionBytes, MinReady: refs.MinReady(&c.env.Bundle.Expectation)})
 }
 

@@ -319,6 +319,9 @@ func (c *cellRun) deliver(ctx context.Context, d delivery) error {
 	if err := c.use(d); err != nil {
 		return err
 	}
+	if err := c.impossible(ctx); err != nil {
+		return err
+	}
 	if err := c.torn(ctx); err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/nvidia/aicr-action/internal/bundle/excluded"
 	"github.com/nvidia/aicr-action/internal/bundle/reserved"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/health"
@@ -35,6 +36,8 @@ func ArgoCDObjects(policy health.Policy) []*unstructured.Unstructured {
 	// No bundle needs Kustomize or Jsonnet, and both read more than their directory: other
 	// machines' files, or this one's. Nor does Argo CD fetch the values of a chart from an address.
 	settings["kustomize.enable"], settings["jsonnet.enable"], settings["helm.valuesFileSchemes"] = "false", "false", ""
+	// As Argo CD's own manifests and its Helm chart have it.
+	settings["resource.exclusions"] = excluded.Setting()
 	all := []any{map[string]any{"group": "*", "kind": "*"}}
 	return []*unstructured.Unstructured{
 		named("v1", "Namespace", infra.ArgoCDNamespace, nil),

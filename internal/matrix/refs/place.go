@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/nvidia/aicr-action/internal/bundle/manifestline"
@@ -101,10 +102,21 @@ func pathTo(values map[string]any, text, above string) string {
 				return found
 			}
 		default:
-			if slices.Contains(leaves(v), text) {
+			if slices.Contains(leaves(v), text) || strings.Contains(strings.ToLower(k), "replica") && numeral(v) == text {
 				return path
 			}
 		}
+	}
+	return ""
+}
+
+// numeral is a whole number as text; empty for anything else.
+func numeral(v any) string {
+	switch v := v.(type) {
+	case int, int64, uint64:
+		return fmt.Sprint(v)
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64)
 	}
 	return ""
 }

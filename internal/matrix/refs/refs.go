@@ -6,18 +6,14 @@
 package refs
 
 import (
-	"context"
 	"fmt"
 	"slices"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
-
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/everyday"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/gateways"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/kubelet"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/leftout"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/topologies"
 	"github.com/nvidia/aicr-action/internal/observe"
@@ -78,27 +74,14 @@ func Check(e *bundle.Expectation, components []recipe.Component, have *Cluster) 
 	c.deviceClasses()
 	c.problems(topologies.Find(e, have.View.Nodes))
 	c.problems(gateways.Find(e, have.Services))
+	for _, p := range leftout.Find(e) { // in Argo CD's lanes they were faults
+		c.note("%s (%s) %s", p.From, p.Component, p.Text)
+	}
 	c.problems(everyday.Find(e, everyday.Cluster{Secrets: have.Secrets, Services: have.Services, Provisioners: have.Provisioners}))
 	for i := range e.Objects {
 		c.object(&e.Objects[i])
 	}
 	return c.report()
-}
-
-// Topologies fails if a bundle allows no node for one of its volumes. Reasons: SCHEDULING_FAILED,
-// CLUSTER_FAILED.
-func Topologies(ctx context.Context, e *bundle.Expectation, components []recipe.Component, kube kubernetes.Interface) error {
-	if !topologies.Any(e) {
-		return nil
-	}
-	nodes, err := kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: "!" + infra.HostNodeLabel})
-	if err != nil {
-		return reason.New(reason.ClusterFailed, "list nodes: %w", err)
-	}
-	c := &checker{expectation: e, components: components, merged: map[string]*result.Finding{}}
-	c.problems(topologies.Find(e, nodes.Items))
-	r := c.report()
-	return r.Err()
 }
 
 // problems adds what packages of their own have found.

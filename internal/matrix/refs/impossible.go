@@ -1,0 +1,38 @@
+package refs
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/matrix/lane"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/leftout"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/room"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/topologies"
+	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+)
+
+// Impossible fails if no delivery of a bundle can end well, whether it is the first or an upgrade: a
+// kind that the lane's deployer never applies, no node for one of its volumes, no room for a workload's
+// pods. Reasons: DEPLOY_FAILED, SCHEDULING_FAILED, CLUSTER_FAILED.
+func Impossible(ctx context.Context, e *bundle.Expectation, components []recipe.Component, d lane.Order, kube kubernetes.Interface) error {
+	c := &checker{expectation: e, components: components, merged: map[string]*result.Finding{}}
+	if d.ArgoCD {
+		c.problems(leftout.Find(e))
+	}
+	if topologies.Any(e) || room.Any(e) {
+		nodes, err := kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: "!" + infra.HostNodeLabel})
+		if err != nil {
+			return reason.New(reason.ClusterFailed, "list nodes: %w", err)
+		}
+		c.problems(topologies.Find(e, nodes.Items))
+		c.problems(room.Find(e, nodes.Items))
+	}
+	r := c.report()
+	return r.Err()
+}

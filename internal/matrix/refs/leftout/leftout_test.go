@@ -1,0 +1,29 @@
+package leftout
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/testkit"
+)
+
+func TestFind(t *testing.T) {
+	for text, want := range map[string]string{
+		"apiVersion: discovery.k8s.io/v1\nkind: EndpointSlice\nmetadata: {name: db}":                "is of a kind that Argo CD excludes by default (resource.exclusions in its settings), so that it never applies it",
+		"apiVersion: v1\nkind: Endpoints\nmetadata: {name: db}":                                     "is of a kind that Argo CD excludes by default",
+		"apiVersion: coordination.k8s.io/v1\nkind: Lease\nmetadata: {name: leader}":                 "is of a kind that Argo CD excludes always",
+		"apiVersion: authorization.k8s.io/v1\nkind: SubjectAccessReview\nmetadata: {name: may}":     "",
+		"apiVersion: v1\nkind: Service\nmetadata: {name: db}":                                       "",
+		"apiVersion: cert-manager.io/v1\nkind: Certificate\nmetadata: {name: db}":                   "",
+		"apiVersion: certificates.k8s.io/v1\nkind: CertificateSigningRequest\nmetadata: {name: db}": "is of a kind that Argo CD excludes by default",
+	} {
+		got := ""
+		for _, p := range Find(&bundle.Expectation{Objects: []bundle.Object{{Object: testkit.Parsed(t, text)}}}) {
+			got += p.Text
+		}
+		if !strings.Contains(got, want) || (got == "") != (want == "") {
+			t.Errorf("%s: got %q, want %q", text, got, want)
+		}
+	}
+}
