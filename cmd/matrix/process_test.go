@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -46,6 +47,44 @@ func TestProcessExitCodes(t *testing.T) {
 		if _, err := os.Stat(filepath.Join(cache, dir)); err == nil {
 			t.Errorf("%s was made in the cache", dir)
 		}
+	}
+}
+
+// A reader that goes away, as head does, is no error of any command: it ends without a word and with
+// its own code.
+func TestProcess_ReaderGone(t *testing.T) {
+	bin := buildProgram(t)
+	for name, c := range map[string]struct {
+		args []string
+		code int
+	}{
+		"list":       {[]string{"list", "recipes"}, 0},
+		"json":       {[]string{"list", "recipes", "-o", "json"}, 0},
+		"yaml":       {[]string{"list", "components", "-o", "yaml"}, 0},
+		"explain":    {[]string{"explain"}, 0},
+		"version":    {[]string{"version"}, 0},
+		"help":       {[]string{"run", "--help-all"}, 0},
+		"completion": {[]string{"completion", "bash"}, 0},
+		"schema":     {[]string{"schema", "results"}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			read, write, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := read.Close(); err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = write.Close() }()
+			var stderr strings.Builder
+			cmd := exec.CommandContext(t.Context(), bin, c.args...)
+			cmd.Env = append(os.Environ(), "AICR_ACTION_CACHE="+t.TempDir(), "AICR_ACTION_RECIPES_DIR=embedded", "CI=")
+			cmd.Stdout, cmd.Stderr = write, &stderr
+			err = cmd.Run()
+			if got := cmd.ProcessState.ExitCode(); got != c.code || stderr.Len() > 0 {
+				t.Errorf("matrix %s: exit code %d (%v), want %d, and on stderr:\n%s", strings.Join(c.args, " "), got, err, c.code, &stderr)
+			}
+		})
 	}
 }
 

@@ -4,13 +4,11 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"runtime"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -267,7 +265,7 @@ func (a *app) printRun(out *reporter, results []result.Result, format string) er
 	if out.events != nil {
 		stdout = a.Stderr // stdout is the events'
 	}
-	if err := printResults(stdout, results, format, a.Width(stdout), out.explain); err != nil && !errors.Is(err, syscall.EPIPE) { // EPIPE: the reader has closed the pipe
+	if err := printResults(stdout, results, format, a.Width(stdout), out.explain); err != nil {
 		return fmt.Errorf("print the results: %w", err)
 	}
 	return nil

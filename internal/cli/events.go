@@ -2,10 +2,8 @@ package cli
 
 import (
 	"encoding/json"
-	"errors"
 	"io"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/matrix"
@@ -53,8 +51,7 @@ func (l *EventLog) write(e eventLine) {
 	if e.Time.IsZero() {
 		e.Time = time.Now().UTC()
 	}
-	// A reader that goes away, as head does, does not change what the run came to (faults F31).
-	if err := l.enc.Encode(e); err != nil && l.err == nil && !errors.Is(err, syscall.EPIPE) {
+	if err := l.enc.Encode(e); err != nil && l.err == nil {
 		l.err = err
 	}
 }

@@ -27,9 +27,9 @@ func Main(program Program) int {
 	if !signal.Ignored(syscall.SIGHUP) { // as under nohup
 		signal.Notify(signals, syscall.SIGHUP)
 	}
-	// A reader that goes away (| head) must neither end a run in its middle nor change its code:
-	// writing fails, and that is all. Notified and not ignored, since the programs that are started
-	// would inherit that.
+	// A reader that goes away (| head) must neither end a run in its middle nor change its code, nor be
+	// an error of any other command: patient.Output drops what nobody can read. Notified and not
+	// ignored, since the programs that are started would inherit that.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	stdout, stderr := patient.New(os.Stdout), patient.New(os.Stderr)
 	ctx, cancel := context.WithCancelCause(context.Background())

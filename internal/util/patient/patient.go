@@ -2,10 +2,14 @@
 package patient
 
 import (
+	"errors"
 	"io"
 	"os"
 	"sync"
+	"syscall"
 	"time"
+
+	"golang.org/x/term"
 )
 
 const (
@@ -23,9 +27,13 @@ const (
 // Output is a stream of this process that nobody may read: a full pipe, or a terminal that is held
 // (Ctrl-S). Who writes waits for the reader only for a moment, so that a run goes on, writes its
 // results and ends.
+//
+// A reader that goes away, as head does, or a terminal that is closed, is no error of what writes: a
+// command prints nothing more and ends with its own code, and a run with its results.
 type Output struct {
-	to   io.Writer
-	soon time.Duration
+	to       io.Writer
+	soon     time.Duration
+	terminal bool
 
 	mu       sync.Mutex
 	waiting  []byte
@@ -38,7 +46,13 @@ type Output struct {
 
 // New returns an Output that writes to a stream of the process.
 func New(to io.Writer) *Output {
-	return &Output{to: to, soon: writesSoon, changed: make(chan struct{})}
+	f, ok := to.(*os.File)
+	return &Output{to: to, soon: writesSoon, terminal: ok && term.IsTerminal(int(f.Fd())), changed: make(chan struct{})}
+}
+
+// gone reports whether nobody will ever read what is written. A closed terminal is an I/O error.
+func (o *Output) gone() bool {
+	return errors.Is(o.err, syscall.EPIPE) || o.terminal && errors.Is(o.err, syscall.EIO)
 }
 
 // Write waits until the text is written, or until it is certain that the reader does not read now.
@@ -46,7 +60,7 @@ func (o *Output) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.err != nil {
-		return 0, o.err
+		return o.failed(p)
 	}
 	if len(o.waiting)+len(p) > mostWaiting {
 		return len(p), nil // nobody reads it
@@ -60,9 +74,17 @@ func (o *Output) Write(p []byte) (int, error) {
 	}
 	o.wait(o.soon)
 	if o.err != nil {
-		return 0, o.err
+		return o.failed(p)
 	}
 	return len(p), nil
+}
+
+// failed is what Write returns once a write has failed.
+func (o *Output) failed(p []byte) (int, error) {
+	if o.gone() {
+		return len(p), nil
+	}
+	return 0, o.err
 }
 
 // drain writes what waits, piece by piece, and ends when there is none.

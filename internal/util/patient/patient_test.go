@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -60,7 +61,7 @@ func TestOutput_NobodyReads(t *testing.T) {
 	}
 }
 
-// Whoever writes learns at once that the reader has gone.
+// A reader that has gone is no error: what writes goes on and ends as it would have ended.
 func TestOutput_ReaderGone(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -74,10 +75,42 @@ func TestOutput_ReaderGone(t *testing.T) {
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := io.WriteString(o, "b"); err == nil || errors.Is(err, os.ErrClosed) {
-		t.Errorf("got %v, want that the pipe is broken", err)
+	for _, text := range []string{"b", "cd"} { // the write that fails, and those after it
+		if n, err := io.WriteString(o, text); err != nil || n != len(text) {
+			t.Errorf("wrote %d bytes of %q, %v", n, text, err)
+		}
 	}
+	o.Finish()
 	if f, ok := File(o); !ok || f != w {
 		t.Errorf("got %v, want the file that is written to", f)
+	}
+}
+
+// failing is a stream that cannot be written.
+type failing struct{ err error }
+
+func (f failing) Write([]byte) (int, error) { return 0, f.err }
+
+// A full disk is an error, and so is an I/O error of a file, but not that of a terminal that was
+// closed.
+func TestOutput_Fails(t *testing.T) {
+	for name, c := range map[string]struct {
+		err      error
+		terminal bool
+		want     error
+	}{
+		"full disk":         {syscall.ENOSPC, false, syscall.ENOSPC},
+		"broken disk":       {syscall.EIO, false, syscall.EIO},
+		"terminal closed":   {syscall.EIO, true, nil},
+		"reader gone":       {syscall.EPIPE, false, nil},
+		"reader gone, path": {&os.PathError{Op: "write", Path: "/dev/stdout", Err: syscall.EPIPE}, false, nil},
+	} {
+		o := New(failing{c.err})
+		o.terminal = c.terminal
+		for range 2 {
+			if _, err := io.WriteString(o, "a"); !errors.Is(err, c.want) || (err == nil) != (c.want == nil) {
+				t.Errorf("%s: got %v, want %v", name, err, c.want)
+			}
+		}
 	}
 }
