@@ -68,11 +68,20 @@ func templateNames(manifests []recipe.Manifest) []string {
 	return names
 }
 
+// namesBelow are the names that the files of a chart's directory have in the chart.
+func namesBelow(dir string, files []recipe.Manifest) []string {
+	names := make([]string, 0, len(files))
+	for _, f := range files {
+		names = append(names, strings.TrimPrefix(f.Path, dir+"/"))
+	}
+	return names
+}
+
 // manifestsIn has, by the names that Helm gives the templates of a chart made of manifests, the files
 // that a person edits.
-func manifestsIn(c *recipe.Component, ch *chart.Chart, manifests []recipe.Manifest) map[string]*recipe.Manifest {
+func manifestsIn(c *recipe.Component, ch *chart.Chart, manifests []recipe.Manifest, names []string) map[string]*recipe.Manifest {
 	sources := make(map[string]*recipe.Manifest, len(manifests))
-	for i, name := range templateNames(manifests) {
+	for i, name := range names {
 		m := &manifests[i]
 		if c.Kustomization != nil { // the manifest is what was built of the file
 			written := slices.IndexFunc(c.Kustomization.Files, func(f recipe.Manifest) bool { return f.File == m.File })

@@ -185,7 +185,11 @@ func localRelease(in Input, c *recipe.Component, name string, manifests []recipe
 		}
 	}
 	r.Chart, r.ChartVersion = r.chart.Metadata.Name, r.chart.Metadata.Version
-	r.sources = manifestsIn(c, r.chart, manifests)
+	names := templateNames(manifests)
+	if given := in.Given[name]; given.Chart != nil && given.Path != "" {
+		names = namesBelow(given.Path, manifests)
+	}
+	r.sources = manifestsIn(c, r.chart, manifests, names)
 	return r, nil
 }
 

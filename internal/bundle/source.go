@@ -37,9 +37,12 @@ func (w *Workload) Origin(path ...string) (recipe.Origin, bool) {
 	return originIn(w.Manifest, manifestline.Object{Kind: w.Kind, Name: w.Name}, podspec.Path(w.Kind, path))
 }
 
-// In is the chart's template with the line of a field of the pod template, or of what is above it;
-// the template alone if that has no such line.
+// In is the chart's template, or the file that it is, with the line of a field of the pod template,
+// or of what is above it; the template alone if that has no such line.
 func (w *Workload) In(path ...string) string {
+	if at, ok := w.Origin(path...); ok {
+		return at.String()
+	}
 	return manifestline.In(w.Chart, w.Template, manifestline.Object{Kind: w.Kind, Name: w.Name}, podspec.Path(w.Kind, path)...)
 }
 
@@ -70,7 +73,7 @@ func originIn(m *recipe.Manifest, named manifestline.Object, path []string) (rec
 }
 
 // templateLine is how Helm names a line of a template.
-var templateLine = regexp.MustCompile(`[\w.-]+/templates/[\w./-]+\.(?:ya?ml|tpl|json)(?::(\d+))?`)
+var templateLine = regexp.MustCompile(`[\w.-]+(?:/charts/[\w.-]+)*/templates/[\w./-]+\.(?:ya?ml|tpl|json)(?::(\d+))?`)
 
 // placeInManifest puts the error of a local chart at the line of the manifest, if it names one, and
 // calls the manifest by the name under which a person finds it.

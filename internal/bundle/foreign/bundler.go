@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -205,11 +206,14 @@ func (b *Bundle) sourceOf(u unit) string {
 	return u.repo
 }
 
-// manifestsOf are the templates of a chart in the bundle.
+// templateFile is a file of a chart, or of a chart in its charts directory, that may have objects.
+var templateFile = regexp.MustCompile(`^(charts/[^/]+/)*(templates|crds)/`)
+
+// manifestsOf are the templates of a chart in the bundle, and of the charts in it.
 func manifestsOf(t *tree, u unit) []recipe.Manifest {
 	manifests := []recipe.Manifest{}
 	for _, name := range t.names() {
-		if strings.HasPrefix(name, u.dir+"/templates/") || name == u.dir+"/Chart.yaml" {
+		if rel, in := strings.CutPrefix(name, u.dir+"/"); in && (templateFile.MatchString(rel) || rel == "Chart.yaml") {
 			manifests = append(manifests, recipe.Manifest{Path: name, File: t.at(name, 0).File, Content: t.files[name].Content})
 		}
 	}

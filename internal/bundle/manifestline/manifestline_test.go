@@ -102,3 +102,47 @@ func TestMalformed(t *testing.T) {
 		}
 	}
 }
+
+// A name is looked for in the object that refers to it, before the object that has it and before the
+// object's own name.
+func TestMention(t *testing.T) {
+	const text = `kind: ConfigMap
+metadata:
+  name: web
+---
+kind: Deployment
+metadata:
+  name: web
+spec:
+  template:
+    spec:
+      volumes:
+      - name: one
+        configMap:
+          name: web
+      - secret: {secretName: web-login}
+---
+kind: RoleBinding
+metadata:
+  name: reads
+roleRef: {name: web}
+`
+	for name, c := range map[string]struct {
+		o    Object
+		name string
+		want int
+	}{
+		"mount":             {Object{"Deployment", "web"}, "web", 14},
+		"longer name":       {Object{"Deployment", "web"}, "web-login", 15},
+		"without spec":      {Object{"RoleBinding", "reads"}, "web", 20},
+		"its own name":      {Object{"ConfigMap", "web"}, "web", 3},
+		"in another object": {Object{"ConfigMap", "web"}, "web-login", 15},
+		"no such object":    {Object{"Job", "web"}, "web", 3},
+		"no object":         {Object{}, "web", 3},
+		"nowhere":           {Object{"Deployment", "web"}, "db", 0},
+	} {
+		if got := Mention(text, c.o, c.name); got != c.want {
+			t.Errorf("%s: line %d, want %d", name, got, c.want)
+		}
+	}
+}

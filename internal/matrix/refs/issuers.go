@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/manifestline"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/needs"
 	"github.com/nvidia/aicr-action/internal/observe"
@@ -81,7 +82,7 @@ func (c *checker) noIssuer(kind, name, namespace string, from result.Ref) string
 func (c *checker) seemsToMakeIssuer(o *bundle.Object, kind, name string) bool {
 	switch o.Object.GetKind() {
 	case needs.ConfigMap, needs.Secret:
-		return slices.ContainsFunc(leaves(o.Object.Object), func(text string) bool { return strings.Contains(text, "Issuer") && mentions(text, name) })
+		return slices.ContainsFunc(leaves(o.Object.Object), func(text string) bool { return strings.Contains(text, "Issuer") && manifestline.Mentions(text, name) })
 	}
 	return o.Object.GroupVersionKind().Group != certManager && c.seemsToMake(o, kind, name)
 }

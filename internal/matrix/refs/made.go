@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/manifestline"
 	"github.com/nvidia/aicr-action/internal/bundle/podspec"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/needs"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
@@ -149,7 +150,7 @@ func argumentsName(spec *corev1.PodSpec, name string) bool {
 			for _, e := range list[i].Env {
 				texts = append(texts, e.Value)
 			}
-			if slices.ContainsFunc(texts, func(t string) bool { return mentions(t, name) }) {
+			if slices.ContainsFunc(texts, func(t string) bool { return manifestline.Mentions(t, name) }) {
 				return true
 			}
 		}

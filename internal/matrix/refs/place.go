@@ -15,7 +15,7 @@ import (
 // place is PlaceOf for the recipe's components and, where that is no line of a manifest, the line of
 // the manifest that has the object which refers to the name.
 func (c *checker) place(r reference) (result.Place, string) {
-	place, where := placeOf(c.components, r.component, r.template, r.name, func() string { return c.inChart(r) })
+	place, where := placeOf(c.components, r, func() string { return c.inChart(r) })
 	if place.Path != "" || c.expectation == nil || strings.HasPrefix(where, "set in "+place.String()) {
 		return place, where
 	}
@@ -43,11 +43,13 @@ func (c *checker) inChart(r reference) string {
 // component. The text is for people. An empty name stands for the component. The place is zero for
 // a component that is not listed.
 func PlaceOf(components []recipe.Component, component, template, name string) (result.Place, string) {
-	return placeOf(components, component, template, name, func() string { return template })
+	return placeOf(components, reference{component: component, template: template, name: name}, func() string { return template })
 }
 
-// placeOf is PlaceOf with another text for the template, where no file of the recipe has the name.
-func placeOf(components []recipe.Component, component, template, name string, inChart func() string) (result.Place, string) {
+// placeOf is PlaceOf for a reference, whose object is known, with another text for the template where
+// no file of the recipe has the name.
+func placeOf(components []recipe.Component, of reference, inChart func() string) (result.Place, string) {
+	component, template, name := of.component, of.template, of.name
 	i := slices.IndexFunc(components, func(r recipe.Component) bool { return r.Name == component })
 	if i < 0 {
 		return result.Place{}, "set in " + template
@@ -60,7 +62,7 @@ func placeOf(components []recipe.Component, component, template, name string, in
 			}
 		}
 		for _, m := range sourcesOf(r, template) {
-			if line := lineWith(string(m.Content), name); line > 0 {
+			if line := manifestline.Mention(string(m.Content), manifestline.Object{Kind: of.from.Kind, Name: of.from.Name}, name); line > 0 {
 				at := recipe.Origin{File: m.File, Line: line}
 				return result.Place{File: at.File, Line: at.Line}, "set in " + at.String()
 			}
@@ -140,35 +142,4 @@ func leaves(v any) []string {
 		return all
 	}
 	return nil
-}
-
-func lineWith(text, name string) int {
-	for i, line := range strings.Split(text, "\n") {
-		if mentions(line, name) {
-			return i + 1
-		}
-	}
-	return 0
-}
-
-// mentions reports whether a text contains the name as a whole word, not as a part of a longer
-// name.
-func mentions(text, name string) bool {
-	for from := 0; name != ""; {
-		i := strings.Index(text[from:], name)
-		if i < 0 {
-			return false
-		}
-		i += from
-		end := i + len(name)
-		if (i == 0 || !nameByte(text[i-1])) && (end == len(text) || !nameByte(text[end])) {
-			return true
-		}
-		from = end
-	}
-	return false
-}
-
-func nameByte(b byte) bool {
-	return b == '-' || b == '_' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9'
 }

@@ -150,6 +150,9 @@ func template(b *bundle.Bundle, release string, o manifestline.Object) string {
 		for _, f := range ch.Templates {
 			text, name := string(f.Data), at+"/"+f.Name
 			line, _ := manifestline.Find(text, o)
+			if m := b.Installs[i].Sources[name]; m != nil {
+				name = m.File // as the expectation calls it, and as a person can open it
+			}
 			switch {
 			case line == 0:
 			case slices.ContainsFunc([]string{"lookup", ".Capabilities", ".Release.Is", ".Release.Revision"}, func(asks string) bool { return strings.Contains(text, asks) }):

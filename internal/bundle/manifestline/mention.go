@@ -1,0 +1,58 @@
+package manifestline
+
+import "strings"
+
+// Mention returns the line, from 1, in which an object of a manifest has a name: below its spec, or
+// else anywhere in it. Where the manifest does not have the object, any line with the name will do.
+// It is 0 if no line has it.
+func Mention(text string, o Object, name string) int {
+	lines := strings.Split(text, "\n")
+	for start := 0; start < len(lines) && o != (Object{}); {
+		end := start + 1
+		for end < len(lines) && !strings.HasPrefix(lines[end], "---") {
+			end++
+		}
+		doc := strings.Join(lines[start:end], "\n")
+		if line, _ := Find(doc, o); line > 0 {
+			spec, _ := Find(doc, o, "spec") // its own name comes before
+			for _, skip := range []int{spec - 1, 0} {
+				if line := mention(lines[start+skip:end], name); line > 0 {
+					return start + skip + line
+				}
+			}
+		}
+		start = end
+	}
+	return mention(lines, name)
+}
+
+func mention(lines []string, name string) int {
+	for i, line := range lines {
+		if Mentions(line, name) {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// Mentions reports whether a text contains the name as a whole word, not as a part of a longer
+// name.
+func Mentions(text, name string) bool {
+	for from := 0; name != ""; {
+		i := strings.Index(text[from:], name)
+		if i < 0 {
+			return false
+		}
+		i += from
+		end := i + len(name)
+		if (i == 0 || !nameByte(text[i-1])) && (end == len(text) || !nameByte(text[end])) {
+			return true
+		}
+		from = end
+	}
+	return false
+}
+
+func nameByte(b byte) bool {
+	return b == '-' || b == '_' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9'
+}
