@@ -147,7 +147,7 @@ func CodesOf(rows []Row) string {
 	var b strings.Builder
 	for _, row := range rows {
 		if row.Code == SignalBase {
-			fmt.Fprintf(&b, "  %s  the run was ended by signal n (130: interrupt, 143: SIGTERM)\n", row.CodeText())
+			fmt.Fprintf(&b, "  %s  signal n ended the run (130: interrupt, 143: SIGTERM)\n", row.CodeText())
 			continue
 		}
 		fmt.Fprintf(&b, "  %3d  %-26s %s\n", row.Code, row.Name(), row.Title)
