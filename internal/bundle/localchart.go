@@ -2,13 +2,11 @@ package bundle
 
 import (
 	"fmt"
-	"path"
-	"slices"
-	"strings"
 
 	"github.com/Masterminds/semver/v3"
 	"helm.sh/helm/v3/pkg/chart"
 
+	"github.com/nvidia/aicr-action/internal/bundle/localfiles"
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
@@ -39,7 +37,7 @@ func localChart(c *recipe.Component, name string, manifests []recipe.Manifest, v
 	}
 	files := []File{{"Chart.yaml", 0o644, meta}, {"values.yaml", 0o644, nested}}
 	taken := map[string]string{}
-	for i, file := range templateNames(manifests) {
+	for i, file := range localfiles.Names(manifests) {
 		m := manifests[i]
 		if other, ok := taken[file]; ok {
 			return nil, nil, fmt.Errorf("manifests %s and %s have the same name", other, m.Path)
@@ -53,48 +51,6 @@ func localChart(c *recipe.Component, name string, manifests []recipe.Manifest, v
 		return nil, nil, err
 	}
 	return files, ch, nil
-}
-
-// templateNames are the templates that a chart has of manifests, in their order.
-func templateNames(manifests []recipe.Manifest) []string {
-	names := make([]string, 0, len(manifests))
-	for _, m := range manifests {
-		file := "templates/" + path.Base(m.Path)
-		if slices.Contains(names, file) { // two manifests of one name from different directories
-			file = "templates/" + strings.ReplaceAll(strings.Trim(path.Clean(m.Path), "/"), "/", "-")
-		}
-		names = append(names, file)
-	}
-	return names
-}
-
-// namesBelow are the names that the files of a chart's directory have in the chart.
-func namesBelow(dir string, files []recipe.Manifest) []string {
-	names := make([]string, 0, len(files))
-	for _, f := range files {
-		names = append(names, strings.TrimPrefix(f.Path, dir+"/"))
-	}
-	return names
-}
-
-// manifestsIn has, by the names that Helm gives the templates of a chart made of manifests, the files
-// that a person edits.
-func manifestsIn(c *recipe.Component, ch *chart.Chart, manifests []recipe.Manifest, names []string) map[string]*recipe.Manifest {
-	sources := make(map[string]*recipe.Manifest, len(manifests))
-	for i, name := range names {
-		m := &manifests[i]
-		if c.Kustomization != nil { // the manifest is what was built of the file
-			written := slices.IndexFunc(c.Kustomization.Files, func(f recipe.Manifest) bool { return f.File == m.File })
-			m = &recipe.Manifest{File: c.Kustomization.File, Line: 1}
-			if written >= 0 {
-				m = &c.Kustomization.Files[written]
-			}
-		}
-		if m.File != "" {
-			sources[ch.Name()+"/"+name] = m
-		}
-	}
-	return sources
 }
 
 // fileOf is the file in which a person edits a template: the manifest that it was made of, and

@@ -11,6 +11,7 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 
 	"github.com/nvidia/aicr-action/internal/bundle/july"
+	"github.com/nvidia/aicr-action/internal/bundle/localfiles"
 	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/charts/render"
 	"github.com/nvidia/aicr-action/internal/recipe"
@@ -185,11 +186,11 @@ func localRelease(in Input, c *recipe.Component, name string, manifests []recipe
 		}
 	}
 	r.Chart, r.ChartVersion = r.chart.Metadata.Name, r.chart.Metadata.Version
-	names := templateNames(manifests)
+	names := localfiles.Names(manifests)
 	if given := in.Given[name]; given.Chart != nil && given.Path != "" {
-		names = namesBelow(given.Path, manifests)
+		names = localfiles.NamesBelow(given.Path, manifests)
 	}
-	r.sources = manifestsIn(c, r.chart, manifests, names)
+	r.sources = localfiles.Sources(c, r.chart.Name(), manifests, names)
 	return r, nil
 }
 
