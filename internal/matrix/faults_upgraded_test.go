@@ -41,6 +41,12 @@ func everydayFaults() []fault {
 			tests: []string{"internal/matrix/upgrade TestFailed"},
 		},
 		{
+			id: "F213", what: "an upgrade whose claim names a volume that the old recipe made and that is kept", verdict: "passes, though a first installation of the new recipe is exit 2; exit 2 if the volume was another claim's",
+			seeds: []seed{{nightly: families, old: older(func(r *tinyRecipe) { r.part("a").add("disk.yaml", keptDisk) }), first: reason.SchedulingFailed,
+				recipe: func(r *tinyRecipe) { r.part("b").add("claim.yaml", claimOfDisk("data")) }, want: outcomeWanted{check: keepsDisk}}},
+			tests: []string{"internal/matrix/refs/volumenames TestFind_Kept"},
+		},
+		{
 			id: "F155", what: "a DaemonSet that surges on nodes that are full; a workload that keeps its old pods", verdict: "exit 73 within seconds, with what holds the room; a warning for updateStrategy OnDelete and for a partition, with file and line",
 			seeds: []seed{
 				{name: "DaemonSet", nightly: families, old: older(fullOfDaemons("1")), recipe: fullOfDaemons("2"), want: red(reason.UpgradeFailed, "the upgrade from old: DaemonSet b/b-agent")},
@@ -79,6 +85,18 @@ func keeps(t *testing.T, r result.Result) {
 		}
 	}
 	t.Errorf("got the change %+v, want one that says that ConfigMap kept is left behind", r.Change)
+}
+
+// keptDisk is a volume that stays when its template is gone.
+var keptDisk = strings.Replace(diskVolume, "name: disk}", "name: disk, annotations: {helm.sh/resource-policy: keep, argocd.argoproj.io/sync-options: Prune=false}}", 1)
+
+func keepsDisk(t *testing.T, r result.Result) {
+	t.Helper()
+	if r.Change == nil || !slices.ContainsFunc(r.Change.Components, func(c result.ComponentChange) bool {
+		return slices.ContainsFunc(c.LeftBehind, func(ref result.Ref) bool { return ref.Name == "disk" })
+	}) {
+		t.Errorf("got the change %+v, want one that says that PersistentVolume disk is left behind", r.Change)
+	}
 }
 
 func strategy(text string) func(*tinyRecipe) {

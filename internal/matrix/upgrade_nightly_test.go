@@ -24,7 +24,7 @@ func TestNightlyHelmfileUpgrade(t *testing.T) {
 	old.use(t, &before)
 	r.From = &From{Name: "old", Title: "old", Inputs: before.Inputs}
 	next.use(t, r)
-	res := upgraded(t, r, plansOf(t, r, "tiny", deployers(t, bundle.Helmfile)...))
+	res := upgraded(t, r, plansOf(t, r, "tiny", deployers(t, bundle.Helmfile)...), "")
 	if res.Status != result.Passed {
 		t.Fatalf("got %s: %s\n%q", res.Status, res.Cause, res.Details)
 	}

@@ -26,7 +26,8 @@ type Cluster struct {
 	// ClaimSpecs are by namespace/name, and Provisioners by the name of their StorageClass.
 	ClaimSpecs   map[string]corev1.PersistentVolumeClaimSpec
 	Provisioners map[string]string
-	// CSIDrivers and TrustBundles are by name.
+	// Volumes, CSIDrivers and TrustBundles are by name.
+	Volumes      map[string]*corev1.PersistentVolume
 	CSIDrivers   map[string]storagev1.CSIDriverSpec
 	TrustBundles map[string]*certificatesv1beta1.ClusterTrustBundle
 	Services     []corev1.Service
@@ -84,6 +85,10 @@ func (c *Cluster) readNames(ctx context.Context, kube kubernetes.Interface) erro
 	if err != nil {
 		return fmt.Errorf("list PersistentVolumeClaims: %w", err)
 	}
+	volumes, err := kube.CoreV1().PersistentVolumes().List(ctx, all)
+	if err != nil {
+		return fmt.Errorf("list PersistentVolumes: %w", err)
+	}
 	storage, err := kube.StorageV1().StorageClasses().List(ctx, all)
 	if err != nil {
 		return fmt.Errorf("list StorageClasses: %w", err)
@@ -131,6 +136,10 @@ func (c *Cluster) readNames(ctx context.Context, kube kubernetes.Interface) erro
 	c.ClaimSpecs, c.Provisioners = map[string]corev1.PersistentVolumeClaimSpec{}, map[string]string{}
 	for i := range claims.Items {
 		c.ClaimSpecs[infra.NamespacedName(claims.Items[i].Namespace, claims.Items[i].Name)] = claims.Items[i].Spec
+	}
+	c.Volumes = map[string]*corev1.PersistentVolume{}
+	for i := range volumes.Items {
+		c.Volumes[volumes.Items[i].Name] = &volumes.Items[i]
 	}
 	for i := range storage.Items {
 		c.Provisioners[storage.Items[i].Name] = storage.Items[i].Provisioner

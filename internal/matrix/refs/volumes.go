@@ -123,9 +123,14 @@ func (c *checker) source(r reference, namespace string, spec *corev1.PersistentV
 	c.fail(reason.SchedulingFailed, r)
 }
 
-// volumeNames checks the claims that name their volume.
+// volumeNames checks the claims that name their volume. In a cluster, what an old bundle made and what is
+// kept counts too.
 func (c *checker) volumeNames() {
-	for _, p := range volumenames.Find(c.expectation) {
+	var kept map[string]*corev1.PersistentVolume
+	if c.have != nil {
+		kept = c.have.Volumes
+	}
+	for _, p := range volumenames.Find(c.expectation, kept) {
 		r := reference{from: p.From, component: p.Component, template: p.Template, name: p.Volume, cause: "PersistentVolume " + p.Volume + " for " + p.From.String(),
 			then: "the claim waits for ever, and so do the pods that use it", text: fmt.Sprintf("names PersistentVolume %s (spec.volumeName), %s", p.Volume, p.Text)}
 		if m := c.maker("PersistentVolume", "", p.Volume, p.From); m != nil && p.Missing {

@@ -1,6 +1,7 @@
 // Package volumenames checks the claims of a bundle that name their volume (spec.volumeName). A new cluster
-// has no volume but the bundle's, and Kubernetes binds a volume to one claim. The package must not
-// know clusters, or what creates objects at run time.
+// has no volume but the bundle's; after an upgrade there may be some that the old bundle made. Kubernetes
+// binds a volume to one claim. The package must not read clusters, or know what creates objects at run
+// time.
 package volumenames
 
 import (
@@ -21,7 +22,7 @@ type Problem struct {
 	From                result.Ref
 	Component, Template string
 	Volume              string
-	// Missing means that the bundle has no such volume. Text says what is wrong, as the end of a
+	// Missing means that neither the bundle nor the cluster has such a volume. Text says what is wrong, as the end of a
 	// sentence.
 	Missing bool
 	Text    string
@@ -29,13 +30,15 @@ type Problem struct {
 
 type finder struct {
 	volumes map[string]*corev1.PersistentVolume
-	taken   map[string]string // the volumes of the claims so far, with the first claim of each
+	kept    map[string]*corev1.PersistentVolume // those of the cluster
+	taken   map[string]string                   // the volumes of the claims so far, with the first claim of each
 	found   []Problem
 }
 
-// Find returns the claims that wait for ever, in the order of the bundle.
-func Find(e *bundle.Expectation) []Problem {
-	f := &finder{volumes: map[string]*corev1.PersistentVolume{}, taken: map[string]string{}}
+// Find returns the claims that wait for ever, in the order of the bundle. kept are the volumes of the
+// cluster, of which those count that the bundle does not have; nil before there is one.
+func Find(e *bundle.Expectation, kept map[string]*corev1.PersistentVolume) []Problem {
+	f := &finder{volumes: map[string]*corev1.PersistentVolume{}, kept: kept, taken: map[string]string{}}
 	for i := range e.Objects {
 		var v corev1.PersistentVolume
 		if o := &e.Objects[i]; o.Object.GetKind() == "PersistentVolume" && o.Object.GroupVersionKind().Group == "" && problem.Read(o, &v) {
@@ -62,6 +65,10 @@ func (f *finder) check(p Problem, namespace, claim string, spec *corev1.Persiste
 		f.taken[p.Volume] = p.From.String()
 	}
 	v := f.volumes[p.Volume]
+	before := v == nil
+	if before {
+		v = f.kept[p.Volume]
+	}
 	switch {
 	case v == nil:
 		p.Missing, p.Text = true, "which does not exist, and nothing in the recipe makes it"
@@ -69,8 +76,10 @@ func (f *finder) check(p Problem, namespace, claim string, spec *corev1.Persiste
 		p.Text = "and so does " + first + ": a volume is for one claim"
 	case times > 1:
 		p.Text = fmt.Sprintf("and so does each of its %d claims: a volume is for one claim", times)
+	case before && v.Status.Phase == corev1.VolumeReleased:
+		p.Text = "which is from before, and was for a claim that has been deleted (its status is Released): Kubernetes gives it to no other claim until its spec.claimRef is removed"
 	default:
-		p.Text = unfit(v, namespace, claim, spec)
+		p.Text = unfit(v, namespace, claim, spec, before)
 	}
 	if p.Text != "" {
 		f.found = append(f.found, p)
@@ -79,13 +88,13 @@ func (f *finder) check(p Problem, namespace, claim string, spec *corev1.Persiste
 
 // unfit says why Kubernetes does not bind a claim to the volume that it names; empty if it does. A
 // volume that names the claim is not compared further. Of a claim without a class, the cluster's
-// default decides.
-func unfit(v *corev1.PersistentVolume, namespace, claim string, spec *corev1.PersistentVolumeClaimSpec) string {
+// default decides. before: the volume is from before, so that the claim's UID is in it once they are bound.
+func unfit(v *corev1.PersistentVolume, namespace, claim string, spec *corev1.PersistentVolumeClaimSpec, before bool) string {
 	if own := v.Spec.ClaimRef; own != nil {
 		switch {
 		case own.Namespace != namespace || own.Name != claim && claim != "":
 			return "which is for PersistentVolumeClaim " + infra.NamespacedName(own.Namespace, own.Name) + " (spec.claimRef)"
-		case own.UID != "":
+		case own.UID != "" && !before:
 			return "which is for a claim with UID " + string(own.UID) + " (spec.claimRef), and no claim of a new cluster can have that UID"
 		}
 		return ""
