@@ -36,6 +36,7 @@ func ArgoCDObjects(policy health.Policy) []*unstructured.Unstructured {
 	// No bundle needs Kustomize or Jsonnet, and both read more than their directory: other
 	// machines' files, or this one's. Nor does Argo CD fetch the values of a chart from an address.
 	settings["kustomize.enable"], settings["jsonnet.enable"], settings["helm.valuesFileSchemes"] = "false", "false", ""
+	settings["resource.customizations.health.autoscaling_HorizontalPodAutoscaler"] = autoscalerHealth
 	// As Argo CD's own manifests and its Helm chart have it.
 	settings["resource.exclusions"] = excluded.Setting()
 	all := []any{map[string]any{"group": "*", "kind": "*"}}
