@@ -1,6 +1,7 @@
 package matrix
 
 import (
+	"strings"
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
@@ -14,6 +15,12 @@ func leftFaults() []fault {
 	brings := func(text string) func(*tinyRecipe) {
 		return func(r *tinyRecipe) { r.part("b").add("more.yaml", text) }
 	}
+	const hook = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: seed, annotations: {helm.sh/hook: post-install}}\nspec: {template: {spec: {restartPolicy: Never, tolerations: [{operator: Exists}], containers: [{name: main, image: \"example.com/seed:1\"}]}}}\n---\n"
+	const scaler = "apiVersion: autoscaling/VERSION\nkind: HorizontalPodAutoscaler\nmetadata: {name: b}\nspec: {scaleTargetRef: {apiVersion: TARGET, name: b}, maxReplicas: 3, METRICS}\n"
+	scaled := func(version, target, metrics string) string {
+		return hook + strings.NewReplacer("VERSION", version, "TARGET", target, "METRICS", metrics).Replace(scaler)
+	}
+	const byCPU = "metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 50}}}]"
 	return []fault{
 		{
 			id: "F204", what: "more replicas than all nodes that admit the pods have room for, up to 2,000,000,000", verdict: "exit 1 before anything is deployed, with both numbers and the template's line; no budget grows by pods that cannot be",
@@ -27,6 +34,34 @@ func leftFaults() []fault {
 				{name: "in other lanes", nightly: []string{bundle.Helm, bundle.FluxOCI}, recipe: brings(slice), want: outcomeWanted{check: note("EndpointSlice b/db-1 (b) is of a kind that Argo CD excludes by default")}},
 			},
 			tests: []string{"internal/bundle/excluded TestOf", "internal/bundle/excluded TestSetting_Upstream", "internal/matrix/refs/leftout TestFind"},
+		},
+		{
+			id: "F206", what: "an autoscaler, of a workload or of a custom resource whose operator is simulated, beside a hook that Argo CD runs once all else is healthy", verdict: "passes in every lane: that nothing serves metrics here, and that nobody writes the custom resource's selector, is not the recipe's",
+			seeds: []seed{
+				{nightly: families, recipe: brings(scaled("v2", "apps/v1, kind: Deployment", byCPU))},
+				{name: "v1", nightly: []string{bundle.ArgoCDOCI}, recipe: brings(scaled("v1", "apps/v1, kind: Deployment", "targetCPUUtilizationPercentage: 50"))},
+				{name: "of a custom resource", nightly: families, recipe: func(r *tinyRecipe) {
+					b := r.part("b")
+					b.crds = map[string]string{"widgets.yaml": "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: widgets.example.org}\nspec:\n  group: example.org\n  names: {kind: Widget, plural: widgets}\n  scope: Namespaced\n  versions:\n  - name: v1\n    served: true\n    storage: true\n    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}\n    subresources: {status: {}, scale: {specReplicasPath: .spec.replicas, statusReplicasPath: .status.replicas, labelSelectorPath: .status.selector}}\n"}
+					b.add("widget.yaml", "apiVersion: example.org/v1\nkind: Widget\nmetadata: {name: b}\nspec: {replicas: 1}\n")
+					b.add("more.yaml", scaled("v2", "example.org/v1, kind: Widget", byCPU))
+				}},
+			},
+			tests: []string{"internal/infra/gitops TestAutoscalerHealth"},
+		},
+		{
+			id: "F207", what: "an object that Kubernetes itself makes in every cluster: cluster-admin or a system: role or binding, kube-root-ca.crt, extension-apiserver-authentication", verdict: "exit 51 in every lane before anything is deployed: Helm refuses to take it over, Argo CD and Flux replace it",
+			seeds: []seed{
+				{nightly: families, recipe: brings("apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: cluster-admin}\nrules: []\n"), want: red(reason.DeployFailed, "ClusterRole cluster-admin (b): is Kubernetes' own: the API server makes it in every cluster").and("b/templates/more.yaml:").in(at)},
+				{name: "a chart's own", nightly: []string{bundle.Helm}, recipe: brings("apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: \"system:metrics-server\"}\nrules: []\n")},
+			},
+			tests: []string{"internal/matrix/refs/builtin TestFind"},
+		},
+		{id: "F208", what: "a text with several line breaks at the end of a document (|+), of which Helm 3 cuts some and Helm 4, in Flux, none", verdict: "passes in every lane, without a warning", tests: []string{"internal/matrix/compare TestLastNewline", "internal/matrix/intact TestLost"}},
+		{
+			id: "F209", what: "a hook's deletion policy that leaves it in the cluster (hook-failed alone), or that is misspelt", verdict: "a warning with file and line: Helm 3 cannot create it again with the next upgrade",
+			seeds: []seed{{nightly: families, recipe: brings(strings.NewReplacer("helm.sh/hook: post-install", `helm.sh/hook: "post-install,post-upgrade", helm.sh/hook-delete-policy: hook-failed`, "---\n", "").Replace(hook)), want: outcomeWanted{check: warning("Job b/seed (b): is a hook with helm.sh/hook-delete-policy: hook-failed, which leaves it in the cluster once it has succeeded")}}},
+			tests: []string{"internal/matrix/refs/rehook TestFind"},
 		},
 	}
 }

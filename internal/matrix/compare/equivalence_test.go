@@ -173,11 +173,12 @@ func TestLastNewline(t *testing.T) {
 		lane, helm, other string
 		same              bool
 	}{
-		"without it":           {"flux-oci", "a: 1\nb: 2\n", "a: 1\nb: 2", true},
-		"another lane":         {"argocd-oci", "a: 1\nb: 2\n", "a: 1\nb: 2", false},
-		"another line":         {"flux-oci", "a: 1\nb: 2\n", "a: 1\nb: 3", false},
-		"without another line": {"flux-oci", "a: 1\n\n", "a: 1", false},
-		"a blank":              {"flux-oci", "a: 1 ", "a: 1", false},
+		"without it":        {"flux-oci", "a: 1\nb: 2\n", "a: 1\nb: 2", true},
+		"another lane":      {"argocd-oci", "a: 1\nb: 2\n", "a: 1\nb: 2", false},
+		"another line":      {"flux-oci", "a: 1\nb: 2\n", "a: 1\nb: 3", false},
+		"several":           {"flux-oci", "a: 1\n\n\n", "a: 1", true},
+		"one in the middle": {"flux-oci", "a: 1\n\nb: 2", "a: 1\nb: 2", false},
+		"a blank":           {"flux-oci", "a: 1 ", "a: 1", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := compareAll(t, []Lane{lanePassed("a", "helm", with(tc.helm)), lanePassed("a", tc.lane, with(tc.other))})[1]

@@ -48,7 +48,7 @@ func exceptions() []exception {
 		{path: `metadata.labels["kustomize.toolkit.fluxcd.io/*`, reason: "Flux's own"},
 		{path: `metadata.annotations["deployment.kubernetes.io/*`, reason: "the Deployment's controller writes it"},
 		{path: `*labels["helm.sh/chart"]`, only: longer, reason: "helm-controller appends the digest of a chart inside the bundle to its version"},
-		{path: "*", only: lastNewline, reason: "Helm 3 adds a line break at the end of a document's last text, and Helm 4 and a rendering do not"},
+		{path: "*", only: lastNewline, reason: "Helm 3 cuts the line breaks at the end of a document's last text (|+) or adds one, and Helm 4 keeps them"},
 		{path: "spec.serviceAccount", reason: "the deprecated name of serviceAccountName"},
 		{path: "*.spec.serviceAccount", reason: "the deprecated name of serviceAccountName"},
 		{path: "*caBundle", only: changed, reason: "an injector's: cert-manager, kube-webhook-certgen, an operator"},
@@ -81,7 +81,7 @@ func longer(_ *unstructured.Unstructured, l Loss) bool {
 func lastNewline(_ *unstructured.Unstructured, l Loss) bool {
 	a, _ := l.Rendered.(string)
 	b, ok := l.Live.(string)
-	return ok && (a == b+"\n" || a+"\n" == b)
+	return ok && a != b && strings.TrimRight(a, "\n") == strings.TrimRight(b, "\n")
 }
 
 func aggregated(rendered *unstructured.Unstructured, _ Loss) bool {

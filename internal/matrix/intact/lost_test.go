@@ -56,6 +56,7 @@ func TestLost(t *testing.T) {
 		"another type":                     {widget(`{a: {b: 1}}`), widget(`{a: x}`), "spec.a: map[b:1] > x"},
 		"keys with dots and slashes":       {`{apiVersion: v1, kind: ConfigMap, metadata: {name: a, annotations: {a.b/c: x}, labels: {"d.e": z}}}`, `{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}`, `metadata.annotations["a.b/c"]... metadata.labels["d.e"]`},
 		"a document's last line break":     {config("{a: \"x\\ny\"}"), config("{a: \"x\\ny\\n\"}"), ""},
+		"several of them":                  {config("{a: \"x\"}"), config("{a: \"x\\n\\n\"}"), ""},
 		"a line":                           {config("{a: \"x\\ny\"}"), config("{a: \"x\\nz\\n\"}"), "data.a: x\ny > x\nz\n"},
 		"a label":                          {`{apiVersion: v1, kind: ConfigMap, metadata: {name: a, labels: {x: "1", y: "2"}}}`, `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, labels: {y: "2"}}}`, "metadata.labels.x: 1 > <nil>"},
 		"stringData is data":               {`{apiVersion: v1, kind: Secret, metadata: {name: a}, stringData: {p: hidden}}`, `{apiVersion: v1, kind: Secret, metadata: {name: a}, data: {p: aGlkZGVu}}`, ""},

@@ -9,6 +9,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/builtin"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/leftout"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/room"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/topologies"
@@ -18,13 +19,18 @@ import (
 )
 
 // Impossible fails if no delivery of a bundle can end well, whether it is the first or an upgrade: a
-// kind that the lane's deployer never applies, no node for one of its volumes, no room for a workload's
+// kind that the lane's deployer never applies, an object that is Kubernetes' own, no node for one of its volumes, no room for a workload's
 // pods. Reasons: DEPLOY_FAILED, SCHEDULING_FAILED, CLUSTER_FAILED.
 func Impossible(ctx context.Context, e *bundle.Expectation, components []recipe.Component, d lane.Order, kube kubernetes.Interface) error {
 	c := &checker{expectation: e, components: components, merged: map[string]*result.Finding{}}
 	if d.ArgoCD {
 		c.problems(leftout.Find(e))
 	}
+	own, err := builtin.Find(ctx, e, kube)
+	if err != nil {
+		return err
+	}
+	c.problems(own)
 	if topologies.Any(e) || room.Any(e) {
 		nodes, err := kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: "!" + infra.HostNodeLabel})
 		if err != nil {

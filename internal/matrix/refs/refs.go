@@ -15,6 +15,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/matrix/refs/kubelet"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/leftout"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/rehook"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/topologies"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/recipe"
@@ -73,6 +74,7 @@ func Check(e *bundle.Expectation, components []recipe.Component, have *Cluster) 
 	c.sharedDisks()
 	c.deviceClasses()
 	c.problems(topologies.Find(e, have.View.Nodes))
+	c.problems(rehook.Find(e))
 	c.problems(gateways.Find(e, have.Services))
 	for _, p := range leftout.Find(e) { // in Argo CD's lanes they were faults
 		c.note("%s (%s) %s", p.From, p.Component, p.Text)

@@ -1,0 +1,79 @@
+// Package rehook finds hooks that Helm 3 cannot create a second time: the first one is still there.
+package rehook
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
+)
+
+const (
+	hookAnnotation   = "helm.sh/hook"
+	policyAnnotation = "helm.sh/hook-delete-policy"
+)
+
+// policies are those that Helm knows. It takes any other word, and deletes nothing for it.
+var policies = []string{"before-hook-creation", "hook-succeeded", "hook-failed"}
+
+// another is what gives an object another name with each delivery.
+var another = regexp.MustCompile(`\.Release\.Revision|\brand[A-Z]|\bnow\b|\buuidv4\b|\bunixEpoch\b|\bgen[A-Z]`)
+
+// Find returns hooks with a deletion policy that leaves them in the cluster once they have succeeded,
+// and that the next upgrade creates again. Without a policy Helm deletes the old one first.
+func Find(e *bundle.Expectation) []problem.Problem {
+	var found []problem.Problem
+	for i := range e.Objects {
+		o := &e.Objects[i]
+		annotations := o.Object.GetAnnotations()
+		given := words(annotations[policyAnnotation])
+		if !o.Hook || len(given) == 0 || slices.Contains(given, policies[0]) || o.Object.GetKind() == "CustomResourceDefinition" || renamed(o) {
+			continue
+		}
+		unknown := slices.IndexFunc(given, func(w string) bool { return !slices.Contains(policies, w) })
+		stays := !slices.Contains(given, policies[1])
+		upgraded := slices.ContainsFunc(words(annotations[hookAnnotation]), func(w string) bool { return strings.HasSuffix(w, "-upgrade") })
+		if unknown < 0 && !(stays && upgraded) {
+			continue
+		}
+		p := problem.Of(o)
+		p.Name = policyAnnotation
+		p.Text = fmt.Sprintf("is a hook with %s: %s, which leaves it in the cluster once it has succeeded", policyAnnotation, annotations[policyAnnotation])
+		p.Then = "Helm 3 cannot create it again with the next upgrade (already exists): add before-hook-creation"
+		if unknown >= 0 {
+			p.Text = fmt.Sprintf("is a hook with %s: %s, and %q is no policy of Helm (%s)", policyAnnotation, annotations[policyAnnotation], given[unknown], strings.Join(policies, ", "))
+			p.Then = "Helm deletes nothing for that word"
+			if stays && upgraded {
+				p.Then += ", and Helm 3 cannot create the hook again with the next upgrade (already exists)"
+			}
+		}
+		found = append(found, p)
+	}
+	return found
+}
+
+func words(list string) []string {
+	var all []string
+	for w := range strings.SplitSeq(list, ",") {
+		if w = strings.ToLower(strings.TrimSpace(w)); w != "" {
+			all = append(all, w)
+		}
+	}
+	return all
+}
+
+// renamed reports whether a template may give its object another name each time.
+func renamed(o *bundle.Object) bool {
+	if o.Chart == nil {
+		return false
+	}
+	for _, t := range o.Chart.Templates {
+		if strings.HasSuffix(o.Template, "/"+t.Name) && another.Match(t.Data) {
+			return true
+		}
+	}
+	return false
+}
