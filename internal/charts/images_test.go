@@ -8,6 +8,9 @@ import (
 	"testing"
 
 	"helm.sh/helm/v3/pkg/chart/loader"
+	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v3/pkg/engine"
+	"sigs.k8s.io/yaml"
 )
 
 // Where a simulated chart has an image as a map, as its original does, a recipe changes a part of
@@ -72,4 +75,33 @@ func at(values map[string]any, path string) map[string]any {
 		values, _ = values[key].(map[string]any)
 	}
 	return values
+}
+
+// KAI's chart takes an empty text for "no runtime class", which July's recipes set, and null for the same.
+// Without quotes an empty text is a null in YAML, which Argo CD and Flux deliver and the API server refuses.
+func TestSimulatedEmptyText(t *testing.T) {
+	ch, err := loader.Load("../../kwok/charts/kai-scheduler")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct{ class, want any }{"a class": {"other", "other"}, "empty": {"", ""}, "null": {nil, nil}} {
+		t.Run(name, func(t *testing.T) {
+			values, err := chartutil.ToRenderValues(ch, map[string]any{"admission": map[string]any{"gpuPodRuntimeClassName": c.class}}, chartutil.ReleaseOptions{Name: "kai", Namespace: "kai"}, chartutil.DefaultCapabilities)
+			if err != nil {
+				t.Fatal(err)
+			}
+			files, err := engine.Render(ch, values)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var config struct{ Spec map[string]any }
+			if err := yaml.Unmarshal([]byte(strings.Split(files["kai-scheduler/templates/config.yaml"], "---")[0]), &config); err != nil {
+				t.Fatal(err)
+			}
+			admission, is := config.Spec["admission"].(map[string]any)
+			if is != (c.want != nil) || admission["gpuPodRuntimeClassName"] != c.want {
+				t.Errorf("spec.admission is %v, want the class %v", config.Spec["admission"], c.want)
+			}
+		})
+	}
 }

@@ -74,6 +74,14 @@ func changeFaults() []fault {
 			tests: []string{"internal/matrix/lane/argocd TestKeptResources", "internal/matrix/change TestNoDifference"},
 		},
 		{
+			id: "F214", what: "a value of a simulated chart that its original takes as an empty text, which the template makes a null (KAI's admission.gpuPodRuntimeClassName, which July's recipes set)", verdict: "passes in Argo CD and Flux, which deliver a null, as in helm, where the API server drops it",
+			tests: []string{"internal/charts TestSimulatedEmptyText"},
+		},
+		{
+			id: "F215", what: "scheduling paths of a part of a chart that its values switch off; a Service that a simulated operator's StatefulSet names", verdict: "no warning: there is nothing to place, and the operator makes the Service",
+			tests: []string{"internal/bundle/steering TestOff", "internal/bundle TestShippedRecipes"},
+		},
+		{
 			id: "F145", what: "a recipe that changes the tag or the registry of an image of a simulated chart, which its original has as a map", verdict: "passes: the image has a name, which is not the map as text",
 			tests: []string{"internal/charts TestSimulatedImages"},
 		},
