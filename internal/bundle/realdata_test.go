@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -67,8 +66,6 @@ func someRecipes() []string {
 // charts, and nothing in it is without effect: a scheduling path that reaches nothing, or an object
 // that two releases own, is a mistake in the set.
 func TestShippedRecipes(t *testing.T) {
-	// What a recipe turns off on purpose cannot be reached by its path.
-	off := regexp.MustCompile(`^kube-prometheus-stack: scheduling paths( (thanosRuler|alertmanager)\.\w+\.(nodeSelector|tolerations) \(system\),?)+ reach no object`)
 	store, charts := shipped(t)
 	four, err := ByName([]string{"all"})
 	if err != nil {
@@ -98,9 +95,7 @@ func TestShippedRecipes(t *testing.T) {
 			}
 		}
 		for _, w := range in.prepared.expectation.Warnings {
-			if !off.MatchString(w) {
-				t.Errorf("%s: %s", name, w)
-			}
+			t.Errorf("%s: %s", name, w)
 		}
 		for _, o := range in.prepared.expectation.Objects {
 			if err := refusal(schemas, o.Object); err != nil {

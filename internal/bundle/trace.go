@@ -27,7 +27,7 @@ type tracedPath struct {
 	nodes      []NodeKind // one, or both if the registry names the path for both kinds
 	origin     recipe.Origin
 	set        bool
-	reached    bool
+	reached    bool             // or on a part of the chart that is switched off
 	value      *steering.Source // not a path of the registry but a value of the recipe
 }
 
@@ -118,7 +118,7 @@ func (t *tracer) follow(ctx context.Context, renderer *render.Renderer, r *relea
 		return err
 	}
 	for _, p := range t.paths {
-		p.reached = p.reached || strings.Contains(out.Text, p.key)
+		p.reached = p.reached || strings.Contains(out.Text, p.key) || steering.Off(p.path, r.values, r.chart.Values)
 	}
 	for _, o := range out.Objects {
 		kinds.FillNamespace(o.Unstructured, r.Namespace)

@@ -38,6 +38,33 @@ const (
 // Prefix begins the label and taint keys by which values are followed through a chart.
 const Prefix = "trace.aicr.nvidia.com/"
 
+// Off reports whether a path is in a part of a chart that is switched off: in which one of the maps around
+// it says that it is not enabled. The first values that say something decide.
+func Off(path string, values ...map[string]any) bool {
+	keys := strings.Split(path, ".")
+	for depth := 1; depth < len(keys); depth++ {
+		if on := enabled(keys[:depth], values); on != nil && !*on {
+			return true
+		}
+	}
+	return false
+}
+
+// enabled is what the first values say of a part; nil if none does.
+func enabled(part []string, values []map[string]any) *bool {
+	for _, m := range values {
+		for _, k := range part {
+			m, _ = m[k].(map[string]any)
+		}
+		for _, name := range []string{"enabled", "enable"} {
+			if on, ok := m[name].(bool); ok {
+				return &on
+			}
+		}
+	}
+	return nil
+}
+
 // Value is a value of the recipe with what stands for it in the traced rendering.
 type Value struct {
 	keys   []string // not a dotted path: label keys have dots of their own

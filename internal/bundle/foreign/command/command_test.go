@@ -46,6 +46,7 @@ func TestVersion(t *testing.T) {
 	for text, want := range map[string]string{
 		"echo hello":                 "prints no version, neither for the command version nor for the flag --version: is this AICR's CLI?; printed:\n  hello",
 		"exit 0":                     "prints no version",
+		"[ \"$1\" = version ]":       "prints no version",
 		"echo no config >&2; exit 2": "aicr version: exit status 2 (in AICR: invalid input or an unknown flag); stderr:\n  no config",
 	} {
 		if _, err := script(t, text+"\n").Version(t.Context(), 10*time.Second); err == nil || !strings.Contains(err.Error(), want) {

@@ -28,10 +28,12 @@ func (c CLI) Version(ctx context.Context, limit time.Duration) (string, error) {
 	defer func() { _ = removal.All(dir) }() // a temporary directory
 	var first error
 	var printed []string
+	ended := false // at least once without an error
 	for _, arg := range []string{"version", "--version"} {
 		said, err := c.Run(ctx, limit, dir, nil, arg)
 		switch {
 		case err == nil:
+			ended = true
 			for _, text := range []string{said.Stdout, said.Stderr} {
 				if m := versionText.FindStringSubmatch(text); m != nil {
 					return cmp.Or(m[1], strings.ToLower(m[2])), nil
@@ -48,7 +50,7 @@ func (c CLI) Version(ctx context.Context, limit time.Duration) (string, error) {
 			first = cmp.Or(first, err)
 		}
 	}
-	if len(printed) == 0 && first != nil {
+	if !ended && first != nil {
 		return "", fmt.Errorf("--aicr: ask AICR's CLI for its version: %w", first)
 	}
 	return "", fmt.Errorf("--aicr %s: it prints no version, neither for the command version nor for the flag --version: is this AICR's CLI?%s", c.Path, Quoted("printed", strings.Join(printed, "\n")))
