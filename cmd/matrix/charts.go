@@ -302,6 +302,6 @@ func (a *app) printCharts(lock *charts.Lock, what string) error {
 	for _, e := range lock.Entries {
 		rows = append(rows, []string{e.Component, e.Chart, e.Version, e.Repository, strconv.FormatInt(e.Size, 10), e.Digest})
 	}
-	_, err := io.WriteString(a.Stdout, cli.Inert(cli.Table(rows)+fmt.Sprintf("%d charts of %s: %s\n", len(lock.Entries), lock.File, what)))
+	_, err := io.WriteString(a.Stdout, cli.Inert(cli.Table(rows)+fmt.Sprintf("%s of %s: %s\n", lists.Count(len(lock.Entries), "chart"), lock.File, what)))
 	return err
 }

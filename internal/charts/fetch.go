@@ -115,15 +115,24 @@ func isChart(ch *chart.Chart, ref catalog.Ref) error {
 type ChangedError struct {
 	Want, Got string
 	pin       Pin
+	place     string // the entry's, e.g. "recipes/charts.lock:6: "; empty if it is not known
 }
 
 // of says whose chart it is.
 func (e *ChangedError) of(p Pin) error {
-	return &reason.Error{Reason: reason.ChartChanged, Err: &ChangedError{Want: e.Want, Got: e.Got, pin: p}}
+	return &reason.Error{Reason: reason.ChartChanged, Err: &ChangedError{Want: e.Want, Got: e.Got, pin: p, place: e.place}}
+}
+
+// placed says of an entry whose chart has changed where the lock file has it; other errors stay as they are.
+func (l *Lock) placed(e *Entry, err error) error {
+	if changed := (*ChangedError)(nil); errors.As(err, &changed) {
+		changed.place = fmt.Sprintf("%s:%d: ", l.File, e.line)
+	}
+	return err
 }
 
 func (e *ChangedError) Error() string {
-	return fmt.Sprintf("chart %s %s of %s (component %s) is not the one that was locked: the lock has %s, and the repository has %s now. Its bytes have changed under the same version, so it was not used. "+
+	return e.place + fmt.Sprintf("chart %s %s of %s (component %s) is not the one that was locked: the lock has %s, and the repository has %s now. Its bytes have changed under the same version, so it was not used. "+
 		"If that is meant, remove its entry from %s and run `%s`", e.pin.Name, versionText(e.pin.Version), e.pin.Repository, e.pin.Component, e.Want, e.Got, LockFile, lockCommand)
 }
 

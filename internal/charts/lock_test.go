@@ -187,7 +187,7 @@ func TestMake(t *testing.T) {
 	_, err = makeLock(t, read, cache, [][]Pin{{first}}, []Pin{first, free})
 	wantError(t, err, reason.ChartChanged, read.Entries[1].Digest, "recipes/charts.lock:", digestOf(content["/web.tgz"]))
 	f, _ := newTestFetcher(t)
-	wantError(t, read.Again(t.Context(), f, nil), reason.ChartChanged, read.Entries[1].Digest)
+	wantError(t, read.Again(t.Context(), f, nil), reason.ChartChanged, "recipes/charts.lock:", ": chart web 1.0.0", read.Entries[1].Digest)
 
 	// Two repositories with different bytes for one version, in one recipe.
 	other, _ := serve(t, files{"/index.yaml": index("web 1.0.0 web.tgz"), "/web.tgz": packed(t, "web", "1.0.0", "a third")})

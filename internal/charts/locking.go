@@ -3,7 +3,6 @@ package charts
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -47,8 +46,7 @@ func Make(ctx context.Context, f *Fetcher, cache Cache, old *Lock, recipes [][]P
 			e.Version, e.Unpinned = got.Chart.Metadata.Version, true
 		}
 		if before := old.entryOf(e); before != nil && before.Digest != e.Digest {
-			changed := &ChangedError{Want: fmt.Sprintf("%s (%s:%d)", before.Digest, old.File, before.line), Got: e.Digest}
-			return changed.of(p)
+			return old.placed(before, (&ChangedError{Want: before.Digest, Got: e.Digest}).of(p))
 		}
 		if err := cache.Put(got.Archive); err != nil {
 			return err
@@ -89,13 +87,13 @@ func (l *Lock) entryOf(e *Entry) *Entry {
 // Again downloads every entry again and compares. It changes nothing. Reasons: CHART_CHANGED,
 // CHART_DOWNLOAD_FAILED.
 func (l *Lock) Again(ctx context.Context, f *Fetcher, tell func(done, of int)) error {
-	digests := map[catalog.Ref]string{}
+	entries := map[catalog.Ref]*Entry{}
 	for _, e := range l.Entries {
-		digests[e.pin().Ref] = e.Digest
+		entries[e.pin().Ref] = e
 	}
 	return eachPin(ctx, l.Pins(), tell, func(ctx context.Context, p Pin) error {
-		_, err := f.Fetch(ctx, p, digests[p.Ref])
-		return err
+		_, err := f.Fetch(ctx, p, entries[p.Ref].Digest)
+		return l.placed(entries[p.Ref], err)
 	})
 }
 

@@ -125,7 +125,7 @@ func (u *Upstream) archive(ctx context.Context, e *Entry, p Pin) ([]byte, error)
 	p.Repository, p.Version = e.Repository, e.Version
 	got, err := fetcher.Fetch(ctx, p, e.Digest)
 	if err != nil {
-		return nil, err
+		return nil, u.Lock.placed(e, err)
 	}
 	return got.Archive, u.Cache.Put(got.Archive)
 }
