@@ -107,7 +107,7 @@ func chartCommands() []docCommand {
 		{command: "matrix run eks-training --charts ./charts --charts simulated", where: elsewhere, test: "cmd/matrix TestChartSources_List", why: "that test makes bundles from such a list"},
 		{command: "matrix run eks-training --aicr ./aicr", where: elsewhere, test: "internal/matrix TestExternalBundler", why: "it needs AICR's CLI; that test has a test double of it"},
 		{command: "matrix run --app examples/apps/argocd --charts simulated", where: elsewhere, test: "cmd/matrix TestApp_ArgoCD", why: "that test runs the same cell"},
-		{command: "matrix run --bundle-dir ./bundle --deployer flux-oci --service eks --accelerator h100", where: elsewhere, test: "internal/bundle/foreign TestRoundTrip", why: "that test reads such bundles, for every lane"},
+		{command: "matrix run --bundle-dir ./bundle --deployer flux-oci", where: elsewhere, test: "internal/bundle/foreign TestRoundTrip", why: "that test reads such bundles, for every lane"},
 		{command: "mkdir -p /tmp/my-data"},
 		{command: `printf 'apiVersion: aicr.nvidia.com/v1alpha1\nkind: ComponentRegistry\ncomponents: []\n' > /tmp/my-data/registry.yaml`},
 		{command: "matrix bundle eks-training --data /tmp/my-data --to /tmp/my-bundle", want: []string{"files for"}},

@@ -50,7 +50,7 @@ func (f *bundlerFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.dir, "bundle-dir", "", "run the bundle in this `directory` through the one lane of --deployer; RECIPE is only its name (default: that of its recipe.yaml)")
 	cmd.Flags().StringVar(&f.app, "app", "", "run what is at this `path`, without recipes: Applications of Argo CD, HelmReleases and Kustomizations of Flux, a helmfile.yaml, or a chart; RECIPE is only its name (default: that of the path)")
 	cmd.Flags().StringArrayVar(&f.values, "values", nil, "with --app and a chart: `file` of values (repeatable; later ones go before)")
-	cmd.Flags().StringVar(&f.service, "service", "", "with --bundle-dir and --app: the `service` whose nodes are simulated, e.g. eks (with --app by default kind)")
+	cmd.Flags().StringVar(&f.service, "service", "", "with --bundle-dir and --app: the `service` whose nodes are simulated, e.g. eks (default: that of the bundle's recipe.yaml; with --app kind)")
 	cmd.Flags().StringVar(&f.accelerator, "accelerator", "", "with --bundle-dir and --app: the `accelerator` of these nodes (default: any)")
 }
 
@@ -147,10 +147,27 @@ func (f bundlerFlags) checkOne(args []string, run runFlags) error {
 		return nil
 	case len(lanes) != 1 || lanes[0] == "all":
 		return cli.Usagef("--bundle-dir is one bundle for one lane: pass --deployer with one of %s, for which it was made", strings.Join(bundle.AICRNames(recipe.July), ", "))
-	case f.service == "":
-		return cli.Usagef("--bundle-dir needs --service (and --accelerator, if it matters): a bundle does not say which nodes it is for")
 	}
 	return nil
+}
+
+// nodesOf are the service and the accelerator whose nodes a bundle gets: those of the flags, or else those
+// of its recipe.yaml. Reason: USAGE.
+func (f bundlerFlags) nodesOf(read *foreign.Bundle, name string) (service, accelerator string, err error) {
+	if f.service != "" {
+		return f.service, f.accelerator, nil
+	}
+	set := func(criterion string) string {
+		if criterion == "any" {
+			return ""
+		}
+		return criterion
+	}
+	c := read.Resolved(name).Criteria
+	if service = set(c.Service); service == "" {
+		return "", "", cli.Usagef("--bundle-dir needs --service (and --accelerator, if it matters): the bundle in %s has no recipe.yaml that sets a service, and so does not say which nodes it is for", f.dir)
+	}
+	return service, cli.FirstOf(f.accelerator, set(c.Accelerator)), nil
 }
 
 // openBundler makes what gives cells their bundles; nil if this program makes them. For
@@ -194,7 +211,11 @@ func (a *app) openBundler(ctx context.Context, args []string, run runFlags, d bu
 	if name == "" {
 		return nil, nil, cli.Usagef("the bundle in %s has no recipe.yaml that names its recipe: pass a name, as in matrix run NAME --bundle-dir %s", f.dir, f.dir)
 	}
-	return foreign.NewDir(read), planOne(read, name, d, f.service, f.accelerator), nil
+	service, accelerator, err := f.nodesOf(read, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	return foreign.NewDir(read), planOne(read, name, d, service, accelerator), nil
 }
 
 // oneName is the name of the one cell: that of the arguments, else own.
