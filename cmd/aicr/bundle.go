@@ -64,7 +64,7 @@ what the recipe sets. README.md in the bundle lists everything that was injected
 	flags := cmd.Flags()
 	flags.StringVarP(&f.recipe, "recipe", "r", "", "`address` of the recipe: a file, https://…, cm://NAMESPACE/NAME, or - for standard input (required)")
 	flags.StringVarP(&f.output, "output", "o", ".", "`directory` to write to, which must be empty or absent, or oci://HOST/PATH[:TAG] to publish to")
-	flags.StringVarP(&f.deployer, "deployer", "d", bundle.Helm, "deployer: one of "+strings.Join(bundle.Names(), ", "))
+	flags.StringVarP(&f.deployer, "deployer", "d", bundle.Helm, "deployer: one of "+strings.Join(bundle.Names(), ", ")+", or AICR's argocd, argocd-helm, flux, which become the one that suits the address")
 	flags.StringArrayVar(&f.set, "set", nil, "`COMPONENT:PATH=VALUE` to set, over what the recipe sets, as helm --set does (repeatable); COMPONENT:enabled=false leaves it out")
 	flags.StringArrayVar(&f.setJSON, "set-json", nil, "`COMPONENT:PATH=JSON` to set, over --set and --set-file: a map is merged, anything else replaces (repeatable)")
 	flags.StringArrayVar(&f.setFile, "set-file", nil, "`COMPONENT:PATH=FILE` to set to the YAML or JSON value in the file, over --set (repeatable)")
@@ -89,7 +89,23 @@ what the recipe sets. README.md in the bundle lists everything that was injected
 	return cmd
 }
 
+// deployerFor is the deployer that AICR's own CLI means by a name: there, the addresses say whether
+// controllers find the bundle in a registry or in Git.
+func deployerFor(name string, addresses ...string) string {
+	switch name {
+	case "argocd-helm":
+		return bundle.ArgoCDHelmOCI
+	case "argocd", "flux":
+		if slices.ContainsFunc(addresses, func(address string) bool { return strings.HasPrefix(address, ociScheme) }) {
+			return name + "-oci"
+		}
+		return name + "-git"
+	}
+	return name
+}
+
 func (a *app) bundle(ctx context.Context, f bundleFlags) error {
+	f.deployer = deployerFor(f.deployer, f.output, f.repo)
 	deployer, err := cli.OneDeployer(f.deployer)
 	if err != nil {
 		return err

@@ -171,7 +171,7 @@ func TestBundle_Invalid(t *testing.T) {
 		"no recipe":           {nil, 2, "--recipe: name the recipe"},
 		"no such recipe":      {[]string{"-r", "no.yaml"}, 3, "recipe file no.yaml does not exist"},
 		"not a recipe":        {[]string{"-r", "../../recipes/registry.yaml"}, 2, `recipes/registry.yaml:5: kind is "ComponentRegistry" but must be "RecipeResult"`},
-		"deployer":            {[]string{"-r", file, "-d", "argocd"}, 2, `--deployer "argocd": want one of helm, argocd-oci`},
+		"deployer":            {[]string{"-r", file, "-d", "fleet"}, 2, `--deployer "fleet": want one of helm, argocd-oci`},
 		"not empty":           {[]string{"-r", file, "-o", full}, 2, "it has mine.txt; choose another directory or overwrite with --force"},
 		"--set component":     {[]string{"-r", file, "--set", "gpuoperater:a=b"}, 2, `did you mean "gpuoperator"?`},
 		"--set elsewhere":     {[]string{"-r", file, "--set", "kgateway:a=b"}, 2, "component kgateway is not in this recipe"},
@@ -229,8 +229,9 @@ func TestBundleSources(t *testing.T) {
 	}
 	invoke(t, "bundle", "-r", server.URL+"/login").want(t, 6, "download the recipe from "+server.URL+"/login: the server sent a web page", "exit code 6 (UNAVAILABLE); `aicr explain 6` says more")
 	invoke(t, "bundle", "-r", "cm://gpu/recipe").want(t, 6, "no cluster is configured")
-	_, r := bundled(t, "-r", file, "--charts", "simulated", "--set", "gpuoperator:driver.version=1")
-	r.want(t, 0, "warning: kube-prometheus-stack: scheduling paths thanosRuler")
+	bundled(t, "-r", file, "--set", "certmanager:webhook=1")
+	invoke(t, "bundle", "-r", file, "-o", filepath.Join(t.TempDir(), "bundle"), "--charts", "simulated", "--set", "certmanager:webhook=1").
+		want(t, 2, "component cert-manager: chart cert-manager v1.17.2 does not render with its value of webhook.replicaCount")
 }
 
 // A bundle is published as the same artifact each time, at the address that the controllers read.

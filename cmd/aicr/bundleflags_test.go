@@ -316,3 +316,20 @@ func without(m map[string]any, keys ...string) map[string]any {
 	}
 	return m
 }
+
+// AICR's own names of deployers are those here that suit the addresses.
+func TestDeployerFor(t *testing.T) {
+	for _, c := range [][4]string{
+		{"flux", "./bundles", "", "flux-git"}, {"flux", "oci://example.com/a:1", "", "flux-oci"}, {"flux", "./bundles", "oci://example.com/a", "flux-oci"},
+		{"argocd", "./bundles", "https://example.com/a.git", "argocd-git"}, {"argocd", "oci://example.com/a", "", "argocd-oci"},
+		{"argocd-helm", "./bundles", "", "argocd-helm-oci"}, {"helm", "oci://example.com/a", "", "helm"}, {"fleet", ".", "", "fleet"},
+	} {
+		if got := deployerFor(c[0], c[1], c[2]); got != c[3] {
+			t.Errorf("%s to %s for %s: got %s, want %s", c[0], c[1], c[2], got, c[3])
+		}
+	}
+	files, _ := bundled(t, "-r", recipeFile(t), "--deployer", "flux", "--repo", "https://example.com/a.git")
+	if files["helmrepositories.yaml"] == "" {
+		t.Error("the bundle for flux is none for Flux")
+	}
+}
