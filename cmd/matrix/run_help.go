@@ -14,7 +14,7 @@ func runHelp() []cli.FlagGroup {
 		}},
 		{Title: "Deliver", Flags: []cli.FlagLine{
 			{Name: "charts", Value: "SOURCE", Does: "auto, simulated, upstream, direct, or a directory (default auto)"},
-			{Name: "app", Value: "PATH", Does: "run Applications, HelmReleases or a chart, without recipes"},
+			{Name: "app", Value: "PATH", Does: "run Applications, HelmReleases, a chart or manifests, without recipes"},
 			{Name: "from", Value: "SOURCE", Does: "also upgrade each recipe from a Git ref, base or a directory"},
 			{Name: platformFlag, Value: "NAME", Does: "where cells run: embedded or kind (default embedded)"},
 		}},

@@ -62,14 +62,11 @@ func (e *Expectation) OriginOf(ref result.Ref, template string, path ...string) 
 }
 
 func originIn(m *recipe.Manifest, named manifestline.Object, path []string) (recipe.Origin, bool) {
-	if m.Line > 0 {
-		return recipe.Origin{File: m.File, Line: m.Line}, true
-	}
 	line, _ := manifestline.Find(string(m.Content), named, path...)
 	if line == 0 { // Kustomize may have given it another name
 		line, _ = manifestline.Find(string(m.Content), manifestline.Object{Kind: named.Kind}, path...)
 	}
-	return recipe.Origin{File: m.File, Line: max(line, 1)}, true
+	return m.Origin(max(line, 1)), true
 }
 
 // templateLine is how Helm names a line of a template.
@@ -81,7 +78,7 @@ func (r *release) placeInManifest(e *RenderError) {
 	text := e.Err.Error()
 	if te := (*rendering.TemplateError)(nil); errors.As(e.Err, &te) {
 		if m := r.sources[te.Template]; m != nil {
-			e.Origin = recipe.Origin{File: m.File, Line: max(m.Line, 1)}
+			e.Origin = m.Origin(1)
 			e.Err = fmt.Errorf("%s: %w", m.File, te.Err)
 		}
 		return
@@ -95,11 +92,11 @@ func (r *release) placeInManifest(e *RenderError) {
 	if m == nil {
 		return
 	}
-	e.Origin = recipe.Origin{File: m.File, Line: max(m.Line, 1)}
-	if line, err := strconv.Atoi(found[1]); err == nil && m.Line == 0 {
-		e.Origin.Line = line
-	} else if m.Line == 0 && strings.Contains(text, "YAML parse error") {
-		e.Origin.Line = max(manifestline.Malformed(string(m.Content)), 1)
+	e.Origin = m.Origin(1)
+	if line, err := strconv.Atoi(found[1]); err == nil {
+		e.Origin = m.Origin(line)
+	} else if strings.Contains(text, "YAML parse error") {
+		e.Origin = m.Origin(max(manifestline.Malformed(string(m.Content)), 1))
 	}
 	e.Err = &renamedError{strings.ReplaceAll(text, template, m.File), e.Err}
 }

@@ -90,6 +90,20 @@ type Manifest struct {
 	// Line of File is why the manifest is there, if its text is in no file; 0 otherwise.
 	Line    int
 	Content []byte
+	// At gives the place of a line of Content, where that was written from other files; nil if
+	// Content is File's.
+	At func(line int) Origin `json:"-"`
+}
+
+// Origin is the place of a line of the manifest.
+func (m *Manifest) Origin(line int) Origin {
+	switch {
+	case m.Line > 0:
+		return Origin{File: m.File, Line: m.Line}
+	case m.At != nil:
+		return m.At(line)
+	}
+	return Origin{File: m.File, Line: line}
 }
 
 // Component is a component with everything that a bundle needs: registry defaults filled in, values

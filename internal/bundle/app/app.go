@@ -1,5 +1,6 @@
 // Package app lays out what a GitOps repository deploys as a bundle: Applications of Argo CD,
-// HelmReleases and Kustomizations of Flux, or one chart with values. Objects are kept as they are,
+// HelmReleases and Kustomizations of Flux, a helmfile, one chart with values, or plain manifests.
+// Objects are kept as they are,
 // except for what only fits the cluster that they were written for; each such change is an override.
 // It reads files of one checkout, runs nothing and reaches no network. It must not know recipes of
 // AICR, clusters or lanes.
@@ -20,6 +21,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/foreign"
 	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/util/lists"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
 
@@ -33,6 +35,7 @@ type App struct {
 	chart    string   // the chart's directory in the repository; empty for objects
 	values   []string // files for it
 	helmfile string   // the file in the repository; empty for anything else
+	plain    bool     // objects are manifests that no deployer's object names
 }
 
 // object is a document of a file of the repository.
@@ -53,7 +56,7 @@ const groupArgoCD = "argoproj.io"
 // Find reads what is at a path: a directory with a Chart.yaml is a chart, and values are the files of
 // values for it; a helmfile.yaml, or a directory with one, is helmfile's; a directory with a
 // kustomization.yaml is what Kustomize makes of it; any other directory or file has objects of Argo CD
-// or of Flux. Errors name file and line.
+// or of Flux, or manifests without either. Errors name file and line.
 func Find(ctx context.Context, at string, values []string) (*App, error) {
 	repo, rel, err := openRepository(at)
 	if err != nil {
@@ -104,7 +107,13 @@ func Find(ctx context.Context, at string, values []string) (*App, error) {
 	case flux != nil:
 		a.Deployer = bundle.FluxGit
 	default:
-		return nil, fmt.Errorf("%s has no %s, no %s, no Application of Argo CD, and no HelmRelease or Kustomization of Flux", at, chartFile, bundle.HelmfileRoot)
+		a.Deployer, a.plain = bundle.Helm, true
+		if inner := a.kustomizations(); !repo.hasKustomization(rel) && len(inner) > 0 {
+			return nil, fmt.Errorf("%s has several directories for Kustomize: pass the path of one, e.g. %s", at, strings.Join(lists.AtMost(inner, 5), ", "))
+		}
+		if len(a.objects) == 0 {
+			return nil, fmt.Errorf("%s has no %s, no %s, and no object of Kubernetes", at, chartFile, bundle.HelmfileRoot)
+		}
 	}
 	return a, nil
 }
@@ -124,6 +133,8 @@ func (a *App) Open(ctx context.Context, d bundle.Deployer) (*foreign.Bundle, err
 	switch {
 	case d.Name() == bundle.Helm && a.chart != "":
 		err = l.release(a)
+	case a.plain:
+		err = l.plain(a, d.Name())
 	case d.Name() == bundle.Helmfile && a.helmfile != "":
 		err = l.helmfile(a)
 	case (d.Name() == bundle.ArgoCDGit || d.Name() == bundle.ArgoCDOCI) && a.Deployer == bundle.ArgoCDGit:
@@ -163,6 +174,8 @@ type layout struct {
 	places                 map[string]foreign.Place
 	size                   int
 	overrides, notVerified []string
+	others                 []object // beside Applications
+	dirs                   []string // of Applications' sources
 }
 
 func newLayout(ctx context.Context, r *repository) *layout {

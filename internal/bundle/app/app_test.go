@@ -183,6 +183,28 @@ releases:
 	}, over)
 }
 
+// plain is a repository of manifests and an overlay of them, without a deployer's objects.
+func plain() map[string]string {
+	return map[string]string{
+		"k8s/a.yaml":                 "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: '{{ a }}'}\n---\n" + plainDeployment,
+		"k8s/b.yaml":                 "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: things.example.com}\n",
+		"overlay/kustomization.yaml": "namePrefix: prod-\nresources: [web.yaml]\npatches:\n- path: patch.yaml\n", "overlay/web.yaml": "# first\n" + plainDeployment,
+		"overlay/patch.yaml": "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, namespace: front}\nspec:\n  template:\n    spec:\n      nodeSelector: {disk: nvme}\n",
+	}
+}
+
+const plainDeployment = `apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: front}
+spec:
+  selector: {matchLabels: {a: b}}
+  template:
+    metadata: {labels: {a: b}}
+    spec:
+      priorityClassName: high
+      containers: [{name: a, image: b}]
+`
+
 // flux is a repository whose cluster directory has two Kustomizations, of which one is after the other.
 func flux(over map[string]string) map[string]string {
 	kustomization := func(name, more string) string {
@@ -282,6 +304,15 @@ func TestOpen(t *testing.T) {
 			files: argo(map[string]string{"root.yaml": strings.NewReplacer("name: web", "name: root", "charts/web", "apps").Replace(webApp)}), path: "root.yaml",
 			releases: []string{"redis redis", "web web"}, chart: "oci://registry.example.com/charts redis 1.2.3",
 		},
+		"a repository with its root": {
+			files: argo(map[string]string{"root/root.yaml": strings.NewReplacer("name: web", "name: root", "charts/web", "apps").Replace(webApp)}), path: ".",
+			releases: []string{"redis redis", "web web"}, chart: "oci://registry.example.com/charts redis 1.2.3",
+		},
+		"manifests":          {files: plain(), path: "k8s", releases: []string{"k8s default"}},
+		"one manifest":       {files: plain(), path: "k8s/a.yaml", releases: []string{"a default"}},
+		"manifests, Argo CD": {files: plain(), path: "k8s", lane: bundle.ArgoCDOCI, releases: []string{"k8s default"}},
+		"manifests, Flux":    {files: plain(), path: "k8s", lane: bundle.FluxGit, releases: []string{"k8s default"}},
+		"an overlay":         {files: plain(), path: "overlay", releases: []string{"overlay default"}},
 		"a directory of manifests": {
 			files: argo(map[string]string{"apps/web.yaml": strings.Replace(strings.Split(webApp, "    helm:")[0], "charts/web", "plain", 1), "plain/a.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: '{{ a }}'}\n"}),
 			path:  "apps/web.yaml", releases: []string{"web web"},
@@ -387,7 +418,9 @@ func TestOpen_Refused(t *testing.T) {
 		path, lane string
 		want       []string
 	}{
-		"nothing":                   {files: map[string]string{"a/values.yaml": "a: 1\n"}, path: "a", want: []string{"no Application of Argo CD", "Chart.yaml"}},
+		"nothing":                   {files: map[string]string{"a/values.yaml": "a: 1\n"}, path: "a", want: []string{"no object of Kubernetes", "Chart.yaml"}},
+		"several overlays":          {files: with(plain(), map[string]string{"base/kustomization.yaml": "resources: []\n"}), path: ".", want: []string{"pass the path of one", "base", "overlay"}},
+		"manifests, another lane":   {files: plain(), path: "k8s", lane: bundle.Helmfile, want: []string{"is manifests", "not for helmfile"}},
 		"no such path":              {files: argo(nil), path: "missing", want: []string{"no such file"}},
 		"both":                      {files: with(argo(nil), map[string]string{"apps/flux.yaml": webRelease}), path: "apps", want: []string{"flux.yaml:1", "HelmRelease web is Flux's", "redis.yaml:1"}},
 		"a lane of others":          {files: argo(nil), path: "apps", lane: bundle.FluxGit, want: []string{"is for the lane argocd-git"}},
@@ -408,7 +441,7 @@ func TestOpen_Refused(t *testing.T) {
 		"overrides that are none":   {files: argo(map[string]string{"charts/web/.argocd-source.yaml": "[a]\n"}), path: "apps", want: []string{".argocd-source.yaml:1", "want one mapping"}},
 		"a dependency that is absent": {
 			files: argo(map[string]string{"charts/web/Chart.yaml": webChart + "dependencies:\n- {name: lib, version: 1.0.0, repository: https://charts.example.com}\n"}), path: "charts/web",
-			want: []string{"charts/web/Chart.yaml:4", "lib 1.0.0", "helm dependency build"},
+			want: []string{"charts/web/Chart.yaml:5", "lib 1.0.0", "helm dependency build"},
 		},
 		"a remote base":            {files: flux(map[string]string{"apps/kustomization.yaml": "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [web.yaml, 'https://example.com/base']\n"}), path: "cluster", want: []string{"kustomization.yaml:3", "remote base"}},
 		"absent variables":         {files: substituted("  postBuild: {substituteFrom: [{kind: ConfigMap, name: none}]}\n"), path: "cluster", want: []string{"apps.yaml:9", "variables from ConfigMap none"}},

@@ -27,13 +27,36 @@ const mostNested = 10
 
 // applications lays out Applications as a root and a directory for each.
 func (l *layout) applications(a *App) error {
-	seen := map[string]string{}
+	seen := map[string]known{}
 	if err := l.each(a.objects, seen, 0); err != nil {
 		return err
 	}
+	l.notDelivered()
+	return l.root(a, seen)
+}
+
+// known is an Application that is laid out, with its place and its text.
+type known struct{ at, text string }
+
+// notDelivered notes what was passed beside Applications, and is in no directory that one delivers.
+func (l *layout) notDelivered() {
+	var others []string
+	for _, o := range l.others {
+		name := fmt.Sprintf("%s %s (%s)", o.kind(), o.name(), l.repo.at(o))
+		if !slices.Contains(others, name) && !slices.ContainsFunc(l.dirs, func(dir string) bool { return below(dir, path.Dir(o.file)) }) {
+			others = append(others, name)
+		}
+	}
+	if len(others) > 0 {
+		l.unknown("only Applications are delivered, and not %s", strings.Join(lists.AtMost(others, 5), ", "))
+	}
+}
+
+// root adds the Application that the lane starts with.
+func (l *layout) root(a *App, seen map[string]known) error {
 	name := "apps-of-" + a.Name()
-	if at, ok := seen[name]; ok {
-		return fmt.Errorf("the Application at %s is called %s, like the one that the lane starts with: pass another name, as in matrix run NAME --app PATH", at, name)
+	if app, ok := seen[name]; ok {
+		return fmt.Errorf("the Application at %s is called %s, like the one that the lane starts with: pass another name, as in matrix run NAME --app PATH", app.at, name)
 	}
 	root := fmt.Sprintf(`apiVersion: argoproj.io/v1alpha1
 kind: Application
@@ -53,8 +76,7 @@ spec:
 
 // each lays out the Applications among objects. Of those whose source is a directory of Applications,
 // it lays out these.
-func (l *layout) each(objects []object, seen map[string]string, depth int) error {
-	var others []string
+func (l *layout) each(objects []object, seen map[string]known, depth int) error {
 	for _, o := range objects {
 		switch {
 		case o.group() == groupArgoCD && o.kind() == kindApplicationSet:
@@ -67,7 +89,7 @@ func (l *layout) each(objects []object, seen map[string]string, depth int) error
 			}
 			continue
 		case o.group() != groupArgoCD || o.kind() != kindApplication:
-			others = append(others, fmt.Sprintf("%s %s (%s)", o.kind(), o.name(), l.repo.at(o)))
+			l.others = append(l.others, o)
 			continue
 		}
 		if depth > mostNested {
@@ -87,16 +109,22 @@ func (l *layout) each(objects []object, seen map[string]string, depth int) error
 			}
 			continue
 		}
-		if before, again := seen[o.name()]; again {
-			return l.repo.bad(o, []string{"metadata", "name"}, "a second Application %s; the first is at %s", o.name(), before)
+		text, err := yamlx.Encode([]*yamlv3.Node{o.node})
+		if err != nil {
+			return l.repo.bad(o, nil, "it cannot be written again: %w", err)
 		}
-		seen[o.name()] = l.repo.at(o)
+		this := known{l.repo.at(o), string(text)}
+		before, again := seen[o.name()]
+		if before == this {
+			continue // it was passed, and is in the directory of an Application that was passed too
+		}
+		if again {
+			return l.repo.bad(o, []string{"metadata", "name"}, "a second Application %s; the first is at %s", o.name(), before.at)
+		}
+		seen[o.name()] = this
 		if err := l.application(o); err != nil {
 			return err
 		}
-	}
-	if len(others) > 0 {
-		l.unknown("only Applications are delivered, and not %s", strings.Join(lists.AtMost(others, 5), ", "))
 	}
 	return nil
 }

@@ -79,6 +79,9 @@ func (l *layout) source(o object, source *yamlv3.Node) (string, error) {
 		return "", l.repo.badAt(o, under(source, "repoURL"), "source of Application %s: %s", o.name(), l.repo.notOwn(repo))
 	case at == "" || !l.repo.hasDir(dir):
 		return "", l.repo.badAt(o, place, "path %q of Application %s is no directory of this repository", at, o.name())
+	}
+	l.dirs = append(l.dirs, dir)
+	switch {
 	case l.repo.has(path.Join(dir, chartFile)):
 		if err := l.chart(dir, o.name()+"/chart"); err != nil {
 			return "", err

@@ -88,8 +88,10 @@ func (l *layout) dependencies(dir string) error {
 	}
 	for _, d := range meta.Dependencies {
 		if !l.repo.hasDir(path.Join(dir, "charts", d.Name)) && !l.repo.has(path.Join(dir, "charts", d.Name+"-"+d.Version+".tgz")) {
-			line := bytes.Count(content[:max(0, bytes.Index(content, []byte("dependencies:")))], []byte("\n")) + 1
-			return &recipe.FileError{File: l.repo.shown(file), Line: line, Err: fmt.Errorf("the chart depends on %s %s, which is not in its charts directory: run helm dependency build %s before", d.Name, d.Version, l.repo.shown(dir))}
+			at := max(0, bytes.Index(content, []byte("dependencies:")))
+			at += max(0, bytes.Index(content[at:], []byte("name: "+d.Name)))
+			line := bytes.Count(content[:at], []byte("\n")) + 1
+			return &recipe.FileError{File: l.repo.shown(file), Line: line, Err: fmt.Errorf("the chart depends on %s %s, which is not in its charts directory: first run `helm dependency build %s`", d.Name, d.Version, l.repo.shown(dir))}
 		}
 	}
 	return nil
@@ -114,7 +116,8 @@ func (l *layout) manifests(name, to string, files []string) error {
 	return nil
 }
 
-// asChart makes a chart of objects, of which there is one or more, a template for each.
+// asChart makes a chart of objects, of which there is one or more, a template for each. Definitions
+// are in crds/, so that Helm knows them before it reads the rest.
 func (l *layout) asChart(name, to string, objects []object) error {
 	meta := fmt.Sprintf("apiVersion: v2\nname: %s\nversion: 0.0.0\n", name)
 	if err := l.add(to+"/"+chartFile, objects[0].file, []byte(meta), map[int]int{1: 1}); err != nil {
@@ -129,8 +132,11 @@ func (l *layout) asChart(name, to string, objects []object) error {
 		if err != nil || len(docs) != 1 {
 			return l.repo.bad(o, nil, "it cannot be written again: %w", err)
 		}
-		content = bytes.ReplaceAll(content, []byte("{{"), []byte(`{{ "{{" }}`)) // it is no template
-		if err := l.numbered(fmt.Sprintf("%s/templates/%03d-%s.yaml", to, i, strings.ToLower(o.kind())), o, content, docs[0].Content[0]); err != nil {
+		in := "crds"
+		if o.kind() != "CustomResourceDefinition" {
+			in, content = "templates", bytes.ReplaceAll(content, []byte("{{"), []byte(`{{ "{{" }}`)) // it is no template
+		}
+		if err := l.numbered(fmt.Sprintf("%s/%s/%03d-%s.yaml", to, in, i, strings.ToLower(o.kind())), o, content, docs[0].Content[0]); err != nil {
 			return err
 		}
 	}

@@ -47,7 +47,11 @@ type fluxApp struct {
 // namespace that the lane looks in.
 func (l *layout) flux(a *App) error {
 	f := &fluxApp{layout: l, after: map[*yamlv3.Node][]string{}, of: map[string][]string{}, read: map[string]bool{}, urls: map[string]string{}, oci: map[string]ociChart{}, packed: map[*yamlv3.Node]bool{}}
-	if err := f.gather(a.objects, object{}, 0); err != nil {
+	var within object
+	if a.plain {
+		within = l.kustomizationOf(a)
+	}
+	if err := f.gather(a.objects, within, 0); err != nil {
 		return err
 	}
 	if err := f.addresses(); err != nil {

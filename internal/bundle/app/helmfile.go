@@ -67,7 +67,7 @@ func (r *repository) helmfileOf(at string) (string, error) {
 }
 
 // noTemplate says why a template is not run, and what to do.
-const noTemplate = "which may read the environment and run programs, so that it is not evaluated: write what it makes for one environment into a file of its own, as `helmfile build` prints it"
+const noTemplate = "which may read the environment and run programs, so it is not evaluated: write what it makes for one environment to a file of its own, e.g. with `helmfile build`"
 
 // helmfile lays out helmfile.yaml and the files that it names.
 func (l *layout) helmfile(a *App) error {
@@ -306,7 +306,7 @@ func (h *helmfileApp) valuesOf(state object, r *yamlv3.Node, from string) error 
 				return err
 			}
 		case item.Kind != yamlv3.ScalarNode || path.Ext(item.Value) == ".gotmpl":
-			return h.repo.badAt(state, item, "the values %s of release %s are a template of helmfile, %s", item.Value, name, noTemplate)
+			return h.repo.badAt(state, item, "the values %s of release %s are a template of helmfile, %s", item.Value, name, strings.Replace(noTemplate, "helmfile build", "helmfile write-values", 1))
 		default:
 			at := path.Join(from, item.Value)
 			if !h.repo.has(at) && mayMiss {

@@ -72,3 +72,47 @@ spec:
 		})
 	}
 }
+
+// The fields of plain manifests, and of what Kustomize makes of some, lead back to the lines of the
+// files that set them.
+func TestMake_Plain(t *testing.T) {
+	for name, tc := range map[string]struct {
+		path, lane string
+		fields     map[string]string // places by fields of the pod
+	}{
+		"manifests": {"k8s", "", map[string]string{"priorityClassName": "k8s/a.yaml:13", "": "k8s/a.yaml:12"}},
+		"Argo CD":   {"k8s", bundle.ArgoCDGit, map[string]string{"priorityClassName": "k8s/a.yaml:13"}},
+		"Flux":      {"k8s", bundle.FluxGit, map[string]string{"priorityClassName": "k8s/a.yaml:13"}},
+		"overlay":   {"overlay", "", map[string]string{"priorityClassName": "overlay/web.yaml:10", "nodeSelector": "overlay/patch.yaml:7"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := repo(t, plain())
+			b, err := open(t, filepath.Join(dir, tc.path), tc.lane)
+			if err != nil {
+				t.Fatal(err)
+			}
+			lane := tc.lane
+			if lane == "" {
+				lane = bundle.Helm
+			}
+			in := bundle.Input{Recipe: b.Resolved("test"), KubeVersion: "v1.36.1", APIs: bundle.StackAPIs()}
+			_, made, err := b.Make(t.Context(), in.InRegistry("127.0.0.1:5000", "127.0.0.1:5000", lane))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(made.Expectation.Workloads) != 1 {
+				t.Fatalf("got %d workloads", len(made.Expectation.Workloads))
+			}
+			w := &made.Expectation.Workloads[0]
+			for field, want := range tc.fields {
+				path := []string{"spec"}
+				if field != "" {
+					path = append(path, field)
+				}
+				if got, ok := w.Origin(path...); !ok || got.String() != filepath.Join(dir, want) {
+					t.Errorf("%s: got %s, want %s", field, got, want)
+				}
+			}
+		})
+	}
+}

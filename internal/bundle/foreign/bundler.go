@@ -214,7 +214,11 @@ func manifestsOf(t *tree, u unit) []recipe.Manifest {
 	manifests := []recipe.Manifest{}
 	for _, name := range t.names() {
 		if rel, in := strings.CutPrefix(name, u.dir+"/"); in && (templateFile.MatchString(rel) || rel == "Chart.yaml") {
-			manifests = append(manifests, recipe.Manifest{Path: name, File: t.at(name, 0).File, Content: t.files[name].Content})
+			m := recipe.Manifest{Path: name, File: t.at(name, 0).File, Content: t.files[name].Content}
+			if p := t.places[name]; p.Lines != nil {
+				m.At = p.origin
+			}
+			manifests = append(manifests, m)
 		}
 	}
 	return manifests

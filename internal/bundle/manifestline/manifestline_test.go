@@ -136,8 +136,8 @@ roleRef: {name: web}
 		"longer name":       {Object{"Deployment", "web"}, "web-login", 15},
 		"without spec":      {Object{"RoleBinding", "reads"}, "web", 20},
 		"its own name":      {Object{"ConfigMap", "web"}, "web", 3},
-		"in another object": {Object{"ConfigMap", "web"}, "web-login", 15},
-		"no such object":    {Object{"Job", "web"}, "web", 3},
+		"in another object": {Object{"ConfigMap", "web"}, "web-login", 0},
+		"no such object":    {Object{"Job", "web"}, "web", 0},
 		"no object":         {Object{}, "web", 3},
 		"nowhere":           {Object{"Deployment", "web"}, "db", 0},
 	} {

@@ -3,11 +3,14 @@ package manifestline
 import "strings"
 
 // Mention returns the line, from 1, in which an object of a manifest has a name: below its spec, or
-// else anywhere in it. Where the manifest does not have the object, any line with the name will do.
-// It is 0 if no line has it.
+// else anywhere in it. For the empty object it is the first line with the name. It is 0 if there is
+// none.
 func Mention(text string, o Object, name string) int {
 	lines := strings.Split(text, "\n")
-	for start := 0; start < len(lines) && o != (Object{}); {
+	if o == (Object{}) {
+		return mention(lines, name)
+	}
+	for start := 0; start < len(lines); {
 		end := start + 1
 		for end < len(lines) && !strings.HasPrefix(lines[end], "---") {
 			end++
@@ -23,7 +26,7 @@ func Mention(text string, o Object, name string) int {
 		}
 		start = end
 	}
-	return mention(lines, name)
+	return 0
 }
 
 func mention(lines []string, name string) int {

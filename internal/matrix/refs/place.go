@@ -56,19 +56,33 @@ func placeOf(components []recipe.Component, of reference, inChart func() string)
 	}
 	r := &components[i]
 	if name != "" {
-		if path := pathTo(r.Values, name, ""); path != "" {
+		values, above := valuesFor(r.Values, template)
+		if path := pathTo(values, name, above); path != "" {
 			if o, ok := r.Origins[path]; ok {
 				return result.Place{File: o.File, Line: o.Line, Path: path}, fmt.Sprintf("value path %s, set in %s", path, o)
 			}
 		}
-		for _, m := range sourcesOf(r, template) {
-			if line := manifestline.Mention(string(m.Content), manifestline.Object{Kind: of.from.Kind, Name: of.from.Name}, name); line > 0 {
-				at := recipe.Origin{File: m.File, Line: line}
-				return result.Place{File: at.File, Line: at.Line}, "set in " + at.String()
+		for _, object := range []manifestline.Object{{Kind: of.from.Kind, Name: of.from.Name}, {}} { // or in any
+			for _, m := range sourcesOf(r, template) {
+				if line := manifestline.Mention(string(m.Content), object, name); line > 0 {
+					at := m.Origin(line)
+					return result.Place{File: at.File, Line: at.Line}, "set in " + at.String()
+				}
 			}
 		}
 	}
 	return result.Place{File: r.Declared.File, Line: r.Declared.Line}, fmt.Sprintf("set in %s (component declared in %s)", inChart(), r.Declared)
+}
+
+// valuesFor returns the values that a template reads, and the path above them: those below a chart's
+// name, for the templates of a chart in a chart.
+func valuesFor(values map[string]any, template string) (map[string]any, string) {
+	_, inner, _ := strings.Cut(template, "/charts/")
+	name, _, _ := strings.Cut(inner, "/")
+	if own, ok := values[name].(map[string]any); ok {
+		return own, name
+	}
+	return values, ""
 }
 
 // sourcesOf returns the files that a person can edit, the template itself first: for a kustomization

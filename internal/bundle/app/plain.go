@@ -1,0 +1,122 @@
+package app
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	yamlv3 "go.yaml.in/yaml/v3"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/recipe/kustomize"
+	"github.com/nvidia/aicr-action/internal/util/lists"
+	"github.com/nvidia/aicr-action/internal/util/yamlx"
+)
+
+// plainNamespace is that of manifests that name none, as kubectl has it.
+const plainNamespace = "default"
+
+// plain lays out manifests that no deployer's object names, as one chart, in the form of a lane.
+func (l *layout) plain(a *App, lane string) error {
+	a.objects = l.withNamespaces(a.objects)
+	name := a.Name()
+	if err := nameable(name); err != nil {
+		return err
+	}
+	switch lane {
+	case bundle.FluxGit:
+		return l.flux(a)
+	case bundle.Helm, bundle.ArgoCDGit, bundle.ArgoCDOCI:
+	default:
+		return fmt.Errorf("%s is manifests, for the lanes %s, and not for %s", a.shown(), strings.Join([]string{bundle.Helm, bundle.ArgoCDGit, bundle.ArgoCDOCI, bundle.FluxGit}, ", "), lane)
+	}
+	l.override("the %d objects of %s are delivered as the chart of one release, in the namespace %s where they name none", len(a.objects), a.shown(), plainNamespace)
+	if err := l.asChart(name, name+"/chart", a.objects); err != nil {
+		return err
+	}
+	if lane == bundle.Helm {
+		line := fmt.Sprintf("release %s %s ./%s/chart\n", name, plainNamespace, name)
+		return l.add("deploy.sh", a.objects[0].file, []byte(line), map[int]int{1: 1})
+	}
+	o, err := l.made(a, fmt.Sprintf(`apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {name: %s, namespace: %s}
+spec:
+  project: default
+  destination: {server: %s, namespace: %s}
+  source: {repoURL: %s, targetRevision: HEAD, path: %s/chart}
+  syncPolicy: {automated: {}}
+`, name, bundle.ArgoNamespace, localServer, plainNamespace, ownURL, name))
+	if err != nil {
+		return err
+	}
+	if err := l.put(name+"/application.yaml", o); err != nil {
+		return err
+	}
+	return l.root(a, nil)
+}
+
+// made is an object that stands for a deployer's, at the place of the first manifest.
+func (l *layout) made(a *App, text string) (object, error) {
+	docs, err := yamlx.Documents([]byte(text))
+	if err != nil {
+		return object{}, l.repo.bad(a.objects[0], nil, "%w", err)
+	}
+	o := object{a.objects[0].file, docs[0].Content[0]}
+	shift(o.node, 1)
+	return o, nil
+}
+
+// kustomizationOf stands for the Kustomization of Flux that would apply manifests.
+func (l *layout) kustomizationOf(a *App) object {
+	meta := &yamlv3.Node{Kind: yamlv3.MappingNode, Tag: "!!map", Content: []*yamlv3.Node{scalar("name"), scalar(a.Name())}}
+	o := object{a.objects[0].file, &yamlv3.Node{Kind: yamlv3.MappingNode, Tag: "!!map", Content: []*yamlv3.Node{scalar("kind"), scalar(kindKustomization), scalar("metadata"), meta}}}
+	shift(o.node, 1)
+	return o
+}
+
+// withNamespaces adds the namespaces that objects name and that neither they nor each cluster have.
+func (l *layout) withNamespaces(objects []object) []object {
+	there := map[string]bool{"default": true, "kube-system": true, "kube-public": true, "kube-node-lease": true}
+	for _, o := range objects {
+		if o.kind() == "Namespace" {
+			there[o.name()] = true
+		}
+	}
+	var added []string
+	for _, o := range slices.Clone(objects) {
+		name := yamlx.Text(o.node, "metadata", "namespace")
+		if name == "" || there[name] {
+			continue
+		}
+		there[name] = true
+		added = append(added, name)
+		meta := &yamlv3.Node{Kind: yamlv3.MappingNode, Tag: "!!map", Content: []*yamlv3.Node{scalar("name"), scalar(name)}}
+		n := &yamlv3.Node{Kind: yamlv3.MappingNode, Tag: "!!map", Content: []*yamlv3.Node{scalar("apiVersion"), scalar("v1"), scalar("kind"), scalar("Namespace"), scalar("metadata"), meta}}
+		shift(n, o.node.Line)
+		objects = append(objects, object{o.file, n})
+	}
+	if len(added) > 0 {
+		l.override("namespaces that objects name and that no file has are created: %s", strings.Join(lists.AtMost(added, 5), ", "))
+	}
+	return objects
+}
+
+// kustomizations are the directories of Kustomize below a path, as people see them.
+func (a *App) kustomizations() []string {
+	if !a.repo.hasDir(a.repo.start) {
+		return nil
+	}
+	names, err := a.repo.walk(a.repo.start, func(dir string) bool { return strings.HasPrefix(path.Base(dir), ".") })
+	if err != nil {
+		return nil
+	}
+	var dirs []string
+	for _, name := range names {
+		if slices.Contains(kustomize.Names, path.Base(name)) {
+			dirs = append(dirs, a.repo.shown(path.Dir(name)))
+		}
+	}
+	return dirs
+}
