@@ -108,6 +108,41 @@ func dropTemplateLabels(m map[string]any) {
 	}
 }
 
+// domainsOf gives the configurations of a ResourceClaimTemplate that are for a channel of a ComputeDomain.
+func domainsOf(m map[string]any) (found []map[string]any) {
+	if kind, _ := m["kind"].(string); kind != "ResourceClaimTemplate" {
+		return nil
+	}
+	list, _, _ := unstructured.NestedFieldNoCopy(m, "spec", "spec", "devices", "config")
+	configs, _ := list.([]any)
+	for _, c := range configs {
+		one, _ := c.(map[string]any)
+		if driver, _, _ := unstructured.NestedString(one, "opaque", "driver"); driver != "compute-domain.nvidia.com" {
+			continue
+		}
+		value, _, _ := unstructured.NestedFieldNoCopy(one, "opaque", "parameters")
+		if parameters, ok := value.(map[string]any); ok {
+			found = append(found, parameters)
+		}
+	}
+	return found
+}
+
+// dropDomains drops the UID of its ComputeDomain, which NVIDIA's DRA driver, or its stand-in, writes into
+// the template of a claim: it is another one in each cluster. One that a chart renders stays.
+func dropDomains(m map[string]any, rendered []*unstructured.Unstructured) {
+	for _, r := range rendered {
+		for _, parameters := range domainsOf(r.Object) {
+			if id, _ := parameters["domainID"].(string); id != "" {
+				return
+			}
+		}
+	}
+	for _, parameters := range domainsOf(m) {
+		delete(parameters, "domainID")
+	}
+}
+
 func rendersLabels(rendered []*unstructured.Unstructured) bool {
 	for _, r := range rendered {
 		if len(r.GetLabels()) > 0 {
@@ -137,6 +172,7 @@ func normalise(obj *unstructured.Unstructured, rendered []*unstructured.Unstruct
 			unstructured.RemoveNestedField(m, f...)
 		}
 	}
+	dropDomains(m, rendered)
 	if rolling := []string{"spec", "updateStrategy", "rollingUpdate"}; onDelete(m) && !has(rolling...) {
 		unstructured.RemoveNestedField(m, rolling...)
 	}

@@ -36,6 +36,16 @@ func TestNormalise(t *testing.T) {
 			rendered: `{kind: Service, metadata: {name: a}, spec: {type: NodePort, ports: [{port: 80}, {port: 81, nodePort: 30081}]}}`,
 			want:     `{kind: Service, metadata: {name: a}, spec: {type: NodePort, ports: [{port: 80, protocol: TCP}, {port: 81, protocol: TCP, nodePort: 30081}]}}`,
 		},
+		"the UID of a ComputeDomain": {
+			live:     `{kind: ResourceClaimTemplate, metadata: {name: a}, spec: {spec: {devices: {config: [{opaque: {driver: compute-domain.nvidia.com, parameters: {domainID: u-1, allocationMode: All}}}, {opaque: {driver: other, parameters: {domainID: u-1}}}]}}}}`,
+			rendered: `{kind: ResourceClaimTemplate, metadata: {name: a}, spec: {spec: {devices: {config: [{opaque: {driver: compute-domain.nvidia.com, parameters: {domainID: "", allocationMode: All}}}]}}}}`,
+			want:     `{kind: ResourceClaimTemplate, metadata: {name: a}, spec: {spec: {devices: {config: [{opaque: {driver: compute-domain.nvidia.com, parameters: {allocationMode: All}}}, {opaque: {driver: other, parameters: {domainID: u-1}}}]}}}}`,
+		},
+		"the UID of a ComputeDomain that a chart renders": {
+			live:     `{kind: ResourceClaimTemplate, metadata: {name: a}, spec: {spec: {devices: {config: [{opaque: {driver: compute-domain.nvidia.com, parameters: {domainID: u-2}}}]}}}}`,
+			rendered: `{kind: ResourceClaimTemplate, metadata: {name: a}, spec: {spec: {devices: {config: [{opaque: {driver: compute-domain.nvidia.com, parameters: {domainID: u-1}}}]}}}}`,
+			want:     `{kind: ResourceClaimTemplate, metadata: {name: a}, spec: {spec: {devices: {config: [{opaque: {driver: compute-domain.nvidia.com, parameters: {domainID: u-2}}}]}}}}`,
+		},
 		"a strategy that rolls no more": {
 			live:     `{kind: DaemonSet, metadata: {name: a}, spec: {updateStrategy: {type: OnDelete, rollingUpdate: {maxSurge: 0, maxUnavailable: 1}}}}`,
 			rendered: `{kind: DaemonSet, metadata: {name: a}, spec: {updateStrategy: {type: OnDelete}}}`,
