@@ -80,7 +80,7 @@ what the recipe sets. README.md in the bundle lists everything that was injected
 	flags.IntVar(&f.nodes, "nodes", 0, "number of GPU nodes, for the components that want to know it")
 	flags.StringVar(&f.repo, "repo", "", "`address` at which the controllers will find the bundle: oci://, or https:// for one that is pushed to Git (GitOps deployers; default: --output, if that is one)")
 	flags.StringVar(&f.revision, "revision", "", "`tag` under which the controllers will find the bundle (default: from its content)")
-	flags.StringArrayVar(&f.charts, "charts", []string{noCharts}, "chart `source` for checking that the values render: none, simulated, simulated-any-version, upstream, direct, or a directory; several flags are a list")
+	flags.StringArrayVar(&f.charts, "charts", []string{noCharts}, "chart `source` for checking that the values render: none, simulated, simulated-any-version, upstream, direct, or a directory; repeat it for a list")
 	flags.StringVar(&f.chartRepository, "chart-repository", "", "take every chart from this `oci://` repository instead of its own")
 	flags.BoolVar(&f.plainHTTP, "plain-http", false, "use HTTP, not HTTPS, for registries")
 	flags.BoolVar(&f.force, "force", false, "write into a directory that is not empty; files of the same name are replaced")

@@ -27,7 +27,7 @@ const strictVariable = "AICR_CRITERIA_STRICT"
 // recipes are those in the binary, even if the working directory has recipes.
 func recipesFlags(cmd *cobra.Command, dirs *cli.RecipeDirs) {
 	cmd.Flags().StringVar(&dirs.Recipes, "recipes-dir", "", "recipes `directory` in place of the recipes in this binary")
-	cmd.Flags().StringVar(&dirs.Data, "data", "", "`directory` of further recipe files, laid over the recipes: its registry.yaml is merged by component, other files replace those with the same path")
+	cmd.Flags().StringVar(&dirs.Data, "data", "", "`directory` to overlay on the recipes: its registry.yaml is merged by component, other files replace those with the same path")
 	cmd.Flags().StringArrayVar(&dirs.Sources, "kustomize-source", nil, "`SOURCE=DIRECTORY`: where the source of a Kustomize component is checked out (repeatable)")
 }
 

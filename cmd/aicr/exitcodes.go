@@ -32,9 +32,9 @@ func exitTable() []exitCode {
 	}
 	return []exitCode{
 		{row: row(0, "", reason.ClassPassed, "Success", "Nothing to do.")},
-		{row: row(1, "FAILED", reason.ClassInfrastructure, "A failure that has no code of its own", "The message says what failed. If it does not say what to do, please report it.")},
+		{row: row(1, "FAILED", reason.ClassInfrastructure, "Any other failure", "The message says what failed. If it does not say what to do, please report it.")},
 		{
-			row: row(2, "INVALID_INPUT", reason.ClassFailed, "Wrong arguments, or a document that is refused",
+			row: row(2, "INVALID_INPUT", reason.ClassFailed, "Wrong arguments, or a rejected document",
 				"A flag, an argument, a recipe, a snapshot, a bundle or another document was refused; the message has the file and line, or what exists. The same code says no: a bundle that aicr verify does not pass, drift with --fail-on-drift, an upgrade that needs attention, a failed readiness check, a chart that is not the locked one."),
 			statuses: []int{http.StatusBadRequest, http.StatusConflict, http.StatusPreconditionFailed, http.StatusUnprocessableEntity, http.StatusRequestEntityTooLarge},
 			reasons:  []reason.Reason{reason.Usage, reason.BundleFailed, reason.ChartChanged, reason.SettingsInvalid},

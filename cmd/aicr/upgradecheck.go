@@ -56,7 +56,7 @@ without a record it proposes one. A file never makes a verdict: anyone can write
 	flags.StringVar(&f.to, "to", "", "`address` of the recipe to upgrade to, or the directory of its bundle (default: the criteria of --from, resolved now)")
 	flags.StringVarP(&f.deployer, "deployer", "d", "", "deployer whose steps are shown: "+strings.Join(upgrades.Deployers(), ", ")+"; needed if there are steps")
 	flags.StringArrayVar(&f.evidence, "evidence", nil, "`file` of matrix run --evidence, to compare with (repeatable)")
-	cli.ChartsFlag(cmd, &f.charts, "with --evidence: `source` of the charts whose files are compared: auto (upstream where the recipes have a charts.lock), upstream, or a directory; several flags are a list. Simulated charts are not compared")
+	cli.ChartsFlag(cmd, &f.charts, "with --evidence: `source` of the charts whose files are compared: auto (upstream where the recipes have a charts.lock), upstream, or a directory; repeat it for a list. Simulated charts are not compared")
 	flags.StringVar(&f.fromRecipes, "from-recipes-dir", "", "with --evidence: `directory` of the old recipe files, whose charts.lock has the old charts (default: that of the new ones)")
 	flags.BoolVar(&f.failOnError, "fail-on-error", true, "end with code 2 if a component needs attention")
 	flags.StringVarP(&f.output, "output", "o", "-", "`address` to write the report to: a file, cm://NAMESPACE/NAME, or - for standard output")

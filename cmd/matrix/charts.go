@@ -63,12 +63,12 @@ func direct(source catalog.Source) func([]recipe.Component) (*infra.Egress, erro
 func (a *app) chartsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "charts", Short: "Lock, verify, download and mirror the charts of the recipes", Args: cobra.NoArgs, RunE: cli.NeedSubcommand,
-		Long: `The charts that recipes name, from the HTTP and OCI repositories that they name. The lock file charts.lock in the recipes
-directory has the digest of each; matrix run --charts upstream uses no chart with other bytes. Charts are kept by digest in the
+		Long: `Lock, verify and download the charts that recipes name, from their HTTP and OCI repositories. The lock file charts.lock in the recipes
+directory contains the digest of each; matrix run --charts upstream rejects other bytes. Charts are kept by digest in the
 cache directory, below charts/.
 
 Logins are Helm's (helm repo add, helm registry login) and Docker's (docker login, credential helpers). HTTP_PROXY, HTTPS_PROXY
-and NO_PROXY count.`,
+and NO_PROXY apply.`,
 		Example: `  matrix charts lock
   matrix charts verify --upstream
   matrix charts mirror /tmp/charts-mirror`,

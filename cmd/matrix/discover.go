@@ -39,8 +39,8 @@ func (a *app) discoverCommand() *cobra.Command {
 	var f discoverFlags
 	cmd := &cobra.Command{
 		Use:   "discover [RECIPE...]",
-		Short: "Say which recipes and deployers a change needs, for a CI matrix",
-		Long: `Say which cells to run, and why.
+		Short: "List the recipes and deployers that a change needs, for a CI matrix",
+		Long: `List the cells to run, and why.
 
 Tier 1: every overlay with a service and without an accelerator, all deployers.
 Tier 2: every overlay with an accelerator that the change reaches, helm only. A change reaches an overlay by a file of its
@@ -79,7 +79,7 @@ of a recipe, and several recipes when there would be more than --max-jobs); cell
 	cmd.Flags().StringSliceVarP(&f.deployers, "deployer", "d", []string{"all"}, "deployers of tiers 1 and 3: all, which is AICR's own, or a list; tier 2 is helm only")
 	cli.RecipesFlags(cmd, &f.recipes)
 	cli.ProfilesFlag(cmd, &f.profiles)
-	cli.ChartsFlag(cmd, &f.charts, "chart `source` whose changes count: auto (as for matrix run), simulated (kwok/charts, if the repository has it), upstream or direct (charts.lock), or a directory; several flags are a list")
+	cli.ChartsFlag(cmd, &f.charts, "chart `source` whose changes count: auto (as for matrix run), simulated (kwok/charts, if the repository has it), upstream or direct (charts.lock), or a directory; repeat it for a list")
 	cmd.Flags().StringVarP(&f.format, "format", "o", "table", "output format: table, json, github or cells")
 	cmd.Flags().StringVar(&f.plan, "plan", "", "also write the plan as JSON to a `file`, for matrix merge --plan")
 	cmd.Flags().IntVar(&f.maxJobs, "max-jobs", discover.MaxJobs, "most entries of the GitHub matrix, 1 to 256")

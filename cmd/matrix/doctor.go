@@ -45,7 +45,7 @@ type check struct {
 func (a *app) doctorCommand() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
-		Use: "doctor", Short: "Say what this machine has, and what is missing for a run", Args: cobra.NoArgs,
+		Use: "doctor", Short: "Check what this machine has, and what it lacks for a run", Args: cobra.NoArgs,
 		Long: `Look at what a run needs of the machine: the compiled stack or a Go toolchain to compile it, space, memory, ports, git. Nothing is
 started, downloaded or changed. The exit code is 0, or the one that a run would end with.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -50,7 +50,7 @@ func (a *app) listCommand() *cobra.Command {
 		Use:       "list " + strings.Join(listKinds(), "|"),
 		Short:     "List recipes, components, profiles, deployers or charts, and whether they can be run here",
 		ValidArgs: listKinds(),
-		Long: `List what there is, and whether it can be run here; if not, what is missing.
+		Long: `List recipes, components, profiles, deployers or charts, whether each can be run here, and what is missing if not.
 
 recipes     every overlay with its tier (1: a service and no accelerator; 2: both; -: no service, a part of other recipes) and its criteria
 components  the registry, with the recipes that deploy each component

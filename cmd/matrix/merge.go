@@ -40,7 +40,7 @@ func (a *app) mergeCommand() *cobra.Command {
 		Use: "merge [FILE|DIR]... --to OUT", Short: "Merge the results files of shards or jobs into one report",
 		Long: `Merge several ` + report.FileName + ` into one; a directory stands for every file of that name below it. If several files contain the same
 cell, the latest attempt wins and earlier ones become notes. A file that cannot be read, a shard that no file has, and shards that were divided differently are named in
-the merged file, which is then not healthy; what there is is merged all the same, and the exit code is 2.
+the merged file, which is then not healthy; the rest is merged, and the exit code is 2.
 
 With --plan, which takes what matrix discover --plan wrote, the exit code is that of a run of all planned cells: 0 only if each has a result
 and none is red. A planned cell without a result is listed as not run. A result of another run of the same CI, or of a cell that was not planned, is not taken,

@@ -27,12 +27,12 @@ func (a *app) parityCommand() *cobra.Command {
 	cmd := cli.ExitCodesInHelp(&cobra.Command{
 		Use:   "parity RECIPE",
 		Short: "Run a recipe on both platforms and compare verdicts and objects",
-		Long: `Run a recipe's lanes on embedded and then in Kind clusters, and compare each cell with itself: its verdict, the number of pods, and every
-object that its bundle promises. A difference that is on the reviewed list (kwok/parity.yaml) is printed with its reason; any other one ends with
-PLATFORM_DIVERGENCE (59). It needs what ` + "`matrix run`" + ` needs on both platforms; docs/kind.md has the differences that are known.
+		Long: `Run a recipe's lanes on embedded and then in Kind clusters, and compare each cell's verdict, number of pods and
+objects. A difference on the reviewed list (kwok/parity.yaml) is printed with its reason; any other is PLATFORM_DIVERGENCE (59). Parity
+needs what ` + "`matrix run`" + ` needs on both platforms; docs/kind.md lists the known differences.
 
 With --operators it compares embedded with itself instead: a cell whose operators are simulated, and one whose operators run. The list is
-kwok/parity-operators.yaml; docs/limits.md has what the differences mean.`,
+kwok/parity-operators.yaml; docs/limits.md explains the differences.`,
 		Example: `  matrix parity eks-training
   matrix parity eks-training --deployer helm,flux-oci --artifacts out
   matrix parity eks-training --deployer helm --operators auto`,
@@ -47,7 +47,7 @@ kwok/parity-operators.yaml; docs/limits.md has what the differences mean.`,
 	cli.OutputFlag(cmd, &f.output)
 	cmd.Flags().IntVar(&f.parallel, "parallel", 0, "cells at a time (default: as for matrix run on each platform)")
 	f.platform.registerImages(cmd)
-	cmd.Flags().StringVar(&f.platform.operators, operatorsFlag, "", "auto or real: compare simulated operators with those, and not platforms")
+	cmd.Flags().StringVar(&f.platform.operators, operatorsFlag, "", "auto or real: compare simulated operators with those instead of platforms")
 	return cmd
 }
 

@@ -26,17 +26,17 @@ func (a *app) replayCommand() *cobra.Command {
 	var detach bool
 	cmd := &cobra.Command{
 		Use:   "replay DIR|FILE",
-		Short: "Boot the cluster of a failed cell as it was, to look around in it",
+		Short: "Start a failed cell's cluster again, to inspect it",
 		Long: `Boot a cluster from the snapshot that a failed cell left in its directory of debug artifacts (kwok-debug-…, see ` + "`matrix run --artifacts`" + `)
 and print the line that points kubectl and helm at it. DIR may also be the directory above, if only one cell in it failed.
 
 The cluster is etcd and the API server, of the version that the cell had (compiled, if it is another than the stack's): no controller manager, no scheduler, no KWOK, no Argo CD, no Flux.
-Nothing moves, unless you move it. Values of Secrets read ` + clusterstate.Redacted + `, and resourceVersions are not the old ones.
+Nothing changes unless you change it. Values of Secrets read ` + clusterstate.Redacted + `, and resourceVersions are not the old ones.
 
 It runs until Ctrl-C, and leaves nothing behind. With --detach it stays until ` + "`matrix cluster down --name NAME`" + `.
 
 Exit codes: 0 when it was ended with Ctrl-C or SIGTERM, or is up and detached; 2 for a snapshot that is missing, cut off, damaged, or of
-a minor version of Kubernetes that there is not; 13 when the control plane did not become ready; 14 when one of its processes ended by itself;
+a minor version of Kubernetes that does not exist; 13 when the control plane did not become ready; 14 when one of its processes ended by itself;
 130, 143 when it was interrupted before it was up. ` + "`matrix explain`" + ` has the others.`,
 		Example: `  matrix replay out/kwok-debug-eks-training-flux-oci-1a2b3c4d
   eval "$(matrix replay --detach ~/Downloads/kwok-debug-eks-training-flux-oci-1a2b3c4d)"

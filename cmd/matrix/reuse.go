@@ -115,8 +115,8 @@ func (a *app) whyRunCommand() *cobra.Command {
 	f := runFlags{pace: pace{maxStrikes: strikes.DefaultMax}, bundles: bundlerFlags{bundler: builtinBundler}}
 	cmd := &cobra.Command{
 		Use:   "why-run RECIPE/DEPLOYER",
-		Short: "Say whether --reuse would run a cell, and which of its inputs changed",
-		Long: `Say whether matrix run --reuse would run a cell or reuse its verdict, and which inputs have changed since it last
+		Short: "Tell whether --reuse would run a cell, and which of its inputs changed",
+		Long: `Tell whether matrix run --reuse would run a cell or reuse its verdict, and which inputs have changed since it last
 passed. Give the same flags as to matrix run: charts, recipes and profiles are inputs too.`,
 		Example: `  matrix run eks-training --deployer helm --reuse .verdicts
   matrix why-run eks-training/helm --reuse .verdicts`,

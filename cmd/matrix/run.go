@@ -112,8 +112,8 @@ recipe that sets a service. With --tier instead, runs the cells that ` + "`matri
 
 Environment (seconds): KWOK_ARGOCD_SYNC_TIMEOUT 300 (480 for recipes of July 2026 and later), KWOK_ARGOCD_ROOT_GRACE 30,
 KWOK_FLUX_SYNC_TIMEOUT 300 (500 for recipes of July 2026 and later), KWOK_FLUX_ROOT_GRACE 30, KWOK_SCHEDULING_TIMEOUT 120 (helm, helm-template). KWOK_REGISTRY_HOST_PORT (5500; if set, exactly that port),
-KWOK_GITEA_HOST_PORT (3300 or another; the Git server with --platform kind), KWOK_CLUSTER (prefix of cluster names). KWOK_SYNC_DEADLINE_EPOCH (seconds since 1970): sync work ends then, and no cell is
-begun in the 120 s before; evidence of a failure has 60 s of its own after it.`,
+KWOK_GITEA_HOST_PORT (3300 or another; the Git server with --platform kind), KWOK_CLUSTER (prefix of cluster names). KWOK_SYNC_DEADLINE_EPOCH (seconds since 1970): sync work ends then, and no cell
+starts in the 120 s before; debug artifacts of a failure get another 60 s.`,
 		Example: `  matrix run eks-training
   matrix run eks-training --deployer helm,flux-oci --report out`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -126,7 +126,7 @@ begun in the 120 s before; evidence of a failure has 60 s of its own after it.`,
 		},
 	})
 	cmd.Flags().StringSliceVarP(&f.deployers, "deployer", "d", []string{"all"}, "deployers: all, which is AICR's own, or a list of "+strings.Join(bundle.Names(), ", "))
-	cli.ChartsFlag(cmd, &f.charts, "chart `source`: auto (upstream where the recipes have a charts.lock, else simulated), simulated, simulated-any-version, upstream (by recipes/charts.lock), unlocked (from the repositories, with --app), direct, or a directory of charts; several flags are a list, of which the first with a chart counts. Every result names it")
+	cli.ChartsFlag(cmd, &f.charts, "chart `source`: auto (upstream where the recipes have a charts.lock, else simulated), simulated, simulated-any-version, upstream (by recipes/charts.lock), unlocked (from the repositories, with --app), direct, or a directory of charts; repeat it for a list, of which the first source that has a chart provides it. Every result names it")
 	cli.RecipesFlags(cmd, &f.recipes)
 	cli.ProfilesFlag(cmd, &f.profiles)
 	cmd.Flags().StringVar(&f.artifacts, "artifacts", "", "`directory` for logs, bundles and debug artifacts of failures, one per cell (default: none is kept)")
@@ -145,7 +145,7 @@ begun in the 120 s before; evidence of a failure has 60 s of its own after it.`,
 	cmd.Flags().DurationVar(&f.jobTimeout, "job-timeout", 0, "the job's `time`, e.g. 20m: budgets shrink so that sync work ends 240 s before it (default: no limit)")
 	cmd.Flags().IntVar(&f.maxStrikes, "max-strikes", strikes.DefaultMax, "consecutive sync timeouts of one deployer that end the run; 0 for never")
 	cmd.Flags().StringVar(&f.shard, "shard", "", "run one share of the recipes, e.g. `2/4` for the second of four; matrix merge joins the results")
-	cmd.Flags().StringSliceVar(&f.costs, "costs", nil, "results `file` of an earlier run: what was red then goes first, then the cells that took longest, and shards end at about the same time; every shard needs the same files")
+	cmd.Flags().StringSliceVar(&f.costs, "costs", nil, "results `file` of an earlier run: cells that failed go first, then the slowest ones, and shards take about the same time; every shard needs the same files")
 	cmd.Flags().BoolVar(&f.failFast, "fail-fast", false, "start no further cell after a failed one; cells that run are allowed to finish")
 	cmd.Flags().StringSliceVar(&f.tiers, "tier", nil, "run what a change needs instead of named recipes: auto, or a list of `1, 2, 3` (matrix discover --help)")
 	cmd.Flags().StringVar(&f.base, "base", "", "with --tier or --from base: `commit` or branch to compare with (default: from GitHub's event)")
@@ -153,8 +153,8 @@ begun in the 120 s before; evidence of a failure has 60 s of its own after it.`,
 	f.before.register(cmd)
 	cmd.Flags().StringVar(&f.reuse, "reuse", "", "`directory` of verdicts: a cell that passed there with exactly the same inputs is not run again, and what passes now is kept (matrix why-run says which input changed)")
 	cmd.Flags().BoolVar(&f.drift, "drift", false, "at the end, deliver the same bundle a second time (a hard refresh in Argo CD, a forced reconciliation in Flux, deploy.sh again): nothing may change, and no pod may be replaced")
-	cmd.Flags().BoolVar(&f.remove, "remove", false, "after all else, undeploy in the deployer's own way (undeploy.sh, cascade, prune), and list what is left behind; what blocks is a failure")
-	cmd.Flags().StringVar(&f.chaos, "chaos", "", "`file` of steps that break nodes and pods of each cell that has passed; the result says which workloads survive, and the verdict stays (docs/workflows.md)")
+	cmd.Flags().BoolVar(&f.remove, "remove", false, "after all else, undeploy in the deployer's own way (undeploy.sh, cascade, prune), and list what is left behind; anything stuck is a failure")
+	cmd.Flags().StringVar(&f.chaos, "chaos", "", "`file` of steps that break nodes and pods of each cell that has passed; the result says which workloads survive; the verdict does not change (docs/workflows.md)")
 	cmd.Flags().BoolVar(&f.watch, watchFlag, false, "run again after each change of a file that the recipes use, until Ctrl-C; the exit code is that of the last whole run")
 	metricsFlag(cmd, &f.metrics)
 	f.platform.register(cmd)

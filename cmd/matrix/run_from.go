@@ -34,7 +34,7 @@ func (f *fromFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.from, "from", "", "besides each first installation, run an upgrade from this `source`: a Git ref, base (of the pull request), or a directory of recipes, a bundle, or what --artifacts kept of an earlier run")
 	cmd.Flags().StringVar(&f.aicr, "from-aicr", "", "with --from and --bundler exec: AICR's CLI that makes the old bundles, a `path` or a name to find in PATH (default: built from the old recipes' checkout)")
 	cmd.Flags().StringVar(&f.evidence, "evidence", "", "with --from: `file` (JSON) for what the upgrades have shown, which aicr upgrade-check --evidence reads")
-	cmd.Flags().BoolVar(&f.rollback, "rollback", false, "with --from: after the upgrade, deliver what ran before again (helm rollback; elsewhere as after a revert): it must be back as it was")
+	cmd.Flags().BoolVar(&f.rollback, "rollback", false, "with --from: after the upgrade, go back to what ran before (helm rollback; elsewhere as after a revert): the cluster must be as it was")
 }
 
 // rerun are the flags that run an upgrade again.

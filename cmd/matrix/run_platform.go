@@ -53,10 +53,10 @@ func (f *platformFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.cluster, platformFlag, defaultPlatform().name, "where cells run: "+clusterHelp())
 	cli.OldName(cmd, "cluster", platformFlag)
 	cmd.Flags().StringArrayVar(&f.programs, programFlag, nil, "`IMAGE[=FILE]`: run the executable FILE, or what the image itself has, for pods with this image, instead of simulating them; an image alone is pulled (repeatable; docs/how-it-works.md, Pods that run)")
-	cmd.Flags().StringVar(&f.operators, operatorsFlag, string(programs.Simulated), "operators of the recipe: simulated; auto, which runs those that can as processes, compiled when they are not in the cache; real, where one that has a program and cannot run is an error (docs/how-it-works.md, Operators that run)")
+	cmd.Flags().StringVar(&f.operators, operatorsFlag, string(programs.Simulated), "operators of the recipe: simulated; auto, which runs those that can as processes, compiled when they are not in the cache; real, where an operator that has a program but cannot run is an error (docs/how-it-works.md, Operators that run)")
 	cmd.Flags().StringVar(&f.kubernetes, kubernetesFlag, "", "run the control plane of another `minor` version, e.g. 1.34, compiled at first use; floor is the lowest that each recipe's constraint allows, newest the highest that there is (default: the stack's)")
 	f.registerImages(cmd)
-	cmd.Flags().BoolVar(&f.reuse, "reuse-cluster", false, "with --platform kind: run all cells in the one cluster that KWOK_CLUSTER names, one after another. It is made where it does not exist, put back to its first state before each cell, and stays")
+	cmd.Flags().BoolVar(&f.reuse, "reuse-cluster", false, "with --platform kind: run all cells in the one cluster that KWOK_CLUSTER names, one after another. It is created if it does not exist, reset before each cell, and kept")
 }
 
 func (f *platformFlags) registerImages(cmd *cobra.Command) {

@@ -31,7 +31,7 @@ type reportFlags struct {
 }
 
 func (f *reportFlags) register(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.dir, "report", "", "`directory` for all reports: "+report.FileName+" (CTRF), junit.xml, report.html and summary.md; --results, --junit, --html and --summary go before")
+	cmd.Flags().StringVar(&f.dir, "report", "", "`directory` for all reports: "+report.FileName+" (CTRF), junit.xml, report.html and summary.md; --results, --junit, --html and --summary override it")
 	cmd.Flags().StringVar(&f.results, "results", "", "`directory` for "+report.FileName+" (CTRF); written again after every cell, as the other reports are")
 	cmd.Flags().StringVar(&f.junit, "junit", "", "`file` for a JUnit XML report")
 	cmd.Flags().StringVar(&f.html, "html", "", "`file` for an HTML report that needs no network")

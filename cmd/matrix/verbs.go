@@ -126,7 +126,7 @@ README.md in the bundle lists everything that was injected.`,
 	cmd.Flags().StringVarP(&f.deployer, "deployer", "d", "helm", "deployer: one of "+strings.Join(bundle.Names(), ", "))
 	cli.ToFlag(cmd, &f.to, &f.output, "`directory` to write to; it must be empty or absent")
 	cmd.Flags().BoolVar(&f.force, "force", false, "write into a directory that is not empty; files of the same name are replaced")
-	cli.ChartsFlag(cmd, &f.charts, "chart `source` for checking that the values render: auto (upstream where the recipes have a charts.lock, else simulated), simulated, simulated-any-version, upstream, direct, or a directory; several flags are a list")
+	cli.ChartsFlag(cmd, &f.charts, "chart `source` for checking that the values render: auto (upstream where the recipes have a charts.lock, else simulated), simulated, simulated-any-version, upstream, direct, or a directory; repeat it for a list")
 	cmd.Flags().StringVar(&f.chartRepository, "chart-repository", "", "take every chart from this `oci://` repository instead of its own")
 	cmd.Flags().StringVar(&f.repoURL, "repo-url", "", "`address` where the bundle will be published: oci://, or https:// for one that is pushed to Git (GitOps deployers)")
 	cmd.Flags().StringVar(&f.revision, "revision", "", "`tag` under which the bundle will be published (default: from its content)")
@@ -167,7 +167,7 @@ func (a *app) explainCommand() *cobra.Command {
 func (a *app) versionCommand() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
-		Use: "version", Short: "Print the version of everything that is pinned", Args: cobra.NoArgs,
+		Use: "version", Short: "Print all pinned versions", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.version(cmd.Context(), output) },
 	}
 	cli.OutputFlag(cmd, &output)

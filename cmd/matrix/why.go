@@ -21,9 +21,9 @@ func (a *app) whyCommand() *cobra.Command {
 	var f struct{ kubeconfig, cluster, output string }
 	cmd := &cobra.Command{
 		Use:   "why NAMESPACE/POD | NAMESPACE/KIND/NAME",
-		Short: "Say why a pod of a kept cluster has no node, and which edit would give it one",
-		Long: `Say why a pod has no node: what each group of nodes refuses (selector, affinity, taint, resource, volume, topology),
-which value path, file and line set that, and the edit that would do, where one edit would. An edit is only named if some
+		Short: "Explain why a pod of a kept cluster has no node, and which edit fixes that",
+		Long: `Explain why a pod has no node: what each group of nodes rejects (selector, affinity, taint, resource, volume, topology),
+which value path, file and line set that, and the edit that fixes it, if a single one does. An edit is named only if a
 node would then admit the pod. For a pod that has a node it says which nodes fit it and why the others do not. Instead of a
 pod, a workload can be named: Deployment, StatefulSet, DaemonSet, Job or CronJob.
 

@@ -25,7 +25,7 @@ import (
 )
 
 func (a *app) workflowCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "workflow", Short: "Run jobs on virtual nodes, as NVIDIA Knavigator's workflows say, and see how they are placed", Args: cobra.NoArgs, RunE: cli.NeedSubcommand}
+	cmd := &cobra.Command{Use: "workflow", Short: "Run workflows of NVIDIA Knavigator on virtual nodes, and report how their jobs are placed", Args: cobra.NoArgs, RunE: cli.NeedSubcommand}
 	cmd.AddCommand(a.workflowRunCommand(), a.workflowLintCommand(), a.workflowManifestCommand())
 	return cmd
 }

@@ -45,7 +45,7 @@ func (e Explained) text(row reason.Row) string {
 func (a *App) ExplainCommand(e Explained) *cobra.Command {
 	var markdown bool
 	cmd := &cobra.Command{
-		Use: "explain [CODE|NAME]", Short: "Say what an exit code or a reason means, and what to do", Args: cobra.MaximumNArgs(1),
+		Use: "explain [CODE|NAME]", Short: "Explain an exit code or a reason, and what to do", Args: cobra.MaximumNArgs(1),
 		ValidArgsFunction: e.complete,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if markdown {

@@ -22,7 +22,7 @@ type InventoryFlags struct {
 func (f *InventoryFlags) Register(cmd *cobra.Command) {
 	RecipesFlags(cmd, &f.Recipes)
 	ProfilesFlag(cmd, &f.Profiles)
-	ChartsFlag(cmd, &f.Charts, "chart `source` in which charts are looked for: auto (upstream where the recipes have a charts.lock, else simulated), simulated, simulated-any-version, upstream, direct, or a directory; several flags are a list")
+	ChartsFlag(cmd, &f.Charts, "chart `source` in which charts are looked for: auto (upstream where the recipes have a charts.lock, else simulated), simulated, simulated-any-version, upstream, direct, or a directory; repeat it for a list")
 }
 
 // Inventory opens what lists are made from. Errors are those of Recipes, Charts and Profiles.

@@ -17,7 +17,7 @@ import (
 
 // ProfilesFlag adds --profiles, whose value is for Profiles.
 func ProfilesFlag(cmd *cobra.Command, value *string) {
-	cmd.Flags().StringVar(value, "profiles", "", "`directory` of further KWOKNodeProfiles; one for the same service, nodes and accelerator takes the place of matrix's own")
+	cmd.Flags().StringVar(value, "profiles", "", "`directory` of additional KWOKNodeProfiles; one for the same service, nodes and accelerator replaces matrix's own")
 }
 
 // NameFlag adds --name, whose value is for ClusterName.

@@ -25,8 +25,8 @@ type RecipeDirs struct {
 // RecipesFlags adds --recipes-dir, --data and --kustomize-source, whose values are for Recipes.
 func RecipesFlags(cmd *cobra.Command, dirs *RecipeDirs) {
 	cmd.Flags().StringVar(&dirs.Recipes, "recipes-dir", "", "recipes `directory`, or embedded for the recipes in this binary (default: ./recipes, else embedded; in CI, ./recipes must exist)")
-	cmd.Flags().StringVar(&dirs.Data, "data", "", "`directory` of further recipe files, laid over the recipes: its registry.yaml is merged by component, other files replace those with the same path")
-	cmd.Flags().StringArrayVar(&dirs.Sources, "kustomize-source", nil, "allow a `SOURCE=DIRECTORY` of Kustomize components: what is checked out in the directory stands for the source; may be given several times")
+	cmd.Flags().StringVar(&dirs.Data, "data", "", "`directory` to overlay on the recipes: its registry.yaml is merged by component, other files replace those with the same path")
+	cmd.Flags().StringArrayVar(&dirs.Sources, "kustomize-source", nil, "`SOURCE=DIRECTORY`: use the checkout in DIRECTORY for Kustomize components from SOURCE (repeatable)")
 }
 
 // InBinary is the value of --recipes-dir that stands for the recipes in the binary. A directory of

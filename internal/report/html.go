@@ -32,7 +32,7 @@ func (r *Report) WriteHTML(w io.Writer) error {
 		return err
 	}
 	tmpl, err := template.New("page.html.tmpl").Funcs(template.FuncMap{
-		"seconds": seconds, "plural": lists.Count, "workload": workloadName, "checkLine": func(c result.Check) string { return CheckLine(&c) }, "chaosLines": func(s result.ChaosStep) []string { return ChaosLines(&s) }, "changeSections": changed.Sections, "changeSummary": changed.Summary, "changeAbout": changed.About, "lines": func(l []string) string { return strings.Join(l, "\n") },
+		"seconds": seconds, "plural": lists.Count, "workload": workloadName, "checkLine": func(c result.Check) string { return CheckLine(&c) }, "chaosLines": func(s result.ChaosStep) []string { return ChaosLines(&s) }, "changeSections": changed.Sections, "changeSummary": changed.Summary, "changeAbout": changed.About,
 	}).ParseFS(pageFiles, "page/page.html.tmpl")
 	if err != nil {
 		return err
