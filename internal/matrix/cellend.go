@@ -35,6 +35,10 @@ func (c *cellRun) locate(err error) {
 	}
 }
 
+// unused is a cluster that knows which programs, given for pods, no pod needed: a misspelt image would
+// else be a pass of what did not run.
+type unused interface{ Unused() []string }
+
 // close collects the debug artifacts and then stops everything, in reverse order of start. Each
 // part has a time of its own, whatever is left of the cell's: a cluster that is kept must not be
 // left half started because collecting took long. A cell whose turn has not come leaves nothing.
@@ -44,6 +48,9 @@ func (c *cellRun) close(ctx context.Context, failure error) error {
 		c.result.StandIns = append(c.result.StandIns, c.env.Cluster.StandIns()...)
 		if f, ok := errors.AsType[*result.Failure](failure); ok {
 			f.More = append(f.More, c.env.Cluster.Complaints(f.Cause())...)
+		}
+		if u, ok := c.env.Cluster.(unused); ok && failure == nil && !c.startedAhead {
+			c.result.Warnings = append(c.result.Warnings, u.Unused()...)
 		}
 	}
 	if failure != nil && !c.startedAhead {

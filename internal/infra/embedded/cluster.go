@@ -123,6 +123,14 @@ func (c *cluster) StandIns() []string {
 	return lines
 }
 
+// Unused says which of the user's programs no pod needed.
+func (c *cluster) Unused() []string {
+	if c.pods == nil {
+		return nil
+	}
+	return c.pods.Unused(c.platform.Programs)
+}
+
 // PlaySchedulers of an infra.Cluster.
 func (c *cluster) PlaySchedulers(names []string) { c.control.schedulers = slices.Clone(names) }
 

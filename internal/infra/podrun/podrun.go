@@ -148,6 +148,22 @@ func (r *Runner) Used() []string {
 	return all
 }
 
+// Unused says for which of these programs there was no pod, a line each. Programs of one image that is
+// unpacked are one: they are its names.
+func (r *Runner) Unused(given []infra.Program) []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var all []string
+	for i, p := range given {
+		same := func(o infra.Program) bool { return o.Image == p.Image || o.Unpacked != nil && o.Unpacked == p.Unpacked }
+		if slices.ContainsFunc(given[:i], same) || slices.ContainsFunc(given, func(o infra.Program) bool { return same(o) && r.used[o.Image] > 0 }) {
+			continue
+		}
+		all = append(all, fmt.Sprintf("no pod has the image %s, so that its program did not run: a pod must name the image by exactly this text", p.Image))
+	}
+	return all
+}
+
 // Run watches pods until ctx ends. Then it kills every process and returns.
 func (r *Runner) Run(ctx context.Context) {
 	factory := informers.NewSharedInformerFactoryWithOptions(r.Clients.Kube, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) {

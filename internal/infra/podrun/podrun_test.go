@@ -360,3 +360,14 @@ func TestWorkDir(t *testing.T) {
 		t.Errorf("something was made outside: %v, %v", entries, err)
 	}
 }
+
+// A program that no pod needed is named; an image that was pulled, with its two names, once.
+func TestUnused(t *testing.T) {
+	pulled, other := &infra.Unpacked{}, &infra.Unpacked{}
+	given := []infra.Program{{Image: "a:1", Path: "/a"}, {Image: "b:1", Path: "/b"}, {Image: "c:1@sha256:1", Unpacked: pulled}, {Image: "c:1", Unpacked: pulled}, {Image: "d:1@sha256:1", Unpacked: other}, {Image: "d:1", Unpacked: other}}
+	r := &Runner{used: map[string]int{"a:1": 2, "c:1": 1}}
+	got := r.Unused(given)
+	if len(got) != 2 || !strings.HasPrefix(got[0], "no pod has the image b:1,") || !strings.HasPrefix(got[1], "no pod has the image d:1@sha256:1,") {
+		t.Errorf("got %q, want b and d", got)
+	}
+}

@@ -63,7 +63,31 @@ func (g *Gate) failedFights(ctx context.Context) error {
 		}
 		g.watchedAt[key] = c.Turns
 		if f := g.watchFight(ctx, c); f != nil {
+			if cause := g.causeOf(ctx, c); cause != nil {
+				f = cause
+			}
 			return &reason.Error{Reason: reason.NeverSettles, Err: result.NewFailure(*f)}
+		}
+	}
+	return nil
+}
+
+// causeOf is the fight that the one for a status follows from: the same writers' for an object itself,
+// which may have begun after it. It is nil if there is none.
+func (g *Gate) causeOf(ctx context.Context, c infra.Contest) *result.Finding {
+	if !c.Status {
+		return nil
+	}
+	all, err := g.Contested()
+	if err != nil {
+		return nil // the status shows it too
+	}
+	writers := slices.Sorted(slices.Values(c.Writers))
+	for _, other := range all {
+		if !other.Status && other.Turns > 1 && slices.Equal(slices.Sorted(slices.Values(other.Writers)), writers) {
+			if f := g.watchFight(ctx, other); f != nil {
+				return f
+			}
 		}
 	}
 	return nil

@@ -102,3 +102,55 @@ func TestFought(t *testing.T) {
 		})
 	}
 }
+
+// A fight for an object shows in the status of its owner too, at times before it shows in the object:
+// the object is what is reported.
+func TestFought_StatusFollows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		resource := schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "statefulsets"}
+		states := func(turn int) []*unstructured.Unstructured {
+			by := []string{"one", "two"}[turn%2]
+			return []*unstructured.Unstructured{
+				testkit.Parsed(t, fmt.Sprintf("{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: owner, namespace: ns}, status: {conditions: [{message: %s}]}}", by)),
+				testkit.Parsed(t, fmt.Sprintf("{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: owned, namespace: ns}, spec: {image: %s}}", by)),
+			}
+		}
+		env := lanetest.Env(fake.NewClientset(), bundle.Expectation{})
+		first := states(0)
+		client := dynamicfake.NewSimpleDynamicClient(runtime.NewScheme(), first[0], first[1])
+		env.Clients.Dynamic = client
+		g := New(env, &lanetest.Lane{}, lane.Budgets{}, Deadline{}, func(string) {})
+		var turn atomic.Int32
+		g.Contested = func() ([]infra.Contest, error) {
+			turns := int(turn.Load())
+			return []infra.Contest{
+				{Resource: resource, Namespace: "ns", Name: "owner", Status: true, Writers: []string{"a/op", "b/op"}, Turns: turns, Last: time.Now()},
+				{Resource: resource, Namespace: "ns", Name: "owned", Writers: []string{"b/op", "a/op"}, Turns: turns / 3, Last: time.Now()},
+			}, nil
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go func() {
+			for ctx.Err() == nil && turn.Add(1) < 100 {
+				for _, o := range states(int(turn.Load())) {
+					if _, err := client.Resource(resource).Namespace("ns").Update(ctx, o, metav1.UpdateOptions{}); err != nil && ctx.Err() == nil {
+						t.Error(err)
+					}
+				}
+				select {
+				case <-ctx.Done():
+				case <-time.After(time.Second / 2):
+				}
+			}
+		}()
+		var err error
+		for begun := time.Now(); time.Since(begun) < 20*time.Second && err == nil; {
+			err = g.failedFights(ctx)
+			<-time.After(time.Second)
+		}
+		var failed *result.Failure
+		if !errors.As(err, &failed) || failed.Findings[0].Object.Name != "owned" || !strings.Contains(strings.Join(failed.Findings[0].Story, "\n"), "spec.image changes back and forth") {
+			t.Fatalf("got %v, want the object that is owned", err)
+		}
+	})
+}

@@ -191,7 +191,11 @@ func Explain(err error, found []bundle.Workload) {
 		ref := observe.WorkloadRef(found[i].Kind, found[i].Namespace, found[i].Name)
 		for j := range failure.Findings {
 			f := &failure.Findings[j]
-			if line := Line(&found[i]); (f.Object != nil && *f.Object == ref || slices.Contains(f.Others, ref)) && !slices.Contains(f.Story, line) {
+			line := Line(&found[i])
+			if len(f.Story) > 0 && strings.HasPrefix(f.Story[0], "  ") { // as the lines around it
+				line = "  " + line
+			}
+			if (f.Object != nil && *f.Object == ref || slices.Contains(f.Others, ref)) && !slices.Contains(f.Story, line) {
 				f.Story = append(f.Story, line)
 			}
 		}

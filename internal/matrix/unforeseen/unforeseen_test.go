@@ -77,6 +77,10 @@ func TestFind(t *testing.T) {
 			if len(failure.Findings[0].Story) != 1 || failure.Findings[0].Story[0] != Line(&found[0]) {
 				t.Errorf("got the story %q", failure.Findings[0].Story)
 			}
+			failure = result.NewFailure(result.Finding{Cause: "no node", Object: &ref, Story: []string{"  pods: x/extra-1"}})
+			if Explain(failure, found); len(failure.Findings[0].Story) != 2 || failure.Findings[0].Story[1] != "  "+Line(&found[0]) {
+				t.Errorf("beside lines that are indented: got the story %q", failure.Findings[0].Story)
+			}
 			Explain(errors.New("no finding"), found)
 		})
 	}
