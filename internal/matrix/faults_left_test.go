@@ -59,9 +59,27 @@ func leftFaults() []fault {
 		},
 		{id: "F208", what: "a text with several line breaks at the end of a document (|+), of which Helm 3 cuts some and Helm 4, in Flux, none", verdict: "passes in every lane, without a warning", tests: []string{"internal/matrix/compare TestLastNewline", "internal/matrix/intact TestLost"}},
 		{
-			id: "F209", what: "a hook's deletion policy that leaves it in the cluster (hook-failed alone), or that is misspelt", verdict: "a warning with file and line: Helm 3 cannot create it again with the next upgrade",
+			id: "F209", what: "a hook's deletion policy that leaves it in the cluster (hook-failed alone), or that is misspelt; a resource policy that is not keep", verdict: "a warning with file and line: Helm 3 cannot create it again with the next upgrade",
 			seeds: []seed{{nightly: families, recipe: brings(strings.NewReplacer("helm.sh/hook: post-install", `helm.sh/hook: "post-install,post-upgrade", helm.sh/hook-delete-policy: hook-failed`, "---\n", "").Replace(hook)), want: outcomeWanted{check: warning("Job b/seed (b): is a hook with helm.sh/hook-delete-policy: hook-failed, which leaves it in the cluster once it has succeeded")}}},
-			tests: []string{"internal/matrix/refs/rehook TestFind"},
+			tests: []string{"internal/matrix/refs/rehook TestFind", "internal/matrix/refs/rehook TestFind_Kept"},
+		},
+		{id: "F210", what: "an APIService for one of Kubernetes' own groups (v1.apps), which then nothing answers for", verdict: "exit 52 before there is a cluster, in every lane", tests: []string{"internal/bundle/reserved TestWhy"}},
+		{
+			id: "F211", what: "an object that Argo CD takes for a hook of a phase that there is none of (argocd.argoproj.io/hook: postsync), and never applies", verdict: "exit 51 in Argo CD's lanes before anything is deployed, with the phases that there are; passes with a note elsewhere",
+			seeds: []seed{
+				{nightly: []string{bundle.ArgoCDOCI}, recipe: func(r *tinyRecipe) {
+					r.part("b").edit("spec:", "  annotations: {argocd.argoproj.io/hook: postsync}\nspec:")
+				}, want: red(reason.DeployFailed, `Deployment b/b (b): has argocd.argoproj.io/hook: "postsync", which is none of PreSync`).and("b/templates/web.yaml:").in(at)},
+				{name: "in Helm", nightly: []string{bundle.Helm}, recipe: func(r *tinyRecipe) {
+					r.part("b").edit("spec:", "  annotations: {argocd.argoproj.io/hook: postsync}\nspec:")
+				}},
+			},
+			tests: []string{"internal/matrix/refs/leftout TestFind"},
+		},
+		{
+			id: "F212", what: "an object with the marks of another deployer (argocd.argoproj.io/tracking-id, meta.helm.sh/release-name), as in a manifest that was exported from a cluster", verdict: "passes in every lane, and is no difference between them: each deployer writes its own",
+			seeds: []seed{{nightly: []string{bundle.ArgoCDOCI, bundle.FluxOCI}, recipe: brings("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: more, annotations: {argocd.argoproj.io/tracking-id: \"a:/ConfigMap:a/more\"}}\n")}},
+			tests: []string{"internal/matrix/compare TestNormalise"},
 		},
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/kubernetes/scheme"
 )
 
 // Names that the harness gives to its objects.
@@ -41,6 +42,9 @@ func Why(o *unstructured.Unstructured) string {
 		_, group, _ := strings.Cut(name, ".")
 		if owner := ownerOf(group); owner != "" {
 			return "would answer in place of the API server for the objects of " + owner + ", which delivers the recipe"
+		}
+		if scheme.Scheme.IsGroupRegistered(group) || group == gk.Group || group == "apiextensions.k8s.io" {
+			return "would answer in place of the API server for Kubernetes' own objects, so that nothing in the cluster works any more"
 		}
 	case gk.Group == "kustomize.toolkit.fluxcd.io":
 		return "would have Flux build another directory; it delivers the recipe by one Kustomization, which is the harness's"

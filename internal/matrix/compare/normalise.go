@@ -27,6 +27,12 @@ func bookkeeping() [][]string {
 		{"metadata", "labels", "app.kubernetes.io/managed-by"},
 		// This is a copy of the whole object, with the values of a Secret.
 		{"metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration"},
+		// Each deployer writes its own, also over what a manifest that was exported from a cluster has.
+		{"metadata", "annotations", "argocd.argoproj.io/tracking-id"},
+		{"metadata", "annotations", "meta.helm.sh/release-name"},
+		{"metadata", "annotations", "meta.helm.sh/release-namespace"},
+		{"metadata", "labels", "helm.toolkit.fluxcd.io/name"},
+		{"metadata", "labels", "helm.toolkit.fluxcd.io/namespace"},
 	}
 }
 

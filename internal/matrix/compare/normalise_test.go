@@ -22,6 +22,11 @@ func TestNormalise(t *testing.T) {
 			rendered: `{kind: ConfigMap, metadata: {name: a}}`,
 			want:     `{kind: ConfigMap, metadata: {name: a}}`,
 		},
+		"marks of deployers in a manifest that was exported from a cluster": {
+			live:     `{kind: ConfigMap, metadata: {name: a, labels: {helm.toolkit.fluxcd.io/name: b}, annotations: {argocd.argoproj.io/tracking-id: "b:/ConfigMap:ns/a", meta.helm.sh/release-name: b, meta.helm.sh/release-namespace: ns}}}`,
+			rendered: `{kind: ConfigMap, metadata: {name: a, labels: {helm.toolkit.fluxcd.io/name: x}, annotations: {argocd.argoproj.io/tracking-id: "x:/ConfigMap:ns/a", meta.helm.sh/release-name: x, meta.helm.sh/release-namespace: x}}}`,
+			want:     `{kind: ConfigMap, metadata: {name: a}}`,
+		},
 		"what the chart renders is compared, whoever else might have written it": {
 			live:     `{kind: ConfigMap, metadata: {name: a, labels: {app.kubernetes.io/instance: other, app: a}, annotations: {argocd.argoproj.io/sync-wave: "3", helm.sh/hook: pre-install}}}`,
 			rendered: `{kind: ConfigMap, metadata: {name: a, labels: {app.kubernetes.io/instance: a, app: a}, annotations: {argocd.argoproj.io/sync-wave: "3", helm.sh/hook: pre-install}}}`,

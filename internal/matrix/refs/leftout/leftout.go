@@ -3,6 +3,8 @@ package leftout
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/excluded"
@@ -14,12 +16,40 @@ import (
 // in every lane.
 var requests = map[string]bool{"authentication.k8s.io": true, "authorization.k8s.io": true}
 
+const hookAnnotation = "argocd.argoproj.io/hook"
+
+// hooks are the values of that annotation. Their case counts.
+var hooks = []string{"PreSync", "Sync", "PostSync", "SyncFail", "Skip", "PreDelete", "PostDelete"}
+
+// noHook returns the value of an annotation that makes a hook of an object, and that is no phase in
+// which it would run. Without one of its own, Argo CD takes Helm's.
+func noHook(annotations map[string]string) (text string, ok bool) {
+	text, ok = annotations[hookAnnotation]
+	if !ok || annotations["helm.sh/hook"] != "" {
+		return "", false
+	}
+	for word := range strings.SplitSeq(text, ",") {
+		if slices.Contains(hooks, strings.TrimSpace(word)) {
+			return "", false
+		}
+	}
+	return text, true
+}
+
 // Find returns the objects of kinds that Argo CD excludes: its Application says so in a warning, and
-// is Synced and Healthy without them.
+// is Synced and Healthy without them. So it is without hooks that are misspelt.
 func Find(e *bundle.Expectation) []problem.Problem {
 	var found []problem.Problem
 	for i := range e.Objects {
 		o := &e.Objects[i]
+		if text, ok := noHook(o.Object.GetAnnotations()); ok {
+			p := problem.Of(o)
+			p.Reason, p.Cause, p.Name = reason.DeployFailed, "no hook "+p.From.String(), hookAnnotation
+			p.Text = fmt.Sprintf("has %s: %q, which is none of %s, so that Argo CD never applies it", hookAnnotation, text, strings.Join(hooks, ", "))
+			p.Then = "Argo CD takes it for a hook, and runs it in no phase: write one of these, or remove the annotation"
+			found = append(found, p)
+			continue
+		}
 		how := excluded.Of(o.Object.GroupVersionKind().GroupKind())
 		if how == excluded.Not || requests[o.Object.GroupVersionKind().Group] {
 			continue // a request, e.g. a SubjectAccessReview, is one in every lane

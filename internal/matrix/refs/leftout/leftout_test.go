@@ -10,13 +10,18 @@ import (
 
 func TestFind(t *testing.T) {
 	for text, want := range map[string]string{
-		"apiVersion: discovery.k8s.io/v1\nkind: EndpointSlice\nmetadata: {name: db}":                "is of a kind that Argo CD excludes by default (resource.exclusions in its settings), so that it never applies it",
-		"apiVersion: v1\nkind: Endpoints\nmetadata: {name: db}":                                     "is of a kind that Argo CD excludes by default",
-		"apiVersion: coordination.k8s.io/v1\nkind: Lease\nmetadata: {name: leader}":                 "is of a kind that Argo CD excludes always",
-		"apiVersion: authorization.k8s.io/v1\nkind: SubjectAccessReview\nmetadata: {name: may}":     "",
-		"apiVersion: v1\nkind: Service\nmetadata: {name: db}":                                       "",
-		"apiVersion: cert-manager.io/v1\nkind: Certificate\nmetadata: {name: db}":                   "",
-		"apiVersion: certificates.k8s.io/v1\nkind: CertificateSigningRequest\nmetadata: {name: db}": "is of a kind that Argo CD excludes by default",
+		"apiVersion: discovery.k8s.io/v1\nkind: EndpointSlice\nmetadata: {name: db}":                                                         "is of a kind that Argo CD excludes by default (resource.exclusions in its settings), so that it never applies it",
+		"apiVersion: v1\nkind: Endpoints\nmetadata: {name: db}":                                                                              "is of a kind that Argo CD excludes by default",
+		"apiVersion: coordination.k8s.io/v1\nkind: Lease\nmetadata: {name: leader}":                                                          "is of a kind that Argo CD excludes always",
+		"apiVersion: authorization.k8s.io/v1\nkind: SubjectAccessReview\nmetadata: {name: may}":                                              "",
+		"apiVersion: v1\nkind: Service\nmetadata: {name: db}":                                                                                "",
+		"apiVersion: cert-manager.io/v1\nkind: Certificate\nmetadata: {name: db}":                                                            "",
+		"apiVersion: certificates.k8s.io/v1\nkind: CertificateSigningRequest\nmetadata: {name: db}":                                          "is of a kind that Argo CD excludes by default",
+		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, annotations: {argocd.argoproj.io/hook: postsync}}":                             `has argocd.argoproj.io/hook: "postsync", which is none of PreSync, Sync, PostSync`,
+		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, annotations: {argocd.argoproj.io/hook: 'PreSync, PostSync'}}":                  "",
+		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, annotations: {argocd.argoproj.io/hook: ''}}":                                   `has argocd.argoproj.io/hook: ""`,
+		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, annotations: {argocd.argoproj.io/hook: postsync, helm.sh/hook: post-install}}": "",
+		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, annotations: {argocd.argoproj.io/hook: PostDelete}}":                           "",
 	} {
 		got := ""
 		for _, p := range Find(&bundle.Expectation{Objects: []bundle.Object{{Object: testkit.Parsed(t, text)}}}) {

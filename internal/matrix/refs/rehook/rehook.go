@@ -14,6 +14,7 @@ import (
 const (
 	hookAnnotation   = "helm.sh/hook"
 	policyAnnotation = "helm.sh/hook-delete-policy"
+	keptAnnotation   = "helm.sh/resource-policy"
 )
 
 // policies are those that Helm knows. It takes any other word, and deletes nothing for it.
@@ -22,13 +23,18 @@ var policies = []string{"before-hook-creation", "hook-succeeded", "hook-failed"}
 // another is what gives an object another name with each delivery.
 var another = regexp.MustCompile(`\.Release\.Revision|\brand[A-Z]|\bnow\b|\buuidv4\b|\bunixEpoch\b|\bgen[A-Z]`)
 
-// Find returns hooks with a deletion policy that leaves them in the cluster once they have succeeded,
+// Find returns objects that Helm is told to keep by a word that it does not know, and hooks with a deletion policy that leaves them in the cluster once they have succeeded,
 // and that the next upgrade creates again. Without a policy Helm deletes the old one first.
 func Find(e *bundle.Expectation) []problem.Problem {
 	var found []problem.Problem
 	for i := range e.Objects {
 		o := &e.Objects[i]
 		annotations := o.Object.GetAnnotations()
+		if kept := strings.TrimSpace(annotations[keptAnnotation]); kept != "" && !strings.EqualFold(kept, "keep") {
+			p := problem.Of(o)
+			p.Name, p.Text, p.Then = keptAnnotation, fmt.Sprintf("has %s: %s, and Helm knows only keep", keptAnnotation, kept), "Helm deletes it with its release"
+			found = append(found, p)
+		}
 		given := words(annotations[policyAnnotation])
 		if !o.Hook || len(given) == 0 || slices.Contains(given, policies[0]) || o.Object.GetKind() == "CustomResourceDefinition" || renamed(o) {
 			continue

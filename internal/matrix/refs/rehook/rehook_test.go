@@ -37,3 +37,16 @@ func TestFind(t *testing.T) {
 		}
 	}
 }
+
+func TestFind_Kept(t *testing.T) {
+	for policy, want := range map[string]string{"keep": "", "Keep": "", "kepp": "has helm.sh/resource-policy: kepp, and Helm knows only keep"} {
+		o := testkit.Parsed(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, annotations: {helm.sh/resource-policy: "+policy+"}}")
+		got := ""
+		for _, p := range Find(&bundle.Expectation{Objects: []bundle.Object{{Object: o}}}) {
+			got += p.Text
+		}
+		if got != want {
+			t.Errorf("%s: got %q, want %q", policy, got, want)
+		}
+	}
+}
