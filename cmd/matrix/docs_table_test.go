@@ -191,7 +191,7 @@ func lastCommands() []docCommand {
 		{command: "sha256sum dist/matrix_v1.2.3_linux_amd64", where: elsewhere, test: "internal/tools/release TestChecksums", why: "that test compares the digests"},
 		{command: "git clone https://github.com/nvidia/aicr-action", where: elsewhere, test: "cmd/matrix TestDocumentedCommands", why: "it needs the internet; that test runs in a copy"},
 		{command: "cd aicr-action", where: elsewhere, test: "cmd/matrix TestDocumentedCommands", why: "that test starts in the directory"},
-		{command: "go build -o bin/matrix ./cmd/matrix", where: elsewhere, test: "cmd/matrix TestProcessExitCodes", why: "that test builds the program too, to a place of its own"},
+		{command: "CGO_ENABLED=0 go build -o bin/matrix ./cmd/matrix", where: elsewhere, test: "cmd/matrix TestProcessExitCodes", why: "that test builds the program too, to a place of its own"},
 		{command: "matrix run eks-training", where: elsewhere, test: "internal/matrix TestLanes", why: allLanes},
 		{command: "matrix run eks-training --deployer helm", where: elsewhere, test: "cmd/matrix TestReports_InterruptedRun", why: "that test runs it with further flags"},
 		{command: "matrix run eks-training --deployer helm,helm-template", where: elsewhere, test: "internal/matrix TestNightlyLanes", why: allLanes},

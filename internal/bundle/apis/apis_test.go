@@ -21,7 +21,7 @@ func TestParse(t *testing.T) {
 // An older version lacks what came later, and a newer one has more.
 func TestOf(t *testing.T) {
 	const policy, bundle = "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy", "certificates.k8s.io/v1/ClusterTrustBundle"
-	for version, want := range map[string]bool{"v1.34.4": false, "v1.35.4": false, "v1.36.1": true, "v1.37.2": true} {
+	for version, want := range map[string]bool{"v1.34.4": false, "v1.35.4": false, "v1.36.4": true, "v1.37.2": true} {
 		has := map[string]bool{}
 		for _, a := range Of(version).Server {
 			has[a.Name] = true
