@@ -68,7 +68,9 @@ func leftFaults() []fault {
 			id: "F211", what: "an object that Argo CD takes for a hook of a phase that there is none of (argocd.argoproj.io/hook: postsync), and never applies", verdict: "exit 51 in Argo CD's lanes before anything is deployed, with the phases that there are; passes with a note elsewhere",
 			seeds: []seed{
 				{nightly: []string{bundle.ArgoCDOCI}, recipe: func(r *tinyRecipe) {
-					r.part("b").edit("spec:", "  annotations: {argocd.argoproj.io/hook: postsync}\nspec:")
+					b := r.part("b") // with an ordinary object too: of hooks alone Argo CD syncs nothing
+					b.edit("spec:", "  annotations: {argocd.argoproj.io/hook: postsync}\nspec:")
+					b.add("more.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: more}\n")
 				}, want: red(reason.DeployFailed, `Deployment b/b (b): has argocd.argoproj.io/hook: "postsync", which is none of PreSync`).and("b/templates/web.yaml:").in(at)},
 				{name: "in Helm", nightly: []string{bundle.Helm}, recipe: func(r *tinyRecipe) {
 					r.part("b").edit("spec:", "  annotations: {argocd.argoproj.io/hook: postsync}\nspec:")
@@ -80,6 +82,12 @@ func leftFaults() []fault {
 			id: "F212", what: "an object with the marks of another deployer (argocd.argoproj.io/tracking-id, meta.helm.sh/release-name), as in a manifest that was exported from a cluster", verdict: "passes in every lane, and is no difference between them: each deployer writes its own",
 			seeds: []seed{{nightly: []string{bundle.ArgoCDOCI, bundle.FluxOCI}, recipe: brings("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: more, annotations: {argocd.argoproj.io/tracking-id: \"a:/ConfigMap:a/more\"}}\n")}},
 			tests: []string{"internal/matrix/compare TestNormalise"},
+		},
+		{
+			id: "F217", what: "a policy that denies reports of status (pods/status, */status), and comes after the pods are Ready", verdict: "exit 51: what becomes of the workload, nobody learns",
+			seeds: []seed{{nightly: families, recipe: brings("apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingAdmissionPolicy\nmetadata: {name: mute}\nspec:\n  failurePolicy: Fail\n  matchConstraints: {resourceRules: [{apiGroups: [\"\", apps], apiVersions: [v1], operations: [UPDATE], resources: [\"*/status\"]}]}\n  validations: [{expression: \"false\"}]\n---\napiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingAdmissionPolicyBinding\nmetadata: {name: mute}\nspec: {policyName: mute, validationActions: [Deny], matchResources: {namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: b}}}}\n"),
+				want: red(reason.DeployFailed, "Deployment b/b (b): the API server would reject the next report of its status: ValidatingAdmissionPolicy 'mute'")}},
+			tests: []string{"internal/matrix/intact TestRefusedStatus"},
 		},
 	}
 }

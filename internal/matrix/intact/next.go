@@ -23,6 +23,7 @@ type refusal struct {
 	of        result.Ref
 	component string
 	what, why string
+	reported  bool // no delivery is denied, but a report of its status
 }
 
 // refusedNext finds what a policy of the recipe would deny the next delivery: an update of an object
@@ -53,11 +54,15 @@ func refusedNext(ctx context.Context, clients *infra.Clients, e *bundle.Expectat
 	var all []refusal
 	for i, why := range answers {
 		if why != "" {
-			all = append(all, refusal{e.Objects[i].Ref(), e.Objects[i].Component, "its next update", why})
+			all = append(all, refusal{e.Objects[i].Ref(), e.Objects[i].Component, "its next update", why, false})
 		}
 	}
 	records, err := refusedRecords(ctx, clients.Kube, e)
-	return refusalFindings(append(all, records...)), err
+	if err != nil {
+		return nil, err
+	}
+	reports, err := refusedStatus(ctx, clients, e)
+	return refusalFindings(slices.Concat(all, records, reports)), err
 }
 
 // refusedRecords tries the Secrets in which Helm keeps the next state of each release: without one,
@@ -82,7 +87,7 @@ func refusedRecords(ctx context.Context, kube kubernetes.Interface, e *bundle.Ex
 			if at := slices.IndexFunc(e.Releases, func(r bundle.Release) bool { return r.InHelm() == s.Labels["name"] && r.Namespace == s.Namespace }); at >= 0 {
 				component = e.Releases[at].Component
 			}
-			all = append(all, refusal{result.Ref{Kind: "Secret", Namespace: s.Namespace, Name: s.Name}, component, "the next one, without which Helm delivers nothing", why})
+			all = append(all, refusal{result.Ref{Kind: "Secret", Namespace: s.Namespace, Name: s.Name}, component, "the next one, without which Helm delivers nothing", why, false})
 		}
 	}
 	return all, nil
@@ -99,6 +104,9 @@ func refusalFindings(all []refusal) (found []result.Finding) {
 		at[r.why] = len(found)
 		f := result.Finding{Object: &r.of, Component: r.component, Cause: fmt.Sprintf("%s (%s): the API server would reject %s: %s", r.of, r.component, r.what, r.why)}
 		f.Story = []string{f.Cause, "  it was delivered before the policy was in force: no later delivery can change it"}
+		if r.reported {
+			f.Story[1] = "  that it is ready was reported before the policy was in force: what becomes of it, nobody learns"
+		}
 		found = append(found, f)
 	}
 	for i := range found {

@@ -39,6 +39,8 @@ func TestRefusedNext(t *testing.T) {
 			answer(metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}})
 		case r.URL.Path == "/api/v1":
 			answer(metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: "v1", APIResources: []metav1.APIResource{{Name: "configmaps", Kind: "ConfigMap", Namespaced: true, Verbs: []string{"patch"}}}})
+		case strings.HasSuffix(r.URL.Path, "/pods"):
+			answer(corev1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}})
 		case r.Method == http.MethodGet:
 			answer(corev1.SecretList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "SecretList"}, Items: []corev1.Secret{record}})
 		default:

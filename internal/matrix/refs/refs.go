@@ -13,7 +13,6 @@ import (
 	"github.com/nvidia/aicr-action/internal/matrix/refs/everyday"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/gateways"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/kubelet"
-	"github.com/nvidia/aicr-action/internal/matrix/refs/leftout"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/rehook"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/topologies"
@@ -76,9 +75,6 @@ func Check(e *bundle.Expectation, components []recipe.Component, have *Cluster) 
 	c.problems(topologies.Find(e, have.View.Nodes))
 	c.problems(rehook.Find(e))
 	c.problems(gateways.Find(e, have.Services))
-	for _, p := range leftout.Find(e) { // in Argo CD's lanes they were faults
-		c.note("%s (%s) %s", p.From, p.Component, p.Text)
-	}
 	c.problems(everyday.Find(e, everyday.Cluster{Secrets: have.Secrets, Services: have.Services, Provisioners: have.Provisioners}))
 	for i := range e.Objects {
 		c.object(&e.Objects[i])
