@@ -2,6 +2,7 @@ package app
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -102,6 +103,10 @@ func TestMake_Plain(t *testing.T) {
 			}
 			if len(made.Expectation.Workloads) != 1 {
 				t.Fatalf("got %d workloads", len(made.Expectation.Workloads))
+			}
+			// No file has the namespace that the Deployment names, and no cluster has it. Flux is given it beside the release.
+			if lane != bundle.FluxGit && !slices.ContainsFunc(made.Expectation.Objects, func(o bundle.Object) bool { return o.Object.GetKind() == "Namespace" && o.Object.GetName() == "front" }) {
+				t.Error("the namespace front is not delivered")
 			}
 			w := &made.Expectation.Workloads[0]
 			for field, want := range tc.fields {
