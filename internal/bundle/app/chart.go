@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"path"
+	"regexp"
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
@@ -89,7 +90,9 @@ func (l *layout) dependencies(dir string) error {
 	for _, d := range meta.Dependencies {
 		if !l.repo.hasDir(path.Join(dir, "charts", d.Name)) && !l.repo.has(path.Join(dir, "charts", d.Name+"-"+d.Version+".tgz")) {
 			at := max(0, bytes.Index(content, []byte("dependencies:")))
-			at += max(0, bytes.Index(content[at:], []byte("name: "+d.Name+"\n")))
+			if named := regexp.MustCompile(`\bname:\s*["']?` + regexp.QuoteMeta(d.Name) + `["']?\s*(?:[,}#\n]|$)`).FindIndex(content[at:]); named != nil {
+				at += named[0]
+			}
 			line := bytes.Count(content[:at], []byte("\n")) + 1
 			return &recipe.FileError{File: l.repo.shown(file), Line: line, Err: fmt.Errorf("the chart depends on %s %s, which is not in its charts directory: first run `helm dependency build %s`", d.Name, d.Version, l.repo.shown(dir))}
 		}
