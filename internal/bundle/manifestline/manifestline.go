@@ -3,6 +3,7 @@
 package manifestline
 
 import (
+	"iter"
 	"regexp"
 	"strconv"
 	"strings"
@@ -19,12 +20,8 @@ type Object struct{ Kind, Name string }
 func Find(text string, o Object, path ...string) (line int, exact bool) {
 	lines := strings.Split(text, "\n")
 	most := -1
-	for start := 0; start < len(lines); {
-		end := start + 1
-		for end < len(lines) && !strings.HasPrefix(lines[end], "---") {
-			end++
-		}
-		root := parse(lines[start:end])
+	for start, doc := range documents(lines) {
+		root := parse(doc)
 		if root != nil && o.is(root) {
 			at, found := root.down(path)
 			if found == 0 {
@@ -34,9 +31,25 @@ func Find(text string, o Object, path ...string) (line int, exact bool) {
 				line, most = start+at.line, found
 			}
 		}
-		start = end
 	}
 	return line, most == len(path)
+}
+
+// documents gives the documents of a manifest, each with the number of lines before it. The line that
+// separates two belongs to the second.
+func documents(lines []string) iter.Seq2[int, []string] {
+	return func(yield func(int, []string) bool) {
+		for start := 0; start < len(lines); {
+			end := start + 1
+			for end < len(lines) && !strings.HasPrefix(lines[end], "---") {
+				end++
+			}
+			if !yield(start, lines[start:end]) {
+				return
+			}
+			start = end
+		}
+	}
 }
 
 // The parts of a template that are no YAML: lines of actions alone, and actions in a line.
@@ -51,20 +64,15 @@ var (
 func Malformed(text string) int {
 	text = action.ReplaceAllString(actionLines.ReplaceAllString(text, ""), "x")
 	lines := strings.Split(text, "\n")
-	for start := 0; start < len(lines); {
-		end := start + 1
-		for end < len(lines) && !strings.HasPrefix(lines[end], "---") {
-			end++
-		}
+	for start, text := range documents(lines) {
 		var doc yaml.Node
-		if err := yaml.Unmarshal([]byte(strings.Join(lines[start:end], "\n")), &doc); err != nil {
+		if err := yaml.Unmarshal([]byte(strings.Join(text, "\n")), &doc); err != nil {
 			line := 1
 			if at := atLine.FindStringSubmatch(err.Error()); at != nil {
 				line, _ = strconv.Atoi(at[1])
 			}
 			return min(start+line, len(lines))
 		}
-		start = end
 	}
 	return 0
 }

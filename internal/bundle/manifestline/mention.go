@@ -10,21 +10,16 @@ func Mention(text string, o Object, name string) int {
 	if o == (Object{}) {
 		return mention(lines, name)
 	}
-	for start := 0; start < len(lines); {
-		end := start + 1
-		for end < len(lines) && !strings.HasPrefix(lines[end], "---") {
-			end++
+	for start, doc := range documents(lines) {
+		spec, _ := Find(strings.Join(doc, "\n"), o, "spec") // its own name comes before
+		if spec == 0 {
+			continue // another object
 		}
-		doc := strings.Join(lines[start:end], "\n")
-		if line, _ := Find(doc, o); line > 0 {
-			spec, _ := Find(doc, o, "spec") // its own name comes before
-			for _, skip := range []int{spec - 1, 0} {
-				if line := mention(lines[start+skip:end], name); line > 0 {
-					return start + skip + line
-				}
+		for _, skip := range []int{spec - 1, 0} {
+			if line := mention(doc[skip:], name); line > 0 {
+				return start + skip + line
 			}
 		}
-		start = end
 	}
 	return 0
 }
