@@ -1,14 +1,25 @@
 package rendering
 
 import (
+	"slices"
 	"strings"
 
 	helmrelease "helm.sh/helm/v3/pkg/release"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// argoHook is Argo CD's own annotation for hooks, which it prefers to Helm's.
-const argoHook = "argocd.argoproj.io/hook"
+// ArgoHook is Argo CD's own annotation for hooks, which it prefers to Helm's.
+const ArgoHook = "argocd.argoproj.io/hook"
+
+// syncPhases are the phases of Argo CD's own hooks that run at a sync, and otherPhases the rest. Their case
+// counts.
+var (
+	syncPhases  = []string{"PreSync", "Sync", "PostSync"}
+	otherPhases = []string{"SyncFail", "Skip", "PreDelete", "PostDelete"}
+)
+
+// ArgoPhases are the values of that annotation.
+func ArgoPhases() []string { return slices.Concat(syncPhases, otherPhases) }
 
 // atFirstSync gives the hooks that Argo CD runs at its first sync, besides what Helm makes at
 // installation: Argo CD does not know whether a release is new, so that it runs the hooks of upgrades
@@ -41,18 +52,18 @@ func atFirstSync(installed []Object, hooks []*helmrelease.Hook) (added []Object,
 // synced reports whether Argo CD creates an object when it syncs: what its own annotation says, and
 // otherwise Helm's.
 func synced(o *unstructured.Unstructured, byHelm bool) bool {
-	own, atSync := argoHooks(o.GetAnnotations())
-	return atSync || !own && byHelm
+	own, runs := ArgoHooks(o.GetAnnotations())
+	return runs || !own && byHelm
 }
 
-// argoHooks reports whether an object has a hook of Argo CD's own, and one that runs at a sync. Argo
+// ArgoHooks reports whether an object has a hook of Argo CD's own, and one that runs at a sync. Argo
 // CD passes over what it does not know, as if it were not there.
-func argoHooks(annotations map[string]string) (own, atSync bool) {
-	for kind := range strings.SplitSeq(annotations[argoHook], ",") {
-		switch strings.TrimSpace(kind) {
-		case "PreSync", "Sync", "PostSync":
+func ArgoHooks(annotations map[string]string) (own, runs bool) {
+	for phase := range strings.SplitSeq(annotations[ArgoHook], ",") {
+		switch phase = strings.TrimSpace(phase); {
+		case slices.Contains(syncPhases, phase):
 			return true, true
-		case "Skip", "SyncFail", "PreDelete", "PostDelete":
+		case slices.Contains(otherPhases, phase):
 			own = true
 		}
 	}
@@ -62,8 +73,8 @@ func argoHooks(annotations map[string]string) (own, atSync bool) {
 // goneInArgoCD reports whether an object's own annotations for Argo CD, which Helm and Flux do not
 // read, let it delete the object once it is synced, or never create it.
 func goneInArgoCD(annotations map[string]string) bool {
-	own, atSync := argoHooks(annotations)
-	return own && (!atSync || strings.Contains(annotations["argocd.argoproj.io/hook-delete-policy"], "HookSucceeded"))
+	own, runs := ArgoHooks(annotations)
+	return own && (!runs || strings.Contains(annotations["argocd.argoproj.io/hook-delete-policy"], "HookSucceeded"))
 }
 
 func keyOf(o *unstructured.Unstructured) string {

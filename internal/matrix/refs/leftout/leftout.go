@@ -3,11 +3,11 @@ package leftout
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/excluded"
+	"github.com/nvidia/aicr-action/internal/bundle/rendering"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
@@ -16,24 +16,12 @@ import (
 // in every lane.
 var requests = map[string]bool{"authentication.k8s.io": true, "authorization.k8s.io": true}
 
-const hookAnnotation = "argocd.argoproj.io/hook"
-
-// hooks are the values of that annotation. Their case counts.
-var hooks = []string{"PreSync", "Sync", "PostSync", "SyncFail", "Skip", "PreDelete", "PostDelete"}
-
 // noHook returns the value of an annotation that makes a hook of an object, and that is no phase in
 // which it would run. Without one of its own, Argo CD takes Helm's.
 func noHook(annotations map[string]string) (text string, ok bool) {
-	text, ok = annotations[hookAnnotation]
-	if !ok || annotations["helm.sh/hook"] != "" {
-		return "", false
-	}
-	for word := range strings.SplitSeq(text, ",") {
-		if slices.Contains(hooks, strings.TrimSpace(word)) {
-			return "", false
-		}
-	}
-	return text, true
+	text, ok = annotations[rendering.ArgoHook]
+	own, _ := rendering.ArgoHooks(annotations)
+	return text, ok && !own && annotations["helm.sh/hook"] == ""
 }
 
 // Find returns the objects of kinds that Argo CD excludes: its Application says so in a warning, and
@@ -44,8 +32,8 @@ func Find(e *bundle.Expectation) []problem.Problem {
 		o := &e.Objects[i]
 		if text, ok := noHook(o.Object.GetAnnotations()); ok {
 			p := problem.Of(o)
-			p.Reason, p.Cause, p.Name = reason.DeployFailed, "no hook "+p.From.String(), hookAnnotation
-			p.Text = fmt.Sprintf("has %s: %q, which is none of %s, so that Argo CD never applies it", hookAnnotation, text, strings.Join(hooks, ", "))
+			p.Reason, p.Cause, p.Name = reason.DeployFailed, "no hook "+p.From.String(), rendering.ArgoHook
+			p.Text = fmt.Sprintf("has %s: %q, which is none of %s, so that Argo CD never applies it", rendering.ArgoHook, text, strings.Join(rendering.ArgoPhases(), ", "))
 			p.Then = "Argo CD takes it for a hook, and runs it in no phase: write one of these, or remove the annotation"
 			found = append(found, p)
 			continue
