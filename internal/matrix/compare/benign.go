@@ -33,7 +33,7 @@ func BenignRules() []benignRule {
 			link:   "https://fluxcd.io/flux/components/helm/helmreleases/#chart-reference",
 		},
 		{
-			object: "ConfigMap *", path: "data*", lanes: []string{bundle.FluxOCI, bundle.FluxGit}, only: lastNewline,
+			object: "ConfigMap *", path: "data*", lanes: []string{bundle.FluxOCI, bundle.FluxGit}, only: LastNewline,
 			reason: "helm-controller labels objects with a post-renderer, for which Helm 4 reads each document by itself: a text at the end of one keeps its line breaks, of which Helm otherwise cuts all but one or adds one",
 			link:   "https://github.com/helm/helm/blob/v4.2.4/pkg/action/action.go",
 		},
@@ -115,8 +115,8 @@ func oneIsSpelledWithV(a, b string) bool {
 // isDigit reports whether a text starts with a digit.
 func isDigit(s string) bool { return s != "" && s[0] >= '0' && s[0] <= '9' }
 
-// lastNewline reports whether two texts differ only in line breaks at their ends.
-func lastNewline(a, b any) bool {
+// LastNewline reports whether two texts differ only in line breaks at their ends.
+func LastNewline(a, b any) bool {
 	x, ok := a.(string)
 	y, also := b.(string)
 	return ok && also && x != y && strings.TrimRight(x, "\n") == strings.TrimRight(y, "\n")

@@ -89,7 +89,7 @@ func (s sides) decide(key string, d difference) bool {
 	return slices.ContainsFunc(s.renamed.decided[key], func(x difference) bool {
 		same := func(live, rendered any) bool {
 			// A ConfigMap's last line break may be missing, by a rule of its own.
-			return contains(live, rendered) || strings.HasPrefix(path, "data") && lastNewline(live, rendered)
+			return contains(live, rendered) || strings.HasPrefix(path, "data") && LastNewline(live, rendered)
 		}
 		return x.path == path && same(own, x.a) && same(other, x.b)
 	})

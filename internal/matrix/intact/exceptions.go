@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/nvidia/aicr-action/internal/matrix/compare"
 	"github.com/nvidia/aicr-action/internal/util/wildcard"
 )
 
@@ -79,9 +80,7 @@ func longer(_ *unstructured.Unstructured, l Loss) bool {
 }
 
 func lastNewline(_ *unstructured.Unstructured, l Loss) bool {
-	a, _ := l.Rendered.(string)
-	b, ok := l.Live.(string)
-	return ok && a != b && strings.TrimRight(a, "\n") == strings.TrimRight(b, "\n")
+	return compare.LastNewline(l.Rendered, l.Live)
 }
 
 func aggregated(rendered *unstructured.Unstructured, _ Loss) bool {
