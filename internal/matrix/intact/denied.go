@@ -101,19 +101,18 @@ func denied(ctx context.Context, clients *infra.Clients, e *bundle.Expectation) 
 		}
 	}
 	var found refusals
-	tried, as := map[string]bool{}, map[string]kubernetes.Interface{}
+	tried, as := map[string]bool{}, newAccounts(clients)
 	for _, t := range trials {
 		if t.owner == nil || makers[t.owner.Kind] == "" || tried[string(t.owner.UID)] {
 			continue
 		}
 		tried[string(t.owner.UID)] = true
 		maker := makers[t.owner.Kind]
-		if as[maker] == nil {
-			if as[maker], err = clients.AsServiceAccount(metav1.NamespaceSystem, maker, nil); err != nil {
-				return nil, fmt.Errorf("make a client for dry runs: %w", err)
-			}
+		client, err := as.controller(maker)
+		if err != nil {
+			return nil, err
 		}
-		next, err := t.create(ctx, as[maker])
+		next, err := t.create(ctx, client)
 		if why := reasonOf(err); why != "" {
 			found.add(e, t, why)
 		}
@@ -145,16 +144,21 @@ func (r *refusals) add(e *bundle.Expectation, t trial, why string) {
 		return
 	}
 	if o != nil {
-		at, line := o.Origin()
-		where := at.String()
-		if !line {
-			where = manifestline.In(o.Chart, o.Template, manifestline.Object{Kind: o.Object.GetKind(), Name: o.Object.GetName()})
-		} else {
-			f.Place = result.Place{File: at.File, Line: at.Line}
-		}
-		f.Story = append(f.Story, fmt.Sprintf("  %s (%s) denies it, set in %s", what, o.Component, where))
+		blame(&f, o)
 	}
 	r.findings, r.of = append(r.findings, f), append(r.of, what)
+}
+
+// blame says of a finding which object of the recipe denies it, and where a person changes that.
+func blame(f *result.Finding, o *bundle.Object) {
+	at, line := o.Origin()
+	where := at.String()
+	if !line {
+		where = manifestline.In(o.Chart, o.Template, manifestline.Object{Kind: o.Object.GetKind(), Name: o.Object.GetName()})
+	} else {
+		f.Place = result.Place{File: at.File, Line: at.Line}
+	}
+	f.Story = append(f.Story, fmt.Sprintf("  %s (%s) denies it, set in %s", o.Ref(), o.Component, where))
 }
 
 // trialsOf lists the pods and ReplicaSets of all controllers.

@@ -62,7 +62,7 @@ func refusedNext(ctx context.Context, clients *infra.Clients, e *bundle.Expectat
 		return nil, err
 	}
 	reports, err := refusedStatus(ctx, clients, e)
-	return refusalFindings(slices.Concat(all, records, reports)), err
+	return refusalFindings(e, slices.Concat(all, records, reports)), err
 }
 
 // refusedRecords tries the Secrets in which Helm keeps the next state of each release: without one,
@@ -94,11 +94,13 @@ func refusedRecords(ctx context.Context, kube kubernetes.Interface, e *bundle.Ex
 }
 
 // refusalFindings makes one finding of what a policy denies for one reason.
-func refusalFindings(all []refusal) (found []result.Finding) {
+func refusalFindings(e *bundle.Expectation, all []refusal) (found []result.Finding) {
 	at := map[string]int{}
 	for _, r := range all {
 		if i, ok := at[r.why]; ok {
-			found[i].Others = append(found[i].Others, r.of)
+			if others := found[i].Others; r.of != *found[i].Object && !slices.Contains(others, r.of) { // a workload and its pod are one
+				found[i].Others = append(others, r.of)
+			}
 			continue
 		}
 		at[r.why] = len(found)
@@ -106,6 +108,9 @@ func refusalFindings(all []refusal) (found []result.Finding) {
 		f.Story = []string{f.Cause, "  it was delivered before the policy was in force: no later delivery can change it"}
 		if r.reported {
 			f.Story[1] = "  that it is ready was reported before the policy was in force: what becomes of it, nobody learns"
+		}
+		if o := blamed(e, r.of.Namespace, r.why); o != nil {
+			blame(&f, o)
 		}
 		found = append(found, f)
 	}

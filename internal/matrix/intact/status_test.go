@@ -11,30 +11,30 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/testkit"
 )
 
 // The status of a workload is sent by its controller and that of one pod of each owner by its
-// kubelet, in a dry run and as it is.
+// kubelet, in a dry run and as it is. A workload and its pod are one in what is reported.
 func TestRefusedStatus(t *testing.T) {
 	const denies = "ValidatingAdmissionPolicy 'p' with binding 'p' denied request: no"
 	yes := true
-	pod := func(name string) corev1.Pod {
-		return corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, OwnerReferences: []metav1.OwnerReference{{Kind: "StatefulSet", Name: "s", UID: "1", Controller: &yes}}}, Spec: corev1.PodSpec{NodeName: "n1"}}
+	pod := func(name, owner, node string) corev1.Pod {
+		return corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, OwnerReferences: []metav1.OwnerReference{{Kind: "StatefulSet", Name: owner, UID: types.UID(owner), Controller: &yes}}}, Spec: corev1.PodSpec{NodeName: node}}
 	}
-	waits := pod("waits")
-	waits.Spec.NodeName, waits.OwnerReferences[0].UID = "", "2"
 	var sent []string
 	var message string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		switch {
 		case r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/pods"):
-			_ = json.NewEncoder(w).Encode(corev1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, Items: []corev1.Pod{waits, pod("s-0"), pod("s-1")}})
+			_ = json.NewEncoder(w).Encode(corev1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, Items: []corev1.Pod{pod("waits", "w", ""), pod("s-0", "s", "n1"), pod("s-1", "s", "n1"), pod("t-0", "t", "n2")}})
 		case r.Method == http.MethodGet:
 			_ = json.NewEncoder(w).Encode(appsv1.StatefulSet{TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "StatefulSet"}, ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "s"}, Status: appsv1.StatefulSetStatus{ReadyReplicas: 2}})
 		default:
@@ -49,10 +49,12 @@ func TestRefusedStatus(t *testing.T) {
 	defer server.Close()
 	cfg := &rest.Config{Host: server.URL}
 	clients := &infra.Clients{Config: cfg, Kube: kubernetes.NewForConfigOrDie(cfg)}
-	e := &bundle.Expectation{Workloads: []bundle.Workload{{Component: "c", Kind: "StatefulSet", Namespace: "ns", Name: "s"}, {Component: "c", Kind: "Pod", Namespace: "ns", Name: "own"}}}
+	policy := bundle.Object{Component: "c", Template: "c/templates/p.yaml", Object: testkit.Parsed(t, "{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicy, metadata: {name: p}}")}
+	e := &bundle.Expectation{Objects: []bundle.Object{policy}, Workloads: []bundle.Workload{{Component: "c", Kind: "StatefulSet", Namespace: "ns", Name: "s"}, {Component: "c", Kind: "Pod", Namespace: "ns", Name: "own"}}}
 	want := []string{
 		"PUT /apis/apps/v1/namespaces/ns/statefulsets/s/status system:serviceaccount:kube-system:statefulset-controller",
 		"PUT /api/v1/namespaces/ns/pods/s-0/status system:node:n1",
+		"PUT /api/v1/namespaces/ns/pods/t-0/status system:node:n2",
 	}
 	for text, findings := range map[string][]string{
 		`statefulsets "s" is forbidden: ` + denies: {"StatefulSet ns/s (c): the API server would reject the next report of its status: " + denies + " (and of 1 more objects)"},
@@ -64,10 +66,10 @@ func TestRefusedStatus(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got []string
-		for _, f := range refusalFindings(all) {
+		for _, f := range refusalFindings(e, all) {
 			got = append(got, f.Cause)
-			if !strings.Contains(strings.Join(f.Story, "\n"), "reported before the policy was in force") {
-				t.Errorf("the story is %q", f.Story)
+			for _, part := range []string{"reported before the policy was in force", "ValidatingAdmissionPolicy p (c) denies it, set in c/templates/p.yaml", "the first of which is StatefulSet ns/t"} {
+				testkit.WantText(t, "story", strings.Join(f.Story, "\n"), part)
 			}
 		}
 		if !slices.Equal(sent, want) || !slices.Equal(got, findings) {
