@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"os"
+	"os/signal"
 	"runtime/debug"
 	"syscall"
 	"testing"
@@ -22,6 +23,10 @@ func TestMain_Interrupted(t *testing.T) {
 }
 
 func interrupted(t *testing.T, s syscall.Signal) {
+	// Under nohup this process ignores SIGHUP, and so does Main then; once somebody wants it, it is not ignored.
+	wanted := make(chan os.Signal, 1)
+	signal.Notify(wanted, s)
+	defer signal.Stop(wanted)
 	code := Main(func(ctx context.Context, _ []string, getenv func(string) string, _, _ io.Writer) int {
 		if getenv("PATH") != os.Getenv("PATH") {
 			t.Error("the program does not have the environment of the process")
