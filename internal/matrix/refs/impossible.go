@@ -10,6 +10,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/builtin"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/certificates"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/idle"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/leftout"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/room"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/topologies"
@@ -19,8 +21,9 @@ import (
 )
 
 // Impossible fails if no delivery of a bundle can end well, whether it is the first or an upgrade: a
-// kind that the lane's deployer never applies, an object that is Kubernetes' own, no node for one of its volumes, no room for a workload's
-// pods. Reasons: DEPLOY_FAILED, SCHEDULING_FAILED, CLUSTER_FAILED.
+// kind that the lane's deployer never applies, an object that is Kubernetes' own, a certificate that
+// is never made, what waits for a workload without pods, no node for one of its volumes, no room for
+// a workload's pods. Reasons: DEPLOY_FAILED, SCHEDULING_FAILED, CLUSTER_FAILED.
 func Impossible(ctx context.Context, e *bundle.Expectation, components []recipe.Component, d lane.Order, kube kubernetes.Interface) error {
 	c := &checker{expectation: e, components: components, merged: map[string]*result.Finding{}}
 	if d.ArgoCD {
@@ -31,6 +34,8 @@ func Impossible(ctx context.Context, e *bundle.Expectation, components []recipe.
 		return err
 	}
 	c.problems(own)
+	c.problems(certificates.Find(e))
+	c.problems(idle.Find(e))
 	if topologies.Any(e) || room.Any(e) {
 		nodes, err := kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: "!" + infra.HostNodeLabel})
 		if err != nil {

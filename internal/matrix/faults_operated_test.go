@@ -1,0 +1,53 @@
+package matrix
+
+import (
+	"strings"
+	"time"
+
+	"github.com/nvidia/aicr-action/internal/result/reason"
+)
+
+// operatedFaults are objects that wait for an operator which does nothing for them: stand-ins do.
+func operatedFaults() []fault {
+	const at = time.Minute // from the start of the cell: before anything is deployed
+	return []fault{
+		{
+			id: "F236", what: "an operator with 0 replicas, or told to look in other namespaces, and its custom resources; a webhook that fails closed, an APIService or a conversion whose only pods are those of a Deployment with 0 replicas", verdict: "exit 51 before anything is deployed, in every lane: the stand-in would do the operator's work",
+			seeds: []seed{
+				{nightly: families, recipe: certified(asleepDeployment("operator", "quay.io/jetstack/cert-manager-controller:v1.17.2") + certificateOf("web", "secretName: tls, dnsNames: [web.b.svc]")),
+					want: red(reason.DeployFailed, "Certificate.cert-manager.io b/web (b): waits for its operator, Deployment b/operator (b), which has 0 replicas").and("b/templates/certificates.yaml:").in(at)},
+				{name: "webhook", nightly: families, recipe: func(r *tinyRecipe) {
+					r.part("b").add("hook.yaml", asleepDeployment("hook", "example.com/hook:1")+"apiVersion: v1\nkind: Service\nmetadata: {name: hook}\nspec: {selector: {app: hook}, ports: [{port: 443}]}\n---\napiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingWebhookConfiguration\nmetadata: {name: hook}\nwebhooks:\n- {name: hook.example.com, admissionReviewVersions: [v1], sideEffects: None, clientConfig: {service: {namespace: b, name: hook}}, rules: [{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]}\n")
+				}, want: red(reason.DeployFailed, "ValidatingWebhookConfiguration.admissionregistration.k8s.io hook (b): webhook hook.example.com calls Service b/hook, whose only pods are those of Deployment b/hook (b), which has 0 replicas").in(at)},
+			},
+			tests: []string{"internal/matrix/refs/idle TestFind"},
+		},
+		{
+			id: "F237", what: "a Certificate without a name, or renewed after its end, with a key of no algorithm; two Certificates for one Secret; an issuer that signs with a Certificate without isCA, or a ClusterIssuer whose Secret is in another namespace than cert-manager reads", verdict: "exit 51 before anything is deployed, in every lane, whether cert-manager is simulated or runs",
+			seeds: []seed{
+				{nightly: families, recipe: certified(certificateOf("web", "secretName: tls")), want: red(reason.DeployFailed, "Certificate.cert-manager.io b/web (b): names nothing that it is for").in(at)},
+				{name: "one Secret of two", nightly: families, recipe: certified(certificateOf("web", "secretName: tls, dnsNames: [web.b.svc]") + certificateOf("api", "secretName: tls, dnsNames: [api.b.svc]")),
+					want: red(reason.DeployFailed, "is to be kept in Secret b/tls (spec.secretName), and so is Certificate.cert-manager.io b/").in(at)},
+				{name: "two Secrets", nightly: families, recipe: certified(certificateOf("web", "secretName: tls, dnsNames: [web.b.svc]") + certificateOf("api", "secretName: tls2, dnsNames: [api.b.svc]"))},
+			},
+			tests: []string{"internal/matrix/refs/certificates TestFind"},
+		},
+	}
+}
+
+// certified adds these objects, and the definition of Certificates, which another program's issuer
+// signs.
+func certified(objects string) func(*tinyRecipe) {
+	return func(r *tinyRecipe) {
+		r.part("a").crds = map[string]string{"crd.yaml": certificateKind}
+		r.part("b").add("certificates.yaml", objects)
+	}
+}
+
+func certificateOf(name, spec string) string {
+	return "apiVersion: cert-manager.io/v1\nkind: Certificate\nmetadata: {name: " + name + "}\nspec: {issuerRef: {group: example.com, kind: House, name: house}, " + spec + "}\n---\n"
+}
+
+func asleepDeployment(name, image string) string {
+	return strings.NewReplacer("NAME", name, "IMAGE", image).Replace("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: NAME}\nspec: {replicas: 0, selector: {matchLabels: {app: NAME}}, template: {metadata: {labels: {app: NAME}}, spec: {containers: [{name: main, image: IMAGE}]}}}\n---\n")
+}

@@ -1,0 +1,85 @@
+package certificates
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/documents"
+)
+
+func TestFind(t *testing.T) {
+	object := func(kind, meta, spec string) string {
+		return "apiVersion: cert-manager.io/v1\nkind: " + kind + "\nmetadata: {" + meta + "}\nspec: {" + spec + "}\n---\n"
+	}
+	cert := func(name, more string) string {
+		return object(certificate, "namespace: x, name: "+name, "secretName: "+name+", issuerRef: {name: house}, "+more)
+	}
+	issuer := func(more string) string { return object("Issuer", "namespace: x, name: house", more) }
+	cluster := object(clusterIssuer, "name: house", "ca: {secretName: root}")
+	root := cert("root", "isCA: true, commonName: root")
+	manager := []string{"--v=2", "--cluster-resource-namespace=$(POD_NAMESPACE)"}
+	for name, c := range map[string]struct {
+		objects string
+		args    []string // of cert-manager; nil: there is none
+		want    string
+	}{
+		"a name":                      {objects: cert("a", "dnsNames: [a.x.svc]")},
+		"a common name":               {objects: cert("a", "commonName: a")},
+		"a subject":                   {objects: cert("a", "literalSubject: CN=a")},
+		"no name":                     {objects: cert("a", "dnsNames: []"), want: "Certificate a: names nothing that it is for"},
+		"a long common name":          {objects: cert("a", "commonName: "+strings.Repeat("a", 65)), want: "has a commonName of 65 bytes"},
+		"half an hour":                {objects: cert("a", "commonName: a, duration: 30m"), want: "lasts 30m0s (spec.duration), and an hour is the least"},
+		"no duration":                 {objects: cert("a", "commonName: a, duration: long")},
+		"renewed too late":            {objects: cert("a", "commonName: a, duration: 2h, renewBefore: 3h"), want: "is renewed 3h0m0s before its end (spec.renewBefore), and lasts 2h0m0s"},
+		"renewed before the usual":    {objects: cert("a", "commonName: a, renewBefore: 2160h"), want: "and lasts 2160h0m0s"},
+		"renewed in time":             {objects: cert("a", "commonName: a, duration: 2h, renewBefore: 1h")},
+		"a key of no curve":           {objects: cert("a", "commonName: a, privateKey: {algorithm: ECDSA, size: 123}"), want: "has an ECDSA key of 123 bits"},
+		"a key of a curve":            {objects: cert("a", "commonName: a, privateKey: {algorithm: ECDSA, size: 384}")},
+		"a short key":                 {objects: cert("a", "commonName: a, privateKey: {size: 1024}"), want: "has an RSA key of 1024 bits"},
+		"a key of the usual size":     {objects: cert("a", "commonName: a, privateKey: {algorithm: Ed25519, size: 1}")},
+		"two types":                   {objects: issuer("selfSigned: {}, ca: {secretName: root}") + root, want: "Issuer house: is of more than one type (ca, selfSigned)"},
+		"one Secret of two":           {objects: cert("a", "commonName: a") + strings.Replace(cert("b", "commonName: b"), "secretName: b", "secretName: a", 1), want: "Certificate b: is to be kept in Secret x/a (spec.secretName), and so is Certificate.cert-manager.io x/a (c)"},
+		"the same in two namespaces":  {objects: cert("a", "commonName: a") + strings.Replace(cert("a", "commonName: a"), "namespace: x", "namespace: y", 1)},
+		"an authority":                {objects: root + issuer("ca: {secretName: root}")},
+		"an authority that is none":   {objects: cert("root", "commonName: root") + issuer("ca: {secretName: root}"), want: "Issuer house: signs with Secret root (spec.ca.secretName), which is that of Certificate.cert-manager.io x/root (c), no authority: it lacks isCA"},
+		"a Secret that is given":      {objects: "apiVersion: v1\nkind: Secret\nmetadata: {name: root, namespace: x}\n---\n" + issuer("ca: {secretName: root}")},
+		"a cluster's authority":       {objects: strings.Replace(root, "namespace: x", "namespace: cm", 1) + cluster, args: manager},
+		"a cluster's in another":      {objects: root + cluster, args: manager, want: "ClusterIssuer house: signs with Secret root (spec.ca.secretName), which cert-manager reads in namespace cm (--cluster-resource-namespace), and Certificate.cert-manager.io x/root (c) is in namespace x"},
+		"a cluster's in both":         {objects: root + strings.Replace(root, "namespace: x", "namespace: cm", 1) + cluster, args: manager},
+		"a namespace that is named":   {objects: root + cluster, args: []string{"--cluster-resource-namespace=x"}},
+		"the usual namespace":         {objects: root + cluster, args: []string{}, want: "reads in namespace kube-system"},
+		"a namespace of a variable":   {objects: root + cluster, args: []string{"--cluster-resource-namespace=$(WHERE)"}},
+		"a namespace of a file":       {objects: root + cluster, args: []string{"--config=/etc/a.yaml"}},
+		"another cert-manager's":      {objects: root + cluster},
+		"a Secret that is not there":  {objects: cluster, args: manager},
+		"another program's kind":      {objects: strings.Replace(cert("a", ""), "cert-manager.io/v1", "networking.example.com/v1", 1)},
+		"a version of another format": {objects: strings.Replace(cert("a", ""), "cert-manager.io/v1", "cert-manager.io/v1alpha2", 1)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := &bundle.Expectation{}
+			for _, doc := range strings.Split(strings.TrimSuffix(c.objects, "---\n"), "---\n") {
+				objects, err := documents.Parse(doc)
+				if err != nil || len(objects) != 1 {
+					t.Fatalf("%v in %s", err, doc)
+				}
+				e.Objects = append(e.Objects, bundle.Object{Component: "c", Object: objects[0]})
+			}
+			if c.args != nil {
+				e.Workloads = []bundle.Workload{{Kind: "Deployment", Namespace: "cm", Name: "cm", PodSpec: corev1.PodSpec{Containers: []corev1.Container{{Image: "quay.io/jetstack/cert-manager-controller:v1", Args: c.args}}}}}
+			}
+			var got []string
+			for _, p := range Find(e) {
+				got = append(got, p.From.Kind+" "+p.From.Name+": "+p.Text)
+				if p.Reason == "" || p.Then == "" || p.Cause == "" || p.Name == "" {
+					t.Errorf("%+v", p)
+				}
+			}
+			if c.want == "" && len(got) > 0 || c.want != "" && (len(got) != 1 || !strings.Contains(got[0], c.want)) {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
