@@ -77,7 +77,7 @@ spec:
 // what only they see is red in their own words.
 func TestNightlyCertManager(t *testing.T) {
 	t.Parallel()
-	withoutNames := strings.Replace(certificates, "dnsNames: [server.certs.svc], ", "", 1)
+	badAddress := strings.Replace(certificates, "dnsNames: [server.certs.svc], ", "ipAddresses: [tea], ", 1)
 	for _, c := range []struct {
 		name, values, manifests, file, old, new string
 		lane                                    []string
@@ -86,7 +86,7 @@ func TestNightlyCertManager(t *testing.T) {
 		within                                  time.Duration // of a red one, in all
 	}{
 		{name: "passes", manifests: certificates, lane: []string{bundle.Helm, bundle.ArgoCDOCI, bundle.FluxOCI}},
-		{name: "F113 a Certificate that the webhook refuses", manifests: withoutNames, reason: reason.DeployFailed, cause: `admission webhook "webhook.cert-manager.io" denied the request`, screen: "at least one of"},
+		{name: "F113 a Certificate that the webhook refuses", manifests: badAddress, reason: reason.DeployFailed, cause: `admission webhook "webhook.cert-manager.io" denied the request`, screen: "invalid IP address"},
 		{ // nothing waits for it but the deployer, which tries again
 			name: "F114 objects for a webhook that starts", values: ", startupapicheck: {enabled: false}", manifests: certificates,
 			lane: []string{bundle.Helm, bundle.HelmTemplate, bundle.ArgoCDOCI, bundle.FluxOCI},

@@ -18,7 +18,7 @@ func operatedFaults() []fault {
 					want: red(reason.DeployFailed, "Certificate.cert-manager.io b/web (b): waits for its operator, Deployment b/operator (b), which has 0 replicas").and("b/templates/certificates.yaml:").in(at)},
 				{name: "webhook", nightly: families, recipe: func(r *tinyRecipe) {
 					r.part("b").add("hook.yaml", asleepDeployment("hook", "example.com/hook:1")+"apiVersion: v1\nkind: Service\nmetadata: {name: hook}\nspec: {selector: {app: hook}, ports: [{port: 443}]}\n---\napiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingWebhookConfiguration\nmetadata: {name: hook}\nwebhooks:\n- {name: hook.example.com, admissionReviewVersions: [v1], sideEffects: None, clientConfig: {service: {namespace: b, name: hook}}, rules: [{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]}\n")
-				}, want: red(reason.DeployFailed, "ValidatingWebhookConfiguration.admissionregistration.k8s.io hook (b): webhook hook.example.com calls Service b/hook, whose only pods are those of Deployment b/hook (b), which has 0 replicas").in(at)},
+				}, want: red(reason.DeployFailed, "ValidatingWebhookConfiguration hook (b): webhook hook.example.com calls Service b/hook, whose only pods are those of Deployment b/hook (b), which has 0 replicas").in(at)},
 			},
 			tests: []string{"internal/matrix/refs/idle TestFind"},
 		},

@@ -221,6 +221,10 @@ func cut(line string) string {
 // those of its two libraries for flags.
 const complaint = `^E[0-9]{4} |\blevel=error\b|"level":"error"|\b(panic|fatal):|\bforbidden\b|^flag provided but not defined|unknown (shorthand )?flag`
 
+// conflict is the API server's message to a program whose object somebody else has just changed. It
+// reads the object again, and tries again.
+const conflict = "the object has been modified; please apply your changes to the latest version and try again"
+
 // lastComplaint is the last line of a log that tells of an error; empty without one among the last.
 // Lines with noise do not count.
 func lastComplaint(file string, noise ...string) string {
@@ -237,7 +241,7 @@ func complaintAbout(file string, objects, noise []string) (line string, about bo
 	}
 	last := ""
 	for _, line := range slices.Backward(host.Tail(file, complaintLines)) {
-		if !pattern.MatchString(line) || slices.ContainsFunc(noise, has(line)) {
+		if !pattern.MatchString(line) || strings.Contains(line, conflict) || slices.ContainsFunc(noise, has(line)) {
 			continue
 		}
 		if slices.ContainsFunc(objects, has(line)) {
