@@ -173,10 +173,12 @@ type Operators struct {
 }
 
 // Awaited is an object whose operator runs, and the condition that is True once it has done its
-// work.
+// work; or, without one, the reason of the event by which the operator says that it leaves the object
+// out.
 type Awaited struct {
 	bundle.Object
 	Condition string
+	Rejects   string
 }
 
 // Contest is an object that ServiceAccounts write in turns.

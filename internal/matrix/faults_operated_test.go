@@ -12,7 +12,7 @@ func operatedFaults() []fault {
 	const at = time.Minute // from the start of the cell: before anything is deployed
 	return []fault{
 		{
-			id: "F236", what: "an operator with 0 replicas, or told to look in other namespaces, and its custom resources; a webhook that fails closed, an APIService or a conversion whose only pods are those of a Deployment with 0 replicas", verdict: "exit 51 before anything is deployed, in every lane: the stand-in would do the operator's work",
+			id: "F236", what: "an operator with 0 replicas, or told to look in other namespaces, and its custom resources; a webhook that fails closed, an APIService or a conversion whose only pods are those of a Deployment with 0 replicas, or whose caBundle a cainjector without pods is to write", verdict: "exit 51 before anything is deployed, in every lane: the stand-in would do the operator's work",
 			seeds: []seed{
 				{nightly: families, recipe: certified(asleepDeployment("operator", "quay.io/jetstack/cert-manager-controller:v1.17.2") + certificateOf("web", "secretName: tls, dnsNames: [web.b.svc]")),
 					want: red(reason.DeployFailed, "Certificate.cert-manager.io b/web (b): waits for its operator, Deployment b/operator (b), which has 0 replicas").and("b/templates/certificates.yaml:").in(at)},

@@ -9,10 +9,14 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 )
 
-// Awaited are the objects of a bundle of which an operator that runs will report a condition.
+// Awaited are the objects of a bundle of which an operator that runs will report a condition, or that
+// it leaves out.
 func (c *Choice) Awaited(objects []bundle.Object) []infra.Awaited {
 	var all []infra.Awaited
 	for _, o := range objects {
+		if reason := c.rejects[o.Object.GroupVersionKind().GroupKind()]; reason != "" {
+			all = append(all, infra.Awaited{Object: o, Rejects: reason})
+		}
 		condition := c.conditions[o.Object.GroupVersionKind().GroupKind()]
 		paused, _, _ := unstructured.NestedBool(o.Object.Object, "spec", "paused")
 		issuer, _, _ := unstructured.NestedString(o.Object.Object, "spec", "issuerRef", "group")

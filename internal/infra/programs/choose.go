@@ -69,8 +69,9 @@ type Choice struct {
 	services []service // of pods that run
 	// conditions are those that operators which run report of these kinds.
 	conditions map[schema.GroupKind]string
-	without    []string // the operators that have no program
-	unknown    []string // images of Deployments and StatefulSets that the table does not have
+	rejects    map[schema.GroupKind]string // likewise, of the events
+	without    []string                    // the operators that have no program
+	unknown    []string                    // images of Deployments and StatefulSets that the table does not have
 }
 
 type service struct{ namespace, name string }
@@ -100,7 +101,7 @@ func podsOf(o *unstructured.Unstructured) (pods, bool) {
 // the table has a program for, and it cannot. An operator without a program is simulated in every
 // mode; Real says so first.
 func (s *Set) Choose(objects []bundle.Object) (*Choice, error) {
-	c := &Choice{Programs: slices.Clone(s.Given), conditions: map[schema.GroupKind]string{}}
+	c := &Choice{Programs: slices.Clone(s.Given), conditions: map[schema.GroupKind]string{}, rejects: map[schema.GroupKind]string{}}
 	if s.Mode == Simulated || s.Mode == "" {
 		return c, nil
 	}
@@ -252,6 +253,9 @@ func (s *Set) choose(c *Choice, row *Row, version, image string, p pods, objects
 	c.Kinds = append(c.Kinds, row.kinds...)
 	for _, kind := range row.kinds {
 		c.conditions[kind] = row.condition
+	}
+	for _, kind := range row.judges {
+		c.rejects[kind] = row.rejects
 	}
 	return true, nil
 }

@@ -219,3 +219,19 @@ func TestAwaited(t *testing.T) {
 		}
 	}
 }
+
+// What an operator that runs reads into others' configuration may be left out of it.
+func TestAwaited_LeftOut(t *testing.T) {
+	objects := objectsOf(t, operatorObjects+"\n---\n{apiVersion: monitoring.coreos.com/v1, kind: PrometheusRule, metadata: {name: r, namespace: m}}\n---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: r, namespace: m}}")
+	c, err := setOf(t, Real).Choose(objects)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := c.Awaited(objects)
+	if i := slices.IndexFunc(a, func(a infra.Awaited) bool { return a.Rejects != "" }); i < 0 || a[i].Rejects != "InvalidConfiguration" || a[i].Condition != "" || a[i].Object.Object.GetName() != "r" {
+		t.Errorf("awaited: %+v", a)
+	}
+	if c, err = setOf(t, Simulated).Choose(objects); err != nil || len(c.Awaited(objects)) > 0 {
+		t.Errorf("simulated: %v, awaited: %+v", err, c.Awaited(objects))
+	}
+}

@@ -39,6 +39,10 @@ type Row struct {
 	// one that it then reports.
 	kinds     []schema.GroupKind
 	condition string
+	// judges are kinds that the program reads into what it makes of others, and rejects is the
+	// reason of the event by which it says that it leaves one out.
+	judges  []schema.GroupKind
+	rejects string
 	// cannot says why the program cannot do its work for these objects of its bundle; empty if it
 	// can.
 	cannot func(objects []bundle.Object) string
@@ -72,6 +76,8 @@ func Table() []Row {
 			listens: []infra.Listen{{Flag: "web.listen-address", Default: ":8080"}},
 			noise:   []string{"Failed to synchronize kubelet endpoints"}, // nodes have no address
 			kinds:   []schema.GroupKind{monitoring("Prometheus"), monitoring("Alertmanager")}, condition: "Available",
+			judges:  []schema.GroupKind{monitoring("PrometheusRule"), monitoring("ServiceMonitor"), monitoring("PodMonitor"), monitoring("Probe"), monitoring("ScrapeConfig"), monitoring("AlertmanagerConfig")},
+			rejects: "InvalidConfiguration",
 		},
 		{
 			Name: "cert-manager-controller", images: []string{"jetstack/cert-manager-controller"}, group: stack.GroupCertManager, part: "cert-manager-controller",

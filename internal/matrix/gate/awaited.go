@@ -25,6 +25,9 @@ func (g *Gate) checkAwaited(ctx context.Context) (r wait.Result, ok bool) {
 	seen := map[string]bool{}
 	late := ""
 	for _, a := range g.Awaited {
+		if a.Condition == "" {
+			continue
+		}
 		ref := a.Object.Ref()
 		client := g.Env.Clients.Dynamic.Resource(infra.ResourceFor(a.Object.Object.GroupVersionKind()))
 		live, err := client.Namespace(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})

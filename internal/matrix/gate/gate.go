@@ -66,6 +66,9 @@ type Gate struct {
 	Jobs *observe.Jobs
 	// Awaited are objects that operators which run will report on.
 	Awaited []infra.Awaited
+	// leftOut are the objects that such an operator leaves out since something is missing that may
+	// be simulated.
+	leftOut []string
 	// Contested says which objects programs that run write in turns; nil if none runs. watchedAt is
 	// after how many turns each was watched last, and contested is what may be a fight yet.
 	Contested func() ([]infra.Contest, error)
@@ -139,7 +142,7 @@ func (g *Gate) pass(ctx context.Context) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	return Outcome{Pods: g.lastReport.Pods, Notes: g.notes(), NotVerified: g.references.Notes, Warnings: g.references.Warnings}, nil
+	return Outcome{Pods: g.lastReport.Pods, Notes: g.notes(), NotVerified: slices.Concat(g.references.Notes, g.leftOut), Warnings: g.references.Warnings}, nil
 }
 
 // deadlineReason returns what the job's deadline means for a gate. In a GitOps lane it is a sync

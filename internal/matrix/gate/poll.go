@@ -117,6 +117,9 @@ func (g *Gate) checkObjects(ctx context.Context) wait.Result {
 	if r, ok := g.checkAwaited(ctx); !ok {
 		return r
 	}
+	if r, ok := g.checkRejected(ctx); !ok {
+		return r
+	}
 	if g.contested != "" {
 		return wait.NotYet("%s", g.contested)
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -34,7 +35,7 @@ var served = map[string][]schema.GroupKind{
 
 // Find returns what waits for workloads without pods.
 func Find(e *bundle.Expectation) []problem.Problem {
-	return append(resources(e), calls(e)...)
+	return slices.Concat(resources(e), calls(e), injections(e))
 }
 
 // none reports whether a workload has no pods, and nothing of the bundle gives it any: an autoscaler
@@ -126,18 +127,63 @@ func kindsOf(w *bundle.Workload) []schema.GroupKind {
 		return nil
 	}
 	var kinds []schema.GroupKind
-	for _, c := range w.PodSpec.Containers {
-		ref, err := name.ParseReference(c.Image, name.WeakValidation)
-		if err != nil {
-			continue // the checks of images are others'
-		}
-		for image, of := range served {
-			if strings.HasSuffix("/"+ref.Context().RepositoryStr(), "/"+image) {
-				kinds = append(kinds, of...)
-			}
+	for image, of := range served {
+		if has(w, image) {
+			kinds = append(kinds, of...)
 		}
 	}
 	return kinds
+}
+
+// has reports whether a workload has a container with an image, whichever registry it comes from.
+func has(w *bundle.Workload, image string) bool {
+	return slices.ContainsFunc(w.PodSpec.Containers, func(c corev1.Container) bool {
+		ref, err := name.ParseReference(c.Image, name.WeakValidation)
+		return err == nil && strings.HasSuffix("/"+ref.Context().RepositoryStr(), "/"+image) // the checks of images are others'
+	})
+}
+
+// injections are objects whose caBundle cert-manager's cainjector is to write, in a bundle whose
+// cert-manager has none with pods: the API server trusts nothing that answers it.
+func injections(e *bundle.Expectation) []problem.Problem {
+	controller, injector := (*bundle.Workload)(nil), "which the bundle lacks"
+	for i := range e.Workloads {
+		w := &e.Workloads[i]
+		switch {
+		case has(w, "jetstack/cert-manager-controller"):
+			controller = w
+		case !slices.ContainsFunc(w.PodSpec.Containers, func(c corev1.Container) bool { return strings.Contains(c.Image, "cainjector") }): // by whatever name a mirror has
+		case !none(*w):
+			return nil
+		default:
+			injector = fmt.Sprintf("%s (%s), which has 0 replicas", observe.WorkloadRef(w.Kind, w.Namespace, w.Name), w.Component)
+		}
+	}
+	if controller == nil {
+		return nil // another recipe's, or the cluster's
+	}
+	var found []problem.Problem
+	for i := range e.Objects {
+		o := &e.Objects[i]
+		if key := injected(o.Object); key != "" && len(calledBy(o.Object)) > 0 && !strings.Contains(fmt.Sprint(o.Object.Object), "caBundle:") {
+			p := problem.Of(o)
+			p.Reason, p.Name, p.Cause = reason.DeployFailed, key, "no cainjector"
+			p.Text = fmt.Sprintf("has its caBundle written by cert-manager's cainjector (%s), %s", key, injector)
+			p.Then = "the API server trusts nothing that answers it, so that every request to it fails"
+			found = append(found, p)
+		}
+	}
+	return found
+}
+
+// injected is the annotation by which cainjector writes an object's caBundle; empty without one.
+func injected(o *unstructured.Unstructured) string {
+	for _, key := range []string{"cert-manager.io/inject-ca-from", "cert-manager.io/inject-ca-from-secret"} {
+		if o.GetAnnotations()[key] != "" {
+			return key
+		}
+	}
+	return ""
 }
 
 // called is a Service that the API server sends requests to.

@@ -20,12 +20,14 @@ func TestFind(t *testing.T) {
 	monitoring := func(name string, n int) string {
 		return deployment(name, "mirror.example/quay/prometheus-operator/prometheus-operator@sha256:"+strings.Repeat("a", 64), n)
 	}
+	cainjector := func(n int) string { return deployment("ci", "quay.io/jetstack/cert-manager-cainjector:v1", n) }
 	told := func(deployment string, args ...string) string {
 		return strings.Replace(deployment, "{name: m,", "{name: m, args: ['"+strings.Join(args, "', '")+"'],", 1)
 	}
 	object := func(apiVersion, kind, name, rest string) string {
 		return "apiVersion: " + apiVersion + "\nkind: " + kind + "\nmetadata: {name: " + name + ", namespace: x}\n" + rest + "\n---\n"
 	}
+	certified := strings.Replace(object("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "own", "webhooks: [{name: a.b.c, clientConfig: {service: {namespace: x, name: own}}}]"), "namespace: x}", "annotations: {cert-manager.io/inject-ca-from: x/own}}", 1)
 	certificate := object("cert-manager.io/v1", "Certificate", "tls", "spec: {secretName: tls}")
 	prometheus := object("monitoring.coreos.com/v1", "Prometheus", "k8s", "spec: {}")
 	service := object("v1", "Service", "hook", "spec: {selector: {app: web}}")
@@ -50,6 +52,11 @@ func TestFind(t *testing.T) {
 		"cert-manager's namespace":    {told(certManager(1), "--namespace=y") + certificate, "Certificate tls: waits for its operator, Deployment x/cm (c), which looks only in namespace y (--namespace)"},
 		"a cluster's issuer":          {told(certManager(1), "--namespace=y") + strings.Replace(object("cert-manager.io/v1", "ClusterIssuer", "a", "spec: {}"), ", namespace: x", "", 1), ""},
 		"one looks there":             {told(monitoring("po", 1), "--namespaces=y") + told(monitoring("two", 1), "--namespaces=x") + prometheus, ""},
+		"a cainjector of none":        {certManager(1) + cainjector(0) + certified, "ValidatingWebhookConfiguration own: has its caBundle written by cert-manager's cainjector (cert-manager.io/inject-ca-from), Deployment x/ci (c), which has 0 replicas"},
+		"no cainjector":               {certManager(1) + certified, "cainjector (cert-manager.io/inject-ca-from), which the bundle lacks"},
+		"a cainjector":                {certManager(1) + cainjector(1) + certified, ""},
+		"another's cainjector":        {certified, ""},
+		"a caBundle of its own":       {certManager(1) + strings.Replace(certified, "clientConfig: {", "clientConfig: {caBundle: eA==, ", 1), ""},
 		"a webhook of none":           {deployment("web", "web", 0) + service + webhook, fails},
 		"a webhook of pods":           {deployment("web", "web", 1) + service + webhook, ""},
 		"one of two Deployments":      {deployment("web", "web", 0) + strings.ReplaceAll(deployment("two", "web", 1), "{app: two}", "{app: web}") + service + webhook, ""},
