@@ -51,7 +51,7 @@ spec:
 		"components/rules/manifests/rules.yaml": `
 apiVersion: monitoring.coreos.com/v1
 kind: PrometheusRule
-metadata: {name: ours}
+metadata: {name: ours, labels: {release: kube-prometheus-stack}}
 spec: {groups: [{name: g, rules: [{record: ours, expr: "` + expression + `"}]}]}
 `,
 	}
@@ -137,6 +137,10 @@ func TestNightlyOperators(t *testing.T) {
 		{
 			name: "a PrometheusRule that it refuses", expression: "sum(",
 			reason: reason.DeployFailed, cause: `admission webhook "prometheusrule`, screen: "denied the request",
+		},
+		{
+			name: "F238 a PrometheusRule that it leaves out", expression: "sum(", file: "prometheus-operator/webhook-configuration.yaml", old: "          - prometheusrules\n", new: "          - alertmanagerconfigs\n",
+			reason: reason.DeployFailed, cause: "PrometheusRule.monitoring.coreos.com rules/ours is left out by its operator", screen: "rejected due to invalid configuration",
 		},
 		{
 			name: "F115 a Prometheus that it refuses", expression: "sum(up)", file: "prometheus/prometheus.yaml", old: "  retention: {{ .retention }}\n", new: "  retention: {{ .retention }}\n  version: tea\n",

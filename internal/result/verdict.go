@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -73,7 +74,10 @@ func VerdictOf(err error) Verdict {
 	}
 	var f *Failure
 	if errors.As(err, &f) {
-		v.Cause, v.Details, v.Stage, v.Findings = f.Cause(), f.Details(), f.Stage, f.Findings
+		v.Cause, v.Details, v.Stage, v.Findings = short(f.Cause()), shortened(f.Details()), f.Stage, slices.Clone(f.Findings)
+		for i := range v.Findings {
+			v.Findings[i].Cause, v.Findings[i].Story = short(v.Findings[i].Cause), shortened(v.Findings[i].Story)
+		}
 	}
 	switch r {
 	case reason.SchedulingFailed:
@@ -87,8 +91,34 @@ func VerdictOf(err error) Verdict {
 		return v
 	}
 	lines := strings.Split(strings.TrimSpace(err.Error()), "\n")
-	v.Cause = lines[0]
-	v.Details = lines[1:]
+	v.Cause = short(lines[0])
+	v.Details = shortened(lines[1:])
 	v.Findings = []Finding{{Cause: v.Cause, Story: v.Details, Place: PlaceOf(err)}}
 	return v
+}
+
+// A line of a verdict has longest bytes at most, of which the first and the last stay: Helm and the
+// API server quote values that they reject as a whole, however long they are.
+const (
+	longest = 4000
+	stays   = 1900
+)
+
+func short(line string) string {
+	if len(line) <= longest {
+		return line
+	}
+	first, last := strings.ToValidUTF8(line[:stays], ""), strings.ToValidUTF8(line[len(line)-stays:], "")
+	return fmt.Sprintf("%s… (%d bytes left out) …%s", first, len(line)-len(first)-len(last), last)
+}
+
+func shortened(lines []string) []string {
+	if !slices.ContainsFunc(lines, func(l string) bool { return len(l) > longest }) {
+		return lines
+	}
+	all := make([]string, len(lines))
+	for i, l := range lines {
+		all[i] = short(l)
+	}
+	return all
 }

@@ -49,6 +49,11 @@ func Find(e *bundle.Expectation, have Cluster) []problem.Problem {
 			f.autoscaler(o)
 		case "monitoring.coreos.com/ServiceMonitor":
 			f.monitor(o)
+			f.selected(o)
+		case "monitoring.coreos.com/PodMonitor", "monitoring.coreos.com/Probe", "monitoring.coreos.com/ScrapeConfig", "monitoring.coreos.com/PrometheusRule":
+			f.selected(o)
+		case "admissionregistration.k8s.io/ValidatingWebhookConfiguration", "admissionregistration.k8s.io/MutatingWebhookConfiguration":
+			f.outside(o)
 		case "networking.k8s.io/Ingress":
 			f.ingress(o)
 		}

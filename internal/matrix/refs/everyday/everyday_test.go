@@ -24,6 +24,9 @@ func TestFind(t *testing.T) {
 	ingress := func(more, secret string) string {
 		return "apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {name: i, namespace: x" + more + "}\nspec: {tls: [{secretName: " + secret + "}]}\n"
 	}
+	webhook := func(url, policy string) string {
+		return "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingWebhookConfiguration\nmetadata: {name: w}\nwebhooks: [{name: a.b.c, failurePolicy: " + policy + ", clientConfig: {url: '" + url + "'}}]\n"
+	}
 	for name, c := range map[string]struct{ object, want string }{
 		"a shared disk":              {claim("storageClassName: disks, accessModes: [ReadWriteMany]"), "claim data is ReadWriteMany, and StorageClass disks makes disks (ebs.csi.aws.com)"},
 		"a disk of one node":         {claim("storageClassName: disks, accessModes: [ReadWriteOnce]"), ""},
@@ -38,6 +41,9 @@ func TestFind(t *testing.T) {
 		"a port":                     {monitor("http"), ""},
 		"no certificate":             {ingress("", "nope"), "takes its certificate from Secret x/nope, which does not exist"},
 		"a certificate":              {ingress("", "have"), ""},
+		"a webhook elsewhere":        {webhook("https://a.example.com/x", "Fail"), "webhook a.b.c calls https://a.example.com/x, which is outside of the cluster"},
+		"one that fails open":        {webhook("https://a.example.com/x", "Ignore"), ""},
+		"one on this machine":        {webhook("https://127.0.0.1:8443/x", "Fail"), ""},
 		"a certificate that is made": {ingress(", annotations: {cert-manager.io/issuer: i}", "nope"), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -79,5 +85,39 @@ func check(t *testing.T, found []problem.Problem, want string) {
 	}
 	if want == "" && len(got) > 0 || want != "" && (len(got) != 1 || !strings.Contains(got[0], want)) {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// A monitor or rule that no Prometheus reads does nothing.
+func TestFind_Selected(t *testing.T) {
+	object := func(kind, meta, spec string) string {
+		return "apiVersion: monitoring.coreos.com/v1\nkind: " + kind + "\nmetadata: {namespace: x, " + meta + "}\nspec: {" + spec + "}\n---\n"
+	}
+	rule := object("PrometheusRule", "name: ours", "")
+	labelled := object("PrometheusRule", "name: ours, labels: {release: r}", "")
+	const releases, all = "ruleSelector: {matchLabels: {release: r}}", "ruleNamespaceSelector: {}"
+	for name, c := range map[string]struct{ objects, want string }{
+		"no Prometheus":          {rule, ""},
+		"everything":             {rule + object("Prometheus", "name: k8s", "ruleSelector: {}"), ""},
+		"nothing":                {rule + object("Prometheus", "name: k8s", ""), "is selected by no Prometheus of the recipe: not by ruleSelector and ruleNamespaceSelector of Prometheus.monitoring.coreos.com x/k8s"},
+		"its label":              {labelled + object("Prometheus", "name: k8s", releases), ""},
+		"another label":          {rule + object("Prometheus", "name: k8s", releases), "is selected by no Prometheus"},
+		"one of two":             {labelled + object("Prometheus", "name: k8s", "") + object("Prometheus", "name: other", releases), ""},
+		"another namespace":      {labelled + strings.Replace(object("Prometheus", "name: k8s", releases), "namespace: x", "namespace: y", 1), "is selected by no Prometheus"},
+		"every namespace":        {labelled + strings.Replace(object("Prometheus", "name: k8s", releases+", "+all), "namespace: x", "namespace: y", 1), ""},
+		"Thanos":                 {rule + object("Prometheus", "name: k8s", "") + object("ThanosRuler", "name: t", "ruleSelector: {}"), ""},
+		"a monitor by its field": {object("PodMonitor", "name: ours", "selector: {}") + object("Prometheus", "name: k8s", "serviceMonitorSelector: {}"), "not by podMonitorSelector"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := &bundle.Expectation{}
+			for _, doc := range strings.Split(strings.TrimSuffix(c.objects, "---\n"), "---\n") {
+				objects, err := documents.Parse(doc)
+				if err != nil || len(objects) != 1 {
+					t.Fatal(err)
+				}
+				e.Objects = append(e.Objects, bundle.Object{Object: objects[0]})
+			}
+			check(t, Find(e, cluster()), c.want)
+		})
 	}
 }
