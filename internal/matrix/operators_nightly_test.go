@@ -227,7 +227,7 @@ spec:
 			if res.Status != result.Failed || res.Reason != reason.NeverSettles {
 				t.Errorf("got %s, %s; want %s", res.Status, res.Reason, reason.NeverSettles)
 			}
-			if res.Duration > 90*time.Second {
+			if res.Duration > 4*time.Minute { // 20 s on an idle machine; the sync budget is longer
 				t.Errorf("it was red after %s", res.Duration)
 			}
 			for _, part := range []string{

@@ -82,6 +82,9 @@ func (f *helmForm) read(script string) error {
 		case script != "deploy.sh" && len(words) > 4 && slices.Equal(words[:3], []string{"helm", "upgrade", "--install"}):
 			args = words[3:]
 		default:
+			if err := f.passesOn(script, first, command, words); err != nil {
+				return err
+			}
 			continue
 		}
 		if name := vars.Uncertain(command); name != "" {
@@ -92,6 +95,21 @@ func (f *helmForm) read(script string) error {
 			return err
 		}
 		f.list = append(f.list, u)
+	}
+	return nil
+}
+
+// passesOn checks the command behind every release of a deploy.sh: a flag there counts for all.
+func (f *helmForm) passesOn(script string, line int, command string, words []string) error {
+	i := slices.Index(words, "upgrade")
+	if i < 1 || words[i-1] != "helm" || strings.HasPrefix(strings.TrimSpace(command), "#") {
+		return nil
+	}
+	for _, w := range words[i:] {
+		name, _, _ := strings.Cut(w, "=")
+		if _, known := helmFlags()[name]; strings.HasPrefix(name, "-") && !known {
+			return f.tree.bad(script, line, "helm flag %s is not understood, and may change what is installed", name)
+		}
 	}
 	return nil
 }

@@ -166,8 +166,9 @@ func TestLastWords(t *testing.T) {
 		"start\nflag provided but not defined: -x\nUsage:\n" + usage:                              "flag provided but not defined: -x",
 		"ts=1 level=info msg=x\nts=2 level=error err=\"y is forbidden\"\nts=3 level=info msg=z\n": `ts=2 level=error err="y is forbidden"`,
 		"E1126 01:00:00 x.go:1] broken\nE1126 01:00:01 x.go:1] err=\"Operation cannot be fulfilled on secrets \\\"a\\\": the object has been modified; please apply your changes to the latest version and try again\"\n": "E1126 01:00:00 x.go:1] broken",
-		"E1126 01:00:00 x.go:1] broken\nI1126 01:00:01 x.go:2] fine\n": "E1126 01:00:00 x.go:1] broken",
-		"E1126 " + strings.Repeat("x", 500):                            "E1126 " + strings.Repeat("x", 394) + "…",
+		"ts=1 level=info msg=\"invalid rule\" err=\"unclosed left parenthesis\"\nts=2 level=info msg=x\n":                                                                                                                 "ts=1 level=info msg=\"invalid rule\" err=\"unclosed left parenthesis\"",
+		"E1126 01:00:00 x.go:1] broken\nI1126 01:00:01 x.go:2] fine\n":                                                                                                                                                    "E1126 01:00:00 x.go:1] broken",
+		"E1126 " + strings.Repeat("x", 500): "E1126 " + strings.Repeat("x", 394) + "…",
 	} {
 		file := filepath.Join(t.TempDir(), "log")
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
