@@ -17,7 +17,7 @@ import (
 
 // controllerFlag is the flag of the controllers that run for real during the probes.
 func controllerFlag(cmd *cobra.Command, value *[]string) {
-	cmd.Flags().StringSliceVar(value, "controller", nil, "with --probes: `name` of a controller to run for the jobs of its kinds, compiled at first use: "+strings.Join(addons.Controllers(), ", ")+" (default: the harness creates their pods)")
+	cmd.Flags().StringSliceVar(value, "controller", nil, "with --probes: `name` of a controller to run for the jobs of its kinds, compiled at first use: "+strings.Join(addons.Controllers(), ", ")+" (default: the recipe's own with --operators real or auto, else the harness creates their pods)")
 }
 
 // jobControllers are the controllers that --controller names, and those that they need. They may

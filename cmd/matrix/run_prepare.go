@@ -13,6 +13,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/addons"
 	"github.com/nvidia/aicr-action/internal/infra/host"
+	"github.com/nvidia/aicr-action/internal/infra/programs"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/matrix/durations"
@@ -236,7 +237,7 @@ func (a *app) openInputs(ctx context.Context, args []string, f runFlags, v valid
 			return in, err
 		}
 	}
-	if len(f.jobs) > 0 {
+	if len(f.jobs) > 0 || f.probes && f.platform.mode != programs.Simulated { // a recipe's own controllers may run
 		if in.stages, err = withRunningJobs(in.stages); err != nil {
 			return in, err
 		}

@@ -76,6 +76,17 @@ func TestNightlyTrainerInCells(t *testing.T) {
 		}
 	}
 
+	own := p.run(t, 10*time.Minute, nil, "run", "trains", "--recipes-dir", trainerRecipes(t), "--deployer", "helm", "--probes", "--operators", "real", "-o", "json")
+	own.want(t, 0, "operator kubeflow-trainer (Deployment kubeflow-trainer/kubeflow-trainer-controller-manager): real, v2.1.0", "operator jobset (Deployment kubeflow-trainer/jobset-controller): real, v0.10.1",
+		"made by Kubeflow Trainer v2.1.0 and JobSet v0.10.1 (of the recipe's own pods): Job trainjob-node-0 of JobSet trainjob")
+	if strings.Contains(own.stdout.String(), "validator.trainer.kubeflow.org (kubeflow-trainer): not called") {
+		t.Errorf("Trainer runs, and its webhook is not called:\n%s", own.stdout)
+	}
+	unknown := trainerRecipes(t)
+	edit(t, probe(unknown), "name: torch-distributed", "name: no-such-runtime")
+	p.run(t, 5*time.Minute, nil, "run", "trains", "--recipes-dir", unknown, "--deployer", "helm", "--probes", "--operators", "real").
+		want(t, 65, "probe kubeflow-trainjob: TrainJob aicr-probes/trainjob: the API server rejects it: admission webhook", `"no-such-runtime" not found`)
+
 	without := trainerRecipes(t)
 	edit(t, filepath.Join(without, "components", "kubeflow-trainer", "values.yaml"), "install: true", "install: false")
 	p.run(t, 5*time.Minute, nil, args(without, "-o", "json")...).

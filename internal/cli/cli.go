@@ -110,6 +110,7 @@ func (a *App) Open() error {
 	if a.Operators, err = programs.Stacks(a.Paths); err != nil {
 		return err
 	}
+	a.Operators = append(a.Operators, a.Schedulers) // recipes have its controllers too
 	a.Helmfile, err = stack.NewHelmfile(a.Paths, kwok.HelmfileMod, kwok.HelmfileSum)
 	return err
 }

@@ -170,6 +170,8 @@ type Operators struct {
 	Lines []string
 	// Awaited are the bundle's objects that an operator which runs will report on.
 	Awaited []Awaited
+	// Jobs are the controllers of users' jobs among the operators that run.
+	Jobs []JobController
 }
 
 // Awaited is an object whose operator runs, and the condition that is True once it has done its
@@ -209,9 +211,11 @@ type Program struct {
 	Unpacked *Unpacked
 	// Args are the arguments that it gets before those of the container.
 	Args []string
-	// Listens are its flags for addresses to listen on: the processes of a machine share its ports,
-	// so each pod gets free ones.
+	// Listens are its flags and settings for addresses to listen on: the processes of a machine share
+	// its ports, so each pod gets free ones.
 	Listens []Listen
+	// Config, if set, is its configuration file, which has settings of Listens.
+	Config *ConfigFile
 	// Noise are parts of the lines about errors that it logs only because nodes are simulated.
 	Noise []string
 }
@@ -230,10 +234,24 @@ type Unpacked struct {
 	User       string   `json:"user,omitempty"`
 }
 
-// Listen is a flag of a program that names a port, e.g. "web.listen-address" with the value
-// ":8080".
-type Listen struct {
+// ConfigFile is a configuration file that a program reads: an object of Kubernetes' form.
+type ConfigFile struct {
+	// Flag names the file, e.g. "config".
 	Flag string
+	// APIVersion and Kind are those of the file that a pod gets which names none.
+	APIVersion, Kind string
+	// Hosts are the paths of its settings for hosts to listen on, which is this machine only.
+	Hosts []string
+}
+
+// Listen is a flag of a program that names a port, e.g. "web.listen-address" with the value
+// ":8080", or a setting of its configuration file, e.g. "webhook.port".
+type Listen struct {
+	// Flag is empty for a program that has only the setting. Of both the flag counts.
+	Flag string
+	// Setting is the path of the field in Program.Config, with dots; empty for a program that has only
+	// the flag.
+	Setting string
 	// Default is its value if it is not given, e.g. ":8080" or "6080"; empty if the program then does
 	// not listen.
 	Default string

@@ -51,15 +51,16 @@ type cellRun struct {
 	dir          string
 	env          *lane.Env
 	lane         lane.Lane
-	captured     *compare.Captured // the cell's objects, once it has passed
-	second       drift.Second      // of no bundle before it is needed
-	upgrade      *upgradeRun       // nil for a first installation
-	filled       *upgrade.Filled   // what operators wrote before a second delivery; nil before it
-	gated        *gate.Gate        // its last poll is a debug artifact; nil before the last step
-	awaited      []infra.Awaited   // what operators that run will report on
-	played       []string          // schedulers that kube-scheduler simulates
-	running      []string          // schedulers of probes that run, as programs of the user's
-	probes       *probe.Run        // nil before that step
+	captured     *compare.Captured     // the cell's objects, once it has passed
+	second       drift.Second          // of no bundle before it is needed
+	upgrade      *upgradeRun           // nil for a first installation
+	filled       *upgrade.Filled       // what operators wrote before a second delivery; nil before it
+	gated        *gate.Gate            // its last poll is a debug artifact; nil before the last step
+	awaited      []infra.Awaited       // what operators that run will report on
+	own          []infra.JobController // of users' jobs, which run as pods of the recipe
+	played       []string              // schedulers that kube-scheduler simulates
+	running      []string              // schedulers of probes that run, as programs of the user's
+	probes       *probe.Run            // nil before that step
 	jobs         *infra.JobControllers
 	observer     *placement.Observer // nil before there is a cluster
 	seenJobs     *observe.Jobs       // the same

@@ -77,7 +77,7 @@ func (c *cellRun) startCluster(ctx context.Context) error {
 	c.result.Sandbox = c.env.Cluster.Sandbox()
 	operators, err := c.env.Cluster.RunOperators(ctx, c.env.Bundle.Expectation.Objects)
 	c.result.Notes = append(c.result.Notes, operators.Lines...)
-	c.awaited = operators.Awaited
+	c.awaited, c.own = operators.Awaited, operators.Jobs
 	if err != nil {
 		return err
 	}

@@ -40,7 +40,12 @@ func (r *Runner) planControllers(probes []*probe.Probe, nodes []simulate.NodeGro
 func (c *cellRun) startJobControllers(ctx context.Context) error {
 	var names, titles []string
 	for _, j := range c.plan.controllers {
-		names, titles = append(names, j.Name), append(titles, j.String())
+		if !c.ownController(j) {
+			names, titles = append(names, j.Name), append(titles, j.String())
+		}
+	}
+	if len(names) == 0 {
+		return nil // those of the recipe run already
 	}
 	var err error
 	if c.jobs, err = c.env.Cluster.StartJobControllers(ctx, probe.Namespace, names); err != nil {
@@ -53,20 +58,35 @@ func (c *cellRun) startJobControllers(ctx context.Context) error {
 	return nil
 }
 
+// ownController reports whether a controller runs as the recipe's own pods (--operators): a second
+// one would act on the same jobs.
+func (c *cellRun) ownController(j infra.JobController) bool {
+	return slices.ContainsFunc(c.own, func(o infra.JobController) bool { return o.Name == j.Name })
+}
+
 // madeBy says, for each API group of the running controllers, which controllers create the pods of
 // its objects.
 func (c *cellRun) madeBy() map[string]string {
 	made := map[string]string{}
+	all := slices.Clone(c.own)
 	for _, j := range c.plan.controllers {
+		if !c.ownController(j) {
+			all = append(all, j)
+		}
+	}
+	for _, j := range all {
 		text := j.String()
-		for _, other := range c.plan.controllers {
+		for _, other := range all {
 			if slices.Contains(j.Needs, other.Name) {
 				text += " and " + other.String()
 			}
 		}
-		if len(j.Needs) > 0 {
+		switch {
+		case c.ownController(j):
+			text += " (of the recipe's own pods)"
+		case len(j.Needs) > 0:
 			text += " (the real ones)"
-		} else {
+		default:
 			text += " (the real one)"
 		}
 		for _, g := range j.Groups {

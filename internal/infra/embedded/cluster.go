@@ -151,7 +151,7 @@ func (c *cluster) RunOperators(ctx context.Context, objects []bundle.Object) (in
 	if c.control.webhooks {
 		c.control.uncalled, err = real.UncalledPolicy()
 	}
-	return infra.Operators{Lines: real.Lines, Awaited: real.Awaited(objects)}, err
+	return infra.Operators{Lines: real.Lines, Awaited: real.Awaited(objects), Jobs: real.Jobs}, err
 }
 
 // serve answers the API server for what is behind Services: pods that run, and stand-ins for the

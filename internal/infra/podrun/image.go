@@ -38,6 +38,9 @@ func (w *worker) imageSpec(c *corev1.Container, program infra.Program, m *mounts
 		command[i] = expand(command[i], all)
 	}
 	args, err := w.listens.place(w.r.Ports, program.Listens, command[1:]) // refused has seen that there is one
+	if err == nil {
+		args, err = w.listens.configure(w.r.Ports, program, m, "", args)
+	}
 	if err != nil {
 		return host.ProcessSpec{}, err
 	}
@@ -93,6 +96,9 @@ func (w *worker) imageSandbox(c *corev1.Container, u *infra.Unpacked, m *mounts)
 	for _, vm := range c.VolumeMounts {
 		at := path.Clean("/" + vm.MountPath)
 		p.Root.Mounts = append(p.Root.Mounts, sandbox.Mount{Source: filepath.Join(m.root, at), Target: at, Writable: volume(w.pod, vm.Name).EmptyDir != nil && !vm.ReadOnly})
+	}
+	for _, file := range m.made {
+		p.Root.Mounts = append(p.Root.Mounts, sandbox.Mount{Source: filepath.Join(m.root, file), Target: file})
 	}
 	slices.SortStableFunc(p.Root.Mounts, func(a, b sandbox.Mount) int { return cmp.Compare(len(a.Target), len(b.Target)) }) // one may be in another
 	return p

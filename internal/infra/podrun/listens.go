@@ -71,28 +71,24 @@ func (l *listens) take(ports *host.Ports, port int) (int, error) {
 
 // place gives a program free ports: it puts them into the arguments that name an address, and adds
 // the arguments for addresses that the program has by default. What was an address of every
-// interface becomes one of this machine only.
+// interface becomes one of this machine only. Settings of its configuration file are those of
+// configure, unless an argument goes before them.
 func (l *listens) place(ports *host.Ports, flags []infra.Listen, args []string) ([]string, error) {
 	args = slices.Clone(args)
 	for _, f := range flags {
 		at, value := flagIn(args, f.Flag)
-		if at < 0 {
+		switch {
+		case at < 0 && f.Setting != "":
+			continue
+		case at < 0:
 			value = f.Default
 		}
-		address, port, err := addressOf(value)
+		text, _, err := l.free(ports, value)
 		if err != nil {
 			return nil, fmt.Errorf("the argument --%s=%s: %w", f.Flag, value, err)
 		}
-		if port == 0 {
-			continue // the program does not listen
-		}
-		on, err := l.take(ports, port)
-		if err != nil {
-			return nil, err
-		}
-		text := strconv.Itoa(on)
-		if address {
-			text = net.JoinHostPort("127.0.0.1", text)
+		if text == "" {
+			continue
 		}
 		switch {
 		case at < 0:
@@ -106,10 +102,31 @@ func (l *listens) place(ports *host.Ports, flags []infra.Listen, args []string) 
 	return args, nil
 }
 
+// free is a free port, or an address with one, in place of that of a value; empty if the program
+// does not listen there.
+func (l *listens) free(ports *host.Ports, value string) (text string, port int, err error) {
+	address, means, err := addressOf(value)
+	if err != nil || means == 0 {
+		return "", 0, err
+	}
+	on, err := l.take(ports, means)
+	if err != nil {
+		return "", 0, err
+	}
+	text = strconv.Itoa(on)
+	if address {
+		text = net.JoinHostPort("127.0.0.1", text)
+	}
+	return text, on, nil
+}
+
 // flagIn is where the last argument with a flag is, which is the one that counts, and its value; -1
 // without one.
 func flagIn(args []string, flag string) (at int, value string) {
 	at = -1
+	if flag == "" {
+		return at, ""
+	}
 	for i, arg := range args {
 		name, dashes := strings.CutPrefix(arg, "-")
 		name = strings.TrimPrefix(name, "-")

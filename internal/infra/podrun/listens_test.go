@@ -1,6 +1,8 @@
 package podrun
 
 import (
+	"bytes"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -53,6 +55,113 @@ func TestListens_Place(t *testing.T) {
 	l := listens{of: map[int]int{}}
 	if _, err := l.place(ports, flags, []string{"--secure-port=https"}); err == nil || !strings.Contains(err.Error(), "--secure-port=https: want a port") {
 		t.Errorf("a port that is none: %v", err)
+	}
+}
+
+// A program whose ports are in its configuration file gets free ones there: in the container's own
+// file, or in one that is made for it. An argument goes before the file, and what cannot be read is
+// left to the program.
+func TestListens_Configure(t *testing.T) {
+	ports := host.NewPorts(t.TempDir())
+	program := infra.Program{
+		Config:  &infra.ConfigFile{Flag: "config", APIVersion: "config.example/v1", Kind: "Configuration", Hosts: []string{"webhook.host"}},
+		Listens: []infra.Listen{{Setting: "webhook.port", Default: "9443"}, {Setting: "metrics.bindAddress", Default: ":8443"}, {Flag: "health", Setting: "health.bind", Default: ":8081"}},
+	}
+	for _, c := range []struct {
+		name, at, have string
+		args           []string
+		want           string
+	}{
+		{"none", "", "", nil, "apiVersion: config.example/v1\nhealth:\n  bind: 127.0.0.1:P8081\nkind: Configuration\nmetrics:\n  bindAddress: 127.0.0.1:P8443\nwebhook:\n  host: 127.0.0.1\n  port: P9443\n"},
+		{"own", "", "kind: X\nleader: true\nwebhook: {port: 7000, host: \"\"}\nmetrics: {bindAddress: \"0\"}\n", []string{"--health=:5", "--config=/etc/own/c.yaml"},
+			"kind: X\nleader: true\nmetrics:\n  bindAddress: \"0\"\nwebhook:\n  host: 127.0.0.1\n  port: P7000\n"},
+		{"below the root", "ROOT", "kind: X\n", []string{"--config", "ROOT/etc/own/c.yaml"}, "health:\n  bind: 127.0.0.1:P8081\nkind: X\nmetrics:\n  bindAddress: 127.0.0.1:P8443\nwebhook:\n  host: 127.0.0.1\n  port: P9443\n"},
+		{"not YAML", "", "{", []string{"--config=/etc/own/c.yaml"}, "{"},
+		{"not a mapping where one is needed", "", "webhook: 5\n", []string{"--config=/etc/own/c.yaml"}, "webhook: 5\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := &mounts{root: t.TempDir()}
+			c.at = strings.Replace(c.at, "ROOT", m.root, 1)
+			file := ownConfig
+			if c.have != "" {
+				file = "/etc/own/c.yaml"
+				if err := os.MkdirAll(filepath.Join(m.root, "etc/own"), 0o700); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(filepath.Join(m.root, file), []byte(c.have), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for i := range c.args {
+				c.args[i] = strings.Replace(c.args[i], "ROOT", m.root, 1)
+			}
+			l := listens{of: map[int]int{}}
+			defer l.release(ports)
+			args, err := l.configure(ports, program, m, c.at, c.args)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, named := flagIn(args, "config"); named != c.at+file || (len(m.made) == 1) != (c.have == "") {
+				t.Errorf("the program reads %q, made were %q; want %s", args, m.made, c.at+file)
+			}
+			raw, err := os.ReadFile(filepath.Join(m.root, file))
+			got := string(raw)
+			for meant, on := range l.of {
+				got = strings.Replace(got, strconv.Itoa(on), "P"+strconv.Itoa(meant), 1)
+			}
+			if err != nil || got != c.want {
+				t.Errorf("%v: the file is\n%s\nwant\n%s", err, got, c.want)
+			}
+		})
+	}
+	missing := []string{"--config=/etc/none.yaml"}
+	if args, err := (&listens{of: map[int]int{}}).configure(ports, program, &mounts{root: t.TempDir()}, "", missing); err != nil || !slices.Equal(args, missing) {
+		t.Errorf("a file that is not there: %q, %v", args, err)
+	}
+}
+
+// A volume has what its Secret has, also what comes and goes while the program runs, as a kubelet
+// does it; another volume's files stay.
+func TestUpdate(t *testing.T) {
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "certs"}}
+	kube := fake.NewClientset(secret)
+	pod := podOf(func(s *corev1.PodSpec, c *corev1.Container) {
+		s.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "certs"}}}}
+		c.VolumeMounts = []corev1.VolumeMount{{Name: "v", MountPath: "/certs"}}
+	})
+	pod.Namespace = "n"
+	w := &worker{r: &Runner{Options: Options{Clients: &infra.Clients{Kube: kube}}}, pod: pod, dir: t.TempDir()}
+	c := &pod.Spec.Containers[0]
+	m, err := w.mount(t.Context(), c)
+	if err != nil || !w.followed() {
+		t.Fatalf("%v; it is followed: %t", err, w.followed())
+	}
+	for _, data := range []map[string][]byte{{"tls.crt": []byte("1"), "tls.key": []byte("k")}, {"tls.crt": []byte("2")}, {}} {
+		secret = secret.DeepCopy()
+		secret.Data = data
+		if _, err := kube.CoreV1().Secrets("n").Update(t.Context(), secret, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.update(t.Context(), m, "/certs", volume(pod, "v"), c); err != nil {
+			t.Fatal(err)
+		}
+		got := map[string][]byte{}
+		entries, err := os.ReadDir(filepath.Join(m.root, "certs"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			if got[e.Name()], err = os.ReadFile(filepath.Join(m.root, "certs", e.Name())); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !maps.EqualFunc(got, data, bytes.Equal) {
+			t.Errorf("the volume has %q, want %q", got, data)
+		}
+	}
+	c.VolumeMounts[0].SubPath = "tls.crt"
+	if w.followed() {
+		t.Error("a mount with a subPath is followed; a kubelet never changes one")
 	}
 }
 

@@ -27,6 +27,9 @@ type mounts struct {
 	root    string
 	paths   []string // as the container names them, the longest first
 	scratch []string // directories of emptyDirs
+	made    []string // files that no volume has, as the container names them
+	// wrote are the files of each mount, by their paths in it, as they were written last.
+	wrote map[string]map[string][]byte
 	// token is the file with the ServiceAccount's token, empty if none is mounted; it is to be
 	// renewed before expires. kubeconfig names it, and is in a directory that the process cannot
 	// write to.
@@ -39,7 +42,7 @@ type mounts struct {
 // of emptyDirs. It writes through os.Root, since the process may have created symbolic links in its
 // emptyDirs.
 func (w *worker) mount(ctx context.Context, c *corev1.Container) (*mounts, error) {
-	m := &mounts{root: filepath.Join(w.dir, "root")} // of all containers: unsupported has seen that they agree on what is where
+	m := &mounts{root: filepath.Join(w.dir, "root"), wrote: map[string]map[string][]byte{}} // of all containers: unsupported has seen that they agree on what is where
 	if err := os.MkdirAll(m.root, 0o700); err != nil {
 		return nil, err
 	}
@@ -55,7 +58,7 @@ func (w *worker) mount(ctx context.Context, c *corev1.Container) (*mounts, error
 		if err != nil {
 			return nil, fmt.Errorf("volume %s: %w", vm.Name, err)
 		}
-		m.paths = append(m.paths, at)
+		m.paths, m.wrote[at] = append(m.paths, at), files
 		if v.EmptyDir != nil {
 			m.scratch = append(m.scratch, filepath.Join(m.root, at))
 		}

@@ -139,7 +139,10 @@ func (r *Runner) Used() []string {
 	for _, p := range r.Programs {
 		if n := r.used[p.Image]; n > 0 {
 			what := p.Path
-			if p.Unpacked != nil {
+			switch {
+			case p.Unpacked != nil && p.Unpacked.Digest == "": // a program that was compiled
+				what = filepath.Join(p.Unpacked.Root, p.Unpacked.Entrypoint[0])
+			case p.Unpacked != nil:
 				what = "what it has itself (" + p.Unpacked.Digest + ")"
 			}
 			all = append(all, fmt.Sprintf("%s runs for the image %s (pods: %d)", what, p.Image, n))

@@ -52,6 +52,9 @@ func (w *worker) fileSpec(c *corev1.Container, program infra.Program, m *mounts,
 		env["KUBECONFIG"] = m.kubeconfig
 	}
 	args, err := w.listens.place(w.r.Ports, program.Listens, args)
+	if err == nil {
+		args, err = w.listens.configure(w.r.Ports, program, m, m.root, args)
+	}
 	if err != nil {
 		return host.ProcessSpec{}, err
 	}

@@ -265,6 +265,7 @@ func (w *worker) sandbox(program string, m *mounts, c *corev1.Container) *sandbo
 		p.Bind = append(p.Bind, w.listens.at(port))
 	}
 	p.Bind = append(p.Bind, w.listens.all()...)
+	p.Connect = append(append([]int(nil), p.Connect...), w.listens.all()...) // controllers dial their own webhooks to find that they answer
 	return &p
 }
 
@@ -289,6 +290,9 @@ func (w *worker) attend(ctx context.Context, p *host.Process, m *mounts, restart
 	}
 	if m.token != "" {
 		helpers.Go(func() { w.renew(done, m.expires) })
+	}
+	if w.followed() {
+		helpers.Go(func() { w.follow(done, m) })
 	}
 	select {
 	case <-p.Done():

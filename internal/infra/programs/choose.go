@@ -16,11 +16,13 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/addons"
 	"github.com/nvidia/aicr-action/internal/infra/podrun"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/util/hidden"
 	"github.com/nvidia/aicr-action/internal/util/lists"
+	"github.com/nvidia/aicr-action/internal/util/sandbox"
 )
 
 // Mode says which operators run.
@@ -64,8 +66,11 @@ type Choice struct {
 	Lines []string
 	// Kinds are those whose stand-ins give way.
 	Kinds []schema.GroupKind
+	// Jobs are the controllers of users' jobs that run.
+	Jobs []infra.JobController
 
 	groups   []stack.Group
+	roots    []root    // that processes have
 	services []service // of pods that run
 	// conditions are those that operators which run report of these kinds.
 	conditions map[schema.GroupKind]string
@@ -75,6 +80,13 @@ type Choice struct {
 }
 
 type service struct{ namespace, name string }
+
+// root is the file system of a program that has its own.
+type root struct {
+	of   *stack.Stack
+	part string // of the stack
+	at   string // its path there
+}
 
 // pods is what a workload of a bundle makes pods of.
 type pods struct {
@@ -201,8 +213,18 @@ func (s *Set) choose(c *Choice, row *Row, version, image string, p pods, objects
 	if c.given(image) {
 		why = ""
 	}
+	if why == "" && row.at != "" && !c.given(image) {
+		if err := sandbox.CanRoot(); err != nil {
+			why = err.Error()
+		}
+	}
 	if why == "" {
-		why = podrun.Unsupported(&corev1.Pod{Spec: p.template.Spec}, c.programOf)
+		why = podrun.Unsupported(&corev1.Pod{Spec: p.template.Spec}, func(of string) (infra.Program, bool) {
+			if of == image && row.at != "" && !c.given(image) {
+				return infra.Program{Image: image, Unpacked: row.unpacked("")}, true
+			}
+			return c.programOf(of)
+		})
 	}
 	if why == "" && row.cannot != nil {
 		why = row.cannot(objects)
@@ -221,7 +243,7 @@ func (s *Set) choose(c *Choice, row *Row, version, image string, p pods, objects
 	case slices.ContainsFunc(s.Given, func(g infra.Program) bool { return g.Image == image }):
 		for i := range c.Programs {
 			if c.Programs[i].Image == image {
-				c.Programs[i].Listens = row.listens
+				c.Programs[i].Listens, c.Programs[i].Config = row.listens, row.config
 			}
 		}
 		c.Lines = append(c.Lines, what+": real, by --program")
@@ -246,8 +268,18 @@ func (s *Set) choose(c *Choice, row *Row, version, image string, p pods, objects
 		part := row.compiled()
 		c.Lines = append(c.Lines, what+": real, "+versions(of.Version(part.Module), version))
 		if !c.given(image) {
-			c.Programs = append(c.Programs, infra.Program{Image: image, Path: of.Bin(part.Name), Listens: row.listens, Noise: row.noise})
+			program := infra.Program{Image: image, Path: of.Bin(part.Name), Listens: row.listens, Config: row.config, Noise: row.noise}
+			if row.at != "" {
+				program.Path, program.Unpacked = "", row.unpacked(of.Root(part.Name))
+				c.roots = append(c.roots, root{of, part.Name, row.at})
+			}
+			c.Programs = append(c.Programs, program)
 			c.groups = append(c.groups, row.group)
+		}
+	}
+	if row.controller != "" {
+		if err := s.controls(c, row, slices.ContainsFunc(s.Given, func(g infra.Program) bool { return g.Image == image })); err != nil {
+			return false, err
 		}
 	}
 	c.Kinds = append(c.Kinds, row.kinds...)
@@ -258,6 +290,24 @@ func (s *Set) choose(c *Choice, row *Row, version, image string, p pods, objects
 		c.rejects[kind] = row.rejects
 	}
 	return true, nil
+}
+
+// controls says that the controller of a row makes the pods of users' jobs.
+func (s *Set) controls(c *Choice, row *Row, given bool) error {
+	of := s.stackOf(row.group)
+	if of == nil {
+		return nil // the user's own program runs
+	}
+	controller, err := addons.NewController(row.controller, of)
+	if err != nil {
+		return err
+	}
+	job := controller.Job()
+	if given {
+		job.Version = "of --program"
+	}
+	c.Jobs = append(c.Jobs, job)
+	return nil
 }
 
 // versions says which version runs, and which one the image names if that is another.
@@ -284,7 +334,18 @@ func (s *Set) Build(ctx context.Context, c *Choice) error {
 			return err
 		}
 	}
+	for _, r := range c.roots {
+		if err := r.of.MakeRoot(r.part, r.at); err != nil {
+			return reason.Wrap(infra.DiskReason(err, reason.StackBuildFailed), err)
+		}
+	}
 	return nil
+}
+
+// unpacked is what stands for the image of a program with a root of its own, in a directory. Such
+// images run their program as a user of their own (distroless' nonroot).
+func (r *Row) unpacked(dir string) *infra.Unpacked {
+	return &infra.Unpacked{Root: dir, Entrypoint: []string{r.at}, User: "65532:65532"}
 }
 
 // serve finds the Services of the pods that run.

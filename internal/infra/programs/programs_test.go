@@ -11,6 +11,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/host"
+	"github.com/nvidia/aicr-action/internal/infra/stack"
+	"github.com/nvidia/aicr-action/internal/util/sandbox"
+	"github.com/nvidia/aicr-action/kwok"
 )
 
 func TestRowOf(t *testing.T) {
@@ -71,11 +74,16 @@ const gpuOperator = `
 
 func setOf(t *testing.T, mode Mode, given ...infra.Program) *Set {
 	t.Helper()
-	stacks, err := Stacks(host.Paths{Root: t.TempDir()})
+	paths := host.Paths{Root: t.TempDir()}
+	stacks, err := Stacks(paths)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Set{Mode: mode, Given: given, Stacks: stacks}
+	schedulers, err := stack.NewSchedulers(paths, kwok.SchedulersMod, kwok.SchedulersSum)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Set{Mode: mode, Given: given, Stacks: append(stacks, schedulers)}
 }
 
 func TestChoose(t *testing.T) {
@@ -155,6 +163,40 @@ func TestChoose_CertManager(t *testing.T) {
 	text := strings.Join(c.Lines, "\n")
 	if !strings.Contains(c.Lines[0], "not in the table of operators, so simulated: unheard-of") || !strings.Contains(text, "operator cert-manager-webhook (Deployment c/cert-manager-webhook): real, v1.17.2") || strings.Contains(text, "its image is") {
 		t.Errorf("lines:\n%s", text)
+	}
+}
+
+// The controllers of users' jobs run as the recipe's own pods: each sees only its program and its
+// volumes, and gets its ports by its configuration. They make the pods of jobs.
+func TestChoose_JobControllers(t *testing.T) {
+	deployment := func(name, image string) string {
+		return `{apiVersion: apps/v1, kind: Deployment, metadata: {name: ` + name + `, namespace: k}, spec: {template: {spec: {containers: [{name: c, image: "` + image + `", command: [/manager], securityContext: {runAsNonRoot: true}, volumeMounts: [{name: v, mountPath: /tmp/k8s-webhook-server/serving-certs}]}], volumes: [{name: v, secret: {secretName: s}}]}}}}`
+	}
+	objects := objectsOf(t, deployment("trainer", "ghcr.io/kubeflow/trainer/trainer-controller-manager:v2.1.0")+"\n---\n"+deployment("jobset", "registry.k8s.io/jobset/jobset:v0.10.1"))
+	if err := sandbox.CanRoot(); err != nil { // no process of this machine can have a root of its own
+		c, got := setOf(t, Auto).Choose(objects)
+		if got != nil || len(c.Programs)+len(c.Jobs) > 0 || !strings.Contains(strings.Join(c.Lines, "\n"), err.Error()) {
+			t.Errorf("%v, %+v", got, c)
+		}
+		return
+	}
+	c, err := setOf(t, Real).Choose(objects)
+	if err != nil || len(c.Programs) != 2 || len(c.roots) != 2 {
+		t.Fatalf("%v, %+v", err, c)
+	}
+	for i, name := range []string{"trainer-controller-manager", "jobset"} {
+		p := c.Programs[i]
+		if p.Path != "" || p.Unpacked == nil || !strings.HasSuffix(p.Unpacked.Root, "/roots/"+name) || p.Config == nil || len(p.Listens) != 3 {
+			t.Errorf("program %d: %+v", i, p)
+		}
+	}
+	if len(c.Jobs) != 2 || c.Jobs[0].String() != "Kubeflow Trainer v2.1.0" || !slices.Equal(c.Jobs[0].Needs, []string{"jobset"}) || !slices.Equal(c.Jobs[1].Groups, []string{"jobset.x-k8s.io"}) {
+		t.Errorf("controllers of jobs: %+v", c.Jobs)
+	}
+	own := infra.Program{Image: "registry.k8s.io/jobset/jobset:v0.10.1", Path: "/x"}
+	c, err = setOf(t, Auto, own).Choose(objects)
+	if err != nil || len(c.Programs) != 2 || c.Programs[0].Path != "/x" || c.Programs[0].Config == nil || c.Jobs[1].String() != "JobSet of --program" {
+		t.Errorf("with a program of the user's: %v, %+v, %+v", err, c.Programs, c.Jobs)
 	}
 }
 

@@ -31,8 +31,17 @@ type Row struct {
 	// job means that Jobs run it; other programs are those of Deployments and StatefulSets.
 	job bool
 	// hidden is the command of this program that stands in for it, in place of a compiled one.
-	hidden  string
+	hidden string
+	// at is where the program is in its image. It is set for one that reads files at paths which no
+	// argument names: its process then has a root of its own, with this program and the container's
+	// volumes.
+	at      string
 	listens []infra.Listen
+	// config is the configuration file that has settings of listens.
+	config *infra.ConfigFile
+	// controller is the name by which --controller runs the same program beside a recipe; empty for
+	// one that is no controller of users' jobs.
+	controller string
 	// noise are parts of lines about errors that it logs because nodes are simulated.
 	noise []string
 	// kinds are those whose stand-ins give way, since the program does their work; condition is the
@@ -103,12 +112,23 @@ func Table() []Row {
 		{Name: "dynamo-operator", images: []string{"nvidia/ai-dynamo/kubernetes-operator"}, why: notServed},
 		{Name: "nim-operator", images: []string{"nvidia/k8s-nim-operator"}, why: notServed},
 		{Name: "slurm-operator", images: []string{"slinkyproject/slurm-operator"}, why: notServed},
-		{Name: "kubeflow-trainer", images: []string{"kubeflow/trainer/trainer-controller-manager"}, why: beside("--controller trainer")},
-		{Name: "jobset", images: []string{"jobset/jobset"}, why: beside("--controller jobset")},
+		{
+			Name: "kubeflow-trainer", images: []string{"kubeflow/trainer/trainer-controller-manager"}, group: stack.GroupTrainer, at: manager, controller: "trainer",
+			config:  &infra.ConfigFile{Flag: "config", APIVersion: "config.trainer.kubeflow.org/v1alpha1", Kind: "Configuration", Hosts: []string{"webhook.host"}},
+			listens: []infra.Listen{{Setting: "webhook.port", Default: "9443"}, {Setting: "metrics.bindAddress", Default: ":8443"}, {Setting: "health.healthProbeBindAddress", Default: ":8081"}},
+		},
+		{
+			Name: "jobset", images: []string{"jobset/jobset"}, group: stack.GroupJobSet, at: manager, controller: "jobset",
+			config:  &infra.ConfigFile{Flag: "config", APIVersion: "config.jobset.x-k8s.io/v1alpha1", Kind: "Configuration", Hosts: []string{"webhook.host"}},
+			listens: []infra.Listen{{Setting: "webhook.port", Default: "9443"}, {Flag: "metrics-bind-address", Setting: "metrics.bindAddress", Default: ":8443"}, {Flag: "health-probe-bind-address", Setting: "health.healthProbeBindAddress", Default: ":8081"}},
+		},
 		{Name: "kueue", images: []string{"kueue/kueue"}, why: beside("matrix workflow run --scheduler kueue")},
 		{Name: "coscheduling", images: []string{"scheduler-plugins/kube-scheduler"}, why: beside("matrix workflow run --scheduler coscheduling")},
 	}
 }
+
+// manager is where the images of controllers that kubebuilder has laid out have their program.
+const manager = "/manager"
 
 // rowOf is the row of an image, and the version that the image names; nil if there is none. An image
 // that cannot be read has none: the API server's check of it is another's.

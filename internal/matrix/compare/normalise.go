@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -203,7 +204,7 @@ func normalise(obj *unstructured.Unstructured, rendered []*unstructured.Unstruct
 	case "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration":
 		dropAuthorities(obj, rendered)
 	case "Secret":
-		digestSecret(obj)
+		digestSecret(obj, rendered)
 	case "Pod":
 		nameTokenVolume(m)
 	case "ClusterRole":
@@ -278,9 +279,20 @@ func eachPort(svc *unstructured.Unstructured, do func(map[string]any)) {
 // secretDigest starts the text that stands for a Secret's value.
 const secretDigest = "sha256:"
 
+// madeInCluster stands for a value that no rendering has: a program of the cluster wrote it, e.g. a
+// key of its own. That it is there is compared.
+const madeInCluster = "a value that a program of the cluster wrote"
+
 // digestSecret replaces every value by a digest. A difference prints only its length (valueText).
-func digestSecret(obj *unstructured.Unstructured) {
+func digestSecret(obj *unstructured.Unstructured, rendered []*unstructured.Unstructured) {
 	values := map[string]any{}
+	written := func(key string) bool {
+		return len(rendered) > 0 && !slices.ContainsFunc(rendered, func(r *unstructured.Unstructured) bool {
+			_, data, _ := unstructured.NestedFieldNoCopy(r.Object, "data", key)
+			_, text, _ := unstructured.NestedFieldNoCopy(r.Object, "stringData", key)
+			return data || text
+		})
+	}
 	if data, ok := obj.Object["data"].(map[string]any); ok {
 		for key, v := range data {
 			text, _ := v.(string)
@@ -288,7 +300,9 @@ func digestSecret(obj *unstructured.Unstructured) {
 			if err != nil {
 				raw = []byte(text)
 			}
-			values[key] = digestOf(raw)
+			if values[key] = digestOf(raw); written(key) {
+				values[key] = madeInCluster
+			}
 		}
 	}
 	if data, ok := obj.Object["stringData"].(map[string]any); ok { // in renderings only

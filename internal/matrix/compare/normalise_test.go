@@ -167,6 +167,22 @@ func TestNormaliseSecret(t *testing.T) {
 	if strings.Contains(whole, secretDigest) {
 		t.Errorf("a whole Secret is told as %q", whole)
 	}
+	// What no rendering has, a program wrote, with a key of its own in each lane: that it is there counts.
+	empty := []*unstructured.Unstructured{testkit.Parsed(t, `{kind: Secret, metadata: {name: a}, type: Opaque, data: {mine: eA==}}`)}
+	lane := func(data string) *unstructured.Unstructured {
+		o := testkit.Parsed(t, `{kind: Secret, metadata: {name: a}, type: Opaque, data: `+data+`}`)
+		normalise(o, empty)
+		return o
+	}
+	made := lane("{mine: eA==, tls.key: b25l}")
+	if d := differences(made.Object, lane("{mine: eA==, tls.key: dHdv}").Object); len(d) > 0 {
+		t.Errorf("keys that a program made in each lane: %v", d)
+	}
+	for _, data := range []string{"{mine: eA==}", "{mine: eQ==, tls.key: dHdv}"} {
+		if d := differences(made.Object, lane(data).Object); len(d) != 1 {
+			t.Errorf("%s: got %v, want one difference", data, d)
+		}
+	}
 	token := testkit.Parsed(t, `{kind: Secret, metadata: {name: a}, type: kubernetes.io/service-account-token, data: {token: eA==}}`)
 	normalise(token, nil)
 	if token.Object["data"] != nil {
