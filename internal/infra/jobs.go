@@ -1,5 +1,7 @@
 package infra
 
+import "slices"
+
 // JobController is a controller of the jobs of a recipe's users: it creates pods for its own kinds.
 // In a cell the pods of the controller are simulated, so that no pods are created for its kinds
 // unless the real program runs too.
@@ -21,4 +23,31 @@ type JobControllers struct {
 	Clients *Clients
 	// Installed are the definitions that the cluster lacked.
 	Installed []string
+}
+
+// MadeBy says, for each API group of controllers that run, which of them create the pods of its
+// objects: the recipe's own, and those that run beside it.
+func MadeBy(own, beside []JobController) map[string]string {
+	made := map[string]string{}
+	all := slices.Concat(own, beside)
+	for i, j := range all {
+		text := j.String()
+		for _, other := range all {
+			if slices.Contains(j.Needs, other.Name) {
+				text += " and " + other.String()
+			}
+		}
+		switch {
+		case i < len(own):
+			text += " (of the recipe's own pods)"
+		case len(j.Needs) > 0:
+			text += " (the real ones)"
+		default:
+			text += " (the real one)"
+		}
+		for _, g := range j.Groups {
+			made[g] = text
+		}
+	}
+	return made
 }

@@ -67,31 +67,6 @@ func (c *cellRun) ownController(j infra.JobController) bool {
 // madeBy says, for each API group of the running controllers, which controllers create the pods of
 // its objects.
 func (c *cellRun) madeBy() map[string]string {
-	made := map[string]string{}
-	all := slices.Clone(c.own)
-	for _, j := range c.plan.controllers {
-		if !c.ownController(j) {
-			all = append(all, j)
-		}
-	}
-	for _, j := range all {
-		text := j.String()
-		for _, other := range all {
-			if slices.Contains(j.Needs, other.Name) {
-				text += " and " + other.String()
-			}
-		}
-		switch {
-		case c.ownController(j):
-			text += " (of the recipe's own pods)"
-		case len(j.Needs) > 0:
-			text += " (the real ones)"
-		default:
-			text += " (the real one)"
-		}
-		for _, g := range j.Groups {
-			made[g] = text
-		}
-	}
-	return made
+	beside := slices.DeleteFunc(slices.Clone(c.plan.controllers), c.ownController)
+	return infra.MadeBy(c.own, beside)
 }

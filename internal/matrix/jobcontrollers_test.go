@@ -104,6 +104,16 @@ func TestStartJobControllers(t *testing.T) {
 	if got := c.madeBy(); !maps.Equal(got, map[string]string{"jobset.x-k8s.io": "JobSet v0 (the real one)", "trainer.kubeflow.org": "Kubeflow Trainer v2 and JobSet v0 (the real ones)"}) {
 		t.Errorf("got %q", got)
 	}
+	// What runs as a pod of the recipe does not run a second time.
+	c.own = bothControllers()
+	host.asked = nil
+	if err := steps[at].do(t.Context()); err != nil || len(host.asked) > 0 {
+		t.Errorf("%v; started beside the recipe's own: %q", err, host.asked)
+	}
+	if got := c.madeBy(); got["trainer.kubeflow.org"] != "Kubeflow Trainer v2 and JobSet v0 (of the recipe's own pods)" {
+		t.Errorf("got %q", got)
+	}
+	c.own = nil
 	host.err = reason.New(reason.SchedulerFailed, "it ended")
 	if err := steps[at].do(t.Context()); reason.Of(err) != reason.SchedulerFailed {
 		t.Errorf("got %v", err)
