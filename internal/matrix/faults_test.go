@@ -68,6 +68,7 @@ func faults() []fault {
 		knownFaults(),
 		gapFaults(),
 		everydayFaults(),
+		lossFaults(),
 		changeFaults(),
 		unseenFaults(),
 		clusterFaults(),

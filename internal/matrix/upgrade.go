@@ -304,7 +304,9 @@ func (c *cellRun) verifyUpgrade(ctx context.Context) error {
 	if c.byArgo() {
 		c.result.Warnings = append(c.result.Warnings, c.bundles().Moving()...)
 	}
-	return c.bundles().Recreated(what, replaced)
+	unseen, err := c.bundles().Gone(ctx, what, c.env, replaced)
+	c.result.NotVerified = append(c.result.NotVerified, unseen...)
+	return err
 }
 
 func (c *cellRun) byArgo() bool {
@@ -319,6 +321,7 @@ func (c *cellRun) deliver(ctx context.Context, d delivery) error {
 	if err := c.use(d); err != nil {
 		return err
 	}
+	c.result.Notes = append(c.result.Notes, c.bundles().Outlived(c.env, c.byArgo())...)
 	if err := c.impossible(ctx); err != nil {
 		return err
 	}

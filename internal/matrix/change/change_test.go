@@ -353,3 +353,22 @@ func TestOlder(t *testing.T) {
 		}
 	}
 }
+
+// An image that another workload had before is not new, and one that another has now is still used. The
+// scope of a definition is a difference of its rendering, which has no schemas.
+func TestRendered_SameImage(t *testing.T) {
+	workload := func(kind, name string) bundle.Object {
+		return bundle.Object{Component: "web", Release: "web", Object: testkit.Parsed(t, "{apiVersion: apps/v1, kind: "+kind+", metadata: {namespace: ns, name: "+name+"}, spec: {template: {spec: {containers: [{name: c, image: \"c:1\"}]}}}}")}
+	}
+	definition := func(scope string) bundle.Object {
+		return bundle.Object{Component: "web", Release: "web", Object: testkit.Parsed(t, "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: a.b.c}, spec: {scope: "+scope+", versions: [{name: v1}]}}")}
+	}
+	of := func(objects ...bundle.Object) bundle.Expectation {
+		return bundle.Expectation{Releases: []bundle.Release{{Name: "web", Component: "web", ChartVersion: "1"}}, Objects: objects}
+	}
+	c, err := Rendered(of(workload("Deployment", "agent"), definition("Namespaced")), of(workload("DaemonSet", "agent"), definition("Cluster")), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, c, "removed Deployment ns/agent", "added DaemonSet ns/agent", `crd {"name":"a.b.c","rules":true}`)
+}

@@ -118,8 +118,10 @@ func (d *definition) between(name string, after *definition) *result.CRDChange {
 		added, removed := fieldsOnly(after, d), fieldsOnly(d, after)
 		c.AddedFields, c.RemovedFields = added[:min(len(added), mostFields)], removed[:min(len(removed), mostFields)]
 		c.More = len(added) + len(removed) - len(c.AddedFields) - len(c.RemovedFields)
-		c.Rules = len(added)+len(removed)+len(c.AddedVersions)+len(c.RemovedVersions) == 0 && c.StoredBefore == c.StoredAfter
 	}
+	// In a rendering, which has no schemas, these settings are e.g. the scope and the names.
+	named := len(c.AddedFields) + len(c.RemovedFields) + len(c.AddedVersions) + len(c.RemovedVersions) + len(c.Dropped)
+	c.Rules = named == 0 && c.StoredBefore == c.StoredAfter
 	return c
 }
 

@@ -23,14 +23,16 @@ func (c *comparison) images(component string, b, a *object) {
 		names[name] = true
 	}
 	for name := range names {
-		if before[name] != after[name] {
-			c.image(component, before[name], after[name], at.ref.Ref())
+		from, to := before[name], after[name]
+		// One that other workloads had before is not new, and one that others have now is still used.
+		if from != to && (from != "" || !c.before.uses(to)) && (to != "" || !c.after.uses(from)) {
+			c.image(component, from, to, at.ref.Ref())
 		}
 	}
-	if len(names) == 0 {
+	one := c.components[component]
+	if one == nil {
 		return
 	}
-	one := c.of(component)
 	slices.SortFunc(one.Images, func(a, b result.ImageChange) int {
 		return slices.Compare([]string{a.To, a.From}, []string{b.To, b.From})
 	})
@@ -47,6 +49,19 @@ func (c *comparison) image(component, from, to string, workload result.Ref) {
 		}
 	}
 	one.Images = append(one.Images, result.ImageChange{From: from, To: to, Workloads: []result.Ref{workload}})
+}
+
+// uses reports whether any workload has an image.
+func (s *State) uses(image string) bool {
+	if s.used == nil {
+		s.used = map[string]bool{}
+		for _, o := range s.objects {
+			for _, name := range o.images() {
+				s.used[name] = true
+			}
+		}
+	}
+	return s.used[image]
 }
 
 // images are the images of an object's pod template, by container; none for a nil object.

@@ -26,6 +26,7 @@ type State struct {
 	components map[string]string  // by release
 	versions   map[string]string  // of charts, by component
 	rendered   bool
+	used       map[string]bool // images, once they were asked for
 }
 
 // object is an object without what is large: of a definition there is only a summary.

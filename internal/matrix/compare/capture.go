@@ -51,6 +51,7 @@ type capturedObject struct {
 	uid          types.UID
 	generation   int64
 	hook, scaled bool
+	leaving      bool // it is being deleted
 }
 
 // wanted is an object to be captured, with its renderings.
@@ -251,7 +252,7 @@ func scaleTarget(rendered []*unstructured.Unstructured) (lane.Object, bool) {
 
 // captured is the live object, normalised.
 func (w *wanted) captured(obj *unstructured.Unstructured) (one capturedObject, err error) {
-	one = capturedObject{ref: w.ref, mayBeGone: w.mayBeGone, scaled: w.scaled, uid: obj.GetUID(), generation: obj.GetGeneration()}
+	one = capturedObject{ref: w.ref, mayBeGone: w.mayBeGone, scaled: w.scaled, uid: obj.GetUID(), generation: obj.GetGeneration(), leaving: obj.GetDeletionTimestamp() != nil}
 	one.hook = slices.ContainsFunc(w.objects, func(o bundle.Object) bool { return o.Hook })
 	if len(w.objects) > 0 {
 		one.template = w.objects[0].Template

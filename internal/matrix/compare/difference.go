@@ -97,7 +97,7 @@ func compareLists(path string, a, b []any, found *[]difference) {
 		return
 	}
 	for i := range max(len(a), len(b)) {
-		at := path + "[" + strconv.Itoa(i) + "]"
+		at := index(path, i)
 		switch {
 		case i >= len(a):
 			*found = append(*found, difference{at, nil, present(b[i])})
@@ -125,6 +125,9 @@ func named(list []any) ([]string, map[string]any) {
 	}
 	return names, elements
 }
+
+// index is the path of a list's element.
+func index(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
 
 var plainKey = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`)
 

@@ -62,9 +62,9 @@ func ends(ctx context.Context, reference, now Lane, benign []benignRule, t terms
 	}
 	var red []objectDifference
 	var causes []string
-	notes := map[string]int{}
+	notes, rendered := map[string]int{}, &templates{reference: reference.Live, live: now.Live}
 	for _, d := range found {
-		why, harmless := cause(d, now, t)
+		why, harmless := cause(ctx, d, now, t, rendered)
 		if harmless {
 			if notes[why]++; notes[why] == 1 {
 				said = append(said, t.allowed+d.object.String()+" "+d.path+": "+why)
@@ -81,7 +81,7 @@ func ends(ctx context.Context, reference, now Lane, benign []benignRule, t terms
 
 // cause says why an object is not as in the reference, "" if that is unknown. harmless means that it
 // is no fault.
-func cause(d objectDifference, now Lane, t terms) (why string, harmless bool) {
+func cause(ctx context.Context, d objectDifference, now Lane, t terms, rendered *templates) (why string, harmless bool) {
 	key := d.object.Key()
 	live := now.Live.objects[key]
 	kept := keptFrom(now.Live, key, d)
@@ -92,16 +92,24 @@ func cause(d objectDifference, now Lane, t terms) (why string, harmless bool) {
 		return "it is a hook, which this delivery did not run: Helm runs those of upgrades only, and Argo CD syncs nothing if only hooks differ; make it an ordinary object", false
 	case live.hook && kept:
 		return t.hook, true
+	case d.b == nil && d.path == "" && rendered.ranAndWent(key, d):
+		return "a hook that was an ordinary object before: Helm ran it, and then removed what the release has no more, which is the same Job", true
 	case d.a == nil && d.path == "" && now.Live.keeps(key):
 		return "it was rendered to be kept (helm.sh/resource-policy: keep, or Prune=false), and no release has it any more", true
+	case d.a == nil && d.path == "" && live.leaving: // what it waits for was judged before
+		return "it is being deleted still", true
 	case d.a == nil && d.path == "":
 		return t.left, false
 	case kept && d.object.GVK.Kind == "Service" && d.path == "spec.clusterIP":
 		return "the API server keeps the None of a Service that gives no clusterIP any more; delete the Service before the upgrade, or give it another name", false
 	case kept:
-		return t.kept + notFetched(d.object, now), false
+		fetched := notFetched(d.object, now)
+		if why := rendered.stays(ctx, key, d); why != "" && fetched == "" {
+			return why, false
+		}
+		return t.kept + fetched, false
 	}
-	return "", false
+	return rendered.merged(ctx, key, d), false
 }
 
 // keeps reports whether what ran before asks its deployer never to remove an object.

@@ -141,6 +141,26 @@ func leaving(live *unstructured.Unstructured, e bundle.Expectation) left {
 	return l
 }
 
+// Waits says of a live object that is being deleted that it waits for a finalizer which no program here
+// removes; ok is false if it does not. judged is false if an operator of one of these recipes may remove it,
+// which is only simulated.
+func Waits(live *unstructured.Unstructured, recipes ...bundle.Expectation) (why string, judged, ok bool) {
+	if live.GetDeletionTimestamp() == nil {
+		return "", false, false
+	}
+	judged = true
+	for _, e := range recipes {
+		l := leaving(live, e)
+		if l.finalizer == "" {
+			return "", false, false
+		}
+		if why == "" || l.unrun {
+			why, judged = l.why, judged && !l.unrun
+		}
+	}
+	return why, judged, why != ""
+}
+
 // kubernetesOwn reports whether the control plane, the deployer or its garbage collection removes
 // the finalizer.
 func kubernetesOwn(f string) bool {

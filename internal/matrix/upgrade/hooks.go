@@ -2,9 +2,11 @@ package upgrade
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
@@ -32,17 +34,56 @@ func TornDown(b *bundle.Bundle, replaced []result.Ref, untracked bool) []string 
 	return lines
 }
 
-// notRun says why a missing object is a hook that Helm did not run: its release was there before.
+// notRun says why a missing object is a hook that Helm did not run, or whose object it removed after it
+// had: its release was there before.
 func (b Bundles) notRun(ref *result.Ref) string {
 	if ref == nil || b.Before == nil {
 		return ""
 	}
 	o := objectOf(b.Now, *ref)
+	if was := objectOf(b.Before, *ref); o != nil && o.Hook && was != nil && !was.Hook && was.Release == o.Release {
+		return fmt.Sprintf("%s was an ordinary object of release %s and is a hook now (%s): Helm runs the hook, and then removes what the release has no more, which is the same object; give the hook another name, or make it an ordinary object, in %s",
+			ref, o.Release, o.Object.GetAnnotations()["helm.sh/hook"], Place(b.Now, o, ""))
+	}
 	if o == nil || !o.Hook || strings.Contains(o.Object.GetAnnotations()["helm.sh/hook"], "upgrade") || namespaceOf(b.Before, o.Release) == "" {
 		return ""
 	}
 	return fmt.Sprintf("%s is a hook that runs at installation only (%s), and release %s was installed before it had it; add post-upgrade in %s, or make it an ordinary object",
 		ref, o.Object.GetAnnotations()["helm.sh/hook"], o.Release, Place(b.Now, o, ""))
+}
+
+// Outlived makes the bundle that is delivered take the Jobs as such that may be gone which were ordinary
+// objects of their release and are hooks before its upgrade now: Helm runs the hook, and then removes what
+// the release has no more, which is the Job of that name. It has done its work by then. It returns a note
+// for each. Argo CD has its own rules.
+func (b Bundles) Outlived(env *lane.Env, byArgo bool) (notes []string) {
+	if byArgo {
+		return nil
+	}
+	ran := map[result.Ref]bool{}
+	for i := range b.Now.Expectation.Objects {
+		o := &b.Now.Expectation.Objects[i]
+		was := objectOf(b.Before, o.Ref())
+		if o.Hook && !o.Ephemeral && o.Object.GetKind() == "Job" && was != nil && !was.Hook && was.Release == o.Release && strings.Contains(o.Object.GetAnnotations()["helm.sh/hook"], "pre-upgrade") {
+			ran[o.Ref()] = true
+			notes = append(notes, fmt.Sprintf("%s was an ordinary object of release %s and is a hook before its upgrade now, so that Helm removes it once it has run: it may be gone (component %s, %s)", o.Ref(), o.Release, o.Component, Place(b.Now, o, "")))
+		}
+	}
+	if len(ran) == 0 {
+		return nil
+	}
+	changed := *b.Now
+	changed.Expectation.Objects, changed.Expectation.Workloads = slices.Clone(b.Now.Expectation.Objects), slices.Clone(b.Now.Expectation.Workloads)
+	for i := range changed.Expectation.Objects {
+		o := &changed.Expectation.Objects[i]
+		o.Ephemeral = o.Ephemeral || ran[o.Ref()]
+	}
+	for i := range changed.Expectation.Workloads {
+		w := &changed.Expectation.Workloads[i]
+		w.Ephemeral = w.Ephemeral || ran[result.Ref{Group: "batch", Kind: w.Kind, Namespace: w.Namespace, Name: w.Name}]
+	}
+	env.Bundle = &changed
+	return notes
 }
 
 // objectOf is the object that a bundle renders; nil if there is none.

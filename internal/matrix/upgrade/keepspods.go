@@ -14,7 +14,7 @@ func (b Bundles) KeepPods() []string {
 	for i := range b.Now.Expectation.Objects {
 		now := &b.Now.Expectation.Objects[i]
 		old := objectOf(b.Before, now.Ref())
-		if kind := now.Object.GetKind(); old == nil || kind != "DaemonSet" && kind != "StatefulSet" {
+		if kind := now.Object.GetKind(); old == nil || kind != "DaemonSet" && kind != "StatefulSet" && kind != "ReplicaSet" && kind != "ReplicationController" {
 			continue
 		}
 		was, _, _ := unstructured.NestedMap(old.Object.Object, "spec", "template")
@@ -24,8 +24,10 @@ func (b Bundles) KeepPods() []string {
 		}
 		strategy, _, _ := unstructured.NestedString(now.Object.Object, "spec", "updateStrategy", "type")
 		partition, partly, _ := unstructured.NestedFieldNoCopy(now.Object.Object, "spec", "updateStrategy", "rollingUpdate", "partition")
-		why := ""
+		why, place := "", "spec.updateStrategy"
 		switch {
+		case now.Object.GetKind() == "ReplicaSet" || now.Object.GetKind() == "ReplicationController":
+			why, place = "it replaces no pod by itself, so that its old pods run until somebody deletes them; a Deployment rolls", "spec.template"
 		case strategy == "OnDelete":
 			why = "its updateStrategy is OnDelete, so that its old pods run until somebody deletes them"
 		case partly && fmt.Sprint(partition) != "0":
@@ -33,7 +35,7 @@ func (b Bundles) KeepPods() []string {
 		default:
 			continue
 		}
-		lines = append(lines, fmt.Sprintf("%s does not roll although its pod template changes: %s (component %s, %s)", now.Ref(), why, now.Component, b.place(now, "spec.updateStrategy")))
+		lines = append(lines, fmt.Sprintf("%s does not roll although its pod template changes: %s (component %s, %s)", now.Ref(), why, now.Component, b.place(now, place)))
 	}
 	return lines
 }

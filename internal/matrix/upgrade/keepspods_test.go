@@ -12,11 +12,12 @@ func TestKeepPods(t *testing.T) {
 		return "{apiVersion: apps/v1, kind: " + kind + ", metadata: {namespace: ns, name: x}, spec: {updateStrategy: " + strategy + ", template: {image: " + image + "}}}"
 	}
 	for name, tc := range map[string]struct{ old, now, want string }{
-		"OnDelete":  {object("DaemonSet", "{type: OnDelete}", "a"), object("DaemonSet", "{type: OnDelete}", "b"), "DaemonSet ns/x does not roll although its pod template changes: its updateStrategy is OnDelete"},
-		"partition": {object("StatefulSet", "{rollingUpdate: {partition: 2}}", "a"), object("StatefulSet", "{rollingUpdate: {partition: 2}}", "b"), "the partition 2"},
-		"rolls":     {object("DaemonSet", "{}", "a"), object("DaemonSet", "{}", "b"), ""},
-		"the same":  {object("DaemonSet", "{type: OnDelete}", "a"), object("DaemonSet", "{type: OnDelete}", "a"), ""},
-		"now rolls": {object("DaemonSet", "{type: OnDelete}", "a"), object("DaemonSet", "{type: RollingUpdate}", "b"), ""},
+		"OnDelete":   {object("DaemonSet", "{type: OnDelete}", "a"), object("DaemonSet", "{type: OnDelete}", "b"), "DaemonSet ns/x does not roll although its pod template changes: its updateStrategy is OnDelete"},
+		"partition":  {object("StatefulSet", "{rollingUpdate: {partition: 2}}", "a"), object("StatefulSet", "{rollingUpdate: {partition: 2}}", "b"), "the partition 2"},
+		"rolls":      {object("DaemonSet", "{}", "a"), object("DaemonSet", "{}", "b"), ""},
+		"no rolling": {object("ReplicaSet", "{}", "a"), object("ReplicaSet", "{}", "b"), "ReplicaSet ns/x does not roll although its pod template changes: it replaces no pod by itself"},
+		"the same":   {object("DaemonSet", "{type: OnDelete}", "a"), object("DaemonSet", "{type: OnDelete}", "a"), ""},
+		"now rolls":  {object("DaemonSet", "{type: OnDelete}", "a"), object("DaemonSet", "{type: RollingUpdate}", "b"), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := strings.Join(Bundles{Before: bundleOf(t, tc.old), Now: bundleOf(t, tc.now)}.KeepPods(), "\n")

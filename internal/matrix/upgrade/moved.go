@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -31,8 +32,16 @@ func holds(kind string) string {
 // move is an object that one release had and another one has now.
 type move struct{ old, now *bundle.Object }
 
-// moved lists the objects that another release has now. One that several releases have is not moved
-// as long as the old one does.
+// intoCRDs: the release has it still, but in its chart's crds/ and no longer in its templates. Helm, which
+// counts only the latter as the release's, removes it then.
+func (m move) intoCRDs() bool {
+	return m.old.Release == m.now.Release && inCRDs(m.now) && !inCRDs(m.old)
+}
+
+func inCRDs(o *bundle.Object) bool { return strings.Contains(o.Template, "/crds/") }
+
+// moved lists the objects that another release has now, or that moved into crds/. One that several
+// releases have is not moved as long as the old one does.
 func (b Bundles) moved() []move {
 	if b.Before == nil || b.Now == nil {
 		return nil
@@ -46,7 +55,7 @@ func (b Bundles) moved() []move {
 	}
 	still := map[string]bool{}
 	for i := range b.Now.Expectation.Objects {
-		if o := &b.Now.Expectation.Objects[i]; was[key(o)] != nil && was[key(o)].Release == o.Release {
+		if o := &b.Now.Expectation.Objects[i]; was[key(o)] != nil && was[key(o)].Release == o.Release && !(move{was[key(o)], o}).intoCRDs() {
 			still[key(o)] = true
 		}
 	}
@@ -63,7 +72,7 @@ func (b Bundles) moved() []move {
 func (b Bundles) Moving() []string {
 	var lines []string
 	for _, m := range b.moved() {
-		if what := holds(m.now.Object.GetKind()); what != "" {
+		if what := holds(m.now.Object.GetKind()); what != "" && !m.intoCRDs() { // which are the same to Argo CD
 			lines = append(lines, fmt.Sprintf("%s moves from Application %s to %s (%s), and neither waits for the other: a sync of %s that comes first may prune it, and %s with it; annotate it argocd.argoproj.io/sync-options=Prune=false before the upgrade",
 				m.now.Ref(), m.old.Release, m.now.Release, b.place(m.now, ""), m.old.Release, what))
 		}
@@ -74,19 +83,22 @@ func (b Bundles) Moving() []string {
 // lostBudget bounds the reads after a failure.
 const lostBudget = 10 * time.Second
 
-// Lost adds to the error of a second delivery what it deleted of the objects that another release has
-// now: the release that had one deletes it, and who has it now does not notice. uid is the UID that
-// an object had before.
+// Lost is the error of a second delivery that deleted a namespace in which something of it is, and adds to
+// another error what it deleted of the objects that another release has now: the release that had one
+// deletes it, and who has it now does not notice. uid is the UID that an object had before.
 func Lost(ctx context.Context, what string, err error, env *lane.Env, b Bundles, uid func(result.Ref) types.UID) error {
-	if err == nil || !reason.OfRecipe(err) || env.Clients == nil || env.Clients.Dynamic == nil {
+	if err != nil && !reason.OfRecipe(err) || env.Clients == nil || env.Clients.Dynamic == nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, lostBudget)
 	defer cancel()
+	if f := b.emptied(ctx, what, env, uid); f != nil || err == nil {
+		return then(f, err)
+	}
 	var lost []move
 	for _, m := range b.moved() {
 		live, failed := read(ctx, env, m.now)
-		if apierrors.IsNotFound(failed) && uid(m.now.Ref()) != "" || failed == nil && replaced(uid(m.now.Ref()), live.GetUID()) {
+		if apierrors.IsNotFound(failed) && uid(m.now.Ref()) != "" || failed == nil && (replaced(uid(m.now.Ref()), live.GetUID()) || live.GetDeletionTimestamp() != nil) {
 			lost = append(lost, m)
 		}
 	}
@@ -97,9 +109,20 @@ func Lost(ctx context.Context, what string, err error, env *lane.Env, b Bundles,
 		return len(holds(y.now.Object.GetKind())) - len(holds(x.now.Object.GetKind()))
 	})
 	f := b.lost(what, lost)
-	v := result.VerdictOf(err)
-	f.Story = append(append(f.Story, "then: "+v.Cause), v.Details...)
-	return &reason.Error{Reason: reason.UpgradeFailed, Component: f.Component, Err: &result.Failure{Findings: []result.Finding{f}, Stage: v.Stage}}
+	return then(&f, err)
+}
+
+// then makes a finding the failure, and what came of it a part of its story; nil without either.
+func then(f *result.Finding, err error) error {
+	if f == nil {
+		return err
+	}
+	var stage result.Stage
+	if err != nil {
+		v := result.VerdictOf(err)
+		f.Story, stage = append(append(f.Story, "then: "+v.Cause), v.Details...), v.Stage
+	}
+	return &reason.Error{Reason: reason.UpgradeFailed, Component: f.Component, Err: &result.Failure{Findings: []result.Finding{*f}, Stage: stage}}
 }
 
 // Recreated is the failure of an upgrade that arrived, and on its way deleted and made again what
@@ -132,6 +155,8 @@ func (b Bundles) lost(what string, all []move) result.Finding {
 		}
 		if m.old.Release != m.now.Release {
 			text += fmt.Sprintf(": release %s had it and has it no more, release %s has it now", m.old.Release, m.now.Release)
+		} else if m.intoCRDs() {
+			text += fmt.Sprintf(": the chart of release %s had it in its templates and has it in crds/ now, which Helm does not count as the release's", m.old.Release)
 		}
 		line := text + fmt.Sprintf("; before: component %s, template %s; now: component %s, template %s", m.old.Component, m.old.Template, m.now.Component, b.place(m.now, ""))
 		if i == 0 {
@@ -145,7 +170,7 @@ func (b Bundles) lost(what string, all []move) result.Finding {
 		f.Story = append(f.Story, line)
 	}
 	first := all[0]
-	if first.old.Release == first.now.Release {
+	if first.old.Release == first.now.Release && !first.intoCRDs() {
 		return f
 	}
 	if slices.ContainsFunc(b.Now.Expectation.Releases, func(r bundle.Release) bool { return r.Name == first.old.Release }) {

@@ -51,7 +51,7 @@ func (b Bundles) explain(text string) []string {
 	for _, m := range owned.FindAllStringSubmatch(text, -1) {
 		add(b.foreign(m[1], m[2], m[4]))
 	}
-	for _, line := range slices.Concat(b.stale(text), b.older(text)) {
+	for _, line := range slices.Concat(b.stale(text), b.older(text), b.notInstalled(text)) {
 		add(line)
 	}
 	return lines
@@ -63,21 +63,13 @@ func (b Bundles) immutable(kind, name, field, said string) string {
 	if kind == "Service" && strings.HasPrefix(field, "spec.clusterIPs") {
 		field = "spec.clusterIP" // which charts set, and of which the API server makes the list
 	}
-	var fields []string
-	if old != nil && now != nil {
-		for _, f := range compare.Fields(old.Object.Object, now.Object.Object) {
-			if !strings.HasPrefix(f.Path, strings.TrimRight(field, "[]0123456789")) || mayChange(kind, f.Path) {
-				continue
-			}
-			text := f.Path
-			if kind != "Secret" && kind != "ConfigMap" {
-				f = change.Veiled(f)
-				text += ": " + f.From + ", then " + f.To
-			}
-			fields = append(fields, text)
+	fields := changedBelow(old, now, strings.TrimRight(field, "[]0123456789"))
+	at := field
+	if top, _, below := strings.Cut(field, "."); len(fields) == 0 && below { // the API server calls it something else, as a CSIDriver's attachRequired
+		if fields = changedBelow(old, now, top); len(fields) > 0 {
+			field, at = top, top
 		}
 	}
-	at := field
 	if field == "spec" && len(fields) > 0 {
 		at = head(fields[0])
 	}
@@ -100,6 +92,27 @@ func (b Bundles) immutable(kind, name, field, said string) string {
 		line += "; it changes " + f
 	}
 	return line + "; " + remedy(kind, at, said)
+}
+
+// changedBelow lists the fields at a path, and below it, that differ and that the API server does not let
+// change, with both values.
+func changedBelow(old, now *bundle.Object, path string) (fields []string) {
+	if old == nil || now == nil {
+		return nil
+	}
+	kind := now.Object.GetKind()
+	for _, f := range compare.Fields(old.Object.Object, now.Object.Object) {
+		if !strings.HasPrefix(f.Path, path) || mayChange(kind, f.Path) {
+			continue
+		}
+		text := f.Path
+		if kind != "Secret" && kind != "ConfigMap" {
+			f = change.Veiled(f)
+			text += ": " + f.From + ", then " + f.To
+		}
+		fields = append(fields, text)
+	}
+	return fields
 }
 
 // mostFields is how many changed fields a line names.
@@ -169,6 +182,11 @@ func (b Bundles) foreign(kind, name, said string) string {
 		return line + fmt.Sprintf("; it belongs to release %s in namespace %s, where the component was before, and which stays: a release does not move; before the upgrade remove that one (helm uninstall %[1]s --namespace %[2]s), or annotate its objects with another namespace: meta.helm.sh/release-namespace=%[3]s", now.Release, m[2], m[1])
 	} else {
 		line += "; it is not marked as any release's"
+		if old != nil && old.Hook {
+			line += ", since it was a hook before (" + old.Template + ")"
+		} else if old != nil && inCRDs(old) {
+			line += ", since it was in the chart's crds/ before (" + old.Template + ")"
+		}
 	}
 	if old != nil && now != nil && old.Component != now.Component {
 		line += fmt.Sprintf(", as component %s had it before (%s)", old.Component, old.Template)
@@ -178,7 +196,11 @@ func (b Bundles) foreign(kind, name, said string) string {
 		return line
 	}
 	line += fmt.Sprintf("; before the upgrade label it app.kubernetes.io/managed-by=Helm and annotate it meta.helm.sh/release-name=%s, meta.helm.sh/release-namespace=%s", now.Release, namespaceOf(b.Now, now.Release))
-	if from != "" {
+	switch {
+	case from == "":
+	case namespaceOf(b.Now, from) == "":
+		line += fmt.Sprintf(", and with helm.sh/resource-policy=keep: otherwise helm uninstall %s, which is not part of the recipe any more, deletes it%s", from, withItsObjects(kind))
+	default:
 		line += fmt.Sprintf(", and with helm.sh/resource-policy=keep: otherwise the upgrade of %s deletes it%s", from, withItsObjects(kind))
 	}
 	return line

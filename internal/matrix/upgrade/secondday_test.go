@@ -175,6 +175,43 @@ func TestNotRun(t *testing.T) {
 	}
 }
 
+// What becomes a hook that runs before the upgrade is removed after it: the release has it no more.
+func TestNotRun_OrdinaryBefore(t *testing.T) {
+	object := func(name, annotations string) string {
+		return name + ` {apiVersion: v1, kind: ConfigMap, metadata: {namespace: ns, name: w, annotations: {` + annotations + `}}}`
+	}
+	ref := result.Ref{Kind: "ConfigMap", Namespace: "ns", Name: "w"}
+	missing := &reason.Error{Reason: reason.DeployFailed, Err: result.NewFailure(result.Finding{Object: &ref, Cause: "does not exist"})}
+	now := bundleOf(t, object("hook-b", `helm.sh/hook: "pre-install,pre-upgrade"`))
+	for name, want := range map[string]bool{"hook-b": false, "b": true} {
+		before := bundleOf(t, object(name, ""))
+		before.Expectation.Objects[0].Release = now.Expectation.Objects[0].Release
+		v := result.VerdictOf(Failed("main", missing, Bundles{Before: before, Now: now}, nil))
+		if got := strings.Contains(strings.Join(v.Details, "\n"), "and is a hook now (pre-install,pre-upgrade): Helm runs the hook, and then removes"); got != want {
+			t.Errorf("%s: got %q", name, v.Details)
+		}
+	}
+}
+
+// A definition that moves from a chart's templates into its crds/ is one that Helm removes: it may be on
+// its way out still.
+func TestMoved_IntoCRDs(t *testing.T) {
+	b := Bundles{Before: bundleOf(t, "a "+definition), Now: bundleOf(t, "a "+definition)}
+	failed := reason.New(reason.DeployFailed, "create not allowed while custom resource definition is terminating")
+	uid := func(result.Ref) types.UID { return "u" }
+	leaving := strings.Replace(definition, "uid: u", "uid: u, finalizers: [x/y], deletionTimestamp: \"2026-01-01T00:00:00Z\"", 1)
+	if err := Lost(t.Context(), "the upgrade", failed, envWith(t, leaving), b, uid); err.Error() != failed.Error() {
+		t.Errorf("among the templates before and now: got %v, want the error that it was", err)
+	}
+	b.Now.Expectation.Objects[0].Template = "a/crds/x.yaml"
+	v := result.VerdictOf(Lost(t.Context(), "the upgrade", failed, envWith(t, leaving), b, uid))
+	testkit.WantText(t, "cause", v.Cause, "the upgrade: CustomResourceDefinition widgets.x.y was deleted, and every object of its kind in the cluster with it: the chart of release a had it in its templates and has it in crds/ now")
+	testkit.WantText(t, "details", strings.Join(v.Details, "\n"), "annotate it helm.sh/resource-policy=keep in the cluster before the upgrade")
+	if lines := b.Moving(); len(lines) != 0 {
+		t.Errorf("got %q: crds/ and templates are the same to Argo CD", lines)
+	}
+}
+
 // A new pod that waits for its own old pod's room is the upgrade's fault. One that would not fit
 // without it, or whose old pods go first, is not.
 func TestStandoff(t *testing.T) {
@@ -221,7 +258,7 @@ func TestStandoff(t *testing.T) {
 }
 
 // A template is no YAML: the line of a field is the first such key behind those above it, in the one
-// document of the kind; none if that is not clear.
+// document of the kind, or the line of what is above it; none if that is not clear.
 func TestPlace(t *testing.T) {
 	text := `{{- if .Values.x }}
 apiVersion: v1
@@ -245,7 +282,7 @@ metadata:
 	b := bundleOf(t, "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}}")
 	b.Installs = []bundle.Install{{Release: bundle.Release{Name: "b"}, Chart: &chart.Chart{Metadata: &chart.Metadata{Name: "b"}, Templates: []*chart.File{{Name: "templates/x.yaml", Data: []byte(text)}}}}}
 	o := &b.Expectation.Objects[0]
-	for path, want := range map[string]string{"": ":8", "spec": ":11", "spec.strategy": ":13", "spec.nothing": ""} {
+	for path, want := range map[string]string{"": ":8", "spec": ":11", "spec.strategy": ":13", "spec.nothing": ":11"} {
 		if got := Place(b, o, path); got != "b/templates/x.yaml"+want {
 			t.Errorf("%q: got %s, want line %s", path, got, want)
 		}

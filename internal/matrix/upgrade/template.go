@@ -65,8 +65,8 @@ func Place(b *bundle.Bundle, o *bundle.Object, path string) string {
 
 var documentEnd = regexp.MustCompile(`(?m)^---.*$`)
 
-// lineIn returns the line of a field in the one document of a template that is of this kind; 0 if
-// that is not clear. A template is no YAML: it looks for each key of the path behind the one before.
+// lineIn returns the line of a field, or of what is above it, in the one document of a template that is
+// of this kind; 0 if that is not clear. A template is no YAML: it looks for each key of the path behind the one before.
 func lineIn(text, kind, name string, path []string) int {
 	kindLine := regexp.MustCompile(`(?m)^kind:[ "']*` + regexp.QuoteMeta(kind) + `["']?\s*$`)
 	var at, end int
@@ -91,8 +91,8 @@ func lineIn(text, kind, name string, path []string) int {
 	last := at + kindLine.FindStringIndex(text[at:end])[0]
 	for _, key := range path {
 		m := regexp.MustCompile(`(?m)(?:^\s*|[{,]\s*)(?:- )?(` + regexp.QuoteMeta(key) + `):`).FindStringSubmatchIndex(text[at:end])
-		if m == nil {
-			return 0
+		if m == nil { // a field that is gone, or that the template makes up: the line of what is above it
+			break
 		}
 		last = at + m[2]
 		at = last

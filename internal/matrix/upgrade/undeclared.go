@@ -38,6 +38,35 @@ func (b Bundles) older(text string) []string {
 	return lines
 }
 
+// unmapped matches what Helm says of a kind that nothing in the cluster defines.
+var unmapped = regexp.MustCompile(`no matches for kind "([^"]+)" in version "([^"/]+)/[^"]+"`)
+
+// notInstalled explains a kind whose definition is new in a chart's crds/, which Helm leaves alone when it
+// upgrades a release.
+func (b Bundles) notInstalled(text string) []string {
+	if b.Now == nil || b.Before == nil {
+		return nil
+	}
+	var lines []string
+	for _, m := range unmapped.FindAllStringSubmatch(text, -1) {
+		for _, in := range b.Now.Installs {
+			i := slices.IndexFunc(b.Before.Installs, func(was bundle.Install) bool { return was.Release.Name == in.Release.Name })
+			if i < 0 {
+				continue
+			}
+			before := definitionsOf(b.Before.Installs[i])
+			for name, now := range definitionsOf(in) {
+				kind, _, _ := unstructured.NestedString(now.object.Object, "spec", "names", "kind")
+				group, _, _ := unstructured.NestedString(now.object.Object, "spec", "group")
+				if _, had := before[name]; kind == m[1] && group == m[2] && !had && find(b.Before, "CustomResourceDefinition", name) == nil {
+					lines = append(lines, fmt.Sprintf("CustomResourceDefinition %s is new in the chart's crds/ (component %s, %s), which Helm installs with a release, and not when it upgrades one; apply it before the upgrade (kubectl apply --server-side -f), or put the definitions in a release of their own before this one", name, in.Release.Component, now.place))
+				}
+			}
+		}
+	}
+	return lines
+}
+
 // definedSince says which definition in a chart's crds/ has a field now and had none before; empty if
 // there is none.
 func (b Bundles) definedSince(field string) string {

@@ -37,3 +37,25 @@ func TestFailed_OlderDefinition(t *testing.T) {
 		}
 	}
 }
+
+// A kind whose definition is new in crds/ is explained; one that the old chart had there, or that comes with
+// a release that is new, is not.
+func TestFailed_NotInstalled(t *testing.T) {
+	of := func(release string, names ...string) *bundle.Bundle {
+		c := &chart.Chart{Metadata: &chart.Metadata{APIVersion: "v2", Name: "b", Version: "1.0.0"}}
+		for _, name := range names {
+			c.Files = append(c.Files, &chart.File{Name: "crds/" + name + ".yaml", Data: []byte("apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: " + name + ".x.y}\nspec: {group: x.y, names: {kind: Queue}, versions: [{name: v1}]}\n")})
+		}
+		return &bundle.Bundle{Installs: []bundle.Install{{Release: bundle.Release{Name: release, Component: "b"}, Chart: c}}}
+	}
+	const text = `Release b: resource mapping not found for name: "one" namespace: "" from "": no matches for kind "Queue" in version "x.y/v1"`
+	for name, tc := range map[string]struct {
+		before *bundle.Bundle
+		want   bool
+	}{"new": {of("b"), true}, "known": {of("b", "queues"), false}, "release is new": {of("other"), false}} {
+		v := result.VerdictOf(Failed("main", reason.New(reason.DeployFailed, "%s", text), Bundles{Before: tc.before, Now: of("b", "queues")}, nil))
+		if got := strings.Contains(strings.Join(v.Details, "\n"), "CustomResourceDefinition queues.x.y is new in the chart's crds/ (component b, b/crds/queues.yaml), which Helm installs with a release"); got != tc.want {
+			t.Errorf("%s: got %q", name, v.Details)
+		}
+	}
+}

@@ -1,0 +1,73 @@
+package upgrade
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/matrix/lane"
+	"github.com/nvidia/aicr-action/internal/matrix/leftover"
+	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/util/wait"
+)
+
+// stuckFor is how long an object that the delivery removes may wait for a finalizer, as in a removal.
+const stuckFor = 20 * time.Second
+
+// Gone judges what the delivery removed: see Recreated. It waits for that to be gone: what waits for a finalizer that no controller
+// removes is a failure in every lane, also where the deployer does not wait for it. Where a simulated
+// operator might remove it, that is not verified. Reasons: UPGRADE_FAILED, UPGRADE_DIVERGED.
+func (b Bundles) Gone(ctx context.Context, what string, env *lane.Env, replaced []result.Ref) (notVerified []string, err error) {
+	if err := b.Recreated(what, replaced); err != nil {
+		return nil, err
+	}
+	var left []*bundle.Object
+	for i := range b.Before.Expectation.Objects {
+		if o := &b.Before.Expectation.Objects[i]; o.Object.GetName() != "" && objectOf(b.Now, o.Ref()) == nil {
+			left = append(left, o)
+		}
+	}
+	var f result.Finding
+	look := func(ctx context.Context) wait.Result {
+		still := left[:0:0]
+		f, notVerified = result.Finding{}, nil
+		for _, o := range left {
+			live, failed := read(ctx, env, o)
+			if failed != nil {
+				continue // it is gone, or its kind is
+			}
+			why, judged, ok := leftover.Waits(live, b.Before.Expectation, b.Now.Expectation)
+			if !ok {
+				continue
+			}
+			still = append(still, o)
+			ref := o.Ref()
+			switch line := ref.String() + " " + why; {
+			case !judged:
+				notVerified = append(notVerified, line)
+			case f.Object == nil:
+				f.Object, f.Component, f.Cause = &ref, o.Component, what+": "+line
+				f.Story = append(f.Story, fmt.Sprintf("%s was in %s (component %s); take the finalizer off before the upgrade, or keep what removes it until it is gone", ref, o.Template, o.Component))
+			default:
+				f.Others, f.Story = append(f.Others, ref), append(f.Story, line)
+			}
+		}
+		if left = still; len(left) == 0 {
+			return wait.Done()
+		}
+		return wait.NotYet("%s is still being deleted", left[0].Ref())
+	}
+	err = wait.For(ctx, "what was removed to be gone", wait.Options{Budget: stuckFor, Interval: time.Second, Changed: env.Tell}, look)
+	switch {
+	case err != nil && !wait.IsTimeout(err):
+		return nil, err
+	case err == nil || f.Object == nil:
+		return notVerified, nil
+	}
+	if n := len(f.Others); n > 0 {
+		f.Cause += fmt.Sprintf(" (and %d more)", n)
+	}
+	return notVerified, &reason.Error{Reason: reason.UpgradeDiverged, Component: f.Component, Err: result.NewFailure(f)}
+}
