@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/matrix/leftover"
@@ -31,12 +33,16 @@ func (b Bundles) Gone(ctx context.Context, what string, env *lane.Env, replaced 
 	}
 	var f result.Finding
 	look := func(ctx context.Context) wait.Result {
-		still := left[:0:0]
-		f, notVerified = result.Finding{}, nil
+		var now result.Finding
+		var still []*bundle.Object
+		var unseen []string
 		for _, o := range left {
 			live, failed := read(ctx, env, o)
-			if failed != nil {
-				continue // it is gone, or its kind is
+			if apierrors.IsNotFound(failed) { // it is, or its kind is
+				continue
+			}
+			if failed != nil { // e.g. since the time is over: what was seen last counts
+				return wait.NotYet("read %s: %v", o.Ref(), failed)
 			}
 			why, judged, ok := leftover.Waits(live, b.Before.Expectation, b.Now.Expectation)
 			if !ok {
@@ -46,15 +52,16 @@ func (b Bundles) Gone(ctx context.Context, what string, env *lane.Env, replaced 
 			ref := o.Ref()
 			switch line := ref.String() + " " + why; {
 			case !judged:
-				notVerified = append(notVerified, line)
-			case f.Object == nil:
-				f.Object, f.Component, f.Cause = &ref, o.Component, what+": "+line
-				f.Story = append(f.Story, fmt.Sprintf("%s was in %s (component %s); take the finalizer off before the upgrade, or keep what removes it until it is gone", ref, o.Template, o.Component))
+				unseen = append(unseen, line)
+			case now.Object == nil:
+				now.Object, now.Component, now.Cause = &ref, o.Component, what+": "+line
+				now.Story = append(now.Story, fmt.Sprintf("%s was in %s (component %s); take the finalizer off before the upgrade, or keep what removes it until it is gone", ref, o.Template, o.Component))
 			default:
-				f.Others, f.Story = append(f.Others, ref), append(f.Story, line)
+				now.Others, now.Story = append(now.Others, ref), append(now.Story, line)
 			}
 		}
-		if left = still; len(left) == 0 {
+		left, f, notVerified = still, now, unseen
+		if len(left) == 0 {
 			return wait.Done()
 		}
 		return wait.NotYet("%s is still being deleted", left[0].Ref())

@@ -1,9 +1,14 @@
 package upgrade
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -11,7 +16,7 @@ import (
 )
 
 // What the delivery removes must go: one that waits for a finalizer that nothing removes is a failure,
-// whether or not the deployer waits for it, and not verified if a simulated operator may remove it.
+// whether or not the deployer waits for it and the last read answers, and not verified if a simulated operator may remove it.
 func TestGone(t *testing.T) {
 	const object = `{apiVersion: v1, kind: ConfigMap, metadata: {namespace: ns, name: guarded}}`
 	leaving := func(finalizer string) string {
@@ -38,6 +43,11 @@ func TestGone(t *testing.T) {
 				if tc.live != "" {
 					env = envWith(t, tc.live)
 				}
+				reads := 0
+				env.Clients.Dynamic.(*dynamicfake.FakeDynamicClient).PrependReactor("get", "configmaps", func(k8stesting.Action) (bool, runtime.Object, error) {
+					reads++
+					return reads > 5, nil, errors.New("the time is over")
+				})
 				lines, err := b.Gone(t.Context(), "the upgrade from main", env, nil)
 				if v := result.VerdictOf(err); (err != nil) != tc.red || tc.red && (v.Reason != reason.UpgradeDiverged || v.Component != "b") {
 					t.Errorf("got %v", err)
