@@ -220,6 +220,9 @@ type Program struct {
 	Noise []string
 }
 
+// CannotRun begins the message of a pod that is to run as a process and cannot, by its template alone.
+const CannotRun = "this pod cannot run as a process: "
+
 // Unpacked is an image whose files are on this machine.
 type Unpacked struct {
 	// Root is the directory with its files, which nobody changes.

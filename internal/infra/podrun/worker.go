@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/host"
 	"github.com/nvidia/aicr-action/internal/util/removal"
 	"github.com/nvidia/aicr-action/internal/util/sandbox"
@@ -113,7 +114,7 @@ func (w *worker) name() string { return w.pod.Namespace + "/" + w.pod.Name }
 // nil if there was none.
 func (w *worker) life(ctx context.Context) *state {
 	if why := unsupported(w.pod, w.r.program); why != "" {
-		w.write(ctx, state{waiting: "CreateContainerConfigError", message: "this pod cannot run as a process: " + why})
+		w.write(ctx, state{waiting: "CreateContainerConfigError", message: infra.CannotRun + why})
 		<-w.ctx.Done()
 		return nil
 	}

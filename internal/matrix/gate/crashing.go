@@ -2,10 +2,12 @@ package gate
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -20,11 +22,16 @@ const (
 )
 
 // failedCrashes is the failure of a program that ends again and again, once nothing is to come that
-// could mend it; nil if there is none. Such a pod would only be late at the deadline.
+// could mend it, or of a pod that cannot run as a process at all; nil if there is none. Such a pod
+// would only be late at the deadline.
 func (g *Gate) failedCrashes(state lane.State, r observe.WorkloadReport) *result.Failure {
 	seen := map[string]bool{}
 	var f *result.Failure
 	for _, late := range r.Waiting {
+		if i := slices.IndexFunc(late.Late, cannotRun); i >= 0 {
+			ref := observe.WorkloadRef(late.Workload.Kind, late.Workload.Namespace, late.Workload.Name)
+			return result.NewFailure(result.Finding{Cause: late.String(), Object: &ref, Component: late.Workload.Component})
+		}
 		i := slices.IndexFunc(late.Late, func(p *corev1.Pod) bool { return restarts(p) >= crashes })
 		if i < 0 {
 			continue
@@ -48,6 +55,13 @@ func (g *Gate) failedCrashes(state lane.State, r observe.WorkloadReport) *result
 func (g *Gate) othersOpen(state lane.State) bool {
 	open := slices.DeleteFunc(slices.Clone(state.Items), func(it lane.Item) bool { return it.State == lane.ItemGood || it.State == lane.ItemAccepted })
 	return len(open) > 0 && !g.podsExplain(open)
+}
+
+// cannotRun reports whether a pod is to run as a process and never can.
+func cannotRun(p *corev1.Pod) bool {
+	return slices.ContainsFunc(p.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool {
+		return c.State.Waiting != nil && strings.HasPrefix(c.State.Waiting.Message, infra.CannotRun)
+	})
 }
 
 func restarts(p *corev1.Pod) int32 {

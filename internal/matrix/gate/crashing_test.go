@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -51,5 +52,23 @@ func TestCrashing(t *testing.T) {
 				r.failed(t, reason.WorkloadFailed, "its log says: fatal: burst")
 			}
 		})
+	}
+}
+
+// A pod that cannot run as a process, e.g. since one of its two containers has no program, is red at
+// once. What a kubelet would wait for is not meant.
+func TestCannotRun(t *testing.T) {
+	for message, within := range map[string]time.Duration{
+		infra.CannotRun + "it has 2 containers": 5 * time.Second,
+		"couldn't find key a in ConfigMap ns/c": 304 * time.Second,
+	} {
+		g := gateCase{poll: always(), workloads: []bundle.Workload{testkit.Expected("Deployment", "d", 1, testkit.Sys)}, releases: []bundle.Release{{Name: "comp", Component: "comp"}}}
+		g.live = testkit.Objects(testkit.Deployment("d"), testkit.List(testkit.Pod("d-1", "ReplicaSet", "d", "s0", func(p *corev1.Pod) {
+			p.Status = corev1.PodStatus{Phase: corev1.PodPending, ContainerStatuses: []corev1.ContainerStatus{{Name: "c"}}}
+			p.Status.ContainerStatuses[0].State.Waiting = &corev1.ContainerStateWaiting{Reason: "CreateContainerConfigError", Message: message}
+		})))
+		r := g.run(t)
+		r.within(t, 0, within)
+		r.failed(t, reason.WorkloadFailed, message)
 	}
 }
