@@ -223,6 +223,9 @@ type Program struct {
 // CannotRun begins the message of a pod that is to run as a process and cannot, by its template alone.
 const CannotRun = "this pod cannot run as a process: "
 
+// PortTaken begins the message of a pod that waits for a port of this machine.
+const PortTaken = "another program of this machine listens on port "
+
 // Unpacked is an image whose files are on this machine.
 type Unpacked struct {
 	// Root is the directory with its files, which nobody changes.

@@ -36,7 +36,7 @@ func operatedFaults() []fault {
 		{id: "F239", what: "a monitor or rule that no Prometheus of the recipe selects; a webhook that fails closed and is served outside of the cluster", verdict: "a warning with file and line", tests: []string{"internal/matrix/refs/everyday TestFind", "internal/matrix/refs/everyday TestFind_Selected"}},
 		{id: "F240", what: "a value of megabytes that Helm or the API server quotes as a whole when it rejects it", verdict: "a line of a verdict has 4,000 bytes at most: its first and last words", tests: []string{"internal/result TestVerdictOf_Long"}},
 		{id: "F241", what: "a deploy.sh of `--bundle-dir` whose helper passes another flag on to every release, e.g. --post-renderer with a program", verdict: "exit 2 before there is a cluster, with the line; nothing of the script is run", tests: []string{"internal/bundle/foreign TestDeployScript_EveryRelease"}},
-		{id: "F242", what: "a pod that is to run as a process and cannot: two containers of which one has a program, a shell, a block device", verdict: "exit 1 as soon as the pod is seen, with the reason, and not once the budget is over", tests: []string{"internal/matrix/gate TestCannotRun", "internal/matrix/gate TestCrashing"}},
+		{id: "F242", what: "a pod that is to run as a process and cannot: two containers of which one has a program, a shell, a block device; one whose port another program of this machine has", verdict: "exit 1 as soon as the pod is seen, with the reason, and not once the budget is over; 16 after 20 s, since the recipe is not at fault", tests: []string{"internal/matrix/gate TestCannotRun", "internal/matrix/gate TestCrashing"}},
 	}
 }
 

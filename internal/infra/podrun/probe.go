@@ -17,6 +17,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/nvidia/aicr-action/internal/infra"
 )
 
 // probe runs the readiness probe until ctx ends, and writes the status when its answer changes. A
@@ -144,7 +146,7 @@ func (w *worker) portTaken(c *corev1.Container) error {
 		return nil
 	}
 	_ = conn.Close()
-	return fmt.Errorf("another program of this machine listens on port %d, which the readiness probe asks; a process has no ports of its own", port)
+	return fmt.Errorf(infra.PortTaken+"%d, which the readiness probe asks; a process has no ports of its own", port)
 }
 
 // probed is where on this machine the port of a container's readiness probe is; unsupported has seen

@@ -11,6 +11,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // A pod that runs is crashing once its program has been started again crashes times, has not been
@@ -57,10 +58,38 @@ func (g *Gate) othersOpen(state lane.State) bool {
 	return len(open) > 0 && !g.podsExplain(open)
 }
 
+// portFor is how long a pod may wait for a port of this machine: until the process that it replaces
+// has ended.
+const portFor = 20 * time.Second
+
+// failedPorts is the failure of a pod that waits for a port which another program of this machine has;
+// nil if there is none. The recipe is not at fault. Reason: PORT_TAKEN.
+func (g *Gate) failedPorts(r observe.WorkloadReport) error {
+	seen := map[string]bool{}
+	for _, late := range r.Waiting {
+		i := slices.IndexFunc(late.Late, waitsForPort)
+		if i < 0 {
+			continue
+		}
+		key := "port " + observe.PodName(late.Late[i])
+		seen[key] = true
+		if g.lasts(key, portFor) {
+			return reason.New(reason.PortTaken, "%s: end that program, or run this pod without its program", late)
+		}
+	}
+	g.keepOnly("port ", seen)
+	return nil
+}
+
 // cannotRun reports whether a pod is to run as a process and never can.
-func cannotRun(p *corev1.Pod) bool {
+func cannotRun(p *corev1.Pod) bool { return waits(p, infra.CannotRun) }
+
+func waitsForPort(p *corev1.Pod) bool { return waits(p, infra.PortTaken) }
+
+// waits reports whether the message of a waiting container begins so.
+func waits(p *corev1.Pod, message string) bool {
 	return slices.ContainsFunc(p.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool {
-		return c.State.Waiting != nil && strings.HasPrefix(c.State.Waiting.Message, infra.CannotRun)
+		return c.State.Waiting != nil && strings.HasPrefix(c.State.Waiting.Message, message)
 	})
 }
 

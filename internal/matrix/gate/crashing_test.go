@@ -56,11 +56,16 @@ func TestCrashing(t *testing.T) {
 }
 
 // A pod that cannot run as a process, e.g. since one of its two containers has no program, is red at
-// once. What a kubelet would wait for is not meant.
+// once, and one whose port another program of this machine has is not the recipe's fault. What a
+// kubelet would wait for is not meant.
 func TestCannotRun(t *testing.T) {
-	for message, within := range map[string]time.Duration{
-		infra.CannotRun + "it has 2 containers": 5 * time.Second,
-		"couldn't find key a in ConfigMap ns/c": 304 * time.Second,
+	for message, c := range map[string]struct {
+		within time.Duration
+		reason reason.Reason
+	}{
+		infra.CannotRun + "it has 2 containers": {5 * time.Second, reason.WorkloadFailed},
+		"couldn't find key a in ConfigMap ns/c": {304 * time.Second, reason.WorkloadFailed},
+		infra.PortTaken + "18999":               {portFor + 5*time.Second, reason.PortTaken},
 	} {
 		g := gateCase{poll: always(), workloads: []bundle.Workload{testkit.Expected("Deployment", "d", 1, testkit.Sys)}, releases: []bundle.Release{{Name: "comp", Component: "comp"}}}
 		g.live = testkit.Objects(testkit.Deployment("d"), testkit.List(testkit.Pod("d-1", "ReplicaSet", "d", "s0", func(p *corev1.Pod) {
@@ -68,7 +73,7 @@ func TestCannotRun(t *testing.T) {
 			p.Status.ContainerStatuses[0].State.Waiting = &corev1.ContainerStateWaiting{Reason: "CreateContainerConfigError", Message: message}
 		})))
 		r := g.run(t)
-		r.within(t, 0, within)
-		r.failed(t, reason.WorkloadFailed, message)
+		r.within(t, 0, c.within)
+		r.failed(t, c.reason, message)
 	}
 }

@@ -61,6 +61,9 @@ func (g *Gate) poll(ctx, watched context.Context) wait.Result {
 	if err := g.failedPods(ctx, report, snap); err != nil {
 		return wait.Never(err)
 	}
+	if err := g.failedPorts(report); err != nil {
+		return wait.Never(err)
+	}
 	if f := g.failedCrashes(state, report); f != nil {
 		return wait.Never(&reason.Error{Reason: reason.WorkloadFailed, Err: f})
 	}

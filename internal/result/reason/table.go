@@ -108,7 +108,7 @@ func machineRows() []Row {
 		{15, NoSpace, ClassInfrastructure, "No space left",
 			"Free disk space. The stack needs about 1.2 GiB in the cache directory, and about 3.5 GiB in Go's build cache.", nil},
 		{16, PortTaken, ClassInfrastructure, "A port is in use",
-			"The message names the port, which another program uses. Unset KWOK_REGISTRY_HOST_PORT, and a free port is chosen.", nil},
+			"The message names the port, which another program uses. Unset KWOK_REGISTRY_HOST_PORT, and a free port is chosen. A pod that runs has its ports on this machine: end the other program.", nil},
 		{17, NodesFailed, ClassInfrastructure, "The simulated nodes did not become Ready",
 			"Run again with --artifacts; KWOK's log shows the cause.",
 			[]Lead{{"nodes.txt", "which nodes are not Ready"}, {"logs/kwok-controller.log", "KWOK plays the kubelets"}}},
