@@ -351,7 +351,7 @@ func Where(installs []bundle.Install, components []recipe.Component, o *bundle.O
 }
 
 // leading is the field that a warning of the API server begins with.
-var leading = regexp.MustCompile(`^[a-z][\w.\[\]]*?(\w+)(?:\[[^\]]*\])*: `)
+var leading = regexp.MustCompile(`^[a-z][\w.\[\]]*?(\w+)(?:\[[^\]]*\])*(?:: | is deprecated)`)
 
 // WarningAt is the place of what the API server warns of, for people; empty for an object that no
 // chart renders.

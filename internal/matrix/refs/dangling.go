@@ -40,6 +40,12 @@ func (c *checker) object(o *bundle.Object) {
 			c.budget(r, &b)
 			c.protectedTwice(o, r, &b)
 		}
+	case "networking.k8s.io/NetworkPolicy":
+		var p networkingv1.NetworkPolicy
+		if problem.Read(o, &p) {
+			c.selectsPods(r, p.Namespace, &p.Spec.PodSelector, "it allows and denies nothing")
+			c.allowedPorts(r, &p)
+		}
 	case "batch/Job":
 		c.recreated(o, r)
 	case "apps/StatefulSet":

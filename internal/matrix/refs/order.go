@@ -38,7 +38,7 @@ func Deadlocks(e *bundle.Expectation, components []recipe.Component, d lane.Orde
 	c.volumeNames()
 	for i := range e.Workloads {
 		c.nodeName(&e.Workloads[i])
-		c.resourceFields(&e.Workloads[i])
+		c.refused(&e.Workloads[i])
 		c.lacks(&e.Workloads[i])
 	}
 	if !d.AtOnce {

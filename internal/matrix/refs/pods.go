@@ -126,7 +126,7 @@ func (c *checker) class(r reference, meta *metav1.ObjectMeta, spec *corev1.Persi
 	if spec.StorageClassName != nil {
 		name, named = *spec.StorageClassName, true
 	}
-	if named && (name == "" || c.have.StorageClasses[name]) || !named && c.have.DefaultClass {
+	if named && (name == "" || c.have.StorageClasses[name] || c.ofClass(name)) || !named && c.have.DefaultClass {
 		return
 	}
 	r.name, r.cause, r.then = name, "StorageClass "+name, "no provisioner makes its volume"
@@ -135,4 +135,15 @@ func (c *checker) class(r reference, meta *metav1.ObjectMeta, spec *corev1.Persi
 		r.text = fmt.Sprintf("claim %s names no StorageClass, and the cluster has no default one", meta.Name)
 	}
 	c.fail(reason.SchedulingFailed, r)
+}
+
+// ofClass reports whether there are volumes of a class. Such a class need not exist: it then only says which
+// claims are for them.
+func (c *checker) ofClass(name string) bool {
+	for _, v := range c.have.Volumes {
+		if v.Spec.StorageClassName == name {
+			return true
+		}
+	}
+	return false
 }

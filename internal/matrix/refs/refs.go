@@ -62,7 +62,6 @@ func Check(e *bundle.Expectation, components []recipe.Component, have *Cluster) 
 		c.system(w)
 		c.criticalPods(w)
 		c.duplicates(w)
-		c.sysctls(w)
 		c.refused(w)
 		if !starts(w) {
 			c.template(w)
@@ -75,7 +74,7 @@ func Check(e *bundle.Expectation, components []recipe.Component, have *Cluster) 
 	c.problems(topologies.Find(e, have.View.Nodes))
 	c.problems(rehook.Find(e))
 	c.problems(gateways.Find(e, have.Services))
-	c.problems(everyday.Find(e, everyday.Cluster{Secrets: have.Secrets, Services: have.Services, Provisioners: have.Provisioners}))
+	c.problems(everyday.Find(e, everyday.Cluster{Secrets: have.Secrets, Services: have.Services, Provisioners: have.Provisioners, ClaimSpecs: have.ClaimSpecs, Volumes: have.Volumes, Nodes: have.View.Nodes, Pods: c.podsOf}))
 	for i := range e.Objects {
 		c.object(&e.Objects[i])
 	}

@@ -66,6 +66,11 @@ apiVersion: v1
 kind: ServiceAccount
 metadata: {name: have, namespace: x}
 ---
+apiVersion: v1
+kind: PersistentVolume
+metadata: {name: by-hand}
+spec: {storageClassName: manual}
+---
 apiVersion: storage.k8s.io/v1
 kind: StorageClass
 metadata: {name: have, annotations: {storageclass.kubernetes.io/is-default-class: "true"}}
@@ -286,6 +291,7 @@ func TestPods(t *testing.T) {
 	set := "apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: db, namespace: x}\nspec: {replicas: 0, template: {spec: {containers: [{name: m}]}}, volumeClaimTemplates: [{metadata: {name: data}, spec: {storageClassName: nope}}]}\n"
 	runAll(t, map[string]refCase{
 		"class of a claim":     {objects: claim("storageClassName: nope"), reason: why, fault: "claim data wants StorageClass nope, which does not exist"},
+		"class of a volume":    {objects: claim("storageClassName: manual")},
 		"class that exists":    {objects: claim("storageClassName: have")},
 		"default class":        {objects: claim("")},
 		"class of a template":  {objects: set, reason: why, fault: "StatefulSet x/db (x): claim data wants StorageClass nope"},

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -87,21 +88,41 @@ func (c *checker) targetPorts(r reference, s *corev1.Service) {
 		if p.TargetPort.Type != intstr.String || name == "" {
 			continue
 		}
-		pods, found := 0, false
-		for i := range c.have.View.Pods {
-			pod := &c.have.View.Pods[i]
-			if pod.Namespace != s.Namespace || !labels.SelectorFromSet(s.Spec.Selector).Matches(labels.Set(pod.Labels)) {
-				continue
-			}
-			pods++
-			found = found || declaresPort(&pod.Spec, name)
-		}
-		if pods > 0 && !found {
+		if c.lacksPort(s.Namespace, labels.SelectorFromSet(s.Spec.Selector), name) {
 			r := r
 			r.name, r.text, r.then = name, fmt.Sprintf("sends port %d to port %s of its pods, and no container has one of that name", p.Port, name), "nothing answers there"
 			c.warn(r)
 		}
 	}
+}
+
+// allowedPorts warns of a port that a policy allows by a name which no container of its pods has.
+func (c *checker) allowedPorts(r reference, p *networkingv1.NetworkPolicy) {
+	selector, err := metav1.LabelSelectorAsSelector(&p.Spec.PodSelector)
+	for _, rule := range p.Spec.Ingress {
+		for _, port := range rule.Ports {
+			if err == nil && port.Port != nil && port.Port.Type == intstr.String && c.lacksPort(p.Namespace, selector, port.Port.StrVal) {
+				r := r
+				r.name, r.text, r.then = port.Port.StrVal, fmt.Sprintf("allows traffic to port %s of its pods, and no container has one of that name", port.Port.StrVal), "it allows nothing there"
+				c.warn(r)
+			}
+		}
+	}
+}
+
+// lacksPort reports whether there are pods with the labels, and none of them has a port of the name.
+func (c *checker) lacksPort(namespace string, selector labels.Selector, name string) bool {
+	pods := 0
+	for i := range c.have.View.Pods {
+		pod := &c.have.View.Pods[i]
+		if pod.Namespace != namespace || !selector.Matches(labels.Set(pod.Labels)) {
+			continue
+		}
+		if pods++; declaresPort(&pod.Spec, name) {
+			return false
+		}
+	}
+	return pods > 0
 }
 
 func declaresPort(spec *corev1.PodSpec, name string) bool {

@@ -25,6 +25,9 @@ func TestSuspicious(t *testing.T) {
 	service := func(spec string) string {
 		return head("v1", "Service") + "spec: {selector: {app: web}, " + spec + "}\n"
 	}
+	policy := func(of, port string) string {
+		return head("networking.k8s.io/v1", "NetworkPolicy") + "spec: {podSelector: {matchLabels: " + of + "}, ingress: [{ports: [{port: " + port + "}]}]}\n"
+	}
 	job := func(ttl, more string) string {
 		return strings.Replace(head("batch/v1", "Job"), "namespace: x", "namespace: x"+more, 1) + "spec: {" + ttl + "template: {spec: {containers: [{name: m}]}}}\n"
 	}
@@ -53,6 +56,11 @@ func TestSuspicious(t *testing.T) {
 		"target port":              {objects: service("ports: [{port: 80, targetPort: metrics}]"), warning: "sends port 80 to port metrics of its pods, and no container has one of that name"},
 		"target port there":        {objects: service("ports: [{port: 80, targetPort: http}]")},
 		"target port in numbers":   {objects: service("ports: [{port: 80, targetPort: 8080}]")},
+		"policy":                   {objects: policy("{app: web}", "http")},
+		"policy for all":           {objects: policy("{}", "http")},
+		"policy for nobody":        {objects: policy("{app: wep}", "http"), warning: "NetworkPolicy x/o (x): selects pods with app=wep, and there are none; it allows and denies nothing"},
+		"policy with a port":       {objects: policy("{app: web}", "80")},
+		"policy without the port":  {objects: policy("{app: web}", "htp"), warning: "allows traffic to port htp of its pods, and no container has one of that name"},
 		"binding":                  {objects: head("rbac.authorization.k8s.io/v1", "RoleBinding") + "roleRef: {kind: Role, name: nope}\n", warning: "gives Role x/nope, which does not exist"},
 		"binding to the cluster's": {objects: head("rbac.authorization.k8s.io/v1", "RoleBinding") + "roleRef: {kind: ClusterRole, name: view}\n"},
 		"binding of the cluster":   {objects: head("rbac.authorization.k8s.io/v1", "ClusterRoleBinding") + "roleRef: {kind: ClusterRole, name: nope}\n", warning: "gives ClusterRole nope, which does not exist"},

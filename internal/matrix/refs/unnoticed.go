@@ -146,28 +146,6 @@ func (c *checker) subjects(o *bundle.Object, r reference) {
 	}
 }
 
-// safeSysctls are those that a kubelet allows by itself
-// (https://kubernetes.io/docs/tasks/administer-cluster/sysctl-cluster/).
-func safeSysctls() []string {
-	return []string{
-		"kernel.shm_rmid_forced", "net.ipv4.ip_local_port_range", "net.ipv4.tcp_syncookies", "net.ipv4.ping_group_range", "net.ipv4.ip_unprivileged_port_start", "net.ipv4.ip_local_reserved_ports",
-		"net.ipv4.tcp_keepalive_time", "net.ipv4.tcp_fin_timeout", "net.ipv4.tcp_keepalive_intvl", "net.ipv4.tcp_keepalive_probes", "net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem",
-	}
-}
-
-// sysctls warns of kernel parameters for which a kubelet rejects a pod unless its node allows them.
-func (c *checker) sysctls(w *bundle.Workload) {
-	if w.PodSpec.SecurityContext == nil {
-		return
-	}
-	for _, s := range w.PodSpec.SecurityContext.Sysctls {
-		if !slices.Contains(safeSysctls(), s.Name) {
-			c.warn(reference{from: observe.WorkloadRef(w.Kind, w.Namespace, w.Name), component: w.Component, template: w.Template, name: s.Name,
-				text: "sets sysctl " + s.Name, then: "a kubelet rejects its pods (SysctlForbidden) unless it was started with --allowed-unsafe-sysctls"})
-		}
-	}
-}
-
 // selfish warns of a webhook that fails closed and is for the pods that serve it: once none of them
 // runs, none can be created.
 func (c *checker) selfish(r reference, name string, client *admissionv1.WebhookClientConfig, s scope) {

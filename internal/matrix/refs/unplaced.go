@@ -27,49 +27,6 @@ func (c *checker) nodeName(w *bundle.Workload) {
 		text: fmt.Sprintf("is for the node %s by name (spec.nodeName), which only a simulated cluster can have", name)})
 }
 
-// resourceFields checks the containers whose requests and limits a pod reads. The API server takes
-// any name, and a kubelet starts no container with a variable or a file that it cannot fill.
-func (c *checker) resourceFields(w *bundle.Workload) {
-	has := map[string]bool{"": true} // the container's own
-	containers := slices.Concat(w.PodSpec.InitContainers, w.PodSpec.Containers)
-	for i := range containers {
-		has[containers[i].Name] = true
-	}
-	check := func(of string, field *corev1.ResourceFieldSelector) {
-		if field == nil || has[field.ContainerName] {
-			return
-		}
-		c.fail(reason.WorkloadFailed, reference{from: observe.WorkloadRef(w.Kind, w.Namespace, w.Name), component: w.Component, template: w.Template,
-			name: field.ContainerName, cause: "container " + w.Namespace + "/" + w.Name + "/" + field.ContainerName, then: "a kubelet starts none of its containers without it",
-			text: fmt.Sprintf("takes %s from %s of container %s (resourceFieldRef), and it has no such container", of, field.Resource, field.ContainerName)})
-	}
-	files := func(of string, items []corev1.DownwardAPIVolumeFile) {
-		for _, f := range items {
-			check(of+"/"+f.Path, f.ResourceFieldRef)
-		}
-	}
-	for i := range containers {
-		for _, e := range containers[i].Env {
-			if e.ValueFrom != nil {
-				check(e.Name, e.ValueFrom.ResourceFieldRef)
-			}
-		}
-	}
-	for _, v := range w.PodSpec.Volumes {
-		if v.DownwardAPI != nil {
-			files("volume "+v.Name, v.DownwardAPI.Items)
-		}
-		if v.Projected == nil {
-			continue
-		}
-		for _, s := range v.Projected.Sources {
-			if s.DownwardAPI != nil {
-				files("volume "+v.Name, s.DownwardAPI.Items)
-			}
-		}
-	}
-}
-
 // sharedDisks checks claims that pods on several nodes use, and that one node alone may attach
 // (ReadWriteOnce). The scheduler does not look at it, and no simulated kubelet attaches a volume. It
 // fails for disks; of a driver that is not known it warns, since files can be mounted anywhere.

@@ -6,11 +6,8 @@ package everyday
 import (
 	"fmt"
 	"slices"
-	"strings"
 
-	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -22,25 +19,30 @@ import (
 	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result"
-	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// Cluster is what the cluster has: the keys of its Secrets by namespace/name, its Services, and the
-// provisioners of its StorageClasses.
+// Cluster is what the cluster has: the keys of its Secrets and its claims by namespace/name, its
+// Services, the provisioners of its StorageClasses, its volumes by name, and its nodes.
 type Cluster struct {
 	Secrets      map[string]map[string]bool
 	Services     []corev1.Service
 	Provisioners map[string]string
+	ClaimSpecs   map[string]corev1.PersistentVolumeClaimSpec
+	Volumes      map[string]*corev1.PersistentVolume
+	Nodes        []corev1.Node
+	// Pods lists those of a workload, to which the API server has added what it does; nil without a cluster.
+	Pods func(*bundle.Workload) []*corev1.Pod
 }
 
 // Find returns the mistakes, in the order of the bundle.
 func Find(e *bundle.Expectation, have Cluster) []problem.Problem {
-	f := &finder{e: e, have: have}
+	f := &finder{e: e, have: have, routes: map[string]string{}}
 	made := claims.OfObjects(e)
 	for i := range made {
 		if c := &made[i]; c.From.Kind != "PersistentVolumeClaim" || c.Spec.VolumeName == "" {
 			f.disk(c)
 		}
+		f.selected(&made[i])
 	}
 	for i := range e.Objects {
 		o := &e.Objects[i]
@@ -56,74 +58,23 @@ func Find(e *bundle.Expectation, have Cluster) []problem.Problem {
 			f.outside(o)
 		case "networking.k8s.io/Ingress":
 			f.ingress(o)
+		case "/ServiceAccount":
+			f.account(o)
 		}
 	}
 	for i := range e.Workloads {
 		f.pullSecrets(&e.Workloads[i])
+		f.modes(&e.Workloads[i], made)
+		f.apart(&e.Workloads[i])
 	}
 	return f.found
 }
 
 type finder struct {
-	e     *bundle.Expectation
-	have  Cluster
-	found []problem.Problem
-}
-
-// disks are the drivers whose volumes one node alone can mount with a file system. Others, such as
-// longhorn, can share theirs.
-var disks = []string{"ebs.csi.aws.com", "kubernetes.io/aws-ebs", "pd.csi.storage.gke.io", "kubernetes.io/gce-pd", "disk.csi.azure.com", "kubernetes.io/azure-disk", "blockvolume.csi.oraclecloud.com", "linodebs.csi.linode.com"}
-
-// disk fails a claim for many nodes of a driver that makes disks: it provisions none.
-func (f *finder) disk(c *claims.Claim) {
-	spec := c.Spec
-	if spec.StorageClassName == nil || spec.VolumeMode != nil && *spec.VolumeMode == corev1.PersistentVolumeBlock || !slices.Contains(spec.AccessModes, corev1.ReadWriteMany) {
-		return
-	}
-	class := *spec.StorageClassName
-	if driver := f.have.Provisioners[class]; slices.Contains(disks, driver) {
-		p := c.Problem
-		p.Name, p.Cause, p.Reason = class, "shared disk "+c.From.String()+c.Name, reason.SchedulingFailed
-		p.Text = fmt.Sprintf("claim %s is ReadWriteMany, and StorageClass %s makes disks (%s)", c.Name, class, driver)
-		p.Then = "the driver refuses it, so that the claim and its pods wait for ever"
-		f.found = append(f.found, p)
-	}
-}
-
-// autoscaler warns of a target in percent of requests that a container does not have.
-func (f *finder) autoscaler(o *bundle.Object) {
-	var h autoscalingv2.HorizontalPodAutoscaler
-	if !problem.Read(o, &h) {
-		return
-	}
-	i := slices.IndexFunc(f.e.Workloads, func(w bundle.Workload) bool {
-		return w.Kind == h.Spec.ScaleTargetRef.Kind && w.Name == h.Spec.ScaleTargetRef.Name && w.Namespace == h.Namespace
-	})
-	if i < 0 {
-		return
-	}
-	for _, m := range h.Spec.Metrics {
-		var resource corev1.ResourceName
-		only := ""
-		switch {
-		case m.Resource != nil && m.Resource.Target.Type == autoscalingv2.UtilizationMetricType:
-			resource = m.Resource.Name
-		case m.ContainerResource != nil && m.ContainerResource.Target.Type == autoscalingv2.UtilizationMetricType:
-			resource, only = m.ContainerResource.Name, m.ContainerResource.Container
-		default:
-			continue
-		}
-		for _, c := range f.e.Workloads[i].PodSpec.Containers {
-			_, requested := c.Resources.Requests[resource]
-			if _, limited := c.Resources.Limits[resource]; !requested && !limited && (only == "" || only == c.Name) {
-				p := problem.Of(o)
-				p.Text = fmt.Sprintf("scales %s by the utilization of %s, and container %s requests none", observe.WorkloadKey(h.Spec.ScaleTargetRef.Kind, h.Namespace, h.Spec.ScaleTargetRef.Name), resource, c.Name)
-				p.Then = "it scales nothing: FailedGetResourceMetric, missing request for " + string(resource)
-				f.found = append(f.found, p)
-				break
-			}
-		}
-	}
+	e      *bundle.Expectation
+	have   Cluster
+	routes map[string]string // the Ingresses so far, by class, host and path
+	found  []problem.Problem
 }
 
 // monitor warns of a port that none of the Services has by that name.
@@ -160,27 +111,6 @@ func (f *finder) monitor(o *bundle.Object) {
 	}
 }
 
-// ingress warns of a certificate's Secret that does not exist, unless a controller makes it.
-func (f *finder) ingress(o *bundle.Object) {
-	var in networkingv1.Ingress
-	if !problem.Read(o, &in) {
-		return
-	}
-	for key := range in.Annotations {
-		if strings.Contains(key, "cert-manager.io/") || strings.Contains(key, "acme") {
-			return
-		}
-	}
-	for _, t := range in.Spec.TLS {
-		if full := infra.NamespacedName(in.Namespace, t.SecretName); t.SecretName != "" && f.have.Secrets[full] == nil {
-			p := problem.Of(o)
-			p.Name, p.Missing = t.SecretName, result.Ref{Kind: "Secret", Namespace: in.Namespace, Name: t.SecretName}
-			p.Text, p.Then = "takes its certificate from Secret "+full+", which does not exist", "its controller answers with a certificate of its own, or not at all"
-			f.found = append(f.found, p)
-		}
-	}
-}
-
 // pullSecrets warns of a Secret for pulling images that is none.
 func (f *finder) pullSecrets(w *bundle.Workload) {
 	for i, s := range w.PodSpec.ImagePullSecrets {
@@ -195,6 +125,39 @@ func (f *finder) pullSecrets(w *bundle.Workload) {
 		f.found = append(f.found, problem.Problem{
 			From: observe.WorkloadRef(w.Kind, w.Namespace, w.Name), Component: w.Component, Template: w.Template, Name: s.Name,
 			Text: "imagePullSecrets names Secret " + full + ", which has no " + corev1.DockerConfigJsonKey, Then: "a kubelet pulls without it, and fails if the registry wants a login",
+		})
+	}
+}
+
+// account warns of a Secret for pulling images that a ServiceAccount names and that does not exist. Its pods
+// get it from there, so that no template has it.
+func (f *finder) account(o *bundle.Object) {
+	var a corev1.ServiceAccount
+	if !problem.Read(o, &a) {
+		return
+	}
+	for _, s := range a.ImagePullSecrets {
+		if full := infra.NamespacedName(a.Namespace, s.Name); s.Name != "" && f.have.Secrets[full] == nil {
+			p := problem.Of(o)
+			p.Name, p.Missing = s.Name, result.Ref{Kind: "Secret", Namespace: a.Namespace, Name: s.Name}
+			p.Text, p.Then = "imagePullSecrets names Secret "+full+", which does not exist", "a kubelet pulls without it for the pods of the account, and fails if the registry wants a login"
+			f.found = append(f.found, p)
+		}
+	}
+}
+
+// apart warns of pods that are to be kept apart by a label which no node has: such a rule is always kept.
+func (f *finder) apart(w *bundle.Workload) {
+	if w.PodSpec.Affinity == nil || w.PodSpec.Affinity.PodAntiAffinity == nil || len(f.have.Nodes) == 0 {
+		return
+	}
+	for _, term := range w.PodSpec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution {
+		if slices.ContainsFunc(f.have.Nodes, func(n corev1.Node) bool { _, ok := n.Labels[term.TopologyKey]; return ok }) {
+			continue
+		}
+		f.found = append(f.found, problem.Problem{
+			From: observe.WorkloadRef(w.Kind, w.Namespace, w.Name), Component: w.Component, Template: w.Template, Name: term.TopologyKey,
+			Text: "keeps pods apart by " + term.TopologyKey + " (podAntiAffinity), a label that no node has", Then: "the scheduler places them as if the rule were not there, even on one node",
 		})
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/documents"
+	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
 )
 
@@ -16,7 +17,7 @@ func TestFind(t *testing.T) {
 	claim := func(spec string) string {
 		return "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data, namespace: x}\nspec: {" + spec + "}\n"
 	}
-	scaler := "apiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata: {name: h, namespace: x}\nspec: {scaleTargetRef: {kind: Deployment, name: NAME}, metrics: [{type: Resource, resource: {name: cpu, target: {type: TYPE, averageUtilization: 80}}}]}\n"
+	scaler := "apiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata: {name: h, namespace: x}\nspec: {scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: NAME}, metrics: [{type: Resource, resource: {name: cpu, target: {type: TYPE, averageUtilization: 80}}}]}\n"
 	scales := func(name, by string) string { return strings.NewReplacer("NAME", name, "TYPE", by).Replace(scaler) }
 	monitor := func(port string) string {
 		return "apiVersion: monitoring.coreos.com/v1\nkind: ServiceMonitor\nmetadata: {name: m, namespace: x}\nspec: {selector: {matchLabels: {app: web}}, endpoints: [{port: " + port + "}]}\n"
@@ -32,7 +33,8 @@ func TestFind(t *testing.T) {
 		"a disk of one node":         {claim("storageClassName: disks, accessModes: [ReadWriteOnce]"), ""},
 		"a shared block device":      {claim("storageClassName: disks, volumeMode: Block, accessModes: [ReadWriteMany]"), ""},
 		"shared files":               {claim("storageClassName: files, accessModes: [ReadWriteMany]"), ""},
-		"a class of the cluster":     {claim("accessModes: [ReadWriteMany]"), ""},
+		"a class of the cluster":     {claim("accessModes: [ReadWriteMany]"), "claim data is ReadWriteMany, of StorageClass standard, which the cluster has by itself"},
+		"one node of the cluster's":  {claim("accessModes: [ReadWriteOnce]"), ""},
 		"a StatefulSet's":            {"apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: s, namespace: x}\nspec: {volumeClaimTemplates: [{metadata: {name: d}, spec: {storageClassName: disks, accessModes: [ReadWriteMany]}}]}\n", "claim d is ReadWriteMany"},
 		"utilization of nothing":     {scales("web", "Utilization"), "scales Deployment x/web by the utilization of cpu, and container main requests none"},
 		"utilization of a request":   {scales("asks", "Utilization"), ""},
@@ -40,6 +42,9 @@ func TestFind(t *testing.T) {
 		"a port that has no name":    {monitor("metrics"), "scrapes port metrics of Service x/web, which has no port of that name"},
 		"a port":                     {monitor("http"), ""},
 		"no certificate":             {ingress("", "nope"), "takes its certificate from Secret x/nope, which does not exist"},
+		"no key in it":               {ingress("", "opaque"), "takes its certificate from Secret x/opaque, which has no tls.crt and tls.key"},
+		"a pull secret":              {"apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: a, namespace: x}\nimagePullSecrets: [{name: pull}, {name: \"\"}]\n", ""},
+		"no pull secret":             {"apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: a, namespace: x}\nimagePullSecrets: [{name: nope}]\n", "imagePullSecrets names Secret x/nope, which does not exist"},
 		"a certificate":              {ingress("", "have"), ""},
 		"a webhook elsewhere":        {webhook("https://a.example.com/x", "Fail"), "webhook a.b.c calls https://a.example.com/x, which is outside of the cluster"},
 		"one that fails open":        {webhook("https://a.example.com/x", "Ignore"), ""},
@@ -64,8 +69,9 @@ func TestFind(t *testing.T) {
 func cluster() Cluster {
 	web := corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "web", Labels: map[string]string{"app": "web"}}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "http", Port: 80}}}}
 	return Cluster{
-		Secrets:  map[string]map[string]bool{"x/have": {"tls.crt": true}, "x/pull": {corev1.DockerConfigJsonKey: true}},
-		Services: []corev1.Service{web}, Provisioners: map[string]string{"disks": "ebs.csi.aws.com", "files": "efs.csi.aws.com"},
+		Secrets:  map[string]map[string]bool{"x/have": {"tls.crt": true, "tls.key": true}, "x/opaque": {"cert": true}, "x/pull": {corev1.DockerConfigJsonKey: true}},
+		Services: []corev1.Service{web}, Provisioners: map[string]string{"disks": "ebs.csi.aws.com", "files": "efs.csi.aws.com", "standard": simulate.Provisioner},
+		ClaimSpecs: map[string]corev1.PersistentVolumeClaimSpec{"x/data": {StorageClassName: new("standard")}},
 	}
 }
 
@@ -74,6 +80,33 @@ func TestFind_PullSecrets(t *testing.T) {
 	for secret, want := range map[string]string{"have": "imagePullSecrets names Secret x/have, which has no .dockerconfigjson", "pull": "", "nope": ""} {
 		e := &bundle.Expectation{Workloads: []bundle.Workload{{Kind: "Deployment", Namespace: "x", Name: "web", PodSpec: corev1.PodSpec{ImagePullSecrets: []corev1.LocalObjectReference{{Name: secret}}}}}}
 		check(t, Find(e, cluster()), want)
+	}
+}
+
+// Two Ingresses may have one host, and not one path of it.
+func TestFind_TwoIngresses(t *testing.T) {
+	const first = "apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {name: a, namespace: x}\nspec: {ingressClassName: c, rules: [{host: h, http: {paths: [{path: /}]}}]}\n---\n"
+	for second, want := range map[string]string{
+		"metadata: {name: b, namespace: y}\nspec: {ingressClassName: c, rules: [{host: h, http: {paths: [{path: /}]}}]}\n":                                                              "is for h/, and so is Ingress x/a",
+		"metadata: {name: b, namespace: y}\nspec: {ingressClassName: c, rules: [{host: h, http: {paths: [{path: /b}]}}]}\n":                                                             "",
+		"metadata: {name: b, namespace: y}\nspec: {ingressClassName: d, rules: [{host: h, http: {paths: [{path: /}]}}]}\n":                                                              "",
+		"metadata: {name: b, namespace: y, annotations: {nginx.ingress.kubernetes.io/canary: \"true\"}}\nspec: {ingressClassName: c, rules: [{host: h, http: {paths: [{path: /}]}}]}\n": "",
+	} {
+		objects, err := documents.Parse(first + "apiVersion: networking.k8s.io/v1\nkind: Ingress\n" + second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		check(t, Find(&bundle.Expectation{Objects: []bundle.Object{{Object: objects[0]}, {Object: objects[1]}}}, cluster()), want)
+	}
+}
+
+// A rule by a label that no node has is kept by every placement.
+func TestFind_Apart(t *testing.T) {
+	for key, want := range map[string]string{"kubernetes.io/hostname": "", "kubernetes.io/hostnme": "keeps pods apart by kubernetes.io/hostnme (podAntiAffinity), a label that no node has"} {
+		spec := corev1.PodSpec{Affinity: &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{TopologyKey: key}}}}}
+		have := cluster()
+		have.Nodes = []corev1.Node{{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"kubernetes.io/hostname": "n"}}}}
+		check(t, Find(&bundle.Expectation{Workloads: []bundle.Workload{{Kind: "Deployment", Namespace: "x", Name: "w", PodSpec: spec}}}, have), want)
 	}
 }
 

@@ -24,7 +24,7 @@ type Refusal struct {
 
 // Refusals looks at every container of a template.
 func Refusals(spec *corev1.PodSpec) []Refusal {
-	var all []Refusal
+	all := slices.Concat(node(spec), fields(spec))
 	for _, list := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
 		for i := range list {
 			c := &list[i]

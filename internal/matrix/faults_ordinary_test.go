@@ -1,0 +1,79 @@
+package matrix
+
+import (
+	"strings"
+	"time"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+)
+
+// ordinaryFaults came to light with charts of everyday, right and wrong ones, that nobody here had seen:
+// volumes and autoscalers that only their controllers refuse, and rules that have no effect.
+func ordinaryFaults() []fault {
+	const (
+		claim  = "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\nspec: {MORE, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}\n"
+		image  = `image: "example.com/web:1"`
+		scaler = "apiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata: {name: web}\nspec: {maxReplicas: 3, scaleTargetRef: {apiVersion: VERSION, kind: KIND, name: b}}\n"
+		policy = "apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\nmetadata: {name: p}\nspec: {podSelector: {matchLabels: {app: nobody}}}\n"
+		byHand = "apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: by-hand, labels: {tier: gold}}\nspec: {capacity: {storage: 2Gi}, accessModes: [ReadWriteOnce], storageClassName: manual, nfs: {server: 10.0.0.5, path: /x}}\n"
+		at     = time.Minute
+	)
+	// with gives the pods of b a claim, which their container takes as it is told.
+	with := func(more, as string) func(*tinyRecipe) {
+		return func(r *tinyRecipe) {
+			r.part("b").add("claim.yaml", strings.Replace(claim, "MORE", more, 1))
+			r.part("b").edit(image, image+", "+as)
+			r.part("b").edit("      containers:", "      volumes: [{name: d, persistentVolumeClaim: {claimName: data}}]\n      containers:")
+		}
+	}
+	scaling := func(version, kind string) func(*tinyRecipe) {
+		return func(r *tinyRecipe) {
+			r.part("b").add("hpa.yaml", strings.NewReplacer("VERSION", version, "KIND", kind).Replace(scaler))
+		}
+	}
+	const mounted, handed = "volumeMounts: [{name: d, mountPath: /d}]", "volumeDevices: [{name: d, devicePath: /dev/d}]"
+	return []fault{
+		{
+			id: "F218", what: "a volume in another form than its claim has: a block device in volumeMounts, a file system in volumeDevices", verdict: "exit 1: a kubelet starts none of the containers",
+			seeds: []seed{
+				{nightly: families, recipe: with("volumeMode: Block", mounted), want: red(reason.WorkloadFailed, "Deployment b/b (b): container main has volume d in volumeMounts, and the volumeMode of claim data is Block").and("b/templates/web.yaml:").in(at)},
+				{name: "the other way round", nightly: []string{bundle.Helm}, recipe: with("volumeMode: Filesystem", handed), want: red(reason.WorkloadFailed, "container main has volume d in volumeDevices")},
+				{name: "a device", nightly: []string{bundle.Helm}, recipe: with("volumeMode: Block", handed)},
+			},
+			tests: []string{"internal/matrix/refs/everyday TestFind_VolumeModes"},
+		},
+		{
+			id: "F219", what: "a claim that chooses its volume by labels, which no volume of the recipe has: the simulated provisioner makes one, real ones refuse", verdict: "exit 1, with the labels; a claim that one of the recipe's volumes fits passes",
+			seeds: []seed{
+				{nightly: families, recipe: with("selector: {matchLabels: {tier: gold}}", mounted), want: red(reason.SchedulingFailed, "PersistentVolumeClaim b/data (b): claim data is for a volume with tier=gold (spec.selector)").and("b/templates/claim.yaml:").in(at)},
+				{name: "one that fits", nightly: []string{bundle.Helm}, recipe: func(r *tinyRecipe) {
+					with("storageClassName: manual, selector: {matchLabels: {tier: gold}}", mounted)(r)
+					r.part("b").add("volume.yaml", byHand)
+				}},
+			},
+			tests: []string{"internal/matrix/refs/everyday TestFind_Selectors"},
+		},
+		{
+			id: "F220", what: "an autoscaler of a kind without a scale (DaemonSet), or by an API group that no longer has its target (extensions/v1beta1)", verdict: "exit 51, with what to write: it scales nothing",
+			seeds: []seed{
+				{nightly: families, recipe: scaling("extensions/v1beta1", "Deployment"), want: red(reason.DeployFailed, `HorizontalPodAutoscaler b/web (b): scales Deployment b/b as apiVersion "extensions/v1beta1"`).and("use apiVersion: apps/v1").in(at)},
+				{name: "a DaemonSet", nightly: []string{bundle.Helm}, recipe: scaling("apps/v1", "DaemonSet"), want: red(reason.DeployFailed, "and a DaemonSet has no scale")},
+			},
+			tests: []string{"internal/matrix/refs/everyday TestFind_Autoscalers"},
+		},
+		{
+			id: "F221", what: "a StorageClass that is only a name, which a claim and a volume of the recipe share", verdict: "passes: such a class need not exist",
+			seeds: []seed{{nightly: families, recipe: func(r *tinyRecipe) {
+				with("storageClassName: manual", mounted)(r)
+				r.part("b").add("volume.yaml", byHand)
+			}}},
+			tests: []string{"internal/matrix/refs TestPods"},
+		},
+		{
+			id: "F222", what: "rules without an effect: a NetworkPolicy for no pod or for a port that none has, pods kept apart by a label that no node has; a metric of a container that is not there; two Ingresses for one path; a pull Secret that only a ServiceAccount names; profiles that are files of the node", verdict: "a warning with file and line",
+			seeds: []seed{{nightly: []string{bundle.Helm}, recipe: func(r *tinyRecipe) { r.part("b").add("policy.yaml", policy) }, want: outcomeWanted{check: warning("NetworkPolicy b/p (b): selects pods with app=nobody, and there are none")}}},
+			tests: []string{"internal/matrix/refs TestSuspicious", "internal/matrix/refs/everyday TestFind_Apart", "internal/matrix/refs/everyday TestFind_TwoIngresses", "internal/matrix/refs/kubelet TestRefusals"},
+		},
+	}
+}
