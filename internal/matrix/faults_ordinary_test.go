@@ -71,9 +71,25 @@ func ordinaryFaults() []fault {
 			tests: []string{"internal/matrix/refs TestPods"},
 		},
 		{
-			id: "F222", what: "rules without an effect: a NetworkPolicy for no pod or for a port that none has, pods kept apart by a label that no node has; a metric of a container that is not there; two Ingresses for one path; a pull Secret that only a ServiceAccount names; profiles that are files of the node", verdict: "a warning with file and line",
+			id: "F222", what: "rules without an effect: a NetworkPolicy for no pod or for a port that none has, pods kept apart by a label that no node has, or spread by a selector that is not theirs; a metric of a container that is not there, an autoscaler of what has no replicas; two Ingresses for one path; a pull Secret that only a ServiceAccount names; profiles that are files of the node", verdict: "a warning with file and line",
 			seeds: []seed{{nightly: []string{bundle.Helm}, recipe: func(r *tinyRecipe) { r.part("b").add("policy.yaml", policy) }, want: outcomeWanted{check: warning("NetworkPolicy b/p (b): selects pods with app=nobody, and there are none")}}},
-			tests: []string{"internal/matrix/refs TestSuspicious", "internal/matrix/refs/everyday TestFind_Apart", "internal/matrix/refs/everyday TestFind_TwoIngresses", "internal/matrix/refs/kubelet TestRefusals"},
+			tests: []string{"internal/matrix/refs TestSuspicious", "internal/matrix/refs/everyday TestFind_Apart", "internal/matrix/refs/everyday TestFind_Spread", "internal/matrix/refs/everyday TestFind_TwoIngresses", "internal/matrix/refs/kubelet TestRefusals"},
+		},
+		{
+			id: "F223", what: "a CronJob, a suspended Job or a workload without replicas whose pods a limit, a quota, a pod security level or a policy of the recipe denies", verdict: "exit 1: once its time comes, no pod of it is created",
+			seeds: []seed{
+				{nightly: families, recipe: func(r *tinyRecipe) {
+					r.part("b").add("cron.yaml", "apiVersion: v1\nkind: LimitRange\nmetadata: {name: l}\nspec: {limits: [{type: Container, max: {cpu: \"1\"}}]}\n---\napiVersion: batch/v1\nkind: CronJob\nmetadata: {name: c}\nspec: {schedule: \"0 1 * * *\", jobTemplate: {spec: {template: {spec: {restartPolicy: Never, tolerations: {{ toJson .Values.tolerations }}, containers: [{name: main, image: \"example.com/web:1\", resources: {limits: {cpu: \"4\"}}}]}}}}}\n")
+				}, want: red(reason.WorkloadFailed, "CronJob b/c (b): the API server would reject its pods: maximum cpu usage per Container is 1, but limit is 4").and("LimitRange b/l (b) denies it")},
+				{name: "a quota and no replicas", nightly: []string{bundle.Helm}, recipe: func(r *tinyRecipe) {
+					r.part("b").edit("replicas: 1", "replicas: 0")
+					r.part("b").add("quota.yaml", "apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: q}\nspec: {hard: {limits.memory: 1Gi}}\n")
+				}, want: red(reason.WorkloadFailed, "Deployment b/b (b): the API server would reject its pods: failed quota: q: must specify limits.memory")},
+			},
+			tests: []string{"internal/matrix/intact TestIdle", "internal/matrix/intact TestReasonOf_Alone"},
+		},
+		{
+			id: "F224", what: "a request above the limit that a LimitRange fills in, so that the API server calls the pod invalid and names no LimitRange", verdict: "exit 1, with the LimitRange and the line of the request", tests: []string{"internal/matrix TestTraceValues"},
 		},
 	}
 }

@@ -32,7 +32,7 @@ func TestTraceValues(t *testing.T) {
 			return observe.WorkloadReport{Wrong: []observe.WrongWorkload{{Workload: w, Text: "it is so", Fields: []string{field}}}}
 		}
 	}
-	const quota = "apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: none}\nspec: {hard: {requests.cpu: 1}}\n"
+	const quota = "apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: none}\nspec: {hard: {requests.cpu: 1}}\n---\napiVersion: v1\nkind: LimitRange\nmetadata: {name: less}\nspec: {limits: [{type: Container, default: {memory: 128Mi}}]}\n"
 	for name, c := range map[string]struct {
 		spec   string // of the pods, with one value of the recipe, which is odd.one
 		value  string
@@ -49,6 +49,8 @@ func TestTraceValues(t *testing.T) {
 		"a quota":                 {"resources: {requests: {cpu: {{ .Values.odd.one }}}}", "900", refused("pods b- is forbidden: exceeded quota: none, requested: pods=1,requests.cpu=900, used: pods=0,requests.cpu=0, limited: requests.cpu=1"), []string{"what it breaks is ResourceQuota b/none (b, b/templates/quota.yaml)", "resources: value path odd.one, set in "}},
 		"a quota of memory":       {"resources: {requests: {cpu: {{ .Values.odd.cpu | default 1 }}, memory: {{ .Values.odd.one }}}}", "64Gi", refused("pods b- is forbidden: exceeded quota: none, requested: requests.memory=64Gi, used: requests.memory=0, limited: requests.memory=1Mi"), []string{"resources: value path odd.one, set in "}},
 		"a range of memory":       {"resources: {limits: {cpu: {{ .Values.odd.cpu | default 1 }}, memory: {{ .Values.odd.one }}}}", "64Gi", refused("pods b- is forbidden: maximum memory usage per Pod is 1Gi, but limit is 68719476736"), []string{"resources: value path odd.one, set in "}},
+		"a limit that is missing": {"resources: {requests: {memory: {{ .Values.odd.one }}}}", "512Mi", refused("pods b- is forbidden: failed quota: none: must specify limits.memory for: main"), []string{"what it breaks is ResourceQuota b/none (b, b/templates/quota.yaml)"}},
+		"a limit that is added":   {"resources: {requests: {cpu: {{ .Values.odd.cpu | default 1 }}, memory: {{ .Values.odd.one }}}}", "512Mi", refused(`Pod "b-" is invalid: spec.containers[0].resources.requests: Invalid value: "512Mi": must be less than or equal to memory limit of 128Mi`), []string{"what it breaks is LimitRange b/less (b, b/templates/quota.yaml)", "resources: value path odd.one, set in "}},
 		"the chart's own":         {"priorityClassName: urgent{{ .Values.odd.two }}", "unused", refused("pods b- is forbidden: no PriorityClass with name urgent was found"), []string{"priorityClassName: set in b/templates/web.yaml"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -18,10 +18,17 @@ const (
 	fieldNodeName        = "nodeName"
 )
 
+// unlimited is an error of a quota about what a container does not set.
+var unlimited = regexp.MustCompile(`failed quota: ([^:\s]+): must specify ([^\s,;]+)`)
+
 var exceededQuota = regexp.MustCompile(`exceeded quota: ([^,\s]+), requested: ([^,]+(?:,[^,\s]+)*), used`)
 
 // ranged is an error of a LimitRange about a resource.
 var ranged = regexp.MustCompile(`(\S+) (?:usage|max limit to request ratio) per `)
+
+// overLimit is an error of a container whose request is above its limit. What the template has of both is
+// checked with the workload: one of a pod alone comes from a LimitRange, which fills in limits.
+var overLimit = regexp.MustCompile(`resources\.requests: Invalid value: "[^"]*": must be less than or equal to (\S+) limit`)
 
 // Wrong returns the rejection as what waiting cannot fix, with the fields that decide it and the
 // objects of the bundle that demand otherwise.
@@ -52,6 +59,13 @@ func (w RefusedWorkload) Wrong(e *bundle.Expectation) WrongWorkload {
 		}
 		wrong.Fields = append(wrong.Fields, field)
 		demand("ResourceQuota", quota[1])
+	case unlimited.MatchString(w.Text):
+		m := unlimited.FindStringSubmatch(w.Text)
+		wrong.Fields = append(wrong.Fields, FieldResources+"/"+m[2])
+		demand("ResourceQuota", m[1])
+	case overLimit.MatchString(w.Text):
+		wrong.Fields = append(wrong.Fields, FieldResources+"/requests."+overLimit.FindStringSubmatch(w.Text)[1])
+		demand("LimitRange", "")
 	case ranged.MatchString(w.Text):
 		kind := "limits."
 		if strings.Contains(w.Text, "but request is") {

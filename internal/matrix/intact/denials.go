@@ -84,12 +84,12 @@ func blamed(e *bundle.Expectation, namespace, why string) *bundle.Object {
 	return nil
 }
 
-// overdrawn reports whether a quota allows less than there is already. One that is only used up has
-// room for each pod again, once the one before it is gone; the dry run asks for one more.
+// overdrawn reports whether a quota allows less than there is already, or than one pod alone asks for. One
+// that is only used up has room for each pod again, once the one before it is gone; the dry run asks for one more.
 func overdrawn(requested, used, limited map[string]resource.Quantity) bool {
 	for name := range requested {
-		have, limit := used[name], limited[name]
-		if have.Cmp(limit) > 0 {
+		asked, have, limit := requested[name], used[name], limited[name]
+		if have.Cmp(limit) > 0 || asked.Cmp(limit) > 0 {
 			return true
 		}
 	}

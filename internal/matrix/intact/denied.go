@@ -1,6 +1,7 @@
 package intact
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -34,6 +35,8 @@ type trial struct {
 	kind   string // for people
 	object metav1.Object
 	owner  *metav1.OwnerReference
+	// as is the account that makes it, for a workload that has no pod yet; empty for what there is already.
+	as string
 	// create makes it again, in a dry run, and returns the pod that would come of it.
 	create func(context.Context, kubernetes.Interface) (*corev1.Pod, error)
 }
@@ -41,7 +44,7 @@ type trial struct {
 // Denied finds pods and ReplicaSets that are there only because they were created before a policy, a
 // quota, a limit or a pod security level of the recipe was in force: their controllers could not
 // create them again, e.g. once a node is drained. Of each owner one is tried, in a dry run and under
-// the controller's account. It asks nothing where the recipe has none of these. Where these could be
+// the controller's account, and the first pod of each workload that has none yet. It asks nothing where the recipe has none of these. Where these could be
 // made again and the recipe has a policy, it tries what the next delivery would change.
 // Pods that a mutating policy of the recipe would change so that no node admits them are found
 // likewise. Reasons: WORKLOAD_FAILED, DEPLOY_FAILED, CLUSTER_FAILED.
@@ -94,6 +97,7 @@ func denied(ctx context.Context, clients *infra.Clients, e *bundle.Expectation) 
 	if err != nil {
 		return nil, fmt.Errorf("list what is to be tried against the recipe's policies: %w", err)
 	}
+	trials = append(trials, idle(e)...)
 	steers, nodes := steered(e), &corev1.NodeList{}
 	if steers {
 		if nodes, err = clients.Kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{}); err != nil {
@@ -103,11 +107,13 @@ func denied(ctx context.Context, clients *infra.Clients, e *bundle.Expectation) 
 	var found refusals
 	tried, as := map[string]bool{}, newAccounts(clients)
 	for _, t := range trials {
-		if t.owner == nil || makers[t.owner.Kind] == "" || tried[string(t.owner.UID)] {
+		if t.owner == nil || tried[string(t.owner.UID)] {
 			continue
 		}
-		tried[string(t.owner.UID)] = true
-		maker := makers[t.owner.Kind]
+		maker := cmp.Or(t.as, makers[t.owner.Kind])
+		if tried[string(t.owner.UID)] = true; maker == "" {
+			continue
+		}
 		client, err := as.controller(maker)
 		if err != nil {
 			return nil, err
@@ -170,7 +176,7 @@ func trialsOf(ctx context.Context, kube kubernetes.Interface) (all []trial, err 
 	}
 	for i := range pods.Items {
 		pod := pods.Items[i]
-		all = append(all, trial{"pod", &pod, metav1.GetControllerOf(&pod), func(ctx context.Context, as kubernetes.Interface) (*corev1.Pod, error) {
+		all = append(all, trial{kind: "pod", object: &pod, owner: metav1.GetControllerOf(&pod), create: func(ctx context.Context, as kubernetes.Interface) (*corev1.Pod, error) {
 			next := corev1.Pod{ObjectMeta: again(&pod), Spec: pod.Spec}
 			next.Spec.NodeName = ""
 			return as.CoreV1().Pods(pod.Namespace).Create(ctx, &next, dry)
@@ -182,7 +188,7 @@ func trialsOf(ctx context.Context, kube kubernetes.Interface) (all []trial, err 
 	}
 	for i := range sets.Items {
 		set := sets.Items[i]
-		all = append(all, trial{"ReplicaSet", &set, metav1.GetControllerOf(&set), func(ctx context.Context, as kubernetes.Interface) (*corev1.Pod, error) {
+		all = append(all, trial{kind: "ReplicaSet", object: &set, owner: metav1.GetControllerOf(&set), create: func(ctx context.Context, as kubernetes.Interface) (*corev1.Pod, error) {
 			_, err := as.AppsV1().ReplicaSets(set.Namespace).Create(ctx, &appsv1.ReplicaSet{ObjectMeta: again(&set), Spec: set.Spec}, dry)
 			return nil, err
 		}})
@@ -207,6 +213,11 @@ func deniedFinding(e *bundle.Expectation, t trial, why string) result.Finding {
 		}
 	}
 	f.Cause = fmt.Sprintf("%s (%s): the API server would reject its next %s: %s", ref, f.Component, t.kind, why)
-	f.Story = []string{f.Cause, "  what it has was created before that was in force: once that is deleted, e.g. with its node, nothing takes its place"}
+	then := "  what it has was created before that was in force: once that is deleted, e.g. with its node, nothing takes its place"
+	if t.as != "" {
+		f.Cause = fmt.Sprintf("%s (%s): the API server would reject its pods: %s", ref, f.Component, why)
+		then = "  it has none yet; once it is to have one, none comes"
+	}
+	f.Story = []string{f.Cause, then}
 	return f
 }

@@ -6,6 +6,7 @@ import (
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
@@ -30,6 +31,12 @@ func (f *finder) autoscaler(o *bundle.Object) {
 		f.found = append(f.found, p)
 		return
 	}
+	if f.off(t.Kind, h.Namespace, t.Name) {
+		p := problem.Of(o)
+		p.Name, p.Text, p.Then = t.Name, fmt.Sprintf("scales %s, which has replicas: 0", key), "the autoscaler is off (ScalingDisabled) until somebody else gives it a pod"
+		f.found = append(f.found, p)
+		return
+	}
 	i := slices.IndexFunc(f.e.Workloads, func(w bundle.Workload) bool {
 		return w.Kind == t.Kind && w.Name == t.Name && w.Namespace == h.Namespace
 	})
@@ -50,6 +57,14 @@ func (f *finder) autoscaler(o *bundle.Object) {
 			f.found = append(f.found, p)
 		}
 	}
+}
+
+// off reports whether a workload is rendered without replicas.
+func (f *finder) off(kind, namespace, name string) bool {
+	return slices.ContainsFunc(f.e.Objects, func(o bundle.Object) bool {
+		replicas, ok, _ := unstructured.NestedInt64(o.Object.Object, "spec", "replicas")
+		return ok && replicas == 0 && o.Object.GetKind() == kind && o.Object.GetNamespace() == namespace && o.Object.GetName() == name
+	})
 }
 
 // unscalable says why the API server serves no scale of a target; empty if it does, or if the kind is not

@@ -23,6 +23,7 @@ func TestFind_Autoscalers(t *testing.T) {
 		"a container that is none":   {"{apiVersion: apps/v1, kind: Deployment, name: asks}", "containerResource: {name: cpu, container: app, target: {type: AverageValue, averageValue: 1}}", "by the cpu of container app, and its pods have no such container"},
 		"a container":                {"{apiVersion: apps/v1, kind: Deployment, name: asks}", "containerResource: {name: cpu, container: main, target: {type: Utilization, averageUtilization: 1}}", ""},
 		"requests of the whole pod":  {"{apiVersion: apps/v1, kind: Deployment, name: pod}", some, ""},
+		"what has no replicas":       {"{apiVersion: apps/v1, kind: Deployment, name: zero}", some, "scales Deployment x/zero, which has replicas: 0"},
 		"requests from a LimitRange": {"{apiVersion: apps/v1, kind: Deployment, name: limited}", some, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -31,7 +32,11 @@ func TestFind_Autoscalers(t *testing.T) {
 				t.Fatal(err)
 			}
 			main := []corev1.Container{{Name: "main"}}
-			e := &bundle.Expectation{Objects: []bundle.Object{{Object: objects[0]}}, Workloads: []bundle.Workload{
+			zero, err := documents.Parse("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: zero, namespace: x}\nspec: {replicas: 0}\n")
+			if err != nil {
+				t.Fatal(err)
+			}
+			e := &bundle.Expectation{Objects: []bundle.Object{{Object: objects[0]}, {Object: zero[0]}}, Workloads: []bundle.Workload{
 				{Kind: "Deployment", Namespace: "x", Name: "web", PodSpec: corev1.PodSpec{Containers: main}},
 				{Kind: "Deployment", Namespace: "x", Name: "asks", PodSpec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Resources: asks}}}},
 				{Kind: "Deployment", Namespace: "x", Name: "pod", PodSpec: corev1.PodSpec{Resources: &asks, Containers: main}},

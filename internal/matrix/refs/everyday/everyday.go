@@ -66,6 +66,7 @@ func Find(e *bundle.Expectation, have Cluster) []problem.Problem {
 		f.pullSecrets(&e.Workloads[i])
 		f.modes(&e.Workloads[i], made)
 		f.apart(&e.Workloads[i])
+		f.spread(&e.Workloads[i])
 	}
 	return f.found
 }
@@ -158,6 +159,27 @@ func (f *finder) apart(w *bundle.Workload) {
 		f.found = append(f.found, problem.Problem{
 			From: observe.WorkloadRef(w.Kind, w.Namespace, w.Name), Component: w.Component, Template: w.Template, Name: term.TopologyKey,
 			Text: "keeps pods apart by " + term.TopologyKey + " (podAntiAffinity), a label that no node has", Then: "the scheduler places them as if the rule were not there, even on one node",
+		})
+	}
+}
+
+// spread warns of pods that are to be spread and that the rule does not count: its selector is not theirs.
+func (f *finder) spread(w *bundle.Workload) {
+	if len(w.PodSpec.TopologySpreadConstraints) == 0 || f.have.Pods == nil {
+		return
+	}
+	pods := f.have.Pods(w)
+	if len(pods) == 0 {
+		return
+	}
+	for _, c := range w.PodSpec.TopologySpreadConstraints {
+		selector, err := metav1.LabelSelectorAsSelector(c.LabelSelector)
+		if c.LabelSelector == nil || err != nil || selector.Matches(labels.Set(pods[0].Labels)) {
+			continue
+		}
+		f.found = append(f.found, problem.Problem{
+			From: observe.WorkloadRef(w.Kind, w.Namespace, w.Name), Component: w.Component, Template: w.Template, Name: c.TopologyKey,
+			Text: fmt.Sprintf("spreads pods with %s over %s (topologySpreadConstraints), and its own are none of them", selector, c.TopologyKey), Then: "the scheduler does not count them, so that they may all be in one place",
 		})
 	}
 }

@@ -85,18 +85,22 @@ func TestFind_PullSecrets(t *testing.T) {
 
 // Two Ingresses may have one host, and not one path of it.
 func TestFind_TwoIngresses(t *testing.T) {
-	const first = "apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {name: a, namespace: x}\nspec: {ingressClassName: c, rules: [{host: h, http: {paths: [{path: /}]}}]}\n---\n"
+	const first = "apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {name: a, namespace: x}\nspec: {ingressClassName: c, rules: [{host: h, http: {paths: [{path: /}]}}]}\n"
 	for second, want := range map[string]string{
 		"metadata: {name: b, namespace: y}\nspec: {ingressClassName: c, rules: [{host: h, http: {paths: [{path: /}]}}]}\n":                                                              "is for h/, and so is Ingress x/a",
 		"metadata: {name: b, namespace: y}\nspec: {ingressClassName: c, rules: [{host: h, http: {paths: [{path: /b}]}}]}\n":                                                             "",
 		"metadata: {name: b, namespace: y}\nspec: {ingressClassName: d, rules: [{host: h, http: {paths: [{path: /}]}}]}\n":                                                              "",
 		"metadata: {name: b, namespace: y, annotations: {nginx.ingress.kubernetes.io/canary: \"true\"}}\nspec: {ingressClassName: c, rules: [{host: h, http: {paths: [{path: /}]}}]}\n": "",
 	} {
-		objects, err := documents.Parse(first + "apiVersion: networking.k8s.io/v1\nkind: Ingress\n" + second)
-		if err != nil {
-			t.Fatal(err)
+		e := &bundle.Expectation{}
+		for _, text := range []string{first, "apiVersion: networking.k8s.io/v1\nkind: Ingress\n" + second} {
+			objects, err := documents.Parse(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			e.Objects = append(e.Objects, bundle.Object{Object: objects[0]})
 		}
-		check(t, Find(&bundle.Expectation{Objects: []bundle.Object{{Object: objects[0]}, {Object: objects[1]}}}, cluster()), want)
+		check(t, Find(e, cluster()), want)
 	}
 }
 
@@ -106,6 +110,18 @@ func TestFind_Apart(t *testing.T) {
 		spec := corev1.PodSpec{Affinity: &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{TopologyKey: key}}}}}
 		have := cluster()
 		have.Nodes = []corev1.Node{{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"kubernetes.io/hostname": "n"}}}}
+		check(t, Find(&bundle.Expectation{Workloads: []bundle.Workload{{Kind: "Deployment", Namespace: "x", Name: "w", PodSpec: spec}}}, have), want)
+	}
+}
+
+// A rule that does not count the pods that it is for spreads nothing.
+func TestFind_Spread(t *testing.T) {
+	for app, want := range map[string]string{"w": "", "v": "spreads pods with app=v over zone (topologySpreadConstraints), and its own are none of them"} {
+		spec := corev1.PodSpec{TopologySpreadConstraints: []corev1.TopologySpreadConstraint{{TopologyKey: "zone", LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}}}}
+		have := cluster()
+		have.Pods = func(*bundle.Workload) []*corev1.Pod {
+			return []*corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "w"}}}}
+		}
 		check(t, Find(&bundle.Expectation{Workloads: []bundle.Workload{{Kind: "Deployment", Namespace: "x", Name: "w", PodSpec: spec}}}, have), want)
 	}
 }
