@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/manifestline"
 )
 
 // templateLine returns the first line of an object's template that has a key, or else its kind; 0 if
@@ -46,32 +47,18 @@ func all(lines []string) (numbers []int) {
 	return numbers
 }
 
-// documentOf returns the lines of the document that names the object as it is, among several of its kind;
-// none where the name is a template's.
-func documentOf(lines []string, o *bundle.Object) []int {
-	kind, err := regexp.Compile(kindPattern(o))
-	if err != nil {
+// documentOf returns the lines of the object's document; none if the template has it in no document.
+func documentOf(lines []string, o *bundle.Object) (numbers []int) {
+	at, _ := manifestline.Find(strings.Join(lines, "\n"), manifestline.Object{Kind: o.Object.GetKind(), Name: o.Object.GetName()})
+	if at == 0 {
 		return nil
 	}
-	name, err := regexp.Compile(`(?:^|[\s{,"'])name["']?\s*:\s*["']?` + regexp.QuoteMeta(o.Object.GetName()) + `(?:$|[\s,}"'])`)
-	if err != nil {
-		return nil
+	start := at - 1
+	for start > 0 && !strings.HasPrefix(lines[start], "---") {
+		start--
 	}
-	var document []int
-	isKind, isName := false, false
-	for n, line := range lines {
-		if strings.HasPrefix(line, "---") {
-			if isKind && isName {
-				return document
-			}
-			document, isKind, isName = nil, false, false
-			continue
-		}
-		document = append(document, n)
-		isKind, isName = isKind || kind.MatchString(line), isName || name.MatchString(line)
+	for n := start; n < len(lines) && (n < at || !strings.HasPrefix(lines[n], "---")); n++ {
+		numbers = append(numbers, n)
 	}
-	if isKind && isName {
-		return document
-	}
-	return nil
+	return numbers
 }

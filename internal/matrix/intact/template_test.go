@@ -10,7 +10,7 @@ import (
 // Of several objects of one kind in a template, the line is that of the object's own document.
 func TestLineOf(t *testing.T) {
 	const text = "kind: Service\nmetadata: {name: a}\nspec: {clusterIP: None}\n---\n\nkind: Service\nmetadata: {name: b}\nspec:\n  externalIPs: [x]\n---\nkind: Service\nmetadata:\n  name: {{ .Release.Name }}\n"
-	for name, lines := range map[string]map[string]int{"a": {"clusterIP": 3, "externalIPs": 1}, "b": {"externalIPs": 9, "clusterIP": 6}, "rendered": {"externalIPs": 9, "ports": 1}} {
+	for name, lines := range map[string]map[string]int{"a": {"clusterIP": 3, "externalIPs": 1}, "b": {"externalIPs": 9, "clusterIP": 6}, "rendered": {"externalIPs": 11, "name": 13}} {
 		objects, err := documents.Parse("apiVersion: v1\nkind: Service\nmetadata: {name: " + name + "}\n")
 		if err != nil {
 			t.Fatal(err)

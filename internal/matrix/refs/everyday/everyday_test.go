@@ -87,10 +87,10 @@ func TestFind_PullSecrets(t *testing.T) {
 func TestFind_TwoIngresses(t *testing.T) {
 	const first = "apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {name: a, namespace: x}\nspec: {ingressClassName: c, rules: [{host: h, http: {paths: [{path: /}]}}]}\n"
 	for second, want := range map[string]string{
-		"metadata: {name: b, namespace: y}\nspec: {ingressClassName: c, rules: [{host: h, http: {paths: [{path: /}]}}]}\n":                                                              "is for h/, and so is Ingress x/a",
-		"metadata: {name: b, namespace: y}\nspec: {ingressClassName: c, rules: [{host: h, http: {paths: [{path: /b}]}}]}\n":                                                             "",
-		"metadata: {name: b, namespace: y}\nspec: {ingressClassName: d, rules: [{host: h, http: {paths: [{path: /}]}}]}\n":                                                              "",
-		"metadata: {name: b, namespace: y, annotations: {nginx.ingress.kubernetes.io/canary: \"true\"}}\nspec: {ingressClassName: c, rules: [{host: h, http: {paths: [{path: /}]}}]}\n": "",
+		"metadata: {name: b, namespace: z}\nspec: {ingressClassName: c, rules: [{host: h, http: {paths: [{path: /}]}}]}\n":                                                              "is for h/, and so is Ingress x/a",
+		"metadata: {name: b, namespace: z}\nspec: {ingressClassName: c, rules: [{host: h, http: {paths: [{path: /b}]}}]}\n":                                                             "",
+		"metadata: {name: b, namespace: z}\nspec: {ingressClassName: d, rules: [{host: h, http: {paths: [{path: /}]}}]}\n":                                                              "",
+		"metadata: {name: b, namespace: z, annotations: {nginx.ingress.kubernetes.io/canary: \"true\"}}\nspec: {ingressClassName: c, rules: [{host: h, http: {paths: [{path: /}]}}]}\n": "",
 	} {
 		e := &bundle.Expectation{}
 		for _, text := range []string{first, "apiVersion: networking.k8s.io/v1\nkind: Ingress\n" + second} {
