@@ -86,7 +86,7 @@ func ordinaryFaults() []fault {
 					r.part("b").add("quota.yaml", "apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: q}\nspec: {hard: {limits.memory: 1Gi}}\n")
 				}, want: red(reason.WorkloadFailed, "Deployment b/b (b): the API server would reject its pods: failed quota: q: must specify limits.memory")},
 			},
-			tests: []string{"internal/matrix/intact TestIdle", "internal/matrix/intact TestReasonOf_Alone"},
+			tests: []string{"internal/matrix/intact TestIdle", "internal/matrix/intact TestReasonOf_FirstPod"},
 		},
 		{
 			id: "F224", what: "a request above the limit that a LimitRange fills in, so that the API server calls the pod invalid and names no LimitRange", verdict: "exit 1, with the LimitRange and the line of the request", tests: []string{"internal/matrix TestTraceValues"},

@@ -31,12 +31,13 @@ func waitFor(e *bundle.Expectation) (wait time.Duration) {
 
 // denials are how the API server says that it rejects a request for what a recipe has set, however
 // many other objects there are: a policy that denies or cannot change it, a quota whose resources the pod does not specify, a
-// LimitRange, a pod security level. Any other error is not the recipe's, or the dry run's own.
+// LimitRange (also by the limits that it fills in), a pod security level. Any other error is not the recipe's, or the dry run's own.
 var denials = regexp.MustCompile(`(?:ValidatingAdmissionPolicy|policy) '[^']+' with binding '[^']+' denied request: .*` +
 	`|failed quota: [^:]+: must specify .*` +
 	`|\[?(?:maximum|minimum) \S+ usage per (?:Container|Pod) is .*` +
 	`|\[?\S+ max limit to request ratio per (?:Container|Pod) is .*` +
-	`|violates PodSecurity .*`)
+	`|violates PodSecurity .*` +
+	`|resources\.requests: Invalid value: "[^"]*": must be less than or equal to \S+ limit of \S+`)
 
 // exceeded is how the API server says that a quota has no room for one object more.
 var exceeded = regexp.MustCompile(`exceeded quota: [^,]+, requested: (.*), used: (.*), limited: (.*)`)

@@ -49,11 +49,13 @@ func TestIdle(t *testing.T) {
 	}
 }
 
-// A pod that alone asks for more than a quota allows never fits; one more of many may.
-func TestReasonOf_Alone(t *testing.T) {
+// A pod that alone asks for more than a quota allows never fits, and one more of many may. A LimitRange fills in
+// limits below what a container requests.
+func TestReasonOf_FirstPod(t *testing.T) {
 	for text, want := range map[string]bool{
-		"exceeded quota: q, requested: requests.cpu=4, used: requests.cpu=0, limited: requests.cpu=1":    true,
-		"exceeded quota: q, requested: requests.cpu=1, used: requests.cpu=500m, limited: requests.cpu=1": false,
+		"exceeded quota: q, requested: requests.cpu=4, used: requests.cpu=0, limited: requests.cpu=1":             true,
+		"exceeded quota: q, requested: requests.cpu=1, used: requests.cpu=500m, limited: requests.cpu=1":          false,
+		`spec.containers[0].resources.requests: Invalid value: "4": must be less than or equal to cpu limit of 1`: true,
 	} {
 		if got := reasonOf(fmt.Errorf("pods \"w\" is forbidden: %s", text)) != ""; got != want {
 			t.Errorf("%s: got %v, want %v", text, got, want)
