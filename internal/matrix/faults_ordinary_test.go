@@ -71,7 +71,7 @@ func ordinaryFaults() []fault {
 			tests: []string{"internal/matrix/refs TestPods"},
 		},
 		{
-			id: "F222", what: "rules without an effect: a NetworkPolicy for no pod or for a port that none has, pods kept apart by a label that no node has, or spread by a selector that is not theirs; a metric of a container that is not there, an autoscaler of what has no replicas; two Ingresses for one path; a pull Secret that only a ServiceAccount names; profiles that are files of the node", verdict: "a warning with file and line",
+			id: "F222", what: "rules without an effect: a NetworkPolicy for no pod or for a port that none has, pods kept apart by a label that no node has, or spread by a selector that is not theirs; a metric of a container that is not there, an autoscaler of what has no replicas, or others than it allows; two Ingresses for one path; a pull Secret that only a ServiceAccount names; profiles that are files of the node", verdict: "a warning with file and line",
 			seeds: []seed{{nightly: []string{bundle.Helm}, recipe: func(r *tinyRecipe) { r.part("b").add("policy.yaml", policy) }, want: outcomeWanted{check: warning("NetworkPolicy b/p (b): selects pods with app=nobody, and there are none")}}},
 			tests: []string{"internal/matrix/refs TestSuspicious", "internal/matrix/refs/everyday TestFind_Apart", "internal/matrix/refs/everyday TestFind_Spread", "internal/matrix/refs/everyday TestFind_TwoIngresses", "internal/matrix/refs/kubelet TestRefusals"},
 		},
@@ -90,6 +90,13 @@ func ordinaryFaults() []fault {
 		},
 		{
 			id: "F224", what: "a request above the limit that a LimitRange fills in, so that the API server calls the pod invalid and names no LimitRange", verdict: "exit 1, with the LimitRange and the line of the request", tests: []string{"internal/matrix TestTraceValues"},
+		},
+		{
+			id: "F225", what: "a Service with clusterIP: \"\", which leaves the address to the API server, and an autoscaler of autoscaling/v1, whose status is read as annotations", verdict: "passes: neither is a difference between lanes, nor lost",
+			seeds: []seed{{nightly: families, recipe: func(r *tinyRecipe) {
+				r.part("b").add("more.yaml", "apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec: {clusterIP: \"\", selector: {app: b}, ports: [{port: 80}]}\n---\napiVersion: autoscaling/v1\nkind: HorizontalPodAutoscaler\nmetadata: {name: web}\nspec: {maxReplicas: 3, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: b}}\n")
+			}}},
+			tests: []string{"internal/matrix/compare TestNormalise"},
 		},
 	}
 }

@@ -44,6 +44,8 @@ func tracking(key string) bool {
 		"meta.helm.sh/", "helm.toolkit.fluxcd.io/", "kustomize.toolkit.fluxcd.io/", "argocd.argoproj.io/", "deployment.kubernetes.io/",
 		"deprecated.daemonset.template.generation", "pv.kubernetes.io/", "volume.kubernetes.io/", "volume.beta.kubernetes.io/",
 		"batch.kubernetes.io/", "kubernetes.io/service-account.uid",
+		// The status of a HorizontalPodAutoscaler, where it is read as autoscaling/v1.
+		"autoscaling.alpha.kubernetes.io/conditions", "autoscaling.alpha.kubernetes.io/current-metrics",
 		// prometheus-operator writes a digest of all that it made a StatefulSet from, random
 		// certificates among it.
 		"prometheus-operator-input-hash",
@@ -82,6 +84,28 @@ func allocated(kind string) [][]string {
 		return fields
 	}
 	return nil
+}
+
+// sets reports whether a rendering has a value of its own at a field: clusterIP: "" asks the API server for one.
+func sets(rendered []*unstructured.Unstructured, field []string) bool {
+	for _, r := range rendered {
+		switch v, ok, _ := unstructured.NestedFieldNoCopy(r.Object, field...); v := v.(type) {
+		case nil:
+		case string:
+			if v != "" {
+				return true
+			}
+		case []any:
+			if len(v) > 0 {
+				return true
+			}
+		default:
+			if ok && v != int64(0) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // headless reports whether this is the None of a Service: no address that the API server chose, and
@@ -175,7 +199,7 @@ func normalise(obj *unstructured.Unstructured, rendered []*unstructured.Unstruct
 		unstructured.RemoveNestedField(m, f...)
 	}
 	for _, f := range allocated(obj.GetKind()) {
-		if !has(f...) && !headless(m, f) {
+		if !sets(rendered, f) && !headless(m, f) {
 			unstructured.RemoveNestedField(m, f...)
 		}
 	}

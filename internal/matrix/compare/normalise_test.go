@@ -41,6 +41,16 @@ func TestNormalise(t *testing.T) {
 			rendered: `{kind: Service, metadata: {name: a}, spec: {type: NodePort, ports: [{port: 80}, {port: 81, nodePort: 30081}]}}`,
 			want:     `{kind: Service, metadata: {name: a}, spec: {type: NodePort, ports: [{port: 80, protocol: TCP}, {port: 81, protocol: TCP, nodePort: 30081}]}}`,
 		},
+		"what a chart leaves to the API server by an empty text": {
+			live:     `{kind: Service, metadata: {name: a}, spec: {clusterIP: 10.0.0.7, clusterIPs: [10.0.0.7]}}`,
+			rendered: `{kind: Service, metadata: {name: a}, spec: {clusterIP: ""}}`,
+			want:     `{kind: Service, metadata: {name: a}, spec: {}}`,
+		},
+		"the status of an autoscaler that is read as autoscaling/v1": {
+			live:     `{kind: HorizontalPodAutoscaler, metadata: {name: a, annotations: {autoscaling.alpha.kubernetes.io/conditions: "[]"}}, spec: {maxReplicas: 3}}`,
+			rendered: `{kind: HorizontalPodAutoscaler, metadata: {name: a}, spec: {maxReplicas: 3}}`,
+			want:     `{kind: HorizontalPodAutoscaler, metadata: {name: a}, spec: {maxReplicas: 3}}`,
+		},
 		"the UID of a ComputeDomain": {
 			live:     `{kind: ResourceClaimTemplate, metadata: {name: a}, spec: {spec: {devices: {config: [{opaque: {driver: compute-domain.nvidia.com, parameters: {domainID: u-1, allocationMode: All}}}, {opaque: {driver: other, parameters: {domainID: u-1}}}]}}}}`,
 			rendered: `{kind: ResourceClaimTemplate, metadata: {name: a}, spec: {spec: {devices: {config: [{opaque: {driver: compute-domain.nvidia.com, parameters: {domainID: "", allocationMode: All}}}]}}}}`,

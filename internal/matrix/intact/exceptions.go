@@ -57,6 +57,7 @@ func exceptions() []exception {
 		{kinds: []string{"ClusterRole"}, path: "rules*", only: aggregated, reason: "a controller fills in the rules of an aggregated role"},
 		{kinds: []string{"Secret"}, path: "data*", only: ofToken, reason: "the token controller fills this type"},
 		{kinds: []string{"StatefulSet"}, path: "spec.volumeClaimTemplates*.status*", reason: "a controller's answer"},
+		{kinds: []string{"Service", "PersistentVolumeClaim"}, path: "spec.*", only: unset, reason: "clusterIP, nodePort and volumeName that are empty ask for a value"},
 		{kinds: []string{"Lease"}, path: "spec*", only: changed, reason: "its holder's"},
 		{kinds: []string{"Node"}, path: "spec.podCIDR*", reason: "a controller allocates it"},
 		{kinds: []string{"Namespace"}, path: `metadata.labels["kubernetes.io/metadata.name"]`, reason: "the API server's own"},
@@ -81,6 +82,11 @@ func longer(_ *unstructured.Unstructured, l Loss) bool {
 
 func lastNewline(_ *unstructured.Unstructured, l Loss) bool {
 	return compare.LastNewline(l.Rendered, l.Live)
+}
+
+// unset reports whether a rendering leaves a value to the API server by an empty one.
+func unset(_ *unstructured.Unstructured, l Loss) bool {
+	return (l.Key == "clusterIP" || l.Key == "volumeName" || l.Key == "nodePort") && (l.Rendered == "" || fmt.Sprint(l.Rendered) == "0")
 }
 
 func aggregated(rendered *unstructured.Unstructured, _ Loss) bool {

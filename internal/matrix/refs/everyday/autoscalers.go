@@ -31,11 +31,23 @@ func (f *finder) autoscaler(o *bundle.Object) {
 		f.found = append(f.found, p)
 		return
 	}
-	if f.off(t.Kind, h.Namespace, t.Name) {
+	if replicas, ok := f.rendered(t.Kind, h.Namespace, t.Name); ok {
+		least := int64(1)
+		if h.Spec.MinReplicas != nil {
+			least = int64(*h.Spec.MinReplicas)
+		}
 		p := problem.Of(o)
-		p.Name, p.Text, p.Then = t.Name, fmt.Sprintf("scales %s, which has replicas: 0", key), "the autoscaler is off (ScalingDisabled) until somebody else gives it a pod"
-		f.found = append(f.found, p)
-		return
+		p.Name = t.Name
+		switch {
+		case replicas == 0:
+			p.Text, p.Then = fmt.Sprintf("scales %s, which has replicas: 0", key), "the autoscaler is off (ScalingDisabled) until somebody else gives it a pod"
+			f.found = append(f.found, p)
+			return
+		case replicas < least || replicas > int64(h.Spec.MaxReplicas):
+			p.Text = fmt.Sprintf("keeps %s between %d and %d pods, and it has replicas: %d", key, least, h.Spec.MaxReplicas, replicas)
+			p.Then = "the autoscaler and an Argo CD that heals itself undo each other for ever: leave replicas out"
+			f.found = append(f.found, p)
+		}
 	}
 	i := slices.IndexFunc(f.e.Workloads, func(w bundle.Workload) bool {
 		return w.Kind == t.Kind && w.Name == t.Name && w.Namespace == h.Namespace
@@ -59,12 +71,16 @@ func (f *finder) autoscaler(o *bundle.Object) {
 	}
 }
 
-// off reports whether a workload is rendered without replicas.
-func (f *finder) off(kind, namespace, name string) bool {
-	return slices.ContainsFunc(f.e.Objects, func(o bundle.Object) bool {
-		replicas, ok, _ := unstructured.NestedInt64(o.Object.Object, "spec", "replicas")
-		return ok && replicas == 0 && o.Object.GetKind() == kind && o.Object.GetNamespace() == namespace && o.Object.GetName() == name
-	})
+// rendered returns the replicas that a workload is rendered with.
+func (f *finder) rendered(kind, namespace, name string) (replicas int64, ok bool) {
+	for i := range f.e.Objects {
+		if o := f.e.Objects[i].Object; o.GetKind() == kind && o.GetNamespace() == namespace && o.GetName() == name {
+			if replicas, ok, _ = unstructured.NestedInt64(o.Object, "spec", "replicas"); ok {
+				return replicas, true
+			}
+		}
+	}
+	return 0, false
 }
 
 // unscalable says why the API server serves no scale of a target; empty if it does, or if the kind is not

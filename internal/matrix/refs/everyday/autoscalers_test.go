@@ -24,10 +24,11 @@ func TestFind_Autoscalers(t *testing.T) {
 		"a container":                {"{apiVersion: apps/v1, kind: Deployment, name: asks}", "containerResource: {name: cpu, container: main, target: {type: Utilization, averageUtilization: 1}}", ""},
 		"requests of the whole pod":  {"{apiVersion: apps/v1, kind: Deployment, name: pod}", some, ""},
 		"what has no replicas":       {"{apiVersion: apps/v1, kind: Deployment, name: zero}", some, "scales Deployment x/zero, which has replicas: 0"},
+		"more pods than replicas":    {"{apiVersion: apps/v1, kind: Deployment, name: one}", "resource: {name: cpu, target: {type: AverageValue, averageValue: 1}}", "keeps Deployment x/one between 2 and 3 pods, and it has replicas: 1"},
 		"requests from a LimitRange": {"{apiVersion: apps/v1, kind: Deployment, name: limited}", some, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			objects, err := documents.Parse("apiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata: {name: h, namespace: x}\nspec: {scaleTargetRef: " + c.target + ", metrics: [{" + c.metric + "}]}\n")
+			objects, err := documents.Parse("apiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata: {name: h, namespace: x}\nspec: {minReplicas: 2, maxReplicas: 3, scaleTargetRef: " + c.target + ", metrics: [{" + c.metric + "}]}\n")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -36,7 +37,10 @@ func TestFind_Autoscalers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			e := &bundle.Expectation{Objects: []bundle.Object{{Object: objects[0]}, {Object: zero[0]}}, Workloads: []bundle.Workload{
+			one := zero[0].DeepCopy()
+			one.SetName("one")
+			one.Object["spec"] = map[string]any{"replicas": int64(1)}
+			e := &bundle.Expectation{Objects: []bundle.Object{{Object: objects[0]}, {Object: zero[0]}, {Object: one}}, Workloads: []bundle.Workload{
 				{Kind: "Deployment", Namespace: "x", Name: "web", PodSpec: corev1.PodSpec{Containers: main}},
 				{Kind: "Deployment", Namespace: "x", Name: "asks", PodSpec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Resources: asks}}}},
 				{Kind: "Deployment", Namespace: "x", Name: "pod", PodSpec: corev1.PodSpec{Resources: &asks, Containers: main}},
