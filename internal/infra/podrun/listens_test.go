@@ -276,6 +276,7 @@ func TestLastWords(t *testing.T) {
 		"ts=1 level=info msg=x\nts=2 level=error err=\"y is forbidden\"\nts=3 level=info msg=z\n": `ts=2 level=error err="y is forbidden"`,
 		"E1126 01:00:00 x.go:1] broken\nE1126 01:00:01 x.go:1] err=\"Operation cannot be fulfilled on secrets \\\"a\\\": the object has been modified; please apply your changes to the latest version and try again\"\n": "E1126 01:00:00 x.go:1] broken",
 		"ts=1 level=info msg=\"invalid rule\" err=\"unclosed left parenthesis\"\nts=2 level=info msg=x\n":                                                                                                                 "ts=1 level=info msg=\"invalid rule\" err=\"unclosed left parenthesis\"",
+		"level=warn msg=\"missing permission on resource prometheuses\" reason=\"missing update\"\nlevel=info msg=x\n":                                                                                                    "level=warn msg=\"missing permission on resource prometheuses\" reason=\"missing update\"",
 		"E1126 01:00:00 x.go:1] broken\nI1126 01:00:01 x.go:2] fine\n":                                                                                                                                                    "E1126 01:00:00 x.go:1] broken",
 		"E1126 " + strings.Repeat("x", 500): "E1126 " + strings.Repeat("x", 394) + "…",
 	} {

@@ -218,8 +218,9 @@ func cut(line string) string {
 }
 
 // complaint is the form of a line by which programs log an error: klog, logfmt, JSON, Go's own, those
-// of its two libraries for flags, and what prometheus-operator finds wrong with a rule.
-const complaint = `^E[0-9]{4} |\blevel=error\b|"level":"error"|\b(panic|fatal):|\bforbidden\b|^flag provided but not defined|unknown (shorthand )?flag|\bmsg="[Ii]nvalid rule"`
+// of its two libraries for flags, and what prometheus-operator finds wrong with a rule or with its
+// rights.
+const complaint = `^E[0-9]{4} |\blevel=error\b|"level":"error"|\b(panic|fatal):|\bforbidden\b|^flag provided but not defined|unknown (shorthand )?flag|\bmsg="[Ii]nvalid rule"|\bmissing permission`
 
 // conflict is the API server's message to a program whose object somebody else has just changed. It
 // reads the object again, and tries again.
