@@ -51,16 +51,16 @@ func (t *templates) make(ctx context.Context) {
 func (t *templates) stays(ctx context.Context, key string, d objectDifference) string {
 	t.make(ctx)
 	old, now := t.before[key], t.now[key]
-	if old == nil || now == nil || sets(now, d.path) {
+	if old == nil || now == nil || setsAt(now, d.path) {
 		return ""
 	}
 	name := d.path[strings.LastIndex(d.path, ".")+1:]
 	switch {
-	case d.object.GVK.Kind == "Secret" && sets(old, "stringData"+strings.TrimPrefix(d.path, "data")):
+	case d.object.GVK.Kind == "Secret" && setsAt(old, "stringData"+strings.TrimPrefix(d.path, "data")):
 		return "the old template has the key in stringData, which the API server copies to data, and no apply takes it away there; use data in place of stringData, or give the Secret another name"
 	case name == "serviceAccountName" || name == "serviceAccount":
 		return "the API server copies serviceAccountName to serviceAccount, its older name, which no apply takes away, and reads it from there; set serviceAccountName: default"
-	case !sets(old, d.path):
+	case !setsAt(old, d.path):
 		return "neither template sets it: the API server filled it in for the old one, and no apply takes away what it has not set; set it in the template, or delete the object before the upgrade"
 	}
 	return ""
@@ -101,8 +101,8 @@ func (t *templates) merged(ctx context.Context, key string, d objectDifference) 
 	return why
 }
 
-// sets reports whether an object has a value at a path of a difference, or below it.
-func sets(object map[string]any, path string) bool {
+// setsAt reports whether an object has a value at a path of a difference, or below it.
+func setsAt(object map[string]any, path string) bool {
 	found := false
 	walk("", object, func(at string, _ any) {
 		rest, ok := strings.CutPrefix(at, path)

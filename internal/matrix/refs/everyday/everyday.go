@@ -42,7 +42,7 @@ func Find(e *bundle.Expectation, have Cluster) []problem.Problem {
 		if c := &made[i]; c.From.Kind != "PersistentVolumeClaim" || c.Spec.VolumeName == "" {
 			f.disk(c)
 		}
-		f.selected(&made[i])
+		f.claimed(&made[i])
 	}
 	for i := range e.Objects {
 		o := &e.Objects[i]

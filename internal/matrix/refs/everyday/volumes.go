@@ -94,9 +94,9 @@ func (f *finder) mode(w *bundle.Workload, volume string, c *claims.Claim) {
 	}
 }
 
-// selected fails a claim that chooses its volume by labels and for which a provisioner has made one:
+// claimed fails a claim that chooses its volume by labels and for which a provisioner has made one:
 // the simulated one does, real ones refuse such claims.
-func (f *finder) selected(c *claims.Claim) {
+func (f *finder) claimed(c *claims.Claim) {
 	if c.Spec.Selector == nil || c.Spec.VolumeName != "" {
 		return
 	}
