@@ -134,6 +134,11 @@ func (r *WorkloadReport) check(w *bundle.Workload, s *View, kinds map[string]bun
 			return
 		case w.Kind == "Job" && !live.complete:
 			r.Waiting = append(r.Waiting, WaitingWorkload{Workload: w, Text: "not complete yet", Started: true})
+		case w.Kind == "Job" && live.Object.GetDeletionTimestamp() != nil && len(s.PodsOf[live.UID]) == 0:
+			// It has run, and its pods go before it does: Argo CD prunes the ordinary Job that a hook of its
+			// name has replaced, and its own finalizer keeps that until the next sync.
+			r.Pods += w.Replicas
+			return
 		}
 		pods = s.PodsOf[live.UID]
 	}
