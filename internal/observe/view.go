@@ -48,6 +48,9 @@ type LiveWorkload struct {
 	// complete and failed are set for Jobs.
 	complete bool
 	failed   string
+	// enough means that the Job is complete by fewer pods than it may have had: by its successPolicy, or
+	// as a work queue, whose first success ends it.
+	enough bool
 	// complaint is the controller's own, e.g. a ReplicaFailure condition.
 	complaint string
 	// paused is set for a Deployment whose controller makes no pods from a new template.
@@ -198,6 +201,7 @@ func (v *View) addWorkloads(l *lists) {
 				w.failed = c.Reason + ": " + c.Message
 			}
 		}
+		w.enough = w.complete && (j.Spec.SuccessPolicy != nil || j.Spec.Completions == nil && orOne(j.Spec.Parallelism) > 1)
 		w.idle, w.idleBy = idleJob(j)
 		v.add("Job", j, w)
 	}

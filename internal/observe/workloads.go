@@ -157,6 +157,10 @@ func (r *WorkloadReport) check(w *bundle.Workload, s *View, kinds map[string]bun
 	if text := s.refused[s.Live[id].UID]; text != "" && len(pods) < want {
 		refused = r.refuse(w, text)
 	}
+	if s.Live[id].enough {
+		pods = slices.DeleteFunc(slices.Clone(pods), func(p *corev1.Pod) bool { return p.Status.Phase != corev1.PodSucceeded })
+		want = len(pods)
+	}
 	r.checkPods(w, want, pods, kinds, refused, s.Live[id])
 }
 

@@ -105,15 +105,17 @@ func TestCheckWorkloads(t *testing.T) {
 		"Job whose pod succeeded, not complete": {testkit.Expected("Job", "j", 1, testkit.Sys), testkit.List(testkit.Job("j", ""), testkit.Pod("j-1", "Job", "j", "s0", testkit.Phase(corev1.PodSucceeded))), wantReport{pods: 1, waiting: []string{"not complete yet"}}},
 		"a node that does not exist": {with(testkit.Expected("Deployment", "d", 1, testkit.Sys), func(w *bundle.Workload) { w.PodSpec.NodeName = "ghost" }), testkit.Objects(testkit.Deployment("d"), testkit.List(testkit.Pod("d-1", "ReplicaSet", "d", "ghost", testkit.Phase(corev1.PodPending)))),
 			wantReport{wrong: []string{"pod ns/d-1 is for node ghost (spec.nodeName), which does not exist"}, waiting: []string{"0 of 1"}}},
-		"Job suspended":                     {testkit.Expected("Job", "j", 0, testkit.Sys), testkit.List(jobWith(func(s *batchv1.JobSpec) { s.Suspend = new(true) })), wantReport{wrong: []string{"it is suspended (spec.suspend), and nothing here resumes it"}}},
-		"Job without pods":                  {testkit.Expected("Job", "j", 0, testkit.Sys), testkit.List(jobWith(func(s *batchv1.JobSpec) { s.Parallelism = new(int32(0)) })), wantReport{wrong: []string{"spec.parallelism: 0"}}},
-		"Job of another controller":         {testkit.Expected("Job", "j", 1, testkit.Sys), testkit.List(jobWith(func(s *batchv1.JobSpec) { s.ManagedBy = new("example.com/jobs") })), wantReport{wrong: []string{"spec.managedBy: example.com/jobs"}}},
-		"Job failed":                        {testkit.Expected("Job", "j", 1, testkit.Sys), testkit.List(testkit.Job("j", batchv1.JobFailed)), wantReport{wrong: []string{"the Job failed: BackoffLimitExceeded: it was tried 6 times"}}},
-		"Job that ran and is being deleted": {testkit.Expected("Job", "j", 1, testkit.Sys), testkit.List(leavingJob(batchv1.JobComplete)), wantReport{pods: 1}},
-		"Job that is being deleted":         {testkit.Expected("Job", "j", 1, testkit.Sys), testkit.List(leavingJob("")), wantReport{waiting: []string{"not complete yet", "0 of 1"}}},
-		"hook Job missing":                  {with(testkit.Expected("Job", "j", 1, testkit.Sys), func(w *bundle.Workload) { w.Hook = true }), nil, wantReport{waiting: []string{"does not exist yet"}}},
-		"hook Job gone after it ran":        {with(testkit.Expected("Job", "j", 1, testkit.Sys), ephemeral), nil, wantReport{}},
-		"hook Job that failed":              {with(testkit.Expected("Job", "j", 1, testkit.Sys), ephemeral), testkit.List(testkit.Job("j", batchv1.JobFailed)), wantReport{wrong: []string{"the Job failed"}}},
+		"Job that some of its pods complete":  {testkit.Expected("Job", "j", 3, testkit.Sys), testkit.List(completeBy(&batchv1.SuccessPolicy{Rules: []batchv1.SuccessPolicyRule{{SucceededCount: new(int32(1))}}}), testkit.Pod("j-1", "Job", "j", "s0", testkit.Phase(corev1.PodSucceeded)), testkit.Pod("j-2", "Job", "j", "s0")), wantReport{pods: 1}},
+		"Job that is complete, of three pods": {testkit.Expected("Job", "j", 3, testkit.Sys), testkit.List(completeBy(nil), testkit.Pod("j-1", "Job", "j", "s0", testkit.Phase(corev1.PodSucceeded)), testkit.Pod("j-2", "Job", "j", "s0")), wantReport{pods: 1, waiting: []string{"1 of 3"}}},
+		"Job suspended":                       {testkit.Expected("Job", "j", 0, testkit.Sys), testkit.List(jobWith(func(s *batchv1.JobSpec) { s.Suspend = new(true) })), wantReport{wrong: []string{"it is suspended (spec.suspend), and nothing here resumes it"}}},
+		"Job without pods":                    {testkit.Expected("Job", "j", 0, testkit.Sys), testkit.List(jobWith(func(s *batchv1.JobSpec) { s.Parallelism = new(int32(0)) })), wantReport{wrong: []string{"spec.parallelism: 0"}}},
+		"Job of another controller":           {testkit.Expected("Job", "j", 1, testkit.Sys), testkit.List(jobWith(func(s *batchv1.JobSpec) { s.ManagedBy = new("example.com/jobs") })), wantReport{wrong: []string{"spec.managedBy: example.com/jobs"}}},
+		"Job failed":                          {testkit.Expected("Job", "j", 1, testkit.Sys), testkit.List(testkit.Job("j", batchv1.JobFailed)), wantReport{wrong: []string{"the Job failed: BackoffLimitExceeded: it was tried 6 times"}}},
+		"Job that ran and is being deleted":   {testkit.Expected("Job", "j", 1, testkit.Sys), testkit.List(leavingJob(batchv1.JobComplete)), wantReport{pods: 1}},
+		"Job that is being deleted":           {testkit.Expected("Job", "j", 1, testkit.Sys), testkit.List(leavingJob("")), wantReport{waiting: []string{"not complete yet", "0 of 1"}}},
+		"hook Job missing":                    {with(testkit.Expected("Job", "j", 1, testkit.Sys), func(w *bundle.Workload) { w.Hook = true }), nil, wantReport{waiting: []string{"does not exist yet"}}},
+		"hook Job gone after it ran":          {with(testkit.Expected("Job", "j", 1, testkit.Sys), ephemeral), nil, wantReport{}},
+		"hook Job that failed":                {with(testkit.Expected("Job", "j", 1, testkit.Sys), ephemeral), testkit.List(testkit.Job("j", batchv1.JobFailed)), wantReport{wrong: []string{"the Job failed"}}},
 		"hook Job refused by the scheduler": {
 			with(testkit.Expected("Job", "j", 1, testkit.Sys), ephemeral), testkit.List(testkit.Job("j", ""), testkit.Pod("j-1", "Job", "j", "", testkit.Refused("0/4 nodes"))), wantReport{waiting: []string{"not complete", "0 of 1"}, pending: []string{"ns/j-1: 0/4 nodes"}},
 		},
@@ -203,6 +205,13 @@ func viewOf(t *testing.T, objs ...runtime.Object) *View {
 		t.Fatalf("read a cluster of %d objects: %v", len(objs), err)
 	}
 	return v
+}
+
+// completeBy is a Job of three that is complete, with a success policy or without one.
+func completeBy(policy *batchv1.SuccessPolicy) *batchv1.Job {
+	j := testkit.Job("j", batchv1.JobComplete)
+	j.Spec.Completions, j.Spec.SuccessPolicy = new(int32(3)), policy
+	return j
 }
 
 // leavingJob is a Job that is being deleted, and whose pods are gone.
