@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -61,11 +60,16 @@ func (w *worker) update(ctx context.Context, m *mounts, at string, v *corev1.Vol
 		return err
 	}
 	have := m.wrote[at]
-	root, err := os.OpenRoot(filepath.Join(m.root, at))
+	base, err := os.OpenRoot(m.root)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = root.Close() }() // nothing was written through its descriptor itself
+	defer func() { _ = base.Close() }()                     // nothing was written through its descriptor itself
+	root, err := base.OpenRoot(strings.TrimPrefix(at, "/")) // the process may have put a link there, in an emptyDir
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }()
 	for name, data := range files {
 		if before, ok := have[name]; ok && bytes.Equal(before, data) {
 			continue

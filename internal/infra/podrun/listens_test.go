@@ -159,6 +159,20 @@ func TestUpdate(t *testing.T) {
 			t.Errorf("the volume has %q, want %q", got, data)
 		}
 	}
+	away := t.TempDir()
+	if err := os.RemoveAll(filepath.Join(m.root, "certs")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(away, filepath.Join(m.root, "certs")); err != nil {
+		t.Fatal(err)
+	}
+	secret.Data = map[string][]byte{"tls.key": []byte("k")}
+	if _, err := kube.CoreV1().Secrets("n").Update(t.Context(), secret, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.update(t.Context(), m, "/certs", volume(pod, "v"), c); err == nil {
+		t.Error("a Secret is written where a link of the process leads")
+	}
 	c.VolumeMounts[0].SubPath = "tls.crt"
 	if w.followed() {
 		t.Error("a mount with a subPath is followed; a kubelet never changes one")
