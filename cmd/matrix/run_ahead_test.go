@@ -37,7 +37,7 @@ func (tc aheadNotTaken) run(t *testing.T) {
 	paths, _ := needStack(t)
 	p := newProgram(t, buildProgram(t), paths)
 	artifacts := filepath.Join(t.TempDir(), "artifacts")
-	env := []string{"KWOK_ARGOCD_SYNC_TIMEOUT=8"} // the other cluster is still being started then, or is ready
+	env := []string{"KWOK_ARGOCD_SYNC_TIMEOUT=10"} // the other cluster is still being started then, or is ready
 	if tc.signal != 0 {
 		env = nil
 	}
