@@ -77,7 +77,7 @@ func TestNightlyTrainerInCells(t *testing.T) {
 	}
 
 	own := p.run(t, 10*time.Minute, nil, "run", "trains", "--recipes-dir", trainerRecipes(t), "--deployer", "helm", "--probes", "--operators", "real", "-o", "json")
-	own.want(t, 0, "operator kubeflow-trainer (Deployment kubeflow-trainer/kubeflow-trainer-controller-manager): real, v2.1.0", "operator jobset (Deployment kubeflow-trainer/jobset-controller): real, v0.10.1",
+	own.want(t, 0, "operator kubeflow-trainer (Deployment kubeflow/kubeflow-trainer-controller-manager): real, v2.1.0", "operator jobset (Deployment kubeflow/jobset-controller): real, v0.10.1",
 		"made by Kubeflow Trainer v2.1.0 and JobSet v0.10.1 (of the recipe's own pods): Job trainjob-node-0 of JobSet trainjob")
 	if strings.Contains(own.stdout.String(), "validator.trainer.kubeflow.org (kubeflow-trainer): not called") {
 		t.Errorf("Trainer runs, and its webhook is not called:\n%s", own.stdout)
