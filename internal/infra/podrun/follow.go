@@ -3,7 +3,6 @@ package podrun
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"os"
 	"path"
 	"strings"
@@ -59,35 +58,23 @@ func (w *worker) update(ctx context.Context, m *mounts, at string, v *corev1.Vol
 	if err != nil {
 		return err
 	}
-	have := m.wrote[at]
-	base, err := os.OpenRoot(m.root)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = base.Close() }()                     // nothing was written through its descriptor itself
-	root, err := base.OpenRoot(strings.TrimPrefix(at, "/")) // the process may have put a link there, in an emptyDir
-	if err != nil {
-		return err
-	}
-	defer func() { _ = root.Close() }()
+	have, changed := m.wrote[at], map[string][]byte{}
 	for name, data := range files {
-		if before, ok := have[name]; ok && bytes.Equal(before, data) {
-			continue
+		if before, ok := have[name]; !ok || !bytes.Equal(before, data) {
+			changed[name] = data
 		}
-		if err := root.MkdirAll(path.Dir(name), 0o700); err != nil {
-			return err
-		}
-		next := path.Join(path.Dir(name), "..next-"+path.Base(name))
-		if err := root.WriteFile(next, data, 0o600); err != nil {
-			return err
-		}
-		if err := root.Rename(next, name); err != nil {
-			return fmt.Errorf("replace %s: %w", strings.TrimPrefix(path.Join(at, name), "/"), err)
-		}
+	}
+	root, err := os.OpenRoot(m.root)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }() // nothing was written through its descriptor itself
+	if err := write(root, at, "", changed); err != nil {
+		return err
 	}
 	for name := range have {
 		if _, ok := files[name]; !ok {
-			if err := root.Remove(name); err != nil && !os.IsNotExist(err) {
+			if err := root.Remove(strings.TrimPrefix(path.Join(at, name), "/")); err != nil && !os.IsNotExist(err) {
 				return err
 			}
 		}

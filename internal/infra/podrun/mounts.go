@@ -105,8 +105,12 @@ func write(root *os.Root, at, subPath string, files map[string][]byte) error {
 		if err := root.MkdirAll(path.Dir(file), 0o700); err != nil {
 			return err
 		}
-		if err := root.WriteFile(file, data, 0o600); err != nil {
+		next := path.Join(path.Dir(file), "..next-"+path.Base(file)) // a program that reads it meanwhile has the old one or the new one
+		if err := root.WriteFile(next, data, 0o600); err != nil {
 			return err
+		}
+		if err := root.Rename(next, file); err != nil {
+			return fmt.Errorf("replace %s: %w", file, err)
 		}
 	}
 	return nil
