@@ -209,6 +209,7 @@ func (s *Set) choose(c *Choice, row *Row, version, image string, p pods, objects
 	if row.job {
 		what = fmt.Sprintf("%s (%s %s)", row.Name, p.kind, infra.NamespacedName(p.namespace, p.name))
 	}
+	given := slices.ContainsFunc(s.Given, func(g infra.Program) bool { return g.Image == image })
 	why := row.why
 	if c.given(image) {
 		why = ""
@@ -240,7 +241,7 @@ func (s *Set) choose(c *Choice, row *Row, version, image string, p pods, objects
 		return false, nil
 	}
 	switch {
-	case slices.ContainsFunc(s.Given, func(g infra.Program) bool { return g.Image == image }):
+	case given:
 		for i := range c.Programs {
 			if c.Programs[i].Image == image {
 				c.Programs[i].Listens, c.Programs[i].Config = row.listens, row.config
@@ -278,7 +279,7 @@ func (s *Set) choose(c *Choice, row *Row, version, image string, p pods, objects
 		}
 	}
 	if row.controller != "" {
-		if err := s.controls(c, row, slices.ContainsFunc(s.Given, func(g infra.Program) bool { return g.Image == image })); err != nil {
+		if err := s.controls(c, row, given); err != nil {
 			return false, err
 		}
 	}
