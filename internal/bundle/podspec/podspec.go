@@ -1,10 +1,12 @@
-// Package podspec finds the pods of workloads: where each kind keeps their spec, and how many there
-// must be. It must not know bundles.
+// Package podspec finds the pods of workloads: where each kind keeps their spec, how many there must
+// be, and which repository an image of theirs is of. It must not know bundles.
 package podspec
 
 import (
 	"math"
+	"strings"
 
+	"github.com/google/go-containerregistry/pkg/name"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -58,6 +60,13 @@ func Count(obj *unstructured.Unstructured) int {
 		return number("completions", number("parallelism", 1))
 	}
 	return 1
+}
+
+// OfRepository reports whether an image is of a repository, whichever registry or mirror it comes from. One
+// that cannot be read is of none: the checks of images are others'.
+func OfRepository(image, repository string) bool {
+	ref, err := name.ParseReference(image, name.WeakValidation)
+	return err == nil && strings.HasSuffix("/"+ref.Context().RepositoryStr(), "/"+repository)
 }
 
 // Path is where an object of a kind has a field of its pods.

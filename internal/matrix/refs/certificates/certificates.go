@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/go-containerregistry/pkg/name"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/podspec"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
@@ -199,8 +199,7 @@ func (f *finder) clusterNamespace() string {
 			continue
 		}
 		c := w.PodSpec.Containers[0]
-		ref, err := name.ParseReference(c.Image, name.WeakValidation)
-		if err != nil || !strings.HasSuffix("/"+ref.Context().RepositoryStr(), "/jetstack/cert-manager-controller") {
+		if !podspec.OfRepository(c.Image, "jetstack/cert-manager-controller") {
 			continue
 		}
 		for _, arg := range c.Args {

@@ -9,13 +9,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/go-containerregistry/pkg/name"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/podspec"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -138,8 +138,7 @@ func kindsOf(w *bundle.Workload) []schema.GroupKind {
 // has reports whether a workload has a container with an image, whichever registry it comes from.
 func has(w *bundle.Workload, image string) bool {
 	return slices.ContainsFunc(w.PodSpec.Containers, func(c corev1.Container) bool {
-		ref, err := name.ParseReference(c.Image, name.WeakValidation)
-		return err == nil && strings.HasSuffix("/"+ref.Context().RepositoryStr(), "/"+image) // the checks of images are others'
+		return podspec.OfRepository(c.Image, image)
 	})
 }
 
