@@ -35,6 +35,17 @@ func Find(text string, o Object, path ...string) (line int, exact bool) {
 	return line, most == len(path)
 }
 
+// Document returns the lines, from 0, of an object's document, from the first to the one before end; both
+// are 0 if the manifest has no such object.
+func Document(text string, o Object) (first, end int) {
+	for start, doc := range documents(strings.Split(text, "\n")) {
+		if root := parse(doc); root != nil && o.is(root) {
+			return start, start + len(doc)
+		}
+	}
+	return 0, 0
+}
+
 // documents gives the documents of a manifest, each with the number of lines before it. The line that
 // separates two belongs to the second.
 func documents(lines []string) iter.Seq2[int, []string] {

@@ -6,12 +6,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/podspec"
 )
 
 // podMakers are the accounts that create the first pod of a workload without one.
@@ -41,17 +41,13 @@ func idle(e *bundle.Expectation) (all []trial) {
 
 // templateOf is the pod template of a workload as it was rendered; nil if an operator makes the workload.
 func templateOf(e *bundle.Expectation, w *bundle.Workload) *corev1.PodTemplateSpec {
-	path := []string{"spec", "template"}
-	if w.Kind == "CronJob" {
-		path = []string{"spec", "jobTemplate", "spec", "template"}
-	}
 	for i := range e.Objects {
 		o := e.Objects[i].Object
 		if o.GetKind() != w.Kind || o.GetNamespace() != w.Namespace || o.GetName() != w.Name {
 			continue
 		}
 		var t corev1.PodTemplateSpec
-		if m, ok, _ := unstructured.NestedMap(o.Object, path...); ok && runtime.DefaultUnstructuredConverter.FromUnstructured(m, &t) == nil {
+		if m, _ := podspec.Template(o); m != nil && runtime.DefaultUnstructuredConverter.FromUnstructured(m, &t) == nil {
 			return &t
 		}
 	}
