@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -228,7 +227,9 @@ func normalise(obj *unstructured.Unstructured, rendered []*unstructured.Unstruct
 	case "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration":
 		dropAuthorities(obj, rendered)
 	case "Secret":
-		digestSecret(obj, rendered)
+		digestSecret(obj, func(key string) bool {
+			return len(rendered) > 0 && !has("data", key) && !has("stringData", key)
+		})
 	case "Pod":
 		nameTokenVolume(m)
 	case "ClusterRole":
@@ -307,16 +308,10 @@ const secretDigest = "sha256:"
 // key of its own. That it is there is compared.
 const madeInCluster = "a value that a program of the cluster wrote"
 
-// digestSecret replaces every value by a digest. A difference prints only its length (valueText).
-func digestSecret(obj *unstructured.Unstructured, rendered []*unstructured.Unstructured) {
+// digestSecret replaces every value by a digest, of which a difference prints only the length (valueText),
+// or, if a program of the cluster wrote it, by a text that says so.
+func digestSecret(obj *unstructured.Unstructured, written func(key string) bool) {
 	values := map[string]any{}
-	written := func(key string) bool {
-		return len(rendered) > 0 && !slices.ContainsFunc(rendered, func(r *unstructured.Unstructured) bool {
-			_, data, _ := unstructured.NestedFieldNoCopy(r.Object, "data", key)
-			_, text, _ := unstructured.NestedFieldNoCopy(r.Object, "stringData", key)
-			return data || text
-		})
-	}
 	if data, ok := obj.Object["data"].(map[string]any); ok {
 		for key, v := range data {
 			text, _ := v.(string)
