@@ -63,8 +63,10 @@ func (b Bundles) Outlived(env *lane.Env, byArgo bool) (notes []string) {
 	ran := map[result.Ref]bool{}
 	for i := range b.Now.Expectation.Objects {
 		o := &b.Now.Expectation.Objects[i]
-		was := objectOf(b.Before, o.Ref())
-		if o.Hook && !o.Ephemeral && o.Object.GetKind() == "Job" && was != nil && !was.Hook && was.Release == o.Release && strings.Contains(o.Object.GetAnnotations()["helm.sh/hook"], "pre-upgrade") {
+		if !o.Hook || o.Ephemeral || o.Object.GetKind() != "Job" || !strings.Contains(o.Object.GetAnnotations()["helm.sh/hook"], "pre-upgrade") {
+			continue
+		}
+		if was := objectOf(b.Before, o.Ref()); was != nil && !was.Hook && was.Release == o.Release {
 			ran[o.Ref()] = true
 			notes = append(notes, fmt.Sprintf("%s was an ordinary object of release %s and is a hook before its upgrade now, so that Helm removes it once it has run: it may be gone (component %s, %s)", o.Ref(), o.Release, o.Component, Place(b.Now, o, "")))
 		}
