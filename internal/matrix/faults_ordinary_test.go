@@ -71,6 +71,18 @@ func ordinaryFaults() []fault {
 			tests: []string{"internal/matrix/refs TestPods"},
 		},
 		{
+			id: "F137", what: "a CronJob for a day that none of its months has (31 February)", verdict: "a warning with file and line: it never creates a Job",
+			tests: []string{"internal/matrix/refs/everyday TestNever"},
+		},
+		{
+			id: "F138", what: "a MutatingAdmissionPolicy that takes from pods or other objects what was rendered, and comes after them", verdict: "a warning with the field, its value and the policy: the next pod, or the next delivery, does not have it; exit 51 if the policy then fails",
+			seeds: []seed{{nightly: families, recipe: func(r *tinyRecipe) {
+				r.part("b").edit("\"example.com/web:1\"", "\"example.com/web:1\", env: [{name: A, value: kept}]")
+				steersAway(`{patchType: JSONPatch, jsonPatch: {expression: 'has(object.spec.containers[0].env) ? [JSONPatch{op: "remove", path: "/spec/containers/0/env"}] : []'}}`)(r)
+			}, want: outcomeWanted{check: warning("Deployment b/b (b): its next pod would have nothing at spec.containers[0].env")}}},
+			tests: []string{"internal/matrix/intact TestStripped"},
+		},
+		{
 			id: "F222", what: "rules without an effect: a NetworkPolicy for no pod or for a port that none has, pods kept apart by a label that no node has, or spread by a selector that is not theirs; a metric of a container that is not there, an autoscaler of what has no replicas, or others than it allows; two Ingresses for one path; a pull Secret that only a ServiceAccount names; profiles that are files of the node", verdict: "a warning with file and line",
 			seeds: []seed{{nightly: []string{bundle.Helm}, recipe: func(r *tinyRecipe) { r.part("b").add("policy.yaml", policy) }, want: outcomeWanted{check: warning("NetworkPolicy b/p (b): selects pods with app=nobody, and there are none")}}},
 			tests: []string{"internal/matrix/refs TestSuspicious", "internal/matrix/refs/everyday TestFind_Apart", "internal/matrix/refs/everyday TestFind_Spread", "internal/matrix/refs/everyday TestFind_TwoIngresses", "internal/matrix/refs/kubelet TestRefusals"},

@@ -53,7 +53,9 @@ func (c *cellRun) verify(ctx context.Context) error {
 	}
 	judged := c.judge(ctx, losses)
 	if judged == nil {
-		judged = intact.Denied(ctx, c.env.Clients, &c.env.Bundle.Expectation)
+		var said []string
+		said, judged = intact.Denied(ctx, c.env.Clients, &c.env.Bundle.Expectation)
+		c.result.Warnings = append(c.result.Warnings, said...)
 	}
 	if err := c.captured.Fought(c.plan.Deployer.Name()); err != nil { // which explains what is not live
 		return err

@@ -47,27 +47,32 @@ type trial struct {
 // the controller's account, and the first pod of each workload that has none yet. It asks nothing where the recipe has none of these. Where these could be
 // made again and the recipe has a policy, it tries what the next delivery would change.
 // Pods that a mutating policy of the recipe would change so that no node admits them are found
-// likewise. Reasons: WORKLOAD_FAILED, DEPLOY_FAILED, CLUSTER_FAILED.
-func Denied(ctx context.Context, clients *infra.Clients, e *bundle.Expectation) error {
+// likewise; what such a policy takes from the next pod or delivery is a warning. Reasons: WORKLOAD_FAILED, DEPLOY_FAILED, CLUSTER_FAILED.
+func Denied(ctx context.Context, clients *infra.Clients, e *bundle.Expectation) (warnings []string, err error) {
 	why := reason.WorkloadFailed
 	sure, err := enforced(ctx, clients, e)
 	var found []result.Finding
 	if err == nil {
-		found, err = denied(ctx, clients, e)
+		warnings, found, err = denied(ctx, clients, e)
 	}
 	if err == nil && len(found) == 0 && !sure { // a busy API server enforces a policy late
 		if err = pause(ctx, inForce); err == nil {
-			found, err = denied(ctx, clients, e)
+			warnings, found, err = denied(ctx, clients, e)
 		}
 	}
-	if err == nil && len(found) == 0 && slices.ContainsFunc(e.Objects, func(o bundle.Object) bool { return o.Object.GetKind() == "ValidatingAdmissionPolicyBinding" }) {
+	if err == nil && len(found) == 0 && slices.ContainsFunc(e.Objects, func(o bundle.Object) bool {
+		return o.Object.GetKind() == "ValidatingAdmissionPolicyBinding" || o.Object.GetKind() == mutating+"Binding"
+	}) {
 		why = reason.DeployFailed
-		found, err = refusedNext(ctx, clients, e)
+		var more []string
+		more, found, err = refusedNext(ctx, clients, e)
+		warnings = append(warnings, more...)
 	}
+	warnings = bounded(warnings)
 	if err != nil || len(found) == 0 {
-		return reason.Wrap(reason.ClusterFailed, err)
+		return warnings, reason.Wrap(reason.ClusterFailed, err)
 	}
-	return &reason.Error{Reason: why, Err: &result.Failure{Findings: found, Stage: result.StageApply}}
+	return warnings, &reason.Error{Reason: why, Err: &result.Failure{Findings: found, Stage: result.StageApply}}
 }
 
 // enforced waits until the API server enforces what the bundle has that denies pods, and reports
@@ -89,19 +94,19 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-func denied(ctx context.Context, clients *infra.Clients, e *bundle.Expectation) ([]result.Finding, error) {
+func denied(ctx context.Context, clients *infra.Clients, e *bundle.Expectation) (warnings []string, all []result.Finding, err error) {
 	if waitFor(e) == 0 {
-		return nil, nil
+		return nil, nil, nil
 	}
 	trials, err := trialsOf(ctx, clients.Kube)
 	if err != nil {
-		return nil, fmt.Errorf("list what is to be tried against the recipe's policies: %w", err)
+		return nil, nil, fmt.Errorf("list what is to be tried against the recipe's policies: %w", err)
 	}
 	trials = append(trials, idle(e)...)
 	steers, nodes := steered(e), &corev1.NodeList{}
 	if steers {
 		if nodes, err = clients.Kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{}); err != nil {
-			return nil, fmt.Errorf("list the nodes for what the recipe's policies change: %w", err)
+			return nil, nil, fmt.Errorf("list the nodes for what the recipe's policies change: %w", err)
 		}
 	}
 	var found refusals
@@ -116,19 +121,20 @@ func denied(ctx context.Context, clients *infra.Clients, e *bundle.Expectation) 
 		}
 		client, err := as.controller(maker)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		next, err := t.create(ctx, client)
 		if why := reasonOf(err); why != "" {
 			found.add(e, t, why)
 		}
 		if now, ok := t.object.(*corev1.Pod); ok && err == nil && steers {
+			warnings = append(warnings, strippedPod(e, t, now, next)...)
 			if f, ok := strayed(e, t, now, next, nodes.Items); ok {
 				found.findings, found.of = append(found.findings, f), append(found.of, "")
 			}
 		}
 	}
-	return found.findings, nil
+	return warnings, found.findings, nil
 }
 
 // refusals are the findings, one for what denies, whatever the number of workloads.

@@ -79,7 +79,7 @@ func TestDenied(t *testing.T) {
 		if tc.has != "" {
 			e.Objects = []bundle.Object{{Component: "z", Template: "q.yaml", Manifest: &recipe.Manifest{File: "q.yaml", Content: []byte(tc.has)}, Object: testkit.Parsed(t, tc.has)}}
 		}
-		found, err := denied(t.Context(), clients, e)
+		_, found, err := denied(t.Context(), clients, e)
 		if err != nil || tries != tc.tries || len(found) > 1 {
 			t.Fatalf("%s: got %v after %d tries and %v, want %d tries", tc.says, found, tries, err, tc.tries)
 		}

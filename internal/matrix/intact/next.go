@@ -30,12 +30,14 @@ type refusal struct {
 // that is live, and, of Helm's, the record of the next release. Each is tried in a dry run that
 // changes nothing, so that a policy which allows an object to stay as it is allows it. Hooks and what
 // is in crds/ are left out: they are not updated.
-func refusedNext(ctx context.Context, clients *infra.Clients, e *bundle.Expectation) ([]result.Finding, error) {
+// What a policy would take away then is a warning.
+func refusedNext(ctx context.Context, clients *infra.Clients, e *bundle.Expectation) (warnings []string, found []result.Finding, err error) {
 	asking, mapper, err := asker(clients, rest.NoWarnings{})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	answers := make([]string, len(e.Objects))
+	steers := steered(e)
+	answers, lines := make([]string, len(e.Objects)), make([][]string, len(e.Objects))
 	var group errgroup.Group
 	group.SetLimit(asksAtATime)
 	for i := range e.Objects {
@@ -45,8 +47,14 @@ func refusedNext(ctx context.Context, clients *infra.Clients, e *bundle.Expectat
 			continue
 		}
 		group.Go(func() error {
-			_, err := asking.Scoped(mapping, o.Object.GetNamespace()).Patch(ctx, o.Object.GetName(), types.MergePatchType, []byte("{}"), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
+			client := asking.Scoped(mapping, o.Object.GetNamespace())
+			next, err := client.Patch(ctx, o.Object.GetName(), types.MergePatchType, []byte("{}"), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
 			answers[i] = reasonOf(err)
+			if err == nil && steers && len(lost(o.Object, next)) > 0 {
+				if now, err := client.Get(ctx, o.Object.GetName(), metav1.GetOptions{}); err == nil {
+					lines[i] = strippedObject(e, o, now, next)
+				}
+			}
 			return nil
 		})
 	}
@@ -59,10 +67,10 @@ func refusedNext(ctx context.Context, clients *infra.Clients, e *bundle.Expectat
 	}
 	records, err := refusedRecords(ctx, clients.Kube, e)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	reports, err := refusedStatus(ctx, clients, e)
-	return refusalFindings(e, slices.Concat(all, records, reports)), err
+	return slices.Concat(lines...), refusalFindings(e, slices.Concat(all, records, reports)), err
 }
 
 // refusedRecords tries the Secrets in which Helm keeps the next state of each release: without one,

@@ -76,7 +76,7 @@ func TestRefusedNext(t *testing.T) {
 		"records": {func(m string) bool { return m == http.MethodPost }, []string{"Secret ns/sh.helm.release.v1.r.v1 (c): the API server would reject the next one, without which Helm delivers nothing: " + denies}},
 	} {
 		asked, denied = nil, c.denied
-		found, err := refusedNext(t.Context(), clients, e)
+		_, found, err := refusedNext(t.Context(), clients, e)
 		if err != nil {
 			t.Fatal(err)
 		}
