@@ -83,6 +83,21 @@ func ordinaryFaults() []fault {
 			tests: []string{"internal/matrix/intact TestStripped"},
 		},
 		{
+			id: "F139", what: "a Service that is another name (ExternalName) for an address, for a Service that does not exist, or for itself", verdict: "a warning with file and line",
+			tests: []string{"internal/matrix/refs/everyday TestFind_ExternalNames"},
+		},
+		{
+			id: "F140", what: "pods that name a ResourceClaim which nothing makes: the scheduler does not try to place them, and reports nothing", verdict: "exit 1 within 20 s, with the claim and the line, and not once the budget is over",
+			seeds: []seed{{nightly: families, recipe: func(r *tinyRecipe) {
+				r.part("b").edit("containers: [{name: main, ", "resourceClaims: [{name: g, resourceClaimName: nope}]\n      containers: [{name: main, resources: {claims: [{name: g}]}, ")
+			}, want: red(reason.SchedulingFailed, "Deployment b/b (b): no scheduler tries to place its pods until ResourceClaim b/nope exists").and("ResourceClaim b/nope does not exist").in(time.Minute)}},
+			tests: []string{"internal/observe TestFactsOf"},
+		},
+		{
+			id: "F141", what: "a claim for one pod alone (ReadWriteOncePod) that another pod has, or whose volumes are too small or another claim's; the overhead of a RuntimeClass; a StatefulSet's name that is too long for its pods' labels", verdict: "exit 1, with the pod, the volumes, the overhead, or what to do",
+			tests: []string{"internal/matrix/why TestHolder", "internal/matrix/why TestUnfit", "internal/matrix/why TestExplain", "internal/observe TestRefusedWorkload_LongName"},
+		},
+		{
 			id: "F222", what: "rules without an effect: a NetworkPolicy for no pod or for a port that none has, pods kept apart by a label that no node has, or spread by a selector that is not theirs; a metric of a container that is not there, an autoscaler of what has no replicas, or others than it allows; two Ingresses for one path; a pull Secret that only a ServiceAccount names; profiles that are files of the node", verdict: "a warning with file and line",
 			seeds: []seed{{nightly: []string{bundle.Helm}, recipe: func(r *tinyRecipe) { r.part("b").add("policy.yaml", policy) }, want: outcomeWanted{check: warning("NetworkPolicy b/p (b): selects pods with app=nobody, and there are none")}}},
 			tests: []string{"internal/matrix/refs TestSuspicious", "internal/matrix/refs/everyday TestFind_Apart", "internal/matrix/refs/everyday TestFind_Spread", "internal/matrix/refs/everyday TestFind_TwoIngresses", "internal/matrix/refs/kubelet TestRefusals"},

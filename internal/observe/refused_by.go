@@ -21,6 +21,10 @@ const (
 // unlimited is an error of a quota about what a container does not set.
 var unlimited = regexp.MustCompile(`failed quota: ([^:\s]+): must specify ([^\s,;]+)`)
 
+// longLabel is an error of a pod whose label is too long. Only a controller's own can be: those of a
+// template are checked with the workload.
+var longLabel = regexp.MustCompile(`metadata\.labels: Invalid value: "[^"]*": must be no more than 63`)
+
 var exceededQuota = regexp.MustCompile(`exceeded quota: ([^,\s]+), requested: ([^,]+(?:,[^,\s]+)*), used`)
 
 // ranged is an error of a LimitRange about a resource.
@@ -73,6 +77,8 @@ func (w RefusedWorkload) Wrong(e *bundle.Expectation) WrongWorkload {
 		}
 		wrong.Fields = append(wrong.Fields, FieldResources+"/"+kind+ranged.FindStringSubmatch(w.Text)[1])
 		demand("LimitRange", "")
+	case w.Workload.Kind == "StatefulSet" && longLabel.MatchString(w.Text):
+		wrong.More = append(wrong.More, fmt.Sprintf("the controller labels its pods with its name and a hash (controller-revision-hash): give it a name of at most 52 characters instead of %d, in %s", len(w.Workload.Name), w.Workload.Template))
 	case strings.Contains(w.Text, "violates PodSecurity"):
 		wrong.Fields = append(wrong.Fields, FieldSecurityContext)
 		demand("Namespace", w.Workload.Namespace)

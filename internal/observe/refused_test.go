@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -85,6 +86,19 @@ func TestLastingRefusal(t *testing.T) {
 	} {
 		if got := (RefusedWorkload{&w, text}).Lasting(e); got != want {
 			t.Errorf("%s: lasting %t, want %t", text, got, want)
+		}
+	}
+}
+
+// A StatefulSet whose name is too long for the labels of its pods is told so, and where the name is (F141).
+func TestRefusedWorkload_LongName(t *testing.T) {
+	const text = `Pod "s-0" is invalid: metadata.labels: Invalid value: "s-7898554477": must be no more than 63 bytes`
+	for kind, want := range map[string]int{"StatefulSet": 1, "Deployment": 0} {
+		w := testkit.Expected(kind, strings.Repeat("s", 60), 1, testkit.Acc)
+		w.Template = "a/templates/s.yaml"
+		more := RefusedWorkload{&w, text}.Wrong(&bundle.Expectation{}).More
+		if len(more) != want || want > 0 && !strings.Contains(more[0], "at most 52 characters instead of 60, in a/templates/s.yaml") {
+			t.Errorf("%s: got %q", kind, more)
 		}
 	}
 }

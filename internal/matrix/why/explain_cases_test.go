@@ -2,6 +2,7 @@ package why
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/testkit"
@@ -99,6 +100,13 @@ func roomCases() map[string]explainCase {
 			others: []corev1.Pod{otherPod("one", "a0", requests("nvidia.com/gpu", "5")), otherPod("two", "a1", requests("nvidia.com/gpu", "6"))},
 			groups: []string{"2 accelerated nodes: asks for 4 nvidia.com/gpu, has 8, of which 3 free (ns/one has 5)", "2 system nodes: asks for 4 nvidia.com/gpu, has none"},
 			edits:  []string{"ask for at most 3 nvidia.com/gpu (3 of 8 are free) in its pod template"},
+		},
+		"the overhead of a runtime class": {
+			pod: wanting(requests("nvidia.com/gpu", "4"), func(p *corev1.Pod) {
+				heavy := "heavy"
+				p.Spec.RuntimeClassName, p.Spec.Overhead = &heavy, corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("12")}
+			}),
+			groups: []string{"2 accelerated nodes: asks for 16 nvidia.com/gpu, of which 12 are the overhead of RuntimeClass heavy, has 8", "2 system nodes: asks for 16 nvidia.com/gpu, of which 12 are the overhead of RuntimeClass heavy, has none"},
 		},
 		"nothing left: no edit of this pod would do": {
 			pod:    wanting(requests("nvidia.com/gpu", "1")),

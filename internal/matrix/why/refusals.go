@@ -54,6 +54,7 @@ type Refusal struct {
 	Text string   `json:"text"`
 
 	asked, free, allocatable resource.Quantity
+	overhead                 string
 	taint                    corev1.Taint
 }
 
@@ -117,6 +118,7 @@ func (r *Refusal) describe() {
 				r.Text += " (" + strings.Join(r.By, ", ") + ")"
 			}
 		}
+		r.Text = strings.Replace(r.Text, " "+r.Key, " "+r.Key+r.overhead, 1)
 	}
 }
 
@@ -327,6 +329,9 @@ func (l *check) resources(n *corev1.Node) []Refusal {
 			continue
 		}
 		r := Refusal{Kind: RefusalResource, Key: string(name), Wanted: q.String(), asked: q, free: free, allocatable: allocatable}
+		if more, ok := l.pod.Spec.Overhead[name]; ok && l.pod.Spec.RuntimeClassName != nil {
+			r.overhead = fmt.Sprintf(", of which %s are the overhead of RuntimeClass %s", more.String(), *l.pod.Spec.RuntimeClassName)
+		}
 		if name != corev1.ResourcePods {
 			sort.SliceStable(holders, func(i, j int) bool { return holders[i].q.Cmp(holders[j].q) > 0 })
 			for _, h := range holders[:min(2, len(holders))] {

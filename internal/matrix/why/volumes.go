@@ -2,13 +2,16 @@ package why
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/component-helpers/storage/ephemeral"
 	"k8s.io/component-helpers/storage/volume"
 
+	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/observe/claims"
+	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
 // volumes checks the pod's claims: a missing or unbound one rules out every node, a bound one those
@@ -42,6 +45,8 @@ func (l *check) volumes(n *corev1.Node) []Refusal {
 			add(name, "is being deleted")
 		case c.Status.Phase == corev1.ClaimLost:
 			add(name, "has lost its volume %s", c.Spec.VolumeName)
+		case c.Spec.VolumeName == "" && storage.LacksClass(c) && unfit(storage.Volumes, c) != "":
+			add(name, "is not bound: %s", unfit(storage.Volumes, c))
 		case c.Spec.VolumeName == "" && storage.LacksClass(c):
 			add(name, "is not bound: its storage class %q does not exist", volume.GetPersistentVolumeClaimClass(c))
 		case c.Spec.VolumeName == "" && storage.BindsLate(c):
@@ -53,10 +58,52 @@ func (l *check) volumes(n *corev1.Node) []Refusal {
 				add(name, "is bound to volume %s, which does not exist", c.Spec.VolumeName)
 			} else if err := volume.CheckNodeAffinity(pv, n.Labels); err != nil {
 				add(name, "has volume %s, which is for nodes with %s", pv.Name, selectorText(pv.Spec.NodeAffinity.Required))
+			} else if by := l.holder(c); by != "" {
+				add(name, "is ReadWriteOncePod, and pod %s has it", by)
 			}
 		}
 	}
 	return all
+}
+
+// unfit says why a claim gets none of the volumes of its class, which then need not exist; empty if
+// there is no such volume, or one that fits by what is looked at.
+func unfit(volumes []corev1.PersistentVolume, c *corev1.PersistentVolumeClaim) string {
+	var all []string
+	for i := range volumes {
+		pv := &volumes[i]
+		wanted, has := c.Spec.Resources.Requests[corev1.ResourceStorage], pv.Spec.Capacity[corev1.ResourceStorage]
+		ref := pv.Spec.ClaimRef
+		switch {
+		case pv.Spec.StorageClassName != volume.GetPersistentVolumeClaimClass(c):
+		case ref != nil && (ref.Namespace != c.Namespace || ref.Name != c.Name):
+			all = append(all, fmt.Sprintf("volume %s is for claim %s/%s", pv.Name, ref.Namespace, ref.Name))
+		case has.Cmp(wanted) < 0:
+			all = append(all, fmt.Sprintf("it asks for %s, and volume %s has %s", wanted.String(), pv.Name, has.String()))
+		case slices.ContainsFunc(c.Spec.AccessModes, func(m corev1.PersistentVolumeAccessMode) bool { return !slices.Contains(pv.Spec.AccessModes, m) }):
+			all = append(all, fmt.Sprintf("it wants %v, and volume %s has %v", c.Spec.AccessModes, pv.Name, pv.Spec.AccessModes))
+		default:
+			return ""
+		}
+	}
+	return strings.Join(lists.AtMost(all, 3), "; ")
+}
+
+// holder is the pod on a node that has a claim which only one pod may have; empty if none has it.
+func (l *check) holder(c *corev1.PersistentVolumeClaim) string {
+	if !slices.Contains(c.Spec.AccessModes, corev1.ReadWriteOncePod) {
+		return ""
+	}
+	for i := range l.view.Pods {
+		p := &l.view.Pods[i]
+		if p.Namespace == c.Namespace && p.Spec.NodeName != "" && p.Name != l.pod.Name && p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed &&
+			slices.ContainsFunc(p.Spec.Volumes, func(v corev1.Volume) bool {
+				return v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == c.Name
+			}) {
+			return observe.PodName(p)
+		}
+	}
+	return ""
 }
 
 // claims checks the pod's resource claims against the devices that DRA drivers publish of a node.

@@ -60,6 +60,8 @@ func Find(e *bundle.Expectation, have Cluster) []problem.Problem {
 			f.ingress(o)
 		case "/ServiceAccount":
 			f.account(o)
+		case "/Service":
+			f.external(o)
 		case "batch/CronJob":
 			f.schedule(o)
 		}
