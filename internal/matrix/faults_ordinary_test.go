@@ -98,6 +98,10 @@ func ordinaryFaults() []fault {
 			tests: []string{"internal/matrix/why TestHolder", "internal/matrix/why TestUnfit", "internal/matrix/why TestExplain", "internal/observe TestRefusedWorkload_LongName"},
 		},
 		{
+			id: "F158", what: "two workloads of one kind and namespace of which one selects the other's pods; a ClusterRole made of others (aggregationRule), of which the recipe has none", verdict: "a warning with file and line",
+			tests: []string{"internal/matrix/refs/everyday TestFind_Overlaps", "internal/matrix/refs/everyday TestFind_Aggregates"},
+		},
+		{
 			id: "F222", what: "rules without an effect: a NetworkPolicy for no pod or for a port that none has, pods kept apart by a label that no node has, or spread by a selector that is not theirs; a metric of a container that is not there, an autoscaler of what has no replicas, or others than it allows; two Ingresses for one path; a pull Secret that only a ServiceAccount names; profiles that are files of the node", verdict: "a warning with file and line",
 			seeds: []seed{{nightly: []string{bundle.Helm}, recipe: func(r *tinyRecipe) { r.part("b").add("policy.yaml", policy) }, want: outcomeWanted{check: warning("NetworkPolicy b/p (b): selects pods with app=nobody, and there are none")}}},
 			tests: []string{"internal/matrix/refs TestSuspicious", "internal/matrix/refs/everyday TestFind_Apart", "internal/matrix/refs/everyday TestFind_Spread", "internal/matrix/refs/everyday TestFind_TwoIngresses", "internal/matrix/refs/kubelet TestRefusals"},

@@ -46,6 +46,7 @@ func Find(e *bundle.Expectation, have Cluster) []problem.Problem {
 	}
 	for i := range e.Objects {
 		o := &e.Objects[i]
+		f.overlaps(o)
 		switch gvk := o.Object.GroupVersionKind(); gvk.Group + "/" + gvk.Kind {
 		case "autoscaling/HorizontalPodAutoscaler":
 			f.autoscaler(o)
@@ -62,6 +63,8 @@ func Find(e *bundle.Expectation, have Cluster) []problem.Problem {
 			f.account(o)
 		case "/Service":
 			f.external(o)
+		case "rbac.authorization.k8s.io/ClusterRole":
+			f.aggregates(o)
 		case "batch/CronJob":
 			f.schedule(o)
 		}
