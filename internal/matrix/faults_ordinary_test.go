@@ -102,6 +102,14 @@ func ordinaryFaults() []fault {
 			tests: []string{"internal/matrix/refs/everyday TestFind_Overlaps", "internal/matrix/refs/everyday TestFind_Aggregates"},
 		},
 		{
+			id: "F159", what: "a workload that runs on, and is a hook of Argo CD's own (PostSync, SyncFail)", verdict: "a warning with file and line in every lane: Argo CD builds it anew at each sync, or never creates it",
+			seeds: []seed{{nightly: []string{bundle.ArgoCDOCI}, recipe: func(r *tinyRecipe) {
+				r.part("b").edit("metadata:\n", "metadata:\n  annotations: {argocd.argoproj.io/hook: SyncFail}\n")
+				r.part("b").add("second.yaml", strings.ReplaceAll(webTemplate, ".Release.Name", "printf \"second\""))
+			}, want: outcomeWanted{check: warning("Deployment b/b (b): has argocd.argoproj.io/hook: SyncFail, and is an ordinary object to Helm and Flux")}}},
+			tests: []string{"internal/matrix/refs/everyday TestFind_Phased"},
+		},
+		{
 			id: "F222", what: "rules without an effect: a NetworkPolicy for no pod or for a port that none has, pods kept apart by a label that no node has, or spread by a selector that is not theirs; a metric of a container that is not there, an autoscaler of what has no replicas, or others than it allows; two Ingresses for one path; a pull Secret that only a ServiceAccount names; profiles that are files of the node", verdict: "a warning with file and line",
 			seeds: []seed{{nightly: []string{bundle.Helm}, recipe: func(r *tinyRecipe) { r.part("b").add("policy.yaml", policy) }, want: outcomeWanted{check: warning("NetworkPolicy b/p (b): selects pods with app=nobody, and there are none")}}},
 			tests: []string{"internal/matrix/refs TestSuspicious", "internal/matrix/refs/everyday TestFind_Apart", "internal/matrix/refs/everyday TestFind_Spread", "internal/matrix/refs/everyday TestFind_TwoIngresses", "internal/matrix/refs/kubelet TestRefusals"},

@@ -47,6 +47,7 @@ func Find(e *bundle.Expectation, have Cluster) []problem.Problem {
 	for i := range e.Objects {
 		o := &e.Objects[i]
 		f.overlaps(o)
+		f.phased(o)
 		switch gvk := o.Object.GroupVersionKind(); gvk.Group + "/" + gvk.Kind {
 		case "autoscaling/HorizontalPodAutoscaler":
 			f.autoscaler(o)
