@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 )
@@ -28,8 +29,18 @@ type goalInputs struct {
 	long    bool   // also what takes an hour
 }
 
-// thousandNodes is a file for --settings.
-const thousandNodes = "nodes: {accelerated: 1000}\n"
+// ownSettings is the file of this repository's settings, from its root.
+const ownSettings = ".settings.yaml"
+
+// thousandNodes makes of this repository's settings, which a file for --settings has whole, those of
+// 1,000 GPU nodes.
+func thousandNodes(own []byte) ([]byte, error) {
+	field := regexp.MustCompile(`(?m)^  accelerated: \d+$`)
+	if n := len(field.FindAll(own, -1)); n != 1 {
+		return nil, fmt.Errorf("the settings have nodes.accelerated %d times", n)
+	}
+	return field.ReplaceAll(own, []byte("  accelerated: 1000")), nil
+}
 
 // goals are the rows; settings is the path of a file with thousandNodes.
 func goals(in goalInputs, settings string) []goal {
@@ -47,7 +58,7 @@ func goals(in goalInputs, settings string) []goal {
 		{name: "1,000 nodes with 17,000 pods", want: "120 s, 5 GiB", args: []string{"run", "eks-training", "-d", "helm", "--settings", settings}},
 		lists("list", "recipes"),
 		lists("discover", "--tier", "3"),
-		lists("why-run", "eks-training"),
+		lists("why-run", "eks-training/helm"),
 		{name: "every recipe with a service, four lanes", want: "25 min for 144 cells", args: []string{"run", "--all"}},
 	}
 	if in.charts == "" {
@@ -66,7 +77,15 @@ func benchGoals(ctx context.Context, dir string, in goalInputs, stderr io.Writer
 		return "", err
 	}
 	settings := filepath.Join(dir, "nodes.yaml")
-	if err := os.WriteFile(settings, []byte(thousandNodes), 0o600); err != nil {
+	own, err := os.ReadFile(ownSettings)
+	if err != nil {
+		return "", err
+	}
+	content, err := thousandNodes(own)
+	if err != nil {
+		return "", err
+	}
+	if err := os.WriteFile(settings, content, 0o600); err != nil {
 		return "", err
 	}
 	var b strings.Builder
@@ -76,7 +95,12 @@ func benchGoals(ctx context.Context, dir string, in goalInputs, stderr io.Writer
 		if g.needs == "" {
 			_, _ = fmt.Fprintf(stderr, "==> %s, the goal is %s\n", g.name, g.want)
 			if measured, err = g.measure(ctx, bin, dir, stderr); err != nil {
-				return "", fmt.Errorf("%s: %w", g.name, err)
+				if ctx.Err() != nil {
+					return "", fmt.Errorf("%s: %w", g.name, err)
+				}
+				// The other rows took minutes, and are right.
+				_, _ = fmt.Fprintf(stderr, "bench: %s: %v\n", g.name, err)
+				measured = []string{"no figure: the run was not green", "", ""}
 			}
 		}
 		cells := append(append([]string{g.name, g.want}, measured...), "`"+g.command(in, settings)+"`")
