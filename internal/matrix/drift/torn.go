@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/rendering"
 	"github.com/nvidia/aicr-action/internal/matrix/refs"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -147,7 +148,7 @@ func sides(objects []bundle.Object, release string) (hooks, others []*bundle.Obj
 // does not run Helm's tests.
 func runsAtSync(o *unstructured.Unstructured) bool {
 	annotations := o.GetAnnotations()
-	phases := cmp.Or(annotations["argocd.argoproj.io/hook"], annotations["helm.sh/hook"])
+	phases := cmp.Or(annotations[rendering.ArgoHook], annotations[rendering.HelmHook])
 	return slices.ContainsFunc(strings.Split(phases, ","), func(p string) bool {
 		return slices.Contains([]string{"PreSync", "Sync", "PostSync", "pre-install", "post-install", "pre-upgrade", "post-upgrade"}, strings.TrimSpace(p))
 	})

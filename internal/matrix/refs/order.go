@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/rendering"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/needs"
@@ -225,20 +226,19 @@ func (m moment) compare(other moment) int {
 // the hooks of upgrades when it installs, too.
 func momentOf(o *unstructured.Unstructured, argocd bool) moment {
 	m, a := moment{phase: ordinary}, o.GetAnnotations()
-	hooks := a["helm.sh/hook"]
 	switch {
-	case strings.Contains(hooks, "pre-install"), strings.Contains(hooks, "crd-install"), argocd && strings.Contains(hooks, "pre-upgrade"):
+	case rendering.RunsInHelm(a, "pre-install", "crd-install"), argocd && rendering.RunsInHelm(a, "pre-upgrade"):
 		m.phase = beforeAll
-	case strings.Contains(hooks, "post-install"), argocd && strings.Contains(hooks, "post-upgrade"):
+	case rendering.RunsInHelm(a, "post-install"), argocd && rendering.RunsInHelm(a, "post-upgrade"):
 		m.phase = afterAll
 	}
 	if m.phase != ordinary {
-		m.step, _ = strconv.Atoi(strings.TrimSpace(a["helm.sh/hook-weight"]))
+		m.step, _ = strconv.Atoi(strings.TrimSpace(a[rendering.HelmHookWeight]))
 	}
 	if !argocd {
 		return m
 	}
-	if own := a["argocd.argoproj.io/hook"]; own != "" {
+	if own := a[rendering.ArgoHook]; own != "" {
 		switch {
 		case strings.Contains(own, "PreSync"):
 			m.phase = beforeAll

@@ -3,13 +3,13 @@ package refs
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 
 	"helm.sh/helm/v3/pkg/releaseutil"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/rendering"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
@@ -86,7 +86,7 @@ func (c order) fillsInUnasked(o *bundle.Object, service *admissionv1.ServiceRefe
 func (c order) fillingHook(o *bundle.Object) *bundle.Object {
 	for i := range c.expectation.Objects {
 		hook := &c.expectation.Objects[i]
-		if spec := podSpecOf(hook); hook.Release == o.Release && strings.Contains(hook.Object.GetAnnotations()["helm.sh/hook"], "post-install") && spec != nil && argumentsName(spec, o.Object.GetName()) {
+		if spec := podSpecOf(hook); hook.Release == o.Release && rendering.RunsInHelm(hook.Object.GetAnnotations(), "post-install") && spec != nil && argumentsName(spec, o.Object.GetName()) {
 			return hook
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/rendering"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
@@ -44,10 +45,10 @@ func (c order) hooksOnly() {
 
 // ArgoHook reports whether Argo CD takes an object for a hook.
 func ArgoHook(o *unstructured.Unstructured) bool {
-	if own, ok := o.GetAnnotations()["argocd.argoproj.io/hook"]; ok {
+	if own, ok := o.GetAnnotations()[rendering.ArgoHook]; ok {
 		return own != "Skip"
 	}
-	hook, ok := o.GetAnnotations()["helm.sh/hook"]
+	hook, ok := o.GetAnnotations()[rendering.HelmHook]
 	return ok && hook != "crd-install"
 }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/manifestline"
 	"github.com/nvidia/aicr-action/internal/bundle/podspec"
+	"github.com/nvidia/aicr-action/internal/bundle/rendering"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -31,7 +32,6 @@ import (
 // CD's, which names the object too, so that a copy of it counts for nothing.
 const (
 	helmName, helmNamespace = "meta.helm.sh/release-name", "meta.helm.sh/release-namespace"
-	helmHook                = "helm.sh/hook"
 	argoTracking            = "argocd.argoproj.io/tracking-id"
 )
 
@@ -103,7 +103,7 @@ func (l live) delivered(b *bundle.Bundle, upgraded bool) (bundle.Workload, bool)
 	o.SetGroupVersionKind(gv.WithKind(l.kind))
 	w := bundle.Workload{
 		Component: r.Component, Release: r.Name, Kind: l.kind, Namespace: l.GetNamespace(), Name: l.GetName(),
-		Replicas: podspec.Count(o), Hook: l.GetAnnotations()[helmHook] != "",
+		Replicas: podspec.Count(o), Hook: l.GetAnnotations()[rendering.HelmHook] != "",
 	}
 	spec, ok := podspec.Of(o)
 	if !ok || runtime.DefaultUnstructuredConverter.FromUnstructured(spec, &w.PodSpec) != nil {
@@ -129,7 +129,7 @@ func (l live) release(all []bundle.Release, upgraded bool) *bundle.Release {
 			return r
 		case a[helmName] != "" && (r.InHelm() == a[helmName] || r.Name == a[helmName]) && r.Namespace == a[helmNamespace]:
 			return r
-		case a[helmHook] == "" || upgraded || r.Namespace != l.GetNamespace():
+		case a[rendering.HelmHook] == "" || upgraded || r.Namespace != l.GetNamespace():
 		case inNamespace == nil || r.InHelm() == l.GetLabels()["app.kubernetes.io/instance"]:
 			inNamespace = r
 		}

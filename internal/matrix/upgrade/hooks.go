@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/rendering"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/result"
 )
@@ -20,12 +21,12 @@ func TornDown(b *bundle.Bundle, replaced []result.Ref, untracked bool) []string 
 		if o == nil || !o.Hook {
 			continue
 		}
-		policy := o.Object.GetAnnotations()["helm.sh/hook-delete-policy"]
+		policy := o.Object.GetAnnotations()[rendering.HelmHookPolicy]
 		if policy == "" {
 			policy = "before-hook-creation, the default"
 		}
 		line := fmt.Sprintf("each delivery tears down %s and builds it again: it is a hook (%s; %s) in %s, so that it is deleted first, and what its operator made of it, too; make it an ordinary object, in a component that comes later",
-			ref, strings.TrimSpace(o.Object.GetAnnotations()["helm.sh/hook"]), policy, Place(b, o, ""))
+			ref, strings.TrimSpace(o.Object.GetAnnotations()[rendering.HelmHook]), policy, Place(b, o, ""))
 		if untracked {
 			line += "; Argo CD does not count a hook as part of its Application either: if it is deleted that is no drift, and nothing makes it again before the next sync"
 		}
@@ -43,13 +44,13 @@ func (b Bundles) notRun(ref *result.Ref) string {
 	o := objectOf(b.Now, *ref)
 	if was := objectOf(b.Before, *ref); o != nil && o.Hook && was != nil && !was.Hook && was.Release == o.Release {
 		return fmt.Sprintf("%s was an ordinary object of release %s and is a hook now (%s): Helm runs the hook, and then removes what the release has no more, which is the same object; give the hook another name, or make it an ordinary object, in %s",
-			ref, o.Release, o.Object.GetAnnotations()["helm.sh/hook"], Place(b.Now, o, ""))
+			ref, o.Release, o.Object.GetAnnotations()[rendering.HelmHook], Place(b.Now, o, ""))
 	}
-	if o == nil || !o.Hook || strings.Contains(o.Object.GetAnnotations()["helm.sh/hook"], "upgrade") || namespaceOf(b.Before, o.Release) == "" {
+	if o == nil || !o.Hook || rendering.RunsInHelm(o.Object.GetAnnotations(), "pre-upgrade", "post-upgrade") || namespaceOf(b.Before, o.Release) == "" {
 		return ""
 	}
 	return fmt.Sprintf("%s is a hook that runs at installation only (%s), and release %s was installed before it had it; add post-upgrade in %s, or make it an ordinary object",
-		ref, o.Object.GetAnnotations()["helm.sh/hook"], o.Release, Place(b.Now, o, ""))
+		ref, o.Object.GetAnnotations()[rendering.HelmHook], o.Release, Place(b.Now, o, ""))
 }
 
 // Outlived makes the bundle that is delivered take the Jobs as such that may be gone which were ordinary
@@ -63,7 +64,7 @@ func (b Bundles) Outlived(env *lane.Env, byArgo bool) (notes []string) {
 	ran := map[result.Ref]bool{}
 	for i := range b.Now.Expectation.Objects {
 		o := &b.Now.Expectation.Objects[i]
-		if !o.Hook || o.Ephemeral || o.Object.GetKind() != "Job" || !strings.Contains(o.Object.GetAnnotations()["helm.sh/hook"], "pre-upgrade") {
+		if !o.Hook || o.Ephemeral || o.Object.GetKind() != "Job" || !rendering.RunsInHelm(o.Object.GetAnnotations(), "pre-upgrade") {
 			continue
 		}
 		if was := objectOf(b.Before, o.Ref()); was != nil && !was.Hook && was.Release == o.Release {

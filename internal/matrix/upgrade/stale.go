@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/rendering"
 )
 
 // together matches what the API server says of a field that does not go with a type, and that may
@@ -86,7 +87,7 @@ func (b Bundles) lasting(template string) []string {
 	}
 	policy := ""
 	if hook != nil {
-		policy = hook.Object.GetAnnotations()["helm.sh/hook-delete-policy"]
+		policy = hook.Object.GetAnnotations()[rendering.HelmHookPolicy]
 	}
 	if hook == nil || policy == "" || strings.Contains(policy, "before-hook-creation") {
 		return nil

@@ -44,8 +44,8 @@ func thousandNodes(own []byte) ([]byte, error) {
 
 // goals are the rows; settings is the path of a file with thousandNodes.
 func goals(in goalInputs, settings string) []goal {
-	lists := func(args ...string) goal {
-		g := goal{name: "`matrix " + strings.Join(args, " ") + "`, other recipes", want: "0.5 s", args: append(args, "--recipes-dir", in.recipes)}
+	lists := func(name string, args ...string) goal {
+		g := goal{name: "`matrix " + name + "`, other recipes", want: "0.5 s", args: append(args, "--recipes-dir", in.recipes)}
 		if in.recipes == "" {
 			g.needs = "RECIPES=DIR"
 		}
@@ -56,9 +56,9 @@ func goals(in goalInputs, settings string) []goal {
 		{name: "four lanes", want: "40 s, 75 s of CPU time", args: []string{"run", "eks-training"}},
 		{name: "four lanes, original charts", want: "90 s", args: []string{"run", "eks-training", "--charts", in.charts, "--charts", "simulated"}},
 		{name: "1,000 nodes with 17,000 pods", want: "120 s, 5 GiB", args: []string{"run", "eks-training", "-d", "helm", "--settings", settings}},
-		lists("list", "recipes"),
-		lists("discover", "--tier", "3"),
-		lists("why-run", "eks-training/helm"),
+		lists("list recipes", "list", "recipes"),
+		lists("discover", "discover", "--tier", "3"),
+		lists("why-run", "why-run", "eks-training/helm", "--reuse", filepath.Dir(settings)),
 		{name: "every recipe with a service, four lanes", want: "25 min for 144 cells", args: []string{"run", "--all"}},
 	}
 	if in.charts == "" {
@@ -116,7 +116,7 @@ func (g goal) command(in goalInputs, settings string) string {
 		switch a {
 		case settings:
 			a = "nodes.yaml"
-		case in.charts, in.recipes:
+		case in.charts, in.recipes, filepath.Dir(settings):
 			a = "DIR"
 		}
 		words = append(words, a)

@@ -21,7 +21,7 @@ var requests = map[string]bool{"authentication.k8s.io": true, "authorization.k8s
 func noHook(annotations map[string]string) (text string, ok bool) {
 	text, ok = annotations[rendering.ArgoHook]
 	own, _ := rendering.ArgoHooks(annotations)
-	return text, ok && !own && annotations["helm.sh/hook"] == ""
+	return text, ok && !own && annotations[rendering.HelmHook] == ""
 }
 
 // Find returns the objects of kinds that Argo CD excludes: its Application says so in a warning, and

@@ -8,14 +8,11 @@ import (
 	"strings"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/rendering"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
 )
 
-const (
-	hookAnnotation   = "helm.sh/hook"
-	policyAnnotation = "helm.sh/hook-delete-policy"
-	keptAnnotation   = "helm.sh/resource-policy"
-)
+const keptAnnotation = "helm.sh/resource-policy"
 
 // policies are those that Helm knows. It takes any other word, and deletes nothing for it.
 var policies = []string{"before-hook-creation", "hook-succeeded", "hook-failed"}
@@ -35,22 +32,22 @@ func Find(e *bundle.Expectation) []problem.Problem {
 			p.Name, p.Text, p.Then = keptAnnotation, fmt.Sprintf("has %s: %s, and Helm knows only keep", keptAnnotation, kept), "Helm deletes it with its release"
 			found = append(found, p)
 		}
-		given := words(annotations[policyAnnotation])
+		given := rendering.HelmHookPolicies(annotations)
 		if !o.Hook || len(given) == 0 || slices.Contains(given, policies[0]) || o.Object.GetKind() == "CustomResourceDefinition" || renamed(o) {
 			continue
 		}
 		unknown := slices.IndexFunc(given, func(w string) bool { return !slices.Contains(policies, w) })
 		stays := !slices.Contains(given, policies[1])
-		upgraded := slices.ContainsFunc(words(annotations[hookAnnotation]), func(w string) bool { return strings.HasSuffix(w, "-upgrade") })
+		upgraded := rendering.RunsInHelm(annotations, "pre-upgrade", "post-upgrade")
 		if unknown < 0 && !(stays && upgraded) {
 			continue
 		}
 		p := problem.Of(o)
-		p.Name = policyAnnotation
-		p.Text = fmt.Sprintf("is a hook with %s: %s, which leaves it in the cluster once it has succeeded", policyAnnotation, annotations[policyAnnotation])
+		p.Name = rendering.HelmHookPolicy
+		p.Text = fmt.Sprintf("is a hook with %s: %s, which leaves it in the cluster once it has succeeded", rendering.HelmHookPolicy, annotations[rendering.HelmHookPolicy])
 		p.Then = "Helm 3 cannot create it again with the next upgrade (already exists): add before-hook-creation"
 		if unknown >= 0 {
-			p.Text = fmt.Sprintf("is a hook with %s: %s, and %q is no policy of Helm (%s)", policyAnnotation, annotations[policyAnnotation], given[unknown], strings.Join(policies, ", "))
+			p.Text = fmt.Sprintf("is a hook with %s: %s, and %q is no policy of Helm (%s)", rendering.HelmHookPolicy, annotations[rendering.HelmHookPolicy], given[unknown], strings.Join(policies, ", "))
 			p.Then = "Helm deletes nothing for that word"
 			if stays && upgraded {
 				p.Then += ", and Helm 3 cannot create the hook again with the next upgrade (already exists)"
@@ -59,16 +56,6 @@ func Find(e *bundle.Expectation) []problem.Problem {
 		found = append(found, p)
 	}
 	return found
-}
-
-func words(list string) []string {
-	var all []string
-	for w := range strings.SplitSeq(list, ",") {
-		if w = strings.ToLower(strings.TrimSpace(w)); w != "" {
-			all = append(all, w)
-		}
-	}
-	return all
 }
 
 // renamed reports whether a template may give its object another name each time.

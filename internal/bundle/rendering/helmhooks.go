@@ -1,0 +1,37 @@
+package rendering
+
+import (
+	"slices"
+	"strings"
+)
+
+// Helm's annotations for hooks.
+const (
+	HelmHook       = "helm.sh/hook"
+	HelmHookWeight = "helm.sh/hook-weight"
+	HelmHookPolicy = "helm.sh/hook-delete-policy"
+)
+
+// HelmHooks are the phases in which Helm runs an object as a hook. Helm reads the list in lower case and
+// without spaces (releaseutil.SortManifests).
+func HelmHooks(annotations map[string]string) []string { return words(annotations[HelmHook]) }
+
+// HelmHookPolicies are the words that say when Helm deletes a hook, also those that Helm does not know.
+func HelmHookPolicies(annotations map[string]string) []string {
+	return words(annotations[HelmHookPolicy])
+}
+
+// RunsInHelm reports whether an object is a hook of one of the phases.
+func RunsInHelm(annotations map[string]string, phases ...string) bool {
+	return slices.ContainsFunc(HelmHooks(annotations), func(p string) bool { return slices.Contains(phases, p) })
+}
+
+func words(list string) []string {
+	var all []string
+	for w := range strings.SplitSeq(list, ",") {
+		if w = strings.ToLower(strings.TrimSpace(w)); w != "" {
+			all = append(all, w)
+		}
+	}
+	return all
+}
