@@ -74,9 +74,6 @@ func definesKind(e bundle.Expectation, group, kind string, counts func(bundle.Ob
 	return false
 }
 
-// noNamespace matches the API server's error about an object in a namespace that does not exist.
-var noNamespace = regexp.MustCompile(`namespaces "([^"]+)" not found`)
-
 // NeverComes returns what an error waits for in vain: a kind or a namespace that nothing in the
 // bundle creates, so that Argo CD would retry until its deadline. It is empty if something creates
 // it, or for other errors.
@@ -93,10 +90,10 @@ func NeverComes(message string, e bundle.Expectation) string {
 // missingNamespace returns the namespace that a message calls missing, if neither a release nor an
 // object of the bundle creates it.
 func missingNamespace(message string, e bundle.Expectation) (namespace string, ok bool) {
-	m := noNamespace.FindStringSubmatch(message)
-	if m == nil {
+	namespace = observe.MissingNamespace(message)
+	if namespace == "" {
 		return "", false
 	}
-	made := slices.ContainsFunc(e.Releases, func(r bundle.Release) bool { return r.Namespace == m[1] }) || observe.Makes(&e, "Namespace", "", m[1])
-	return m[1], !made
+	made := slices.ContainsFunc(e.Releases, func(r bundle.Release) bool { return r.Namespace == namespace }) || observe.Makes(&e, "Namespace", "", namespace)
+	return namespace, !made
 }

@@ -28,6 +28,13 @@ func Locate(components []recipe.Component, b *bundle.Bundle, findings []result.F
 		}
 		c := slices.IndexFunc(components, func(c recipe.Component) bool { return c.Name == f.Component })
 		o, path := objectOf(e, f)
+		needs, missing := withoutNamespace(b, f)
+		if missing != "" {
+			f.Story = append(slices.Clone(f.Story), missing)
+		}
+		if needs != nil && (o == nil || o.Object.GetNamespace() != needs.Object.GetNamespace()) {
+			o, path = needs, []string{"metadata", "namespace"}
+		}
 		at, ok := recipe.Origin{}, false
 		if o != nil {
 			at, ok = o.Origin(path...)
