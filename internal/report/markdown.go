@@ -102,7 +102,7 @@ func (r *Report) mdGrid() []string {
 		return []string{"No cell was run: nothing was checked.\n"}
 	}
 	if r.narrow && len(g.Deployers) >= wideLanes {
-		return append(r.mdNarrow(&g), r.mdFrom())
+		return append(r.mdNarrow(&g), r.mdSame(g.Many), r.mdFrom())
 	}
 	head, line := "| recipe |", "|---|"
 	summed := g.Many && len(g.Deployers) > 1
@@ -134,7 +134,15 @@ func (r *Report) mdGrid() []string {
 			rows = append(rows, row+"\n")
 		}
 	}
-	return append(rows, r.mdFrom())
+	return append(rows, r.mdSame(g.Many), r.mdFrom())
+}
+
+// mdSame says which lanes made the same objects.
+func (r *Report) mdSame(many bool) (text string) {
+	for _, line := range r.sameObjects(many) {
+		text += "\n" + mdtext.Code(line) + "\n"
+	}
+	return text
 }
 
 // wideLanes is from how many lanes on a table with a column for each is wider than a comment.

@@ -167,6 +167,19 @@ func (r *Report) compared() []string {
 	return lines
 }
 
+// sameObjects are these lines, of many recipes in few, for a page and for Markdown.
+func (r *Report) sameObjects(many bool) []string {
+	lines := r.compared()
+	if many {
+		lines = r.comparedMany()
+	}
+	lines = atMostOfEach(lines)
+	for i, line := range lines {
+		lines[i] = strings.TrimPrefix(line, "lanes: ")
+	}
+	return lines
+}
+
 // declared says how many differences between lanes are declared; nothing if none is.
 func declared(n int) string {
 	if n == 0 {

@@ -178,4 +178,12 @@ func TestCompared(t *testing.T) {
 	if got, want := r.compared(), []string{"lanes: eks: argocd-oci and flux-oci produced the same 226 objects as helm"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
+	var html, comment strings.Builder
+	if err := errors.Join(r.WriteHTML(&html), r.WriteComment(&comment, "")); err != nil {
+		t.Fatal(err)
+	}
+	const said = "eks: argocd-oci and flux-oci produced the same 226 objects as helm"
+	if !strings.Contains(html.String(), `<p class="same">`+said+"</p>") || !strings.Contains(comment.String(), "`"+said+"`") {
+		t.Errorf("the page or the comment does not say it:\n%s", comment.String())
+	}
 }
