@@ -110,6 +110,14 @@ func ordinaryFaults() []fault {
 			tests: []string{"internal/matrix/refs/everyday TestFind_Phased"},
 		},
 		{
+			id: "F243", what: "an object in a namespace that a later component creates, where the deployer goes in order", verdict: "exit 51, with the object, what creates the namespace, and both lines; Argo CD tries again until it is there",
+			seeds: []seed{{nightly: []string{bundle.Helm, bundle.FluxOCI}, recipe: func(r *tinyRecipe) {
+				r.part("a").add("role.yaml", "apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata:\n  name: reader\n  namespace: tenants\nrules: [{apiGroups: [\"\"], resources: [pods], verbs: [get]}]\n")
+				r.part("b").add("ns.yaml", "apiVersion: v1\nkind: Namespace\nmetadata: {name: tenants}\n")
+			}, want: red(reason.DeployFailed, `namespaces "tenants" not found`).and("namespace tenants is created by component b, in b/templates/ns.yaml:").and("set in a/templates/role.yaml:5").in(at)}},
+			tests: []string{"internal/matrix/why TestLocate_Namespace"},
+		},
+		{
 			id: "F222", what: "rules without an effect: a NetworkPolicy for no pod or for a port that none has, pods kept apart by a label that no node has, or spread by a selector that is not theirs; a metric of a container that is not there, an autoscaler of what has no replicas, or others than it allows; two Ingresses for one path; a pull Secret that only a ServiceAccount names; profiles that are files of the node", verdict: "a warning with file and line",
 			seeds: []seed{{nightly: []string{bundle.Helm}, recipe: func(r *tinyRecipe) { r.part("b").add("policy.yaml", policy) }, want: outcomeWanted{check: warning("NetworkPolicy b/p (b): selects pods with app=nobody, and there are none")}}},
 			tests: []string{"internal/matrix/refs TestSuspicious", "internal/matrix/refs/everyday TestFind_Apart", "internal/matrix/refs/everyday TestFind_Spread", "internal/matrix/refs/everyday TestFind_TwoIngresses", "internal/matrix/refs/kubelet TestRefusals"},

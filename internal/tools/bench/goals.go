@@ -32,6 +32,9 @@ type goalInputs struct {
 // ownSettings is the file of this repository's settings, from its root.
 const ownSettings = ".settings.yaml"
 
+// settingsName is that of the file for --settings, of which a command says no more.
+const settingsName = "nodes.yaml"
+
 // thousandNodes makes of this repository's settings, which a file for --settings has whole, those of
 // 1,000 GPU nodes.
 func thousandNodes(own []byte) ([]byte, error) {
@@ -76,7 +79,7 @@ func benchGoals(ctx context.Context, dir string, in goalInputs, stderr io.Writer
 	if err != nil {
 		return "", err
 	}
-	settings := filepath.Join(dir, "nodes.yaml")
+	settings := filepath.Join(dir, settingsName)
 	own, err := os.ReadFile(ownSettings)
 	if err != nil {
 		return "", err
@@ -103,7 +106,11 @@ func benchGoals(ctx context.Context, dir string, in goalInputs, stderr io.Writer
 				measured = []string{"no figure: the run was not green", "", ""}
 			}
 		}
-		cells := append(append([]string{g.name, g.want}, measured...), "`"+g.command(in, settings)+"`")
+		command := g.command(in, settings)
+		if !strings.Contains(command, "DIR") && !strings.Contains(command, settingsName) {
+			command = "`" + command + "`" // can be run as it is
+		}
+		cells := append(append([]string{g.name, g.want}, measured...), command)
 		b.WriteString("| " + strings.Join(cells, " | ") + " |\n")
 	}
 	return b.String(), nil
@@ -115,7 +122,7 @@ func (g goal) command(in goalInputs, settings string) string {
 	for _, a := range g.args {
 		switch a {
 		case settings:
-			a = "nodes.yaml"
+			a = settingsName
 		case in.charts, in.recipes, filepath.Dir(settings):
 			a = "DIR"
 		}
