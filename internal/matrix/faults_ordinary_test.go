@@ -91,7 +91,7 @@ func ordinaryFaults() []fault {
 			seeds: []seed{{nightly: families, recipe: func(r *tinyRecipe) {
 				r.part("b").edit("containers: [{name: main, ", "resourceClaims: [{name: g, resourceClaimName: nope}]\n      containers: [{name: main, resources: {claims: [{name: g}]}, ")
 			}, want: red(reason.SchedulingFailed, "Deployment b/b (b): no scheduler tries to place its pods until ResourceClaim b/nope exists").and("ResourceClaim b/nope does not exist").in(time.Minute)}},
-			tests: []string{"internal/observe TestFactsOf"},
+			tests: []string{"internal/observe TestWaitsForClaim"},
 		},
 		{
 			id: "F141", what: "a claim for one pod alone (ReadWriteOncePod) that another pod has, or whose volumes are too small or another claim's; the overhead of a RuntimeClass; a StatefulSet's name that is too long for its pods' labels", verdict: "exit 1, with the pod, the volumes, the overhead, or what to do",

@@ -3,7 +3,6 @@ package observe
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -56,24 +55,8 @@ func FactsOf(p *corev1.Pod) PodFacts {
 		f.Kept = "scheduling gate " + p.Spec.SchedulingGates[0].Name + " keeps its pods from the scheduler, and nothing here removes it"
 	case f.OtherScheduler != "" && !reported:
 		f.Kept = fmt.Sprintf("its pods are for the scheduler %s, which does not run here", f.OtherScheduler)
-	case !reported && time.Since(p.CreationTimestamp.Time) > untried:
-		f.Kept = waitsForClaim(p)
 	}
 	return f
-}
-
-// untried is how long the scheduler may take until it reports that it has tried to place a pod.
-const untried = 10 * time.Second
-
-// waitsForClaim says which claim for devices keeps a pod from the scheduler, which does not try to
-// place it, and reports nothing, as long as a claim that it names does not exist; empty if it names none.
-func waitsForClaim(p *corev1.Pod) string {
-	for _, c := range p.Spec.ResourceClaims {
-		if c.ResourceClaimName != nil {
-			return fmt.Sprintf("no scheduler tries to place its pods until ResourceClaim %s exists", infra.NamespacedName(p.Namespace, *c.ResourceClaimName))
-		}
-	}
-	return ""
 }
 
 // Pending reports whether the pod gets no node without a change, and why: the scheduler found none,

@@ -2,10 +2,8 @@ package observe
 
 import (
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/testkit"
@@ -17,31 +15,22 @@ func TestFactsOf(t *testing.T) {
 	const message = "0/4 nodes are available: 4 Insufficient cpu."
 	other := func(p *corev1.Pod) { p.Spec.SchedulerName = "kai-scheduler" }
 	gate := func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "g"}} }
-	claim, since := "devices", func(age time.Duration) metav1.Time { return metav1.NewTime(time.Now().Add(-age)) }
-	claims := func(age time.Duration) func(p *corev1.Pod) {
-		return func(p *corev1.Pod) {
-			p.CreationTimestamp, p.Spec.ResourceClaims = since(age), []corev1.PodResourceClaim{{Name: "c", ResourceClaimName: &claim}}
-		}
-	}
 	tests := map[string]struct {
 		pod           *corev1.Pod
 		scheduler     string
 		unschedulable bool
 		pending       string
 	}{
-		"plain":                   {testkit.Pod("p", "", "", "", testkit.Refused(message)), message, true, message},
-		"preemption":              {testkit.Pod("p", "", "", "", testkit.Refused(message+" preemption: 0/4 nodes are available: 4 none.")), message, true, message},
-		"claims":                  {testkit.Pod("p", "", "", "", testkit.Refused("0/4 nodes are available: 4 Insufficient cpu, no new claims to deallocate, preemption: x")), "0/4 nodes are available: 4 Insufficient cpu", true, "0/4 nodes are available: 4 Insufficient cpu"},
-		"not yet":                 {testkit.Pod("p", "", "", "", testkit.Phase(corev1.PodPending)), "", false, ""},
-		"gated":                   {testkit.Pod("p", "", "", "", testkit.Refused("gated"), gate, func(p *corev1.Pod) { p.Status.Conditions[0].Reason = corev1.PodReasonSchedulingGated }), "gated", false, "scheduling gate g keeps its pods from the scheduler, and nothing here removes it"},
-		"not any more":            {testkit.Pod("p", "", "", "", testkit.Refused("x"), func(p *corev1.Pod) { p.Status.Conditions[0].Status = corev1.ConditionTrue }), "", false, ""},
-		"another scheduler":       {testkit.Pod("p", "", "", "", testkit.Phase(corev1.PodPending), other), "", false, "its pods are for the scheduler kai-scheduler, which does not run here"},
-		"another one that tried":  {testkit.Pod("p", "", "", "", testkit.Refused(message), other), message, true, message},
-		"a selector that fails":   {testkit.Pod("p", "", "", "", testkit.Refused("claim x: selector #0: CEL runtime error: no such key: a"), func(p *corev1.Pod) { p.Status.Conditions[0].Reason = corev1.PodReasonSchedulerError }), "claim x: selector #0: CEL runtime error: no such key: a", true, "claim x: selector #0: CEL runtime error: no such key: a"},
-		"a claim that is missing": {testkit.Pod("p", "", "", "", testkit.Phase(corev1.PodPending), claims(time.Minute)), "", false, "no scheduler tries to place its pods until ResourceClaim ns/devices exists"},
-		"a claim, just now":       {testkit.Pod("p", "", "", "", testkit.Phase(corev1.PodPending), claims(time.Second)), "", false, ""},
-		"a claim, tried":          {testkit.Pod("p", "", "", "", testkit.Refused(message), claims(time.Minute)), message, true, message},
-		"another one's error":     {testkit.Pod("p", "", "", "", testkit.Refused(message), other, func(p *corev1.Pod) { p.Status.Conditions[0].Reason = corev1.PodReasonSchedulerError }), message, false, ""},
+		"plain":                  {testkit.Pod("p", "", "", "", testkit.Refused(message)), message, true, message},
+		"preemption":             {testkit.Pod("p", "", "", "", testkit.Refused(message+" preemption: 0/4 nodes are available: 4 none.")), message, true, message},
+		"claims":                 {testkit.Pod("p", "", "", "", testkit.Refused("0/4 nodes are available: 4 Insufficient cpu, no new claims to deallocate, preemption: x")), "0/4 nodes are available: 4 Insufficient cpu", true, "0/4 nodes are available: 4 Insufficient cpu"},
+		"not yet":                {testkit.Pod("p", "", "", "", testkit.Phase(corev1.PodPending)), "", false, ""},
+		"gated":                  {testkit.Pod("p", "", "", "", testkit.Refused("gated"), gate, func(p *corev1.Pod) { p.Status.Conditions[0].Reason = corev1.PodReasonSchedulingGated }), "gated", false, "scheduling gate g keeps its pods from the scheduler, and nothing here removes it"},
+		"not any more":           {testkit.Pod("p", "", "", "", testkit.Refused("x"), func(p *corev1.Pod) { p.Status.Conditions[0].Status = corev1.ConditionTrue }), "", false, ""},
+		"another scheduler":      {testkit.Pod("p", "", "", "", testkit.Phase(corev1.PodPending), other), "", false, "its pods are for the scheduler kai-scheduler, which does not run here"},
+		"another one that tried": {testkit.Pod("p", "", "", "", testkit.Refused(message), other), message, true, message},
+		"a selector that fails":  {testkit.Pod("p", "", "", "", testkit.Refused("claim x: selector #0: CEL runtime error: no such key: a"), func(p *corev1.Pod) { p.Status.Conditions[0].Reason = corev1.PodReasonSchedulerError }), "claim x: selector #0: CEL runtime error: no such key: a", true, "claim x: selector #0: CEL runtime error: no such key: a"},
+		"another one's error":    {testkit.Pod("p", "", "", "", testkit.Refused(message), other, func(p *corev1.Pod) { p.Status.Conditions[0].Reason = corev1.PodReasonSchedulerError }), message, false, ""},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

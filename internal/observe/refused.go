@@ -29,7 +29,7 @@ const failedCreate = "FailedCreate"
 // rejects its ReplicaSet.
 const replicaSetCreateError = "ReplicaSetCreateError"
 
-// ReadRefusals reads why pods could not be created. For DaemonSets, StatefulSets and Jobs, only
+// ReadRefusals reads why pods could not be created, and which claims they wait for. For DaemonSets, StatefulSets and Jobs, only
 // events show it; the newest one of a workload counts. The request is worth it only if a workload
 // has too few pods.
 func (v *View) ReadRefusals(ctx context.Context, kube kubernetes.Interface) error {
@@ -49,7 +49,7 @@ func (v *View) ReadRefusals(ctx context.Context, kube kubernetes.Interface) erro
 	for uid, e := range newest {
 		v.refused[uid] = refusal(e.Message)
 	}
-	return nil
+	return v.readMissingClaims(ctx, kube)
 }
 
 // refusal strips what a controller puts before the API server's error.

@@ -37,6 +37,8 @@ type View struct {
 	// Jobs says how Jobs ended that no longer exist; nil if no watch of them was started.
 	Jobs    *Jobs
 	refused map[types.UID]string // why pods could not be created, by the UID of the controller; nil before ReadRefusals
+	// missingClaims are ResourceClaims by namespace and name that pods wait for; nil before ReadRefusals.
+	missingClaims map[string]bool
 }
 
 // LiveWorkload is what the gate needs of a live workload of any kind.

@@ -161,7 +161,7 @@ func (r *WorkloadReport) check(w *bundle.Workload, s *View, kinds map[string]bun
 		pods = slices.DeleteFunc(slices.Clone(pods), func(p *corev1.Pod) bool { return p.Status.Phase != corev1.PodSucceeded })
 		want = len(pods)
 	}
-	r.checkPods(w, want, pods, kinds, refused, s.Live[id])
+	r.checkPods(w, want, pods, kinds, refused, s.Live[id], s)
 }
 
 // deletedJob judges a Job that does not exist: one with spec.ttlSecondsAfterFinished is deleted once
@@ -220,7 +220,7 @@ func (r *WorkloadReport) daemonSet(w *bundle.Workload, s *View, kinds map[string
 	return len(nodes), true
 }
 
-func (r *WorkloadReport) checkPods(w *bundle.Workload, want int, pods []*corev1.Pod, kinds map[string]bundle.NodeKind, refused string, live LiveWorkload) {
+func (r *WorkloadReport) checkPods(w *bundle.Workload, want int, pods []*corev1.Pod, kinds map[string]bundle.NodeKind, refused string, live LiveWorkload, s *View) {
 	good := 0
 	state := refused // the first thing to say; a large cluster has thousands of pods that are not ready yet
 	undecided := len(pods) == 0 && refused == ""
@@ -228,6 +228,9 @@ func (r *WorkloadReport) checkPods(w *bundle.Workload, want int, pods []*corev1.
 	for _, p := range pods {
 		if p.Spec.NodeName == "" {
 			facts := FactsOf(p)
+			if facts.Kept == "" {
+				facts.Kept = s.waitsForClaim(p)
+			}
 			if message, pending := facts.Pending(); pending {
 				r.Pending = append(r.Pending, PendingPod{w, message, facts})
 			} else {

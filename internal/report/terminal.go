@@ -6,9 +6,9 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/nvidia/aicr-action/internal/report/alike"
 	"github.com/nvidia/aicr-action/internal/report/changed"
 	"github.com/nvidia/aicr-action/internal/result"
-	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
@@ -58,7 +58,7 @@ func (r *Report) terminalFew() string {
 		b.WriteString(strings.Repeat("\n", max(0, 1-i)) + line + "\n")
 	}
 	b.WriteString(r.terminalInputs())
-	for _, lines := range [][]string{r.terminalRemarks(), r.terminalChaos(), changed.Terminal(r.Results, r.Explain), r.compared(), r.explained(r.slowest), r.terminalUnfinished(result.Skipped)} {
+	for _, lines := range [][]string{r.terminalRemarks(), r.terminalChaos(), changed.Terminal(r.Results, r.Explain), alike.Lines(r.Results), r.explained(r.slowest), r.terminalUnfinished(result.Skipped)} {
 		for _, line := range lines {
 			b.WriteString(line + "\n")
 		}
@@ -132,14 +132,14 @@ func aboutRemarks(kinds []remarkKind) []string {
 	}
 	var lines []string
 	if len(simulated) > 0 {
-		lines = append(lines, "The harness adds "+enumerate(simulated)+" to every run, because nodes and operators are simulated.")
+		lines = append(lines, "The harness adds "+lists.And(simulated)+" to every run, because nodes and operators are simulated.")
 	}
 	if len(observed) > 0 {
 		who := "The harness"
 		if len(lines) > 0 {
 			who = "It"
 		}
-		lines = append(lines, who+" reports "+enumerate(observed)+" for information.")
+		lines = append(lines, who+" reports "+lists.And(observed)+" for information.")
 	}
 	if len(lines) > 0 {
 		lines[len(lines)-1] += " None of these affects the result: no cell fails because of them."
@@ -147,78 +147,18 @@ func aboutRemarks(kinds []remarkKind) []string {
 	return lines
 }
 
-// enumerate is "a", "a and b" or "a, b and c".
-func enumerate(list []string) string {
-	last := len(list) - 1
-	if last < 1 {
-		return strings.Join(list, "")
-	}
-	return strings.Join(list[:last], ", ") + " and " + list[last]
-}
-
-// compared says for each recipe which lanes produced the same objects as their reference lane.
-// Lanes that did not have a failure report instead. A recipe with fewer than two passed cells has
-// no line, since there is no comparison.
-func (r *Report) compared() []string {
-	var lines []string
-	for _, c := range r.comparisons() {
-		lines = append(lines, fmt.Sprintf("lanes: %s: %s produced the same %d objects as %s%s", c.recipe, enumerate(c.same), c.objects, c.with, declared(c.declared)))
-	}
-	return lines
-}
-
-// sameObjects are these lines, of many recipes in few, for a page and for Markdown.
+// sameObjects says which lanes made the same objects, of many recipes in few lines, for a page and for
+// Markdown.
 func (r *Report) sameObjects(many bool) []string {
-	lines := r.compared()
+	lines := alike.Lines(r.Results)
 	if many {
-		lines = r.comparedMany()
+		lines = alike.Many(r.Results)
 	}
 	lines = atMostOfEach(lines)
 	for i, line := range lines {
 		lines[i] = strings.TrimPrefix(line, "lanes: ")
 	}
 	return lines
-}
-
-// declared says how many differences between lanes are declared; nothing if none is.
-func declared(n int) string {
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprintf(", with %s (in the notes)", lists.Count(n, "declared difference"))
-}
-
-// comparison is the lanes of a recipe that made the same objects as another one.
-type comparison struct {
-	recipe, with string
-	same         []string
-	objects      int
-	declared     int // differences between all of them and the other one
-}
-
-func (r *Report) comparisons() []comparison {
-	type group struct{ recipe, with string }
-	var order []group
-	same := map[group][]string{}
-	objects, differences := map[group]int{}, map[group]int{}
-	for i := range r.Results {
-		c := &r.Results[i]
-		if c.ComparedWith == "" || c.Reason == reason.LaneDivergence {
-			continue
-		}
-		g := group{c.Recipe, c.ComparedWith}
-		if same[g] == nil {
-			order = append(order, g)
-		}
-		same[g] = append(same[g], c.Deployer)
-		objects[g] = max(objects[g], c.ComparedObjects)
-		differences[g] += c.DeclaredDifferences
-	}
-	var all []comparison
-	for _, g := range order {
-		all = append(all, comparison{g.recipe, g.with, same[g], objects[g], differences[g]})
-	}
-	return all
 }
 
 // slowest names the three slowest cells, with the step that took longest.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/nvidia/aicr-action/internal/report/alike"
 	"github.com/nvidia/aicr-action/internal/report/changed"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/util/lists"
@@ -24,7 +25,7 @@ const (
 // at the end, where a person reads first.
 func (r *Report) terminalMany() string {
 	var b strings.Builder
-	for _, lines := range [][]string{atMostOfEach(r.terminalRemarks()), r.chaosMany(), changed.Many(r.Results), r.comparedMany(), r.slowest(), r.terminalUnfinished(result.Interrupted, result.NotRun, result.Skipped)} {
+	for _, lines := range [][]string{atMostOfEach(r.terminalRemarks()), r.chaosMany(), changed.Many(r.Results), alike.Many(r.Results), r.slowest(), r.terminalUnfinished(result.Interrupted, result.NotRun, result.Skipped)} {
 		for _, line := range lines {
 			b.WriteString(line + "\n")
 		}
@@ -129,30 +130,4 @@ func atMostOfEach(lines []string) []string {
 		}
 	}
 	return out
-}
-
-// comparedMany has a line for each set of lanes that made the same objects as another one, with the
-// recipes of which that is said.
-func (r *Report) comparedMany() []string {
-	type claim struct{ same, with string }
-	var order []claim
-	recipes, differences := map[claim][]string{}, map[claim]int{}
-	for _, c := range r.comparisons() {
-		key := claim{enumerate(c.same), c.with}
-		differences[key] += c.declared
-		if recipes[key] == nil {
-			order = append(order, key)
-		}
-		recipes[key] = append(recipes[key], c.recipe)
-	}
-	slices.SortStableFunc(order, func(a, b claim) int { return len(recipes[b]) - len(recipes[a]) })
-	var lines []string
-	for i, key := range order {
-		of := strings.Join(recipes[key], ", ")
-		if i == 0 && len(recipes[key]) > 3 {
-			of = "in " + lists.Count(len(recipes[key]), "recipe")
-		}
-		lines = append(lines, fmt.Sprintf("lanes: %s: %s produced the same objects as %s%s", of, key.same, key.with, declared(differences[key])))
-	}
-	return lines
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nvidia/aicr-action/internal/report/alike"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
@@ -175,7 +176,7 @@ func TestCompared(t *testing.T) {
 		res("eks", "helm", "", ""), res("eks", "argocd-oci", "helm", ""), res("eks", "argocd-helm-oci", "helm", reason.LaneDivergence), res("eks", "flux-oci", "helm", ""),
 		res("gke", "helm", "", ""),
 	}}
-	if got, want := r.compared(), []string{"lanes: eks: argocd-oci and flux-oci produced the same 226 objects as helm"}; !slices.Equal(got, want) {
+	if got, want := alike.Lines(r.Results), []string{"lanes: eks: argocd-oci and flux-oci produced the same 226 objects as helm"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	var html, comment strings.Builder
