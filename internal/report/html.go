@@ -62,7 +62,7 @@ type page struct {
 	Groups    []rowGroup
 	Summed    bool // rows have a summary of all lanes
 	Rows      []gridRow
-	Same      []string // which lanes made the same objects
+	Alike     []string // which lanes made the same objects
 	Causes    []causeView
 	Differ    []causeView
 	Remarks   []remarkKind
@@ -149,7 +149,7 @@ func (r *Report) page() *page {
 	}
 	views := r.views(p.Phases)
 	g := r.grid()
-	p.Deployers, p.Summed, p.Same = g.Deployers, g.Many && len(g.Deployers) > 1, r.sameObjects(g.Many)
+	p.Deployers, p.Summed, p.Alike = g.Deployers, g.Many && len(g.Deployers) > 1, r.sameObjects(g.Many)
 	for _, group := range g.Groups {
 		rows := rowGroup{Title: group.Title}
 		for _, l := range group.Lines {
