@@ -3,6 +3,7 @@ package upgrade
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -85,11 +86,11 @@ func (b Bundles) lasting(template string) []string {
 			hook = o
 		}
 	}
-	policy := ""
-	if hook != nil {
-		policy = hook.Object.GetAnnotations()[rendering.HelmHookPolicy]
+	if hook == nil {
+		return nil
 	}
-	if hook == nil || policy == "" || strings.Contains(policy, "before-hook-creation") {
+	policy := hook.Object.GetAnnotations()[rendering.HelmHookPolicy]
+	if policy == "" || slices.Contains(rendering.HelmHookPolicies(hook.Object.GetAnnotations()), "before-hook-creation") {
 		return nil
 	}
 	return []string{fmt.Sprintf("%s %s is a hook that the last delivery left (helm.sh/hook-delete-policy: %s), and the upgrade creates it again; component %s; edit: helm.sh/hook-delete-policy: before-hook-creation,%s in %s",
