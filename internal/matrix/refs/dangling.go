@@ -15,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
@@ -178,13 +177,8 @@ func (c *checker) operatorOf(r reference) string {
 }
 
 func (c *checker) monitor(o *bundle.Object, r reference) {
-	raw, ok, _ := unstructured.NestedMap(o.Object.Object, "spec", "selector")
-	var selector metav1.LabelSelector
-	if !ok || runtime.DefaultUnstructuredConverter.FromUnstructured(raw, &selector) != nil {
-		return
-	}
-	s, err := metav1.LabelSelectorAsSelector(&selector)
-	if err != nil || s.Empty() {
+	s := problem.Selector(o, "spec", "selector")
+	if s == nil {
 		return
 	}
 	spaces, _, _ := unstructured.NestedStringSlice(o.Object.Object, "spec", "namespaceSelector", "matchNames")

@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
@@ -88,13 +87,8 @@ type finder struct {
 
 // monitor warns of a port that none of the Services has by that name.
 func (f *finder) monitor(o *bundle.Object) {
-	raw, ok, _ := unstructured.NestedMap(o.Object.Object, "spec", "selector")
-	var labelled metav1.LabelSelector
-	if !ok || runtime.DefaultUnstructuredConverter.FromUnstructured(raw, &labelled) != nil {
-		return
-	}
-	selector, err := metav1.LabelSelectorAsSelector(&labelled)
-	if err != nil || selector.Empty() {
+	selector := problem.Selector(o, "spec", "selector")
+	if selector == nil {
 		return
 	}
 	spaces, _, _ := unstructured.NestedStringSlice(o.Object.Object, "spec", "namespaceSelector", "matchNames")

@@ -8,7 +8,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
@@ -26,11 +25,11 @@ func (f *finder) overlaps(o *bundle.Object) {
 		if other == o {
 			return // of two, the later one is told
 		}
-		if other.Object.GetNamespace() != o.Object.GetNamespace() || selectorOf(other) == nil {
+		if other.Object.GetKind() != o.Object.GetKind() || other.Object.GetNamespace() != o.Object.GetNamespace() || other.Ref() == o.Ref() || selectorOf(other) == nil {
 			continue
 		}
 		theirs, _, _ := unstructured.NestedStringMap(other.Object.Object, "spec", "template", "metadata", "labels")
-		if other.Object.GetKind() == o.Object.GetKind() && other.Ref() != o.Ref() && selector.Matches(labels.Set(theirs)) {
+		if selector.Matches(labels.Set(theirs)) {
 			p := problem.Of(o)
 			p.Name = "matchLabels"
 			p.Text = fmt.Sprintf("selects pods with %s, and those of %s are among them", selector, other.Ref())
@@ -48,16 +47,7 @@ func selectorOf(o *bundle.Object) labels.Selector {
 	default:
 		return nil
 	}
-	raw, _, _ := unstructured.NestedMap(o.Object.Object, "spec", "selector")
-	var s metav1.LabelSelector
-	if runtime.DefaultUnstructuredConverter.FromUnstructured(raw, &s) != nil {
-		return nil
-	}
-	selector, err := metav1.LabelSelectorAsSelector(&s)
-	if err != nil || selector.Empty() {
-		return nil
-	}
-	return selector
+	return problem.Selector(o, "spec", "selector")
 }
 
 // aggregates warns of a role that is made of others, of which the bundle has none. Kubernetes' own

@@ -2,6 +2,9 @@
 package problem
 
 import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
@@ -26,6 +29,21 @@ type Problem struct {
 // Read reads an object as a type of Kubernetes, and reports whether it is one.
 func Read(o *bundle.Object, into any) bool {
 	return runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object.Object, into) == nil
+}
+
+// Selector is the selector for labels in a field of an object; nil if there is none, or one that selects
+// everything or cannot be read.
+func Selector(o *bundle.Object, path ...string) labels.Selector {
+	raw, _, _ := unstructured.NestedMap(o.Object.Object, path...)
+	var s metav1.LabelSelector
+	if runtime.DefaultUnstructuredConverter.FromUnstructured(raw, &s) != nil {
+		return nil
+	}
+	selector, err := metav1.LabelSelectorAsSelector(&s)
+	if err != nil || selector.Empty() {
+		return nil
+	}
+	return selector
 }
 
 // Of is a problem of an object.
