@@ -46,6 +46,15 @@ func (w *Workload) In(path ...string) string {
 	return manifestline.In(w.Chart, w.Template, manifestline.Object{Kind: w.Kind, Name: w.Name}, podspec.Path(w.Kind, path)...)
 }
 
+// Where is the recipe's manifest, or the chart's template, with the line of the object or of a field of it;
+// the template alone if that has no such line.
+func (o *Object) Where(path ...string) string {
+	if at, ok := o.Origin(path...); ok {
+		return at.String()
+	}
+	return manifestline.In(o.Chart, o.Template, manifestline.Object{Kind: o.Object.GetKind(), Name: o.Object.GetName()}, path...)
+}
+
 // OriginOf is the line of the recipe's manifest that has an object of the expectation, or a field
 // of it; false if no manifest does. The template is asked for where it is known; an empty kind or
 // name fits every object.

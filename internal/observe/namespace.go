@@ -12,3 +12,8 @@ func MissingNamespace(message string) string {
 	}
 	return ""
 }
+
+// NobodyMakes says of a namespace that no component creates it.
+func NobodyMakes(namespace string) string {
+	return "no component in the recipe creates the namespace " + namespace
+}

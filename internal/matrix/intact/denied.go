@@ -13,7 +13,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/bundle/manifestline"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -163,14 +162,10 @@ func (r *refusals) add(e *bundle.Expectation, t trial, why string) {
 
 // blame says of a finding which object of the recipe denies it, and where a person changes that.
 func blame(f *result.Finding, o *bundle.Object) {
-	at, line := o.Origin()
-	where := at.String()
-	if !line {
-		where = manifestline.In(o.Chart, o.Template, manifestline.Object{Kind: o.Object.GetKind(), Name: o.Object.GetName()})
-	} else {
+	if at, ok := o.Origin(); ok {
 		f.Place = result.Place{File: at.File, Line: at.Line}
 	}
-	f.Story = append(f.Story, fmt.Sprintf("  %s (%s) denies it, set in %s", o.Ref(), o.Component, where))
+	f.Story = append(f.Story, fmt.Sprintf("  %s (%s) denies it, set in %s", o.Ref(), o.Component, o.Where()))
 }
 
 // trialsOf lists the pods and ReplicaSets of all controllers.

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/bundle/manifestline"
 )
 
 // A policy that changes objects, and came into force after them, has not changed what is live. What it
@@ -49,12 +48,7 @@ func stripped(e *bundle.Expectation, of, then string, gone []Loss, show func(any
 	var by []string
 	for i := range e.Objects {
 		if o := &e.Objects[i]; o.Object.GetKind() == mutating {
-			at, line := o.Origin()
-			where := at.String()
-			if !line {
-				where = manifestline.In(o.Chart, o.Template, manifestline.Object{Kind: mutating, Name: o.Object.GetName()})
-			}
-			by = append(by, fmt.Sprintf("%s %s (%s), set in %s", mutating, o.Object.GetName(), o.Component, where))
+			by = append(by, fmt.Sprintf("%s %s (%s), set in %s", mutating, o.Object.GetName(), o.Component, o.Where()))
 		}
 	}
 	for _, l := range gone {

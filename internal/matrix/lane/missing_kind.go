@@ -82,7 +82,7 @@ func NeverComes(message string, e bundle.Expectation) string {
 		return "no component in the recipe installs the CRD for " + kind
 	}
 	if namespace, ok := missingNamespace(message, e); ok {
-		return "no component in the recipe creates the namespace " + namespace
+		return observe.NobodyMakes(namespace)
 	}
 	return ""
 }

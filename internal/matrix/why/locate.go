@@ -28,12 +28,15 @@ func Locate(components []recipe.Component, b *bundle.Bundle, findings []result.F
 		}
 		c := slices.IndexFunc(components, func(c recipe.Component) bool { return c.Name == f.Component })
 		o, path := objectOf(e, f)
-		needs, missing := withoutNamespace(b, f)
-		if missing != "" {
+		needs, missing := withoutNamespace(e, f)
+		if missing != "" && !slices.ContainsFunc(f.Story, func(s string) bool { return strings.Contains(s, missing) }) { // Argo CD's lane may have said it
 			f.Story = append(slices.Clone(f.Story), missing)
 		}
-		if needs != nil && (o == nil || o.Object.GetNamespace() != needs.Object.GetNamespace()) {
-			o, path = needs, []string{"metadata", "namespace"}
+		if needs != nil {
+			path = []string{"metadata", "namespace"}
+			if o == nil || o.Object.GetNamespace() != needs.Object.GetNamespace() {
+				o = needs
+			}
 		}
 		at, ok := recipe.Origin{}, false
 		if o != nil {

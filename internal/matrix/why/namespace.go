@@ -6,19 +6,17 @@ import (
 	"strings"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/bundle/manifestline"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // withoutNamespace explains a finding whose error says that a namespace is missing: it returns the first
 // object of the component that is in it, of which Helm says nothing, and what creates the namespace.
-func withoutNamespace(b *bundle.Bundle, f *result.Finding) (needs *bundle.Object, line string) {
+func withoutNamespace(e *bundle.Expectation, f *result.Finding) (needs *bundle.Object, line string) {
 	name := observe.MissingNamespace(strings.Join(append([]string{f.Cause}, f.Story...), "\n"))
 	if name == "" {
 		return nil, ""
 	}
-	e := &b.Expectation
 	for i := range e.Objects {
 		if o := &e.Objects[i]; o.Component == f.Component && o.Object.GetNamespace() == name {
 			needs = o
@@ -33,16 +31,10 @@ func withoutNamespace(b *bundle.Bundle, f *result.Finding) (needs *bundle.Object
 		if o.Object.GetKind() != "Namespace" || o.Object.GetName() != name {
 			continue
 		}
-		where := o.Template
-		if at, ok := o.Origin(); ok {
-			where = at.String()
-		} else if line, _ := manifestline.Find(bundle.TemplateOf(b.Installs, o), manifestline.Object{Kind: "Namespace", Name: name}); line > 0 {
-			where = fmt.Sprintf("%s:%d", o.Template, line)
-		}
 		if o.Component == f.Component {
-			return needs, fmt.Sprintf("namespace %s is created by the same component, in %s: only after what needs it", name, where)
+			return needs, fmt.Sprintf("namespace %s is created by the same component, in %s: only after what needs it", name, o.Where())
 		}
-		return needs, fmt.Sprintf("namespace %s is created by component %s, in %s: let that component come first (dependencyRefs)", name, o.Component, where)
+		return needs, fmt.Sprintf("namespace %s is created by component %s, in %s: let that component come first (dependencyRefs)", name, o.Component, o.Where())
 	}
-	return needs, fmt.Sprintf("no component in the recipe creates the namespace %s", name)
+	return needs, observe.NobodyMakes(name)
 }

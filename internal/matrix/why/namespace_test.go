@@ -38,6 +38,13 @@ func TestLocate_Namespace(t *testing.T) {
 			}
 		}
 	}
+	// Argo CD's lane names the object, and has said that nothing creates the namespace.
+	const nobody = "no component in the recipe creates the namespace tenants"
+	argo := []result.Finding{{Component: "a", Object: &result.Ref{Kind: "Application", Name: "a"}, Cause: `Application a: Role tenants/reader: namespaces "tenants" not found`, Story: []string{"  " + nobody}}}
+	Locate(nil, &bundle.Bundle{Expectation: bundle.Expectation{Objects: []bundle.Object{role}}}, argo)
+	if story := strings.Join(argo[0].Story, "\n"); strings.Count(story, nobody) != 1 || argo[0].Place.String() != "a.yaml:5" {
+		t.Errorf("got %q at %s", story, argo[0].Place)
+	}
 	other := []result.Finding{{Component: "a", Cause: `secrets "x" not found`}}
 	if Locate(nil, &bundle.Bundle{Expectation: bundle.Expectation{Objects: []bundle.Object{role}}}, other); len(other[0].Story) > 0 {
 		t.Errorf("another error: %q", other[0].Story)
