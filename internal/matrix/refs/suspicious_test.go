@@ -35,7 +35,7 @@ func TestSuspicious(t *testing.T) {
 		return strings.Replace(head("autoscaling/v2", "HorizontalPodAutoscaler"), "name: o", "name: "+name, 1) + "spec: {scaleTargetRef: {kind: Widget, name: web}}\n"
 	}
 	ingress := func(backend string) string {
-		return head("networking.k8s.io/v1", "Ingress") + "spec: {rules: [{http: {paths: [{path: /a, backend: {service: " + backend + "}}, {path: /b, backend: {service: " + backend + "}}]}}]}\n"
+		return strings.Replace(head("networking.k8s.io/v1", "Ingress"), "metadata: {", "metadata: {annotations: {kubernetes.io/ingress.class: have}, ", 1) + "spec: {rules: [{http: {paths: [{path: /a, backend: {service: " + backend + "}}, {path: /b, backend: {service: " + backend + "}}]}}]}\n"
 	}
 	subject := func(namespace string) string {
 		return head("rbac.authorization.k8s.io/v1", "ClusterRoleBinding") + "roleRef: {kind: ClusterRole, name: view}\nsubjects: [{kind: ServiceAccount, name: robot, namespace: " + namespace + "}]\n"

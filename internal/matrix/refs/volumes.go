@@ -3,13 +3,13 @@ package refs
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/everyday"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/volumenames"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -51,7 +51,7 @@ func (c *checker) csiVolume(r reference, driver string) {
 	case exists:
 		r.text = "mounts an inline volume of CSI driver " + driver + ", whose CSIDriver does not allow them (spec.volumeLifecycleModes without Ephemeral)"
 	default:
-		if by := providerOfDriver(driver); by != "" {
+		if by := everyday.ProviderOfDriver(driver); by != "" {
 			c.unverified("CSI driver "+driver, "is a part of "+by, r.from, "does not start", "do not start")
 			return
 		}
@@ -62,17 +62,6 @@ func (c *checker) csiVolume(r reference, driver string) {
 		r.text = "mounts an inline volume of CSI driver " + driver + ", which nothing in the recipe installs"
 	}
 	c.fail(reason.WorkloadFailed, r)
-}
-
-// providerOfDriver returns the managed Kubernetes that may have a CSI driver without a recipe; empty
-// for any other driver.
-func providerOfDriver(driver string) string {
-	for suffix, provider := range map[string]string{".csi.azure.com": "AKS", ".csi.storage.gke.io": "GKE", ".csi.aws.com": "EKS", ".csi.oraclecloud.com": "OKE", ".linodebs.com": "LKE"} {
-		if strings.HasSuffix(driver, suffix) {
-			return provider
-		}
-	}
-	return ""
 }
 
 // trustBundle checks a projected ClusterTrustBundle.

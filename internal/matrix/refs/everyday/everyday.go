@@ -1,6 +1,6 @@
 // Package everyday finds ordinary mistakes in what objects refer to, which the API server accepts and
 // nothing in a simulated cluster notices: disks for many nodes, autoscalers without requests, ports
-// that a Service does not name, Secrets of another kind. It must not read a Secret's values.
+// that a Service does not name, Secrets of another kind, policies that close everything. It must not read a Secret's values.
 package everyday
 
 import (
@@ -42,11 +42,17 @@ func Find(e *bundle.Expectation, have Cluster) []problem.Problem {
 			f.disk(c)
 		}
 		f.claimed(&made[i])
+		f.provisioned(&made[i])
 	}
 	for i := range e.Objects {
 		o := &e.Objects[i]
 		f.overlaps(o)
 		f.phased(o)
+		f.weight(o)
+		f.deadlines(o)
+		f.kept(o)
+		f.tokenless(o)
+		f.defaults(o)
 		switch gvk := o.Object.GroupVersionKind(); gvk.Group + "/" + gvk.Kind {
 		case "autoscaling/HorizontalPodAutoscaler":
 			f.autoscaler(o)
@@ -59,6 +65,8 @@ func Find(e *bundle.Expectation, have Cluster) []problem.Problem {
 			f.outside(o)
 		case "networking.k8s.io/Ingress":
 			f.ingress(o)
+		case "networking.k8s.io/NetworkPolicy":
+			f.isolated(o)
 		case "/ServiceAccount":
 			f.account(o)
 		case "/Service":
@@ -74,6 +82,8 @@ func Find(e *bundle.Expectation, have Cluster) []problem.Problem {
 		f.modes(&e.Workloads[i], made)
 		f.apart(&e.Workloads[i])
 		f.spread(&e.Workloads[i])
+		f.subdomain(&e.Workloads[i])
+		f.variables(&e.Workloads[i])
 	}
 	return f.found
 }

@@ -23,7 +23,7 @@ func TestFind(t *testing.T) {
 		return "apiVersion: monitoring.coreos.com/v1\nkind: ServiceMonitor\nmetadata: {name: m, namespace: x}\nspec: {selector: {matchLabels: {app: web}}, endpoints: [{port: " + port + "}]}\n"
 	}
 	ingress := func(more, secret string) string {
-		return "apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {name: i, namespace: x" + more + "}\nspec: {tls: [{secretName: " + secret + "}]}\n"
+		return "apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {name: i, namespace: x" + more + "}\nspec: {ingressClassName: a, tls: [{secretName: " + secret + "}]}\n"
 	}
 	webhook := func(url, policy string) string {
 		return "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingWebhookConfiguration\nmetadata: {name: w}\nwebhooks: [{name: a.b.c, failurePolicy: " + policy + ", clientConfig: {url: '" + url + "'}}]\n"

@@ -20,6 +20,7 @@ func (f *finder) ingress(o *bundle.Object) {
 		return
 	}
 	f.taken(o, &in)
+	f.classless(o, &in)
 	for key := range in.Annotations {
 		if strings.Contains(key, "cert-manager.io/") || strings.Contains(key, "acme") {
 			return

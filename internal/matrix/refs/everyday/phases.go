@@ -2,6 +2,7 @@ package everyday
 
 import (
 	"fmt"
+	"strconv"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/rendering"
@@ -22,4 +23,21 @@ func (f *finder) phased(o *bundle.Object) {
 		p.Then = "Argo CD does not create it when a sync succeeds"
 	}
 	f.found = append(f.found, p)
+}
+
+// wave is Argo CD's annotation for the order of objects.
+const wave = "argocd.argoproj.io/sync-wave"
+
+// weight warns of an order that is no number, which Helm and Argo CD take for 0 without a word.
+func (f *finder) weight(o *bundle.Object) {
+	for _, a := range []struct{ name, by string }{{rendering.HelmHookWeight, "Helm"}, {wave, "Argo CD"}} {
+		value, ok := o.Object.GetAnnotations()[a.name]
+		if _, err := strconv.Atoi(value); !ok || err == nil {
+			continue
+		}
+		p := problem.Of(o)
+		p.Name, p.Text = a.name, fmt.Sprintf("has %s: %q, which is no number", a.name, value)
+		p.Then = a.by + " takes it for 0"
+		f.found = append(f.found, p)
+	}
 }
