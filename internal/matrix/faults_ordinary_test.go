@@ -118,6 +118,31 @@ func ordinaryFaults() []fault {
 			tests: []string{"internal/matrix/why TestLocate_Namespace"},
 		},
 		{
+			id: "F246", what: "what every deployer takes and no cluster runs: a NetworkPolicy that closes the pods of a Service or of a ServiceAccount with roles, pods without the token of such an account, variables that stay text ($(NAME)), orders that are no numbers, finalizers that nobody removes, a subdomain of no Service, an Ingress of no class, two default StorageClasses, 83 minutes of minReadySeconds", verdict: "a warning with file and line",
+			seeds: []seed{{nightly: []string{bundle.Helm, bundle.ArgoCDOCI}, recipe: func(r *tinyRecipe) {
+				r.part("b").edit(image, image+", args: [--name=$(POD_NAME)]")
+			}, want: outcomeWanted{check: warning("Deployment b/b (b): argument --name=$(POD_NAME) of container main has $(POD_NAME), a variable that the container does not have")}}},
+			tests: []string{"internal/matrix/refs/everyday TestFind_Silent", "internal/matrix/refs/everyday TestFind_VariablesAndSubdomain"},
+		},
+		{
+			id: "F247", what: "a Job that must end before a node can have started it (activeDeadlineSeconds of 1), a claim of a class whose provisioner nothing in the recipe is, a second default PriorityClass: green or red by chance, or by a stand-in", verdict: "exit 1; 51 for the PriorityClass",
+			seeds: []seed{
+				{name: "a Job", nightly: families, recipe: func(r *tinyRecipe) {
+					r.part("b").add("job.yaml", "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j}\nspec: {activeDeadlineSeconds: 1, template: {spec: {restartPolicy: Never, containers: [{name: c, image: \"example.com/job:1\"}]}}}\n")
+				}, want: red(reason.WorkloadFailed, "Job b/j (b): the Job failed: DeadlineExceeded").in(at)},
+				{name: "a provisioner", nightly: families, recipe: func(r *tinyRecipe) {
+					with("storageClassName: mine", mounted)(r)
+					r.part("b").add("class.yaml", "apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: mine}\nprovisioner: csi.example.com\n")
+				}, want: red(reason.SchedulingFailed, "PersistentVolumeClaim b/data (b): claim data is of StorageClass mine, and nothing in the recipe is its provisioner, csi.example.com").and("b/templates/claim.yaml:").in(at)},
+				{name: "a priority", nightly: families, recipe: func(r *tinyRecipe) {
+					for _, part := range []string{"a", "b"} {
+						r.part(part).add("priority.yaml", "apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: p-"+part+"}\nvalue: 1\nglobalDefault: true\n")
+					}
+				}, want: red(reason.DeployFailed, "PriorityClass p-a is already marked as default").and("b/templates/priority.yaml:").in(at)},
+			},
+			tests: []string{"internal/matrix/refs/everyday TestFind_Silent"},
+		},
+		{
 			id: "F222", what: "rules without an effect: a NetworkPolicy for no pod or for a port that none has, pods kept apart by a label that no node has, or spread by a selector that is not theirs; a metric of a container that is not there, an autoscaler of what has no replicas, or others than it allows; two Ingresses for one path; a pull Secret that only a ServiceAccount names; profiles that are files of the node", verdict: "a warning with file and line",
 			seeds: []seed{{nightly: []string{bundle.Helm}, recipe: func(r *tinyRecipe) { r.part("b").add("policy.yaml", policy) }, want: outcomeWanted{check: warning("NetworkPolicy b/p (b): selects pods with app=nobody, and there are none")}}},
 			tests: []string{"internal/matrix/refs TestSuspicious", "internal/matrix/refs/everyday TestFind_Apart", "internal/matrix/refs/everyday TestFind_Spread", "internal/matrix/refs/everyday TestFind_TwoIngresses", "internal/matrix/refs/kubelet TestRefusals"},

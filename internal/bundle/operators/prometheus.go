@@ -123,6 +123,7 @@ func (m monitor) pod(spec map[string]any, name string) (pod map[string]any, clai
 	reloader := map[string]any{
 		"name":  "config-reloader",
 		"image": "quay.io/prometheus-operator/prometheus-config-reloader:latest",
+		"ports": []any{map[string]any{"name": "reloader-web", "containerPort": int64(8080), "protocol": "TCP"}},
 		"resources": map[string]any{
 			"requests": map[string]any{"cpu": "10m", "memory": "50Mi"},
 			"limits":   map[string]any{"cpu": "10m", "memory": "50Mi"},

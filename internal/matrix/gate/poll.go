@@ -53,6 +53,12 @@ func (g *Gate) poll(ctx, watched context.Context) wait.Result {
 		return wait.Never(err)
 	}
 	if code, f := g.failedItems(state); f != nil {
+		if stalledBy(f, report) {
+			if err := g.failedPods(ctx, report, snap); err != nil {
+				return wait.Never(err)
+			}
+			return wait.NotYet("%s", f) // until the others are heard, too
+		}
 		for i := range f.Findings {
 			why.TraceField(ctx, g.Env.Input, g.Env.Bundle.Deployer, &f.Findings[i])
 		}

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/nvidia/aicr-action/internal/observe"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // stuckFor is how long the pods of a Job must stay as they are, while no other pod becomes ready,
@@ -53,4 +54,14 @@ func (g *Gate) takesItsTime(p *corev1.Pod) bool {
 		}
 	}
 	return false
+}
+
+// stalledBy reports whether a release has failed because a workload has, which the report knows better: a
+// deployer says that it has failed, and not why. In a lane whose deployer waits longer, the workload's own
+// failure comes first.
+func stalledBy(f *result.Failure, r observe.WorkloadReport) bool {
+	return slices.ContainsFunc(r.Wrong, func(w observe.WrongWorkload) bool {
+		failed := fmt.Sprintf("%s/%s/%s status: 'Failed'", w.Workload.Kind, w.Workload.Namespace, w.Workload.Name)
+		return slices.ContainsFunc(f.Findings, func(f result.Finding) bool { return strings.Contains(f.Cause, failed) })
+	})
 }

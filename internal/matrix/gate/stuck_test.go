@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes/fake"
 
@@ -45,5 +46,27 @@ func TestStuckJobs(t *testing.T) {
 			r.failed(t, c.reason, "Job ns/j")
 			r.within(t, c.least, c.most)
 		})
+	}
+}
+
+// Where the deployer says at once that a workload has failed, the workload's failure is the verdict, as in
+// lanes whose deployer still waits (F247). What else a release fails for is the release's.
+func TestStalledBy(t *testing.T) {
+	for text, want := range map[string]struct {
+		reason reason.Reason
+		cause  string
+	}{
+		"InstallFailed: failed early due to stalled resources: [Job/ns/j status: 'Failed']":       {reason.WorkloadFailed, "Job ns/j (comp): the Job failed: "},
+		"InstallFailed: failed early due to stalled resources: [Job/ns/j-other status: 'Failed']": {reason.DeployFailed, "j-other"},
+		"InstallFailed: forbidden": {reason.DeployFailed, "forbidden"},
+	} {
+		fails := func(time.Duration) (lane.State, error) {
+			return lane.State{RootSeen: true, Items: []lane.Item{{ID: "HelmRelease comp", Ref: result.Ref{Kind: "HelmRelease", Name: "comp"}, State: lane.ItemFailed, Text: text}}}, nil
+		}
+		g := gateCase{poll: fails, workloads: []bundle.Workload{testkit.Expected("Job", "j", 1, testkit.Sys)}, releases: []bundle.Release{{Name: "comp", Component: "comp"}}}
+		g.live = testkit.Objects(testkit.List(testkit.Job("j", batchv1.JobFailed)))
+		r := g.run(t)
+		r.failed(t, want.reason, want.cause)
+		r.within(t, 0, 15*time.Second)
 	}
 }
