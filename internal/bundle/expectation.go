@@ -289,6 +289,8 @@ func renderError(r *release, err error) error {
 		r.placeInManifest(e)
 	} else if at, path := valueIn(r.component, err.Error()); path != "" {
 		e.Origin, e.Value = at, path
+	} else if te := (*rendering.TemplateError)(nil); errors.As(err, &te) {
+		e.Err = te.In(r.chart)
 	}
 	return e
 }

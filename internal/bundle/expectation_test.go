@@ -181,6 +181,7 @@ func TestRenderErrors(t *testing.T) {
 		{"no kind", "apiVersion: v1\nmetadata: {name: a}\n", "c/templates/thing.yaml: an object without apiVersion or kind"},
 		{"no name", "apiVersion: v1\nkind: ConfigMap\n", "c/templates/thing.yaml: ConfigMap without metadata.name"},
 		{"a name that YAML reads as a boolean", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: y}\n", "ConfigMap whose metadata.name is no text, but true"},
+		{"a number for text", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  annotations:\n    port: 80\n", "c/templates/thing.yaml:6: ConfigMap a: metadata.annotations.port is no text, but 80: put it in quotes"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := helmDeployer{}.Bundle(context.Background(), oneComponent(chartFS(test.template, ""), recipe.NodeScheduling{}))

@@ -87,7 +87,7 @@ func (r *release) placeInManifest(e *RenderError) {
 	text := e.Err.Error()
 	if te := (*rendering.TemplateError)(nil); errors.As(e.Err, &te) {
 		if m := r.sources[te.Template]; m != nil {
-			e.Origin = m.Origin(1)
+			e.Origin = m.Origin(te.Line(string(m.Content)))
 			e.Err = fmt.Errorf("%s: %w", m.File, te.Err)
 		}
 		return

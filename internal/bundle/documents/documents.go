@@ -65,6 +65,9 @@ func Whole(doc string) ([]*unstructured.Unstructured, error) {
 		}
 		var out []*unstructured.Unstructured
 		for i := range list.Items {
+			if err := texts(&list.Items[i]); err != nil {
+				return nil, err
+			}
 			out = append(out, &list.Items[i])
 		}
 		return out, nil
@@ -77,6 +80,9 @@ func Whole(doc string) ([]*unstructured.Unstructured, error) {
 			return nil, fmt.Errorf("%s with metadata.generateName %s and without metadata.name: Helm and Flux look objects up by their names, and Argo CD makes a name for hooks only; give it one", obj.GetKind(), prefix)
 		}
 		return nil, fmt.Errorf("%s without metadata.name", obj.GetKind())
+	}
+	if err := texts(obj); err != nil {
+		return nil, err
 	}
 	return []*unstructured.Unstructured{obj}, nil
 }

@@ -4,6 +4,7 @@ package rendering
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/nvidia/aicr-action/internal/bundle/documents"
+	"github.com/nvidia/aicr-action/internal/bundle/manifestline"
 	"github.com/nvidia/aicr-action/internal/charts/archive"
 	"github.com/nvidia/aicr-action/internal/charts/render"
 	"github.com/nvidia/aicr-action/internal/recipe/document"
@@ -50,6 +52,23 @@ type TemplateError struct {
 
 func (e *TemplateError) Error() string { return fmt.Sprintf("%s: %v", e.Template, e.Err) }
 func (e *TemplateError) Unwrap() error { return e.Err }
+
+// Line is the line of the template's text that the error is about; 1 if it says none.
+func (e *TemplateError) Line(text string) int {
+	line := 0
+	if te := (*documents.TextError)(nil); errors.As(e.Err, &te) {
+		line, _ = manifestline.Find(text, manifestline.Object{Kind: te.Kind, Name: te.Name}, te.Path...)
+	}
+	return max(line, 1)
+}
+
+// In is the error with the line of the chart's template, if it is about one.
+func (e *TemplateError) In(ch *chart.Chart) error {
+	if line := e.Line(manifestline.Template(ch, e.Template)); line > 1 {
+		return &TemplateError{fmt.Sprintf("%s:%d", e.Template, line), e.Err}
+	}
+	return e
+}
 
 // mostObjects is how many objects one release may have, those in Lists included. The largest chart
 // of the recipe set has 300.

@@ -45,7 +45,7 @@ func TestFiles_LastLineBreak(t *testing.T) {
 // a merge, and a word in quotes are not.
 func TestDoubtful(t *testing.T) {
 	ch := &chart.Chart{Metadata: &chart.Metadata{Name: "c"}, Templates: []*chart.File{{Name: "templates/c.yaml", Data: []byte("# text\n\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n  on: x\n")}}}
-	objs, err := Parse("# Source: c/templates/a.yaml\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  labels: {a: x, b: y, a: z}\ndata:\n  a: \"1\"\n  b: \"2\"\n  b: \"3\"\n---\n"+
+	objs, err := Parse("# Source: c/templates/a.yaml\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  labels: {a: x, a: z}\nimmutable: y\ndata:\n  a: \"1\"\n  b: \"2\"\n  b: \"3\"\n---\n"+
 		"# Source: c/templates/b.yaml\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: b, labels: {a: x}}\ndata: {a: 'y', \"n\": x, nope: \"no\"}\n---\n"+
 		"# Source: c/templates/c.yaml\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n  on: x\n", "")
 	if err != nil || len(objs) != 3 {
@@ -53,9 +53,9 @@ func TestDoubtful(t *testing.T) {
 	}
 	for i, want := range [][]string{
 		{
-			"metadata.labels.b is y without quotes: Helm and Argo CD read it as true, and Flux as text (c/templates/a.yaml, line 6 of the document of ConfigMap a)",
 			"metadata.labels.a is there twice: the last one counts, and Flux rejects the document (c/templates/a.yaml, line 6 of the document of ConfigMap a)",
-			"data.b is there twice: the last one counts, and Flux rejects the document (c/templates/a.yaml, line 10 of the document of ConfigMap a)",
+			"immutable is y without quotes: Helm and Argo CD read it as true, and Flux as text (c/templates/a.yaml, line 7 of the document of ConfigMap a)",
+			"data.b is there twice: the last one counts, and Flux rejects the document (c/templates/a.yaml, line 11 of the document of ConfigMap a)",
 		},
 		nil,
 		{"data.on is a key without quotes: Helm and Argo CD read it as true, and Flux as text (c/templates/c.yaml:7)"},
