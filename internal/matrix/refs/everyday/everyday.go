@@ -69,6 +69,7 @@ func Find(e *bundle.Expectation, have Cluster) []problem.Problem {
 			f.isolated(o)
 		case "/ServiceAccount":
 			f.account(o)
+			f.everywhere(o)
 		case "/Service":
 			f.external(o)
 		case "rbac.authorization.k8s.io/ClusterRole":

@@ -53,3 +53,14 @@ func (f *finder) kept(o *bundle.Object) {
 		f.found = append(f.found, p)
 	}
 }
+
+// everywhere warns of the ServiceAccount that Kubernetes makes in every namespace.
+func (f *finder) everywhere(o *bundle.Object) {
+	if o.Object.GetName() != "default" {
+		return
+	}
+	p := problem.Of(o)
+	p.Name, p.Text = "default", "is Kubernetes' own: the controller manager makes it in every namespace"
+	p.Then = "Helm refuses to take it over, unless it is faster, and Argo CD and Flux replace it: name another one in the pods (serviceAccountName)"
+	f.found = append(f.found, p)
+}

@@ -77,6 +77,7 @@ func TestFind_Silent(t *testing.T) {
 		"a class of the cluster's":   {claim("standard"), "", ""},
 		"a finalizer":                {made("ConfigMap", "finalizers: [example.com/keep]"), "has the finalizer example.com/keep", ""},
 		"a finalizer of Kubernetes'": {made("ConfigMap", "finalizers: [kubernetes.io/pv-protection, foregroundDeletion, service.k8s.aws/resources]"), "", ""},
+		"everybody's account":        {"apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: default, namespace: x}\n", "is Kubernetes' own: the controller manager makes it in every namespace", ""},
 		"a weight":                   {made("ConfigMap", "annotations: {helm.sh/hook: pre-install, helm.sh/hook-weight: first}"), `has helm.sh/hook-weight: "first", which is no number`, ""},
 		"a wave":                     {made("ConfigMap", "annotations: {argocd.argoproj.io/sync-wave: '1.5'}"), `has argocd.argoproj.io/sync-wave: "1.5", which is no number`, ""},
 		"numbers":                    {made("ConfigMap", "annotations: {argocd.argoproj.io/sync-wave: '-1', helm.sh/hook-weight: '5'}"), "", ""},
