@@ -46,6 +46,7 @@ func Between(before, after *State, o Options) *result.Change {
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		c.compare(key, before.objects[key], after.objects[key])
 	}
+	c.hooks()
 	c.budgets()
 	for _, s := range []*State{before, after} {
 		for name := range s.versions {
@@ -102,7 +103,7 @@ func (c *comparison) compare(key string, b, a *object) {
 			c.images(a.component, nil, a)
 		}
 		return
-	case a == nil:
+	case a == nil, !a.expected && b.claimOf != "" && c.goes(b):
 		if !b.mayBeGone {
 			one := c.of(b.component)
 			one.Removed = append(one.Removed, b.ref.Ref())
@@ -150,6 +151,12 @@ func (c *comparison) definitions(b, a *object) {
 	}
 }
 
+// generated reports whether charts generate a value anew for each delivery of what runs again at each:
+// passwords and certificates, and the time in an annotation.
+func generated(o *object, path string) bool {
+	return o.ref.GVK.Kind == "Secret" || strings.Contains(path, "annotations") || strings.Contains(path, "caBundle")
+}
+
 // versionLabels are the paths that change with each version of a chart, on every object.
 var versionLabels = []string{`metadata.labels["helm.sh/chart"]`, `metadata.labels["app.kubernetes.io/version"]`}
 
@@ -162,10 +169,13 @@ func (c *comparison) content(b, a *object) {
 		c.of(a.component).Relabelled++
 		return
 	}
-	if ranAgain(a) {
-		return // its content may change with each delivery
-	}
 	fields = slices.DeleteFunc(fields, func(f result.FieldChange) bool { return slices.Contains(versionLabels, f.Path) })
+	if ranAgain(a) && ranAgain(b) && (c.before.rendered || a.uid != b.uid) {
+		fields = slices.DeleteFunc(fields, func(f result.FieldChange) bool { return generated(a, f.Path) })
+	}
+	if len(fields) == 0 {
+		return
+	}
 	change := result.ObjectChange{Ref: a.ref.Ref(), More: max(0, len(fields)-mostFields)}
 	for _, f := range fields[:min(len(fields), mostFields)] {
 		change.Fields = append(change.Fields, Veiled(f))

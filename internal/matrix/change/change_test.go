@@ -68,8 +68,8 @@ func env(t *testing.T, version string, pods []*corev1.Pod, objects map[string]st
 	}
 	discovery, _ := kube.Discovery().(*fakediscovery.FakeDiscovery)
 	for group, kinds := range map[string][]metav1.APIResource{
-		"apps/v1":                 {{Name: "deployments", Kind: "Deployment", Namespaced: true}, {Name: "daemonsets", Kind: "DaemonSet", Namespaced: true}},
-		"v1":                      {{Name: "secrets", Kind: "Secret", Namespaced: true}, {Name: "configmaps", Kind: "ConfigMap", Namespaced: true}, {Name: "serviceaccounts", Kind: "ServiceAccount", Namespaced: true}},
+		"apps/v1":                 {{Name: "statefulsets", Kind: "StatefulSet", Namespaced: true}, {Name: "deployments", Kind: "Deployment", Namespaced: true}, {Name: "daemonsets", Kind: "DaemonSet", Namespaced: true}},
+		"v1":                      {{Name: "persistentvolumeclaims", Kind: "PersistentVolumeClaim", Namespaced: true}, {Name: "secrets", Kind: "Secret", Namespaced: true}, {Name: "configmaps", Kind: "ConfigMap", Namespaced: true}, {Name: "serviceaccounts", Kind: "ServiceAccount", Namespaced: true}},
 		"policy/v1":               {{Name: "poddisruptionbudgets", Kind: "PodDisruptionBudget", Namespaced: true}},
 		"example.com/v1":          {{Name: "policies", Kind: "Policy"}},
 		"apiextensions.k8s.io/v1": {{Name: "customresourcedefinitions", Kind: "CustomResourceDefinition"}},
@@ -152,7 +152,7 @@ func read(t *testing.T, e *lane.Env, own []lane.Object, before *State) (*State, 
 	}
 	expected := 0
 	for _, o := range r.State.objects {
-		if o.expected || slices.ContainsFunc(own, func(ref lane.Object) bool { return ref.Ref() == o.ref.Ref() }) {
+		if o.expected && o.claimOf == "" || slices.ContainsFunc(own, func(ref lane.Object) bool { return ref.Ref() == o.ref.Ref() }) {
 			expected++
 		}
 	}
@@ -291,6 +291,104 @@ func TestRollsWithoutTemplate(t *testing.T) {
 		if got := Between(first, second, Options{}).Totals(); got.Rolls != tc.rolls || got.Pods != tc.pods {
 			t.Errorf("%s: got %+v, want %d rolls of %d pods", name, got, tc.rolls, tc.pods)
 		}
+	}
+}
+
+// What changes in a hook is part of the difference: its image also where the hook is gone once it has
+// succeeded, what becomes a hook, and what a chart writes into one; not what is generated anew each time.
+func TestHooksChange(t *testing.T) {
+	const (
+		job    = `{apiVersion: batch/v1, kind: Job, metadata: {namespace: ns, name: job, annotations: {at: "%s"}}, spec: {template: {spec: {containers: [{name: c, image: "%s", args: [%s]}]}}}}`
+		config = `{apiVersion: v1, kind: ConfigMap, metadata: {namespace: ns, name: cfg}, data: {k: "%s"}}`
+	)
+	of := func(objects ...string) bundle.Expectation {
+		e := bundle.Expectation{Releases: []bundle.Release{{Name: "web", Component: "web", ChartVersion: "1"}}}
+		for _, text := range objects {
+			text, hook := strings.CutPrefix(text, "hook ")
+			text, passes := strings.CutPrefix(text, "passing ")
+			e.Objects = append(e.Objects, bundle.Object{Component: "web", Release: "web", Hook: hook || passes, Ephemeral: passes, Object: testkit.Parsed(t, text)})
+		}
+		return e
+	}
+	for name, tc := range map[string]struct {
+		before, after []string
+		want          []string
+	}{
+		"an image": {
+			[]string{"passing " + fmt.Sprintf(job, "1", "job:1", "x")}, []string{"passing " + fmt.Sprintf(job, "2", "job:2", "x")},
+			[]string{`changed Job ns/job spec.template.spec.containers[c].image: "job:1" → "job:2"`, "image job:1 → job:2 of [Job ns/job]"},
+		},
+		"a new hook":        {nil, []string{"passing " + fmt.Sprintf(job, "1", "job:1", "x")}, []string{"image  → job:1 of [Job ns/job]"}},
+		"a hook that goes":  {[]string{"passing " + fmt.Sprintf(job, "1", "job:1", "x")}, nil, []string{"image job:1 →  of [Job ns/job]"}},
+		"an argument":       {[]string{"hook " + fmt.Sprintf(job, "1", "job:1", "x")}, []string{"hook " + fmt.Sprintf(job, "2", "job:1", "z")}, []string{`changed Job ns/job spec.template.spec.containers[c].args[0]: "x" → "z"`}},
+		"the time":          {[]string{"hook " + fmt.Sprintf(job, "1", "job:1", "x")}, []string{"hook " + fmt.Sprintf(job, "2", "job:1", "x")}, nil},
+		"a password":        {[]string{"hook " + fmt.Sprintf(secret, "YWFh")}, []string{"hook " + fmt.Sprintf(secret, "YmJi")}, nil},
+		"what it writes":    {[]string{"hook " + fmt.Sprintf(config, "1")}, []string{"hook " + fmt.Sprintf(config, "2")}, []string{`changed ConfigMap ns/cfg data.k: "1" → "2"`}},
+		"it becomes a hook": {[]string{fmt.Sprintf(secret, "YWFh")}, []string{"hook " + fmt.Sprintf(secret, "YmJiYg==")}, []string{`changed Secret ns/key data.password: "a value of 3 bytes that is not shown" → "a value of 4 bytes that is not shown"`}},
+	} {
+		c, err := Rendered(of(tc.before...), of(tc.after...), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Run(name, func(t *testing.T) { want(t, c, tc.want...) })
+	}
+	// In a cluster, a Job that is patched where it is does not run again.
+	first, err := read(t, env(t, "1", nil, map[string]string{fmt.Sprintf(config, "1"): "web", "hook " + fmt.Sprintf(hook, "h1"): "web"}), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first.passing["batch/Job"] = &object{component: "web", ref: lane.Object{Name: "job"}, content: testkit.Parsed(t, fmt.Sprintf(job, "1", "job:1", "x"))}
+	second, err := read(t, env(t, "1", nil, map[string]string{fmt.Sprintf(config, "1"): "web", "hook " + fmt.Sprintf(hook, "h2"): "web"}), nil, first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second.passing["batch/Job"] = &object{component: "web", ref: lane.Object{Name: "job"}, content: testkit.Parsed(t, fmt.Sprintf(job, "1", "job:2", "x"))}
+	if got := lines(Between(first, second, Options{})); len(got) != 2 || !strings.Contains(got[1], "image job:1 → job:2") {
+		t.Errorf("a hook that is gone from the cluster: got %q", got)
+	}
+}
+
+// The claims of a StatefulSet are rendered by no chart, and are part of the difference: those that stay with
+// their data, and those that Kubernetes deletes, whether or not it has done so already.
+func TestClaims(t *testing.T) {
+	state := func(set string, claims ...string) *lane.Env {
+		objects := map[string]string{}
+		if set != "" {
+			objects[set] = "web"
+		}
+		for _, name := range claims {
+			objects[fmt.Sprintf(`{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {namespace: ns, name: %s, uid: %[1]s}}`, name)] = ""
+		}
+		return env(t, "1", nil, objects)
+	}
+	set := func(replicas int, policy string) string {
+		return fmt.Sprintf(`{apiVersion: apps/v1, kind: StatefulSet, metadata: {namespace: ns, name: db, uid: s}, spec: {replicas: %d, persistentVolumeClaimRetentionPolicy: {%s}, volumeClaimTemplates: [{metadata: {name: data}}]}}`, replicas, policy)
+	}
+	const scaled = `web 1→1: changed StatefulSet ns/db spec.replicas: 1 → 0`
+	for name, tc := range map[string]struct {
+		before, after *lane.Env
+		want          []string
+	}{
+		"nothing":        {state(set(1, ""), "data-db-0"), state(set(1, ""), "data-db-0"), nil},
+		"it is removed":  {state(set(1, ""), "data-db-0"), state("", "data-db-0"), []string{"left PersistentVolumeClaim ns/data-db-0", "removed StatefulSet ns/db"}},
+		"scaled to 0":    {state(set(1, ""), "data-db-0"), state(set(0, ""), "data-db-0"), []string{scaled, "left PersistentVolumeClaim ns/data-db-0"}},
+		"more":           {state(set(0, "")), state(set(1, ""), "data-db-0"), []string{"changed StatefulSet ns/db spec.replicas: 0 → 1", "added PersistentVolumeClaim ns/data-db-0"}},
+		"deleted":        {state(set(1, "whenScaled: Delete"), "data-db-0"), state(set(0, "whenScaled: Delete")), []string{scaled, "removed PersistentVolumeClaim ns/data-db-0"}},
+		"to be deleted":  {state(set(1, "whenScaled: Delete"), "data-db-0"), state(set(0, "whenScaled: Delete"), "data-db-0"), []string{scaled, "removed PersistentVolumeClaim ns/data-db-0"}},
+		"removed for it": {state(set(1, "whenDeleted: Delete"), "data-db-0"), state("", "data-db-0"), []string{"removed PersistentVolumeClaim ns/data-db-0", "removed StatefulSet ns/db"}},
+		"only scaled":    {state(set(1, "whenDeleted: Delete"), "data-db-0"), state(set(0, "whenDeleted: Delete"), "data-db-0"), []string{scaled, "left PersistentVolumeClaim ns/data-db-0"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			first, err := read(t, tc.before, nil, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			second, err := read(t, tc.after, nil, first)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want(t, Between(first, second, Options{}), tc.want...)
+		})
 	}
 }
 

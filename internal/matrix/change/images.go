@@ -1,10 +1,12 @@
 package change
 
 import (
+	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/nvidia/aicr-action/internal/bundle/podspec"
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
@@ -38,6 +40,20 @@ func (c *comparison) images(component string, b, a *object) {
 	})
 }
 
+// hooks notes the images of hooks that are deleted once they have succeeded: no state of the cluster has
+// them, and they are pulled all the same.
+func (c *comparison) hooks() {
+	for _, key := range slices.Sorted(maps.Keys(c.before.passing)) {
+		b, a := c.before.passing[key], c.after.passing[key]
+		c.images(b.component, b, a)
+	}
+	for _, key := range slices.Sorted(maps.Keys(c.after.passing)) {
+		if a := c.after.passing[key]; c.before.passing[key] == nil && c.before.objects[key] == nil {
+			c.images(a.component, nil, a)
+		}
+	}
+}
+
 func (c *comparison) image(component, from, to string, workload result.Ref) {
 	one := c.of(component)
 	for i := range one.Images {
@@ -55,9 +71,11 @@ func (c *comparison) image(component, from, to string, workload result.Ref) {
 func (s *State) uses(image string) bool {
 	if s.used == nil {
 		s.used = map[string]bool{}
-		for _, o := range s.objects {
-			for _, name := range o.images() {
-				s.used[name] = true
+		for _, all := range []map[string]*object{s.objects, s.passing} {
+			for _, o := range all {
+				for _, name := range o.images() {
+					s.used[name] = true
+				}
 			}
 		}
 	}
@@ -66,11 +84,11 @@ func (s *State) uses(image string) bool {
 
 // images are the images of an object's pod template, by container; none for a nil object.
 func (o *object) images() map[string]string {
-	if o == nil {
+	if o == nil || o.content == nil {
 		return nil
 	}
 	found := map[string]string{}
-	template := o.template()
+	template, _ := podspec.Template(o.content)
 	for _, field := range []string{"initContainers", "containers"} {
 		list, _, _ := unstructured.NestedSlice(template, "spec", field)
 		for _, v := range list {

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/podspec"
 	"github.com/nvidia/aicr-action/internal/matrix/compare"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/observe"
@@ -27,6 +28,8 @@ type State struct {
 	versions   map[string]string  // of charts, by component
 	rendered   bool
 	used       map[string]bool // images, once they were asked for
+	// passing are the hooks with pods that are deleted once they have succeeded, as they are rendered.
+	passing map[string]*object
 }
 
 // object is an object without what is large: of a definition there is only a summary.
@@ -40,6 +43,7 @@ type object struct {
 	mayBeGone, hook bool
 	// keeps: its deployer is asked never to remove it. Argo CD lists it as its own even then.
 	keeps      bool
+	claimOf    string // key of the StatefulSet that a claim is of
 	content    *unstructured.Unstructured
 	definition *definition // of a CustomResourceDefinition, which then has no content
 }
@@ -74,10 +78,16 @@ func (r *Reading) Also() *compare.Also {
 		ref.Namespace = "" // a cluster-scoped object may be listed with one
 		counted[ref.Key()] = true
 	}
+	claims := map[string]string{}
 	also := &compare.Also{Objects: r.Own, Take: func(live compare.Live) {
 		o := s.add(live)
-		o.expected = live.Component != "" || counted[o.ref.Key()] && !r.Before.keeps(o.ref.Key())
+		o.claimOf = claims[o.ref.Key()]
+		o.expected = live.Component != "" || o.claimOf != "" || counted[o.ref.Key()] && !r.Before.keeps(o.ref.Key())
 	}}
+	for claim, set := range claimsOf(r.Env.Bundle.Expectation) {
+		claims[claim.Key()] = set
+		also.Objects = append(also.Objects, claim)
+	}
 	if r.Before != nil {
 		for _, o := range r.Before.objects {
 			also.Objects = append(also.Objects, o.ref)
@@ -112,7 +122,13 @@ func (s *State) UID(ref result.Ref) types.UID {
 }
 
 func newState(e bundle.Expectation) *State {
-	s := &State{objects: map[string]*object{}, components: map[string]string{}, versions: map[string]string{}}
+	s := &State{objects: map[string]*object{}, components: map[string]string{}, versions: map[string]string{}, passing: map[string]*object{}}
+	for _, o := range e.Objects {
+		if _, ok := podspec.Of(o.Object); ok && o.Hook && o.Ephemeral {
+			ref := lane.Object{GVK: o.Object.GroupVersionKind(), Namespace: o.Object.GetNamespace(), Name: o.Object.GetName(), Release: o.Release}
+			s.passing[ref.Key()] = &object{ref: ref, component: o.Component, content: o.Object}
+		}
+	}
 	for _, r := range e.Releases {
 		s.components[r.Name] = r.Component
 		if e.Main(r) {

@@ -15,27 +15,24 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
-// standoff makes UPGRADE_FAILED of new pods that no node has room for, where each would have room if
-// the old pods of its own workload were gone, and the rolling update removes none of them before a
+// standoff makes UPGRADE_FAILED of new pods that no node or quota has room for, where each would have room
+// if the old pods of its own workload were gone, and the rolling update removes none of them before a
 // new one is ready: the two wait for each other for ever. A first installation has no old pods. What
-// else cannot be scheduled keeps its reason.
+// else cannot be scheduled, or is rejected, keeps its reason.
 func standoff(what string, err error, b Bundles, view *observe.View) error {
-	if reason.Of(err) != reason.SchedulingFailed || view == nil || b.Before == nil {
+	if view == nil || b.Before == nil {
 		return err
 	}
+	var waits map[result.Ref]string
 	report := observe.CheckWorkloads(b.Now.Expectation.Workloads, view)
-	if len(report.Pending) == 0 || len(report.Wrong) > 0 {
-		return err
+	switch reason.Of(err) {
+	case reason.SchedulingFailed:
+		waits = roomless(report, view)
+	case reason.WorkloadFailed:
+		waits = quotaless(report, view)
 	}
-	waits := map[result.Ref]string{}
-	for _, p := range report.Pending {
-		ref := observe.WorkloadRef(p.Workload.Kind, p.Workload.Namespace, p.Workload.Name)
-		live := view.Live[observe.WorkloadKey(p.Workload.Kind, p.Workload.Namespace, p.Workload.Name)]
-		old := olderPods(p.Pod, view.PodsOf[live.UID])
-		if live.Surge == "" || len(old) == 0 || !why.FitsWithout(p.Pod, old, view) {
-			return err
-		}
-		waits[ref] = fmt.Sprintf("its rolling update (%s) removes no old pod before a new one is ready, and the new one waits for the room of %s", live.Surge, strings.Join(lists.AtMost(names(old), 3), ", "))
+	if len(waits) == 0 {
+		return err
 	}
 	v := result.VerdictOf(err)
 	findings := slices.Clone(v.Findings)
@@ -59,6 +56,29 @@ func standoff(what string, err error, b Bundles, view *observe.View) error {
 		findings[0].Cause = what + ": " + findings[0].Cause
 	}
 	return &reason.Error{Reason: reason.UpgradeFailed, Component: v.Component, Err: &result.Failure{Findings: findings, Stage: v.Stage}}
+}
+
+// roomless says which workloads wait for the room of their own old pods; nil if another one waits for
+// something else.
+func roomless(report observe.WorkloadReport, view *observe.View) map[result.Ref]string {
+	if len(report.Wrong) > 0 {
+		return nil
+	}
+	waits := map[result.Ref]string{}
+	for _, p := range report.Pending {
+		live := view.Live[observe.WorkloadKey(p.Workload.Kind, p.Workload.Namespace, p.Workload.Name)]
+		old := olderPods(p.Pod, view.PodsOf[live.UID])
+		if live.Surge == "" || len(old) == 0 || !why.FitsWithout(p.Pod, old, view) {
+			return nil
+		}
+		waits[observe.WorkloadRef(p.Workload.Kind, p.Workload.Namespace, p.Workload.Name)] = waitsFor(live, "room", old)
+	}
+	return waits
+}
+
+// waitsFor says of a rolling update that its new pods wait for what its old pods have.
+func waitsFor(live observe.LiveWorkload, what string, old []*corev1.Pod) string {
+	return fmt.Sprintf("its rolling update (%s) removes no old pod before a new one is ready, and the new one waits for the %s of %s", live.Surge, what, strings.Join(lists.AtMost(names(old), 3), ", "))
 }
 
 // olderPods are the pods of the same workload that have a node and another template.
