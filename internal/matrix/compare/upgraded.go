@@ -90,8 +90,8 @@ func cause(ctx context.Context, d objectDifference, now Lane, t terms, rendered 
 		return t.crds, t.newer || strings.HasSuffix(d.path, ".description") || strings.HasPrefix(d.path, "metadata.")
 	case live.hook && kept && lasts(d.object):
 		return "it is a hook, which this delivery did not run: Helm runs those of upgrades only, and Argo CD syncs nothing if only hooks differ; make it an ordinary object", false
-	case live.hook && kept:
-		return t.hook, true
+	case live.hook && kept && now.Live.Before.objects[key].hook:
+		return t.hook + notFetched(d.object, now), true
 	case d.b == nil && d.path == "" && rendered.ranAndWent(key, d):
 		return "a hook that was an ordinary object before: Helm ran it, and then removed what the release has no more, which is the same Job", true
 	case d.a == nil && d.path == "" && now.Live.keeps(key):

@@ -59,9 +59,11 @@ func TestUpgraded(t *testing.T) {
 	}
 }
 
-// A hook that did not run again is a note, unless it stands for something that runs on.
+// A hook that did not run again is a note, unless it stands for something that runs on, or was no hook
+// before: that is a change that did not arrive.
 func TestUpgraded_Hooks(t *testing.T) {
-	for kind, red := range map[string]bool{"v1, kind: ConfigMap": false, "x.y/v1, kind: Widget": true} {
+	for kind, red := range map[string]string{"v1, kind: ConfigMap": "", "x.y/v1, kind: Widget": "it is a hook, which this delivery did not run", "v1, kind: ConfigMap, was: ordinary": "still the value of before"} {
+		kind, ordinary := strings.CutSuffix(kind, ", was: ordinary")
 		object := func(size string) string {
 			return `{apiVersion: ` + kind + `, metadata: {namespace: ns, name: one}, data: {size: "` + size + `"}}`
 		}
@@ -70,9 +72,11 @@ func TestUpgraded_Hooks(t *testing.T) {
 		for key, o := range upgraded.Live.objects {
 			o.hook = true
 			upgraded.Live.objects[key] = o
+			o.hook = !ordinary
+			upgraded.Live.Before.objects[key] = o
 		}
 		Upgraded(t.Context(), first, upgraded, BenignRules())
-		if got := upgraded.Reason == reason.UpgradeDiverged && strings.Contains(upgraded.Cause, "it is a hook, which this delivery did not run"); got != red {
+		if got := upgraded.Reason == reason.UpgradeDiverged; got != (red != "") || !strings.Contains(upgraded.Cause, red) {
 			t.Errorf("%s: got %s: %s", kind, upgraded.Reason, upgraded.Cause)
 		}
 	}
