@@ -26,6 +26,69 @@ func againFaults() []fault {
 			},
 			tests: []string{"internal/matrix/change TestHooksChange", "internal/matrix/change TestClaims"},
 		},
+		{
+			id: "F235", what: "an upgrade that removes a webhook, its Service, and what it is asked about: Helm deletes the Service first and the webhook last, so that the API server refuses what is between", verdict: "exit 74 with what stays, the webhook and the order: Helm writes it into its log and goes on",
+			seeds: []seed{
+				{nightly: []string{bundle.Helm, bundle.FluxOCI}, old: older(guardedByItself), recipe: func(*tinyRecipe) {}, want: red(reason.UpgradeDiverged, "the upgrade from old: Deployment b/guard stays: webhook guard.example.com of ValidatingWebhookConfiguration.admissionregistration.k8s.io guard is asked about its deletion").and("b/templates/guard.yaml")},
+			},
+			tests: []string{"internal/matrix/guarded TestFind", "internal/matrix/upgrade TestGuarded"},
+		},
+		{
+			id: "F254", what: "a hook that becomes an ordinary object, in Argo CD, or the reverse in Flux with the same version of the chart: nothing is delivered, and the old content stays", verdict: "exit 74 with the cause",
+			seeds: []seed{
+				{nightly: []string{bundle.ArgoCDOCI}, old: older(valueIn("1", "pre-install,pre-upgrade")), recipe: valueIn("2", ""), want: red(reason.UpgradeDiverged, "ConfigMap b/conf  data.k", "it was a hook before: Argo CD takes what has a hook's annotation in the cluster for a hook")},
+			},
+			tests: []string{"internal/matrix/compare TestUpgraded_Hooks"},
+		},
+		{
+			id: "F255", what: "a component that moves to another namespace: helm-controller uninstalls the old release as if it were in the new one, and finds nothing", verdict: "passes in Flux, with a warning that names what runs on in the old namespace",
+			seeds: []seed{
+				{nightly: []string{bundle.FluxOCI}, old: older(func(*tinyRecipe) {}), recipe: func(r *tinyRecipe) { r.part("b").namespace = "d" }, want: outcomeWanted{check: warning("the upgrade leaves behind: Deployment b/b (component b")}},
+			},
+			tests: []string{"internal/matrix/upgrade TestOrphaned"},
+		},
+	}
+}
+
+// guardedByItself has a webhook that is asked about the deletion of the Deployment that serves it.
+func guardedByItself(r *tinyRecipe) {
+	r.part("b").add("guard.yaml", strings.Replace(webTemplate, "name: {{ .Release.Name }}\n", "name: guard\n", 1)+`---
+apiVersion: v1
+kind: Service
+metadata: {name: guard}
+spec: {selector: {app: b}, ports: [{port: 443}]}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: guard}
+webhooks:
+- name: guard.example.com
+  admissionReviewVersions: [v1]
+  sideEffects: None
+  clientConfig: {service: {name: guard, namespace: b}}
+  rules: [{apiGroups: [apps], apiVersions: [v1], operations: [DELETE], resources: [deployments]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: guard}
+rules: [{apiGroups: [admissionregistration.k8s.io], resources: [validatingwebhookconfigurations], verbs: [get, list, watch, update, patch]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: guard}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: guard}
+subjects: [{kind: ServiceAccount, name: default, namespace: b}]
+`)
+}
+
+// valueIn has a ConfigMap with a value, which is a hook unless events is empty.
+func valueIn(value, events string) func(*tinyRecipe) {
+	return func(r *tinyRecipe) {
+		text := "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: conf\n"
+		if events != "" {
+			text += "  annotations: {helm.sh/hook: \"" + events + "\"}\n"
+		}
+		r.part("b").add("conf.yaml", text+"data: {k: \""+value+"\"}\n")
 	}
 }
 

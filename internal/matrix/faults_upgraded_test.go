@@ -31,7 +31,7 @@ func everydayFaults() []fault {
 			seeds: []seed{{nightly: families, runner: back, old: older(storedIn("v1alpha1", false)), recipe: storedIn("v1", true), want: outcomeWanted{check: endsAlikeAndBack}}},
 		},
 		{
-			id: "F152", what: "a component that is renamed, or moved to another namespace, with an object that keeps its name", verdict: "exit 73 in helm: whose the object is, where that one is, and how it is handed over; passes in Argo CD and Flux, which remove the old one",
+			id: "F152", what: "a component that is renamed, or moved to another namespace, with an object that keeps its name", verdict: "exit 73 in helm: whose the object is, where that one is, and how it is handed over; passes in Argo CD, which removes the old one, and in Flux, which leaves what was in another namespace (F255)",
 			seeds: []seed{
 				{name: "renamed", nightly: helm, old: older(named("b", "b")), recipe: named("d", "d"), want: red(reason.UpgradeFailed, "the upgrade from old: Release d", "invalid ownership metadata").and("ClusterRole reader is in the cluster already, and component d has it too (d/templates/role.yaml:2); it belongs to release b, as component b had it before")},
 				{name: "namespace", nightly: helm, old: older(named("b", "b")), recipe: named("b", "d"), want: red(reason.UpgradeFailed, "the upgrade from old: Release b", "invalid ownership metadata").and("it belongs to release b in namespace b, where the component was before, and which stays", "helm uninstall b --namespace b")},

@@ -102,6 +102,8 @@ func cause(ctx context.Context, d objectDifference, now Lane, t terms, rendered 
 		return t.left, false
 	case kept && d.object.GVK.Kind == "Service" && d.path == "spec.clusterIP":
 		return "the API server keeps the None of a Service that gives no clusterIP any more; delete the Service before the upgrade, or give it another name", false
+	case kept && !live.hook && now.Live.Before.objects[key].hook && bundle.ByArgoCD(now.Deployer):
+		return "it was a hook before: Argo CD takes what has a hook's annotation in the cluster for a hook, which is never OutOfSync, and syncs nothing if nothing else differs; sync the Application by hand (argocd app sync), or take the annotation off the object before the upgrade", false
 	case kept:
 		fetched := notFetched(d.object, now)
 		if why := rendered.stays(ctx, key, d); why != "" && fetched == "" {

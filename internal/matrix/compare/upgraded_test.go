@@ -62,15 +62,16 @@ func TestUpgraded(t *testing.T) {
 // A hook that did not run again is a note, unless it stands for something that runs on, or was no hook
 // before: that is a change that did not arrive.
 func TestUpgraded_Hooks(t *testing.T) {
-	for kind, red := range map[string]string{"v1, kind: ConfigMap": "", "x.y/v1, kind: Widget": "it is a hook, which this delivery did not run", "v1, kind: ConfigMap, was: ordinary": "still the value of before"} {
+	for kind, red := range map[string]string{"v1, kind: ConfigMap": "", "x.y/v1, kind: Widget": "it is a hook, which this delivery did not run", "v1, kind: ConfigMap, was: ordinary": "still the value of before", "v1, kind: ConfigMap, was: hook": "it was a hook before: Argo CD takes what has a hook's annotation"} {
 		kind, ordinary := strings.CutSuffix(kind, ", was: ordinary")
+		kind, hook := strings.CutSuffix(kind, ", was: hook")
 		object := func(size string) string {
 			return `{apiVersion: ` + kind + `, metadata: {namespace: ns, name: one}, data: {size: "` + size + `"}}`
 		}
 		first, upgraded := lanePassed("a", "argocd-oci", taken(t, object("2"))), lanePassed("a", "argocd-oci", taken(t, object("1")))
 		upgraded.From, upgraded.Live.Before = "main", taken(t, object("1"))
 		for key, o := range upgraded.Live.objects {
-			o.hook = true
+			o.hook = !hook
 			upgraded.Live.objects[key] = o
 			o.hook = !ordinary
 			upgraded.Live.Before.objects[key] = o

@@ -1,0 +1,55 @@
+package guarded
+
+import (
+	"strings"
+	"testing"
+
+	"helm.sh/helm/v3/pkg/releaseutil"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/testkit"
+)
+
+const (
+	service    = `{apiVersion: v1, kind: Service, metadata: {namespace: b, name: guard}}`
+	deployment = `{apiVersion: apps/v1, kind: Deployment, metadata: {namespace: b, name: web}}`
+	config     = `{apiVersion: v1, kind: ConfigMap, metadata: {namespace: b, name: web}}`
+	guard      = `{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingWebhookConfiguration, metadata: {name: guard}, webhooks: [{name: guard.example.com, POLICY clientConfig: {service: {namespace: b, name: guard}}, rules: [{apiGroups: ["*"], apiVersions: ["*"], operations: [OPERATION], resources: ["*"]}]}]}`
+)
+
+// What Helm deletes between the Service of a webhook that is asked and the webhook stays; nothing else does.
+func TestFind(t *testing.T) {
+	closed := strings.NewReplacer("POLICY", "", "OPERATION", "DELETE")
+	for name, tc := range map[string]struct {
+		removed []string
+		order   releaseutil.KindSortOrder
+		want    string
+	}{
+		"an upgrade":               {[]string{config, service, deployment, closed.Replace(guard)}, releaseutil.InstallOrder, "Deployment b/web"},
+		"a removal":                {[]string{config, service, deployment, closed.Replace(guard)}, releaseutil.UninstallOrder, "ConfigMap b/web, Deployment b/web"},
+		"a mutating one":           {[]string{service, deployment, strings.ReplaceAll(closed.Replace(guard), "Validating", "Mutating")}, releaseutil.InstallOrder, "Deployment b/web"},
+		"its Service stays":        {[]string{deployment, closed.Replace(guard)}, releaseutil.InstallOrder, ""},
+		"the webhook stays":        {[]string{service, deployment}, releaseutil.InstallOrder, ""},
+		"it fails open":            {[]string{service, deployment, strings.NewReplacer("POLICY", "failurePolicy: Ignore,", "OPERATION", "DELETE").Replace(guard)}, releaseutil.InstallOrder, ""},
+		"it is not asked":          {[]string{service, deployment, strings.NewReplacer("POLICY", "", "OPERATION", "CREATE, UPDATE").Replace(guard)}, releaseutil.InstallOrder, ""},
+		"it may leave objects out": {[]string{service, deployment, strings.NewReplacer("POLICY", "objectSelector: {matchLabels: {a: b}},", "OPERATION", "DELETE").Replace(guard)}, releaseutil.InstallOrder, ""},
+		"another kind":             {[]string{service, deployment, strings.Replace(closed.Replace(guard), `resources: ["*"]`, "resources: [services, widgets]", 1)}, releaseutil.InstallOrder, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var removed []*bundle.Object
+			for _, text := range tc.removed {
+				removed = append(removed, &bundle.Object{Object: testkit.Parsed(t, text)})
+			}
+			var got []string
+			for _, o := range Find(removed, tc.order) {
+				got = append(got, o.Ref().String())
+				if !strings.Contains(o.Why, "Helm deletes its Service b/guard first") {
+					t.Errorf("got %s", o.Why)
+				}
+			}
+			if text := strings.Join(got, ", "); text != tc.want {
+				t.Errorf("got %q, want %q", text, tc.want)
+			}
+		})
+	}
+}
