@@ -29,7 +29,7 @@ func againFaults() []fault {
 		{
 			id: "F235", what: "an upgrade that removes a webhook, its Service, and what it is asked about: Helm deletes the Service first and the webhook last, so that the API server refuses what is between", verdict: "exit 74 with what stays, the webhook and the order: Helm writes it into its log and goes on",
 			seeds: []seed{
-				{nightly: []string{bundle.Helm, bundle.FluxOCI}, old: older(guardedByItself), recipe: func(*tinyRecipe) {}, want: red(reason.UpgradeDiverged, "the upgrade from old: Deployment b/guard stays: webhook guard.example.com of ValidatingWebhookConfiguration.admissionregistration.k8s.io guard is asked about its deletion").and("b/templates/guard.yaml")},
+				{nightly: []string{bundle.Helm, bundle.FluxOCI}, old: older(guardedByItself), recipe: func(*tinyRecipe) {}, want: red(reason.UpgradeDiverged, "the upgrade from old: Deployment b/guard stays: webhook guard.example.com of ValidatingWebhookConfiguration guard is asked about its deletion").and("b/templates/guard.yaml")},
 			},
 			tests: []string{"internal/matrix/guarded TestFind", "internal/matrix/upgrade TestGuarded"},
 		},
