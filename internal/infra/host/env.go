@@ -37,6 +37,10 @@ const refusedProxy = "http://127.0.0.1:1"
 //
 // The garbage collector runs less often: a cell takes a minute, and collecting is a third of the
 // CPU time of an API server with large CRDs. The user's settings take precedence.
+//
+// GOROOT is a directory without Go: a program looks for a time zone in that of the Go that built it,
+// which may still be on this machine and which the sandbox hides. An unknown time zone would be
+// called "permission denied". A pod may need that of its own image.
 func baseEnv(spec ProcessSpec, lookup func(string) (string, bool)) ([]string, error) {
 	home := cmp.Or(spec.Dir, filepath.Dir(spec.Log))
 	tmp := filepath.Join(home, "tmp")
@@ -46,6 +50,9 @@ func baseEnv(spec ProcessSpec, lookup func(string) (string, bool)) ([]string, er
 	env := []string{
 		"GOGC=300", fmt.Sprintf("GOMEMLIMIT=%dMiB", HeapLimit), "PATH=" + filepath.Dir(spec.Path), "HOME=" + home, "TMPDIR=" + tmp,
 		"HTTP_PROXY=" + refusedProxy, "HTTPS_PROXY=" + refusedProxy, "NO_PROXY=127.0.0.1,localhost,::1",
+	}
+	if !spec.Alone {
+		env = append(env, "GOROOT="+home)
 	}
 	for _, name := range inherited {
 		if value, ok := lookup(name); ok && value != "" {

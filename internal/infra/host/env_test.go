@@ -34,7 +34,7 @@ func TestEnvironment_NoJobVariables(t *testing.T) {
 		name, _, _ := strings.Cut(line, "=")
 		names = append(names, name)
 	}
-	allowed := append([]string{"PATH", "HOME", "TMPDIR", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "KUBECONFIG", "PWD", "OLDPWD", "SHLVL", "_"}, inherited...)
+	allowed := append([]string{"PATH", "HOME", "TMPDIR", "GOROOT", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "KUBECONFIG", "PWD", "OLDPWD", "SHLVL", "_"}, inherited...)
 	for _, n := range names {
 		if !slices.Contains(allowed, n) {
 			t.Errorf("the process has %s", n)
@@ -56,6 +56,17 @@ func TestEnvironment_NoDirectory(t *testing.T) {
 	env, err := baseEnv(ProcessSpec{Name: "x", Path: "/bin/x", Log: filepath.Join(dir, "x.log")}, os.LookupEnv)
 	if err != nil || !slices.Contains(env, "HOME="+dir) {
 		t.Errorf("got %q, %v", env, err)
+	}
+}
+
+// A pod keeps what its image says of Go.
+func TestEnvironment_Pod(t *testing.T) {
+	dir := t.TempDir()
+	for _, pod := range []bool{false, true} {
+		env, err := baseEnv(ProcessSpec{Name: "x", Path: "/bin/x", Dir: dir, Alone: pod}, os.LookupEnv)
+		if err != nil || slices.Contains(env, "GOROOT="+dir) == pod {
+			t.Errorf("pod %t: got %q, %v", pod, env, err)
+		}
 	}
 }
 

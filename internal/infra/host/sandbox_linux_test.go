@@ -1,16 +1,46 @@
 package host
 
 import (
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/nvidia/aicr-action/internal/testkit"
 	"github.com/nvidia/aicr-action/internal/util/sandbox"
 )
+
+// zoneEnv makes the test binary write what Go says of a time zone.
+const zoneEnv = "AICR_ACTION_TEST_ZONE"
+
+func init() {
+	if zone := os.Getenv(zoneEnv); zone != "" {
+		_, err := time.LoadLocation(zone)
+		_ = os.WriteFile("zone.part", fmt.Appendln(nil, err), 0o600)
+		_ = os.Rename("zone.part", "zone")
+		os.Exit(0)
+	}
+}
+
+// A time zone that does not exist is called unknown in the sandbox too: Go looks for it in its own
+// directory at last, which the sandbox hides.
+func TestSandbox_TimeZone(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for zone, want := range map[string]string{"Mars/Phobos": "unknown time zone Mars/Phobos", "UTC": "<nil>"} {
+		dir := t.TempDir()
+		start(t, supervisor(t), ProcessSpec{Name: "kube-apiserver", Path: self, Dir: dir, Log: filepath.Join(dir, "log"), Ends: true, Env: []string{zoneEnv + "=" + zone}, Sandbox: &sandbox.Profile{}})
+		if got := strings.TrimSpace(waitFile(t, filepath.Join(dir, "zone"))); got != want {
+			t.Errorf("%s: got %q, want %q", zone, got, want)
+		}
+	}
+}
 
 // enforces: the tests hold on every kernel; they expect of it what it says that it can do.
 func enforces(what string) bool { return strings.Contains(sandbox.Support(), what) }
