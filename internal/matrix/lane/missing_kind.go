@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/apis"
 	"github.com/nvidia/aicr-action/internal/observe"
 )
 
@@ -16,7 +17,7 @@ var unknownKind = []struct {
 	pattern     *regexp.Regexp
 	group, kind int
 }{
-	{regexp.MustCompile(`could not find ([a-z0-9.-]+\.[a-z0-9.-]+)/(\w+) for requested resource`), 1, 2},
+	{regexp.MustCompile(`could not find ([a-z0-9.-]+)/(\w+) for requested resource`), 1, 2},
 	{regexp.MustCompile(`no matches for kind "(\w+)" in version "([a-z0-9.-]+)/`), 2, 1},
 }
 
@@ -74,10 +75,29 @@ func definesKind(e bundle.Expectation, group, kind string, counts func(bundle.Ob
 	return false
 }
 
+// unservedVersion returns the first kind of those that a message calls unserved of which the API server
+// itself, or a CRD of the bundle, has other versions only.
+func unservedVersion(message string, e bundle.Expectation) string {
+	for _, asked := range apis.Unserved(message) {
+		all := slices.Clone(apis.Stack().Server)
+		for _, o := range e.Objects {
+			all = append(all, apis.ServedBy(o.Object)...)
+		}
+		version := asked.GroupVersion().String()
+		if asked.Version != "" && apis.ServedAs(all, asked.GroupKind()) != "" && !slices.ContainsFunc(all, func(a apis.API) bool { return a.Name == version+"/"+asked.Kind }) {
+			return asked.Kind + " as " + version
+		}
+	}
+	return ""
+}
+
 // NeverComes returns what an error waits for in vain: a kind or a namespace that nothing in the
 // bundle creates, so that Argo CD would retry until its deadline. It is empty if something creates
 // it, or for other errors.
 func NeverComes(message string, e bundle.Expectation) string {
+	if kind := unservedVersion(message, e); kind != "" {
+		return "neither the API server nor a CRD of the recipe serves " + kind
+	}
 	if kind, ok := missingKind(message, e); ok {
 		return "no component in the recipe installs the CRD for " + kind
 	}

@@ -19,6 +19,7 @@ func TestMissingKind(t *testing.T) {
 		`The Kubernetes API could not find example.com/Gadget for requested resource b/b. Make sure the "Gadget" CRD is installed`: "Gadget.example.com",
 		`resource mapping not found for name: "b": no matches for kind "Widget" in version "example.com/v1"`:                       "",
 		`resource mapping not found for name: "b": no matches for kind "Widget" in version "example.org/v1beta1"`:                  "Widget.example.org",
+		`The Kubernetes API could not find policy/PodSecurityPolicy for requested resource b/web. Make sure`:                       "PodSecurityPolicy.policy",
 		`pods "p" is forbidden: error looking up service account web/x`:                                                            "",
 	} {
 		if got, ok := missingKind(message, e); got != want || ok != (want != "") {
@@ -33,6 +34,8 @@ func TestNeverComes(t *testing.T) {
 		return bundle.Object{Object: &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name}}}}
 	}
 	e := bundle.Expectation{Releases: []bundle.Release{{Name: "x", Namespace: "of-a-release"}}, Objects: []bundle.Object{namespace("of-a-chart")}, Made: []bundle.Object{namespace("of-an-operator")}}
+	e.Objects = append(e.Objects, bundle.Object{Object: &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", // it will be applied, with v2
+		"spec": map[string]any{"group": "example.com", "names": map[string]any{"kind": "Widget"}, "versions": []any{map[string]any{"name": "v2", "served": true}}}}}})
 	for message, want := range map[string]string{
 		`ConfigMap of-a-release/c: namespaces "of-a-release" not found`:     "",
 		`ConfigMap of-a-chart/c: namespaces "of-a-chart" not found`:         "",
@@ -40,6 +43,10 @@ func TestNeverComes(t *testing.T) {
 		`ConfigMap nowhere/c: namespaces "nowhere" not found`:               "no component in the recipe creates the namespace nowhere",
 		`no matches for kind "Widget" in version "example.org/v1beta1"`:     "no component in the recipe installs the CRD for Widget.example.org",
 		`serviceaccounts "x" not found`:                                     "",
+		`The Kubernetes API could not find version "v1beta1" of policy/PodDisruptionBudget for requested resource b/web. Version "v1" of policy/PodDisruptionBudget is installed on the destination cluster.`: "neither the API server nor a CRD of the recipe serves PodDisruptionBudget as policy/v1beta1",
+		`no matches for kind "FlowSchema" in version "flowcontrol.apiserver.k8s.io/v1beta2"`:                                                                                                                  "neither the API server nor a CRD of the recipe serves FlowSchema as flowcontrol.apiserver.k8s.io/v1beta2",
+		`The Kubernetes API could not find version "v2" of example.com/Widget for requested resource b/b`:                                                                                                     "",
+		`The Kubernetes API could not find version "v1" of example.com/Widget for requested resource b/b`:                                                                                                     "neither the API server nor a CRD of the recipe serves Widget as example.com/v1",
 	} {
 		if got := NeverComes(message, e); got != want {
 			t.Errorf("%s\ngot %q, want %q", message, got, want)

@@ -38,6 +38,12 @@ func Locate(components []recipe.Component, b *bundle.Bundle, findings []result.F
 				o = needs
 			}
 		}
+		if old, served := unserved(e, f); len(served) > 0 {
+			f.Story = slices.Concat(f.Story, served)
+			if old != nil {
+				o, path = old, []string{"apiVersion"}
+			}
+		}
 		at, ok := recipe.Origin{}, false
 		if o != nil {
 			at, ok = o.Origin(path...)

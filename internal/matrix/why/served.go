@@ -1,0 +1,62 @@
+package why
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/apis"
+	"github.com/nvidia/aicr-action/internal/result"
+)
+
+// unserved explains a finding whose error says that the API server does not serve kinds in a version:
+// it returns a line for each with the version that is served, which is the edit, and the component's
+// first object of the first one. A kind of which no version is served has no line, except for the one
+// that Kubernetes has removed.
+func unserved(e *bundle.Expectation, f *result.Finding) (first *bundle.Object, lines []string) {
+	asked := apis.Unserved(strings.Join(append([]string{f.Cause}, f.Story...), "\n"))
+	if len(asked) == 0 {
+		return nil, nil
+	}
+	all := slices.Clone(apis.Stack().Server)
+	for i := range e.Objects {
+		all = append(all, apis.ServedBy(e.Objects[i].Object)...)
+	}
+	for _, kind := range asked {
+		line := servedNow(all, kind)
+		if line == "" {
+			continue
+		}
+		i := slices.IndexFunc(e.Objects, func(o bundle.Object) bool {
+			gvk := o.Object.GroupVersionKind()
+			return gvk.GroupKind() == kind.GroupKind() && (kind.Version == "" || gvk.Version == kind.Version) && (f.Component == "" || o.Component == f.Component)
+		})
+		if i >= 0 && first == nil {
+			first = &e.Objects[i]
+		}
+		if i >= 0 && len(asked) > 1 {
+			line = e.Objects[i].Where("apiVersion") + ": " + line
+		}
+		lines = append(lines, line)
+	}
+	return first, lines
+}
+
+// servedNow says in which version a kind is served that was asked for in another one.
+func servedNow(all []apis.API, asked schema.GroupVersionKind) string {
+	if (asked.GroupKind() == schema.GroupKind{Group: "policy", Kind: "PodSecurityPolicy"}) {
+		return "Kubernetes has no PodSecurityPolicy since 1.25; edit: remove it, and label its namespaces with pod-security.kubernetes.io/enforce"
+	}
+	version, served := asked.GroupVersion().String(), apis.ServedAs(all, asked.GroupKind())
+	if served == "" || served == version || asked.Version == "" {
+		return ""
+	}
+	line := fmt.Sprintf("%s is served as %s, and not as %s; edit: `apiVersion: %s`", asked.Kind, served, version, served)
+	if apis.Changed(asked.Kind) {
+		line += ", and its fields, which differ"
+	}
+	return line
+}
