@@ -248,21 +248,24 @@ func (r *repository) notOwn(address string) string {
 	return fmt.Sprintf("the repository %s is not this checkout, whose remotes are %s; only charts are taken from elsewhere", address, strings.Join(r.remotes, ", "))
 }
 
+// mostOfGit is the size of a file of a clone that is read, in bytes.
+const mostOfGit = 1 << 20
+
 // remotesOf reads the remotes of a clone's configuration.
 func remotesOf(dir string) []string {
 	git := filepath.Join(dir, ".git")
-	if text, err := os.ReadFile(git); err == nil { // of a worktree or submodule
+	if text, err := bounded.Regular(git, mostOfGit); err == nil { // of a worktree or submodule
 		if at, ok := strings.CutPrefix(strings.TrimSpace(string(text)), "gitdir: "); ok {
 			git = at
 			if !filepath.IsAbs(at) {
 				git = filepath.Join(dir, at)
 			}
 		}
-		if common, err := os.ReadFile(filepath.Join(git, "commondir")); err == nil {
+		if common, err := bounded.Regular(filepath.Join(git, "commondir"), mostOfGit); err == nil {
 			git = filepath.Join(git, strings.TrimSpace(string(common)))
 		}
 	}
-	text, err := os.ReadFile(filepath.Join(git, "config"))
+	text, err := bounded.Regular(filepath.Join(git, "config"), mostOfGit)
 	if err != nil {
 		return nil
 	}

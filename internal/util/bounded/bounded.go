@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
+	"time"
 )
 
 // TooLargeError is a file with more bytes than its reader takes.
@@ -27,13 +28,38 @@ func (e *TooLargeError) Error() string {
 }
 
 // File reads a file of at most so many bytes. Errors are a *TooLargeError, or those of the file
-// system.
+// system. A pipe is read too, as a shell's <(command) is one, if something writes to it.
 func File(name string, most int64) ([]byte, error) {
-	f, err := os.Open(name)
+	f, err := open(name)
 	if err != nil {
 		return nil, err
 	}
 	return read(f, name, most)
+}
+
+// unwritten is how long a pipe is waited for that nothing has opened to write.
+const unwritten = 5 * time.Second
+
+// open opens a file. To open a pipe to which nothing writes would take for ever.
+func open(name string) (*os.File, error) {
+	if info, err := os.Stat(name); err != nil || info.Mode()&fs.ModeNamedPipe == 0 {
+		return os.Open(name)
+	}
+	type opened struct {
+		f   *os.File
+		err error
+	}
+	done := make(chan opened, 1)
+	go func() {
+		f, err := os.Open(name)
+		done <- opened{f, err}
+	}()
+	select {
+	case o := <-done:
+		return o.f, o.err
+	case <-time.After(unwritten):
+		return nil, fmt.Errorf("%s is a pipe to which nothing writes; name a file", name)
+	}
 }
 
 // Regular is File for what another program, or a pull request, may have put there: it reads a regular

@@ -2,6 +2,7 @@ package bounded
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -67,6 +68,32 @@ func TestPipe(t *testing.T) {
 	var large *TooLargeError
 	if _, err := File(name, 1<<20); !errors.As(err, &large) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A pipe to which nothing writes is not waited for without end; a shell's <(command) is a pipe too,
+// and is read.
+func TestFile_Pipe(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := File(pipe, 10); err == nil || err.Error() != pipe+" is a pipe to which nothing writes; name a file" {
+		t.Errorf("got %v", err)
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = r.Close() }()
+	if _, err := w.WriteString("12345"); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := File(fmt.Sprintf("/dev/fd/%d", r.Fd()), 5); err != nil || string(got) != "12345" {
+		t.Errorf("got %q, %v", got, err)
 	}
 }
 

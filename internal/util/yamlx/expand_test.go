@@ -17,6 +17,15 @@ func laughs(n int) string {
 	return text
 }
 
+// nested is a mapping in a mapping, n times, one a line.
+func nested(n int) string {
+	var text strings.Builder
+	for i := range n {
+		text.WriteString(strings.Repeat(" ", i) + "a:\n")
+	}
+	return text.String()
+}
+
 func TestCheck(t *testing.T) {
 	for name, c := range map[string]struct {
 		text string
@@ -28,6 +37,10 @@ func TestCheck(t *testing.T) {
 		"a billion laughs":      {laughs(9), 8},
 		"one long text, often":  {"a: &a " + strings.Repeat("x", 1<<20) + "\nb: [" + strings.Repeat("*a,", 100) + "]\n", 2},
 		"by merge":              {"a: &a {x: " + strings.Repeat("x", 1<<20) + "}\n" + "b:\n" + strings.Repeat("  - <<: *a\n", 100), 66},
+		"nested in brackets":    {"x: 1\na: " + strings.Repeat("[", 600) + strings.Repeat("]", 600) + "\n", 2},
+		"nested in lines":       {nested(600), 499},
+		"nested in items":       {strings.Repeat("- ", 600) + "x\n", 1},
+		"deep, as people write": {nested(100), 0},
 		"a key":                 {"a: &a " + strings.Repeat("x", 1<<20) + "\n? [" + strings.Repeat("*a,", 100) + "]\n: 1\n", 2},
 	} {
 		start := time.Now()
