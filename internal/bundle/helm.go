@@ -81,6 +81,9 @@ func (d helmfileDeployer) Bundle(ctx context.Context, in Input) (*Bundle, error)
 			if r.Local {
 				s.addDir(r.Name+"/chart", r.files)
 			} else {
+				if helmfile.Reference(r.valuesYAML) > 0 {
+					return &ComponentError{Component: r.Component, Origin: r.component.Declared, Problem: "one of its values " + helmfile.NoReference}
+				}
 				s.add(r.Name+"/values.yaml", r.valuesYAML)
 			}
 		}

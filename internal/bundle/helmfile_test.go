@@ -3,6 +3,7 @@ package bundle
 import (
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"sigs.k8s.io/yaml"
@@ -32,6 +33,17 @@ func readHelmfile(t *testing.T, b *Bundle, path string) helmfileFile {
 		t.Fatalf("%s: %v", path, err)
 	}
 	return f
+}
+
+// A value that helmfile would replace by a file of the machine is refused, and not delivered as it is
+// as in the other lanes.
+func TestHelmfile_Reference(t *testing.T) {
+	in := fixture()
+	in.Recipe.Components[0].Values["text"] = "ref+file:///etc/passwd"
+	if _, err := (helmfileDeployer{}).Bundle(t.Context(), in); err == nil || !strings.Contains(err.Error(), "one of its values has a reference (ref+…://)") {
+		t.Errorf("got %v", err)
+	}
+	mustBundle(t, helmDeployer{}, in)
 }
 
 // Levels follow the dependencies, the releases of a level come one after another, and each has the

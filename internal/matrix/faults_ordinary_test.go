@@ -110,6 +110,20 @@ func ordinaryFaults() []fault {
 			tests: []string{"internal/matrix/refs/everyday TestFind_Phased"},
 		},
 		{
+			id: "F160", what: "an object in an apiVersion that Kubernetes has removed, e.g. policy/v1beta1 or autoscaling/v2beta2, or a kind that is gone", verdict: "exit 51 in every lane, also in Argo CD, which would try again until its deadline; with the version that is served today, and the line",
+			seeds: []seed{{nightly: families, recipe: func(r *tinyRecipe) {
+				r.part("b").add("old.yaml", "# old\napiVersion: policy/v1beta1\nkind: PodDisruptionBudget\nmetadata: {name: web}\nspec: {minAvailable: 1, selector: {matchLabels: {app: web}}}\n")
+			}, want: red(reason.DeployFailed, "PodDisruptionBudget").and("PodDisruptionBudget is served as policy/v1, and not as policy/v1beta1; edit: `apiVersion: policy/v1`").and("set in b/templates/old.yaml:2").in(at)}},
+			tests: []string{"internal/matrix/why TestLocate_RemovedAPI", "internal/matrix/lane TestNeverComes", "internal/bundle/apis TestServedAs"},
+		},
+		{
+			id: "F169", what: "a time zone that does not exist, in a CronJob", verdict: "exit 51 with `unknown time zone`, as in a real cluster, and not with the sandbox's words",
+			seeds: []seed{{nightly: []string{bundle.Helm}, recipe: func(r *tinyRecipe) {
+				r.part("b").add("cron.yaml", "apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: c}\nspec: {schedule: \"0 1 * * *\", timeZone: Mars/Phobos, jobTemplate: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: main, image: \"example.com/web:1\"}]}}}}}\n")
+			}, want: red(reason.DeployFailed, "unknown time zone Mars/Phobos").in(at)}},
+			tests: []string{"internal/infra/host TestSandbox_TimeZone"},
+		},
+		{
 			id: "F243", what: "an object in a namespace that a later component creates, where the deployer goes in order", verdict: "exit 51, with the object, what creates the namespace, and both lines; Argo CD tries again until it is there",
 			seeds: []seed{{nightly: []string{bundle.Helm, bundle.FluxOCI}, recipe: func(r *tinyRecipe) {
 				r.part("a").add("role.yaml", "apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata:\n  name: reader\n  namespace: tenants\nrules: [{apiGroups: [\"\"], resources: [pods], verbs: [get]}]\n")

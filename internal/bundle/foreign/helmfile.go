@@ -11,6 +11,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/allowed"
+	"github.com/nvidia/aicr-action/internal/bundle/helmfile"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
 
@@ -161,6 +162,9 @@ func (f *helmfileForm) release(file string, n *yamlv3.Node, repositories map[str
 			more, err := t.valuesFile(file, v.Line, name)
 			if err != nil {
 				return r, err
+			}
+			if line := helmfile.Reference(t.files[name].Content); line > 0 {
+				return r, t.bad(name, line, "a value of release %s %s", u.name, helmfile.NoReference)
 			}
 			u.values.over(more)
 		}

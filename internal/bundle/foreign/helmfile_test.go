@@ -113,6 +113,7 @@ func TestReadHelmfile_Refused(t *testing.T) {
 		"unknown":   {edit("level-0.yaml", "charts-example-org/chart-a", "elsewhere/chart-a"), `chart "elsewhere/chart-a" of release a is not understood`},
 		"no values": {edit("level-0.yaml", "./001-a/values.yaml", "./001-a/other.yaml"), "values file 001-a/other.yaml is not in the bundle"},
 		"inline":    {edit("level-0.yaml", "- ./001-a/values.yaml", "- {x: 1}"), "these values of release a are not understood"},
+		"reference": {func(files map[string]string) { files["001-a/values.yaml"] = "a:\n  b: x ref+file:///etc/passwd\n" }, "001-a/values.yaml:2: a value of release a has a reference (ref+…://)"},
 		"password":  {edit("level-0.yaml", "    oci: true", "    password: x"), "repositories.password of helmfile is not understood"},
 	} {
 		_, err := readHelmfile(helmfileTree(t, c.change))

@@ -2,6 +2,7 @@
 package helmfile
 
 import (
+	"bytes"
 	"maps"
 	"regexp"
 	"slices"
@@ -15,6 +16,23 @@ type Release struct {
 	Local, PlainHTTP           bool
 	DependsOn                  []string
 }
+
+// reference is what helmfile replaces in a file of values, wherever it stands: by a file of the machine,
+// a variable, or what a service answers (https://github.com/helmfile/vals).
+var reference = regexp.MustCompile(`(?:secret)?ref\+[a-z0-9]+://`)
+
+// Reference returns the line of the first reference in a file of values, from 1; 0 if it has none.
+// Helm and the controllers take such a text as it is.
+func Reference(values []byte) int {
+	at := reference.FindIndex(values)
+	if at == nil {
+		return 0
+	}
+	return 1 + bytes.Count(values[:at[0]], []byte("\n"))
+}
+
+// NoReference is why values with a reference are not delivered.
+const NoReference = "has a reference (ref+…://) that helmfile replaces by a file of this machine, a variable or what a service answers: write a test value"
 
 const ociScheme = "oci://"
 

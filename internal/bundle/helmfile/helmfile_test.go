@@ -19,3 +19,19 @@ func TestHelmfile_Repositories(t *testing.T) {
 		}
 	}
 }
+
+// What helmfile would replace in a file of values is found wherever it stands.
+func TestReference(t *testing.T) {
+	for text, want := range map[string]int{
+		"a: 1\n": 0,
+		"a: prefix+file://x\nb: href+https://x\nb: y": 2, // helmfile looks for no beginning of a word either
+		"a: ref+ b\n": 0,
+		"a: 1\nb: {c: [ref+file:///etc/passwd]}\n": 2,
+		"a: secretref+envsubst://$HOME":            1,
+		"a: \"x ref+awsssm://y\"\n":                1,
+	} {
+		if got := Reference([]byte(text)); got != want {
+			t.Errorf("%q: got %d, want %d", text, got, want)
+		}
+	}
+}
