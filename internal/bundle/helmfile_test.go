@@ -39,7 +39,7 @@ func readHelmfile(t *testing.T, b *Bundle, path string) helmfileFile {
 // as in the other lanes.
 func TestHelmfile_Reference(t *testing.T) {
 	in := fixture()
-	in.Recipe.Components[0].Values["text"] = "ref+file:///etc/passwd"
+	in.Components[0].Values["text"] = "ref+file:///etc/passwd"
 	if _, err := (helmfileDeployer{}).Bundle(t.Context(), in); err == nil || !strings.Contains(err.Error(), "one of its values has a reference (ref+…://)") {
 		t.Errorf("got %v", err)
 	}
