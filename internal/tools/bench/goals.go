@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -73,7 +74,7 @@ func goals(in goalInputs, settings string) []goal {
 	return rows
 }
 
-// benchGoals runs each row, one after the other, and gives the table.
+// benchGoals runs each row, one after the other, and gives the table, also with an error of some rows.
 func benchGoals(ctx context.Context, dir string, in goalInputs, stderr io.Writer) (string, error) {
 	bin, err := buildMatrix(ctx, dir, stderr)
 	if err != nil {
@@ -91,19 +92,28 @@ func benchGoals(ctx context.Context, dir string, in goalInputs, stderr io.Writer
 	if err := os.WriteFile(settings, content, 0o600); err != nil {
 		return "", err
 	}
+	return goalTable(ctx, in, settings, stderr, func(g goal) ([]string, error) { return g.measure(ctx, bin, dir, stderr) })
+}
+
+// goalTable measures each row. One that fails has no figure in the table, which then comes with an
+// error: the other rows took minutes, and are right.
+func goalTable(ctx context.Context, in goalInputs, settings string, stderr io.Writer, measure func(goal) ([]string, error)) (string, error) {
 	var b strings.Builder
+	var failed error
 	b.WriteString("| work | goal | wall | CPU | memory, at most | command |\n|---|--:|--:|--:|--:|---|\n")
 	for _, g := range goals(in, settings) {
 		measured := []string{"not measured: give " + g.needs, "", ""}
 		if g.needs == "" {
 			_, _ = fmt.Fprintf(stderr, "==> %s, the goal is %s\n", g.name, g.want)
-			if measured, err = g.measure(ctx, bin, dir, stderr); err != nil {
+			var err error
+			if measured, err = measure(g); err != nil {
+				err = fmt.Errorf("%s: %w", g.name, err)
 				if ctx.Err() != nil {
-					return "", fmt.Errorf("%s: %w", g.name, err)
+					return "", err
 				}
-				// The other rows took minutes, and are right.
-				_, _ = fmt.Fprintf(stderr, "bench: %s: %v\n", g.name, err)
-				measured = []string{"no figure: the run was not green", "", ""}
+				_, _ = fmt.Fprintf(stderr, "bench: %v\n", err)
+				failed = errors.Join(failed, err)
+				measured = []string{"no figure: the command failed", "", ""}
 			}
 		}
 		command := g.command(in, settings)
@@ -113,7 +123,7 @@ func benchGoals(ctx context.Context, dir string, in goalInputs, stderr io.Writer
 		cells := append(append([]string{g.name, g.want}, measured...), command)
 		b.WriteString("| " + strings.Join(cells, " | ") + " |\n")
 	}
-	return b.String(), nil
+	return b.String(), failed
 }
 
 // command is the row's as a person types it: without the paths of this machine.

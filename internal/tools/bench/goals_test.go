@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -47,5 +49,24 @@ func TestThousandNodes(t *testing.T) {
 	}
 	if _, err := thousandNodes([]byte("nodes: {accelerated: 4}\n")); err == nil {
 		t.Error("a file in which the number was not found is taken")
+	}
+}
+
+// A row that fails has no figure, does not end the others, and makes the bench fail.
+func TestGoalTable_FailedRow(t *testing.T) {
+	red := errors.New("exit status 1")
+	table, err := goalTable(t.Context(), goalInputs{}, "/a/nodes.yaml", io.Discard, func(g goal) ([]string, error) {
+		if g.name == "`helm` alone" {
+			return nil, red
+		}
+		return []string{"1 s", "2 s", "3 MiB"}, nil
+	})
+	if !errors.Is(err, red) || !strings.HasPrefix(err.Error(), "`helm` alone: ") {
+		t.Errorf("got error %v", err)
+	}
+	for _, want := range []string{"| no figure: the command failed |", "| four lanes | 40 s, 75 s of CPU time | 1 s | 2 s | 3 MiB |"} {
+		if !strings.Contains(table, want) {
+			t.Errorf("no %q in\n%s", want, table)
+		}
 	}
 }

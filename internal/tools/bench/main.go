@@ -8,6 +8,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -98,16 +99,16 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 			difference = compare(kept, table)
 		}
 	}
-	if err != nil {
+	if table == "" {
 		return err
 	}
-	if _, err := fmt.Fprintf(stdout, "%s\n%s", table, difference); err != nil {
-		return err
+	if _, failed := fmt.Fprintf(stdout, "%s\n%s", table, difference); failed != nil {
+		return failed
 	}
-	if !*update {
-		return nil
+	if *update {
+		err = errors.Join(err, atomicfile.Write(*page, []byte(place.replace(string(old), table)), 0o644))
 	}
-	return atomicfile.Write(*page, []byte(place.replace(string(old), table)), 0o644)
+	return err
 }
 
 // buildMatrix builds matrix in a directory, and the stack, and gives the path of matrix.
