@@ -70,6 +70,35 @@ func ArgoHooks(annotations map[string]string) (own, runs bool) {
 	return own, false
 }
 
+// argoPhases are Argo CD's names for Helm's hooks that it runs.
+var argoPhases = map[string]string{"pre-install": "PreSync", "pre-upgrade": "PreSync", "post-install": "PostSync", "post-upgrade": "PostSync"}
+
+// PhasesInArgoCD are the phases in which Argo CD runs an object as a hook: what its own annotation says and,
+// if that says nothing that it knows, Helm's (gitops-engine, hook.Types).
+func PhasesInArgoCD(annotations map[string]string) []string {
+	var own, helm []string
+	for phase := range strings.SplitSeq(annotations[ArgoHook], ",") {
+		if phase = strings.TrimSpace(phase); slices.Contains(ArgoPhases(), phase) {
+			own = append(own, phase)
+		}
+	}
+	for _, hook := range HelmHooks(annotations) {
+		if phase := argoPhases[hook]; phase != "" {
+			helm = append(helm, phase)
+		}
+	}
+	if len(own) > 0 {
+		return own
+	}
+	return helm
+}
+
+// RunsAtSync reports whether Argo CD runs an object as a hook when it syncs, and not at a deletion or a
+// failure. It does not run Helm's tests.
+func RunsAtSync(annotations map[string]string) bool {
+	return slices.ContainsFunc(PhasesInArgoCD(annotations), func(p string) bool { return slices.Contains(syncPhases, p) })
+}
+
 // goneInArgoCD reports whether an object's own annotations for Argo CD, which Helm and Flux do not
 // read, let it delete the object once it is synced, or never create it.
 func goneInArgoCD(annotations map[string]string) bool {

@@ -3,6 +3,7 @@ package rendering
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"helm.sh/helm/v3/pkg/chart"
@@ -68,5 +69,24 @@ metadata: {name: j, annotations: {helm.sh/hook: pre-upgrade}}
 	want := []string{"a hook=true ephemeral=false c/templates/a.yaml", "j hook=true ephemeral=true c/templates/a.yaml"}
 	if !slices.Equal(objects, want) {
 		t.Errorf("got %q, want %q", objects, want)
+	}
+}
+
+func TestPhasesInArgoCD(t *testing.T) {
+	for _, c := range []struct {
+		own, helm, want string
+		sync            bool
+	}{
+		{"PreSync, PostSync", "pre-install", "PreSync,PostSync", true},
+		{"SyncFail", "pre-install", "SyncFail", false},
+		{"PreSink", "post-install,post-upgrade", "PostSync,PostSync", true},
+		{"presync", "", "", false},
+		{"", "test", "", false},
+		{"", "pre-rollback, pre-upgrade", "PreSync", true},
+	} {
+		a := map[string]string{ArgoHook: c.own, HelmHook: c.helm}
+		if got := strings.Join(PhasesInArgoCD(a), ","); got != c.want || RunsAtSync(a) != c.sync {
+			t.Errorf("%s, %s: got %q, %v, want %q, %v", c.own, c.helm, got, RunsAtSync(a), c.want, c.sync)
+		}
 	}
 }

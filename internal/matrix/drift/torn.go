@@ -137,21 +137,11 @@ func sides(objects []bundle.Object, release string) (hooks, others []*bundle.Obj
 		case o.Release != release || o.Object.GetKind() == "CustomResourceDefinition":
 		case !refs.ArgoHook(o.Object):
 			others = append(others, o)
-		case runsAtSync(o.Object):
+		case rendering.RunsAtSync(o.Object.GetAnnotations()):
 			hooks = append(hooks, o)
 		}
 	}
 	return hooks, others
-}
-
-// runsAtSync reports whether Argo CD runs a hook when it syncs, and not at a deletion or failure. It
-// does not run Helm's tests.
-func runsAtSync(o *unstructured.Unstructured) bool {
-	annotations := o.GetAnnotations()
-	phases := cmp.Or(annotations[rendering.ArgoHook], annotations[rendering.HelmHook])
-	return slices.ContainsFunc(strings.Split(phases, ","), func(p string) bool {
-		return slices.Contains([]string{"PreSync", "Sync", "PostSync", "pre-install", "post-install", "pre-upgrade", "post-upgrade"}, strings.TrimSpace(p))
-	})
 }
 
 // tearOf returns the first tear of a release, one whose hook stays before one whose hook goes; nil

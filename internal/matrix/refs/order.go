@@ -3,6 +3,7 @@ package refs
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -238,11 +239,12 @@ func momentOf(o *unstructured.Unstructured, argocd bool) moment {
 	if !argocd {
 		return m
 	}
-	if own := a[rendering.ArgoHook]; own != "" {
+	if own, _ := rendering.ArgoHooks(a); own {
+		phases := rendering.PhasesInArgoCD(a)
 		switch {
-		case strings.Contains(own, "PreSync"):
+		case slices.Contains(phases, "PreSync"):
 			m.phase = beforeAll
-		case strings.Contains(own, "PostSync"):
+		case slices.Contains(phases, "PostSync"):
 			m.phase = afterAll
 		default:
 			m.phase = ordinary
