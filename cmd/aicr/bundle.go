@@ -225,7 +225,7 @@ func (f *bundleFlags) revisionOf(deployer string, in bundle.Input) string {
 // layer.
 func publish(ctx context.Context, b *bundle.Bundle, to ociTarget, tag string, plainHTTP bool) (oci.Published, error) {
 	if !bundle.IsChart(b.Deployer) {
-		return oci.PublishBundle(ctx, b, to.repo+":"+tag, plainHTTP)
+		return oci.PublishBundle(ctx, b, to.repo+":"+tag, oci.Target{PlainHTTP: plainHTTP})
 	}
 	wrapper, err := b.Chart("")
 	if err != nil {
@@ -235,5 +235,5 @@ func publish(ctx context.Context, b *bundle.Bundle, to ociTarget, tag string, pl
 	if !ok {
 		return oci.Published{}, cli.Usagef("--output oci://%s: this bundle is the Helm chart %s, so the address has to end in /%s", to.repo, wrapper.Name(), wrapper.Name())
 	}
-	return oci.PushChart(ctx, wrapper, repo, plainHTTP)
+	return oci.PushChart(ctx, wrapper, repo, oci.Target{PlainHTTP: plainHTTP})
 }

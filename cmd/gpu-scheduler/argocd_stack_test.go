@@ -43,7 +43,7 @@ func (s stackTest) publish() string {
 			s.t.Fatal(err)
 		}
 	}
-	if _, err := oci.PublishBundle(s.t.Context(), b, s.cluster.Registry().PushHost()+"/gpu-scheduler:main", true); err != nil {
+	if _, err := oci.PublishBundle(s.t.Context(), b, s.cluster.Registry().PushHost()+"/gpu-scheduler:main", oci.Own()); err != nil {
 		s.t.Fatal(err)
 	}
 	return "oci://" + s.cluster.Registry().PullHost() + "/gpu-scheduler"

@@ -94,7 +94,7 @@ func newUpstream(t *testing.T, address string) *upstream {
 	}
 	for _, ch := range simulatedCharts(t) {
 		if repository, ok := inRegistry[ch.Name()]; ok {
-			if _, err := oci.PushChart(t.Context(), ch, repository, true); err != nil {
+			if _, err := oci.PushChart(t.Context(), ch, repository, oci.Own()); err != nil {
 				t.Fatal(err)
 			}
 			continue

@@ -42,7 +42,7 @@ func TestDeployScript(t *testing.T) {
 		t.Fatalf("make the bundle: %v", err)
 	}
 	for _, ch := range made.Charts {
-		if _, err := oci.PushChart(t.Context(), ch, "oci://"+registry.PushHost()+"/charts", true); err != nil {
+		if _, err := oci.PushChart(t.Context(), ch, "oci://"+registry.PushHost()+"/charts", oci.Own()); err != nil {
 			t.Fatalf("push chart %s: %v", ch.Name(), err)
 		}
 	}

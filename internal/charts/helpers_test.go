@@ -171,7 +171,7 @@ func push(t *testing.T, url string, tgz []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := oci.PushChart(t.Context(), ch, "oci://"+strings.TrimPrefix(url, "http://")+"/charts", true); err != nil {
+	if _, err := oci.PushChart(t.Context(), ch, "oci://"+strings.TrimPrefix(url, "http://")+"/charts", oci.Own()); err != nil {
 		t.Fatal(err)
 	}
 }

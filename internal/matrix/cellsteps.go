@@ -101,7 +101,7 @@ func (c *cellRun) startControllers(ctx context.Context) error {
 func (c *cellRun) publish(ctx context.Context) error {
 	if len(c.lane.Controllers()) > 0 && !c.env.Input.Direct { // they pull from the cell's registry
 		for _, ch := range c.env.Bundle.Charts {
-			pushed, err := oci.PushChart(ctx, ch, c.env.PushURL(c.env.Input.ChartRepository), true)
+			pushed, err := oci.PushChart(ctx, ch, c.env.PushURL(c.env.Input.ChartRepository), oci.Own())
 			if err != nil {
 				return reason.New(reason.PublishFailed, "push chart %s %s to the cell's registry: %w", ch.Name(), ch.Metadata.Version, err)
 			}

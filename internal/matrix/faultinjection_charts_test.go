@@ -122,7 +122,7 @@ func taggedLatest(ctx context.Context, env *lane.Env) error {
 		img := archive.Clone(in.Chart)
 		img.Raw = nil
 		img.Metadata.Version = "1.0.0"
-		_, err := oci.PushChart(ctx, img, "oci://"+env.Registry.PushHost()+"/elsewhere", true)
+		_, err := oci.PushChart(ctx, img, "oci://"+env.Registry.PushHost()+"/elsewhere", oci.Own())
 		if err != nil {
 			return err
 		}

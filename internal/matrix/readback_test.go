@@ -47,7 +47,7 @@ func readBackEnv(t *testing.T, d bundle.Deployer, releases []*helmrelease.Releas
 	}
 	repo := "oci://" + reg.PullHost() + "/aicr/demo"
 	ch := &chart.Chart{Metadata: &chart.Metadata{APIVersion: "v2", Name: "web", Version: "1.0.0"}}
-	pushedChart, err := oci.PushChart(t.Context(), ch, "oci://"+reg.PushHost()+"/charts", true)
+	pushedChart, err := oci.PushChart(t.Context(), ch, "oci://"+reg.PushHost()+"/charts", oci.Own())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func readBackEnv(t *testing.T, d bundle.Deployer, releases []*helmrelease.Releas
 	case bundle.FluxOCI:
 		b.Expectation.Delivered = testkit.MustDeliver("OCIRepository aicr-bundle", "*Kustomization aicr-demo", "ArtifactGenerator own", "HelmRelease web", "HelmRelease own")
 	}
-	pushedBundle, err := oci.PublishBundle(t.Context(), b, repo+":1", true)
+	pushedBundle, err := oci.PublishBundle(t.Context(), b, repo+":1", oci.Own())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ import (
 var bundleMediaType = sync.OnceFunc(func() { oci.CanonicalContentMediaType = bundle.LayerMediaType })
 
 // publishFlux pushes a bundle as `flux push artifact` does.
-func publishFlux(ctx context.Context, b *bundle.Bundle, repo, tag string, plainHTTP bool) (Published, error) {
+func publishFlux(ctx context.Context, b *bundle.Bundle, repo, tag string, to Target) (Published, error) {
 	bundleMediaType()
 	ref := repo + ":" + tag
 	tmp, err := os.MkdirTemp("", "bundle-")
@@ -39,8 +39,8 @@ func publishFlux(ctx context.Context, b *bundle.Bundle, repo, tag string, plainH
 			return Published{}, fmt.Errorf("packing the %s bundle: %w", b.Deployer, err)
 		}
 	}
-	options := oci.DefaultOptions()
-	if plainHTTP {
+	options := append(oci.DefaultOptions(), crane.WithAuthFromKeychain(to.keychain()))
+	if to.PlainHTTP {
 		options = append(options, crane.Insecure)
 	}
 	pushed, err := oci.NewClient(options).Push(ctx, ref, dir, oci.WithPushMetadata(oci.Metadata{

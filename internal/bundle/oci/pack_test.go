@@ -17,7 +17,7 @@ func TestPack_PathTraversal(t *testing.T) {
 		for _, deployer := range []string{bundle.ArgoCDOCI, bundle.FluxOCI} {
 			b := goldenBundle(t, deployer)
 			b.Files = append(b.Files, bundle.File{Path: name, Mode: 0o644, Content: []byte("x")})
-			if _, err := PublishBundle(context.Background(), b, "127.0.0.1:1/aicr/demo:x", true); err == nil || strings.Contains(err.Error(), "127.0.0.1:1: ") {
+			if _, err := PublishBundle(context.Background(), b, "127.0.0.1:1/aicr/demo:x", Own()); err == nil || strings.Contains(err.Error(), "127.0.0.1:1: ") {
 				t.Errorf("%s with a file %q: got %v", deployer, name, err)
 			}
 		}

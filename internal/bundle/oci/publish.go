@@ -51,10 +51,33 @@ type Published struct {
 	Digest string
 }
 
+// Target is what kind of registry is pushed to.
+type Target struct {
+	PlainHTTP bool
+	// Open: it is the harness's own, which takes pushes without a login. The user's Docker config, and
+	// the programs that it names for logins, are not asked.
+	Open bool
+}
+
+// Own is a cell's registry.
+func Own() Target { return Target{PlainHTTP: true, Open: true} }
+
+func (t Target) keychain() authn.Keychain {
+	if t.Open {
+		return nobody{}
+	}
+	return authn.DefaultKeychain
+}
+
+// nobody logs in nowhere.
+type nobody struct{}
+
+func (nobody) Resolve(authn.Resource) (authn.Authenticator, error) { return authn.Anonymous, nil }
+
 // PublishBundle pushes the bundle as an OCI artifact with one layer to ref (HOST/PATH:TAG, with or
 // without oci://). The same bundle always has the same digest. Credentials are those of the Docker
-// config.
-func PublishBundle(ctx context.Context, b *bundle.Bundle, ref string, plainHTTP bool) (Published, error) {
+// config, unless the registry is open.
+func PublishBundle(ctx context.Context, b *bundle.Bundle, ref string, to Target) (Published, error) {
 	ref = strings.TrimPrefix(ref, "oci://")
 	repo, tag := ref, ""
 	if i := strings.LastIndex(ref, ":"); i > strings.LastIndex(ref, "/") {
@@ -64,7 +87,7 @@ func PublishBundle(ctx context.Context, b *bundle.Bundle, ref string, plainHTTP 
 		return Published{}, fmt.Errorf("publishing the %s bundle: %s has no tag", b.Deployer, ref)
 	}
 	if bundle.ByFlux(b.Deployer) {
-		return publishFlux(ctx, b, repo, tag, plainHTTP)
+		return publishFlux(ctx, b, repo, tag, to)
 	}
 	tgz, err := archive("", b.Files)
 	if err != nil {
@@ -79,12 +102,12 @@ func PublishBundle(ctx context.Context, b *bundle.Bundle, ref string, plainHTTP 
 	if err != nil {
 		return Published{}, fmt.Errorf("packing the %s bundle: %w", b.Deployer, err)
 	}
-	return push(ctx, img, repo, tag, plainHTTP)
+	return push(ctx, img, repo, tag, to)
 }
 
 // PushChart pushes a chart as `helm push CHART repo` does, to repo/NAME:VERSION with the + of a
 // version written as _. The same chart always has the same digest.
-func PushChart(ctx context.Context, ch *chart.Chart, repo string, plainHTTP bool) (Published, error) {
+func PushChart(ctx context.Context, ch *chart.Chart, repo string, to Target) (Published, error) {
 	tgz, err := PackChart(ch)
 	if err != nil {
 		return Published{}, err
@@ -105,7 +128,7 @@ func PushChart(ctx context.Context, ch *chart.Chart, repo string, plainHTTP bool
 	if err != nil {
 		return Published{}, fmt.Errorf("packing chart %s: %w", ch.Metadata.Name, err)
 	}
-	return push(ctx, img, strings.TrimSuffix(strings.TrimPrefix(repo, "oci://"), "/")+"/"+ch.Metadata.Name, chartTag(ch.Metadata.Version), plainHTTP)
+	return push(ctx, img, strings.TrimSuffix(strings.TrimPrefix(repo, "oci://"), "/")+"/"+ch.Metadata.Name, chartTag(ch.Metadata.Version), to)
 }
 
 // chartTag is the tag of a chart's version: a + cannot be in a tag, and Helm writes it as _.
@@ -117,17 +140,17 @@ func (p Published) Is(url, version string) bool {
 	return p.URL == strings.TrimSuffix(url, "/") && p.Tag == chartTag(version)
 }
 
-func push(ctx context.Context, img v1.Image, repo, tag string, plainHTTP bool) (Published, error) {
+func push(ctx context.Context, img v1.Image, repo, tag string, to Target) (Published, error) {
 	ref := repo + ":" + tag
 	var opts []name.Option
-	if plainHTTP {
+	if to.PlainHTTP {
 		opts = append(opts, name.Insecure)
 	}
 	parsed, err := name.NewTag(ref, opts...)
 	if err != nil {
 		return Published{}, fmt.Errorf("publishing: %w", err)
 	}
-	if err := remote.Write(parsed, img, remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain)); err != nil {
+	if err := remote.Write(parsed, img, remote.WithContext(ctx), remote.WithAuthFromKeychain(to.keychain())); err != nil {
 		return Published{}, fmt.Errorf("publishing %s: %w", ref, err)
 	}
 	digest, err := img.Digest()

@@ -85,7 +85,7 @@ func TestPublishBundle(t *testing.T) {
 	host := newRegistry(t)
 	b := goldenBundle(t, bundle.ArgoCDOCI)
 	ref := host + "/aicr/demo:1a2b3c4-argocd-oci"
-	pushed, err := PublishBundle(context.Background(), b, "oci://"+ref, true)
+	pushed, err := PublishBundle(context.Background(), b, "oci://"+ref, Own())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func TestPublishBundle(t *testing.T) {
 	for path := range got {
 		t.Errorf("%s came from nowhere", path)
 	}
-	again, err := PublishBundle(context.Background(), goldenBundle(t, bundle.ArgoCDOCI), ref, true)
+	again, err := PublishBundle(context.Background(), goldenBundle(t, bundle.ArgoCDOCI), ref, Own())
 	if err != nil || again.Digest != digest {
 		t.Errorf("the second time: %s, %v", again.Digest, err)
 	}
@@ -154,7 +154,7 @@ func TestPublishFluxArtifact(t *testing.T) {
 	host := newRegistry(t)
 	ref := host + "/aicr/demo:1a2b3c4-flux-oci"
 	b := goldenBundle(t, bundle.FluxOCI)
-	pushed, err := PublishBundle(context.Background(), b, ref, true)
+	pushed, err := PublishBundle(context.Background(), b, ref, Own())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +189,7 @@ func TestPublishFluxArtifact(t *testing.T) {
 	}
 	defer syscall.Umask(syscall.Umask(0o077))
 	t.Setenv("TMPDIR", t.TempDir())
-	again, err := PublishBundle(context.Background(), goldenBundle(t, bundle.FluxOCI), ref, true)
+	again, err := PublishBundle(context.Background(), goldenBundle(t, bundle.FluxOCI), ref, Own())
 	if err != nil || again != pushed {
 		t.Errorf("the second time: %+v, %v; want %+v", again, err, pushed)
 	}
@@ -230,26 +230,26 @@ func untar(t *testing.T, r io.Reader) map[string]string {
 func TestPublishErrors(t *testing.T) {
 	b := goldenBundle(t, bundle.ArgoCDOCI)
 	ctx := context.Background()
-	if _, err := PublishBundle(ctx, b, "oci://127.0.0.1:5500/aicr/demo", true); err == nil || !strings.Contains(err.Error(), "no tag") {
+	if _, err := PublishBundle(ctx, b, "oci://127.0.0.1:5500/aicr/demo", Own()); err == nil || !strings.Contains(err.Error(), "no tag") {
 		t.Errorf("no tag: %v", err)
 	}
-	if _, err := PublishBundle(ctx, b, "127.0.0.1:1/aicr/demo:x", true); err == nil || !strings.Contains(err.Error(), "127.0.0.1:1/aicr/demo:x") {
+	if _, err := PublishBundle(ctx, b, "127.0.0.1:1/aicr/demo:x", Own()); err == nil || !strings.Contains(err.Error(), "127.0.0.1:1/aicr/demo:x") {
 		t.Errorf("no registry: %v", err)
 	}
 	host := newRegistry(t)
 	cancelled, cancel := context.WithCancel(ctx)
 	cancel()
-	if _, err := PublishBundle(cancelled, b, host+"/aicr/demo:b", true); !errors.Is(err, context.Canceled) {
+	if _, err := PublishBundle(cancelled, b, host+"/aicr/demo:b", Own()); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 	flux := goldenBundle(t, bundle.FluxOCI)
-	if _, err := PublishBundle(cancelled, flux, host+"/aicr/demo:b", true); !errors.Is(err, context.Canceled) {
+	if _, err := PublishBundle(cancelled, flux, host+"/aicr/demo:b", Own()); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled, with Flux's library: %v", err)
 	}
-	if _, err := PublishBundle(ctx, flux, "127.0.0.1:1/aicr/demo:x", true); err == nil || !strings.Contains(err.Error(), "127.0.0.1:1/aicr/demo:x") {
+	if _, err := PublishBundle(ctx, flux, "127.0.0.1:1/aicr/demo:x", Own()); err == nil || !strings.Contains(err.Error(), "127.0.0.1:1/aicr/demo:x") {
 		t.Errorf("no registry, with Flux's library: %v", err)
 	}
-	if _, err := PushChart(ctx, &chart.Chart{}, host, true); err == nil {
+	if _, err := PushChart(ctx, &chart.Chart{}, host, Own()); err == nil {
 		t.Error("a chart without metadata was pushed")
 	}
 }
@@ -263,13 +263,48 @@ func helmClient(t *testing.T) *registry.Client {
 	return c
 }
 
+// A cell's registry takes pushes of everybody: what the user has for logins is not read, and no program
+// of it is started, which may fail, ask or wait.
+func TestPush_OwnRegistry(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "config.json"), []byte(`{"credsStore": "of-the-user"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	helper := filepath.Join(dir, "docker-credential-of-the-user")
+	if err := os.WriteFile(helper, []byte("#!/bin/sh\ntouch "+filepath.Join(dir, "asked")+"\nexit 1\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("DOCKER_CONFIG", dir)
+	t.Setenv("PATH", dir+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	host := newRegistry(t)
+	push := func(to Target) (err error) {
+		for _, d := range []string{bundle.ArgoCDOCI, bundle.FluxOCI} {
+			_, bad := PublishBundle(t.Context(), goldenBundle(t, d), host+"/aicr/"+d+":x", to)
+			err = errors.Join(err, bad)
+		}
+		return err
+	}
+	if err := push(Own()); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "asked")); err == nil {
+		t.Error("the user's program for logins was started")
+	}
+	if _ = push(Target{PlainHTTP: true}); t.Failed() {
+		return
+	}
+	if _, err := os.Stat(filepath.Join(dir, "asked")); err != nil {
+		t.Errorf("for another registry it is: %v", err)
+	}
+}
+
 func TestPushChart(t *testing.T) {
 	host := newRegistry(t)
 	web, _, err := catalog.FromFS(os.DirFS("../testdata/charts"), "dir:../testdata/charts").Load(context.Background(), catalog.Ref{Name: "web", Version: "v1.4.0"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	pushed, err := PushChart(context.Background(), web, "oci://"+host+"/charts/", true)
+	pushed, err := PushChart(context.Background(), web, "oci://"+host+"/charts/", Own())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -292,7 +327,7 @@ func TestPushChart(t *testing.T) {
 	if len(back.CRDObjects()) != 1 || len(back.Templates) != len(web.Templates) || len(back.Raw) != len(web.Raw) {
 		t.Errorf("the chart came back with %d CRDs, %d templates, %d files", len(back.CRDObjects()), len(back.Templates), len(back.Raw))
 	}
-	again, err := PushChart(context.Background(), chartarchive.Clone(web), host+"/charts", true)
+	again, err := PushChart(context.Background(), chartarchive.Clone(web), host+"/charts", Own())
 	if err != nil || again != pushed {
 		t.Errorf("the second time: %+v, %v; want %+v", again, err, pushed)
 	}
@@ -310,11 +345,11 @@ func TestPushChart_InMemory(t *testing.T) {
 		Templates: []*chart.File{{Name: "templates/a.yaml", Data: []byte("a: b")}},
 		Files:     []*chart.File{{Name: "crds/c.yaml", Data: []byte("c: d")}},
 	}
-	pushed, err := PushChart(context.Background(), ch, host+"/charts", true)
+	pushed, err := PushChart(context.Background(), ch, host+"/charts", Own())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, err := PushChart(context.Background(), ch, host+"/charts", true); err != nil || again != pushed || !again.Is("oci://"+host+"/charts/made", "1.0.0+build.5") {
+	if again, err := PushChart(context.Background(), ch, host+"/charts", Own()); err != nil || again != pushed || !again.Is("oci://"+host+"/charts/made", "1.0.0+build.5") {
 		t.Errorf("the second time: %+v, %v", again, err)
 	}
 	got, err := helmClient(t).Pull(host + "/charts/made:1.0.0+build.5")
@@ -334,7 +369,7 @@ func TestPushWrapper(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := PushChart(context.Background(), ch, host+"/aicr", true); err != nil {
+	if _, err := PushChart(context.Background(), ch, host+"/aicr", Own()); err != nil {
 		t.Fatal(err)
 	}
 	tags, err := helmClient(t).Tags(host + "/aicr/demo") // only semantic versions

@@ -74,7 +74,7 @@ func (g *GitOps) Publish(ctx context.Context, env *Env) ([]oci.Published, error)
 		}
 		return []oci.Published{pushed}, nil
 	}
-	pushed, err := oci.PublishBundle(ctx, env.Bundle, env.PushURL(env.Input.RepoURL)+":"+env.Input.TargetRevision, true)
+	pushed, err := oci.PublishBundle(ctx, env.Bundle, env.PushURL(env.Input.RepoURL)+":"+env.Input.TargetRevision, oci.Own())
 	if err != nil {
 		return nil, reason.New(reason.PublishFailed, "push the bundle: %w", err)
 	}

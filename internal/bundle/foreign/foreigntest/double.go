@@ -236,7 +236,7 @@ func (d double) bundle(f flags) error {
 	}
 	b.Files = inAICRsLayout(b)
 	if ref, pushed := strings.CutPrefix(f.one("--output"), "oci://"); pushed {
-		if _, err := oci.PublishBundle(context.Background(), b, ref, f.one("--plain-http") == "true"); err != nil || d.variant == Pushing {
+		if _, err := oci.PublishBundle(context.Background(), b, ref, oci.Target{PlainHTTP: f.one("--plain-http") == "true"}); err != nil || d.variant == Pushing {
 			return err
 		}
 	}

@@ -33,7 +33,7 @@ func (helmLane) Publish(ctx context.Context, env *lane.Env) ([]oci.Published, er
 	if err != nil {
 		return nil, reason.New(reason.PublishFailed, "read the wrapper chart: %w", err)
 	}
-	pushed, err := oci.PushChart(ctx, wrapper, strings.TrimSuffix(env.PushURL(env.Input.RepoURL), "/"+wrapper.Name()), true)
+	pushed, err := oci.PushChart(ctx, wrapper, strings.TrimSuffix(env.PushURL(env.Input.RepoURL), "/"+wrapper.Name()), oci.Own())
 	if err != nil {
 		return nil, reason.New(reason.PublishFailed, "push the wrapper chart: %w", err)
 	}
