@@ -216,8 +216,19 @@ type Program struct {
 	Listens []Listen
 	// Config, if set, is its configuration file, which has settings of Listens.
 	Config *ConfigFile
+	// Off are its servers that do not run here.
+	Off []Off
 	// Noise are parts of the lines about errors that it logs only because nodes are simulated.
 	Noise []string
+}
+
+// Off is a server of a program that would listen on a port which no setting names, and which the
+// processes of a machine cannot share: the feature is switched off, and a stand-in answers for it.
+type Off struct {
+	// Gate is the feature, as in featureGates of the program's configuration file and in its flag
+	// feature-gates.
+	Gate string
+	Port int
 }
 
 // CannotRun begins the message of a pod that is to run as a process and cannot, by its template alone.

@@ -50,6 +50,14 @@ func probeFaults() []fault {
 			id: "F77", what: "a probe's mistakes, a probe that checks nothing, probes for no recipe", verdict: "exit 2 before any cluster, with file and line",
 			tests: []string{"internal/verify/probe TestParseRefuses", "internal/matrix TestPlanProbes"},
 		},
+		{
+			id: "F226", what: "a job that the recipe's own Kueue never admits: a ClusterQueue without quota, one with a flavor that does not exist, a LocalQueue that does not exist", verdict: "with `--operators`, fails in its probe after 10 s in which nothing changes, in Kueue's words; without, not seen",
+			tests: []string{"internal/verify/probe TestAdmission", "cmd/matrix TestNightlyKueueInCells"},
+		},
+		{
+			id: "F227", what: "a job that a webhook of the recipe's own Kueue rejects", verdict: "with `--operators`, fails in its probe at once, in the webhook's words; without, not seen",
+			tests: []string{"cmd/matrix TestNightlyKueueInCells", "internal/infra/programs TestChoose_Kueue"},
+		},
 	}
 }
 

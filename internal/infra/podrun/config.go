@@ -54,6 +54,9 @@ func (l *listens) configure(ports *host.Ports, program infra.Program, m *mounts,
 			return args, nil // the program says what is wrong with it
 		}
 	}
+	if args, err = switchOff(program.Off, args, config); err != nil {
+		return args, nil // likewise
+	}
 	if err := l.settle(ports, program.Listens, args, config); err != nil {
 		return nil, fmt.Errorf("the configuration --%s=%s: %w", c.Flag, file, err)
 	}
@@ -98,4 +101,29 @@ func (l *listens) settle(ports *host.Ports, listens []infra.Listen, args []strin
 		}
 	}
 	return nil
+}
+
+// gatesFlag is the flag of feature gates. Programs reject gates in both their arguments and their
+// configuration.
+const gatesFlag = "feature-gates"
+
+// switchOff switches features off where the others of the program are set.
+func switchOff(all []infra.Off, args []string, config map[string]any) ([]string, error) {
+	for _, off := range all {
+		at, value := flagIn(args, gatesFlag)
+		if at < 0 || value == "" {
+			if err := unstructured.SetNestedField(config, false, "featureGates", off.Gate); err != nil {
+				return args, err
+			}
+			continue
+		}
+		args = slices.Clone(args)
+		value += "," + off.Gate + "=false" // of two for one gate the last counts
+		if strings.Contains(args[at], "=") {
+			args[at] = "--" + gatesFlag + "=" + value
+		} else {
+			args[at+1] = value
+		}
+	}
+	return args, nil
 }

@@ -44,6 +44,7 @@ func (w *worker) imageSpec(c *corev1.Container, program infra.Program, m *mounts
 	if err != nil {
 		return host.ProcessSpec{}, err
 	}
+	args = slices.Concat(program.Args, args)
 	home := filepath.Join(w.dir, "home")
 	if err := errors.Join(os.MkdirAll(home, 0o700), os.MkdirAll(w.overlay(), 0o700)); err != nil {
 		return host.ProcessSpec{}, err

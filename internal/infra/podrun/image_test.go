@@ -98,11 +98,11 @@ func TestImageSpec(t *testing.T) {
 	})
 	w := newWorker(r, p)
 	u := &infra.Unpacked{Root: "/images/1/root", Entrypoint: []string{"manager"}, Cmd: []string{"--default"}, Env: []string{"PATH=/opt", "A=image", "B=image"}, WorkDir: "/"}
-	spec, err := w.imageSpec(&p.Spec.Containers[0], infra.Program{Unpacked: u}, &mounts{root: filepath.Join(w.dir, "root")}, map[string]string{"NAME": "file", "B": "pod"})
+	spec, err := w.imageSpec(&p.Spec.Containers[0], infra.Program{Unpacked: u, Args: []string{"--first"}}, &mounts{root: filepath.Join(w.dir, "root")}, map[string]string{"NAME": "file", "B": "pod"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if spec.Path != "manager" || !slices.Equal(spec.Args, []string{"--config=/etc/x/file"}) {
+	if spec.Path != "manager" || !slices.Equal(spec.Args, []string{"--first", "--config=/etc/x/file"}) {
 		t.Errorf("it runs %s %q", spec.Path, spec.Args)
 	}
 	for _, want := range []string{"PATH=/opt", "A=image", "B=pod", "HOME=/root", "TMPDIR=/tmp"} {

@@ -120,6 +120,30 @@ func TestListens_Configure(t *testing.T) {
 	}
 }
 
+// A server whose port has no setting is switched off where the container's other features are set: the
+// program rejects both places at once.
+func TestSwitchOff(t *testing.T) {
+	off := []infra.Off{{Gate: "Extra", Port: 8082}}
+	for _, c := range []struct {
+		have, want []string
+		inFile     bool
+	}{
+		{[]string{"--config=c"}, []string{"--config=c"}, true},
+		{[]string{"--feature-gates=A=true,Extra=true", "--config=c"}, []string{"--feature-gates=A=true,Extra=true,Extra=false", "--config=c"}, false},
+		{[]string{"--feature-gates", "A=true"}, []string{"--feature-gates", "A=true,Extra=false"}, false},
+	} {
+		config := map[string]any{"featureGates": map[string]any{"B": true}}
+		args, err := switchOff(off, c.have, config)
+		gates, _ := config["featureGates"].(map[string]any)
+		if _, set := gates["Extra"]; err != nil || !slices.Equal(args, c.want) || set != c.inFile || gates["B"] != true || set && gates["Extra"] != false {
+			t.Errorf("%q: %v, %q, %v", c.have, err, args, config)
+		}
+	}
+	if _, err := switchOff(off, nil, map[string]any{"featureGates": "none"}); err == nil {
+		t.Error("featureGates that are no mapping: no error")
+	}
+}
+
 // A volume has what its Secret has, also what comes and goes while the program runs, as a kubelet
 // does it; another volume's files stay.
 func TestUpdate(t *testing.T) {
@@ -213,6 +237,10 @@ func TestRoute(t *testing.T) {
 	// The process has not got port 8080 from here: another program of the machine may listen there.
 	if got, ok, err := r.Route("10.0.0.1:80"); ok || err == nil {
 		t.Errorf("a port that the process does not own: %q, %t, %v", got, ok, err)
+	}
+	r.Programs = []infra.Program{{Image: p.Spec.Containers[0].Image, Off: []infra.Off{{Gate: "Extra", Port: 8080}}}}
+	if got, ok, err := r.Route("10.0.0.1:80"); ok || err != nil {
+		t.Errorf("a server that is switched off, which a stand-in answers for: %q, %t, %v", got, ok, err)
 	}
 	w.stop()
 	if _, ok, err := r.Route("web.n.svc:443"); ok || err != nil {

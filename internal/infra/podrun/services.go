@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
@@ -126,6 +127,9 @@ func (r *Runner) route(ctx context.Context, address string) (string, bool, error
 		return "", false, nil
 	}
 	for _, w := range behind {
+		if w.off(s.Spec.Ports[i]) {
+			return "", false, nil // a stand-in answers
+		}
 		if on, ok := w.serves(s.Spec.Ports[i]); ok {
 			return net.JoinHostPort("127.0.0.1", strconv.Itoa(on)), true, nil
 		}
@@ -177,6 +181,18 @@ func (w *worker) serves(p corev1.ServicePort) (int, bool) {
 	if !w.ready.Load() {
 		return 0, false
 	}
+	return w.listens.own(w.target(p))
+}
+
+// off reports whether the server behind a port of a Service does not run here.
+func (w *worker) off(p corev1.ServicePort) bool {
+	program, _ := w.r.program(w.pod.Spec.Containers[0].Image)
+	port := w.target(p)
+	return slices.ContainsFunc(program.Off, func(off infra.Off) bool { return off.Port == port })
+}
+
+// target is the port of the container behind one of a Service; 0 if the container has none of that name.
+func (w *worker) target(p corev1.ServicePort) int {
 	port := int(p.Port)
 	switch {
 	case p.TargetPort.Type == intstr.Int && p.TargetPort.IntValue() != 0:
@@ -189,5 +205,5 @@ func (w *worker) serves(p corev1.ServicePort) (int, bool) {
 			}
 		}
 	}
-	return w.listens.own(port)
+	return port
 }

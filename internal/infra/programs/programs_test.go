@@ -27,6 +27,9 @@ func TestRowOf(t *testing.T) {
 		"registry.k8s.io/ingress-nginx/kube-webhook-certgen:v1.6.6":                                 {"kube-webhook-certgen", "v1.6.6"},
 		"registry.k8s.io/jobset/jobset:v0.10.1":                                                     {"jobset", "v0.10.1"},
 		"ghcr.io/kubeflow/trainer/trainer-controller-manager:v2.1.0":                                {"kubeflow-trainer", "v2.1.0"},
+		"registry.k8s.io/kueue/kueue:v0.15.0":                                                       {"kueue", "v0.15.0"},
+		"registry.k8s.io/scheduler-plugins/kube-scheduler:v0.34.7":                                  {"coscheduling", "v0.34.7"},
+		"registry.k8s.io/scheduler-plugins/controller:v0.34.7":                                      {},
 		"UPPER/CASE": {},
 	} {
 		row, version := rowOf(image)
@@ -197,6 +200,30 @@ func TestChoose_JobControllers(t *testing.T) {
 	c, err = setOf(t, Auto, own).Choose(objects)
 	if err != nil || len(c.Programs) != 2 || c.Programs[0].Path != "/x" || c.Programs[0].Config == nil || c.Jobs[1].String() != "JobSet of --program" {
 		t.Errorf("with a program of the user's: %v, %+v, %+v", err, c.Programs, c.Jobs)
+	}
+}
+
+// Kueue and the scheduler of scheduler-plugins run as the recipe's own pods; Kueue's server of
+// visibility, whose port has no setting, does not.
+func TestChoose_Kueue(t *testing.T) {
+	if err := sandbox.CanRoot(); err != nil {
+		t.Skip(err)
+	}
+	objects := objectsOf(t, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: kueue, namespace: k}, spec: {template: {metadata: {labels: {app: kueue}}, spec: {containers: [{name: c, image: "registry.k8s.io/kueue/kueue:v0.15.0", command: [/manager]}]}}}}
+---
+{apiVersion: apps/v1, kind: Deployment, metadata: {name: s, namespace: k}, spec: {template: {spec: {containers: [{name: c, image: "registry.k8s.io/scheduler-plugins/kube-scheduler:v0.34.7", command: [/bin/kube-scheduler], args: [--config=/c]}]}}}}
+---
+{apiVersion: v1, kind: Service, metadata: {name: kueue, namespace: k}, spec: {selector: {app: kueue}}}`)
+	c, err := setOf(t, Real).Choose(objects)
+	if err != nil || len(c.Programs) != 2 || len(c.roots) != 2 || !slices.Equal(c.services, []service{{"k", "kueue"}}) {
+		t.Fatalf("%v, %+v", err, c)
+	}
+	queue, second := c.Programs[0], c.Programs[1]
+	if queue.Config == nil || !slices.Equal(queue.Off, []infra.Off{{Gate: "VisibilityOnDemand", Port: 8082}}) {
+		t.Errorf("Kueue: %+v", queue)
+	}
+	if second.Unpacked == nil || second.Unpacked.Entrypoint[0] != "/bin/kube-scheduler" || !slices.Equal(second.Args, []string{"--bind-address=127.0.0.1"}) {
+		t.Errorf("the scheduler: %+v", second)
 	}
 }
 

@@ -39,6 +39,10 @@ type Row struct {
 	listens []infra.Listen
 	// config is the configuration file that has settings of listens.
 	config *infra.ConfigFile
+	// off are its servers whose ports have no setting.
+	off []infra.Off
+	// args go before those of the container.
+	args []string
 	// controller is the name by which --controller runs the same program beside a recipe; empty for
 	// one that is no controller of users' jobs.
 	controller string
@@ -76,9 +80,6 @@ func Table() []Row {
 	certs := func(kind string) schema.GroupKind { return schema.GroupKind{Group: certificatesGroup, Kind: kind} }
 	metrics := infra.Listen{Flag: "metrics-listen-address", Default: "0.0.0.0:9402"}
 	const notServed = "its module cannot be compiled alone; --program IMAGE, or IMAGE=FILE, gives it one"
-	beside := func(flag string) string {
-		return "the one that is compiled runs beside a recipe (" + flag + "), and not as its pods; --program IMAGE, or IMAGE=FILE, gives it one"
-	}
 	return []Row{
 		{
 			Name: "prometheus-operator", images: []string{"prometheus-operator/prometheus-operator"}, group: stack.GroupPrometheusOperator,
@@ -122,8 +123,17 @@ func Table() []Row {
 			config:  &infra.ConfigFile{Flag: "config", APIVersion: "config.jobset.x-k8s.io/v1alpha1", Kind: "Configuration", Hosts: []string{"webhook.host"}},
 			listens: []infra.Listen{{Setting: "webhook.port", Default: "9443"}, {Flag: "metrics-bind-address", Setting: "metrics.bindAddress", Default: ":8443"}, {Flag: "health-probe-bind-address", Setting: "health.healthProbeBindAddress", Default: ":8081"}},
 		},
-		{Name: "kueue", images: []string{"kueue/kueue"}, why: beside("matrix workflow run --scheduler kueue")},
-		{Name: "coscheduling", images: []string{"scheduler-plugins/kube-scheduler"}, why: beside("matrix workflow run --scheduler coscheduling")},
+		{
+			Name: "kueue", images: []string{"kueue/kueue"}, group: stack.GroupKueue, at: manager,
+			config:  &infra.ConfigFile{Flag: "config", APIVersion: "config.kueue.x-k8s.io/v1beta2", Kind: "Configuration", Hosts: []string{"webhook.host"}},
+			off:     []infra.Off{{Gate: "VisibilityOnDemand", Port: 8082}},
+			listens: []infra.Listen{{Setting: "webhook.port", Default: "9443"}, {Setting: "metrics.bindAddress", Default: ":8443"}, {Setting: "health.healthProbeBindAddress", Default: ":8081"}, {Setting: "pprofBindAddress"}},
+		},
+		{
+			Name: "coscheduling", images: []string{"scheduler-plugins/kube-scheduler"}, group: stack.GroupCoscheduling, at: "/bin/kube-scheduler",
+			args:    []string{"--bind-address=127.0.0.1"},
+			listens: []infra.Listen{{Flag: "secure-port", Default: "10259"}},
+		},
 	}
 }
 

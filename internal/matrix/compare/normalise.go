@@ -224,7 +224,7 @@ func normalise(obj *unstructured.Unstructured, rendered []*unstructured.Unstruct
 	switch obj.GetKind() {
 	case "Service":
 		dropNodePorts(obj, rendered)
-	case "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration":
+	case "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration", "CustomResourceDefinition":
 		dropAuthorities(obj, rendered)
 	case "Secret":
 		digestSecret(obj, func(key string) bool {
@@ -337,15 +337,21 @@ func digestSecret(obj *unstructured.Unstructured, written func(key string) bool)
 	}
 }
 
-// dropAuthorities drops each caBundle that no rendering has: a program of the cluster made it, with
-// a key of its own.
+// dropAuthorities drops each caBundle, of a webhook or of a definition's conversion, that no rendering
+// has: a program of the cluster made it, with a key of its own.
 func dropAuthorities(obj *unstructured.Unstructured, rendered []*unstructured.Unstructured) {
 	bundles := func(o *unstructured.Unstructured, do func(name string, config map[string]any)) {
+		configs := map[string]map[string]any{}
 		all, _ := o.Object["webhooks"].([]any)
 		for _, w := range all {
 			webhook, _ := w.(map[string]any)
-			config, _ := webhook["clientConfig"].(map[string]any)
 			name, _ := webhook["name"].(string)
+			configs[name], _ = webhook["clientConfig"].(map[string]any)
+		}
+		if conversion, _, _ := unstructured.NestedFieldNoCopy(o.Object, "spec", "conversion", "webhook", "clientConfig"); o.GetKind() == "CustomResourceDefinition" {
+			configs["conversion"], _ = conversion.(map[string]any)
+		}
+		for name, config := range configs {
 			if config["caBundle"] != nil {
 				do(name, config)
 			}

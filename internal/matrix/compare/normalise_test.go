@@ -128,6 +128,16 @@ func TestNormalise(t *testing.T) {
 			rendered: `{kind: MutatingWebhookConfiguration, metadata: {name: a}, webhooks: [{name: x, clientConfig: {}}, {name: y, clientConfig: {caBundle: eQ==}}]}`,
 			want:     `{kind: MutatingWebhookConfiguration, metadata: {name: a}, webhooks: [{name: x, clientConfig: {}}, {name: y, clientConfig: {caBundle: eQ==}}]}`,
 		},
+		"the authority of a conversion": {
+			live:     `{kind: CustomResourceDefinition, metadata: {name: a}, spec: {conversion: {strategy: Webhook, webhook: {clientConfig: {caBundle: eA==, service: {name: s}}}}}}`,
+			rendered: `{kind: CustomResourceDefinition, metadata: {name: a}, spec: {conversion: {strategy: Webhook, webhook: {clientConfig: {service: {name: s}}}}}}`,
+			want:     `{kind: CustomResourceDefinition, metadata: {name: a}, spec: {conversion: {strategy: Webhook, webhook: {clientConfig: {service: {name: s}}}}}}`,
+		},
+		"the authority of a conversion that the chart renders": {
+			live:     `{kind: CustomResourceDefinition, metadata: {name: a}, spec: {conversion: {webhook: {clientConfig: {caBundle: eA==}}}}}`,
+			rendered: `{kind: CustomResourceDefinition, metadata: {name: a}, spec: {conversion: {webhook: {clientConfig: {caBundle: eQ==}}}}}`,
+			want:     `{kind: CustomResourceDefinition, metadata: {name: a}, spec: {conversion: {webhook: {clientConfig: {caBundle: eA==}}}}}`,
+		},
 		"a bare pod": {
 			live: `{kind: Pod, metadata: {name: a}, spec: {nodeName: n1, volumes: [{name: kube-api-access-x7k2p}, {name: data}], containers: [{name: c, volumeMounts: [{name: kube-api-access-x7k2p}]}]}}`,
 			want: `{kind: Pod, metadata: {name: a}, spec: {volumes: [{name: kube-api-access}, {name: data}], containers: [{name: c, volumeMounts: [{name: kube-api-access}]}]}}`,

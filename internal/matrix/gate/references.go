@@ -17,6 +17,9 @@ func (g *Gate) checkReferences(ctx context.Context) wait.Result {
 		return g.readFailed(ctx, err)
 	}
 	have.SelfHeals = slices.Contains(g.lane.Controllers(), infra.ArgoCDControllers)
+	if g.Env.Cluster != nil {
+		have.Runs = g.Env.Cluster.Runs
+	}
 	g.references = refs.Check(g.expectation(), g.Env.Input.Components, have)
 	err = g.references.Err()
 	if err == nil {

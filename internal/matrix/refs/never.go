@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -101,8 +102,11 @@ func (c *checker) conversion(o *bundle.Object) {
 // conversions notes the kinds that webhooks convert, with whether the result can be wrong.
 func (c *checker) conversions(o *bundle.Object, r reference) {
 	service, ok, _ := unstructured.NestedMap(o.Object.Object, "spec", "conversion", "webhook", "clientConfig", "service")
-	if !ok {
-		return
+	s := c.have.service(fmt.Sprint(service["namespace"]), fmt.Sprint(service["name"]))
+	if !ok || s != nil && c.have.Runs != nil && slices.ContainsFunc(c.have.View.Pods, func(p corev1.Pod) bool {
+		return p.Namespace == s.Namespace && len(s.Spec.Selector) > 0 && labels.SelectorFromSet(s.Spec.Selector).Matches(labels.Set(p.Labels)) && c.have.Runs(p.Spec.Containers[0].Image)
+	}) {
+		return // its own program converts
 	}
 	c.note("the versions of %s (%s) are converted by Service %s/%s, whose pods are simulated: where its objects have another version than the stored one, only apiVersion was changed", r.from, r.component, service["namespace"], service["name"])
 }

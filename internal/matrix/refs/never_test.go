@@ -1,9 +1,13 @@
 package refs
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
@@ -134,6 +138,19 @@ func TestDeleted(t *testing.T) {
 		}
 		for _, f := range found {
 			testkit.WantText(t, name, f.Finding.Cause, "Deployment x/web (x): runs as ServiceAccount x/early, a hook that is deleted once it has succeeded")
+		}
+	}
+}
+
+// A definition that a program of the recipe converts, which runs, is verified.
+func TestConversions_Running(t *testing.T) {
+	e := expected(t, strings.Replace(converts, "%", "", 1)+strings.Replace(serves, "spec: {", "spec: {selector: {app: svc}, ", 1))
+	pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "svc-1", Labels: map[string]string{"app": "svc"}}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Image: "runs"}}}}
+	service := corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "svc"}, Spec: corev1.ServiceSpec{Selector: map[string]string{"app": "svc"}}}
+	for image, noted := range map[string]bool{"runs": false, "other": true} {
+		r := Check(e, nil, &Cluster{View: &observe.View{Pods: []corev1.Pod{pod}}, Services: []corev1.Service{service}, Runs: func(of string) bool { return of == image }})
+		if got := slices.ContainsFunc(r.Notes, func(n string) bool { return strings.Contains(n, "are converted by Service x/svc") }); got != noted {
+			t.Errorf("pods of %s run: noted %t; %q", image, got, r.Notes)
 		}
 	}
 }

@@ -293,7 +293,7 @@ func TestRun_SchedulerMissing(t *testing.T) {
 func TestRun_PodsNotCreated(t *testing.T) {
 	kube := fake.NewClientset(&corev1.Event{ObjectMeta: metav1.ObjectMeta{Name: "e", Namespace: Namespace}, Reason: "FailedCreate", InvolvedObject: corev1.ObjectReference{Kind: "StatefulSet", Name: "gang"}, Message: "exceeded quota: gpus"})
 	r := &Run{Clients: &infra.Clients{Kube: kube}}
-	f := r.notPlaced(t.Context(), &Probe{Name: "x", File: "f", Line: 3}, sightOf(nil, nil), 4, "default-scheduler")
+	f := r.notPlaced(t.Context(), &Probe{Name: "x", File: "f", Line: 3}, sightOf(nil, nil), 4, "default-scheduler", nil)
 	if want := "probe x: 0 of 4 pods placed, 0 exist: StatefulSet gang: exceeded quota: gpus"; f.Cause() != want {
 		t.Errorf("got %q, want %q", f.Cause(), want)
 	}

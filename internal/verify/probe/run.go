@@ -234,6 +234,7 @@ func (r *Run) place(ctx context.Context, p *Probe, want int) (string, *result.Fa
 		return "", p.fails(p.Line, fmt.Sprintf("no scheduler %s runs: no component of the recipe installs it", p.Spec.Scheduler), nil), nil
 	}
 	runs := r.real(p)
+	var held admission
 	var seen *sight
 	var changed time.Time
 	last := ""
@@ -243,13 +244,18 @@ func (r *Run) place(ctx context.Context, p *Probe, want int) (string, *result.Fa
 			return wait.NotYet("%v", err)
 		}
 		seen = now
+		if len(now.pods) == now.ended {
+			if held, err = r.admission(ctx); err != nil {
+				return wait.NotYet("%v", err)
+			}
+		}
 		if now.placed() >= want && len(now.waiting) == 0 {
 			return wait.Done()
 		}
-		if text := now.line(want); text != last || changed.IsZero() {
+		if text := now.line(want) + held.line(); text != last || changed.IsZero() {
 			last, changed = text, time.Now()
 		}
-		if now.stuck(time.Since(changed), runs) {
+		if now.stuck(time.Since(changed), held.undecided(runs)) {
 			return wait.Never(errStuck)
 		}
 		return wait.NotYet("%s", last)
@@ -261,7 +267,7 @@ func (r *Run) place(ctx context.Context, p *Probe, want int) (string, *result.Fa
 		return "", nil, reason.New(reason.ClusterFailed, "read the pods of namespace %s: %w", Namespace, err)
 	}
 	if err != nil {
-		return "", r.notPlaced(ctx, p, seen, want, by), nil
+		return "", r.notPlaced(ctx, p, seen, want, by, held.refusals), nil
 	}
 	if failure := seen.wrongly(p); failure != nil {
 		return "", failure, nil
@@ -297,7 +303,7 @@ func (r *Run) schedulerIs(name string) (string, bool) {
 
 // notPlaced tells of the pods that have no node, in the scheduler's words, or else in those of what
 // should have made them.
-func (r *Run) notPlaced(ctx context.Context, p *Probe, s *sight, want int, by string) *result.Failure {
+func (r *Run) notPlaced(ctx context.Context, p *Probe, s *sight, want int, by string, held []string) *result.Failure {
 	what := s.line(want)
 	story := []string{"Scheduler: " + by + "."}
 	var pods []string
@@ -306,7 +312,7 @@ func (r *Run) notPlaced(ctx context.Context, p *Probe, s *sight, want int, by st
 	}
 	story = append(story, s.words()...)
 	if len(s.waiting) == 0 {
-		if said := r.refusals(ctx, p); len(said) > 0 {
+		if said := append(slices.Clone(held), r.refusals(ctx, p)...); len(said) > 0 {
 			story = append(story, said...)
 			what += ": " + said[0]
 		}
