@@ -269,7 +269,7 @@ func (s *Set) choose(c *Choice, row *Row, version, image string, p pods, objects
 		part := row.compiled()
 		c.Lines = append(c.Lines, what+": real, "+versions(of.Version(part.Module), version))
 		if !c.given(image) {
-			program := infra.Program{Image: image, Path: of.Bin(part.Name), Args: row.args, Listens: row.listens, Config: row.config, Off: row.off, Noise: row.noise}
+			program := infra.Program{Image: image, Path: of.Bin(part.Name), Listens: row.listens, Config: row.config, Off: row.off, Noise: row.noise}
 			if row.at != "" {
 				program.Path, program.Unpacked = "", row.unpacked(of.Root(part.Name))
 				c.roots = append(c.roots, root{of, part.Name, row.at})

@@ -41,8 +41,6 @@ type Row struct {
 	config *infra.ConfigFile
 	// off are its servers whose ports have no setting.
 	off []infra.Off
-	// args go before those of the container.
-	args []string
 	// controller is the name by which --controller runs the same program beside a recipe; empty for
 	// one that is no controller of users' jobs.
 	controller string
@@ -129,11 +127,7 @@ func Table() []Row {
 			off:     []infra.Off{{Gate: "VisibilityOnDemand", Port: 8082}},
 			listens: []infra.Listen{{Setting: "webhook.port", Default: "9443"}, {Setting: "metrics.bindAddress", Default: ":8443"}, {Setting: "health.healthProbeBindAddress", Default: ":8081"}, {Setting: "pprofBindAddress"}},
 		},
-		{
-			Name: "coscheduling", images: []string{"scheduler-plugins/kube-scheduler"}, group: stack.GroupCoscheduling, at: "/bin/kube-scheduler",
-			args:    []string{"--bind-address=127.0.0.1"},
-			listens: []infra.Listen{{Flag: "secure-port", Default: "10259"}},
-		},
+		{Name: "coscheduling", images: []string{"scheduler-plugins/kube-scheduler"}, why: "the one that is compiled runs beside a workflow (matrix workflow run --scheduler coscheduling), and not as a recipe's pods; --program IMAGE, or IMAGE=FILE, gives it one"},
 	}
 }
 
