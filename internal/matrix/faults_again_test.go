@@ -96,7 +96,9 @@ func valueIn(value, events string) func(*tinyRecipe) {
 func inQuota(pods, image string) func(*tinyRecipe) {
 	return func(r *tinyRecipe) {
 		r.part("b").add("quota.yaml", "apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: q}\nspec: {hard: {pods: \""+pods+"\"}}\n")
-		r.part("b").edit("web:1", "web:"+image)
+		if image != "1" { // which it has
+			r.part("b").edit("web:1", "web:"+image)
+		}
 	}
 }
 
