@@ -150,7 +150,7 @@ func TestNightlyKueueInCells(t *testing.T) {
 		{"without quota", "nominalQuota: {{ .GPUs }}", "nominalQuota: 0", "Job train is not admitted by Kueue: couldn't assign flavors to pod set main"},
 		{"unknown flavor", "- name: gpus\n", "- name: other\n", "Job train is not admitted by Kueue: ClusterQueue all is inactive: Can't admit new workloads: "},
 		{"unknown queue", "queue-name: mine", "queue-name: other", "Job train is not admitted by Kueue: LocalQueue other doesn't exist"},
-		{"refused by its webhook", "queue-name: mine", "queue-name: Not_A_Name", "Job train: the API server rejects it: admission webhook"},
+		{"refused by its webhook", "queue-name: mine", "queue-name: Not_A_Name", "Job aicr-probes/train: the API server rejects it: admission webhook"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := kueueRecipes(t)
