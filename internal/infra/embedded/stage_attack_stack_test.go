@@ -20,7 +20,7 @@ import (
 
 // known are the variables that KWOK may have: those of every process of the stack, and what kwokctl
 // and the harness set for it.
-var known = []string{"KUBECONFIG", "GOMAXPROCS", "PATH", "HOME", "TMPDIR", "LANG", "LC_ALL", "TZ", "GOGC", "GOMEMLIMIT", "RUNNER_TRACKING_ID", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"}
+var known = []string{"KUBECONFIG", "GOMAXPROCS", "PATH", "GOROOT", "HOME", "TMPDIR", "LANG", "LC_ALL", "TZ", "GOGC", "GOMEMLIMIT", "RUNNER_TRACKING_ID", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"}
 
 // The template of a KWOK stage may read the variables of the process that renders it. KWOK renders
 // no stage of a recipe that includes stages and the kind Stage. Its process has no variables of the
@@ -76,7 +76,7 @@ spec:
 	}
 	for _, variable := range strings.Split(strings.TrimRight(string(raw), "\x00"), "\x00") {
 		name, value, _ := strings.Cut(variable, "=")
-		if !slices.Contains(known, name) || name == "KUBECONFIG" && !strings.Contains(value, c.Name()) {
+		if !slices.Contains(known, name) || (name == "KUBECONFIG" || name == "GOROOT") && !strings.Contains(value, c.Name()) {
 			t.Errorf("KWOK has the variable %s", name)
 		}
 	}
