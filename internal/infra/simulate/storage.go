@@ -18,6 +18,9 @@ import (
 // storageAnnotation has the StorageClasses of a simulated node's provider, separated by commas.
 const storageAnnotation = "aicr.nvidia.com/storage-classes"
 
+// DefaultClass is the annotation of the StorageClass for claims that name none.
+const DefaultClass = "storageclass.kubernetes.io/is-default-class"
+
 // Provisioner is the one of all classes that EnsureStorage creates.
 const Provisioner = "aicr.nvidia.com/simulated"
 
@@ -34,7 +37,7 @@ func EnsureStorage(ctx context.Context, c *infra.Clients, nodes []*corev1.Node) 
 	for i, name := range lists.Unique(classes) {
 		reclaim, binding := corev1.PersistentVolumeReclaimDelete, storagev1.VolumeBindingWaitForFirstConsumer
 		_, err := c.Kube.StorageV1().StorageClasses().Create(ctx, &storagev1.StorageClass{
-			ObjectMeta:        metav1.ObjectMeta{Name: name, Annotations: map[string]string{"storageclass.kubernetes.io/is-default-class": strconv.FormatBool(i == 0)}},
+			ObjectMeta:        metav1.ObjectMeta{Name: name, Annotations: map[string]string{DefaultClass: strconv.FormatBool(i == 0)}},
 			Provisioner:       Provisioner,
 			ReclaimPolicy:     &reclaim,
 			VolumeBindingMode: &binding,

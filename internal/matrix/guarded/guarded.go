@@ -8,14 +8,13 @@ import (
 	"slices"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"helm.sh/helm/v3/pkg/releaseutil"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/webhooks"
 )
 
 // Object is one that stays, with the webhook's words for why.
@@ -30,16 +29,19 @@ type Object struct {
 func Find(removed []*bundle.Object, order releaseutil.KindSortOrder) []Object {
 	var all []Object
 	for _, config := range removed {
-		for _, w := range webhooksOf(config.Object) {
+		for _, w := range webhooks.In(config.Object) {
+			if !judged(&w) {
+				continue
+			}
 			service := slices.IndexFunc(removed, func(o *bundle.Object) bool {
-				return o.Object.GetKind() == "Service" && o.Object.GetName() == w.service.Name && o.Object.GetNamespace() == w.service.Namespace
+				return o.Object.GetKind() == "Service" && o.Object.GetName() == w.Client.Service.Name && o.Object.GetNamespace() == w.Client.Service.Namespace
 			})
 			if service < 0 {
 				continue
 			}
 			for _, o := range removed {
-				if after(o, removed[service], order) && after(config, o, order) && w.asked(o.Object) && !slices.ContainsFunc(all, func(known Object) bool { return known.Object == o }) {
-					all = append(all, Object{o, config, fmt.Sprintf("webhook %s of %s is asked about its deletion and fails closed, and Helm deletes its %s first, and the webhook last: the API server refuses to delete %s", w.name, config.Ref(), removed[service].Ref(), o.Ref())})
+				if after(o, removed[service], order) && after(config, o, order) && asked(w.Rules, o.Object) && !slices.ContainsFunc(all, func(known Object) bool { return known.Object == o }) {
+					all = append(all, Object{o, config, fmt.Sprintf("webhook %s of %s is asked about its deletion and fails closed, and Helm deletes its %s first, and the webhook last: the API server refuses to delete %s", w.Name, config.Ref(), removed[service].Ref(), o.Ref())})
 				}
 			}
 		}
@@ -59,55 +61,24 @@ func after(o, other *bundle.Object, order releaseutil.KindSortOrder) bool {
 	return a > b
 }
 
-// webhook is one that may be judged: it fails closed, and nothing leaves objects out.
-type webhook struct {
-	name    string
-	service *admissionv1.ServiceReference
-	rules   []admissionv1.RuleWithOperations
-}
-
-func webhooksOf(o *unstructured.Unstructured) []webhook {
-	var all []webhook
-	add := func(name string, client admissionv1.WebhookClientConfig, policy *admissionv1.FailurePolicyType, rules []admissionv1.RuleWithOperations, namespaces, objects *metav1.LabelSelector, conditions []admissionv1.MatchCondition) {
-		open := policy != nil && *policy == admissionv1.Ignore
-		if client.Service != nil && !open && everything(namespaces) && everything(objects) && len(conditions) == 0 {
-			all = append(all, webhook{name, client.Service, rules})
-		}
-	}
-	switch o.GroupVersionKind().GroupKind().String() {
-	case "ValidatingWebhookConfiguration.admissionregistration.k8s.io":
-		var v admissionv1.ValidatingWebhookConfiguration
-		if runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &v) == nil {
-			for _, w := range v.Webhooks {
-				add(w.Name, w.ClientConfig, w.FailurePolicy, w.Rules, w.NamespaceSelector, w.ObjectSelector, w.MatchConditions)
-			}
-		}
-	case "MutatingWebhookConfiguration.admissionregistration.k8s.io":
-		var m admissionv1.MutatingWebhookConfiguration
-		if runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &m) == nil {
-			for _, w := range m.Webhooks {
-				add(w.Name, w.ClientConfig, w.FailurePolicy, w.Rules, w.NamespaceSelector, w.ObjectSelector, w.MatchConditions)
-			}
-		}
-	}
-	return all
+// judged reports whether what follows is certain: the webhook fails closed, is served in the cluster, and
+// nothing leaves objects out.
+func judged(w *webhooks.Webhook) bool {
+	return w.Client.Service != nil && w.FailsClosed() && everything(w.Namespaces) && everything(w.Objects) && len(w.Conditions) == 0
 }
 
 func everything(s *metav1.LabelSelector) bool {
 	return s == nil || len(s.MatchLabels)+len(s.MatchExpressions) == 0
 }
 
-// asked reports whether a webhook is asked about the deletion of an object.
-func (w webhook) asked(o *unstructured.Unstructured) bool {
-	gvk := o.GroupVersionKind()
-	if gvk.Group == admissionv1.GroupName { // webhooks are not asked about each other
+// asked reports whether a webhook is asked about the deletion of an object. None is about those of its
+// own group, policies included.
+func asked(rules []admissionv1.RuleWithOperations, o *unstructured.Unstructured) bool {
+	if o.GroupVersionKind().Group == admissionv1.GroupName {
 		return false
 	}
-	resource, _ := meta.UnsafeGuessKindToResource(gvk)
-	has := func(list []string, one string) bool { return slices.Contains(list, "*") || slices.Contains(list, one) }
-	return slices.ContainsFunc(w.rules, func(r admissionv1.RuleWithOperations) bool {
-		deletes := slices.Contains(r.Operations, admissionv1.Delete) || slices.Contains(r.Operations, admissionv1.OperationAll)
-		scope := r.Scope == nil || *r.Scope == admissionv1.AllScopes || (*r.Scope == admissionv1.NamespacedScope) == (o.GetNamespace() != "")
-		return deletes && scope && has(r.APIGroups, gvk.Group) && has(r.APIVersions, gvk.Version) && has(r.Resources, resource.Resource)
+	return slices.ContainsFunc(rules, func(r admissionv1.RuleWithOperations) bool {
+		inScope := r.Scope == nil || *r.Scope == admissionv1.AllScopes || (*r.Scope == admissionv1.NamespacedScope) == (o.GetNamespace() != "")
+		return inScope && webhooks.Names(r, admissionv1.Delete, o)
 	})
 }

@@ -33,6 +33,7 @@ func TestFind(t *testing.T) {
 		"it fails open":            {[]string{service, deployment, strings.NewReplacer("POLICY", "failurePolicy: Ignore,", "OPERATION", "DELETE").Replace(guard)}, releaseutil.InstallOrder, ""},
 		"it is not asked":          {[]string{service, deployment, strings.NewReplacer("POLICY", "", "OPERATION", "CREATE, UPDATE").Replace(guard)}, releaseutil.InstallOrder, ""},
 		"it may leave objects out": {[]string{service, deployment, strings.NewReplacer("POLICY", "objectSelector: {matchLabels: {a: b}},", "OPERATION", "DELETE").Replace(guard)}, releaseutil.InstallOrder, ""},
+		"with subresources":        {[]string{service, deployment, strings.Replace(closed.Replace(guard), `resources: ["*"]`, `resources: ["*/*"]`, 1)}, releaseutil.InstallOrder, "Deployment b/web"},
 		"another kind":             {[]string{service, deployment, strings.Replace(closed.Replace(guard), `resources: ["*"]`, "resources: [services, widgets]", 1)}, releaseutil.InstallOrder, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

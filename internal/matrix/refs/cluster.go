@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/observe"
 )
 
@@ -145,7 +146,7 @@ func (c *Cluster) readNames(ctx context.Context, kube kubernetes.Interface) erro
 	}
 	for i := range storage.Items {
 		c.Provisioners[storage.Items[i].Name] = storage.Items[i].Provisioner
-		c.DefaultClass = c.DefaultClass || storage.Items[i].Annotations["storageclass.kubernetes.io/is-default-class"] == "true"
+		c.DefaultClass = c.DefaultClass || storage.Items[i].Annotations[simulate.DefaultClass] == "true"
 	}
 	return nil
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/webhooks"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/util/egress"
@@ -64,8 +65,8 @@ func (c *checker) object(o *bundle.Object) {
 	case "monitoring.coreos.com/ServiceMonitor", "monitoring.coreos.com/PodMonitor":
 		c.monitor(o, r)
 	case "admissionregistration.k8s.io/ValidatingWebhookConfiguration", "admissionregistration.k8s.io/MutatingWebhookConfiguration":
-		for _, w := range webhooksIn(o) {
-			c.calls(o, r, w.name, w.client, w.policy, w.scope)
+		for _, w := range webhooks.In(o.Object) {
+			c.calls(o, r, w.Name, w.Client, w.Policy, w.Scope)
 		}
 	case "apiregistration.k8s.io/APIService":
 		c.served(o, r, []string{"spec", "service"}, "is served by", "every discovery of APIs is incomplete, and namespaces cannot be deleted")
@@ -140,7 +141,7 @@ func (c *checker) podMatches(s labels.Selector, inNamespace func(string) bool) b
 	}
 	for i := range c.expectation.Objects {
 		o := &c.expectation.Objects[i]
-		if t := podTemplateOf(o); t != nil && inNamespace(o.Object.GetNamespace()) && s.Matches(labels.Set(t.Labels)) {
+		if t := problem.Template(o); t != nil && inNamespace(o.Object.GetNamespace()) && s.Matches(labels.Set(t.Labels)) {
 			return true
 		}
 	}
@@ -235,7 +236,7 @@ func (c *checker) madeService(s labels.Selector, in func(string) bool) string {
 }
 
 // calls checks what the API server needs to call a webhook, and for what it calls it.
-func (c *checker) calls(o *bundle.Object, r reference, name string, client *admissionv1.WebhookClientConfig, policy *admissionv1.FailurePolicyType, s scope) {
+func (c *checker) calls(o *bundle.Object, r reference, name string, client *admissionv1.WebhookClientConfig, policy *admissionv1.FailurePolicyType, s webhooks.Scope) {
 	c.webhook(r, name, client.Service, policy)
 	if problem := c.loopback(r, client.URL); problem != "" {
 		r := r

@@ -9,12 +9,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/manifestline"
-	"github.com/nvidia/aicr-action/internal/bundle/podspec"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/needs"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
 	"github.com/nvidia/aicr-action/internal/observe"
@@ -124,23 +122,11 @@ func (c *checker) seemsToMake(o *bundle.Object, kind, name string) bool {
 
 // podSpecOf returns the pod spec of a workload; nil for another object.
 func podSpecOf(o *bundle.Object) *corev1.PodSpec {
-	template := podTemplateOf(o)
+	template := problem.Template(o)
 	if template == nil {
 		return nil
 	}
 	return &template.Spec
-}
-
-func podTemplateOf(o *bundle.Object) *corev1.PodTemplateSpec {
-	m, ok := podspec.Template(o.Object)
-	if !ok {
-		return nil
-	}
-	template := &corev1.PodTemplateSpec{}
-	if runtime.DefaultUnstructuredConverter.FromUnstructured(m, template) != nil {
-		return nil
-	}
-	return template
 }
 
 func argumentsName(spec *corev1.PodSpec, name string) bool {
@@ -184,16 +170,12 @@ func (c *checker) mayCreate(job *bundle.Object, spec *corev1.PodSpec, kind strin
 			continue
 		}
 		for _, rule := range r.Rules {
-			if hasOrAll(rule.APIGroups, "") && hasOrAll(rule.Resources, resource) && (hasOrAll(rule.Verbs, "create") || hasOrAll(rule.Verbs, "update")) {
+			if problem.Covers(rule.APIGroups, "") && problem.Covers(rule.Resources, resource) && (problem.Covers(rule.Verbs, "create") || problem.Covers(rule.Verbs, "update")) {
 				return true
 			}
 		}
 	}
 	return false
-}
-
-func hasOrAll(list []string, item string) bool {
-	return slices.Contains(list, item) || slices.Contains(list, "*")
 }
 
 // Schedulers returns the names of the schedulers besides Kubernetes' own that pods of the recipe

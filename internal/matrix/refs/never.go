@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
@@ -185,7 +186,7 @@ func (c order) waitsForPod(class *string) bool {
 	}
 	for i := range c.expectation.Objects {
 		o := c.expectation.Objects[i].Object
-		if o.GetKind() != "StorageClass" || class != nil && o.GetName() != *class || class == nil && o.GetAnnotations()["storageclass.kubernetes.io/is-default-class"] != "true" {
+		if o.GetKind() != "StorageClass" || class != nil && o.GetName() != *class || class == nil && o.GetAnnotations()[simulate.DefaultClass] != "true" {
 			continue
 		}
 		mode, _, _ := unstructured.NestedString(o.Object, "volumeBindingMode")

@@ -10,41 +10,9 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/rendering"
-	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/webhooks"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
-
-// webhook is one of a configuration, of either kind.
-type webhook struct {
-	name   string
-	client *admissionv1.WebhookClientConfig
-	policy *admissionv1.FailurePolicyType
-	scope
-}
-
-// webhooksIn are those of a configuration; none for another object.
-func webhooksIn(o *bundle.Object) []webhook {
-	var all []webhook
-	switch o.Object.GroupVersionKind().GroupKind().String() {
-	case "ValidatingWebhookConfiguration.admissionregistration.k8s.io":
-		var v admissionv1.ValidatingWebhookConfiguration
-		if problem.Read(o, &v) {
-			for i := range v.Webhooks {
-				w := &v.Webhooks[i]
-				all = append(all, webhook{w.Name, &w.ClientConfig, w.FailurePolicy, scope{w.Rules, w.NamespaceSelector, w.ObjectSelector, w.MatchConditions}})
-			}
-		}
-	case "MutatingWebhookConfiguration.admissionregistration.k8s.io":
-		var m admissionv1.MutatingWebhookConfiguration
-		if problem.Read(o, &m) {
-			for i := range m.Webhooks {
-				w := &m.Webhooks[i]
-				all = append(all, webhook{w.Name, &w.ClientConfig, w.FailurePolicy, scope{w.Rules, w.NamespaceSelector, w.ObjectSelector, w.MatchConditions}})
-			}
-		}
-	}
-	return all
-}
 
 // refusesItself finds a release that can never be installed: one of its objects calls a webhook of
 // its own, which fails closed and has no caBundle until a hook of the release writes one. The hook
@@ -54,13 +22,13 @@ func (c order) refusesItself(o *bundle.Object) {
 	if o.Hook {
 		return
 	}
-	for _, w := range webhooksIn(o) {
-		service := w.client.Service
-		if service == nil || len(w.client.CABundle) > 0 || len(w.conditions) > 0 || w.policy != nil && *w.policy == admissionv1.Ignore || c.fillsInUnasked(o, service) {
+	for _, w := range webhooks.In(o.Object) {
+		service := w.Client.Service
+		if service == nil || len(w.Client.CABundle) > 0 || len(w.Conditions) > 0 || !w.FailsClosed() || c.fillsInUnasked(o, service) {
 			continue
 		}
 		i := slices.IndexFunc(c.expectation.Objects, func(other bundle.Object) bool {
-			return other.Release == o.Release && !other.Hook && !slices.Contains(releaseutil.InstallOrder, other.Object.GetKind()) && c.isFor(w.scope, other.Object)
+			return other.Release == o.Release && !other.Hook && !slices.Contains(releaseutil.InstallOrder, other.Object.GetKind()) && c.isFor(w.Scope, other.Object)
 		})
 		hook := c.fillingHook(o)
 		if i < 0 || hook == nil {
@@ -68,7 +36,7 @@ func (c order) refusesItself(o *bundle.Object) {
 		}
 		refused := &c.expectation.Objects[i]
 		c.fail(reason.DeployFailed, reference{from: o.Ref(), component: o.Component, template: o.Template, name: refused.Object.GetName(), cause: "itself " + o.Ref().String(),
-			text: fmt.Sprintf("webhook %s is for %s of the same release and fails closed (failurePolicy Fail), and its caBundle is written only by the hook %s, which runs once all else is installed", w.name, refused.Ref(), hook.Ref()),
+			text: fmt.Sprintf("webhook %s is for %s of the same release and fails closed (failurePolicy Fail), and its caBundle is written only by the hook %s, which runs once all else is installed", w.Name, refused.Ref(), hook.Ref()),
 			then: "the API server refuses that object, so that the release cannot be installed on a new cluster: each waits for the other. Let the webhook fail open at first (failurePolicy Ignore; kube-prometheus-stack: IgnoreOnInstallOnly, or no value)"})
 		return
 	}

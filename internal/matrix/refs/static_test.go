@@ -46,7 +46,7 @@ func authority(t *testing.T, host string) (ca, cert string) {
 	return sign(root, root, rootKey, rootKey), sign(leaf, root, leafKey, rootKey)
 }
 
-func webhooks(config string) string {
+func configuration(config string) string {
 	return "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingWebhookConfiguration\nmetadata: {name: hooks}\nwebhooks: [{name: w.example.com, " + config + "}]\n"
 }
 
@@ -78,25 +78,25 @@ func TestCABundle(t *testing.T) {
 		return "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: r}\nrules: [{apiGroups: [admissionregistration.k8s.io], resources: [validatingwebhookconfigurations], verbs: " + verbs + "}]\n"
 	}
 	for name, c := range map[string]struct{ objects, fault, warning string }{
-		"of its certificate":         {objects: webhooks(call+", caBundle: "+ca+"}") + secret("tls", "tls.crt", cert)},
-		"of another rendering":       {objects: webhooks(call+", caBundle: "+other+"}") + secret("tls", "tls.crt", cert), fault: "webhook w.example.com has a caBundle that is not of the authority of the certificate in Secret x/tls"},
-		"of another, fails open":     {objects: webhooks(call+", caBundle: "+other+"}, failurePolicy: Ignore") + secret("tls", "tls.crt", cert), warning: "leaves the webhook out (failurePolicy Ignore)"},
-		"certificate of another":     {objects: webhooks(call+", caBundle: "+ca+"}") + secret("tls", "tls.crt", elsewhere)},
-		"certificate is not in it":   {objects: webhooks(call + ", caBundle: " + ca + "}")},
-		"no PEM, cert-manager fills": {objects: strings.Replace(webhooks(call+", caBundle: Cg==}"), "name: hooks", `name: hooks, annotations: {cert-manager.io/inject-ca-from: x/c}`, 1) + secret("tls", "tls.crt", cert)},
-		"none":                       {objects: webhooks(call + "}"), fault: "webhook w.example.com has no caBundle, and nothing in the recipe fills one in"},
-		"none, and a role to read":   {objects: webhooks(call+"}") + role("[get, list, watch]"), fault: "has no caBundle"},
-		"none, and a role to patch":  {objects: webhooks(call+"}") + role("[get, patch]")},
-		"none, and a Job":            {objects: webhooks(call+"}") + "---\n" + strings.Replace(pod("{containers: [{name: m, args: [--webhook-name=hooks]}]}"), "\n", "", 1)},
-		"none, cert-manager fills":   {objects: strings.Replace(webhooks(call+"}"), "name: hooks", `name: hooks, annotations: {cert-manager.io/inject-ca-from: x/c}`, 1)},
-		"none, and an address":       {objects: webhooks("clientConfig: {url: https://example.com}")},
-		"loopback":                   {objects: webhooks("clientConfig: {url: https://127.0.0.1:9443/v, caBundle: " + ca + "}"), fault: "webhook w.example.com calls https://127.0.0.1:9443/v, the API server's own machine, and nothing in the recipe serves it there"},
-		"loopback by name":           {objects: webhooks("clientConfig: {url: https://localhost/v}"), fault: "calls https://localhost/v, the API server's own machine"},
-		"loopback, IPv6":             {objects: webhooks("clientConfig: {url: 'https://[::1]:8443/v'}"), fault: "calls https://[::1]:8443/v, the API server's own machine"},
-		"loopback, served":           {objects: webhooks("clientConfig: {url: https://127.0.0.1:9443/v}") + "---\n" + strings.TrimPrefix(pod("{hostNetwork: true, containers: [{name: m, ports: [{containerPort: 9443}]}]}"), "\n")},
-		"loopback, another port":     {objects: webhooks("clientConfig: {url: https://127.0.0.1:9443/v}") + "---\n" + strings.TrimPrefix(pod("{hostNetwork: true, containers: [{name: m, ports: [{containerPort: 80}]}]}"), "\n"), fault: "the API server's own machine"},
-		"loopback, fails open":       {objects: webhooks("clientConfig: {url: https://127.0.0.1:9443/v}, failurePolicy: Ignore")},
-		"of what its pods mount": {objects: webhooks(call+", caBundle: "+ca+"}") + "---\n" + strings.TrimPrefix(pod("{containers: [{name: m}], volumes: [{name: v, secret: {secretName: tls}}]}"), "\n") +
+		"of its certificate":         {objects: configuration(call+", caBundle: "+ca+"}") + secret("tls", "tls.crt", cert)},
+		"of another rendering":       {objects: configuration(call+", caBundle: "+other+"}") + secret("tls", "tls.crt", cert), fault: "webhook w.example.com has a caBundle that is not of the authority of the certificate in Secret x/tls"},
+		"of another, fails open":     {objects: configuration(call+", caBundle: "+other+"}, failurePolicy: Ignore") + secret("tls", "tls.crt", cert), warning: "leaves the webhook out (failurePolicy Ignore)"},
+		"certificate of another":     {objects: configuration(call+", caBundle: "+ca+"}") + secret("tls", "tls.crt", elsewhere)},
+		"certificate is not in it":   {objects: configuration(call + ", caBundle: " + ca + "}")},
+		"no PEM, cert-manager fills": {objects: strings.Replace(configuration(call+", caBundle: Cg==}"), "name: hooks", `name: hooks, annotations: {cert-manager.io/inject-ca-from: x/c}`, 1) + secret("tls", "tls.crt", cert)},
+		"none":                       {objects: configuration(call + "}"), fault: "webhook w.example.com has no caBundle, and nothing in the recipe fills one in"},
+		"none, and a role to read":   {objects: configuration(call+"}") + role("[get, list, watch]"), fault: "has no caBundle"},
+		"none, and a role to patch":  {objects: configuration(call+"}") + role("[get, patch]")},
+		"none, and a Job":            {objects: configuration(call+"}") + "---\n" + strings.Replace(pod("{containers: [{name: m, args: [--webhook-name=hooks]}]}"), "\n", "", 1)},
+		"none, cert-manager fills":   {objects: strings.Replace(configuration(call+"}"), "name: hooks", `name: hooks, annotations: {cert-manager.io/inject-ca-from: x/c}`, 1)},
+		"none, and an address":       {objects: configuration("clientConfig: {url: https://example.com}")},
+		"loopback":                   {objects: configuration("clientConfig: {url: https://127.0.0.1:9443/v, caBundle: " + ca + "}"), fault: "webhook w.example.com calls https://127.0.0.1:9443/v, the API server's own machine, and nothing in the recipe serves it there"},
+		"loopback by name":           {objects: configuration("clientConfig: {url: https://localhost/v}"), fault: "calls https://localhost/v, the API server's own machine"},
+		"loopback, IPv6":             {objects: configuration("clientConfig: {url: 'https://[::1]:8443/v'}"), fault: "calls https://[::1]:8443/v, the API server's own machine"},
+		"loopback, served":           {objects: configuration("clientConfig: {url: https://127.0.0.1:9443/v}") + "---\n" + strings.TrimPrefix(pod("{hostNetwork: true, containers: [{name: m, ports: [{containerPort: 9443}]}]}"), "\n")},
+		"loopback, another port":     {objects: configuration("clientConfig: {url: https://127.0.0.1:9443/v}") + "---\n" + strings.TrimPrefix(pod("{hostNetwork: true, containers: [{name: m, ports: [{containerPort: 80}]}]}"), "\n"), fault: "the API server's own machine"},
+		"loopback, fails open":       {objects: configuration("clientConfig: {url: https://127.0.0.1:9443/v}, failurePolicy: Ignore")},
+		"of what its pods mount": {objects: configuration(call+", caBundle: "+ca+"}") + "---\n" + strings.TrimPrefix(pod("{containers: [{name: m}], volumes: [{name: v, secret: {secretName: tls}}]}"), "\n") +
 			secret("tls", "tls.crt", cert) + secret("old", "tls.crt", cert)},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -117,7 +117,7 @@ func TestCABundle(t *testing.T) {
 
 func TestWebhookOrder(t *testing.T) {
 	hook := func(more string) string {
-		return webhooks("clientConfig: {url: https://example.com}, rules: [{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]" + more)
+		return configuration("clientConfig: {url: https://example.com}, rules: [{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]" + more)
 	}
 	config := "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: o, namespace: y, labels: {app: o}}\n"
 	for name, c := range map[string]struct {
@@ -262,7 +262,7 @@ func TestDeadlocks_OwnWebhook(t *testing.T) {
 		return "---\napiVersion: batch/v1\nkind: Job\nmetadata: {name: patch, namespace: x" + meta + "}\nspec: {template: {spec: {containers: [{name: m, args: [--webhook-name=hooks]}]}}}\n"
 	}
 	const post = ", annotations: {helm.sh/hook: post-install}"
-	whole := webhooks(service+"}"+rules) + object + job(post)
+	whole := configuration(service+"}"+rules) + object + job(post)
 	for name, c := range map[string]struct {
 		objects string
 		by      lane.Order
@@ -272,13 +272,13 @@ func TestDeadlocks_OwnWebhook(t *testing.T) {
 		"its own object, Flux":   {whole, lane.Order{Ready: true, Releases: true}, true},
 		"its own object, Argo":   {whole, lane.Order{ArgoCD: true, Ready: true}, true},
 		"hooks are no hooks":     {whole, lane.Order{AtOnce: true}, false},
-		"fails open":             {webhooks(service+"}, failurePolicy: Ignore"+rules) + object + job(post), lane.Order{InOrder: true}, false},
-		"for another kind":       {webhooks(service+"}"+rules) + strings.Replace(object, "Rule", "Other", 1) + job(post), lane.Order{InOrder: true}, false},
-		"a hook before it":       {webhooks(service+"}"+rules) + object + job(", annotations: {helm.sh/hook: pre-install}"), lane.Order{InOrder: true}, false},
-		"an ordinary Job":        {webhooks(service+"}"+rules) + object + job(""), lane.Order{InOrder: true}, false},
+		"fails open":             {configuration(service+"}, failurePolicy: Ignore"+rules) + object + job(post), lane.Order{InOrder: true}, false},
+		"for another kind":       {configuration(service+"}"+rules) + strings.Replace(object, "Rule", "Other", 1) + job(post), lane.Order{InOrder: true}, false},
+		"a hook before it":       {configuration(service+"}"+rules) + object + job(", annotations: {helm.sh/hook: pre-install}"), lane.Order{InOrder: true}, false},
+		"an ordinary Job":        {configuration(service+"}"+rules) + object + job(""), lane.Order{InOrder: true}, false},
 		"cert-manager fills":     {strings.Replace(whole, "name: hooks", "name: hooks, annotations: {cert-manager.io/inject-ca-from: x/c}", 1), lane.Order{InOrder: true}, false},
-		"its object is a hook":   {webhooks(service+"}"+rules) + strings.Replace(object, "namespace: x", "namespace: x"+post, 1) + job(post), lane.Order{InOrder: true}, false},
-		"Helm creates it before": {webhooks(service+"}"+strings.NewReplacer("example.com", "''", "rules]", "configmaps]").Replace(rules)) + strings.NewReplacer("example.com/v1", "v1", "Rule", "ConfigMap").Replace(object) + job(post), lane.Order{InOrder: true}, false},
+		"its object is a hook":   {configuration(service+"}"+rules) + strings.Replace(object, "namespace: x", "namespace: x"+post, 1) + job(post), lane.Order{InOrder: true}, false},
+		"Helm creates it before": {configuration(service+"}"+strings.NewReplacer("example.com", "''", "rules]", "configmaps]").Replace(rules)) + strings.NewReplacer("example.com/v1", "v1", "Rule", "ConfigMap").Replace(object) + job(post), lane.Order{InOrder: true}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := expected(t, c.objects)

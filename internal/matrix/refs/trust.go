@@ -140,7 +140,7 @@ func (c *checker) mountedBehind(service *admissionv1.ServiceReference) map[strin
 	}
 	for i := range c.expectation.Objects {
 		o := &c.expectation.Objects[i]
-		t := podTemplateOf(o)
+		t := problem.Template(o)
 		if t == nil || o.Object.GetNamespace() != service.Namespace || !labels.SelectorFromSet(svc.Spec.Selector).Matches(labels.Set(t.Labels)) {
 			continue
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/needs"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/webhooks"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
@@ -148,8 +149,8 @@ func (c *checker) subjects(o *bundle.Object, r reference) {
 
 // selfish warns of a webhook that fails closed and is for the pods that serve it: once none of them
 // runs, none can be created.
-func (c *checker) selfish(r reference, name string, client *admissionv1.WebhookClientConfig, s scope) {
-	if client.Service == nil || len(s.conditions) > 0 {
+func (c *checker) selfish(r reference, name string, client *admissionv1.WebhookClientConfig, s webhooks.Scope) {
+	if client.Service == nil || len(s.Conditions) > 0 {
 		return
 	}
 	service := c.have.service(client.Service.Namespace, client.Service.Name)
@@ -158,7 +159,7 @@ func (c *checker) selfish(r reference, name string, client *admissionv1.WebhookC
 	}
 	for i := range c.expectation.Objects {
 		o := &c.expectation.Objects[i]
-		template := podTemplateOf(o)
+		template := problem.Template(o)
 		if template == nil || o.Object.GetNamespace() != service.Namespace || !labels.SelectorFromSet(service.Spec.Selector).Matches(labels.Set(template.Labels)) {
 			continue
 		}

@@ -3,32 +3,22 @@ package refs
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/webhooks"
 )
-
-// scope is what a webhook is for.
-type scope struct {
-	rules      []admissionv1.RuleWithOperations
-	namespaces *metav1.LabelSelector
-	objects    *metav1.LabelSelector
-	// conditions: a webhook with any may not be for an object that the rest selects.
-	conditions []admissionv1.MatchCondition
-}
 
 // unordered warns of the objects of other components that a webhook is for which fails closed, if
 // nothing makes these components wait for its own: their installation fails while its pods start.
 // One warning for each component, however many webhooks it meets: one dependency mends all.
-func (c *checker) unordered(o *bundle.Object, name string, s scope) {
-	if len(s.conditions) > 0 {
+func (c *checker) unordered(o *bundle.Object, name string, s webhooks.Scope) {
+	if len(s.Conditions) > 0 {
 		return
 	}
 	matched := map[string][]*bundle.Object{}
@@ -75,31 +65,18 @@ func (c *checker) waitsFor(component, on string) bool {
 }
 
 // isFor reports whether creating an object calls the webhook.
-func (c *checker) isFor(s scope, o *unstructured.Unstructured) bool {
-	gvk := o.GroupVersionKind()
-	if gvk.Group == "admissionregistration.k8s.io" && strings.HasSuffix(gvk.Kind, "WebhookConfiguration") {
-		return false // the API server calls no webhook for these
-	}
-	plural, _ := meta.UnsafeGuessKindToResource(gvk)
-	has := func(list []string, want string) bool {
-		return slices.Contains(list, "*") || slices.Contains(list, want)
-	}
-	if !slices.ContainsFunc(s.rules, func(r admissionv1.RuleWithOperations) bool {
-		create := slices.ContainsFunc(r.Operations, func(op admissionv1.OperationType) bool {
-			return op == admissionv1.Create || op == admissionv1.OperationAll
-		})
-		return create && has(r.APIGroups, gvk.Group) && has(r.APIVersions, gvk.Version) && (has(r.Resources, plural.Resource) || slices.Contains(r.Resources, "*/*"))
-	}) {
+func (c *checker) isFor(s webhooks.Scope, o *unstructured.Unstructured) bool {
+	if !slices.ContainsFunc(s.Rules, func(r admissionv1.RuleWithOperations) bool { return webhooks.Names(r, admissionv1.Create, o) }) {
 		return false
 	}
-	if !selects(s.objects, o.GetLabels()) {
+	if !selects(s.Objects, o.GetLabels()) {
 		return false
 	}
 	namespace := o.GetNamespace()
-	if gvk.Group == "" && gvk.Kind == "Namespace" {
+	if gvk := o.GroupVersionKind(); gvk.Group == "" && gvk.Kind == "Namespace" {
 		namespace = o.GetName()
 	}
-	return namespace == "" || selects(s.namespaces, c.labelsOf(namespace))
+	return namespace == "" || selects(s.Namespaces, c.labelsOf(namespace))
 }
 
 func selects(s *metav1.LabelSelector, set map[string]string) bool {

@@ -19,10 +19,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-const isDefault = "storageclass.kubernetes.io/is-default-class"
-
-// defaults finds a second default of a kind of which a cluster has one.
-func (f *finder) defaults(o *bundle.Object) {
+// secondDefault finds a second default of a kind of which a cluster has one.
+func (f *finder) secondDefault(o *bundle.Object) {
 	first := f.firstDefault(o)
 	if first == nil {
 		return
@@ -30,7 +28,7 @@ func (f *finder) defaults(o *bundle.Object) {
 	p := problem.Of(o)
 	p.Text = fmt.Sprintf("is the default of the cluster, and so is %s (%s)", first.Ref(), first.Component)
 	if o.Object.GetKind() == "StorageClass" {
-		p.Name, p.Then = isDefault, "a claim without a class gets the one that was created last, which differs between deployers"
+		p.Name, p.Then = simulate.DefaultClass, "a claim without a class gets the one that was created last, which differs between deployers"
 	} else {
 		p.Name, p.Cause, p.Reason = "globalDefault", "second default "+o.Ref().String(), reason.DeployFailed
 		p.Then = "the API server refuses the second one, unless both come in the same moment: then it refuses the next change of either"
@@ -61,7 +59,7 @@ func defaultOf(o *bundle.Object) bool {
 		var c schedulingv1.PriorityClass
 		return problem.Read(o, &c) && c.GlobalDefault
 	case "storage.k8s.io/StorageClass":
-		return o.Object.GetAnnotations()[isDefault] == "true"
+		return o.Object.GetAnnotations()[simulate.DefaultClass] == "true"
 	}
 	return false
 }
@@ -126,13 +124,13 @@ func (f *finder) provides(provisioner string) bool {
 		case "ClusterRole":
 			return makesVolumes(&o)
 		}
-		pod, ok := specOf(&o)
-		return ok && mentions(pod, provisioner)
+		template := problem.Template(&o)
+		return template != nil && mentions(&template.Spec, provisioner)
 	})
 }
 
 // mentions reports whether a container's command or variables have a text in them.
-func mentions(pod corev1.PodSpec, text string) bool {
+func mentions(pod *corev1.PodSpec, text string) bool {
 	return slices.ContainsFunc(slices.Concat(pod.InitContainers, pod.Containers), func(c corev1.Container) bool {
 		return slices.ContainsFunc(slices.Concat(c.Command, c.Args), func(arg string) bool { return strings.Contains(arg, text) }) ||
 			slices.ContainsFunc(c.Env, func(e corev1.EnvVar) bool { return strings.Contains(e.Value, text) })
@@ -145,11 +143,8 @@ func makesVolumes(o *bundle.Object) bool {
 	if !problem.Read(o, &role) {
 		return false
 	}
-	all := func(list []string, item string) bool {
-		return slices.Contains(list, item) || slices.Contains(list, "*")
-	}
 	return slices.ContainsFunc(role.Rules, func(r rbacv1.PolicyRule) bool {
-		return all(r.APIGroups, "") && all(r.Resources, "persistentvolumes") && all(r.Verbs, "create")
+		return problem.Covers(r.APIGroups, "") && problem.Covers(r.Resources, "persistentvolumes") && problem.Covers(r.Verbs, "create")
 	})
 }
 

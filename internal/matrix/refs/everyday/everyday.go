@@ -50,9 +50,9 @@ func Find(e *bundle.Expectation, have Cluster) []problem.Problem {
 		f.phased(o)
 		f.weight(o)
 		f.deadlines(o)
-		f.kept(o)
+		f.finalizers(o)
 		f.tokenless(o)
-		f.defaults(o)
+		f.secondDefault(o)
 		switch gvk := o.Object.GroupVersionKind(); gvk.Group + "/" + gvk.Kind {
 		case "autoscaling/HorizontalPodAutoscaler":
 			f.autoscaler(o)
@@ -69,7 +69,7 @@ func Find(e *bundle.Expectation, have Cluster) []problem.Problem {
 			f.isolated(o)
 		case "/ServiceAccount":
 			f.account(o)
-			f.everywhere(o)
+			f.defaultAccount(o)
 		case "/Service":
 			f.external(o)
 		case "rbac.authorization.k8s.io/ClusterRole":

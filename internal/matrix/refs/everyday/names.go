@@ -37,9 +37,9 @@ func (f *finder) subdomain(w *bundle.Workload) {
 	})
 }
 
-// kept warns of a finalizer on an object of a kind of Kubernetes, which nobody but a controller of the
+// finalizers warns of a finalizer on an object of a kind of Kubernetes, which nobody but a controller of the
 // recipe's own would remove. Hooks have their own check.
-func (f *finder) kept(o *bundle.Object) {
+func (f *finder) finalizers(o *bundle.Object) {
 	if group := o.Object.GroupVersionKind().Group; o.Hook || strings.Contains(group, ".") && !strings.HasSuffix(group, ".k8s.io") {
 		return
 	}
@@ -54,8 +54,8 @@ func (f *finder) kept(o *bundle.Object) {
 	}
 }
 
-// everywhere warns of the ServiceAccount that Kubernetes makes in every namespace.
-func (f *finder) everywhere(o *bundle.Object) {
+// defaultAccount warns of the ServiceAccount that Kubernetes makes in every namespace.
+func (f *finder) defaultAccount(o *bundle.Object) {
 	if o.Object.GetName() != "default" {
 		return
 	}

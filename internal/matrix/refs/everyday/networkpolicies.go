@@ -6,11 +6,9 @@ import (
 
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/bundle/podspec"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
 )
@@ -29,10 +27,11 @@ func (f *finder) isolated(o *bundle.Object) {
 	}
 	for i := range f.e.Objects {
 		w := &f.e.Objects[i]
-		pods := podLabels(w)
-		if pods == nil || w.Object.GetNamespace() != p.Namespace || !chosen(&p, pods) {
+		template := problem.Template(w)
+		if template == nil || w.Object.GetNamespace() != p.Namespace || !chosen(&p, template.Labels) {
 			continue
 		}
+		pods := labels.Set(template.Labels)
 		in, out := f.opened(p.Namespace, pods)
 		if service := f.serviceFor(p.Namespace, pods); closesIn && !in && service != "" {
 			found := problem.Of(o)
@@ -92,17 +91,4 @@ func (f *finder) serviceFor(namespace string, pods labels.Set) string {
 		}
 	}
 	return ""
-}
-
-// podLabels are those of a workload's pods; nil for an object that makes none.
-func podLabels(o *bundle.Object) labels.Set {
-	template, ok := podspec.Template(o.Object)
-	if !ok {
-		return nil
-	}
-	found, _, _ := unstructured.NestedStringMap(template, "metadata", "labels")
-	if found == nil {
-		return labels.Set{}
-	}
-	return found
 }

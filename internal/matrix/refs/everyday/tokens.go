@@ -5,19 +5,18 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/bundle/podspec"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
 )
 
 // tokenless warns of pods whose ServiceAccount may do something, and that get no token of it.
 func (f *finder) tokenless(o *bundle.Object) {
-	pod, ok := specOf(o)
-	if !ok || hasToken(pod) {
+	template := problem.Template(o)
+	if template == nil || hasToken(&template.Spec) {
 		return
 	}
+	pod := &template.Spec
 	name, where := "automountServiceAccountToken", "their template"
 	switch {
 	case pod.AutomountServiceAccountToken != nil && *pod.AutomountServiceAccountToken:
@@ -39,13 +38,8 @@ func (f *finder) tokenless(o *bundle.Object) {
 	f.found = append(f.found, p)
 }
 
-func specOf(o *bundle.Object) (pod corev1.PodSpec, ok bool) {
-	spec, ok := podspec.Of(o.Object)
-	return pod, ok && problem.Read(&bundle.Object{Object: &unstructured.Unstructured{Object: spec}}, &pod)
-}
-
 // hasToken reports whether a pod brings a token in a volume of its own.
-func hasToken(pod corev1.PodSpec) bool {
+func hasToken(pod *corev1.PodSpec) bool {
 	for _, v := range pod.Volumes {
 		if v.Secret != nil {
 			return true // one may hold a token, or a kubeconfig
@@ -76,8 +70,8 @@ func (f *finder) accountOf(namespace, name string) *corev1.ServiceAccount {
 // roleOf is a role that a binding of the bundle gives to the ServiceAccount of a workload's pods; empty
 // without one.
 func (f *finder) roleOf(o *bundle.Object) string {
-	pod, ok := specOf(o)
-	if !ok || pod.ServiceAccountName == "" {
+	template := problem.Template(o)
+	if template == nil || template.Spec.ServiceAccountName == "" {
 		return ""
 	}
 	for i := range f.e.Objects {
@@ -87,7 +81,7 @@ func (f *finder) roleOf(o *bundle.Object) string {
 			continue
 		}
 		for _, s := range b.Subjects {
-			if s.Kind == rbacv1.ServiceAccountKind && s.Name == pod.ServiceAccountName && s.Namespace == o.Object.GetNamespace() {
+			if s.Kind == rbacv1.ServiceAccountKind && s.Name == template.Spec.ServiceAccountName && s.Namespace == o.Object.GetNamespace() {
 				return b.RoleRef.Kind + " " + b.RoleRef.Name
 			}
 		}

@@ -2,12 +2,16 @@
 package problem
 
 import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/podspec"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
@@ -29,6 +33,24 @@ type Problem struct {
 // Read reads an object as a type of Kubernetes, and reports whether it is one.
 func Read(o *bundle.Object, into any) bool {
 	return runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object.Object, into) == nil
+}
+
+// Template is the pod template of a workload; nil for an object that makes no pods.
+func Template(o *bundle.Object) *corev1.PodTemplateSpec {
+	m, ok := podspec.Template(o.Object)
+	if !ok {
+		return nil
+	}
+	template := &corev1.PodTemplateSpec{}
+	if runtime.DefaultUnstructuredConverter.FromUnstructured(m, template) != nil {
+		return nil
+	}
+	return template
+}
+
+// Covers reports whether a list of a rule, of a role or a webhook, has an item or is for all.
+func Covers(list []string, item string) bool {
+	return slices.Contains(list, item) || slices.Contains(list, "*")
 }
 
 // Selector is the selector for labels in a field of an object; nil if there is none, or one that selects

@@ -12,12 +12,11 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/claims"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
-
-const defaultClass = "storageclass.kubernetes.io/is-default-class"
 
 // Any reports whether a bundle has such a class, so that the nodes matter.
 func Any(e *bundle.Expectation) bool { return len(classes(e)) > 0 }
@@ -34,7 +33,7 @@ func Find(e *bundle.Expectation, nodes []corev1.Node) []problem.Problem {
 		all := claims.Of(e)
 		for i := range all {
 			c := &all[i]
-			if named, ok := wanted(c); ok && (named == class.Name || named == "" && class.Annotations[defaultClass] == "true") {
+			if named, ok := wanted(c); ok && (named == class.Name || named == "" && class.Annotations[simulate.DefaultClass] == "true") {
 				p := c.Problem
 				p.Name, p.Cause, p.Reason = class.Name, "topologies "+class.Name, reason.SchedulingFailed
 				p.Text = fmt.Sprintf("claim %s wants StorageClass %s, which allows only nodes with %s (allowedTopologies), and no node of this cluster has that", c.Name, class.Name, text(class.AllowedTopologies))
