@@ -75,3 +75,12 @@ func templateSources(ch *chart.Chart) []string {
 	}
 	return texts
 }
+
+// Served are the APIs of the cluster's own API server, and those that the objects of the bundle add.
+func (e *Expectation) Served() []API {
+	all := slices.Clone(apis.Stack().Server)
+	for i := range e.Objects {
+		all = append(all, apis.ServedBy(e.Objects[i].Object)...)
+	}
+	return all
+}

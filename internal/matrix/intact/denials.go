@@ -5,9 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/resource"
-
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/observe"
 )
 
 // waitFor is how long after the gate the API server enforces what the bundle has that denies pods;
@@ -39,9 +38,6 @@ var denials = regexp.MustCompile(`(?:ValidatingAdmissionPolicy|policy) '[^']+' w
 	`|violates PodSecurity .*` +
 	`|resources\.requests: Invalid value: "[^"]*": must be less than or equal to \S+ limit of \S+`)
 
-// exceeded is how the API server says that a quota has no room for one object more.
-var exceeded = regexp.MustCompile(`exceeded quota: [^,]+, requested: (.*), used: (.*), limited: (.*)`)
-
 // reasonOf is what a request was denied for; empty if it was not, or for another error.
 func reasonOf(err error) string {
 	if err == nil {
@@ -50,8 +46,8 @@ func reasonOf(err error) string {
 	if why := denials.FindString(err.Error()); why != "" {
 		return why
 	}
-	if m := exceeded.FindStringSubmatch(err.Error()); m != nil && overdrawn(amounts(m[1]), amounts(m[2]), amounts(m[3])) {
-		return m[0]
+	if over, ok := observe.QuotaOverrun(err.Error()); ok && overdrawn(over) {
+		return over.Text
 	}
 	return ""
 }
@@ -87,24 +83,12 @@ func blamed(e *bundle.Expectation, namespace, why string) *bundle.Object {
 
 // overdrawn reports whether a quota allows less than there is already, or than one pod alone asks for. One
 // that is only used up has room for each pod again, once the one before it is gone; the dry run asks for one more.
-func overdrawn(requested, used, limited map[string]resource.Quantity) bool {
-	for name := range requested {
-		asked, have, limit := requested[name], used[name], limited[name]
+func overdrawn(over observe.Overrun) bool {
+	for name := range over.Requested {
+		asked, have, limit := over.Requested[name], over.Used[name], over.Limited[name]
 		if have.Cmp(limit) > 0 || asked.Cmp(limit) > 0 {
 			return true
 		}
 	}
 	return false
-}
-
-// amounts reads a list like "pods=1,requests.cpu=100m".
-func amounts(list string) map[string]resource.Quantity {
-	all := map[string]resource.Quantity{}
-	for _, entry := range strings.Split(list, ",") {
-		name, amount, _ := strings.Cut(entry, "=")
-		if q, err := resource.ParseQuantity(amount); err == nil {
-			all[name] = q
-		}
-	}
-	return all
 }

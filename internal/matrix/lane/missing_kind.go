@@ -78,11 +78,12 @@ func definesKind(e bundle.Expectation, group, kind string, counts func(bundle.Ob
 // unservedVersion returns the first kind of those that a message calls unserved of which the API server
 // itself, or a CRD of the bundle, has other versions only.
 func unservedVersion(message string, e bundle.Expectation) string {
-	for _, asked := range apis.Unserved(message) {
-		all := slices.Clone(apis.Stack().Server)
-		for _, o := range e.Objects {
-			all = append(all, apis.ServedBy(o.Object)...)
-		}
+	unserved := apis.Unserved(message)
+	if len(unserved) == 0 {
+		return ""
+	}
+	all := e.Served()
+	for _, asked := range unserved {
 		version := asked.GroupVersion().String()
 		if asked.Version != "" && apis.ServedAs(all, asked.GroupKind()) != "" && !slices.ContainsFunc(all, func(a apis.API) bool { return a.Name == version+"/"+asked.Kind }) {
 			return asked.Kind + " as " + version

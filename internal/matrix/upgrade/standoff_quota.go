@@ -1,7 +1,6 @@
 package upgrade
 
 import (
-	"regexp"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,9 +11,6 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// overQuota is what the API server says of a pod that a ResourceQuota has no room for.
-var overQuota = regexp.MustCompile(`exceeded quota: \S+, requested: (\S+), used: (\S+), limited: (\S+)`)
-
 // quotaless says which workloads wait for what their own old pods use of a quota; nil if another one is
 // rejected for something else.
 func quotaless(report observe.WorkloadReport, view *observe.View) map[result.Ref]string {
@@ -22,8 +18,8 @@ func quotaless(report observe.WorkloadReport, view *observe.View) map[result.Ref
 	for _, r := range report.Refused {
 		live := view.Live[observe.WorkloadKey(r.Workload.Kind, r.Workload.Namespace, r.Workload.Name)]
 		old := view.PodsOf[live.UID] // no new one was created
-		m := overQuota.FindStringSubmatch(r.Text)
-		if m == nil || live.Surge == "" || len(old) == 0 || !fitsQuotaWithout(m[1], m[2], m[3], old) {
+		over, ok := observe.QuotaOverrun(r.Text)
+		if !ok || live.Surge == "" || len(old) == 0 || !fitsQuotaWithout(over, old) {
 			return nil
 		}
 		waits[observe.WorkloadRef(r.Workload.Kind, r.Workload.Namespace, r.Workload.Name)] = waitsFor(live, "quota", old)
@@ -31,13 +27,11 @@ func quotaless(report observe.WorkloadReport, view *observe.View) map[result.Ref
 	return waits
 }
 
-// fitsQuotaWithout reports whether a quota would admit what is requested if these pods were gone. The
-// three lists are the API server's: "pods=1,requests.cpu=2".
-func fitsQuotaWithout(requested, used, limited string, old []*corev1.Pod) bool {
-	want, have, most := amounts(requested), amounts(used), amounts(limited)
-	for name, q := range want {
-		left, ok := have[name]
-		limit, known := most[name]
+// fitsQuotaWithout reports whether a quota would admit what is requested if these pods were gone.
+func fitsQuotaWithout(over observe.Overrun, old []*corev1.Pod) bool {
+	for name, q := range over.Requested {
+		left, ok := over.Used[name]
+		limit, known := over.Limited[name]
 		if !ok || !known {
 			return false
 		}
@@ -49,18 +43,7 @@ func fitsQuotaWithout(requested, used, limited string, old []*corev1.Pod) bool {
 			return false
 		}
 	}
-	return len(want) > 0
-}
-
-func amounts(list string) map[string]resource.Quantity {
-	all := map[string]resource.Quantity{}
-	for _, item := range strings.Split(list, ",") {
-		name, text, _ := strings.Cut(item, "=")
-		if q, err := resource.ParseQuantity(text); err == nil {
-			all[name] = q
-		}
-	}
-	return all
+	return len(over.Requested) > 0
 }
 
 // usedOf is what a pod uses of a quota's resource, by the quota's name for it.

@@ -21,10 +21,7 @@ func unserved(e *bundle.Expectation, f *result.Finding) (first *bundle.Object, l
 	if len(asked) == 0 {
 		return nil, nil
 	}
-	all := slices.Clone(apis.Stack().Server)
-	for i := range e.Objects {
-		all = append(all, apis.ServedBy(e.Objects[i].Object)...)
-	}
+	all := e.Served()
 	for _, kind := range asked {
 		line := servedNow(all, kind)
 		if line == "" {
