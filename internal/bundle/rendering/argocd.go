@@ -56,19 +56,24 @@ func synced(o *unstructured.Unstructured, byHelm bool) bool {
 	return runs || !own && byHelm
 }
 
-// ArgoHooks reports whether an object has a hook of Argo CD's own, and one that runs at a sync. Argo
-// CD passes over what it does not know, as if it were not there.
+// ArgoHooks reports whether an object has a hook of Argo CD's own, and one that runs at a sync.
 func ArgoHooks(annotations map[string]string) (own, runs bool) {
+	phases := ownPhases(annotations)
+	return len(phases) > 0, slices.ContainsFunc(phases, atSync)
+}
+
+// ownPhases are those of Argo CD's own annotation. It passes over what it does not know, as if it were not
+// there.
+func ownPhases(annotations map[string]string) (phases []string) {
 	for phase := range strings.SplitSeq(annotations[ArgoHook], ",") {
-		switch phase = strings.TrimSpace(phase); {
-		case slices.Contains(syncPhases, phase):
-			return true, true
-		case slices.Contains(otherPhases, phase):
-			own = true
+		if phase = strings.TrimSpace(phase); slices.Contains(ArgoPhases(), phase) {
+			phases = append(phases, phase)
 		}
 	}
-	return own, false
+	return phases
 }
+
+func atSync(phase string) bool { return slices.Contains(syncPhases, phase) }
 
 // argoPhases are Argo CD's names for Helm's hooks that it runs.
 var argoPhases = map[string]string{"pre-install": "PreSync", "pre-upgrade": "PreSync", "post-install": "PostSync", "post-upgrade": "PostSync"}
@@ -76,27 +81,22 @@ var argoPhases = map[string]string{"pre-install": "PreSync", "pre-upgrade": "Pre
 // PhasesInArgoCD are the phases in which Argo CD runs an object as a hook: what its own annotation says and,
 // if that says nothing that it knows, Helm's (gitops-engine, hook.Types).
 func PhasesInArgoCD(annotations map[string]string) []string {
-	var own, helm []string
-	for phase := range strings.SplitSeq(annotations[ArgoHook], ",") {
-		if phase = strings.TrimSpace(phase); slices.Contains(ArgoPhases(), phase) {
-			own = append(own, phase)
-		}
+	phases := ownPhases(annotations)
+	if len(phases) > 0 {
+		return phases
 	}
 	for _, hook := range HelmHooks(annotations) {
 		if phase := argoPhases[hook]; phase != "" {
-			helm = append(helm, phase)
+			phases = append(phases, phase)
 		}
 	}
-	if len(own) > 0 {
-		return own
-	}
-	return helm
+	return phases
 }
 
 // RunsAtSync reports whether Argo CD runs an object as a hook when it syncs, and not at a deletion or a
 // failure. It does not run Helm's tests.
 func RunsAtSync(annotations map[string]string) bool {
-	return slices.ContainsFunc(PhasesInArgoCD(annotations), func(p string) bool { return slices.Contains(syncPhases, p) })
+	return slices.ContainsFunc(PhasesInArgoCD(annotations), atSync)
 }
 
 // goneInArgoCD reports whether an object's own annotations for Argo CD, which Helm and Flux do not

@@ -63,17 +63,10 @@ func (b Bundles) was(o *bundle.Object) string { return Place(b.Before, o, "") }
 
 // runsBefore reports whether a release has a hook with pods before its upgrade.
 func (b Bundles) runsBefore(release string) bool {
-	return slices.ContainsFunc(b.Now.Expectation.Workloads, func(w bundle.Workload) bool {
-		o := objectOf(b.Now, result.Ref{Group: groupOf(w.Kind), Kind: w.Kind, Namespace: w.Namespace, Name: w.Name})
-		return w.Hook && o != nil && o.Release == release && rendering.RunsInHelm(o.Object.GetAnnotations(), "pre-upgrade")
+	return slices.ContainsFunc(b.Now.Expectation.Objects, func(o bundle.Object) bool {
+		kind := o.Object.GetKind()
+		return o.Hook && o.Release == release && (kind == "Job" || kind == "Pod") && rendering.RunsInHelm(o.Object.GetAnnotations(), "pre-upgrade")
 	})
-}
-
-func groupOf(kind string) string {
-	if kind == "Job" {
-		return "batch"
-	}
-	return "" // a Pod
 }
 
 // Orphaned warns of what Flux leaves of a release that moves to another namespace: its helm-controller
