@@ -30,8 +30,8 @@ func moduleChart(t *testing.T, charts, module, path, name string) {
 
 const recipeHead = "kind: RecipeMetadata\napiVersion: aicr.nvidia.com/v1alpha1\nmetadata: "
 
-// onlyRecipe has one recipe, trains, with one component, and one probe of the same name.
-func onlyRecipe(t *testing.T, component, registry, ref, values, probe string) string {
+// noRecipes is a recipes directory without overlays, and without probes but one.
+func noRecipes(t *testing.T, probe string) string {
 	t.Helper()
 	dir := fewRecipes(t)
 	for _, pattern := range []string{"overlays/*.yaml", "probes/*.yaml"} {
@@ -40,11 +40,21 @@ func onlyRecipe(t *testing.T, component, registry, ref, values, probe string) st
 			t.Fatal(err)
 		}
 		for _, f := range files {
+			if filepath.Base(f) == probe {
+				continue
+			}
 			if err := os.Remove(f); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
+	return dir
+}
+
+// onlyRecipe has one recipe, trains, with one component, and one probe of the same name.
+func onlyRecipe(t *testing.T, component, registry, ref, values, probe string) string {
+	t.Helper()
+	dir := noRecipes(t, "")
 	old, err := os.ReadFile(filepath.Join(dir, "registry.yaml"))
 	if err != nil {
 		t.Fatal(err)

@@ -17,26 +17,11 @@ import (
 // TrainJob.
 func trainerRecipes(t *testing.T) string {
 	t.Helper()
-	dir := fewRecipes(t)
-	for _, pattern := range []string{"overlays/*.yaml", "probes/*.yaml"} {
-		files, err := filepath.Glob(filepath.Join(dir, pattern))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, f := range files {
-			if filepath.Base(f) == "kubeflow-trainjob.yaml" {
-				continue
-			}
-			if err := os.Remove(f); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	const head = "kind: RecipeMetadata\napiVersion: aicr.nvidia.com/v1alpha1\nmetadata: "
+	dir := noRecipes(t, "kubeflow-trainjob.yaml")
 	for name, text := range map[string]string{
-		"base": head + "{name: base}\nspec:\n  componentRefs:\n    - name: kubeflow-trainer\n      type: Helm\n      source: oci://ghcr.io/kubeflow/charts\n      version: 2.1.0\n" +
+		"base": recipeHead + "{name: base}\nspec:\n  componentRefs:\n    - name: kubeflow-trainer\n      type: Helm\n      source: oci://ghcr.io/kubeflow/charts\n      version: 2.1.0\n" +
 			"      valuesFile: components/kubeflow-trainer/values.yaml\n      manifestFiles: [components/kubeflow-trainer/manifests/torch-distributed.yaml]\n",
-		"trains": head + "{name: trains}\nspec:\n  base: base\n  criteria: {service: eks, accelerator: h100, intent: training}\n",
+		"trains": recipeHead + "{name: trains}\nspec:\n  base: base\n  criteria: {service: eks, accelerator: h100, intent: training}\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, "overlays", name+".yaml"), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
