@@ -191,9 +191,15 @@ func fluxItem(kind, name string, obj *unstructured.Unstructured) lane.Item {
 		return it
 	}
 	it.Text = fmt.Sprintf("Ready is %s (%s): %s", lane.OrUnknown(ready.status), lane.OrUnknown(ready.reason), ready.message)
+	step := conditionOf(obj, "Reconciling").message
+	if ready.message == "Reconciliation in progress" && step != "" { // the kustomize-controller's step is in the other condition
+		it.Text = fmt.Sprintf("Ready is %s (%s): %s", ready.status, ready.reason, step)
+	}
 	switch {
 	case !seen:
 		it.Text = "its controller has not seen it yet"
+	case kind == kindKustomization && ready.status == "Unknown" && appliedAgain(obj, step):
+		it.State = lane.ItemBlocked // at a deadline it is never what was waited for
 	case ready.status == "True":
 		it.State = lane.ItemGood
 	case ready.status == "False" && (ready.reason == "DependencyNotReady" || ready.reason == "SourceNotReady"):
@@ -202,6 +208,13 @@ func fluxItem(kind, name string, obj *unstructured.Unstructured) lane.Item {
 		it.State = lane.ItemSuspect
 	}
 	return it
+}
+
+// appliedAgain reports whether a Kustomization applies the revision that it has applied before, as
+// it does once in each interval.
+func appliedAgain(obj *unstructured.Unstructured, step string) bool {
+	applied, _, _ := unstructured.NestedString(obj.Object, "status", "lastAppliedRevision")
+	return applied != "" && strings.Contains(step, " revision "+applied+" ")
 }
 
 type fluxCondition struct {

@@ -56,12 +56,20 @@ func withHistory(status map[string]any, states ...string) map[string]any {
 	return out
 }
 
+func applied(status map[string]any, revision string) map[string]any {
+	out := maps.Clone(status)
+	out["lastAppliedRevision"] = revision
+	return out
+}
+
 func TestFluxItem(t *testing.T) {
 	ready := fluxCond("Ready", "True", "ReconciliationSucceeded", "applied")
 	notReady := fluxCond("Ready", "False", "HealthCheckFailed", "timeout waiting for Deployment")
 	released := fluxCond("Released", "True", "InstallSucceeded", "installed")
 	old := map[string]any{"type": "Ready", "status": "True", "reason": "Succeeded", "message": "", "observedGeneration": int64(1)}
 	stalled := fluxCond("Stalled", "True", "RetriesExceeded", "Failed to install after 1 attempt(s)")
+	inProgress := fluxCond("Ready", "Unknown", "Progressing", "Reconciliation in progress")
+	step := fluxCond("Reconciling", "True", "Progressing", "Building manifests for revision b with a timeout of 5m0s")
 	tests := map[string]struct {
 		kind   string
 		status map[string]any
@@ -90,6 +98,10 @@ func TestFluxItem(t *testing.T) {
 		"failed for an old generation":            {"Kustomization", fluxStatus(1, map[string]any{"type": "Ready", "status": "False", "reason": "BuildFailed", "message": "old", "observedGeneration": int64(1)}), lane.ItemWaiting, []string{"has not seen it"}},
 		"blocked from the first try on (F43)":     {"HelmRelease", fluxStatus(-1, fluxCond("Ready", "False", "DependencyNotReady", "a is not ready")), lane.ItemBlocked, nil},
 		"in progress":                             {"Kustomization", fluxStatus(2, fluxCond("Ready", "Unknown", "Progressing", "building")), lane.ItemWaiting, nil},
+		"in progress, its step":                   {"Kustomization", fluxStatus(2, inProgress, step), lane.ItemWaiting, []string{"Building manifests for revision b"}},
+		"in progress again (F53)":                 {"Kustomization", applied(fluxStatus(2, inProgress, step), "b"), lane.ItemBlocked, []string{"Building manifests for revision b"}},
+		"in progress, applied something else":     {"Kustomization", applied(fluxStatus(2, inProgress, step), "a"), lane.ItemWaiting, nil},
+		"fails again":                             {"Kustomization", applied(fluxStatus(2, fluxCond("Ready", "False", "BuildFailed", "no"), step), "b"), lane.ItemSuspect, nil},
 		"in progress, not ready":                  {"HelmRelease", fluxStatus(2, fluxCond("Ready", "False", "Progressing", "installing")), lane.ItemWaiting, nil},
 		"source on its way":                       {"Kustomization", fluxStatus(2, fluxCond("Ready", "False", "ArtifactFailed", "Source artifact not found, retrying")), lane.ItemWaiting, nil},
 		"an error that may go away":               {"OCIRepository", fluxStatus(2, fluxCond("Ready", "False", "OCIArtifactPullFailed", "connection refused")), lane.ItemSuspect, []string{"OCIArtifactPullFailed", "connection refused"}},
