@@ -3,8 +3,6 @@ package matrix
 import (
 	"bytes"
 	"context"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -189,32 +187,6 @@ func TestDroppedValue(t *testing.T) {
 	testkit.WantText(t, "notes", strings.Join(res.Notes, "\n"), "Secret extras/generated data.password: the chart generates", `Secret extras/generated metadata.labels["helm.sh/chart"]: helm-controller`)
 }
 
-// A recipe with a chart and with manifests is the same through the Git lanes as through Helm: values
-// from a file of the repository, charts that are directories of it, and the commit that was pushed.
-func TestGitLanes(t *testing.T) {
-	t.Parallel()
-	got := smallRun(t, func(r *Runner) []Plan {
-		return plansOf(t, r, "plain", deployers(t, bundle.Helm, bundle.ArgoCDGit, bundle.FluxGit)...)
-	})
-	for _, name := range []string{bundle.Helm, bundle.ArgoCDGit, bundle.FluxGit} {
-		res := got["plain/"+name]
-		if res.Status != result.Passed {
-			t.Errorf("%s: got %s, %s: %s", name, res.Status, res.Reason, res.Cause)
-			continue
-		}
-		if name == bundle.Helm {
-			continue
-		}
-		if res.ComparedWith != bundle.Helm || res.ComparedObjects < 4 {
-			t.Errorf("%s: compared %d objects with %q", name, res.ComparedObjects, res.ComparedWith)
-		}
-		content, err := os.ReadFile(filepath.Join(res.Artifacts, "logs", "registry.log"))
-		if err != nil || !strings.Contains(string(content), "/aicr/plain.git/git-receive-pack 200 git/") || !strings.Contains(string(content), "/aicr/plain.git/git-upload-pack 200 ") {
-			t.Errorf("%s: the log has no push, or no fetch: %v\n%s", name, err, content)
-		}
-	}
-}
-
 // F34: a null takes a chart's default away in every lane, or the lanes differ and that is said.
 func TestNullValue(t *testing.T) {
 	t.Parallel()
@@ -225,24 +197,4 @@ func TestNullValue(t *testing.T) {
 			t.Errorf("%s: got %s", d.Name(), got["nulls/"+d.Name()].Status)
 		}
 	}
-}
-
-// A release that the bundle does not have is one too many.
-func TestReleaseTooMany(t *testing.T) {
-	t.Parallel()
-	got := smallRun(t, func(r *Runner) []Plan {
-		const more = `apiVersion: helm.toolkit.fluxcd.io/v2
-kind: HelmRelease
-metadata: {name: smuggled, namespace: flux-system}
-spec: {interval: 10m, suspend: true, chartRef: {kind: ExternalArtifact, name: none}}
----
-apiVersion: helm.toolkit.fluxcd.io/v2
-`
-		return plansOf(t, r, "nulls", edited{deployers(t, bundle.FluxOCI)[0], "apiVersion: helm.toolkit.fluxcd.io/v2\n", more})
-	})
-	res := got["nulls/flux-oci"]
-	if res.Status != result.Failed || res.Reason != reason.DeployFailed {
-		t.Fatalf("got %s, %s: %s", res.Status, res.Reason, res.Cause)
-	}
-	testkit.WantText(t, "cause", res.Cause, "HelmRelease flux-system/smuggled: unexpected (found")
 }

@@ -215,9 +215,14 @@ func troubleOf(set faultSet) func(context.Context, *lane.Env) error {
 
 // TestOneVerdictPerFault: a fault has one reason and one code in every lane, and a cell ends early
 // if waiting cannot help. Faults that do not disturb each other share a cell, which names each of
-// them.
+// them. TestNightlyOneVerdictPerFault has those that TestFaultInjection sees in one lane.
 func TestOneVerdictPerFault(t *testing.T) {
 	t.Parallel()
+	oneVerdict(t, func(set faultSet) bool { return set != alone && set != lateHook })
+}
+
+func oneVerdict(t *testing.T, chosen func(faultSet) bool) {
+	t.Helper()
 	base := stackRunner(t)
 	sets := map[string][]sharedFault{}
 	for _, f := range sharedFaults() {
@@ -225,7 +230,9 @@ func TestOneVerdictPerFault(t *testing.T) {
 		if f.with == alone {
 			name = f.name
 		}
-		sets[name] = append(sets[name], f)
+		if chosen(f.with) {
+			sets[name] = append(sets[name], f)
+		}
 	}
 	for name, faults := range sets {
 		for _, lane := range families {

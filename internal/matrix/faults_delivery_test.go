@@ -51,7 +51,7 @@ func deliveryFaults() []fault {
 		{
 			id: "F05", what: "a selector that no node has; a toleration that is missing, or whose path the registry forgets; more GPUs than a node has; pods that the API server rejects", verdict: "exit 1 with the scheduler's reasons, and the value path that decides; with the API server's error",
 			seeds: []seed{
-				{name: "selector", lanes: []string{bundle.Helm, bundle.FluxOCI}, recipe: func(r *tinyRecipe) { r.part("b").values = "nodeSelector:\n  disktype: ssd" },
+				{name: "selector", lanes: []string{bundle.Helm}, nightly: []string{bundle.FluxOCI}, recipe: func(r *tinyRecipe) { r.part("b").values = "nodeSelector:\n  disktype: ssd" },
 					want: red(reason.SchedulingFailed, "Deployment b/b (b): 0/6 nodes are available").and(
 						"2 system nodes (m7i.4xlarge): nodeSelector disktype=ssd (no such label)", "value path nodeSelector.disktype, set in ", "components/b/values.yaml:2", "edit: remove `disktype: ssd`")},
 				{name: "toleration", lanes: []string{bundle.Helm}, nightly: []string{bundle.ArgoCDOCI}, recipe: func(r *tinyRecipe) {
@@ -61,7 +61,7 @@ func deliveryFaults() []fault {
 					r.part("b").edit(`image: "example.com/web:1"`, `image: "example.com/web:1", resources: {limits: {nvidia.com/gpu: 9}}`)
 				}, want: red(reason.SchedulingFailed, "Deployment b/b (b): 0/6 nodes are available").and("Insufficient nvidia.com/gpu", "b/templates/web.yaml:13")},
 				// Only an event has the API server's error for a DaemonSet's pods.
-				{name: "RuntimeClass", lanes: []string{bundle.Helm}, recipe: func(r *tinyRecipe) {
+				{name: "RuntimeClass", nightly: []string{bundle.Helm}, recipe: func(r *tinyRecipe) {
 					r.part("b").edit("kind: Deployment", "kind: DaemonSet")
 					r.part("b").edit("  replicas: 1\n", "")
 					r.part("b").edit("      containers:", "      runtimeClassName: gvisor\n      containers:")
@@ -76,9 +76,9 @@ func deliveryFaults() []fault {
 		{
 			id: "F07", what: "a chart pushed with a tag that is no version, or with another media type", verdict: "fails, the cause named",
 			seeds: []seed{
-				{name: "tag", lanes: []string{bundle.ArgoCDOCI, bundle.FluxOCI}, bundle: notPushed("b"), published: taggedLatest, want: red(reason.DeployFailed, " b: ", "1.0.0")},
+				{name: "tag", lanes: []string{bundle.ArgoCDOCI}, nightly: []string{bundle.FluxOCI}, bundle: notPushed("b"), published: taggedLatest, want: red(reason.DeployFailed, " b: ", "1.0.0")},
 				{name: "media type", lanes: []string{bundle.FluxOCI}, nightly: []string{bundle.ArgoCDOCI}, published: wrongMediaType("charts/b", "1.0.0"), want: red(reason.DeployFailed, " b: ")},
-				{name: "media type of the bundle", lanes: []string{bundle.ArgoCDOCI, bundle.FluxOCI}, nightly: []string{bundle.ArgoCDHelmOCI}, published: wrongMediaType("aicr/tiny", ""), want: red(reason.DeployFailed, "")},
+				{name: "media type of the bundle", lanes: []string{bundle.FluxOCI}, nightly: []string{bundle.ArgoCDOCI, bundle.ArgoCDHelmOCI}, published: wrongMediaType("aicr/tiny", ""), want: red(reason.DeployFailed, "")},
 			},
 		},
 		{
@@ -86,7 +86,7 @@ func deliveryFaults() []fault {
 			seeds: []seed{
 				{lanes: []string{bundle.ArgoCDOCI}, bundle: replaceIn("c/application.yaml", "path: c/chart", "path: chart/c"), want: red(reason.DeployFailed, "Application c: ComparisonError: ", "chart/c")},
 				{nightly: []string{bundle.ArgoCDHelmOCI}, bundle: replaceIn("templates/children/c.yaml", "path: local/c", "path: c"), want: red(reason.DeployFailed, "Application c: ComparisonError: ")},
-				{lanes: []string{bundle.FluxOCI}, bundle: replaceIn("c/artifactgenerator.yaml", "@bundle/c/chart/**", "@bundle/chart/c/**"), want: red(reason.DeployFailed, " c: ")},
+				{nightly: []string{bundle.FluxOCI}, bundle: replaceIn("c/artifactgenerator.yaml", "@bundle/c/chart/**", "@bundle/chart/c/**"), want: red(reason.DeployFailed, " c: ")},
 			},
 		},
 		{
@@ -101,7 +101,7 @@ func deliveryFaults() []fault {
 		},
 		{
 			id: "F11", what: "a hard error (no CRD, a ComparisonError, Stalled) reported as a timeout", verdict: "ends at once as what it is",
-			seeds: []seed{{name: "no CRD", lanes: families, nightly: otherLanes, recipe: func(r *tinyRecipe) { r.part("b").add("widget.yaml", widget) }, want: red(reason.DeployFailed, " b: ").and("Widget")}},
+			seeds: []seed{{name: "no CRD", lanes: []string{bundle.ArgoCDOCI}, nightly: append([]string{bundle.Helm, bundle.FluxOCI}, otherLanes...), recipe: func(r *tinyRecipe) { r.part("b").add("widget.yaml", widget) }, want: red(reason.DeployFailed, " b: ").and("Widget")}},
 			tests: []string{"internal/matrix/gate TestGateItems", "internal/matrix/lane/argocd TestApplicationItem", "internal/matrix/lane/flux TestFluxItem", "internal/matrix/lane TestMissingKind"},
 		},
 		{

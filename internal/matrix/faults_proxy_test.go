@@ -37,7 +37,7 @@ func proxies() []fault {
 			seeds: []seed{
 				{name: "last of many", lanes: argo, recipe: manyCRDs, want: red(reason.DeployFailed, "sizee")},
 				{name: "two at once", nightly: argo, recipe: usesWidgets(2), published: crdStorm(2, 0, false)},
-				{name: "watch breaks", lanes: argo, recipe: usesWidgets(6), published: crdStorm(6, 3, true)},
+				{name: "watch breaks", nightly: argo, recipe: usesWidgets(6), published: crdStorm(6, 3, true)},
 				{name: "changed later", nightly: argo, recipe: usesWidgets(1), published: crdStorm(1, 1, false)},
 			},
 			tests: []string{"internal/infra/apiproxy TestStorm", "internal/infra/apiproxy TestSchema_RequestTooEarly", "internal/infra/apiproxy TestSchema_WatchEndsBeforeRequest", "internal/infra/apiproxy TestSchema_WatchEnds"},
@@ -46,7 +46,7 @@ func proxies() []fault {
 			id: "F68", what: "the proxy before Flux holds a read until an object is ready that never is", verdict: "the same verdict, reason and message as without the proxy",
 			seeds: []seed{
 				{name: "proxy", lanes: []string{bundle.FluxOCI}, recipe: neverRunning, runner: stage(neverRuns), bundle: shortTimeout, want: notReady},
-				{name: "plain", lanes: []string{bundle.FluxOCI}, recipe: neverRunning, runner: func(r *Runner) {
+				{name: "plain", nightly: []string{bundle.FluxOCI}, recipe: neverRunning, runner: func(r *Runner) {
 					stage(neverRuns)(r)
 					embeddedOf(r).PlainControllers = true
 				}, bundle: shortTimeout, want: notReady},

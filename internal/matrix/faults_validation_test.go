@@ -19,7 +19,7 @@ func validationFaults() []fault {
 			seeds: []seed{
 				{name: "missing", lanes: []string{bundle.Helm}, runner: wanted, recipe: withExpected("[{kind: Deployment, name: a, namespace: a}, {kind: DaemonSet, name: forgotten, namespace: a}]"), want: outcomeWanted{reason: reason.ValidationFailed,
 					cause: []string{"validation deployment/expected-resources: DaemonSet a/forgotten is missing"}, screen: []string{"overlays/tiny.yaml:"}, check: checked(1, 1)}},
-				{name: "holds", lanes: []string{bundle.Helm}, runner: wanted, recipe: withExpected("[{kind: Deployment, name: a, namespace: a}]"), want: outcomeWanted{check: checked(2, 0)}},
+				{name: "holds", nightly: []string{bundle.Helm}, runner: wanted, recipe: withExpected("[{kind: Deployment, name: a, namespace: a}]"), want: outcomeWanted{check: checked(2, 0)}},
 			},
 			tests: []string{"internal/matrix TestValidationFinding", "internal/matrix TestPlanValidation", "internal/verify/validate TestChecksFail"},
 		},

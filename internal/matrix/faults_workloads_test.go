@@ -23,7 +23,7 @@ func workloadFaults() []fault {
 			seeds: []seed{
 				{name: "ReplicaSet", lanes: helm, nightly: controllers, recipe: set("ReplicaSet", "apps/v1", "{matchLabels: {app: set}}", "{nodeSelector: {disktype: ssd}, tolerations: [{operator: Exists}], "+main+"}]}"),
 					want: red(reason.SchedulingFailed, "ReplicaSet b/set (b): 0/6 nodes are available", "didn't match Pod's node affinity/selector")},
-				{name: "ReplicationController", lanes: helm, nightly: controllers, recipe: set("ReplicationController", "v1", "{app: set}", "{tolerations: [{operator: Exists}], "+main+", envFrom: [{secretRef: {name: nobodys}}]}]}"),
+				{name: "ReplicationController", nightly: append(helm[:1:1], controllers...), recipe: set("ReplicationController", "v1", "{app: set}", "{tolerations: [{operator: Exists}], "+main+", envFrom: [{secretRef: {name: nobodys}}]}]}"),
 					want: red(reason.WorkloadFailed, "ReplicationController b/set (b): takes its environment from Secret b/nobodys, which does not exist")},
 			},
 			tests: []string{"internal/observe TestReplicaSets_WithoutDeployment"},
@@ -31,8 +31,8 @@ func workloadFaults() []fault {
 		{
 			id: "F84", what: "a Job that is deleted once it has finished (ttlSecondsAfterFinished), complete or failed", verdict: "passes if it was seen complete; exit 1 if it failed, although it is gone; exit 51 in Argo CD's lanes, which create it again for ever",
 			seeds: []seed{
-				{name: "complete", lanes: []string{bundle.Helm, bundle.FluxOCI}, recipe: shortLivedJob("")},
-				{name: "failed", lanes: helm, nightly: []string{bundle.FluxOCI}, runner: stage(fails), recipe: shortLivedJob("  backoffLimit: 0\n"),
+				{name: "complete", lanes: []string{bundle.Helm}, nightly: []string{bundle.FluxOCI}, recipe: shortLivedJob("")},
+				{name: "failed", nightly: []string{bundle.Helm, bundle.FluxOCI}, runner: stage(fails), recipe: shortLivedJob("  backoffLimit: 0\n"),
 					want: red(reason.WorkloadFailed, "Job b/b-job (b): the Job failed: BackoffLimitExceeded")},
 				{name: "comes again", lanes: []string{bundle.ArgoCDOCI}, nightly: []string{bundle.ArgoCDHelmOCI}, recipe: shortLivedJob(""),
 					want: red(reason.DeployFailed, "Job b/b-job (b): is deleted 0s after it has finished (spec.ttlSecondsAfterFinished: 0), and is no hook")},

@@ -4,6 +4,7 @@ package matrix
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -12,6 +13,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle/foreign"
 	"github.com/nvidia/aicr-action/internal/bundle/foreign/foreigntest"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/testkit"
 	"github.com/nvidia/aicr-action/internal/testkit/infratest"
 )
 
@@ -32,10 +35,21 @@ func TestNightlyLanes(t *testing.T) {
 	}
 }
 
-// TestNightlyEvidence: the helm-template lane leaves the same files of a failed cell.
+// TestNightlyEvidence: the lanes of Helm leave the same files of a failed cell.
 func TestNightlyEvidence(t *testing.T) {
 	t.Parallel()
-	evidenceOf(t, deployers(t, bundle.HelmTemplate)[0])
+	for _, d := range deployers(t, bundle.Helm, bundle.HelmTemplate) {
+		t.Run(d.Name(), func(t *testing.T) {
+			t.Parallel()
+			evidenceOf(t, d)
+		})
+	}
+}
+
+// TestNightlyOneVerdictPerFault has the faults that TestOneVerdictPerFault leaves out.
+func TestNightlyOneVerdictPerFault(t *testing.T) {
+	t.Parallel()
+	oneVerdict(t, func(set faultSet) bool { return set == alone || set == lateHook })
 }
 
 // TestNightlyExternalBundler runs the lanes that TestExternalBundler leaves out.
@@ -46,16 +60,26 @@ func TestNightlyExternalBundler(t *testing.T) {
 	})
 }
 
-// TestNightlyAnotherPlatform runs the lane that TestLanesOnAnotherPlatform leaves out.
+// TestNightlyAnotherPlatform runs the lanes that TestLanesOnAnotherPlatform leaves out.
 func TestNightlyAnotherPlatform(t *testing.T) {
 	t.Parallel()
-	onAnotherPlatform(t, bundle.Helm)
+	for _, name := range []string{bundle.Helm, bundle.ArgoCDHelmOCI} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			onAnotherPlatform(t, name)
+		})
+	}
 }
 
-// TestNightlyPodsTooSlow runs the lane that TestPodsTooSlowOnTheStack leaves out.
+// TestNightlyPodsTooSlow runs the lanes that TestPodsTooSlowOnTheStack leaves out.
 func TestNightlyPodsTooSlow(t *testing.T) {
 	t.Parallel()
-	podsTooSlow(t, stackRunner(t), bundle.ArgoCDOCI)
+	for _, name := range []string{bundle.ArgoCDOCI, bundle.FluxOCI} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			podsTooSlow(t, stackRunner(t), name)
+		})
+	}
 }
 
 // TestNightlyAheadAPIServerKilled: a cell whose API server is killed while its cluster waits is
@@ -63,6 +87,12 @@ func TestNightlyPodsTooSlow(t *testing.T) {
 func TestNightlyAheadAPIServerKilled(t *testing.T) {
 	t.Parallel()
 	brokenAhead(t, "kube-apiserver", syscall.SIGKILL, "API server") // its end, or its silence, whichever is seen first
+}
+
+// TestNightlyAheadFluxKilled: so is one whose helm-controller is.
+func TestNightlyAheadFluxKilled(t *testing.T) {
+	t.Parallel()
+	brokenAhead(t, "helm-controller", syscall.SIGKILL, "helm-controller ended unexpectedly (signal: killed)")
 }
 
 // TestNightlyAheadDropped drops an Argo CD cell's cluster, too.
@@ -96,4 +126,50 @@ func TestNightlyFluxNames(t *testing.T) {
 		}
 		t.Logf("%s: %d objects, %d declared differences, notes %q", res.Cell, res.ComparedObjects, res.DeclaredDifferences, res.Notes)
 	}
+}
+
+// TestNightlyGitLanes: a recipe with a chart and with manifests is the same through the Git lanes as through Helm: values
+// from a file of the repository, charts that are directories of it, and the commit that was pushed.
+func TestNightlyGitLanes(t *testing.T) {
+	t.Parallel()
+	got := smallRun(t, func(r *Runner) []Plan {
+		return plansOf(t, r, "plain", deployers(t, bundle.Helm, bundle.ArgoCDGit, bundle.FluxGit)...)
+	})
+	for _, name := range []string{bundle.Helm, bundle.ArgoCDGit, bundle.FluxGit} {
+		res := got["plain/"+name]
+		if res.Status != result.Passed {
+			t.Errorf("%s: got %s, %s: %s", name, res.Status, res.Reason, res.Cause)
+			continue
+		}
+		if name == bundle.Helm {
+			continue
+		}
+		if res.ComparedWith != bundle.Helm || res.ComparedObjects < 4 {
+			t.Errorf("%s: compared %d objects with %q", name, res.ComparedObjects, res.ComparedWith)
+		}
+		content, err := os.ReadFile(filepath.Join(res.Artifacts, "logs", "registry.log"))
+		if err != nil || !strings.Contains(string(content), "/aicr/plain.git/git-receive-pack 200 git/") || !strings.Contains(string(content), "/aicr/plain.git/git-upload-pack 200 ") {
+			t.Errorf("%s: the log has no push, or no fetch: %v\n%s", name, err, content)
+		}
+	}
+}
+
+// TestNightlyReleaseTooMany: a release that the bundle does not have is one too many.
+func TestNightlyReleaseTooMany(t *testing.T) {
+	t.Parallel()
+	got := smallRun(t, func(r *Runner) []Plan {
+		const more = `apiVersion: helm.toolkit.fluxcd.io/v2
+kind: HelmRelease
+metadata: {name: smuggled, namespace: flux-system}
+spec: {interval: 10m, suspend: true, chartRef: {kind: ExternalArtifact, name: none}}
+---
+apiVersion: helm.toolkit.fluxcd.io/v2
+`
+		return plansOf(t, r, "nulls", edited{deployers(t, bundle.FluxOCI)[0], "apiVersion: helm.toolkit.fluxcd.io/v2\n", more})
+	})
+	res := got["nulls/flux-oci"]
+	if res.Status != result.Failed || res.Reason != reason.DeployFailed {
+		t.Fatalf("got %s, %s: %s", res.Status, res.Reason, res.Cause)
+	}
+	testkit.WantText(t, "cause", res.Cause, "HelmRelease flux-system/smuggled: unexpected (found")
 }

@@ -45,12 +45,10 @@ func podsTooSlow(t *testing.T, runner *Runner, through string) {
 func TestPodsTooSlowOnTheStack(t *testing.T) {
 	t.Parallel()
 	runner := stackRunner(t)
-	for _, through := range []string{bundle.Helm, bundle.FluxOCI} {
-		t.Run(through, func(t *testing.T) {
-			t.Parallel()
-			podsTooSlow(t, runner, through)
-		})
-	}
+	t.Run(bundle.Helm, func(t *testing.T) {
+		t.Parallel()
+		podsTooSlow(t, runner, bundle.Helm)
+	})
 	t.Run("stuck in helm", func(t *testing.T) {
 		t.Parallel()
 		quick := strings.Replace(slowToRun, "jitterDurationMilliseconds: 90000", "jitterDurationMilliseconds: 5000", 1)
