@@ -16,6 +16,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/charts/archive"
 	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/util/egress"
 	"github.com/nvidia/aicr-action/internal/util/httpstatus"
 )
 
@@ -41,7 +42,7 @@ func NewFetcher(getenv func(string) string) (*Fetcher, error) {
 	if err != nil {
 		return nil, reason.Wrap(reason.Usage, err)
 	}
-	return &Fetcher{transport: newTransport(getenv), logins: l, now: time.Now, sleep: sleep, indexes: map[string]*indexOnce{}}, nil
+	return &Fetcher{transport: egress.Transport(getenv), logins: l, now: time.Now, sleep: sleep, indexes: map[string]*indexOnce{}}, nil
 }
 
 // Download is a chart that has just been downloaded.

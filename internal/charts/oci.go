@@ -66,7 +66,7 @@ func (f *Fetcher) tags(ctx context.Context, path string) ([]string, error) {
 func (f *Fetcher) options(ctx context.Context) []remote.Option {
 	return []remote.Option{
 		remote.WithContext(ctx), remote.WithAuthFromKeychain(f.logins.keychain), remote.WithUserAgent(userAgent),
-		remote.WithTransport(&polite{base: f.transport, now: f.now}),
+		remote.WithTransport(&polite{base: &egress.Answers{Base: f.transport}, now: f.now}),
 		// The library must not retry: patiently retries errors that may pass, and waits as long as
 		// the registry requests.
 		remote.WithRetryStatusCodes(), remote.WithRetryPredicate(func(error) bool { return false }),

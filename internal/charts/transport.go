@@ -2,7 +2,6 @@ package charts
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -17,22 +16,6 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/util/egress"
 )
-
-// newTransport dials repositories. Proxies are the usual variables', read from getenv.
-func newTransport(getenv func(string) string) *http.Transport {
-	proxy := egress.ProxyOf(getenv)
-	return &http.Transport{
-		Proxy:                 func(r *http.Request) (*url.URL, error) { return proxy(r.URL) },
-		DialContext:           egress.Dialer().DialContext,
-		DisableCompression:    true, // a digest is of the bytes that the repository has
-		ForceAttemptHTTP2:     true,
-		MaxIdleConns:          20,
-		IdleConnTimeout:       30 * time.Second,
-		TLSHandshakeTimeout:   20 * time.Second,
-		ResponseHeaderTimeout: 60 * time.Second,
-		TLSClientConfig:       &tls.Config{MinVersion: tls.VersionTLS12},
-	}
-}
 
 // busyError is an answer that may be another one later.
 type busyError struct {

@@ -16,5 +16,9 @@ func forgedFaults() []fault {
 			id: "F203", what: "a CLI that pushes without end to the registry that is to discard it, and a results file with numbers and types that no run writes", verdict: "refused at a limit; refused, or every report of it is written",
 			tests: []string{"internal/bundle/foreign/pushed TestRegistry_Bounded", "internal/report TestForgedResults"},
 		},
+		{
+			id: "F251", what: "a registry that sends a manifest of gigabytes, lists of tags without end, an index of ten thousand entries, sizes below zero, an image of another platform than its index says, a layer that goes on behind its archive; or nothing but a byte at a time", verdict: "exit 23 for a chart, 26 for an image of `--program`, at a limit of bytes or of time; no layer is used whose digest was not compared",
+			tests: []string{"internal/util/egress TestAnswers", "internal/infra/rootfs TestUnpack_FilledUp", "internal/infra/rootfs TestUnpack_Endless", "internal/infra/rootfs TestGet_Lies"},
+		},
 	}
 }

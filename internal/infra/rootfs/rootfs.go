@@ -15,6 +15,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
@@ -23,6 +24,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/util/egress"
+	"github.com/nvidia/aicr-action/internal/util/lists"
 	"github.com/nvidia/aicr-action/internal/util/removal"
 )
 
@@ -31,7 +34,11 @@ const (
 	mostPacked   = 1 << 30 // of all layers, compressed
 	mostUnpacked = 4 << 30
 	mostFiles    = 400_000
+	mostConfig   = 4 << 20
 )
+
+// budget is the time in which an image is pulled and unpacked.
+const budget = 10 * time.Minute
 
 // system is the one whose programs a cell's machine runs as processes.
 const system = "linux"
@@ -61,11 +68,19 @@ func (s *Store) Get(ctx context.Context, image string) (*infra.Unpacked, error) 
 			return have, err
 		}
 	}
+	whole := ctx
+	ctx, cancel := context.WithTimeout(ctx, budget)
+	defer cancel()
 	got, err := s.pull(ctx, ref)
-	if err != nil {
-		return nil, fmt.Errorf("pull the image %s: %w", image, explained(err))
+	switch {
+	case err == nil:
+		return got, nil
+	case whole.Err() != nil: // ended from outside
+		return nil, context.Cause(whole)
+	case ctx.Err() != nil:
+		err = fmt.Errorf("it was not pulled and unpacked within %s", budget)
 	}
-	return got, nil
+	return nil, fmt.Errorf("pull the image %s: %w", image, explained(err))
 }
 
 func (s *Store) architecture() string {
@@ -99,7 +114,9 @@ func (s *Store) have(digest string) (*infra.Unpacked, error) {
 }
 
 func (s *Store) pull(ctx context.Context, ref name.Reference) (*infra.Unpacked, error) {
-	options := []remote.Option{remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain)}
+	transport := egress.Transport(os.Getenv)
+	defer transport.CloseIdleConnections()
+	options := []remote.Option{remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain), remote.WithTransport(&egress.Answers{Base: transport})}
 	found, err := remote.Get(ref, options...)
 	if err != nil {
 		return nil, err
@@ -118,36 +135,54 @@ func (s *Store) pull(ctx context.Context, ref name.Reference) (*infra.Unpacked, 
 	}
 	packed := int64(0)
 	for _, l := range manifest.Layers {
-		packed += l.Size
+		if l.Size < 0 {
+			return nil, fmt.Errorf("its layer %s has a size of %d bytes", l.Digest, l.Size)
+		}
+		packed = min(packed, mostPacked) + min(l.Size, mostPacked+1)
 	}
 	if packed > mostPacked {
-		return nil, fmt.Errorf("its layers have %d MiB, and %d are the most that is pulled", packed>>20, mostPacked>>20)
+		return nil, fmt.Errorf("its layers have more than %d MiB, which are the most that is pulled", mostPacked>>20)
 	}
 	if s.Progress != nil {
 		task := s.Progress.Begin(fmt.Sprintf("Pulling the image %s (%d MiB)", ref, packed>>20))
-		got, err := s.keep(img, digest)
+		got, err := s.keep(ctx, img, digest)
 		task.End("", err)
 		return got, err
 	}
-	return s.keep(img, digest)
+	return s.keep(ctx, img, digest)
 }
 
 // forMachine is the image of an index that is for this machine, or the one that there is.
 func (s *Store) forMachine(found *remote.Descriptor) (v1.Image, error) {
 	want := system + "/" + s.architecture()
+	img, err := s.choose(found, want)
+	if err != nil {
+		return nil, err
+	}
+	manifest, err := img.Manifest()
+	if err != nil {
+		return nil, err
+	}
+	if size := manifest.Config.Size; size < 0 || size > mostConfig {
+		return nil, fmt.Errorf("its configuration has a size of %d bytes, and %d MiB are the most that is read", size, mostConfig>>20)
+	}
+	config, err := img.ConfigFile()
+	if err != nil {
+		return nil, err
+	}
+	if have := config.OS + "/" + config.Architecture; have != want { // whatever an index says of it
+		return nil, fmt.Errorf("it is for %.100q, and this machine runs %s", have, want)
+	}
+	return img, nil
+}
+
+// platformsNamed are those of an index that an error lists.
+const platformsNamed = 10
+
+// choose is the image that an index has for a platform. It is not found in an index within the index.
+func (s *Store) choose(found *remote.Descriptor, want string) (v1.Image, error) {
 	if !found.MediaType.IsIndex() {
-		img, err := found.Image()
-		if err != nil {
-			return nil, err
-		}
-		config, err := img.ConfigFile()
-		if err != nil {
-			return nil, err
-		}
-		if have := config.OS + "/" + config.Architecture; have != want {
-			return nil, fmt.Errorf("it is for %s, and this machine runs %s", have, want)
-		}
-		return img, nil
+		return found.Image()
 	}
 	index, err := found.ImageIndex()
 	if err != nil {
@@ -162,18 +197,39 @@ func (s *Store) forMachine(found *remote.Descriptor) (v1.Image, error) {
 		if m.Platform == nil || !m.MediaType.IsImage() {
 			continue
 		}
-		if m.Platform.OS == system && m.Platform.Architecture == s.architecture() {
+		platform := m.Platform.OS + "/" + m.Platform.Architecture
+		if platform == want {
 			return index.Image(m.Digest)
 		}
-		have = append(have, m.Platform.OS+"/"+m.Platform.Architecture)
+		have = append(have, fmt.Sprintf("%.100q", platform))
+	}
+	if len(have) == 0 {
+		return nil, fmt.Errorf("it is an index without an image for any platform, and this machine runs %s", want)
 	}
 	slices.Sort(have)
-	return nil, fmt.Errorf("it is for %s, and this machine runs %s", strings.Join(slices.Compact(have), ", "), want)
+	return nil, fmt.Errorf("it is for %s, and this machine runs %s", strings.Join(lists.AtMost(slices.Compact(have), platformsNamed), ", "), want)
+}
+
+// unpacking begins the name of the directory of an image that is not whole yet.
+const unpacking = ".unpacking-"
+
+// removeLeft removes what runs have left that were killed while they unpacked an image. What is in the
+// way then is no reason not to go on.
+func (s *Store) removeLeft() {
+	all, err := filepath.Glob(filepath.Join(s.Dir, unpacking+"*"))
+	if err != nil {
+		return
+	}
+	for _, dir := range all {
+		if info, err := os.Lstat(dir); err == nil && time.Since(info.ModTime()) > 2*budget {
+			_ = removal.All(dir)
+		}
+	}
 }
 
 // keep unpacks an image beside the others, and puts it in its place once it is whole. Another
 // process may do the same at the same time: the first one's stays.
-func (s *Store) keep(img v1.Image, digest string) (*infra.Unpacked, error) {
+func (s *Store) keep(ctx context.Context, img v1.Image, digest string) (*infra.Unpacked, error) {
 	config, err := img.ConfigFile()
 	if err != nil {
 		return nil, err
@@ -181,12 +237,13 @@ func (s *Store) keep(img v1.Image, digest string) (*infra.Unpacked, error) {
 	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
 		return nil, err
 	}
-	tmp, err := os.MkdirTemp(s.Dir, ".unpacking-")
+	s.removeLeft()
+	tmp, err := os.MkdirTemp(s.Dir, unpacking)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = removal.All(tmp) }() // it is in its place, or of no use
-	if err := Unpack(img, filepath.Join(tmp, "root")); err != nil {
+	if err := Unpack(ctx, img, filepath.Join(tmp, "root")); err != nil {
 		return nil, err
 	}
 	c := config.Config

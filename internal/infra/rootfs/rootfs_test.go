@@ -3,6 +3,9 @@ package rootfs
 import (
 	"archive/tar"
 	"bytes"
+	"context"
+	"errors"
+	"fmt"
 	"io"
 	"log"
 	"net/http"
@@ -12,6 +15,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/registry"
@@ -19,7 +23,9 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/static"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
 // entry is a file of a layer.
@@ -132,6 +138,20 @@ func TestGet(t *testing.T) {
 	if _, err := store.Get(t.Context(), host+"/op:v1"); err == nil {
 		t.Error("a tag was not asked for again")
 	}
+	killed, busy := filepath.Join(store.Dir, ".unpacking-killed"), filepath.Join(store.Dir, ".unpacking-busy")
+	old := time.Now().Add(-3 * budget)
+	if err := errors.Join(os.Mkdir(killed, 0o755), os.Mkdir(busy, 0o755), os.Chtimes(killed, old, old)); err != nil {
+		t.Fatal(err)
+	}
+	s2, host2 := serve(t, nil)
+	defer s2.Close()
+	push(t, host2+"/op:v2", imageOf(t, runtime.GOARCH, layerOf(t, file("b", "x"))))
+	if _, err := store.Get(t.Context(), host2+"/op:v2"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(busy); err != nil {
+		t.Errorf("what another run unpacks: %v", err)
+	}
 	if left, err := filepath.Glob(filepath.Join(store.Dir, ".unpacking-*")); err != nil || len(left) > 0 {
 		t.Errorf("left: %q, %v", left, err)
 	}
@@ -171,8 +191,8 @@ func TestGet_Refused(t *testing.T) {
 	})
 	push(t, liar+"/op:1", imageOf(t, runtime.GOARCH, l))
 	for image, want := range map[string]string{
-		host + "/other:1": "it is for linux/s390x, and this machine runs linux/" + runtime.GOARCH,
-		host + "/index:1": "it is for linux/s390x, and this machine runs linux/" + runtime.GOARCH,
+		host + "/other:1": "it is for \"linux/s390x\", and this machine runs linux/" + runtime.GOARCH,
+		host + "/index:1": "it is for \"linux/s390x\", and this machine runs linux/" + runtime.GOARCH,
 		host + "/both:1":  "",
 		host + "/none:1":  "pull the image " + host + "/none:1: ",
 		host + "/op@sha256:" + strings.Repeat("0", 64): "NAME_UNKNOWN",
@@ -193,7 +213,7 @@ func TestGet_Refused(t *testing.T) {
 func unpacked(t *testing.T, layers ...v1.Layer) (string, error) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "root")
-	return dir, Unpack(imageOf(t, runtime.GOARCH, layers...), dir)
+	return dir, Unpack(t.Context(), imageOf(t, runtime.GOARCH, layers...), dir)
 }
 
 // Layers lie over each other as in a container.
@@ -267,12 +287,107 @@ func TestUnpack_Limits(t *testing.T) {
 			t.Fatal(err)
 		}
 		u.root = root
-		err = u.layer(layerOf(t, file("a", strings.Repeat("x", 5000)), file("b", "x")))
+		err = u.layer(t.Context(), layerOf(t, file("a", strings.Repeat("x", 5000)), file("b", "x")))
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("got %v, want %q", err, want)
 		}
 		if err := root.Close(); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// A digest is compared where a layer ends, so that a layer of which only a part was read is refused: what
+// fills it up behind its archive could stand for any other bytes.
+func TestUnpack_FilledUp(t *testing.T) {
+	root, err := os.OpenRoot(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = root.Close() }()
+	u := unpacker{root: root, bytes: 10_000, files: 10}
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	if err := errors.Join(w.WriteHeader(&tar.Header{Name: "a", Mode: 0o755, Size: 1}), func() error { _, err := w.Write([]byte("x")); return err }(), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	b.Write(make([]byte, 20_000))
+	if err := u.layer(t.Context(), static.NewLayer(b.Bytes(), types.OCIUncompressedLayer)); !errors.Is(err, errTooMuch) {
+		t.Errorf("got %v, want %v", err, errTooMuch)
+	}
+}
+
+// A layer that empties a directory again and again loses nothing of its own; a way of hundreds of levels is
+// refused, and the unpacking ends with its context.
+func TestUnpack_Endless(t *testing.T) {
+	below, above := make([]entry, 20), make([]entry, 40)
+	for i := range below {
+		below[i] = file(fmt.Sprintf("d/%d", i), "")
+	}
+	for i := range above {
+		above[i] = file(fmt.Sprintf("d/new%d", i), "")
+		if i%2 == 1 {
+			above[i] = file("d/.wh..wh..opq", "")
+		}
+	}
+	root, err := unpacked(t, layerOf(t, below...), layerOf(t, above...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if left, err := os.ReadDir(filepath.Join(root, "d")); err != nil || len(left) != len(above)/2 {
+		t.Errorf("%d files are left, %v; want those of the upper layer", len(left), err)
+	}
+	if _, err := unpacked(t, layerOf(t, file(strings.Repeat("a/", mostLevels)+"x", ""))); err == nil || !strings.Contains(err.Error(), "levels") {
+		t.Errorf("a deep name: %v", err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := Unpack(ended, imageOf(t, runtime.GOARCH, layerOf(t, below...)), filepath.Join(t.TempDir(), "root")); !errors.Is(err, context.Canceled) {
+		t.Errorf("after its context: %v", err)
+	}
+}
+
+// A registry says what it likes of an image: an index that calls it another platform's, sizes that
+// nothing has, thousands of platforms.
+func TestGet_Lies(t *testing.T) {
+	_, host := serve(t, nil)
+	l := layerOf(t, file("a", "x"))
+	as := func(img v1.Image, os, architecture string) mutate.IndexAddendum {
+		return mutate.IndexAddendum{Add: img, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: os, Architecture: architecture}}}
+	}
+	push(t, host+"/lie:1", mutate.AppendManifests(empty.Index, as(imageOf(t, "s390x", l), "linux", runtime.GOARCH)))
+	var many []mutate.IndexAddendum
+	for i := range 200 {
+		many = append(many, as(imageOf(t, "s390x", l), fmt.Sprintf("os%d\n::error::x", i), "mips"))
+	}
+	push(t, host+"/many:1", mutate.AppendManifests(empty.Index, many...))
+	push(t, host+"/none:1", mutate.AppendManifests(empty.Index))
+	_, sized := serve(t, func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			name, size, found := strings.Cut(strings.TrimPrefix(r.URL.Path, "/v2/"), "/manifests/")
+			if !found {
+				h.ServeHTTP(w, r)
+				return
+			}
+			config, layer := size, "10"
+			if name == "layer" {
+				config, layer = "10", size
+			}
+			hash := "sha256:" + strings.Repeat("a", 64)
+			w.Header().Set("Content-Type", string(types.OCIManifestSchema1))
+			_, _ = fmt.Fprintf(w, `{"schemaVersion":2,"mediaType":%q,"config":{"digest":%q,"size":%s},"layers":[{"digest":%q,"size":%s}]}`, types.OCIManifestSchema1, hash, config, hash, layer)
+		})
+	})
+	for image, want := range map[string]string{
+		host + "/lie:1":              `it is for "linux/s390x"`,
+		host + "/many:1":             "and 190 more, and this machine runs",
+		host + "/none:1":             "an index without an image for any platform",
+		sized + "/config:3000000000": "its configuration has a size of 3000000000 bytes",
+		sized + "/config:-1":         "its configuration has a size of -1 bytes",
+	} {
+		_, err := (&Store{Dir: t.TempDir()}).Get(t.Context(), image)
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") || len(err.Error()) > 1000 {
+			t.Errorf("%s: got %v, want %q", image, err, want)
 		}
 	}
 }

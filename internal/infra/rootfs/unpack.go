@@ -2,6 +2,7 @@ package rootfs
 
 import (
 	"archive/tar"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -18,7 +19,7 @@ import (
 // directory is an error: a name with "..", or a hard link to such. A symbolic link may have any
 // target, as in a container, but nothing is written or removed through one that leads out: its
 // target is taken within the directory.
-func Unpack(img v1.Image, dir string) error {
+func Unpack(ctx context.Context, img v1.Image, dir string) error {
 	layers, err := img.Layers()
 	if err != nil {
 		return err
@@ -33,7 +34,7 @@ func Unpack(img v1.Image, dir string) error {
 	defer func() { _ = root.Close() }() // nothing is written through its descriptor itself
 	u := &unpacker{root: root, bytes: mostUnpacked, files: mostFiles}
 	for _, l := range layers {
-		if err := u.layer(l); err != nil {
+		if err := u.layer(ctx, l); err != nil {
 			digest, _ := l.Digest() // its text is empty then
 			return fmt.Errorf("layer %s: %w", digest, err)
 		}
@@ -41,24 +42,34 @@ func Unpack(img v1.Image, dir string) error {
 	return nil
 }
 
+// mostLevels are those of a name in an archive: the way to a file is walked step by step, and each step
+// from the root.
+const mostLevels = 256
+
+var errTooMuch = fmt.Errorf("the image unpacks to more than %d MiB", mostUnpacked>>20)
+
 // unpacker has what is left of the limits.
 type unpacker struct {
 	root         *os.Root
 	bytes, files int64
-	made         map[string]bool // by the layer that is unpacked
+	made         map[string]bool // by the layer that is unpacked, with the directories above
+	emptied      map[string]bool // directories, by that layer
 }
 
-func (u *unpacker) layer(l v1.Layer) error {
+func (u *unpacker) layer(ctx context.Context, l v1.Layer) error {
 	content, err := l.Uncompressed()
 	if err != nil {
 		return err
 	}
 	defer func() { _ = content.Close() }() // what matters is in the reads
-	u.made = map[string]bool{}
+	u.made, u.emptied = map[string]bool{}, map[string]bool{}
 	// The archive's headers count too: there may be any number of empty files.
 	limited := &io.LimitedReader{R: content, N: u.bytes + 1}
 	archive := tar.NewReader(limited)
 	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		h, err := archive.Next()
 		if err == nil {
 			if u.files--; u.files < 0 {
@@ -68,11 +79,14 @@ func (u *unpacker) layer(l v1.Layer) error {
 		}
 		switch {
 		case limited.N <= 0:
-			return fmt.Errorf("the image unpacks to more than %d MiB", mostUnpacked>>20)
+			return errTooMuch
 		case errors.Is(err, io.EOF):
 			// The digest is compared at the end of the stream, which an archive does not reach.
 			if _, err := io.Copy(io.Discard, limited); err != nil {
 				return err
+			}
+			if limited.N <= 0 { // and what was read has been compared with nothing
+				return errTooMuch
 			}
 			u.bytes = limited.N - 1
 			return nil
@@ -93,6 +107,9 @@ func (u *unpacker) entry(h *tar.Header, content io.Reader) error {
 		return fmt.Errorf("its entry %.200q leads out of the image", h.Name)
 	}
 	at := strings.TrimPrefix(path.Clean("/"+h.Name), "/")
+	if strings.Count(at, "/") >= mostLevels {
+		return fmt.Errorf("its entry %.200q has more than %d levels", h.Name, mostLevels)
+	}
 	if at == "" {
 		return nil // the root itself
 	}
@@ -127,7 +144,9 @@ func leadsOut(name string) bool {
 
 // put writes one file in place of what is there. A directory stays, with what is in it.
 func (u *unpacker) put(at string, h *tar.Header, content io.Reader) error {
-	u.made[at] = true
+	for dir := at; dir != "." && !u.made[dir]; dir = path.Dir(dir) {
+		u.made[dir] = true
+	}
 	have, err := u.root.Lstat(at)
 	if err == nil && !(have.IsDir() && h.Typeflag == tar.TypeDir) {
 		if err := u.root.RemoveAll(at); err != nil {
@@ -155,6 +174,9 @@ func (u *unpacker) put(at string, h *tar.Header, content io.Reader) error {
 			return fmt.Errorf("its hard link to %.200q leads out of the image", h.Linkname)
 		}
 		to := strings.TrimPrefix(path.Clean("/"+h.Linkname), "/")
+		if strings.Count(to, "/") >= mostLevels {
+			return fmt.Errorf("its hard link to %.200q has more than %d levels", h.Linkname, mostLevels)
+		}
 		parent, err := u.directory(path.Dir(to))
 		if err != nil {
 			return err
@@ -166,6 +188,10 @@ func (u *unpacker) put(at string, h *tar.Header, content io.Reader) error {
 
 // empty removes what layers below have in a directory.
 func (u *unpacker) empty(dir string) error {
+	if u.emptied[dir] { // what is there now is of this layer
+		return nil
+	}
+	u.emptied[dir] = true
 	f, err := u.root.Open(dir)
 	if err != nil {
 		return err
@@ -175,22 +201,13 @@ func (u *unpacker) empty(dir string) error {
 		return err
 	}
 	for _, name := range names {
-		if at := path.Join(dir, name); !u.madeBelow(at) {
+		if at := path.Join(dir, name); !u.made[at] {
 			if err := u.root.RemoveAll(at); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
-}
-
-func (u *unpacker) madeBelow(at string) bool {
-	for name := range u.made {
-		if name == at || strings.HasPrefix(name, at+"/") {
-			return true
-		}
-	}
-	return false
 }
 
 // mostLinks are followed on the way to a file, as by the kernel.

@@ -47,7 +47,7 @@ func refuseLinkLocal(_, address string, _ syscall.RawConn) error {
 	}
 	host, _, _ = strings.Cut(host, "%") // the zone of an IPv6 address
 	if ip := net.ParseIP(host); ip != nil && (ip.IsLinkLocalUnicast() || ip.IsLinkLocalMulticast()) {
-		return fmt.Errorf("%s is a link-local address, where no chart repository is", ip)
+		return fmt.Errorf("%s is a link-local address, where no repository is", ip)
 	}
 	return nil
 }
