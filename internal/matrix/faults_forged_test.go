@@ -20,5 +20,13 @@ func forgedFaults() []fault {
 			id: "F251", what: "a registry that sends a manifest of gigabytes, lists of tags without end, an index of ten thousand entries, sizes below zero, an image of another platform than its index says, a layer that goes on behind its archive; or nothing but a byte at a time", verdict: "exit 23 for a chart, 26 for an image of `--program`, at a limit of bytes or of time; no layer is used whose digest was not compared",
 			tests: []string{"internal/util/egress TestAnswers", "internal/infra/rootfs TestUnpack_FilledUp", "internal/infra/rootfs TestUnpack_Endless", "internal/infra/rootfs TestGet_Lies"},
 		},
+		{
+			id: "F252", what: "a hook Job whose program deletes the recipe's own namespace", verdict: "exit 51: the namespace is being deleted, although all that it has is still there",
+			tests: []string{"internal/matrix/intact TestLeaving"},
+		},
+		{
+			id: "F253", what: "a hook Job that fails: its program is not in its image, or ends with an error, or cannot run as a process", verdict: "exit 1 with the Job, the exit code and the end of its log, or why it cannot run, in lanes whose deployer says only that the Job failed, too",
+			tests: []string{"internal/matrix/gate TestStalledBy", "internal/observe TestCheckWorkloads", "internal/infra/podrun TestQuote"},
+		},
 	}
 }

@@ -119,7 +119,7 @@ func (r *WorkloadReport) check(w *bundle.Workload, s *View, kinds map[string]bun
 			r.Waiting = append(r.Waiting, WaitingWorkload{Workload: w, Text: "does not exist yet", Absent: true})
 			return
 		case live.failed != "":
-			r.Wrong = append(r.Wrong, WrongWorkload{Workload: w, Text: "the Job failed: " + live.failed})
+			r.Wrong = append(r.Wrong, WrongWorkload{Workload: w, Text: "the Job failed: " + live.failed + lastEnd(s.PodsOf[live.UID])})
 			return
 		case live.observed < live.generation:
 			r.Waiting = append(r.Waiting, WaitingWorkload{Workload: w, Text: "its controller has not seen it yet", Undecided: true})
@@ -284,7 +284,7 @@ func (r *WorkloadReport) checkPods(w *bundle.Workload, want int, pods []*corev1.
 func podState(p *corev1.Pod, w *bundle.Workload) (bool, string) {
 	succeeded := p.Status.Phase == corev1.PodSucceeded
 	if w.Kind == "Job" || w.Kind == "Pod" && succeeded && (w.Hook || p.Spec.RestartPolicy != corev1.RestartPolicyAlways) {
-		return succeeded, "is " + string(p.Status.Phase)
+		return succeeded, "is " + string(p.Status.Phase) + waitsFor(p)
 	}
 	if p.Status.Phase != corev1.PodRunning {
 		return false, "is " + string(p.Status.Phase) + waitsFor(p)
@@ -306,4 +306,26 @@ func waitsFor(p *corev1.Pod) string {
 		}
 	}
 	return ""
+}
+
+// lastEnd says how the last of a Job's pods ended that failed; empty if that is not known, as for every
+// pod that is simulated.
+func lastEnd(pods []*corev1.Pod) string {
+	var last *corev1.ContainerStateTerminated
+	of := ""
+	for _, p := range pods {
+		for _, c := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
+			if t := c.State.Terminated; t != nil && t.ExitCode != 0 && (last == nil || last.FinishedAt.Before(&t.FinishedAt)) {
+				last, of = t, PodName(p)
+			}
+		}
+	}
+	if last == nil {
+		return ""
+	}
+	text := fmt.Sprintf("; pod %s ended with exit code %d", of, last.ExitCode)
+	if last.Message != "" {
+		text += ": " + last.Message
+	}
+	return text
 }

@@ -111,11 +111,16 @@ func TestCheckWorkloads(t *testing.T) {
 		"Job without pods":                    {testkit.Expected("Job", "j", 0, testkit.Sys), testkit.List(jobWith(func(s *batchv1.JobSpec) { s.Parallelism = new(int32(0)) })), wantReport{wrong: []string{"spec.parallelism: 0"}}},
 		"Job of another controller":           {testkit.Expected("Job", "j", 1, testkit.Sys), testkit.List(jobWith(func(s *batchv1.JobSpec) { s.ManagedBy = new("example.com/jobs") })), wantReport{wrong: []string{"spec.managedBy: example.com/jobs"}}},
 		"Job failed":                          {testkit.Expected("Job", "j", 1, testkit.Sys), testkit.List(testkit.Job("j", batchv1.JobFailed)), wantReport{wrong: []string{"the Job failed: BackoffLimitExceeded: it was tried 6 times"}}},
-		"Job that ran and is being deleted":   {testkit.Expected("Job", "j", 1, testkit.Sys), testkit.List(leavingJob(batchv1.JobComplete)), wantReport{pods: 1}},
-		"Job that is being deleted":           {testkit.Expected("Job", "j", 1, testkit.Sys), testkit.List(leavingJob("")), wantReport{waiting: []string{"not complete yet", "0 of 1"}}},
-		"hook Job missing":                    {with(testkit.Expected("Job", "j", 1, testkit.Sys), func(w *bundle.Workload) { w.Hook = true }), nil, wantReport{waiting: []string{"does not exist yet"}}},
-		"hook Job gone after it ran":          {with(testkit.Expected("Job", "j", 1, testkit.Sys), ephemeral), nil, wantReport{}},
-		"hook Job that failed":                {with(testkit.Expected("Job", "j", 1, testkit.Sys), ephemeral), testkit.List(testkit.Job("j", batchv1.JobFailed)), wantReport{wrong: []string{"the Job failed"}}},
+		"Job whose program ended": {testkit.Expected("Job", "j", 1, testkit.Sys), testkit.List(testkit.Job("j", batchv1.JobFailed), testkit.Pod("j-1", "Job", "j", "s0", endedWith(1, "")), testkit.Pod("j-2", "Job", "j", "s0", endedWith(127, "no such program"))),
+			wantReport{wrong: []string{"BackoffLimitExceeded: it was tried 6 times; pod ns/j-2 ended with exit code 127: no such program"}}},
+		"Job whose pod cannot run": {testkit.Expected("Job", "j", 1, testkit.Sys), testkit.List(testkit.Job("j", ""), testkit.Pod("j-1", "Job", "j", "s0", testkit.Phase(corev1.PodPending), func(p *corev1.Pod) {
+			p.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CreateContainerConfigError", Message: "it has a hostPath"}}}}
+		})), wantReport{waiting: []string{"not complete yet", "is Pending: CreateContainerConfigError, it has a hostPath"}}},
+		"Job that ran and is being deleted": {testkit.Expected("Job", "j", 1, testkit.Sys), testkit.List(leavingJob(batchv1.JobComplete)), wantReport{pods: 1}},
+		"Job that is being deleted":         {testkit.Expected("Job", "j", 1, testkit.Sys), testkit.List(leavingJob("")), wantReport{waiting: []string{"not complete yet", "0 of 1"}}},
+		"hook Job missing":                  {with(testkit.Expected("Job", "j", 1, testkit.Sys), func(w *bundle.Workload) { w.Hook = true }), nil, wantReport{waiting: []string{"does not exist yet"}}},
+		"hook Job gone after it ran":        {with(testkit.Expected("Job", "j", 1, testkit.Sys), ephemeral), nil, wantReport{}},
+		"hook Job that failed":              {with(testkit.Expected("Job", "j", 1, testkit.Sys), ephemeral), testkit.List(testkit.Job("j", batchv1.JobFailed)), wantReport{wrong: []string{"the Job failed"}}},
 		"hook Job refused by the scheduler": {
 			with(testkit.Expected("Job", "j", 1, testkit.Sys), ephemeral), testkit.List(testkit.Job("j", ""), testkit.Pod("j-1", "Job", "j", "", testkit.Refused("0/4 nodes"))), wantReport{waiting: []string{"not complete", "0 of 1"}, pending: []string{"ns/j-1: 0/4 nodes"}},
 		},
@@ -226,4 +231,12 @@ func jobWith(change func(*batchv1.JobSpec)) *batchv1.Job {
 	j := testkit.Job("j", "")
 	change(&j.Spec)
 	return j
+}
+
+// endedWith is a pod's program that has failed; a higher code has ended later.
+func endedWith(code int32, said string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Status.Phase = corev1.PodFailed
+		p.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code, Message: said, FinishedAt: metav1.Unix(int64(code), 0)}}}}
+	}
 }

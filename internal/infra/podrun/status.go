@@ -18,8 +18,9 @@ type state struct {
 	waiting, message  string // the reason of a container that waits
 	running, exited   bool
 	ready             bool
-	final             bool // it has exited for good
-	exitCode, left    int  // left behind: processes
+	final             bool   // it has exited for good
+	exitCode, left    int    // left behind: processes
+	said              string // by a process that failed: the end of its log
 	started, finished time.Time
 	restarts          int
 	init              int // of which init container it is, from 1; 0 for the main container
@@ -46,7 +47,7 @@ func (s *state) terminated() *corev1.ContainerStateTerminated {
 	if s.exitCode != 0 {
 		reason = "Error"
 	}
-	t := &corev1.ContainerStateTerminated{ExitCode: int32(s.exitCode), Reason: reason, StartedAt: metav1.NewTime(s.started), FinishedAt: metav1.NewTime(s.finished)}
+	t := &corev1.ContainerStateTerminated{ExitCode: int32(s.exitCode), Reason: reason, Message: s.said, StartedAt: metav1.NewTime(s.started), FinishedAt: metav1.NewTime(s.finished)}
 	if s.exitCode > 128 {
 		t.Signal = int32(s.exitCode - 128)
 	}

@@ -128,6 +128,7 @@ func (w *worker) life(ctx context.Context) *state {
 			return nil
 		}
 		s := w.attend(ctx, p, m, restarts)
+		w.quote(main, &s)
 		again := w.pod.Spec.RestartPolicy == corev1.RestartPolicyAlways || w.pod.Spec.RestartPolicy == corev1.RestartPolicyOnFailure && s.exitCode != 0
 		if w.ctx.Err() != nil || !again {
 			s.final = true
@@ -151,6 +152,7 @@ func (w *worker) initialize(ctx context.Context) (*state, bool) {
 				return nil, false
 			}
 			s := w.attendInit(ctx, p, state{init: i + 1, restarts: restarts})
+			w.quote(c, &s)
 			if s.exitCode == 0 && w.ctx.Err() == nil {
 				w.initialized = append(w.initialized, s)
 				break
@@ -166,6 +168,14 @@ func (w *worker) initialize(ctx context.Context) (*state, bool) {
 		}
 	}
 	return nil, true
+}
+
+// quote adds to the state of a process that has failed what it said at last, as a kubelet does for
+// containers with terminationMessagePolicy FallbackToLogsOnError.
+func (w *worker) quote(c *corev1.Container, s *state) {
+	if s.exitCode != 0 {
+		s.said = lastWords(w.logOf(c.Name))
+	}
 }
 
 // attendInit waits for the end of an init container's process. The token of one is not renewed: it
@@ -199,10 +209,8 @@ func (w *worker) backOff(ctx context.Context, s *state) bool {
 	if s.left > 0 {
 		s.message += fmt.Sprintf("; processes that it had left behind ended with it, as in a container: %d", s.left)
 	}
-	if s.exitCode != 0 {
-		if said := lastWords(w.log); said != "" {
-			s.message += "; its log says: " + said
-		}
+	if s.said != "" {
+		s.message += "; its log says: " + s.said
 	}
 	w.write(ctx, *s)
 	return sleep(w.ctx, backoff)

@@ -58,12 +58,16 @@ func TestStalledBy(t *testing.T) {
 	}{
 		"InstallFailed: failed early due to stalled resources: [Job/ns/j status: 'Failed']":       {reason.WorkloadFailed, "Job ns/j (comp): the Job failed: "},
 		"InstallFailed: failed early due to stalled resources: [Job/ns/j-other status: 'Failed']": {reason.DeployFailed, "j-other"},
+		"install chart c 1.0.0: failed pre-install: job j failed: BackoffLimitExceeded":           {reason.WorkloadFailed, "Job ns/j (comp): the Job failed: "},
+		"install chart c 1.0.0: failed pre-install: job other failed: BackoffLimitExceeded":       {reason.DeployFailed, "job other failed"},
 		"InstallFailed: forbidden": {reason.DeployFailed, "forbidden"},
 	} {
 		fails := func(time.Duration) (lane.State, error) {
 			return lane.State{RootSeen: true, Items: []lane.Item{{ID: "HelmRelease comp", Ref: result.Ref{Kind: "HelmRelease", Name: "comp"}, State: lane.ItemFailed, Text: text}}}, nil
 		}
-		g := gateCase{poll: fails, workloads: []bundle.Workload{testkit.Expected("Job", "j", 1, testkit.Sys)}, releases: []bundle.Release{{Name: "comp", Component: "comp"}}}
+		job := testkit.Expected("Job", "j", 1, testkit.Sys)
+		job.Hook = true
+		g := gateCase{poll: fails, workloads: []bundle.Workload{job}, releases: []bundle.Release{{Name: "comp", Component: "comp"}}}
 		g.live = testkit.Objects(testkit.List(testkit.Job("j", batchv1.JobFailed)))
 		r := g.run(t)
 		r.failed(t, want.reason, want.cause)

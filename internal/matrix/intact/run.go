@@ -46,6 +46,9 @@ type Said struct{ Notes, Warnings, NotVerified []string }
 // since. Reasons: DEPLOY_FAILED, INTERNAL.
 func (r *Run) Do(ctx context.Context, losses *Losses) (said Said, err error) {
 	e := &r.Env.Bundle.Expectation
+	if err := leaving(ctx, r.Env.Clients.Kube, e); err != nil {
+		return said, err
+	}
 	if n := r.Answers.Unasked; n > 0 {
 		said.NotVerified = append(said.NotVerified, fmt.Sprintf("the API server did not say in time what it warns of, and what it drops, of %d objects", n))
 	}

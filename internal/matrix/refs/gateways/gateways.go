@@ -35,6 +35,7 @@ func Find(e *bundle.Expectation, services []corev1.Service) []problem.Problem {
 			f.class(o)
 		case kind == "Gateway":
 			f.gateway(o)
+			f.certificates(o)
 		case strings.HasSuffix(kind, "Route"):
 			f.parents(o)
 			f.backends(o)
@@ -134,7 +135,11 @@ func (f *finder) runs(words []string) bool {
 // parents warns of a route that no listener takes.
 func (f *finder) parents(o *bundle.Object) {
 	const then = "no request reaches it"
-	for _, ref := range maps(o.Object.Object, "spec", "parentRefs") {
+	refs := maps(o.Object.Object, "spec", "parentRefs")
+	if len(refs) == 0 {
+		f.add(o, "parentRefs", result.Ref{}, then, "names no Gateway (spec.parentRefs)")
+	}
+	for _, ref := range refs {
 		if kind := text(ref, "kind"); kind != "" && kind != "Gateway" {
 			continue
 		}
@@ -152,14 +157,86 @@ func (f *finder) parents(o *bundle.Object) {
 		if section != "" {
 			listeners = slices.DeleteFunc(listeners, func(l map[string]any) bool { return text(l, "name") != section })
 		}
-		switch {
-		case len(listeners) == 0 && section != "":
-			f.add(o, section, result.Ref{}, then, "is for listener %s of Gateway %s, which has no such listener", section, full)
-		case namespace != o.Object.GetNamespace() && !slices.ContainsFunc(listeners, func(l map[string]any) bool {
+		f.listener(o, g, ref, listeners, full)
+	}
+}
+
+// listener warns of a route that no listener of one of its Gateways takes. The first reason is said.
+func (f *finder) listener(o *bundle.Object, g *unstructured.Unstructured, ref map[string]any, listeners []map[string]any, full string) {
+	const then = "no request reaches it"
+	kind, hosts := o.Object.GetKind(), texts(o.Object.Object, "spec", "hostnames")
+	port, hasPort, _ := unstructured.NestedInt64(ref, "port")
+	for _, c := range []struct {
+		name, format string
+		args         []any
+		takes        func(l map[string]any) bool
+	}{
+		{text(ref, "sectionName"), "is for listener %s of Gateway %s, which has no such listener", []any{text(ref, "sectionName"), full}, func(map[string]any) bool { return true }},
+		{fmt.Sprint(port), "is for port %d of Gateway %s, which has no listener at that port", []any{port, full}, func(l map[string]any) bool {
+			at, _, _ := unstructured.NestedInt64(l, "port")
+			return !hasPort || at == port
+		}},
+		{g.GetName(), "is for Gateway %s, whose listeners take routes of their own namespace only (allowedRoutes.namespaces)", []any{full}, func(l map[string]any) bool {
 			from := text(l, "allowedRoutes", "namespaces", "from")
-			return from != "" && from != "Same"
-		}):
-			f.add(o, name, result.Ref{}, then, "is for Gateway %s, whose listeners take routes of their own namespace only (allowedRoutes.namespaces)", full)
+			return g.GetNamespace() == o.Object.GetNamespace() || from != "" && from != "Same"
+		}},
+		{g.GetName(), "is for Gateway %s, whose listeners take no %s (protocol, allowedRoutes.kinds)", []any{full, kind}, func(l map[string]any) bool { return takesKind(l, kind) }},
+		{g.GetName(), "is for Gateway %s, whose listeners are for other hostnames", []any{full}, func(l map[string]any) bool {
+			listens := text(l, "hostname")
+			return listens == "" || len(hosts) == 0 || slices.ContainsFunc(hosts, func(h string) bool { return meet(h, listens) })
+		}},
+	} {
+		if listeners = slices.DeleteFunc(listeners, func(l map[string]any) bool { return !c.takes(l) }); len(listeners) == 0 {
+			if c.name == "" { // a Gateway without listeners, which the API server refuses
+				c.name = g.GetName()
+			}
+			f.add(o, c.name, result.Ref{}, then, c.format, c.args...)
+			return
+		}
+	}
+}
+
+// takesKind reports whether a listener is for routes of a kind. Of protocols and kinds that are none of
+// the Gateway API's own nothing is known.
+func takesKind(l map[string]any, kind string) bool {
+	if kinds := maps(l, "allowedRoutes", "kinds"); len(kinds) > 0 {
+		return slices.ContainsFunc(kinds, func(k map[string]any) bool { return text(k, "kind") == kind })
+	}
+	protocols := map[string][]string{"HTTPRoute": {"HTTP", "HTTPS"}, "GRPCRoute": {"HTTP", "HTTPS"}, "TLSRoute": {"TLS"}, "TCPRoute": {"TCP", "TLS"}, "UDPRoute": {"UDP"}}
+	own := []string{"HTTP", "HTTPS", "TLS", "TCP", "UDP"}
+	takes, protocol := protocols[kind], text(l, "protocol")
+	return takes == nil || !slices.Contains(own, protocol) || slices.Contains(takes, protocol)
+}
+
+// meet reports whether a request can be for both names; one that begins with *. is for all below it.
+func meet(a, b string) bool {
+	covers := func(wide, name string) bool {
+		rest, ok := strings.CutPrefix(wide, "*")
+		return ok && strings.HasSuffix(name, rest)
+	}
+	return a == b || covers(a, b) || covers(b, a)
+}
+
+// certificates warns of a listener's certificate that nothing makes.
+func (f *finder) certificates(o *bundle.Object) {
+	if slices.ContainsFunc([]string{"cert-manager.io/issuer", "cert-manager.io/cluster-issuer"}, func(a string) bool { return o.Object.GetAnnotations()[a] != "" }) {
+		return // cert-manager makes it
+	}
+	for _, l := range maps(o.Object.Object, "spec", "listeners") {
+		for _, ref := range maps(l, "tls", "certificateRefs") {
+			if kind := text(ref, "kind"); kind != "" && kind != "Secret" {
+				continue
+			}
+			namespace, name := text(ref, "namespace"), text(ref, "name")
+			if namespace == "" {
+				namespace = o.Object.GetNamespace()
+			}
+			if !slices.ContainsFunc(f.e.Objects, func(b bundle.Object) bool {
+				made := b.Object.GetKind() == "Secret" && b.Object.GetName() == name || b.Object.GetKind() == "Certificate" && text(b.Object.Object, "spec", "secretName") == name
+				return made && b.Object.GetNamespace() == namespace
+			}) {
+				f.add(o, name, result.Ref{Kind: "Secret", Namespace: namespace, Name: name}, "unless something makes it in the cluster, the listener answers nothing", "takes the certificate of listener %s from Secret %s, which the recipe does not make", text(l, "name"), infra.NamespacedName(namespace, name))
+			}
 		}
 	}
 }
@@ -169,7 +246,13 @@ func (f *finder) parents(o *bundle.Object) {
 func (f *finder) backends(o *bundle.Object) {
 	const then = "its controller answers with an error"
 	for _, rule := range maps(o.Object.Object, "spec", "rules") {
-		for _, ref := range maps(rule, "backendRefs") {
+		refs := maps(rule, "backendRefs")
+		for _, filter := range maps(rule, "filters") {
+			if mirror, ok, _ := unstructured.NestedMap(filter, "requestMirror", "backendRef"); ok {
+				refs = append(refs, mirror)
+			}
+		}
+		for _, ref := range refs {
 			if kind := text(ref, "kind"); kind != "" && kind != "Service" || text(ref, "group") != "" {
 				continue
 			}
@@ -205,6 +288,11 @@ func (f *finder) granted(o *bundle.Object, namespace string) bool {
 func text(m map[string]any, path ...string) string {
 	s, _, _ := unstructured.NestedString(m, path...)
 	return s
+}
+
+func texts(m map[string]any, path ...string) []string {
+	list, _, _ := unstructured.NestedStringSlice(m, path...)
+	return list
 }
 
 // maps returns the items of a list that are maps.
