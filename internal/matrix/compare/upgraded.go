@@ -168,9 +168,24 @@ func keptFrom(live *Captured, key string, d objectDifference) bool {
 	if json.Unmarshal(before.json, &a) != nil || json.Unmarshal(now.json, &b) != nil {
 		return false
 	}
+	if d.object.GVK.Kind == "Secret" {
+		restoreValues(a, b)
+	}
 	return !slices.ContainsFunc(differences(a, b), func(x difference) bool {
 		return x.path == d.path || strings.HasPrefix(x.path, d.path) || strings.HasPrefix(d.path, x.path)
 	})
+}
+
+// restoreValues gives a Secret the values of before where only before a template had them: what nothing
+// renders now has no digest (madeInCluster).
+func restoreValues(before, now map[string]any) {
+	was, _ := before["data"].(map[string]any)
+	is, _ := now["data"].(map[string]any)
+	for key, v := range is {
+		if old, ok := was[key]; ok && v == madeInCluster {
+			is[key] = old
+		}
+	}
 }
 
 // diverged describes the differences for people.
