@@ -11,6 +11,8 @@ import (
 
 // againFaults are second deliveries that nobody had tried here.
 func againFaults() []fault {
+	byHelm := []string{bundle.Helm, bundle.FluxOCI}
+	back, removed := func(r *Runner) { r.Rollback = true }, func(r *Runner) { r.Remove = true }
 	return []fault{
 		{
 			id: "F233", what: "a quota that has no room for a new pod beside the old one, in a rolling update that keeps the old one until then", verdict: "exit 73 with the quota, the old pods and the edit: a first installation passes; a quota that has room for one of the new pods passes",
@@ -46,6 +48,24 @@ func againFaults() []fault {
 				{nightly: []string{bundle.FluxOCI}, old: older(func(*tinyRecipe) {}), recipe: func(r *tinyRecipe) { r.part("b").namespace = "d" }, want: outcomeWanted{check: warning("the upgrade leaves behind: Deployment b/b (component b")}},
 			},
 			tests: []string{"internal/matrix/upgrade TestOrphaned"},
+		},
+		{
+			id: "F248", what: "a rollback that removes what an upgrade has added: a webhook with what it is asked about, an object with a finalizer that no controller removes, a key of stringData, one of two ports of a number", verdict: "exit 74, or 73 where the API server rejects it, as for an upgrade, in the words of the rollback",
+			seeds: []seed{
+				{name: "webhook", nightly: byHelm, runner: back, old: older(func(*tinyRecipe) {}), recipe: guardedByItself, want: red(reason.UpgradeDiverged, "the rollback to old: Deployment b/guard stays: webhook guard.example.com").and("b/templates/guard.yaml:", "before the rollback (kubectl delete)")},
+				{name: "finalizer", nightly: families, runner: back, old: older(textOf("one")), recipe: guarded, want: red(reason.UpgradeDiverged, "the rollback to old: ConfigMap b/guarded is being deleted for ever").and("take the finalizer off before the rollback")},
+				{name: "stringData", nightly: []string{bundle.Helm}, runner: back, old: older(secretWith(`stringData: {a: "1"}`)), recipe: secretWith(`stringData: {a: "1", b: "2"}`), want: red(reason.UpgradeDiverged, "the rollback does not bring back what ran before the upgrade: Secret b/certs  data.b", "the old template has the key in stringData")},
+				{name: "port", nightly: []string{bundle.Helm}, runner: back, old: older(dnsPorts("{name: t, port: 53}")), recipe: dnsPorts("{name: u, port: 53, protocol: UDP}, {name: t, port: 53}"), want: red(reason.UpgradeFailed, "the rollback to old: Release b").and("Service dns: port 53 was there twice", "delete the Service before the rollback")},
+			},
+			tests: []string{"internal/matrix/upgrade TestAftermath_Back", "internal/matrix/upgrade TestFailed", "internal/matrix/compare TestUpgraded_Stays"},
+		},
+		{
+			id: "F249", what: "the removal of a recipe with a webhook that is asked about the deletion of what is removed with it", verdict: "exit 76 in helm, whose uninstall ends with an error: what stays, the webhook, both lines and the command that helps; passes in Argo CD and Flux, which try again",
+			seeds: []seed{
+				{nightly: []string{bundle.Helm}, runner: removed, recipe: guardedByItself, want: red(reason.LeftBehind, "after the removal: Deployment b/guard stays: webhook guard.example.com").and("b/templates/guard.yaml:", "kubectl delete validatingwebhookconfiguration guard")},
+				{nightly: []string{bundle.ArgoCDOCI, bundle.FluxOCI}, runner: removed, recipe: guardedByItself},
+			},
+			tests: []string{"internal/matrix/guarded TestUninstalled", "internal/matrix/leftover TestGuarded"},
 		},
 	}
 }

@@ -3,6 +3,7 @@ package matrix
 import (
 	"context"
 
+	"github.com/nvidia/aicr-action/internal/matrix/change"
 	"github.com/nvidia/aicr-action/internal/matrix/compare"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/matrix/upgrade"
@@ -22,7 +23,8 @@ func (c *cellRun) rollbackSteps() []step {
 // ofRollback says of what the deployer or the API server rejects that it was the rollback.
 func (c *cellRun) ofRollback(do func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
-		return upgrade.RollbackFailed(c.plan.base.name, do(ctx), c.bundles(), c.lastView())
+		err := upgrade.RollbackFailed(c.plan.base.name, do(ctx), c.bundles(), c.lastView())
+		return upgrade.Lost(ctx, "the rollback to "+c.plan.base.name, err, c.env, c.bundles(), c.upgrade.after.UID)
 	}
 }
 
@@ -49,13 +51,15 @@ func (c *cellRun) gateRollback(ctx context.Context) error {
 	return c.lane.Unchanged(ctx)
 }
 
-// verifyRollback compares the objects with those before the upgrade. Reason: UPGRADE_DIVERGED.
+// verifyRollback compares the objects with those before the upgrade, and judges what the rollback has
+// removed. Reasons: UPGRADE_DIVERGED, UPGRADE_FAILED.
 func (c *cellRun) verifyRollback(ctx context.Context) error {
 	rec, err := c.readBack(ctx, c.upgrade.record.Want, "rollback")
 	if err != nil {
 		return err
 	}
-	now, err := c.capture(ctx, rec.Objects, nil, nil)
+	state := &change.Reading{Env: c.env, Own: rec.Objects, Before: c.upgrade.after}
+	now, err := c.capture(ctx, rec.Objects, nil, state)
 	if err != nil {
 		return err
 	}
@@ -64,5 +68,8 @@ func (c *cellRun) verifyRollback(ctx context.Context) error {
 	notes, err := compare.RolledBack(ctx, compare.Lane{Result: said, Live: c.upgrade.before}, compare.Lane{Result: said, Live: now}, compare.BenignRules())
 	c.result.Notes = append(append(c.result.Notes, said.Notes...), notes...)
 	c.result.DeclaredDifferences += said.DeclaredDifferences
-	return err
+	if err != nil {
+		return err
+	}
+	return c.aftermath(ctx, upgrade.Arrived{What: "the rollback to " + c.plan.base.name, Back: true, Was: c.upgrade.after.UID, Change: change.Between(c.upgrade.after, state.State, change.Options{})})
 }

@@ -295,22 +295,16 @@ func (c *cellRun) verifyUpgrade(ctx context.Context) error {
 		return err
 	}
 	c.result.Change = change.Between(c.upgrade.state, c.upgrade.after, change.Options{From: c.plan.base.title})
-	var replaced, left []result.Ref
-	for _, one := range c.result.Change.Components {
-		replaced, left = append(replaced, one.Replaced...), append(left, one.LeftBehind...)
-	}
-	c.result.Warnings = append(c.result.Warnings, upgrade.TornDown(c.env.Bundle, replaced, c.byArgo())...)
-	c.result.Warnings = append(c.result.Warnings, c.bundles().KeepPods()...)
-	if c.byArgo() {
-		c.result.Warnings = append(c.result.Warnings, c.bundles().Moving()...)
-	} else if err := c.bundles().Guarded(what); err != nil && c.plan.Deployer.Name() != bundle.HelmTemplate { // which removes nothing
-		return err
-	}
-	if slices.Contains(c.lane.Controllers(), infra.FluxControllers) {
-		c.result.Warnings = append(c.result.Warnings, c.bundles().Orphaned(left)...)
-	}
-	unseen, err := c.bundles().Gone(ctx, what, c.env, replaced)
-	c.result.NotVerified = append(c.result.NotVerified, unseen...)
+	return c.aftermath(ctx, upgrade.Arrived{What: what, Was: c.upgrade.state.UID, Change: c.result.Change})
+}
+
+// aftermath judges what a second delivery has replaced, removed and left.
+func (c *cellRun) aftermath(ctx context.Context, a upgrade.Arrived) error {
+	a.Env, a.Lane, a.Deployer = c.env, c.lane, c.plan.Deployer.Name()
+	said, err := c.bundles().Aftermath(ctx, a)
+	c.result.Notes = append(c.result.Notes, said.Notes...)
+	c.result.Warnings = append(c.result.Warnings, said.Warnings...)
+	c.result.NotVerified = append(c.result.NotVerified, said.NotVerified...)
 	return err
 }
 

@@ -6,6 +6,7 @@ package guarded
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,7 +15,9 @@ import (
 	"helm.sh/helm/v3/pkg/releaseutil"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/rendering"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/webhooks"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // Object is one that stays, with the webhook's words for why.
@@ -47,6 +50,62 @@ func Find(removed []*bundle.Object, order releaseutil.KindSortOrder) []Object {
 		}
 	}
 	return all
+}
+
+// Finding is the failure of a delivery or a removal, which what names, that leaves these objects.
+func Finding(what string, found []Object) result.Finding {
+	ref := found[0].Ref()
+	f := result.Finding{Object: &ref, Component: found[0].Component, Cause: fmt.Sprintf("%s: %s stays: %s", what, ref, found[0].Why)}
+	for i, o := range found {
+		if i > 0 {
+			f.Others = append(f.Others, o.Ref())
+		}
+		f.Story = append(f.Story, fmt.Sprintf("%s: %s (component %s); the webhook: %s", o.Ref(), o.Where(), o.Component, o.Webhook.Where()))
+	}
+	if n := len(found) - 1; n > 0 {
+		f.Cause += fmt.Sprintf(" (and %d more)", n)
+	}
+	return f
+}
+
+// Owned lists, by release, the ordinary objects that Helm deletes when their release has them no more, and
+// that are of this kind: none of a hook or of crds/, and none that is kept.
+func Owned(e *bundle.Expectation, which func(*bundle.Object) bool) map[string][]*bundle.Object {
+	all := map[string][]*bundle.Object{}
+	for i := range e.Objects {
+		o := &e.Objects[i]
+		if o.Hook || o.Object.GetName() == "" || strings.Contains(o.Template, "/crds/") || o.Object.GetAnnotations()["helm.sh/resource-policy"] == "keep" || !which(o) {
+			continue
+		}
+		all[o.Release] = append(all[o.Release], o)
+	}
+	return all
+}
+
+// Uninstalled is the failure of the removal of a bundle, each of whose releases Helm uninstalls once; nil
+// if it leaves nothing. Helm ends with an error then, and whoever called it too.
+func Uninstalled(e *bundle.Expectation) *result.Finding {
+	all := Owned(e, func(*bundle.Object) bool { return true })
+	for _, r := range slices.Backward(e.Releases) {
+		if found := Find(all[r.Name], releaseutil.UninstallOrder); len(found) > 0 && !HasProgram(e, r.Name, "pre-delete") {
+			f := Finding("after the removal", found)
+			hook := found[0].Webhook.Ref()
+			f.Story = append(f.Story,
+				fmt.Sprintf("helm uninstall %s ends with an error, so that the releases that are removed after it stay, too", r.Name),
+				fmt.Sprintf("delete it first: kubectl delete %s %s", strings.ToLower(hook.Kind), hook.Name))
+			return &f
+		}
+	}
+	return nil
+}
+
+// HasProgram reports whether a release has a hook with pods that runs at an event of Helm: it may remove a
+// webhook first.
+func HasProgram(e *bundle.Expectation, release, event string) bool {
+	return slices.ContainsFunc(e.Objects, func(o bundle.Object) bool {
+		kind := o.Object.GetKind()
+		return o.Hook && o.Release == release && (kind == "Job" || kind == "Pod") && rendering.RunsInHelm(o.Object.GetAnnotations(), event)
+	})
 }
 
 // after reports whether Helm deletes an object after another one. Kinds that it does not know come last, by name.

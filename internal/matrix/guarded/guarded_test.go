@@ -17,6 +17,34 @@ const (
 	guard      = `{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingWebhookConfiguration, metadata: {name: guard}, webhooks: [{name: guard.example.com, POLICY clientConfig: {service: {namespace: b, name: guard}}, rules: [{apiGroups: ["*"], apiVersions: ["*"], operations: [OPERATION], resources: ["*"]}]}]}`
 )
 
+// A removal that leaves what Helm cannot delete is a failure with both places; a hook before it may have
+// deleted the webhook.
+func TestUninstalled(t *testing.T) {
+	closed := strings.NewReplacer("POLICY", "", "OPERATION", "DELETE").Replace(guard)
+	hook := `{apiVersion: batch/v1, kind: Job, metadata: {namespace: b, name: clean, annotations: {helm.sh/hook: pre-delete}}}`
+	for name, tc := range map[string]struct {
+		texts []string
+		want  bool
+	}{
+		"with its webhook": {[]string{service, deployment, closed}, true},
+		"a hook before it": {[]string{service, deployment, closed, hook}, false},
+		"without one":      {[]string{service, deployment}, false},
+		"it is kept":       {[]string{service, strings.Replace(deployment, "name: web", "name: web, annotations: {helm.sh/resource-policy: keep}", 1), closed}, false},
+	} {
+		e := bundle.Expectation{Releases: []bundle.Release{{Name: "b", Namespace: "b", Component: "c"}}}
+		for _, text := range tc.texts {
+			e.Objects = append(e.Objects, bundle.Object{Release: "b", Component: "c", Template: "b/templates/x.yaml", Hook: text == hook, Object: testkit.Parsed(t, text)})
+		}
+		f := Uninstalled(&e)
+		if (f != nil) != tc.want {
+			t.Errorf("%s: got %+v", name, f)
+		}
+		if f != nil {
+			testkit.WantText(t, name, f.Cause+"\n"+strings.Join(f.Story, "\n"), "after the removal: Deployment b/web stays", "b/templates/x.yaml", "component c", "helm uninstall b ends with an error", "kubectl delete validatingwebhookconfiguration guard")
+		}
+	}
+}
+
 // What Helm deletes between the Service of a webhook that is asked and the webhook stays; nothing else does.
 func TestFind(t *testing.T) {
 	closed := strings.NewReplacer("POLICY", "", "OPERATION", "DELETE")

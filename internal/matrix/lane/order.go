@@ -17,6 +17,9 @@ type Order struct {
 	InOrder bool
 	// AtOnce means that hooks are objects like all others.
 	AtOnce bool
+	// Uninstalls means that a bundle is removed by one helm uninstall of each release: what the API server
+	// refuses then is refused for good. Controllers try again.
+	Uninstalls bool
 	// Within is how long it waits until the objects of a release are ready, before the release has
 	// failed; 0 if it waits for as long as it takes.
 	Within time.Duration

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/matrix/guarded"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -55,6 +56,11 @@ func (r *Run) Do(ctx context.Context) (lines []string, err error) {
 	}
 	if f := watch.verdict(); f != nil {
 		return nil, &reason.Error{Reason: reason.LeftBehind, Err: f}
+	}
+	if r.Lane.Order(r.Env).Uninstalls {
+		if f := guarded.Uninstalled(&r.Env.Bundle.Expectation); f != nil {
+			return nil, &reason.Error{Reason: reason.LeftBehind, Component: f.Component, Err: result.NewFailure(*f)}
+		}
 	}
 	return summary(watch.left), nil
 }

@@ -90,6 +90,32 @@ func TestLeftover(t *testing.T) {
 	}
 }
 
+// uninstalling is a lane that removes with helm uninstall.
+type uninstalling struct{ removing }
+
+func (*uninstalling) Order(*lane.Env) lane.Order { return lane.Order{Uninstalls: true} }
+
+// What Helm cannot delete is LEFT_BEHIND though the simulated webhook lets it go; controllers try again.
+func TestGuarded(t *testing.T) {
+	closed := strings.Replace(closedBy, "rules: [{", "rules: [{apiVersions: [v1], operations: [DELETE], ", 1)
+	for _, tc := range []struct {
+		lane lane.Lane
+		want reason.Reason
+	}{{&uninstalling{}, reason.LeftBehind}, {&removing{}, ""}} {
+		synctest.Test(t, func(t *testing.T) {
+			env := clusterOf(t, false)
+			env.Bundle.Expectation.Releases = []bundle.Release{{Name: "b", Namespace: "b"}}
+			for _, text := range []string{`{apiVersion: v1, kind: Service, metadata: {namespace: b, name: web}}`, `{apiVersion: apps/v1, kind: Deployment, metadata: {namespace: b, name: web}}`, closed} {
+				env.Bundle.Expectation.Objects = append(env.Bundle.Expectation.Objects, bundle.Object{Release: "b", Object: testkit.Parsed(t, text)})
+			}
+			_, err := (&Run{Env: env, Lane: tc.lane, Budget: time.Minute}).Do(t.Context())
+			if reason.Of(err) != tc.want {
+				t.Errorf("%T: got %v, want %q", tc.lane, err, tc.want)
+			}
+		})
+	}
+}
+
 // clusterOf has these objects, of which the first is a chart's, beside a definition of nvidia.com
 // that is gone.
 func clusterOf(t *testing.T, hook bool, texts ...string) *lane.Env {

@@ -65,7 +65,7 @@ func refused(what string, err error, b Bundles) error {
 		if line := b.notRun(f.Object); line != "" {
 			f.Story = append([]string{line}, f.Story...)
 		}
-		f.Story = append(b.explain(f.Cause+"\n"+strings.Join(f.Story, "\n")), f.Story...)
+		f.Story = append(inWords(what, b.explain(f.Cause+"\n"+strings.Join(f.Story, "\n"))...), f.Story...)
 		findings = append(findings, f)
 	}
 	if len(findings) > 0 {

@@ -174,7 +174,7 @@ func (b Bundles) lost(what string, all []move) result.Finding {
 		return f
 	}
 	if slices.ContainsFunc(b.Now.Expectation.Releases, func(r bundle.Release) bool { return r.Name == first.old.Release }) {
-		f.Story = append(f.Story, fmt.Sprintf("keep it: annotate it helm.sh/resource-policy=keep in the cluster before the upgrade, so that the upgrade of %s leaves it", first.old.Release))
+		f.Story = append(f.Story, inWords(what, fmt.Sprintf("keep it: annotate it helm.sh/resource-policy=keep in the cluster before the upgrade, so that the upgrade of %s leaves it", first.old.Release))...)
 	} else {
 		f.Story = append(f.Story, fmt.Sprintf("keep it: deliver %s once more with helm.sh/resource-policy: keep in its template (%s) before the component is removed; helm uninstall reads the release's own manifest", first.old.Release, first.old.Template))
 	}

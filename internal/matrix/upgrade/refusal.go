@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/matrix/change"
 	"github.com/nvidia/aicr-action/internal/matrix/compare"
@@ -27,6 +29,9 @@ var ownedBy = regexp.MustCompile(`key "meta\.helm\.sh/release-name" must equal "
 
 // ownedIn matches the namespace of the release that has it, where that is another one.
 var ownedIn = regexp.MustCompile(`key "meta\.helm\.sh/release-namespace" must equal "([^"]+)": current value is "([^"]+)"`)
+
+// noPorts matches what it says of a Service whose ports a patch has removed.
+var noPorts = regexp.MustCompile(`Service "([^"]+)" is invalid: spec\.ports: Required value`)
 
 // unresizable matches what the API server says of a claim whose class does not let it grow.
 var unresizable = regexp.MustCompile(`persistentvolumeclaims "([^"]+)" is forbidden: (only dynamically provisioned pvc can be resized[^\n]*)`)
@@ -51,10 +56,32 @@ func (b Bundles) explain(text string) []string {
 	for _, m := range owned.FindAllStringSubmatch(text, -1) {
 		add(b.foreign(m[1], m[2], m[4]))
 	}
+	for _, m := range noPorts.FindAllStringSubmatch(text, -1) {
+		if o := find(b.Before, "Service", m[1]); o != nil {
+			if n := portTwice(o.Object); n != "" {
+				add(fmt.Sprintf("Service %s: port %s was there twice, with two protocols (%s), and a client-side apply tells ports apart by their number alone, so that its patch removes them all; delete the Service before the upgrade, or apply it with kubectl apply --server-side", m[1], n, Place(b.Before, o, "spec.ports")))
+			}
+		}
+	}
 	for _, line := range slices.Concat(b.stale(text), b.older(text), b.notInstalled(text)) {
 		add(line)
 	}
 	return lines
+}
+
+// portTwice is a number that two ports of a Service have; empty if none is there twice.
+func portTwice(svc *unstructured.Unstructured) string {
+	ports, _, _ := unstructured.NestedSlice(svc.Object, "spec", "ports")
+	seen := map[string]bool{}
+	for _, p := range ports {
+		one, _ := p.(map[string]any)
+		number := fmt.Sprint(one["port"])
+		if seen[number] {
+			return number
+		}
+		seen[number] = true
+	}
+	return ""
 }
 
 // immutable says which field cannot be changed, where it is, and what to do.

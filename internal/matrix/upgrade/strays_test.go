@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -42,10 +44,20 @@ func TestGuarded(t *testing.T) {
 		"the component is gone": {&bundle.Bundle{}, false},
 		"it moves":              {in("d", bundleOf(t)), false},
 	} {
-		v := result.VerdictOf(Bundles{Before: before, Now: tc.now}.Guarded("the upgrade from main"))
+		v := result.VerdictOf(Bundles{Before: before, Now: tc.now}.Guarded("the upgrade from main", "pre-upgrade", there))
 		if got := v.Reason == reason.UpgradeDiverged && strings.HasPrefix(v.Cause, "the upgrade from main: Deployment b/web stays: webhook guard.example.com"); got != tc.want {
 			t.Errorf("%s: got %s: %s", name, v.Reason, v.Cause)
 		}
+	}
+}
+
+func there(result.Ref) types.UID { return "1" }
+
+// Of what was not in the cluster nothing can stay.
+func TestGuarded_NeverThere(t *testing.T) {
+	b := Bundles{Before: in("b", bundleOf(t, guardService, guardedWeb, guard)), Now: in("b", bundleOf(t))}
+	if err := b.Guarded("the upgrade from main", "pre-upgrade", func(result.Ref) types.UID { return "" }); err != nil {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -48,6 +48,9 @@ func TestFailed(t *testing.T) {
 	hook.Object.SetAnnotations(map[string]string{"helm.sh/hook-delete-policy": "hook-failed"})
 	crd.Object.Object["spec"] = map[string]any{"group": "x.y", "names": map[string]any{"kind": "Widget"}}
 	objects := Bundles{Now: &bundle.Bundle{Expectation: bundle.Expectation{Objects: []bundle.Object{object("Deployment", "web"), object("StatefulSet", "db"), object("Job", "once"), hook, crd}}}}
+	dns := object("Service", "dns")
+	dns.Object.Object["spec"] = map[string]any{"ports": []any{map[string]any{"port": int64(53), "protocol": "UDP"}, map[string]any{"port": int64(53)}}}
+	objects.Before = &bundle.Bundle{Expectation: bundle.Expectation{Objects: []bundle.Object{dns}}}
 	for text, want := range map[string]string{
 		`cannot patch "web" with kind Deployment: Deployment.apps "web" is invalid: spec.selector: Invalid value: v1.LabelSelector{MatchLabels:map[string]string{"a":"b"}}: field is immutable`:                                       "Deployment web: spec.selector cannot be changed; component b, template b/templates/deployment.yaml; it must be deleted before the upgrade",
 		`StatefulSet.apps "db" is invalid: spec: Forbidden: updates to statefulset spec for fields other than 'replicas', 'ordinals' are forbidden`:                                                                                   "volumeClaimTemplates, serviceName and selector cannot); component b, template b/templates/statefulset.yaml",
@@ -60,6 +63,7 @@ func TestFailed(t *testing.T) {
 		"Deployment.apps \"web\" is invalid: spec.strategy.rollingUpdate: Forbidden: may not be specified when strategy `type` is 'Recreate'":                                                                                         "Deployment web: spec.strategy.rollingUpdate is not rendered, and is still there from before the upgrade",
 		`unable to build kubernetes objects from current release manifest: resource mapping not found for name: "b" namespace: "" from "": no matches for kind "Widget" in version "x.y/v1alpha1"`:                                    "Widget b: Helm first reads the release that is in the cluster, and that has it in x.y/v1alpha1, which the API server does not serve any more (CustomResourceDefinition widgets.x.y; component b, template b/templates/customresourcedefinition.yaml)",
 		`warning: Hook post-upgrade b/templates/hook.yaml failed: jobs.batch "b-job" already exists`:                                                                                                                                  "Job b-job is a hook that the last delivery left (helm.sh/hook-delete-policy: hook-failed), and the upgrade creates it again; component b; edit: helm.sh/hook-delete-policy: before-hook-creation,hook-failed in b/templates/hook.yaml",
+		`cannot patch "dns" with kind Service: Service "dns" is invalid: spec.ports: Required value`:                                                                                                                                  "Service dns: port 53 was there twice, with two protocols (b/templates/service.yaml), and a client-side apply tells ports apart by their number alone",
 		`Service "x" is invalid: spec.type: Unsupported value: "None"`:                                                                                                                                                                "",
 	} {
 		v := result.VerdictOf(Failed("main", reason.New(reason.DeployFailed, "%s", text), objects, nil))

@@ -117,7 +117,7 @@ func (l *helmLane) Remove(ctx context.Context, env *lane.Env, budget time.Durati
 }
 
 // Order is that of deploy.sh: one release after the other.
-func (l *helmLane) Order(*lane.Env) lane.Order { return lane.Order{InOrder: true} }
+func (l *helmLane) Order(*lane.Env) lane.Order { return lane.Order{InOrder: true, Uninstalls: true} }
 
 // Stop kills Helm's process, whatever it is doing.
 func (l *helmLane) Stop() {
