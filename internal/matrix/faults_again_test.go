@@ -67,6 +67,10 @@ func againFaults() []fault {
 			},
 			tests: []string{"internal/matrix/guarded TestUninstalled", "internal/matrix/leftover TestGuarded"},
 		},
+		{
+			id: "F250", what: "an AICR CLI that answers version and then hangs, or leaves a program that holds its output; a Git server whose hook refuses the push, that is read-only, or that does not answer", verdict: "exit 52 or 22, each with its own words and those of the program or server, within the limit",
+			tests: []string{"internal/bundle/foreign TestExec_TimeLimit", "internal/bundle/foreign/command TestRun_LeavesAProgram", "internal/bundle/git TestRefused_ByTheServer"},
+		},
 	}
 }
 

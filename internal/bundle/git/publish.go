@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -73,7 +74,11 @@ func publish(ctx context.Context, b *bundle.Bundle, url, branch, dir string, nex
 	}
 	// With the buffer a pack is sent in one piece, as small ones are.
 	if _, err := git(ctx, nil, "--git-dir="+repo, "-c", "http.postBuffer=67108864", "push", "--quiet", url, ref+":"+ref); err != nil {
-		return p, fmt.Errorf("the Git server refused the push to %s: %w", url, err)
+		said := "refused"
+		if strings.Contains(err.Error(), "Operation too slow") {
+			said = "does not answer"
+		}
+		return p, fmt.Errorf("the Git server %s the push to %s: %w", said, url, err)
 	}
 	return oci.Published{URL: url, Tag: branch, Digest: digestPrefix + strings.TrimSpace(commit)}, nil
 }
@@ -109,13 +114,16 @@ func stream(b *bundle.Bundle, ref, parent string) *bytes.Buffer {
 	return &out
 }
 
+// silence is how long a Git server may say nothing before the request has failed.
+var silence = 2 * time.Minute
+
 // git runs the program without the settings of this machine and its user, and returns what it
 // prints. The error has what it says.
 func git(ctx context.Context, stdin *bytes.Buffer, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "git", args...)
 	cmd.Env = []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + os.DevNull, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_CONFIG_SYSTEM=" + os.DevNull,
-		"GIT_TERMINAL_PROMPT=0", "GIT_ALLOW_PROTOCOL=http:https", "LC_ALL=C", "GIT_ASKPASS=", "NO_PROXY=127.0.0.1,localhost", "no_proxy=127.0.0.1,localhost",
+		"GIT_TERMINAL_PROMPT=0", "GIT_ALLOW_PROTOCOL=http:https", "LC_ALL=C", "GIT_ASKPASS=", "GIT_HTTP_LOW_SPEED_LIMIT=1", "GIT_HTTP_LOW_SPEED_TIME=" + strconv.Itoa(int(silence.Seconds())), "NO_PROXY=127.0.0.1,localhost", "no_proxy=127.0.0.1,localhost",
 	}
 	cmd.WaitDelay = 5 * time.Second
 	if stdin != nil {

@@ -66,6 +66,18 @@ func TestVersion_Hangs(t *testing.T) {
 	}
 }
 
+// A program that the CLI leaves behind, in a session of its own, keeps nothing waiting, and has a message.
+func TestRun_LeavesAProgram(t *testing.T) {
+	began := time.Now()
+	_, err := script(t, "setsid sleep 20 &\necho started\n").Run(t.Context(), time.Minute, t.TempDir(), nil, "recipe")
+	if err == nil || !strings.Contains(err.Error(), "a program that it has started still holds its output") || !strings.Contains(err.Error(), "started") {
+		t.Errorf("got %v", err)
+	}
+	if took := time.Since(began); took > 15*time.Second {
+		t.Errorf("it took %s", took)
+	}
+}
+
 // What a failed command printed is quoted from both of its outputs, with what its exit code means.
 func TestRun_Failed(t *testing.T) {
 	for code, want := range map[string]string{

@@ -79,6 +79,8 @@ func (c CLI) Run(ctx context.Context, limit time.Duration, dir string, ports []i
 	}
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
+	} else if errors.Is(err, exec.ErrWaitDelay) {
+		err = errors.New("it ended, and a program that it has started still holds its output: it must end its programs first, or give them another output")
 	}
 	text := meaning(err) + said.String()
 	if deniedText.MatchString(text) {
