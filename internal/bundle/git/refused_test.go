@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/testkit/testskip"
 )
 
 // A push that the server's hook or its settings refuse has the server's words; one that is not answered
@@ -19,7 +20,7 @@ import (
 func TestRefused_ByTheServer(t *testing.T) {
 	program, err := exec.LookPath("git")
 	if err != nil {
-		t.Skip("there is no git")
+		testskip.Missing(t, "there is no git: %v", err)
 	}
 	repository := func(write bool) *httptest.Server {
 		root := t.TempDir()
