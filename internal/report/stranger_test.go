@@ -95,7 +95,7 @@ func TestUntrustedResults(t *testing.T) {
 	if err := full().WriteCTRF(&b); err != nil {
 		t.Fatal(err)
 	}
-	evils := []string{"x``` <img src=x onerror=alert(1)> @team [x](http://evil.example) | ``b`` `\n# head\n\n@team\n::error::y\r\n##[error]z\n</script><b>\u202e\u009b", "https://evil.example/x", "javascript:alert(`evil.example`)"}
+	evils := []string{"x``` <img src=x onerror=alert(1)> @team [x](http://evil.example) | ``b`` `\n# head\n\n@team\n::error::y\r\n##[error]z\n</script><b>\u202e\u009b\x1b[2J", "https://evil.example/x", "javascript:alert(`evil.example`)"}
 	seen, read := map[string]bool{}, map[string]bool{}
 	var whole any
 	if err := json.Unmarshal(b.Bytes(), &whole); err != nil {
@@ -169,8 +169,8 @@ func wantHarmless(t *testing.T, path string, r *Report) {
 			t.Errorf("%s: a link to elsewhere in the comment:\n%s", path, plain)
 		}
 	}
-	for what, text := range map[string]string{"summary": r.markdown(maxMarkdown), "comment": comment.String(), "page": html.String(), "annotations": annotations.String()} {
-		if strings.ContainsAny(text, "\u202e\u009b") {
+	for what, text := range map[string]string{"summary": r.markdown(maxMarkdown), "comment": comment.String(), "page": html.String(), "annotations": annotations.String(), "JUnit": junit.String()} {
+		if strings.ContainsAny(text, "\u202e\u009b\x1b") {
 			t.Errorf("%s: the %s has characters that steer a terminal or turn the text around", path, what)
 		}
 	}

@@ -4,7 +4,10 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
+	"strings"
 	"time"
+
+	"github.com/nvidia/aicr-action/internal/util/mdtext"
 )
 
 // JUnit is a report in JUnit XML.
@@ -96,17 +99,16 @@ func (s *Suite) Add(c Case) {
 	s.Cases = append(s.Cases, c)
 }
 
-// Write writes the report. What XML cannot have becomes U+FFFD.
+// Write writes the report. What XML cannot have becomes U+FFFD, and what would turn a text around is
+// spelled.
 func (j *JUnit) Write(w io.Writer) error {
-	if _, err := io.WriteString(w, xml.Header); err != nil {
-		return err
-	}
-	enc := xml.NewEncoder(w)
+	var b strings.Builder
+	enc := xml.NewEncoder(&b)
 	enc.Indent("", "  ")
 	if err := enc.Encode(j); err != nil {
 		return err
 	}
-	_, err := io.WriteString(w, "\n")
+	_, err := io.WriteString(w, xml.Header+mdtext.Visible(b.String())+"\n")
 	return err
 }
 

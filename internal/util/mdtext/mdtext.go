@@ -15,14 +15,19 @@ func Steers(r rune) bool {
 	return r >= 0x80 && r < 0xa0 || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
 }
 
-// Visible is a text with such characters spelled.
+// unseen is Steers for all characters; white space is no such character.
+func unseen(r rune) bool {
+	return Steers(r) || r < 0x20 && r != '\t' && r != '\n' && r != '\r' || r == 0x7f
+}
+
+// Visible is a text with such characters spelled, those of ASCII too.
 func Visible(text string) string {
-	if !strings.ContainsFunc(text, Steers) {
+	if !strings.ContainsFunc(text, unseen) {
 		return text
 	}
 	var b strings.Builder
 	for _, r := range text {
-		if Steers(r) {
+		if unseen(r) {
 			fmt.Fprintf(&b, `\u%04x`, r)
 		} else {
 			b.WriteRune(r)
