@@ -62,9 +62,10 @@ func (g *Gate) takesItsTime(p *corev1.Pod) bool {
 func stalledBy(f *result.Failure, r observe.WorkloadReport) bool {
 	return slices.ContainsFunc(r.Wrong, func(w observe.WrongWorkload) bool {
 		failed := fmt.Sprintf("%s/%s/%s status: 'Failed'", w.Workload.Kind, w.Workload.Namespace, w.Workload.Name)
-		hook := fmt.Sprintf(": job %s failed: ", w.Workload.Name) // Helm names no namespace
+		helm := fmt.Sprintf(": job %s failed: ", w.Workload.Name) // which names no namespace
+		argo := ": " + observe.WorkloadKey(w.Workload.Kind, w.Workload.Namespace, w.Workload.Name) + ": "
 		return slices.ContainsFunc(f.Findings, func(f result.Finding) bool {
-			return strings.Contains(f.Cause, failed) || w.Workload.Hook && f.Component == w.Workload.Component && strings.Contains(f.Cause, hook)
+			return strings.Contains(f.Cause, failed) || w.Workload.Hook && f.Component == w.Workload.Component && (strings.Contains(f.Cause, helm) || strings.Contains(f.Cause, argo))
 		})
 	})
 }

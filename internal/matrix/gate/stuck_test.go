@@ -60,6 +60,8 @@ func TestStalledBy(t *testing.T) {
 		"InstallFailed: failed early due to stalled resources: [Job/ns/j-other status: 'Failed']": {reason.DeployFailed, "j-other"},
 		"install chart c 1.0.0: failed pre-install: job j failed: BackoffLimitExceeded":           {reason.WorkloadFailed, "Job ns/j (comp): the Job failed: "},
 		"install chart c 1.0.0: failed pre-install: job other failed: BackoffLimitExceeded":       {reason.DeployFailed, "job other failed"},
+		"Job ns/j: Job has reached the specified backoff limit":                                   {reason.WorkloadFailed, "Job ns/j (comp): the Job failed: "},
+		"Job ns/j-other: Job has reached the specified backoff limit":                             {reason.DeployFailed, "Job ns/j-other"},
 		"InstallFailed: forbidden": {reason.DeployFailed, "forbidden"},
 	} {
 		fails := func(time.Duration) (lane.State, error) {
