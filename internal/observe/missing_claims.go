@@ -60,10 +60,18 @@ func untriedClaims(p *corev1.Pod) (names []string) {
 
 // waitsForClaim says which claim that does not exist keeps a pod from the scheduler; empty if none does.
 func (v *View) waitsForClaim(p *corev1.Pod) string {
-	for _, name := range untriedClaims(p) {
-		if full := infra.NamespacedName(p.Namespace, name); v.missingClaims[full] {
-			return fmt.Sprintf("no scheduler tries to place its pods until ResourceClaim %s exists", full)
-		}
+	if names := v.MissingClaims(p); len(names) > 0 {
+		return fmt.Sprintf("no scheduler tries to place its pods until ResourceClaim %s exists", infra.NamespacedName(p.Namespace, names[0]))
 	}
 	return ""
+}
+
+// MissingClaims are the ResourceClaims that do not exist and that a pod waits for, by name.
+func (v *View) MissingClaims(p *corev1.Pod) (names []string) {
+	for _, name := range untriedClaims(p) {
+		if v.missingClaims[infra.NamespacedName(p.Namespace, name)] {
+			names = append(names, name)
+		}
+	}
+	return names
 }

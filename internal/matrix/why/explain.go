@@ -167,6 +167,9 @@ func (e *Explanation) note(facts *observe.PodFacts, w *bundle.Workload, view *ob
 		add("it asks for the scheduler %s, which has said nothing of it", name)
 		e.Edits = append(e.Edits, fmt.Sprintf("remove `schedulerName: %s` %s, or add the component that runs it", name, where.template("schedulerName")))
 	}
+	for _, name := range view.MissingClaims(facts.Pod) {
+		e.Edits = append(e.Edits, fmt.Sprintf("add ResourceClaim %s to namespace %s, or name one that the recipe has, or a resourceClaimTemplateName, %s", name, facts.Pod.Namespace, where.template("resourceClaims")))
+	}
 	if len(facts.Pod.Spec.ResourceClaims) > 0 && !view.Devices.Read {
 		add("it has resource claims, which are not checked")
 	}
