@@ -68,6 +68,14 @@ func againFaults() []fault {
 			tests: []string{"internal/matrix/guarded TestUninstalled", "internal/matrix/leftover TestGuarded"},
 		},
 		{
+			id: "F256", what: "an upgrade that changes the pods of a DaemonSet of updateStrategy OnDelete, whose old pods stay", verdict: "exit 73 in Flux, whose helm-controller waits for them until its timeout: the DaemonSet, how many pods are new, line and edit; passes elsewhere with a warning",
+			seeds: []seed{
+				{nightly: []string{bundle.FluxOCI}, old: older(waitingDaemons("1")), recipe: waitingDaemons("2"), want: red(reason.UpgradeFailed, "the upgrade from old: HelmRelease b: it waits for DaemonSet b/b-agent until its timeout").and("edit: updateStrategy: {type: RollingUpdate} in b/templates/agent.yaml:")},
+				{nightly: []string{bundle.Helm, bundle.ArgoCDOCI}, old: older(waitingDaemons("1")), recipe: waitingDaemons("2"), want: outcomeWanted{check: warning("DaemonSet b/b-agent does not roll although its pod template changes")}},
+			},
+			tests: []string{"internal/matrix/upgrade TestLane_Held"},
+		},
+		{
 			id: "F250", what: "an AICR CLI that answers version and then hangs, or leaves a program that holds its output; a Git server whose hook refuses the push, that is read-only, or that does not answer", verdict: "exit 52 or 22, each with its own words and those of the program or server, within the limit",
 			tests: []string{"internal/bundle/foreign TestExec_TimeLimit", "internal/bundle/foreign/command TestRun_LeavesAProgram", "internal/bundle/git TestRefused_ByTheServer"},
 		},
@@ -103,6 +111,13 @@ metadata: {name: guard}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: guard}
 subjects: [{kind: ServiceAccount, name: default, namespace: b}]
 `)
+}
+
+// waitingDaemons has a DaemonSet that replaces no pod by itself.
+func waitingDaemons(image string) func(*tinyRecipe) {
+	return func(r *tinyRecipe) {
+		r.part("b").add("agent.yaml", strings.NewReplacer("TAG", image, "STRATEGY", "{type: OnDelete}", "nvidia.com/gpu: 8", "cpu: 100m").Replace(daemonTemplate))
+	}
 }
 
 // valueIn has a ConfigMap with a value, which is a hook unless events is empty.

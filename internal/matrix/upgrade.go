@@ -357,5 +357,5 @@ func (c *cellRun) gateLane() lane.Lane {
 	if c.env.Before == nil {
 		return c.lane
 	}
-	return &upgrade.Lane{Lane: c.lane, Before: c.upgrade.record.Want}
+	return &upgrade.Lane{Lane: c.lane, Before: c.upgrade.record.Want, Bundles: c.bundles()}
 }

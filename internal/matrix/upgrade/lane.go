@@ -18,11 +18,16 @@ type Lane struct {
 	lane.Lane
 	// Before is what the deployer's records had to be for what ran before.
 	Before []lane.Delivery
+	// Bundles are the one that ran before, and the one that is delivered.
+	Bundles Bundles
 }
 
 // Poll polls the lane. When all is ready, it compares the records, too.
 func (l *Lane) Poll(ctx context.Context, env *lane.Env) (lane.State, error) {
 	state, err := l.Lane.Poll(ctx, env)
+	if err == nil && l.TimeoutReason() == reason.SyncTimeout {
+		l.Bundles.held(ctx, env, state.Items)
+	}
 	if err != nil || slices.ContainsFunc(state.Items, func(i lane.Item) bool { return i.State != lane.ItemGood && i.State != lane.ItemAccepted }) {
 		return state, err
 	}
