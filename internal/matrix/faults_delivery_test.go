@@ -43,10 +43,10 @@ func deliveryFaults() []fault {
 		{
 			id: "F04", what: "pods bound but never running; pods of Jobs left out of the count", verdict: "every pod of every expected workload reaches its state, Jobs complete",
 			seeds: []seed{
-				// TestOneVerdictPerFault has the other lanes.
+				// TestNightlyOneVerdictPerFault has the other lanes.
 				{name: "job never completes", nightly: []string{bundle.ArgoCDHelmOCI}, sync: 15 * time.Second, runner: stage(neverCompletes), recipe: endlessJob, want: red(reason.WorkloadFailed, "Job b/b-job: not complete yet")},
 			},
-			tests: []string{"internal/matrix TestOneVerdictPerFault", "internal/observe TestCheckWorkloads"},
+			tests: []string{"internal/matrix TestPodsTooSlowOnTheStack", "internal/matrix TestNightlyOneVerdictPerFault", "internal/observe TestCheckWorkloads"},
 		},
 		{
 			id: "F05", what: "a selector that no node has; a toleration that is missing, or whose path the registry forgets; more GPUs than a node has; pods that the API server rejects", verdict: "exit 1 with the scheduler's reasons, and the value path that decides; with the API server's error",

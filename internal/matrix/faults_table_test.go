@@ -180,7 +180,7 @@ func verdictTable() string {
 	fmt.Fprintf(&b, `
 ## One verdict in every lane
 
-A fault of the recipe has the same reason and exit code whichever deployer delivers it. %sTestOneVerdictPerFault%s puts each into the lanes %s; argocd-helm-oci
+A fault of the recipe has the same reason and exit code whichever deployer delivers it. %sTestOneVerdictPerFault%s, and its nightly half, put each into the lanes %s; argocd-helm-oci
 and argocd-appset deliver the same Applications as argocd-oci. "At once" is as soon as the state has lasted for the seconds that [the gate](../how-it-works.md) wants to
 see it; "at the deadline" is where waiting could still have helped.
 
