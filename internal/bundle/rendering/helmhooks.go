@@ -12,6 +12,12 @@ const (
 	HelmHookPolicy = "helm.sh/hook-delete-policy"
 )
 
+// HelmKeeps is Helm's annotation for an object that it is never to delete.
+const HelmKeeps = "helm.sh/resource-policy"
+
+// KeptByHelm reports whether Helm never deletes an object.
+func KeptByHelm(annotations map[string]string) bool { return annotations[HelmKeeps] == "keep" }
+
 // HelmHooks are the phases in which Helm runs an object as a hook. Helm reads the list in lower case and
 // without spaces (releaseutil.SortManifests).
 func HelmHooks(annotations map[string]string) []string { return words(annotations[HelmHook]) }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/rendering"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -129,7 +130,7 @@ func (c *Captured) keeps(key string) bool {
 // Keeps reports whether an object asks its deployer never to remove it.
 func Keeps(o *unstructured.Unstructured) bool {
 	notes := o.GetAnnotations()
-	return notes["helm.sh/resource-policy"] == "keep" || strings.Contains(notes["argocd.argoproj.io/sync-options"], "Prune=false")
+	return rendering.KeptByHelm(notes) || strings.Contains(notes["argocd.argoproj.io/sync-options"], "Prune=false")
 }
 
 // notFetched is why Flux keeps what it has: the chart is another one of the same version.

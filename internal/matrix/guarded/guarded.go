@@ -74,7 +74,7 @@ func Owned(e *bundle.Expectation, which func(*bundle.Object) bool) map[string][]
 	all := map[string][]*bundle.Object{}
 	for i := range e.Objects {
 		o := &e.Objects[i]
-		if o.Hook || o.Object.GetName() == "" || strings.Contains(o.Template, "/crds/") || o.Object.GetAnnotations()["helm.sh/resource-policy"] == "keep" || !which(o) {
+		if o.Hook || o.Object.GetName() == "" || o.InCRDs() || rendering.KeptByHelm(o.Object.GetAnnotations()) || !which(o) {
 			continue
 		}
 		all[o.Release] = append(all[o.Release], o)

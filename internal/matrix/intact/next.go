@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
@@ -43,7 +42,7 @@ func refusedNext(ctx context.Context, clients *infra.Clients, e *bundle.Expectat
 	for i := range e.Objects {
 		o := &e.Objects[i]
 		mapping, err := mapper.RESTMapping(o.Object.GroupVersionKind().GroupKind(), o.Object.GroupVersionKind().Version)
-		if err != nil || o.Hook || o.Object.GetName() == "" || strings.Contains(o.Template, "/crds/") {
+		if err != nil || o.Hook || o.Object.GetName() == "" || o.InCRDs() {
 			continue
 		}
 		group.Go(func() error {

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/rendering"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -107,12 +108,11 @@ func read(ctx context.Context, env *lane.Env, mapper meta.RESTMapper, obj *unstr
 // describe says why an object of the expectation is still there.
 func describe(live *unstructured.Unstructured, o *bundle.Object, e bundle.Expectation) left {
 	l := left{ref: lane.RefOf(live)}
-	policy := live.GetAnnotations()["helm.sh/resource-policy"]
 	switch {
 	case live.GetDeletionTimestamp() != nil:
 		return leaving(live, e)
-	case policy == "keep":
-		l.why = "kept by the annotation helm.sh/resource-policy"
+	case rendering.KeptByHelm(live.GetAnnotations()):
+		l.why = "kept by the annotation " + rendering.HelmKeeps
 	case live.GetKind() == "CustomResourceDefinition":
 		l.why = "definitions, of which Helm deletes none of crds/, and Argo CD none at all"
 	case o.Hook:

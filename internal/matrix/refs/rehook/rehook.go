@@ -12,8 +12,6 @@ import (
 	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
 )
 
-const keptAnnotation = "helm.sh/resource-policy"
-
 // policies are those that Helm knows. It takes any other word, and deletes nothing for it.
 var policies = []string{"before-hook-creation", "hook-succeeded", "hook-failed"}
 
@@ -27,9 +25,9 @@ func Find(e *bundle.Expectation) []problem.Problem {
 	for i := range e.Objects {
 		o := &e.Objects[i]
 		annotations := o.Object.GetAnnotations()
-		if kept := strings.TrimSpace(annotations[keptAnnotation]); kept != "" && !strings.EqualFold(kept, "keep") {
+		if kept := strings.TrimSpace(annotations[rendering.HelmKeeps]); kept != "" && !strings.EqualFold(kept, "keep") {
 			p := problem.Of(o)
-			p.Name, p.Text, p.Then = keptAnnotation, fmt.Sprintf("has %s: %s, and Helm knows only keep", keptAnnotation, kept), "Helm deletes it with its release"
+			p.Name, p.Text, p.Then = rendering.HelmKeeps, fmt.Sprintf("has %s: %s, and Helm knows only keep", rendering.HelmKeeps, kept), "Helm deletes it with its release"
 			found = append(found, p)
 		}
 		given := rendering.HelmHookPolicies(annotations)
