@@ -3,12 +3,9 @@ package upgrade
 import (
 	"context"
 	"fmt"
-	"reflect"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 )
 
@@ -26,7 +23,7 @@ func (b Bundles) held(ctx context.Context, env *lane.Env, items []lane.Item) {
 		}
 		for j := range b.Now.Expectation.Objects {
 			o := &b.Now.Expectation.Objects[j]
-			if o.Release != it.Ref.Name || !b.keepsPods(o) {
+			if o.Release != it.Ref.Name || o.Object.GetKind() != "DaemonSet" || strategyOf(o) != onDelete || !b.changesTemplate(o) {
 				continue
 			}
 			live, err := env.Clients.Kube.AppsV1().DaemonSets(o.Object.GetNamespace()).Get(ctx, o.Object.GetName(), metav1.GetOptions{})
@@ -34,7 +31,7 @@ func (b Bundles) held(ctx context.Context, env *lane.Env, items []lane.Item) {
 				continue
 			}
 			s := live.Status
-			if live.Spec.UpdateStrategy.Type != "OnDelete" || s.ObservedGeneration != live.Generation || live.Generation < 2 || s.UpdatedNumberScheduled >= s.DesiredNumberScheduled {
+			if live.Spec.UpdateStrategy.Type != onDelete || s.ObservedGeneration != live.Generation || live.Generation < 2 || s.UpdatedNumberScheduled >= s.DesiredNumberScheduled {
 				continue
 			}
 			it.State = lane.ItemFailed
@@ -43,17 +40,4 @@ func (b Bundles) held(ctx context.Context, env *lane.Env, items []lane.Item) {
 			break
 		}
 	}
-}
-
-// keepsPods reports whether an object is a DaemonSet whose pod template the delivery changes, and that
-// replaces no pod by itself.
-func (b Bundles) keepsPods(o *bundle.Object) bool {
-	strategy, _, _ := unstructured.NestedString(o.Object.Object, "spec", "updateStrategy", "type")
-	old := objectOf(b.Before, o.Ref())
-	if o.Object.GetKind() != "DaemonSet" || strategy != "OnDelete" || old == nil {
-		return false
-	}
-	was, _, _ := unstructured.NestedMap(old.Object.Object, "spec", "template")
-	is, _, _ := unstructured.NestedMap(o.Object.Object, "spec", "template")
-	return !reflect.DeepEqual(was, is)
 }

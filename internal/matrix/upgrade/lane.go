@@ -25,7 +25,7 @@ type Lane struct {
 // Poll polls the lane. When all is ready, it compares the records, too.
 func (l *Lane) Poll(ctx context.Context, env *lane.Env) (lane.State, error) {
 	state, err := l.Lane.Poll(ctx, env)
-	if err == nil && l.TimeoutReason() == reason.SyncTimeout {
+	if err == nil {
 		l.Bundles.held(ctx, env, state.Items)
 	}
 	if err != nil || slices.ContainsFunc(state.Items, func(i lane.Item) bool { return i.State != lane.ItemGood && i.State != lane.ItemAccepted }) {
