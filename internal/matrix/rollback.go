@@ -24,7 +24,7 @@ func (c *cellRun) rollbackSteps() []step {
 func (c *cellRun) ofRollback(do func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		err := upgrade.RollbackFailed(c.plan.base.name, do(ctx), c.bundles(), c.lastView())
-		return upgrade.Lost(ctx, "the rollback to "+c.plan.base.name, err, c.env, c.bundles(), c.upgrade.after.UID)
+		return upgrade.Lost(ctx, upgrade.RollbackTo(c.plan.base.name), err, c.env, c.bundles(), c.upgrade.after.UID)
 	}
 }
 
@@ -71,5 +71,5 @@ func (c *cellRun) verifyRollback(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.aftermath(ctx, upgrade.Arrived{What: "the rollback to " + c.plan.base.name, Back: true, Was: c.upgrade.after.UID, Change: change.Between(c.upgrade.after, state.State, change.Options{})})
+	return c.aftermath(ctx, upgrade.Arrived{What: upgrade.RollbackTo(c.plan.base.name), Was: c.upgrade.after.UID, Change: change.Between(c.upgrade.after, state.State, change.Options{})})
 }

@@ -226,7 +226,7 @@ func (c *cellRun) ofBase(do func(context.Context) error) func(context.Context) e
 func (c *cellRun) ofUpgrade(do func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		err := upgrade.Failed(c.plan.base.name, do(ctx), c.bundles(), c.lastView())
-		return upgrade.Lost(ctx, "the upgrade from "+c.plan.base.name, err, c.env, c.bundles(), c.upgrade.state.UID)
+		return upgrade.Lost(ctx, upgrade.UpgradeFrom(c.plan.base.name), err, c.env, c.bundles(), c.upgrade.state.UID)
 	}
 }
 
@@ -287,7 +287,7 @@ func (c *cellRun) taken(ctx context.Context, what string, code reason.Reason) er
 
 // verifyUpgrade reads back what was delivered, and what it has changed in the cluster.
 func (c *cellRun) verifyUpgrade(ctx context.Context) error {
-	what := "the upgrade from " + c.plan.base.name
+	what := upgrade.UpgradeFrom(c.plan.base.name)
 	if err := c.taken(ctx, what, reason.UpgradeDiverged); err != nil {
 		return err
 	}

@@ -18,10 +18,8 @@ import (
 
 // Arrived is a second delivery that has arrived.
 type Arrived struct {
-	// What it is, for people: the upgrade from main.
-	What string
-	// Back: it delivers what ran before the upgrade once more.
-	Back     bool
+	// What it is, for people: UpgradeFrom or RollbackTo.
+	What     string
 	Env      *lane.Env
 	Lane     lane.Lane
 	Deployer string
@@ -42,22 +40,25 @@ func (b Bundles) Aftermath(ctx context.Context, a Arrived) (said Said, err error
 	for _, one := range a.Change.Components {
 		replaced, left = append(replaced, one.Replaced...), append(left, one.LeftBehind...)
 	}
-	if !a.Back { // else the upgrade has said it, or the old pods are those of the old bundle
+	back := isRollback(a.What)
+	if !back { // else the upgrade has said it, or the old pods are those of the old bundle
 		said.Warnings = append(TornDown(b.Now, replaced, argo), b.KeepPods()...)
 	}
 	if argo {
-		said.Warnings = append(said.Warnings, inWords(a.What, b.Moving()...)...)
-	} else if err := b.Guarded(a.What, a.before(), a.Was); err != nil && a.Deployer != bundle.HelmTemplate { // which removes nothing
-		return said, err
+		said.Warnings = append(said.Warnings, allInWords(a.What, b.Moving())...)
+	} else if a.Deployer != bundle.HelmTemplate { // which removes nothing
+		if err := b.Guarded(a.What, a.before(), a.Was); err != nil {
+			return said, err
+		}
 	}
 	if said.NotVerified, err = b.Gone(ctx, a.What, a.Env, replaced); err != nil {
 		return said, err
 	}
 	left = b.staying(ctx, a.Env, left)
 	if slices.Contains(a.Lane.Controllers(), infra.FluxControllers) {
-		said.Warnings = append(said.Warnings, inWords(a.What, b.Orphaned(left)...)...)
+		said.Warnings = append(said.Warnings, allInWords(a.What, b.Orphaned(left))...)
 	}
-	if a.Back && len(left) > 0 { // the difference shows it of an upgrade
+	if back && len(left) > 0 { // the difference shows it of an upgrade
 		said.Notes = append(said.Notes, leftBehind(a.What, left))
 	}
 	return said, nil
@@ -65,19 +66,24 @@ func (b Bundles) Aftermath(ctx context.Context, a Arrived) (said Said, err error
 
 // before is the event of Helm's hooks before the delivery.
 func (a Arrived) before() string {
-	if _, ok := a.Lane.(lane.RollsBack); ok && a.Back {
+	if _, ok := a.Lane.(lane.RollsBack); ok && isRollback(a.What) {
 		return "pre-rollback"
 	}
 	return "pre-upgrade"
 }
 
-// inWords are lines about an upgrade in the words of the delivery, which what names: an upgrade or a rollback.
-func inWords(what string, lines ...string) []string {
-	if strings.HasPrefix(what, "the rollback") {
-		lines = slices.Clone(lines)
-		for i := range lines {
-			lines[i] = strings.ReplaceAll(lines[i], "the upgrade", "the rollback")
-		}
+// inWords is a line about an upgrade in the words of the delivery, which what names.
+func inWords(what, line string) string {
+	if isRollback(what) {
+		return strings.ReplaceAll(line, "the upgrade", rollback)
+	}
+	return line
+}
+
+func allInWords(what string, lines []string) []string {
+	lines = slices.Clone(lines)
+	for i := range lines {
+		lines[i] = inWords(what, lines[i])
 	}
 	return lines
 }

@@ -40,7 +40,7 @@ func TestAftermath_Back(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := Bundles{Before: in("b", bundleOf(t, tc.before...)), Now: in("b", bundleOf(t))}
-				a := Arrived{What: "the rollback to main", Back: true, Env: envWith(t, tc.live...), Lane: &lanetest.Lane{}, Deployer: bundle.Helm, Was: there, Change: &result.Change{}}
+				a := Arrived{What: "the rollback to main", Env: envWith(t, tc.live...), Lane: &lanetest.Lane{}, Deployer: bundle.Helm, Was: there, Change: &result.Change{}}
 				if tc.want == "" {
 					a.Change.Components = []result.ComponentChange{{LeftBehind: []result.Ref{config}}}
 				}
@@ -61,7 +61,7 @@ func TestArrived_Before(t *testing.T) {
 		arrived Arrived
 		want    string
 	}{
-		{Arrived{Back: true, Lane: &rollsBack{}}, "pre-rollback"}, {Arrived{Lane: &rollsBack{}}, "pre-upgrade"}, {Arrived{Back: true, Lane: &lanetest.Lane{}}, "pre-upgrade"},
+		{Arrived{What: RollbackTo("main"), Lane: &rollsBack{}}, "pre-rollback"}, {Arrived{Lane: &rollsBack{}}, "pre-upgrade"}, {Arrived{What: RollbackTo("main"), Lane: &lanetest.Lane{}}, "pre-upgrade"},
 	} {
 		if got := tc.arrived.before(); got != tc.want {
 			t.Errorf("got %s, want %s", got, tc.want)

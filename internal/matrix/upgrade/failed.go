@@ -30,17 +30,28 @@ func BaseFailed(from string, err error) error {
 // Bundles are those of a second delivery: the one that runs, and the one that is delivered.
 type Bundles struct{ Before, Now *bundle.Bundle }
 
+// UpgradeFrom names the delivery after the one of this name, for people.
+func UpgradeFrom(name string) string { return "the upgrade from " + name }
+
+const rollback = "the rollback"
+
+// RollbackTo names the delivery that brings back the one of this name, for people.
+func RollbackTo(name string) string { return rollback + " to " + name }
+
+// isRollback reports whether a delivery, by its name for people, is a rollback.
+func isRollback(what string) bool { return strings.HasPrefix(what, rollback) }
+
 // Failed makes what the deployer or the API server rejects of a second delivery UPGRADE_FAILED, and
 // names the objects with fields that cannot be changed. view is the last poll; nil before the gate.
 func Failed(from string, err error, b Bundles, view *observe.View) error {
-	what := "the upgrade from " + from
+	what := UpgradeFrom(from)
 	return refused(what, standoff(what, err, b, view), b)
 }
 
 // RollbackFailed is Failed for the delivery of what ran before the upgrade. Whatever else the recipe
 // is to blame for keeps its reason, and says that it was the rollback.
 func RollbackFailed(to string, err error, b Bundles, view *observe.View) error {
-	what := "the rollback to " + to
+	what := RollbackTo(to)
 	if stuck := standoff(what, err, b, view); reason.Of(stuck) != reason.Of(err) {
 		return stuck
 	}
@@ -65,7 +76,7 @@ func refused(what string, err error, b Bundles) error {
 		if line := b.notRun(f.Object); line != "" {
 			f.Story = append([]string{line}, f.Story...)
 		}
-		f.Story = append(inWords(what, b.explain(f.Cause+"\n"+strings.Join(f.Story, "\n"))...), f.Story...)
+		f.Story = append(allInWords(what, b.explain(f.Cause+"\n"+strings.Join(f.Story, "\n"))), f.Story...)
 		findings = append(findings, f)
 	}
 	if len(findings) > 0 {

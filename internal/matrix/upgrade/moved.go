@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -35,10 +34,8 @@ type move struct{ old, now *bundle.Object }
 // intoCRDs: the release has it still, but in its chart's crds/ and no longer in its templates. Helm, which
 // counts only the latter as the release's, removes it then.
 func (m move) intoCRDs() bool {
-	return m.old.Release == m.now.Release && inCRDs(m.now) && !inCRDs(m.old)
+	return m.old.Release == m.now.Release && m.now.InCRDs() && !m.old.InCRDs()
 }
-
-func inCRDs(o *bundle.Object) bool { return strings.Contains(o.Template, "/crds/") }
 
 // moved lists the objects that another release has now, or that moved into crds/. One that several
 // releases have is not moved as long as the old one does.
@@ -174,7 +171,7 @@ func (b Bundles) lost(what string, all []move) result.Finding {
 		return f
 	}
 	if slices.ContainsFunc(b.Now.Expectation.Releases, func(r bundle.Release) bool { return r.Name == first.old.Release }) {
-		f.Story = append(f.Story, inWords(what, fmt.Sprintf("keep it: annotate it helm.sh/resource-policy=keep in the cluster before the upgrade, so that the upgrade of %s leaves it", first.old.Release))...)
+		f.Story = append(f.Story, inWords(what, fmt.Sprintf("keep it: annotate it helm.sh/resource-policy=keep in the cluster before the upgrade, so that the upgrade of %s leaves it", first.old.Release)))
 	} else {
 		f.Story = append(f.Story, fmt.Sprintf("keep it: deliver %s once more with helm.sh/resource-policy: keep in its template (%s) before the component is removed; helm uninstall reads the release's own manifest", first.old.Release, first.old.Template))
 	}

@@ -211,7 +211,7 @@ func (b Bundles) foreign(kind, name, said string) string {
 		line += "; it is not marked as any release's"
 		if old != nil && old.Hook {
 			line += ", since it was a hook before (" + old.Template + ")"
-		} else if old != nil && inCRDs(old) {
+		} else if old != nil && old.InCRDs() {
 			line += ", since it was in the chart's crds/ before (" + old.Template + ")"
 		}
 	}

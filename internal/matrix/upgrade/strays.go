@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -38,7 +37,7 @@ func (b Bundles) Guarded(what, before string, was func(result.Ref) types.UID) er
 		}
 		f := guarded.Finding(what, found)
 		line := fmt.Sprintf("remove %s in an upgrade before this one, or delete it first (kubectl delete)", found[0].Webhook.Ref())
-		if strings.HasPrefix(what, "the rollback") {
+		if isRollback(what) {
 			line = fmt.Sprintf("delete %s before the rollback (kubectl delete)", found[0].Webhook.Ref())
 		}
 		f.Story = append(f.Story, line)

@@ -55,7 +55,7 @@ func (b Bundles) Gone(ctx context.Context, what string, env *lane.Env, replaced 
 				unseen = append(unseen, line)
 			case now.Object == nil:
 				now.Object, now.Component, now.Cause = &ref, o.Component, what+": "+line
-				now.Story = append(now.Story, inWords(what, fmt.Sprintf("%s was in %s (component %s); take the finalizer off before the upgrade, or keep what removes it until it is gone", ref, o.Template, o.Component))[0])
+				now.Story = append(now.Story, inWords(what, fmt.Sprintf("%s was in %s (component %s); take the finalizer off before the upgrade, or keep what removes it until it is gone", ref, o.Template, o.Component)))
 			default:
 				now.Others, now.Story = append(now.Others, ref), append(now.Story, line)
 			}
