@@ -190,11 +190,11 @@ func fluxItem(kind, name string, obj *unstructured.Unstructured) lane.Item {
 		}
 		return it
 	}
-	it.Text = fmt.Sprintf("Ready is %s (%s): %s", lane.OrUnknown(ready.status), lane.OrUnknown(ready.reason), ready.message)
-	step := conditionOf(obj, "Reconciling").message
-	if ready.message == "Reconciliation in progress" && step != "" { // the kustomize-controller's step is in the other condition
-		it.Text = fmt.Sprintf("Ready is %s (%s): %s", ready.status, ready.reason, step)
+	said, step := ready.message, conditionOf(obj, "Reconciling").message
+	if said == "Reconciliation in progress" && step != "" {
+		said = step // of the kustomize-controller
 	}
+	it.Text = fmt.Sprintf("Ready is %s (%s): %s", lane.OrUnknown(ready.status), lane.OrUnknown(ready.reason), said)
 	switch {
 	case !seen:
 		it.Text = "its controller has not seen it yet"
