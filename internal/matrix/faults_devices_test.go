@@ -21,7 +21,7 @@ func deviceFaults() []fault {
 		{
 			id: "F123", what: "a claim for more GPUs than a node has", verdict: "exit 1: the scheduler's message, and the claim, its class and what each node has; a claim that fits is allocated by the real scheduler",
 			seeds: []seed{
-				{name: "fits", nightly: append(helm[:1:1], controllers...), recipe: claiming(some + ", allocationMode: ExactCount, count: 8"), want: outcomeWanted{check: devicesPublished}},
+				{name: "fits", nightly: families, recipe: claiming(some + ", allocationMode: ExactCount, count: 8"), want: outcomeWanted{check: devicesPublished}},
 				{name: "more", lanes: helm, nightly: controllers, recipe: claiming(some + ", allocationMode: ExactCount, count: 9"),
 					want: red(reason.SchedulingFailed, "Deployment b/b (b): 0/6 nodes are available", "cannot allocate all claims").and("4 accelerated nodes", "claim gpu of ResourceClaimTemplate b/gpu: DeviceClass gpu.nvidia.com: asks for 9 devices, has 8")},
 			},

@@ -20,7 +20,7 @@ func wrongGreens() []fault {
 			seeds: []seed{
 				{name: "template", lanes: helm, nightly: controllers, recipe: func(r *tinyRecipe) { r.part("b").add("db.yaml", classless) },
 					want: red(reason.SchedulingFailed, "StatefulSet b/b-db (b): 0/6 nodes are available").and(`claim data-b-db-0 is not bound: its storage class "gp9" does not exist`)},
-				{name: "no pod of it", nightly: append(helm[:1:1], controllers...), recipe: func(r *tinyRecipe) {
+				{name: "no pod of it", nightly: families, recipe: func(r *tinyRecipe) {
 					r.part("b").add("db.yaml", strings.Replace(classless, "replicas: 2", "replicas: 0", 1))
 				}, want: red(reason.SchedulingFailed, "StatefulSet b/b-db (b): claim data wants StorageClass gp9, which does not exist")},
 			},
@@ -33,7 +33,7 @@ func wrongGreens() []fault {
 					r.part("b").edit(`image: "example.com/web:1"`, `image: "example.com/web:1", envFrom: [{secretRef: {name: {{ .Values.login }}}}]`)
 					r.part("b").values = "login: nobodys"
 				}, want: red(reason.WorkloadFailed, "Deployment b/b (b): takes its environment from Secret b/nobodys, which does not exist").and("value path login, set in ", "components/b/values.yaml:1")},
-				{name: "key", nightly: append(helm[:1:1], controllers...), recipe: func(r *tinyRecipe) {
+				{name: "key", nightly: families, recipe: func(r *tinyRecipe) {
 					r.part("b").add("config.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: conf}\ndata: {a.yaml: x}\n")
 					r.part("b").edit("      containers:", "      volumes: [{name: conf, configMap: {name: conf, items: [{key: b.yaml, path: b}]}}]\n      containers:")
 				}, want: red(reason.WorkloadFailed, "Deployment b/b (b): mounts key b.yaml of ConfigMap b/conf, which has no such key (it has a.yaml)")},
@@ -65,7 +65,7 @@ func wrongGreens() []fault {
 				{name: "webhook", lanes: helm, nightly: controllers, recipe: func(r *tinyRecipe) {
 					r.part("b").add("webhook.yaml", strings.Replace(webhookTemplate, "name: {{ .Release.Name }}, path", "name: nobody, path", 1))
 				}, want: red(reason.DeployFailed, "ValidatingWebhookConfiguration everything (b): webhook everything.faults.example.com calls Service b/nobody, which does not exist")},
-				{name: "selectors", nightly: append(helm[:1:1], controllers...), recipe: func(r *tinyRecipe) { r.part("b").add("nowhere.yaml", nowhereSelectors) }, want: outcomeWanted{check: func(t *testing.T, r result.Result) {
+				{name: "selectors", nightly: families, recipe: func(r *tinyRecipe) { r.part("b").add("nowhere.yaml", nowhereSelectors) }, want: outcomeWanted{check: func(t *testing.T, r result.Result) {
 					t.Helper()
 					testkit.WantText(t, "warnings", strings.Join(r.Warnings, "\n"), "PodDisruptionBudget b/b (b): selects pods with app=nobody, and there are none", "Service b/nobody (b): selects pods with app=nobody", "overlays/tiny.yaml:")
 				}}},

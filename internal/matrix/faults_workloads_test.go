@@ -23,7 +23,7 @@ func workloadFaults() []fault {
 			seeds: []seed{
 				{name: "ReplicaSet", lanes: helm, nightly: controllers, recipe: set("ReplicaSet", "apps/v1", "{matchLabels: {app: set}}", "{nodeSelector: {disktype: ssd}, tolerations: [{operator: Exists}], "+main+"}]}"),
 					want: red(reason.SchedulingFailed, "ReplicaSet b/set (b): 0/6 nodes are available", "didn't match Pod's node affinity/selector")},
-				{name: "ReplicationController", nightly: append(helm[:1:1], controllers...), recipe: set("ReplicationController", "v1", "{app: set}", "{tolerations: [{operator: Exists}], "+main+", envFrom: [{secretRef: {name: nobodys}}]}]}"),
+				{name: "ReplicationController", nightly: families, recipe: set("ReplicationController", "v1", "{app: set}", "{tolerations: [{operator: Exists}], "+main+", envFrom: [{secretRef: {name: nobodys}}]}]}"),
 					want: red(reason.WorkloadFailed, "ReplicationController b/set (b): takes its environment from Secret b/nobodys, which does not exist")},
 			},
 			tests: []string{"internal/observe TestReplicaSets_WithoutDeployment"},
