@@ -14,11 +14,15 @@ import (
 	"github.com/nvidia/aicr-action/internal/testkit"
 )
 
-// podProgram as its first argument makes this test binary the program of a recipe: it says that it
-// has started, and answers its readiness probe once it has read its token.
+// podPrograms are what this test binary is as the program of a recipe, by its first argument.
+var podPrograms = map[string]func(args []string) int{podProgram: runPodProgram}
+
 const podProgram = "pod-program"
 
-func runPodProgram(port, token string) int {
+// runPodProgram takes a port and the file of a token: it says that it has started, and answers its
+// readiness probe once it has read the token.
+func runPodProgram(args []string) int {
+	port, token := args[0], args[1]
 	text, err := os.ReadFile(token)
 	if err != nil || len(text) == 0 {
 		fmt.Println("read the token:", err)

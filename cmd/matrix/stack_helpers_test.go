@@ -26,8 +26,8 @@ import (
 
 func TestMain(m *testing.M) {
 	workers.Serve(cli.Hidden())
-	if len(os.Args) == 4 && os.Args[1] == podProgram {
-		os.Exit(runPodProgram(os.Args[2], os.Args[3]))
+	if len(os.Args) > 1 && podPrograms[os.Args[1]] != nil {
+		os.Exit(podPrograms[os.Args[1]](os.Args[2:]))
 	}
 	os.Exit(testkit.Main(m))
 }

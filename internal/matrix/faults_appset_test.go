@@ -36,10 +36,10 @@ func applicationSets() []fault {
 		{
 			id: "F72", what: "two ApplicationSets for one Application; an ApplicationSet that a recipe includes", verdict: "fails, the other owner named; what the recipe includes is rejected before a cluster exists, and by the API server where only the installation shows it",
 			seeds: []seed{
-				{name: "two owners", lanes: through, bundle: secondOwner, published: applicationOf("b"), want: red(reason.DeployFailed, "ApplicationSet aicr-stack: ", "already owned by another ApplicationSet controller other")},
+				{name: "two owners", nightly: through, bundle: secondOwner, published: applicationOf("b"), want: red(reason.DeployFailed, "ApplicationSet aicr-stack: ", "already owned by another ApplicationSet controller other")},
 				{name: "of the recipe", lanes: through, nightly: []string{bundle.Helm}, recipe: func(r *tinyRecipe) { r.part("b").add("appsets.yaml", otherSet("mine", "x", "oci://127.0.0.1:1/x")) },
 					want: red(reason.BundleFailed, "tiny.yaml:", "component b: ApplicationSet mine (b/templates/appsets.yaml:", ") would make Applications besides those of the bundle")},
-				{name: "once installed", lanes: through, bundle: setsOnceInstalled,
+				{name: "once installed", nightly: through, bundle: setsOnceInstalled,
 					want: red(reason.DeployFailed, "Application c: ApplicationSet argocd/", "would make Applications besides those of the bundle").and("ApplicationSet argocd/mine", "ApplicationSet argocd/aicr-stack")},
 			},
 			tests: []string{"internal/matrix/lane/argocd TestAppSetPoll"},

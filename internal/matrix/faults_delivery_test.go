@@ -54,10 +54,10 @@ func deliveryFaults() []fault {
 				{name: "selector", lanes: []string{bundle.Helm}, nightly: []string{bundle.FluxOCI}, recipe: func(r *tinyRecipe) { r.part("b").values = "nodeSelector:\n  disktype: ssd" },
 					want: red(reason.SchedulingFailed, "Deployment b/b (b): 0/6 nodes are available").and(
 						"2 system nodes (m7i.4xlarge): nodeSelector disktype=ssd (no such label)", "value path nodeSelector.disktype, set in ", "components/b/values.yaml:2", "edit: remove `disktype: ssd`")},
-				{name: "toleration", lanes: []string{bundle.Helm}, nightly: []string{bundle.ArgoCDOCI}, recipe: func(r *tinyRecipe) {
+				{name: "toleration", nightly: []string{bundle.Helm, bundle.ArgoCDOCI}, recipe: func(r *tinyRecipe) {
 					r.part("b").edit("      tolerations: {{ toYaml .Values.tolerations | nindent 8 }}\n", "")
 				}, want: red(reason.SchedulingFailed, "Deployment b/b (b): 0/6 nodes are available", "taint").and("taint kwok.x-k8s.io/node=fake:NoSchedule not tolerated", "b/templates/web.yaml:10", "edit: let AICR set its tolerations by a value that the tolerationPaths of component b name, in ")},
-				{name: "GPUs", lanes: []string{bundle.Helm}, nightly: []string{bundle.ArgoCDHelmOCI}, recipe: func(r *tinyRecipe) {
+				{name: "GPUs", nightly: []string{bundle.Helm, bundle.ArgoCDHelmOCI}, recipe: func(r *tinyRecipe) {
 					r.part("b").edit(`image: "example.com/web:1"`, `image: "example.com/web:1", resources: {limits: {nvidia.com/gpu: 9}}`)
 				}, want: red(reason.SchedulingFailed, "Deployment b/b (b): 0/6 nodes are available").and("Insufficient nvidia.com/gpu", "b/templates/web.yaml:13")},
 				// Only an event has the API server's error for a DaemonSet's pods.
@@ -77,8 +77,8 @@ func deliveryFaults() []fault {
 			id: "F07", what: "a chart pushed with a tag that is no version, or with another media type", verdict: "fails, the cause named",
 			seeds: []seed{
 				{name: "tag", lanes: []string{bundle.ArgoCDOCI}, nightly: []string{bundle.FluxOCI}, bundle: notPushed("b"), published: taggedLatest, want: red(reason.DeployFailed, " b: ", "1.0.0")},
-				{name: "media type", lanes: []string{bundle.FluxOCI}, nightly: []string{bundle.ArgoCDOCI}, published: wrongMediaType("charts/b", "1.0.0"), want: red(reason.DeployFailed, " b: ")},
-				{name: "media type of the bundle", lanes: []string{bundle.FluxOCI}, nightly: []string{bundle.ArgoCDOCI, bundle.ArgoCDHelmOCI}, published: wrongMediaType("aicr/tiny", ""), want: red(reason.DeployFailed, "")},
+				{name: "media type", nightly: []string{bundle.FluxOCI, bundle.ArgoCDOCI}, published: wrongMediaType("charts/b", "1.0.0"), want: red(reason.DeployFailed, " b: ")},
+				{name: "media type of the bundle", nightly: []string{bundle.FluxOCI, bundle.ArgoCDOCI, bundle.ArgoCDHelmOCI}, published: wrongMediaType("aicr/tiny", ""), want: red(reason.DeployFailed, "")},
 			},
 		},
 		{

@@ -5,14 +5,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // deviceFaults are claims of devices that no node, no driver or no class satisfies.
 func deviceFaults() []fault {
-	helm, controllers := []string{bundle.Helm}, []string{bundle.ArgoCDOCI, bundle.FluxOCI}
 	claiming := func(request string) func(*tinyRecipe) {
 		return func(r *tinyRecipe) { claimant(r, request) }
 	}
@@ -22,7 +20,7 @@ func deviceFaults() []fault {
 			id: "F123", what: "a claim for more GPUs than a node has", verdict: "exit 1: the scheduler's message, and the claim, its class and what each node has; a claim that fits is allocated by the real scheduler",
 			seeds: []seed{
 				{name: "fits", nightly: families, recipe: claiming(some + ", allocationMode: ExactCount, count: 8"), want: outcomeWanted{check: devicesPublished}},
-				{name: "more", lanes: helm, nightly: controllers, recipe: claiming(some + ", allocationMode: ExactCount, count: 9"),
+				{name: "more", nightly: families, recipe: claiming(some + ", allocationMode: ExactCount, count: 9"),
 					want: red(reason.SchedulingFailed, "Deployment b/b (b): 0/6 nodes are available", "cannot allocate all claims").and("4 accelerated nodes", "claim gpu of ResourceClaimTemplate b/gpu: DeviceClass gpu.nvidia.com: asks for 9 devices, has 8")},
 			},
 			tests: []string{"internal/infra/devices TestDevices", "internal/observe/claims TestRefusals"},

@@ -22,11 +22,11 @@ func forgedFaults() []fault {
 		},
 		{
 			id: "F252", what: "a hook Job whose program deletes the recipe's own namespace", verdict: "exit 51: the namespace is being deleted, although all that it has is still there",
-			tests: []string{"internal/matrix/intact TestLeaving"},
+			tests: []string{"internal/matrix/intact TestLeaving", "cmd/matrix TestNightlyHookProgram"},
 		},
 		{
 			id: "F253", what: "a hook Job that fails: its program is not in its image, or ends with an error, or cannot run as a process", verdict: "exit 1 with the Job, the exit code and the end of its log, or why it cannot run, in lanes whose deployer says only that the Job failed, too",
-			tests: []string{"internal/matrix/gate TestStalledBy", "internal/observe TestCheckWorkloads", "internal/infra/podrun TestQuote"},
+			tests: []string{"internal/matrix/gate TestStalledBy", "internal/observe TestCheckWorkloads", "internal/infra/podrun TestQuote", "cmd/matrix TestNightlyHookProgram"},
 		},
 	}
 }

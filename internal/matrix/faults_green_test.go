@@ -18,7 +18,7 @@ func wrongGreens() []fault {
 		{
 			id: "F46", what: "a claim of a StorageClass that does not exist", verdict: "it stays Pending; exit 1, the class named",
 			seeds: []seed{
-				{name: "template", lanes: helm, nightly: controllers, recipe: func(r *tinyRecipe) { r.part("b").add("db.yaml", classless) },
+				{name: "template", nightly: families, recipe: func(r *tinyRecipe) { r.part("b").add("db.yaml", classless) },
 					want: red(reason.SchedulingFailed, "StatefulSet b/b-db (b): 0/6 nodes are available").and(`claim data-b-db-0 is not bound: its storage class "gp9" does not exist`)},
 				{name: "no pod of it", nightly: families, recipe: func(r *tinyRecipe) {
 					r.part("b").add("db.yaml", strings.Replace(classless, "replicas: 2", "replicas: 0", 1))
@@ -37,7 +37,7 @@ func wrongGreens() []fault {
 					r.part("b").add("config.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: conf}\ndata: {a.yaml: x}\n")
 					r.part("b").edit("      containers:", "      volumes: [{name: conf, configMap: {name: conf, items: [{key: b.yaml, path: b}]}}]\n      containers:")
 				}, want: red(reason.WorkloadFailed, "Deployment b/b (b): mounts key b.yaml of ConfigMap b/conf, which has no such key (it has a.yaml)")},
-				{name: "made at run time", lanes: helm, nightly: controllers, recipe: func(r *tinyRecipe) {
+				{name: "made at run time", nightly: families, recipe: func(r *tinyRecipe) {
 					r.part("b").crds = map[string]string{"certificates.yaml": certificateCRD}
 					r.part("b").add("certificate.yaml", certificate)
 					r.part("b").edit("      containers:", "      imagePullSecrets: [{name: login}]\n      volumes: [{name: tls, secret: {secretName: tls}}]\n      containers:")
@@ -61,7 +61,7 @@ func wrongGreens() []fault {
 		{
 			id: "F49", what: "a reference between objects that leads nowhere", verdict: "exit 51 where it makes the recipe not work; a warning with file and line where it may be on purpose",
 			seeds: []seed{
-				{name: "HPA", lanes: helm, nightly: controllers, recipe: func(r *tinyRecipe) { r.part("b").add("hpa.yaml", nowhereHPA) }, want: red(reason.DeployFailed, "HorizontalPodAutoscaler b/b (b): scales Deployment b/nobody, which does not exist")},
+				{name: "HPA", nightly: families, recipe: func(r *tinyRecipe) { r.part("b").add("hpa.yaml", nowhereHPA) }, want: red(reason.DeployFailed, "HorizontalPodAutoscaler b/b (b): scales Deployment b/nobody, which does not exist")},
 				{name: "webhook", lanes: helm, nightly: controllers, recipe: func(r *tinyRecipe) {
 					r.part("b").add("webhook.yaml", strings.Replace(webhookTemplate, "name: {{ .Release.Name }}, path", "name: nobody, path", 1))
 				}, want: red(reason.DeployFailed, "ValidatingWebhookConfiguration everything (b): webhook everything.faults.example.com calls Service b/nobody, which does not exist")},
@@ -74,7 +74,7 @@ func wrongGreens() []fault {
 		},
 		{
 			id: "F50", what: "a field that the API server does not know, which Helm lets it drop without a word; one of a custom resource that its original does not have", verdict: "exit 51 in every lane, the field named",
-			seeds: []seed{{lanes: []string{bundle.Helm, bundle.ArgoCDOCI}, nightly: append([]string{bundle.FluxOCI}, otherLanes...), recipe: unknownField, want: red(reason.DeployFailed, "sizee")}},
+			seeds: []seed{{lanes: helm, nightly: append(controllers[:2:2], otherLanes...), recipe: unknownField, want: red(reason.DeployFailed, "sizee")}},
 			tests: []string{"internal/infra TestWarnings", "internal/matrix/lane/helm TestUnknownFields", "internal/bundle TestCustomResources"},
 		},
 		{
@@ -84,7 +84,7 @@ func wrongGreens() []fault {
 		{
 			id: "F64", what: "pods for a scheduler that the recipe itself installs, whose pods are simulated", verdict: "passes: kube-scheduler places them in its name, and the result says so; a pod that fits on no node fails",
 			seeds: []seed{
-				{name: "fits", lanes: helm, nightly: controllers, recipe: ownScheduler("{}"), want: outcomeWanted{check: func(t *testing.T, r result.Result) {
+				{name: "fits", nightly: families, recipe: ownScheduler("{}"), want: outcomeWanted{check: func(t *testing.T, r result.Result) {
 					t.Helper()
 					testkit.WantText(t, "stand-ins", strings.Join(r.StandIns, "\n"), "scheduler fair (kube-scheduler places its pods")
 				}}},

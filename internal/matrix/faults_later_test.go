@@ -44,7 +44,7 @@ func laterFaults() []fault {
 		{
 			id: "F127", what: "a value that a chart generates anew at each rendering, in a hook and in an ordinary object", verdict: "exit 77 in Argo CD's lanes with self-heal, alone and before anything is deployed: a hard refresh replaces only the ordinary one; elsewhere a warning",
 			seeds: []seed{
-				{name: "authority", lanes: []string{bundle.ArgoCDOCI}, nightly: []string{bundle.ArgoCDHelmOCI, bundle.ArgoCDGit}, recipe: func(r *tinyRecipe) {
+				{name: "authority", nightly: []string{bundle.ArgoCDOCI, bundle.ArgoCDHelmOCI, bundle.ArgoCDGit}, recipe: func(r *tinyRecipe) {
 					r.part("b").add("hook.yaml", certificateInHook)
 				}, want: red(reason.NeverSettles, "ValidatingWebhookConfiguration b-hook webhooks[0].clientConfig.caBundle and Secret b/b-ca, which is a hook, have one generated value").
 					and("likely cause: b/templates/hook.yaml:2 uses genCA")},

@@ -14,7 +14,6 @@ import (
 // onceFaults are those that one lane named at once, and another only after its whole budget, or by
 // chance.
 func onceFaults() []fault {
-	helm, controllers := []string{bundle.Helm}, []string{bundle.ArgoCDOCI, bundle.FluxOCI}
 	return []fault{
 		{
 			id: "F104", what: "an object of an owner that does not exist, a conversion that the API server cannot call, an object that only Flux's controllers make", verdict: "one code in every lane, before anything is deployed, with file and line",
@@ -37,7 +36,7 @@ func onceFaults() []fault {
 		{
 			id: "F105", what: "a CustomResourceDefinition whose versions a webhook of the recipe converts: its pods are simulated", verdict: "passes, and the result names the conversion as not verified; a stand-in changes only the version",
 			seeds: []seed{
-				{name: "no caBundle", lanes: helm, nightly: controllers, recipe: func(r *tinyRecipe) {
+				{name: "no caBundle", nightly: families, recipe: func(r *tinyRecipe) {
 					convertedThing(r, "")
 				}, want: outcomeWanted{check: conversionNotVerified}},
 				{name: "caBundle", nightly: families, recipe: func(r *tinyRecipe) {

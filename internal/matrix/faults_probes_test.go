@@ -34,7 +34,7 @@ func probeFaults() []fault {
 		},
 		{
 			id: "F74", what: "a taint that keeps GPU jobs away", verdict: "fails in its probe, a pod and the taint named with the scheduler's message",
-			seeds: []seed{{lanes: through, runner: probed, deployed: taintAccelerated, want: red(reason.ProbeFailed, "probe full-nodes: 3 of 4 pods placed; pod aicr-probes/full-nodes-", "Unschedulable: 0/6 nodes are available", "untolerated taint").and("recipes/probes/full-nodes.yaml:11", "Scheduler: default-scheduler (the real one).")}},
+			seeds: []seed{{nightly: through, runner: probed, deployed: taintAccelerated, want: red(reason.ProbeFailed, "probe full-nodes: 3 of 4 pods placed; pod aicr-probes/full-nodes-", "Unschedulable: 0/6 nodes are available", "untolerated taint").and("recipes/probes/full-nodes.yaml:11", "Scheduler: default-scheduler (the real one).")}},
 			tests: []string{"internal/verify/probe TestSight"},
 		},
 		{

@@ -21,7 +21,7 @@ func workloadFaults() []fault {
 		{
 			id: "F83", what: "a ReplicaSet or ReplicationController without a Deployment, whose pods can never start", verdict: "exit 1: every kind that makes pods counts",
 			seeds: []seed{
-				{name: "ReplicaSet", lanes: helm, nightly: controllers, recipe: set("ReplicaSet", "apps/v1", "{matchLabels: {app: set}}", "{nodeSelector: {disktype: ssd}, tolerations: [{operator: Exists}], "+main+"}]}"),
+				{name: "ReplicaSet", nightly: families, recipe: set("ReplicaSet", "apps/v1", "{matchLabels: {app: set}}", "{nodeSelector: {disktype: ssd}, tolerations: [{operator: Exists}], "+main+"}]}"),
 					want: red(reason.SchedulingFailed, "ReplicaSet b/set (b): 0/6 nodes are available", "didn't match Pod's node affinity/selector")},
 				{name: "ReplicationController", nightly: families, recipe: set("ReplicationController", "v1", "{app: set}", "{tolerations: [{operator: Exists}], "+main+", envFrom: [{secretRef: {name: nobodys}}]}]}"),
 					want: red(reason.WorkloadFailed, "ReplicationController b/set (b): takes its environment from Secret b/nobodys, which does not exist")},
@@ -31,7 +31,7 @@ func workloadFaults() []fault {
 		{
 			id: "F84", what: "a Job that is deleted once it has finished (ttlSecondsAfterFinished), complete or failed", verdict: "passes if it was seen complete; exit 1 if it failed, although it is gone; exit 51 in Argo CD's lanes, which create it again for ever",
 			seeds: []seed{
-				{name: "complete", lanes: []string{bundle.Helm}, nightly: []string{bundle.FluxOCI}, recipe: shortLivedJob("")},
+				{name: "complete", nightly: []string{bundle.Helm, bundle.FluxOCI}, recipe: shortLivedJob("")},
 				{name: "failed", nightly: []string{bundle.Helm, bundle.FluxOCI}, runner: stage(fails), recipe: shortLivedJob("  backoffLimit: 0\n"),
 					want: red(reason.WorkloadFailed, "Job b/b-job (b): the Job failed: BackoffLimitExceeded")},
 				{name: "comes again", lanes: []string{bundle.ArgoCDOCI}, nightly: []string{bundle.ArgoCDHelmOCI}, recipe: shortLivedJob(""),
@@ -53,7 +53,7 @@ func workloadFaults() []fault {
 		},
 		{
 			id: "F86", what: "a HorizontalPodAutoscaler whose least number of pods has no room", verdict: "exit 1: the workload has as many pods as the autoscaler gives it, and not as the template says",
-			seeds: []seed{{lanes: helm, nightly: controllers, recipe: func(r *tinyRecipe) {
+			seeds: []seed{{nightly: families, recipe: func(r *tinyRecipe) {
 				r.part("b").add("hpa.yaml", strings.NewReplacer("name: nobody", "name: b", "maxReplicas: 2", "minReplicas: 9, maxReplicas: 9").Replace(nowhereHPA))
 				r.part("b").edit("  replicas: 1\n", "")
 				r.part("b").edit("      containers:", "      affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: b}}}]}}\n      containers:")
