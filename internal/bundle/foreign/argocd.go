@@ -305,6 +305,7 @@ func (a *application) given(t *tree, helm *yamlv3.Node, own string, place func(l
 
 // fit writes the cell's registry into the Applications.
 func (f *applicationsForm) fit(_ context.Context, in bundle.Input, b *bundle.Bundle) error {
+	f.warnOfNulls(b)
 	changed := map[string][]*yamlv3.Node{}
 	for _, a := range f.children {
 		node := yamlx.Clone(a.node)

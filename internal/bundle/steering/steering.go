@@ -24,6 +24,8 @@ type Source struct {
 	// line that set it last.
 	Path   string
 	Origin recipe.Origin
+	// Lost: it is a null, which never reaches Helm, unless a person does what this says.
+	Lost string
 }
 
 // The parts of a pod spec that a Source can name.

@@ -162,6 +162,11 @@ func (p *provenance) affinityEdits(r *Refusal) []edit {
 			s.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution = nil
 		}
 	}}
+	for _, v := range p.values(steering.FieldAffinity, "") {
+		if v.Lost != "" { // whatever the chart requires, the null takes it away
+			return []edit{{text: v.Lost, apply: func(s *corev1.PodSpec) { s.Affinity = nil }}}
+		}
+	}
 	if r.Key == "" {
 		drop.text = "remove the required node affinity"
 		drop.apply = func(s *corev1.PodSpec) { s.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution = nil }

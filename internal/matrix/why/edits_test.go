@@ -101,6 +101,26 @@ func TestPlaceOfSources(t *testing.T) {
 	}
 }
 
+// A null that would take an affinity away and does not reach Helm is the line, and what makes it
+// arrive is the edit.
+func TestLostNull(t *testing.T) {
+	w := testkit.Expected("Deployment", "d", 1, testkit.Acc)
+	w.Template = "comp/templates/deployment.yaml"
+	pod := wanting(func(p *corev1.Pod) {
+		s := &p.Spec
+		s.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{
+			{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "example.com/none", Operator: corev1.NodeSelectorOpExists}}},
+		}}}}
+		s.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+	})
+	w.Values = []steering.Source{{Field: steering.FieldAffinity, Path: "web.affinity", Origin: recipe.Origin{File: "d/application.yaml", Line: 18}, Lost: "add an option in app-of-apps.yaml"}}
+	e := explainPod(pod, &w, &observe.View{Nodes: zoned()})
+	testkit.WantEach(t, "edits and sources", append(slices.Clone(e.Edits), e.Sources...), []string{
+		"add an option in app-of-apps.yaml",
+		"node affinity: value path web.affinity, set in d/application.yaml:18, where null does not reach Helm",
+	})
+}
+
 // A missing path of the registry is named, with its entry as the place to edit.
 func TestForgottenPath(t *testing.T) {
 	w := testkit.Expected("Deployment", "d", 1, testkit.Acc)

@@ -85,7 +85,11 @@ func (p *provenance) sources(r *Refusal) (lines []string, places []source) {
 		return p.built(what, part)
 	}
 	for _, v := range values {
-		lines = append(lines, fmt.Sprintf("%s: value path %s, set in %s", what, v.Path, v.Origin))
+		line := fmt.Sprintf("%s: value path %s, set in %s", what, v.Path, v.Origin)
+		if v.Lost != "" {
+			line += ", where null does not reach Helm"
+		}
+		lines = append(lines, line)
 		places = append(places, source{result.Place{File: v.Origin.File, Line: v.Origin.Line, Path: v.Path}, true})
 	}
 	if len(lines) == 0 {
