@@ -15,8 +15,16 @@ const (
 // HelmKeeps is Helm's annotation for an object that it is never to delete.
 const HelmKeeps = "helm.sh/resource-policy"
 
-// KeptByHelm reports whether Helm never deletes an object.
-func KeptByHelm(annotations map[string]string) bool { return annotations[HelmKeeps] == "keep" }
+// KeptAtUpgrade reports whether Helm leaves an object that its release has no more. An upgrade and a
+// rollback take no other spelling (kube.Client, Update).
+func KeptAtUpgrade(annotations map[string]string) bool { return annotations[HelmKeeps] == "keep" }
+
+// KeptAtUninstall reports whether Helm leaves an object of a release that it uninstalls: it passes over
+// each one that has the annotation, whatever that says (action, filterManifestsToKeep).
+func KeptAtUninstall(annotations map[string]string) bool {
+	_, given := annotations[HelmKeeps]
+	return given
+}
 
 // HelmHooks are the phases in which Helm runs an object as a hook. Helm reads the list in lower case and
 // without spaces (releaseutil.SortManifests).

@@ -18,3 +18,19 @@ func TestHelmHooks(t *testing.T) {
 		t.Error("a phase is a whole word")
 	}
 }
+
+// An upgrade keeps what says keep in these letters, an uninstall whatever has the annotation.
+func TestKept(t *testing.T) {
+	for value, upgrade := range map[string]bool{"keep": true, "Keep": false, " keep ": false, "retain": false, "": false} {
+		annotations := map[string]string{HelmKeeps: value}
+		if got := KeptAtUpgrade(annotations); got != upgrade {
+			t.Errorf("%q: kept at an upgrade: %t", value, got)
+		}
+		if !KeptAtUninstall(annotations) {
+			t.Errorf("%q: not kept at an uninstall", value)
+		}
+	}
+	if KeptAtUpgrade(nil) || KeptAtUninstall(map[string]string{HelmHook: "test"}) {
+		t.Error("kept without the annotation")
+	}
+}

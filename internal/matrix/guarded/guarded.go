@@ -69,12 +69,12 @@ func Finding(what string, found []Object) result.Finding {
 }
 
 // Owned lists, by release, the ordinary objects that Helm deletes when their release has them no more, and
-// that are of this kind: none of a hook or of crds/, and none that is kept.
-func Owned(e *bundle.Expectation, which func(*bundle.Object) bool) map[string][]*bundle.Object {
+// that are of this kind: none of a hook or of crds/, and none that is kept by its annotations.
+func Owned(e *bundle.Expectation, kept func(map[string]string) bool, which func(*bundle.Object) bool) map[string][]*bundle.Object {
 	all := map[string][]*bundle.Object{}
 	for i := range e.Objects {
 		o := &e.Objects[i]
-		if o.Hook || o.Object.GetName() == "" || o.InCRDs() || rendering.KeptByHelm(o.Object.GetAnnotations()) || !which(o) {
+		if o.Hook || o.Object.GetName() == "" || o.InCRDs() || kept(o.Object.GetAnnotations()) || !which(o) {
 			continue
 		}
 		all[o.Release] = append(all[o.Release], o)
@@ -85,7 +85,7 @@ func Owned(e *bundle.Expectation, which func(*bundle.Object) bool) map[string][]
 // Uninstalled is the failure of the removal of a bundle, each of whose releases Helm uninstalls once; nil
 // if it leaves nothing. Helm ends with an error then, and whoever called it too.
 func Uninstalled(e *bundle.Expectation) *result.Finding {
-	all := Owned(e, func(*bundle.Object) bool { return true })
+	all := Owned(e, rendering.KeptAtUninstall, func(*bundle.Object) bool { return true })
 	for _, r := range slices.Backward(e.Releases) {
 		if found := Find(all[r.Name], releaseutil.UninstallOrder); len(found) > 0 && !HasProgram(e, r.Name, "pre-delete") {
 			f := Finding("after the removal", found)

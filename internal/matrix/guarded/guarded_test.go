@@ -30,6 +30,7 @@ func TestUninstalled(t *testing.T) {
 		"a hook before it": {[]string{service, deployment, closed, hook}, false},
 		"without one":      {[]string{service, deployment}, false},
 		"it is kept":       {[]string{service, strings.Replace(deployment, "name: web", "name: web, annotations: {helm.sh/resource-policy: keep}", 1), closed}, false},
+		"by any word":      {[]string{service, strings.Replace(deployment, "name: web", "name: web, annotations: {helm.sh/resource-policy: retain}", 1), closed}, false},
 	} {
 		e := bundle.Expectation{Releases: []bundle.Release{{Name: "b", Namespace: "b", Component: "c"}}}
 		for _, text := range tc.texts {

@@ -111,7 +111,7 @@ func describe(live *unstructured.Unstructured, o *bundle.Object, e bundle.Expect
 	switch {
 	case live.GetDeletionTimestamp() != nil:
 		return leaving(live, e)
-	case rendering.KeptByHelm(live.GetAnnotations()):
+	case rendering.KeptAtUninstall(live.GetAnnotations()):
 		l.why = "kept by the annotation " + rendering.HelmKeeps
 	case live.GetKind() == "CustomResourceDefinition":
 		l.why = "definitions, of which Helm deletes none of crds/, and Argo CD none at all"

@@ -10,6 +10,7 @@ import (
 	"helm.sh/helm/v3/pkg/releaseutil"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/rendering"
 	"github.com/nvidia/aicr-action/internal/matrix/guarded"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -18,7 +19,7 @@ import (
 // removed lists, by release, the ordinary objects that a release had and nothing has now, and that no
 // annotation keeps.
 func (b Bundles) removed() map[string][]*bundle.Object {
-	return guarded.Owned(&b.Before.Expectation, func(o *bundle.Object) bool { return objectOf(b.Now, o.Ref()) == nil })
+	return guarded.Owned(&b.Before.Expectation, rendering.KeptAtUpgrade, func(o *bundle.Object) bool { return objectOf(b.Now, o.Ref()) == nil })
 }
 
 // Guarded is the failure of a delivery by Helm that removes a webhook together with what it is asked about;

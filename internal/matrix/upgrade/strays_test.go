@@ -33,6 +33,14 @@ func TestGuarded(t *testing.T) {
 	hook.Expectation.Objects[0].Hook = true
 	hook.Expectation.Workloads = []bundle.Workload{{Kind: "Job", Namespace: "b", Name: "clean", Hook: true}}
 	before := in("b", bundleOf(t, guardService, guardedWeb, guard))
+	kept := func(word string) *bundle.Bundle {
+		return in("b", bundleOf(t, guardService, strings.Replace(guardedWeb, "name: web", "name: web, annotations: {helm.sh/resource-policy: "+word+"}", 1), guard))
+	}
+	for word, want := range map[string]bool{"keep": false, "Keep": true} {
+		if err := (Bundles{Before: kept(word), Now: in("b", bundleOf(t))}).Guarded("the upgrade from main", "pre-upgrade", there); (err != nil) != want {
+			t.Errorf("resource-policy %s: got %v", word, err)
+		}
+	}
 	for name, tc := range map[string]struct {
 		now  *bundle.Bundle
 		want bool

@@ -18,16 +18,17 @@ var policies = []string{"before-hook-creation", "hook-succeeded", "hook-failed"}
 // another is what gives an object another name with each delivery.
 var another = regexp.MustCompile(`\.Release\.Revision|\brand[A-Z]|\bnow\b|\buuidv4\b|\bunixEpoch\b|\bgen[A-Z]`)
 
-// Find returns objects that Helm is told to keep by a word that it does not know, and hooks with a deletion policy that leaves them in the cluster once they have succeeded,
+// Find returns objects that Helm is told to keep by a word, or in a spelling, that it does not know, and hooks with a deletion policy that leaves them in the cluster once they have succeeded,
 // and that the next upgrade creates again. Without a policy Helm deletes the old one first.
 func Find(e *bundle.Expectation) []problem.Problem {
 	var found []problem.Problem
 	for i := range e.Objects {
 		o := &e.Objects[i]
 		annotations := o.Object.GetAnnotations()
-		if kept := strings.TrimSpace(annotations[rendering.HelmKeeps]); kept != "" && !strings.EqualFold(kept, "keep") {
+		if rendering.KeptAtUninstall(annotations) && !rendering.KeptAtUpgrade(annotations) {
 			p := problem.Of(o)
-			p.Name, p.Text, p.Then = rendering.HelmKeeps, fmt.Sprintf("has %s: %s, and Helm knows only keep", rendering.HelmKeeps, kept), "Helm deletes it with its release"
+			p.Name, p.Text = rendering.HelmKeeps, fmt.Sprintf("has %s: %q, and Helm knows only keep", rendering.HelmKeeps, annotations[rendering.HelmKeeps])
+			p.Then = "an upgrade that has it no more deletes it, and helm uninstall leaves it"
 			found = append(found, p)
 		}
 		given := rendering.HelmHookPolicies(annotations)

@@ -39,7 +39,10 @@ func TestFind(t *testing.T) {
 }
 
 func TestFind_Kept(t *testing.T) {
-	for policy, want := range map[string]string{"keep": "", "Keep": "", "kepp": "has helm.sh/resource-policy: kepp, and Helm knows only keep"} {
+	for policy, want := range map[string]string{
+		"keep": "", `"keep"`: "", "Keep": `has helm.sh/resource-policy: "Keep", and Helm knows only keep`, `" keep "`: `has helm.sh/resource-policy: " keep ", and Helm knows only keep`,
+		"kepp": `has helm.sh/resource-policy: "kepp", and Helm knows only keep`, `""`: `has helm.sh/resource-policy: "", and Helm knows only keep`,
+	} {
 		o := testkit.Parsed(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, annotations: {helm.sh/resource-policy: "+policy+"}}")
 		got := ""
 		for _, p := range Find(&bundle.Expectation{Objects: []bundle.Object{{Object: o}}}) {
