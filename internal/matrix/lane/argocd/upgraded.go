@@ -48,7 +48,8 @@ func nothingToSync(it *lane.Item, app *unstructured.Unstructured) {
 	}
 	_, synced, _ := unstructured.NestedMap(app.Object, "status", "operationState")
 	_, asked, _ := unstructured.NestedMap(app.Object, "operation")
-	if synced || asked || statusText(app, "sync", "status") != "Synced" || statusText(app, "sync", "revision") == "" || statusText(app, "health", "status") != "Healthy" {
+	several, _, _ := unstructured.NestedStringSlice(app.Object, "status", "sync", "revisions") // of several sources
+	if synced || asked || statusText(app, "sync", "status") != "Synced" || statusText(app, "sync", "revision") == "" && len(several) == 0 || statusText(app, "health", "status") != "Healthy" {
 		return
 	}
 	it.State, it.Text = lane.ItemGood, "Synced, Healthy, without an operation: its objects were there"

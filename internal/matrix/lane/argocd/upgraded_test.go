@@ -37,6 +37,7 @@ func TestNothingToSync(t *testing.T) {
 		want lane.ItemState
 	}{
 		"nothing to do": {`status: {sync: {status: Synced, revision: r}, health: {status: Healthy}}`, lane.ItemGood},
+		"two sources":   {`status: {sync: {status: Synced, revisions: [r, s]}, health: {status: Healthy}}`, lane.ItemGood},
 		"to be synced":  {`status: {sync: {status: OutOfSync, revision: r}, health: {status: Healthy}}`, lane.ItemWaiting},
 		"not compared":  {`status: {sync: {status: Synced}, health: {status: Healthy}}`, lane.ItemWaiting},
 		"asked to":      {`operation: {sync: {}}, status: {sync: {status: Synced, revision: r}, health: {status: Healthy}}`, lane.ItemWaiting},
