@@ -56,20 +56,33 @@ func (b Bundles) filledIn(kind, name, field string) []string {
 		kind, name, field, o.Component, instead)}
 }
 
-// unserved says which version of a kind the release in the cluster was installed with.
+// unserved says which version of a kind the release in the cluster was installed with, and what took it
+// away: the definition has the version no more, or the delivery has removed the definition.
 func (b Bundles) unserved(name, kind, version string) string {
 	line := fmt.Sprintf("%s %s: Helm first reads the release that is in the cluster, and that has it in %s, which the API server does not serve any more", kind, name, version)
-	if b.Now != nil {
-		for i := range b.Now.Expectation.Objects {
-			o := &b.Now.Expectation.Objects[i]
-			of, _, _ := unstructured.NestedString(o.Object.Object, "spec", "names", "kind")
-			group, _, _ := unstructured.NestedString(o.Object.Object, "spec", "group")
-			if o.Object.GetKind() == "CustomResourceDefinition" && of == kind && strings.HasPrefix(version, group+"/") {
-				line += fmt.Sprintf(" (CustomResourceDefinition %s; component %s, template %s)", o.Object.GetName(), o.Component, b.place(o, "spec.versions"))
-			}
-		}
+	if o := definitionOf(b.Now, kind, version); o != nil {
+		line += fmt.Sprintf(" (CustomResourceDefinition %s; component %s, template %s)", o.Object.GetName(), o.Component, b.place(o, "spec.versions"))
+	} else if o := definitionOf(b.Before, kind, version); o != nil {
+		return line + fmt.Sprintf(": the delivery has removed CustomResourceDefinition %s before (component %s had it, %s), and every object of its kind with it; deliver the release without the object before the upgrade, or keep the definition: annotate it helm.sh/resource-policy=keep in the cluster before the upgrade",
+			o.Object.GetName(), o.Component, b.was(o))
 	}
 	return line + "; serve the version until every release has been upgraded to another one, or rewrite the release's manifest before the upgrade (helm mapkubeapis)"
+}
+
+// definitionOf is a bundle's definition of a kind in an apiVersion's group; nil if it has none.
+func definitionOf(b *bundle.Bundle, kind, version string) *bundle.Object {
+	if b == nil {
+		return nil
+	}
+	for i := range b.Expectation.Objects {
+		o := &b.Expectation.Objects[i]
+		of, _, _ := unstructured.NestedString(o.Object.Object, "spec", "names", "kind")
+		group, _, _ := unstructured.NestedString(o.Object.Object, "spec", "group")
+		if o.Object.GetKind() == "CustomResourceDefinition" && of == kind && strings.HasPrefix(version, group+"/") {
+			return o
+		}
+	}
+	return nil
 }
 
 // lasting says of a hook that is in the cluster already that nothing deletes it.

@@ -14,6 +14,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/testkit"
 	"github.com/nvidia/aicr-action/internal/testkit/lanetest"
 )
 
@@ -135,4 +136,15 @@ func TestLane(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A release with an object of a kind whose definition the same delivery has removed names that, and what
+// to do; for a rollback in its words.
+func TestFailed_DefinitionGone(t *testing.T) {
+	crd := &unstructured.Unstructured{Object: map[string]any{"kind": "CustomResourceDefinition", "metadata": map[string]any{"name": "gadgets.x.y"}, "spec": map[string]any{"group": "x.y", "names": map[string]any{"kind": "Gadget"}}}}
+	b := Bundles{Before: &bundle.Bundle{Expectation: bundle.Expectation{Objects: []bundle.Object{{Component: "a", Release: "a", Template: "a/templates/crd.yaml", Object: crd}}}}, Now: &bundle.Bundle{}}
+	err := reason.New(reason.DeployFailed, "%s", `unable to build kubernetes objects from current release manifest: resource mapping not found for name: "one" namespace: "" from "": no matches for kind "Gadget" in version "x.y/v1"`)
+	const removed = "Gadget one: Helm first reads the release that is in the cluster, and that has it in x.y/v1, which the API server does not serve any more: the delivery has removed CustomResourceDefinition gadgets.x.y before (component a had it, a/templates/crd.yaml)"
+	testkit.WantText(t, "details", strings.Join(result.VerdictOf(Failed("main", err, b, nil)).Details, "\n"), removed, "without the object before the upgrade")
+	testkit.WantText(t, "details", strings.Join(result.VerdictOf(RollbackFailed("main", err, b, nil)).Details, "\n"), removed, "without the object before the rollback")
 }
