@@ -36,16 +36,16 @@ type Said struct{ Notes, Warnings, NotVerified []string }
 // UPGRADE_DIVERGED.
 func (b Bundles) Aftermath(ctx context.Context, a Arrived) (said Said, err error) {
 	argo := slices.Contains(a.Lane.Controllers(), infra.ArgoCDControllers)
-	var replaced, left []result.Ref
+	var replaced, removed, left []result.Ref
 	for _, one := range a.Change.Components {
-		replaced, left = append(replaced, one.Replaced...), append(left, one.LeftBehind...)
+		replaced, removed, left = append(replaced, one.Replaced...), append(removed, one.Removed...), append(left, one.LeftBehind...)
 	}
 	back := isRollback(a.What)
 	if !back { // else the upgrade has said it, or the old pods are those of the old bundle
 		said.Warnings = append(TornDown(b.Now, replaced, argo), b.KeepPods()...)
 	}
 	if argo {
-		said.Warnings = append(said.Warnings, allInWords(a.What, b.Moving())...)
+		said.Warnings = append(said.Warnings, allInWords(a.What, append(b.Moving(), b.Unkept(removed)...))...)
 	} else if a.Deployer != bundle.HelmTemplate { // which removes nothing
 		if err := b.Guarded(a.What, a.before(), a.Was); err != nil {
 			return said, err

@@ -73,3 +73,25 @@ func TestArrived_Before(t *testing.T) {
 type rollsBack struct{ lanetest.Lane }
 
 func (*rollsBack) RollBack(context.Context, *lane.Env) error { return nil }
+
+// What a chart asks Helm to keep, Argo CD prunes with the object's template, and keeps with its Application.
+func TestUnkept(t *testing.T) {
+	const kept = `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {namespace: b, name: data, annotations: {helm.sh/resource-policy: keep}}}`
+	ref := []result.Ref{{Kind: "PersistentVolumeClaim", Namespace: "b", Name: "data"}}
+	for name, tc := range map[string]struct {
+		before, release string
+		removed         []result.Ref
+		want            string
+	}{
+		"pruned":              {kept, "b", ref, "the upgrade removed PersistentVolumeClaim b/data, and its data with it (component b, "},
+		"it stays":            {kept, "b", nil, ""},
+		"with its component":  {kept, "another", ref, ""},
+		"Helm would not keep": {strings.Replace(kept, ": keep", ": Keep", 1), "b", ref, ""},
+	} {
+		b := Bundles{Before: in("b", bundleOf(t, tc.before)), Now: &bundle.Bundle{Expectation: bundle.Expectation{Releases: []bundle.Release{{Name: tc.release, Namespace: "b"}}}}}
+		got := strings.Join(b.Unkept(tc.removed), "\n")
+		if !strings.Contains(got, tc.want) || (got == "") != (tc.want == "") {
+			t.Errorf("%s: got %q, want %q", name, got, tc.want)
+		}
+	}
+}

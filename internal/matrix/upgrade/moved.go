@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/rendering"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -73,6 +74,25 @@ func (b Bundles) Moving() []string {
 			lines = append(lines, fmt.Sprintf("%s moves from Application %s to %s (%s), and neither waits for the other: a sync of %s that comes first may prune it, and %s with it; annotate it argocd.argoproj.io/sync-options=Prune=false before the upgrade",
 				m.now.Ref(), m.old.Release, m.now.Release, b.place(m.now, ""), m.old.Release, what))
 		}
+	}
+	return lines
+}
+
+// Unkept warns of what Argo CD has pruned although its chart asks Helm to keep it: Argo CD reads that
+// annotation when it deletes an Application, and at no other time. removed are the objects that are gone.
+func (b Bundles) Unkept(removed []result.Ref) []string {
+	var lines []string
+	for _, ref := range removed {
+		o := objectOf(b.Before, ref)
+		if o == nil || o.Hook || !rendering.KeptAtUpgrade(o.Object.GetAnnotations()) || namespaceOf(b.Now, o.Release) == "" {
+			continue
+		}
+		with := ""
+		if what := holds(ref.Kind); what != "" {
+			with = ", and " + what + " with it"
+		}
+		lines = append(lines, fmt.Sprintf("the upgrade removed %s%s (component %s, %s), which its chart asks Helm to keep (%s: keep): Argo CD prunes it all the same; annotate it argocd.argoproj.io/sync-options=Prune=false before the upgrade",
+			ref, with, o.Component, b.was(o), rendering.HelmKeeps))
 	}
 	return lines
 }
@@ -171,7 +191,7 @@ func (b Bundles) lost(what string, all []move) result.Finding {
 		return f
 	}
 	if slices.ContainsFunc(b.Now.Expectation.Releases, func(r bundle.Release) bool { return r.Name == first.old.Release }) {
-		f.Story = append(f.Story, inWords(what, fmt.Sprintf("keep it: annotate it helm.sh/resource-policy=keep in the cluster before the upgrade, so that the upgrade of %s leaves it", first.old.Release)))
+		f.Story = append(f.Story, inWords(what, fmt.Sprintf("keep it: annotate it helm.sh/resource-policy=keep in the cluster before the upgrade, so that the upgrade of %s leaves it (in Argo CD: argocd.argoproj.io/sync-options=Prune=false)", first.old.Release)))
 	} else {
 		f.Story = append(f.Story, fmt.Sprintf("keep it: deliver %s once more with helm.sh/resource-policy: keep in its template (%s) before the component is removed; helm uninstall reads the release's own manifest", first.old.Release, first.old.Template))
 	}
