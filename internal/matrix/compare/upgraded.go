@@ -133,24 +133,28 @@ func Keeps(o *unstructured.Unstructured) bool {
 	return rendering.KeptAtUpgrade(notes) || strings.Contains(notes["argocd.argoproj.io/sync-options"], "Prune=false")
 }
 
-// notFetched is why Flux keeps what it has: the chart is another one of the same version.
+// notFetched is why Flux keeps what it has: the chart is another one of the same version. Of a bundle in Git
+// that is true of the bundle's own charts too.
 func notFetched(object lane.Object, now Lane) string {
-	if now.Deployer != bundle.FluxOCI && now.Deployer != bundle.FluxGit || now.Live.Before == nil {
+	git := now.Deployer == bundle.FluxGit
+	if now.Deployer != bundle.FluxOCI && !git || now.Live.Before == nil {
 		return ""
 	}
-	version := func(all []bundle.Release) string {
-		for _, r := range all {
-			if r.Name == object.Release && !r.Local {
-				return r.ChartVersion
-			}
+	release := func(all []bundle.Release) (r bundle.Release) {
+		if i := slices.IndexFunc(all, func(r bundle.Release) bool { return r.Name == object.Release && (!r.Local || git) }); i >= 0 {
+			r = all[i]
 		}
+		return r
+	}
+	is := release(now.Live.Releases)
+	if is.ChartVersion == "" || is.ChartVersion != release(now.Live.Before.Releases).ChartVersion {
 		return ""
 	}
-	v := version(now.Live.Releases)
-	if v == "" || v != version(now.Live.Before.Releases) {
-		return ""
+	edit := "give what has changed another version"
+	if is.Local {
+		edit = "its HelmRelease needs spec.chart.spec.reconcileStrategy: Revision, by which Flux takes each commit for a new chart"
 	}
-	return fmt.Sprintf(": the version of its chart did not change (%s), so that Flux neither fetches the chart again nor upgrades the release; give what has changed another version", v)
+	return fmt.Sprintf(": the version of its chart did not change (%s), so that Flux neither fetches the chart again nor upgrades the release; %s", is.ChartVersion, edit)
 }
 
 func isDefinition(d objectDifference) bool { return d.object.GVK.Kind == "CustomResourceDefinition" }

@@ -83,7 +83,8 @@ func TestUpgraded_Hooks(t *testing.T) {
 	}
 }
 
-// Flux keeps what it has of a chart whose version did not change: that is the cause.
+// Flux keeps what it has of a chart whose version did not change: that is the cause. It fetches the bundle's
+// own charts from a registry at each revision, and from Git by their version.
 func TestUpgraded_SameVersion(t *testing.T) {
 	for version, want := range map[string]bool{"1.0.0": true, "0.9.0": false} {
 		for deployer, flux := range map[string]bool{"flux-oci": true, "helm": false} {
@@ -94,6 +95,16 @@ func TestUpgraded_SameVersion(t *testing.T) {
 			if got := strings.Contains(upgraded.Cause, "the version of its chart did not change (1.0.0), so that Flux neither fetches"); got != (want && flux) {
 				t.Errorf("%s from %s: got %q", deployer, version, upgraded.Cause)
 			}
+		}
+	}
+	for deployer, want := range map[string]bool{"flux-oci": false, "flux-git": true} {
+		first, upgraded := lanePassed("a", deployer, taken(t, deploymentYAML(2))), lanePassed("a", deployer, taken(t, deploymentYAML(1)))
+		upgraded.From, upgraded.Live.Before = "main", taken(t, deploymentYAML(1))
+		upgraded.Live.Releases = []bundle.Release{{Name: "r", ChartVersion: "0.1.0", Local: true}}
+		upgraded.Live.Before.Releases = upgraded.Live.Releases
+		Upgraded(t.Context(), first, upgraded, BenignRules())
+		if got := strings.Contains(upgraded.Cause, "(0.1.0), so that Flux neither fetches the chart again nor upgrades the release; its HelmRelease needs spec.chart.spec.reconcileStrategy: Revision"); got != want {
+			t.Errorf("%s: got %q", deployer, upgraded.Cause)
 		}
 	}
 }
