@@ -65,6 +65,9 @@ func applicationItem(name string, app *unstructured.Unstructured, root bool) lan
 		if message != "" {
 			it.Text += ": " + message
 		}
+		if what, asks := strings.CutPrefix(message, pruneAsks); asks {
+			it.State, it.Text = lane.ItemFailed, fmt.Sprintf("it waits until somebody confirms that %s is pruned, for as long as that takes (argocd.argoproj.io/sync-options: Prune=confirm): argocd app confirm-deletion %s, or take the option off the object before", strings.Trim(what, "/"), name)
+		}
 		return it
 	}
 	if hm := get("health", "message"); hm != "" {
@@ -80,6 +83,9 @@ func applicationItem(name string, app *unstructured.Unstructured, root bool) lan
 	}
 	return it
 }
+
+// pruneAsks is what an operation says while it waits for a person (gitops-engine, sync_context.go).
+const pruneAsks = "waiting for pruning confirmation of "
 
 // onlyKept reports whether an Application is OutOfSync for nothing but objects that are not in it any
 // more, and that its sync has left: they ask not to be pruned. All that it has is in sync.

@@ -96,6 +96,9 @@ func (l *appLane) Poll(ctx context.Context, env *lane.Env) (lane.State, error) {
 		it.Ref = d.Ref
 		switch {
 		case d.Root:
+			if text := unconfirmed(apps, e); env.Before != nil && text != "" {
+				it.State, it.Text = lane.ItemFailed, text
+			}
 			state.RootSeen, root = app != nil, it.State
 		case app == nil && (root == lane.ItemSuspect || root == lane.ItemFailed):
 			it.State = lane.ItemBlocked

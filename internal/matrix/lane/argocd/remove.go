@@ -3,18 +3,21 @@ package argocd
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/appset"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/matrix/lane/helminstall"
+	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/util/wait"
 )
@@ -73,6 +76,9 @@ func (l *appLane) removed(ctx context.Context, env *lane.Env, budget time.Durati
 			if app == nil || d.Kind != "Application" {
 				continue
 			}
+			if what := deletionAsks(app); what != "" {
+				return wait.Never(reason.New(reason.DeployFailed, "%s", asksText(d.Name, what)))
+			}
 			text := "Application " + d.Name
 			if kind, said := errorCondition(app); kind != "" {
 				text += fmt.Sprintf(" (%s: %s)", kind, said)
@@ -89,4 +95,39 @@ func (l *appLane) removed(ctx context.Context, env *lane.Env, budget time.Durati
 		return reason.Wrap(l.TimeoutReason(), err)
 	}
 	return err
+}
+
+// deletionAsks is the first object of an Application that is being deleted for whose deletion Argo CD waits
+// for a person; empty if there is none. It never deletes definitions.
+func deletionAsks(app *unstructured.Unstructured) string {
+	if app.GetDeletionTimestamp() == nil || app.GetAnnotations()["argocd.argoproj.io/deletion-approved"] != "" {
+		return ""
+	}
+	resources, _, _ := unstructured.NestedSlice(app.Object, "status", "resources")
+	for _, r := range resources {
+		m, _ := r.(map[string]any)
+		text := func(field string) string { s, _ := m[field].(string); return s }
+		if asks, _ := m["requiresDeletionConfirmation"].(bool); asks && text("kind") != "CustomResourceDefinition" {
+			return result.Ref{Group: text("group"), Kind: text("kind"), Namespace: text("namespace"), Name: text("name")}.String()
+		}
+	}
+	return ""
+}
+
+func asksText(app, what string) string {
+	return fmt.Sprintf("Application %s: its deletion waits until somebody confirms that %s is deleted, for as long as that takes (argocd.argoproj.io/sync-options: Delete=confirm or Prune=confirm): argocd app confirm-deletion %s, or take the option off the object before", app, what, app)
+}
+
+// unconfirmed says of an Application that the bundle has no more that its deletion waits for a person; empty
+// if none does.
+func unconfirmed(apps map[string]*unstructured.Unstructured, e bundle.Expectation) string {
+	for _, name := range slices.Sorted(maps.Keys(apps)) {
+		if slices.ContainsFunc(e.Delivered, func(d bundle.Delivered) bool { return d.Name == name }) {
+			continue
+		}
+		if what := deletionAsks(apps[name]); what != "" {
+			return asksText(name, what)
+		}
+	}
+	return ""
 }

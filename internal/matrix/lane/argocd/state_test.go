@@ -162,6 +162,10 @@ func TestApplicationItem(t *testing.T) {
 			appStatus{sync: "OutOfSync", health: "Progressing", phase: "Running", message: "waiting for healthy state of Prometheus"},
 			lane.ItemWaiting, []string{"OutOfSync, Progressing, operation Running: waiting for healthy state"},
 		},
+		"an operation that waits for a person": {
+			appStatus{sync: "OutOfSync", health: "Healthy", phase: "Running", message: "waiting for pruning confirmation of /ConfigMap/asks and 1 more resources"},
+			lane.ItemFailed, []string{"until somebody confirms that ConfigMap/asks and 1 more resources is pruned", "argocd app confirm-deletion x"},
+		},
 		"an accepted state says why": {
 			appStatus{sync: "Synced", health: "Degraded", phase: "Succeeded", healthMessage: "0 of 1 replicas"}, lane.ItemAccepted, []string{"Synced, Degraded", "0 of 1 replicas"},
 		},

@@ -1,8 +1,12 @@
 package argocd
 
 import (
+	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/testkit"
 )
@@ -49,5 +53,35 @@ func TestNothingToSync(t *testing.T) {
 		if nothingToSync(&it, app); it.State != tc.want {
 			t.Errorf("%s: got %s: %s, want %s", name, it.State, it.Text, tc.want)
 		}
+	}
+}
+
+// An Application that is being deleted waits for a person if one of its objects asks for it.
+func TestDeletionAsks(t *testing.T) {
+	const asks = `status: {resources: [{kind: ConfigMap, namespace: b, name: plain}, {kind: ConfigMap, namespace: b, name: asks, requiresDeletionConfirmation: true}]}`
+	for name, tc := range map[string]struct{ meta, rest, want string }{
+		"asks":         {`, deletionTimestamp: "2026-01-01T00:00:00Z"`, asks, "ConfigMap b/asks"},
+		"confirmed":    {`, deletionTimestamp: "2026-01-01T00:00:00Z", annotations: {argocd.argoproj.io/deletion-approved: "2026-01-01T00:00:01Z"}`, asks, ""},
+		"not deleted":  {``, asks, ""},
+		"a definition": {`, deletionTimestamp: "2026-01-01T00:00:00Z"`, strings.ReplaceAll(asks, "ConfigMap", "CustomResourceDefinition"), ""},
+		"nothing asks": {`, deletionTimestamp: "2026-01-01T00:00:00Z"`, strings.ReplaceAll(asks, "true", "false"), ""},
+	} {
+		if got := deletionAsks(testkit.Parsed(t, `{apiVersion: argoproj.io/v1alpha1, kind: Application, metadata: {name: a`+tc.meta+`}, `+tc.rest+`}`)); got != tc.want {
+			t.Errorf("%s: got %q, want %q", name, got, tc.want)
+		}
+	}
+}
+
+// Of the Applications that the bundle has no more, one whose deletion waits for a person ends the upgrade.
+func TestUnconfirmed(t *testing.T) {
+	app := func(name string) *unstructured.Unstructured {
+		return testkit.Parsed(t, `{apiVersion: argoproj.io/v1alpha1, kind: Application, metadata: {name: `+name+`, deletionTimestamp: "2026-01-01T00:00:00Z"}, status: {resources: [{kind: ConfigMap, namespace: b, name: asks, requiresDeletionConfirmation: true}]}}`)
+	}
+	e := bundle.Expectation{Delivered: testkit.MustDeliver("*Application root", "Application a")}
+	if got := unconfirmed(map[string]*unstructured.Unstructured{"a": app("a")}, e); got != "" {
+		t.Errorf("one of the bundle: got %q", got)
+	}
+	if got := unconfirmed(map[string]*unstructured.Unstructured{"a": app("a"), "c": app("c")}, e); !strings.Contains(got, "Application c: its deletion waits until somebody confirms that ConfigMap b/asks is deleted") {
+		t.Errorf("got %q", got)
 	}
 }
