@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
 
+	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -54,5 +55,26 @@ func TestLane_Held(t *testing.T) {
 				t.Errorf("got %s: %s", it.State, it.Text)
 			}
 		})
+	}
+}
+
+// A deployer that waits for a release which an object with a finalizer keeps says so.
+func TestLane_WaitedFor(t *testing.T) {
+	leaving := `{apiVersion: v1, kind: ConfigMap, metadata: {namespace: ns, name: held, finalizers: [FINALIZER], deletionTimestamp: "2026-01-01T00:00:00Z"}}`
+	const held = `{apiVersion: v1, kind: ConfigMap, metadata: {namespace: ns, name: held}}`
+	for name, tc := range map[string]struct {
+		now, finalizer string
+		want           bool
+	}{
+		"a finalizer that nobody removes": {"a", "example.com/guard", true},
+		"Kubernetes' own":                 {"a", "kubernetes.io/x", false},
+		"its component stays":             {"b", "example.com/guard", false},
+	} {
+		b := Bundles{Before: bundleOf(t, held), Now: &bundle.Bundle{Expectation: bundle.Expectation{Releases: []bundle.Release{{Name: tc.now, Namespace: "ns"}}}}}
+		it := lane.Item{State: lane.ItemWaiting}
+		b.waitedFor(t.Context(), envWith(t, strings.Replace(leaving, "FINALIZER", tc.finalizer, 1)), &it)
+		if got := it.State == lane.ItemSuspect && it.Reason == reason.UpgradeDiverged && strings.Contains(it.Text, "ConfigMap ns/held is being deleted for ever: it has the finalizer example.com/guard, and no controller that removes it, so that component b, which the recipe has no more, is not removed; it was in b/templates/x.yaml"); got != tc.want {
+			t.Errorf("%s: got %s: %s", name, it.State, it.Text)
+		}
 	}
 }

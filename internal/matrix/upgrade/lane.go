@@ -5,9 +5,11 @@ package upgrade
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
+	"github.com/nvidia/aicr-action/internal/matrix/leftover"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
@@ -45,7 +47,31 @@ func (l *Lane) Poll(ctx context.Context, env *lane.Env) (lane.State, error) {
 		at = max(0, slices.IndexFunc(state.Items, func(i lane.Item) bool { return i.Ref == *object }))
 	}
 	state.Items[at].State, state.Items[at].Text = lane.ItemWaiting, "not what was delivered last: "+f.Findings[0].Story[0]
+	l.Bundles.waitedFor(ctx, env, &state.Items[at])
 	return state, nil
+}
+
+// waitedFor gives an item that waits for the removal of a release the object that is in its way: one with a
+// finalizer which no controller removes. The deployer waits for it for ever; see Gone for one that does not.
+func (b Bundles) waitedFor(ctx context.Context, env *lane.Env, it *lane.Item) {
+	if b.Before == nil || b.Now == nil {
+		return
+	}
+	for i := range b.Before.Expectation.Objects {
+		o := &b.Before.Expectation.Objects[i]
+		if o.Object.GetName() == "" || namespaceOf(b.Now, o.Release) != "" || objectOf(b.Now, o.Ref()) != nil {
+			continue
+		}
+		live, err := read(ctx, env, o)
+		if err != nil {
+			continue
+		}
+		if why, judged, ok := leftover.Waits(live, b.Before.Expectation, b.Now.Expectation); ok && judged {
+			it.State, it.Reason, it.Patience = lane.ItemSuspect, reason.UpgradeDiverged, stuckFor
+			it.Text = fmt.Sprintf("%s %s, so that component %s, which the recipe has no more, is not removed; it was in %s; take the finalizer off before", o.Ref(), why, o.Component, b.was(o))
+			return
+		}
+	}
 }
 
 // Left takes what stays behind out of a record, and returns it: what only the old bundle has, where
