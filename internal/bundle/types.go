@@ -142,6 +142,8 @@ type Workload struct {
 	// Hook: a Helm hook. Ephemeral: it may be gone after it succeeded (hook-delete-policy).
 	Hook      bool
 	Ephemeral bool
+	// Unhooked: it is no hook of Helm's, and Argo CD's own annotation lets it leave it out or delete it.
+	Unhooked bool
 
 	SelectorPaths   []ValuePath
 	TolerationPaths []ValuePath

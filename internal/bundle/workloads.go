@@ -21,7 +21,7 @@ func workloadOf(o Object) (w Workload, ok bool, warning string) {
 	w = Workload{
 		Component: o.Component, Release: o.Release,
 		Kind: o.Object.GetKind(), Namespace: o.Object.GetNamespace(), Name: o.Object.GetName(),
-		Replicas: podspec.Count(o.Object), Template: o.Template, Manifest: o.Manifest, Chart: o.Chart, Hook: o.Hook, Ephemeral: o.Ephemeral,
+		Replicas: podspec.Count(o.Object), Template: o.Template, Manifest: o.Manifest, Chart: o.Chart, Hook: o.Hook, Ephemeral: o.Ephemeral, Unhooked: o.Ephemeral && !o.Hook,
 	}
 	if w.Kind == "Job" {
 		if _, ttl, _ := unstructured.NestedInt64(o.Object.Object, "spec", "ttlSecondsAfterFinished"); ttl {

@@ -107,7 +107,7 @@ func (r *WorkloadReport) check(w *bundle.Workload, s *View, kinds map[string]bun
 	} else {
 		live, ok := s.Live[id]
 		switch {
-		case !ok && w.Kind == "Job" && !w.Hook && s.Jobs != nil:
+		case !ok && w.Kind == "Job" && !w.Hook && !w.Unhooked && s.Jobs != nil:
 			r.deletedJob(w, s.Jobs.of(w.Namespace, w.Name))
 			return
 		case !ok && w.Ephemeral:

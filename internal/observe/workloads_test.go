@@ -240,3 +240,15 @@ func endedWith(code int32, said string) func(*corev1.Pod) {
 		p.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code, Message: said, FinishedAt: metav1.Unix(int64(code), 0)}}}}
 	}
 }
+
+// A Job of Argo CD's own hooks may be missing, whatever was seen of Jobs; an ordinary one may not.
+func TestWorkloads_Unhooked(t *testing.T) {
+	for unhooked, waiting := range map[bool]int{true: 0, false: 1} {
+		w := bundle.Workload{Kind: "Job", Namespace: "b", Name: "clean", Ephemeral: true, Unhooked: unhooked}
+		var r WorkloadReport
+		r.check(&w, &View{Jobs: &Jobs{}}, nil)
+		if len(r.Waiting) != waiting {
+			t.Errorf("unhooked %t: got %+v", unhooked, r.Waiting)
+		}
+	}
+}
