@@ -2,7 +2,9 @@ package why
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -50,6 +52,10 @@ func Locate(components []recipe.Component, b *bundle.Bundle, findings []result.F
 		}
 		switch {
 		case ok:
+			if line := editedIn(f, at.File); line > 0 { // what there is to edit decides, and is named already
+				at.Line = line
+				break
+			}
 			f.Story = append(slices.Clone(f.Story), "set in "+at.String())
 		case c >= 0:
 			at = components[c].Declared
@@ -62,6 +68,16 @@ func Locate(components []recipe.Component, b *bundle.Bundle, findings []result.F
 		}
 		f.Place = result.Place{File: at.File, Line: at.Line}
 	}
+}
+
+// editedIn is the line of a file that a finding's own edit names; 0 if it names none there.
+func editedIn(f *result.Finding, file string) int {
+	m := regexp.MustCompile(`(?m)\bedit: .* in ` + regexp.QuoteMeta(file) + `:(\d+)`).FindStringSubmatch(f.Cause + "\n" + strings.Join(f.Story, "\n"))
+	if m == nil {
+		return 0
+	}
+	line, _ := strconv.Atoi(m[1]) // digits; one too large for a line is none
+	return line
 }
 
 // componentOf is the component that has an object; empty if none or several have one like it.

@@ -139,6 +139,8 @@ func TestLocate(t *testing.T) {
 		"a field of another type":           {result.Finding{Component: "comp", Object: release, Cause: `Deployment in version "v1" cannot be handled as a Deployment: json: cannot unmarshal number into Go struct field DeploymentSpec.spec.replicas of type int32`}, file + ":6"},
 		"a typed patch":                     {result.Finding{Component: "comp", Object: release, Cause: `server-side apply failed for object ns/d apps/v1, Kind=Deployment: failed to create typed patch object (ns/d; apps/v1, Kind=Deployment): .spec.replicas: expected numeric (int or float), got &value.valueUnstructured{Value:"x"}`}, file + ":6"},
 		"an object in words":                {result.Finding{Component: "comp", Object: release, Cause: "HelmRelease comp: Deployment/d not ready"}, file + ":2"},
+		"an edit that it names":             {result.Finding{Component: "comp", Object: release, Cause: "HelmRelease comp: it waits for Deployment ns/d; edit: x: y in " + file + ":5"}, file + ":5"},
+		"an edit of another file":           {result.Finding{Component: "comp", Object: release, Cause: "HelmRelease comp: it waits for Deployment ns/d; edit: x: y in other.yaml:5"}, file + ":2"},
 		"an object by namespace":            {result.Finding{Component: "comp", Object: release, Cause: "Application comp: Deployment ns/d: failed to convert new object (ns/d; apps/v1, Kind=Deployment)"}, file + ":2"},
 		"an object as the API server names": {result.Finding{Component: "comp", Object: release, Cause: `HelmRelease comp: deployments.apps "d" is forbidden: exceeded quota`}, file + ":2"},
 		"an object with a longer name":      {result.Finding{Component: "comp", Object: release, Cause: "HelmRelease comp: Deployment/d-2 not ready"}, "recipes/overlays/a.yaml:3"},
