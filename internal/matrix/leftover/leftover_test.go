@@ -59,6 +59,7 @@ func TestLeftover(t *testing.T) {
 		"nothing":     {within: 5 * time.Second},
 		"stays":       {objects: []string{`{apiVersion: v1, kind: ConfigMap, metadata: {namespace: b, name: x}}`}, text: "not deleted: b/x", within: 5 * time.Second},
 		"kept":        {objects: []string{`{apiVersion: v1, kind: ConfigMap, metadata: {namespace: b, name: x, annotations: {helm.sh/resource-policy: keep}}}`}, text: "kept by the annotation helm.sh/resource-policy: b/x", within: 5 * time.Second},
+		"no delete":   {objects: []string{`{apiVersion: v1, kind: ConfigMap, metadata: {namespace: b, name: x, annotations: {argocd.argoproj.io/sync-options: "Prune=false, Delete=false"}}}`}, text: "kept by the annotation argocd.argoproj.io/sync-options: b/x", within: 5 * time.Second},
 		"hook":        {objects: []string{`{apiVersion: v1, kind: ConfigMap, metadata: {namespace: b, name: x}}`}, hook: true, text: "of hooks, which the deployer does not delete: b/x", within: 5 * time.Second},
 		"claim":       {objects: []string{`{apiVersion: v1, kind: Secret, metadata: {namespace: other, name: x}}`, `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {namespace: b, name: data}}`}, text: "claims with their data: b/data", within: 5 * time.Second},
 		"finalizer":   {objects: []string{`{apiVersion: v1, kind: ConfigMap, ` + gone + `, finalizers: [example.com/cleanup]}}`}, takes: hour, want: reason.LeftBehind, text: "ConfigMap b/x is being deleted for ever: it has the finalizer example.com/cleanup", within: 30 * time.Second},
