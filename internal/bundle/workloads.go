@@ -3,9 +3,7 @@ package bundle
 import (
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/nvidia/aicr-action/internal/bundle/operators"
 	"github.com/nvidia/aicr-action/internal/bundle/podspec"
@@ -28,8 +26,9 @@ func workloadOf(o Object) (w Workload, ok bool, warning string) {
 			w.Ephemeral = true
 		}
 	}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(spec, &w.PodSpec); err != nil {
-		w.PodSpec = corev1.PodSpec{}
+	if t, err := podspec.Read(map[string]any{"spec": spec}); err == nil {
+		w.PodSpec = t.Spec
+	} else {
 		warning = fmt.Sprintf("%s: the pod spec of %s %s/%s is not a valid one: %v", o.Template, w.Kind, w.Namespace, w.Name, err)
 	}
 	return w, true, warning

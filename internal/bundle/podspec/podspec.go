@@ -3,11 +3,14 @@
 package podspec
 
 import (
+	"cmp"
 	"math"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // Template returns the pod template of a workload, which is the object itself for a Pod; false for
@@ -22,6 +25,17 @@ func Template(obj *unstructured.Unstructured) (template map[string]any, ok bool)
 		return obj.Object, true
 	}
 	return nil, false
+}
+
+// Read reads a pod template as the API server does: serviceAccount, the older name of
+// serviceAccountName, counts where the newer one is not given.
+func Read(template map[string]any) (*corev1.PodTemplateSpec, error) {
+	t := &corev1.PodTemplateSpec{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(template, t); err != nil {
+		return nil, err
+	}
+	t.Spec.ServiceAccountName = cmp.Or(t.Spec.ServiceAccountName, t.Spec.DeprecatedServiceAccount)
+	return t, nil
 }
 
 // Of returns the pod spec of a workload.

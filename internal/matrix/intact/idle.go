@@ -6,7 +6,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
@@ -46,9 +45,10 @@ func templateOf(e *bundle.Expectation, w *bundle.Workload) *corev1.PodTemplateSp
 		if o.GetKind() != w.Kind || o.GetNamespace() != w.Namespace || o.GetName() != w.Name {
 			continue
 		}
-		var t corev1.PodTemplateSpec
-		if m, _ := podspec.Template(o); m != nil && runtime.DefaultUnstructuredConverter.FromUnstructured(m, &t) == nil {
-			return &t
+		if m, _ := podspec.Template(o); m != nil {
+			if t, err := podspec.Read(m); err == nil {
+				return t
+			}
 		}
 	}
 	return nil

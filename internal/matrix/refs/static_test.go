@@ -206,6 +206,7 @@ func TestDeadlocks(t *testing.T) {
 		"pre-install hook, earlier hook":   {job(hook("pre-install", "0"), mounts) + config(hook("pre-install", "-5")), helm, "", ""},
 		"pre-install hook, later hook":     {job(hook("pre-install", "0"), mounts) + config(hook("pre-install", "5")), helm, "", "the same release creates only later"},
 		"pre-install hook, account":        {job(hook("pre-install", "0"), "{serviceAccountName: late, containers: [{name: m}]}") + account, flux, "", "runs as ServiceAccount x/late, which the same release creates only later"},
+		"account by its older name":        {job(hook("pre-install", "0"), "{serviceAccount: late, containers: [{name: m}]}") + account, flux, "", "runs as ServiceAccount x/late, which the same release creates only later"},
 		"pre-upgrade hook, Argo CD":        {job(hook("pre-upgrade", "0"), "{serviceAccountName: late, containers: [{name: m}]}") + account, argo, "", "runs as ServiceAccount x/late, which the same release creates only later"},
 		"pre-upgrade hook, Flux":           {job(hook("pre-upgrade", "0"), "{serviceAccountName: late, containers: [{name: m}]}") + account, flux, "", ""},
 		"post-upgrade hook, Argo CD":       {job(hook("post-upgrade", "0"), mounts) + config(""), argo, "", ""},

@@ -41,8 +41,8 @@ func Template(o *bundle.Object) *corev1.PodTemplateSpec {
 	if !ok {
 		return nil
 	}
-	template := &corev1.PodTemplateSpec{}
-	if runtime.DefaultUnstructuredConverter.FromUnstructured(m, template) != nil {
+	template, err := podspec.Read(m)
+	if err != nil {
 		return nil
 	}
 	return template
