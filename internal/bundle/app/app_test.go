@@ -443,6 +443,7 @@ func TestOpen_Refused(t *testing.T) {
 			files: argo(map[string]string{"charts/web/Chart.yaml": webChart + "dependencies:\n- {name: lib, version: 1.0.0, repository: https://charts.example.com}\n"}), path: "charts/web",
 			want: []string{"charts/web/Chart.yaml:5", "lib 1.0.0", "helm dependency build"},
 		},
+		"a pattern that is none":   {files: inWeb("path: charts/web", "path: apps\n    directory: {exclude: '[a'}"), path: "apps/web.yaml", want: []string{"web.yaml:11", "directory.exclude"}},
 		"a remote base":            {files: flux(map[string]string{"apps/kustomization.yaml": "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [web.yaml, 'https://example.com/base']\n"}), path: "cluster", want: []string{"kustomization.yaml:3", "remote base"}},
 		"absent variables":         {files: substituted("  postBuild: {substituteFrom: [{kind: ConfigMap, name: none}]}\n"), path: "cluster", want: []string{"apps.yaml:9", "variables from ConfigMap none"}},
 		"encrypted variables":      {files: with(substituted("  postBuild: {substituteFrom: [{kind: Secret, name: vars}]}\n"), map[string]string{"cluster/vars.yaml": "apiVersion: v1\nkind: Secret\nmetadata: {name: vars, namespace: flux-system}\nsops: {}\n"}), path: "cluster", want: []string{"apps.yaml:9", "encrypted by SOPS"}},

@@ -145,7 +145,12 @@ func (l *layout) nested(o object) ([]object, error) {
 	case l.repo.hasKustomization(dir):
 		inner, err = l.build(dir, nil)
 	default:
-		inner, err = l.repo.objects(dir)
+		var files []string
+		if files, err = l.repo.beside(dir); err == nil {
+			if files, err = l.manifestFiles(o, yamlx.Find(o.node, "spec", "source"), dir, files); err == nil {
+				inner, err = l.repo.objectsIn(files)
+			}
+		}
 	}
 	if err != nil || !slices.ContainsFunc(inner, ofArgoCD) {
 		return nil, err

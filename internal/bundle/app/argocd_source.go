@@ -7,6 +7,7 @@ import (
 
 	yamlv3 "go.yaml.in/yaml/v3"
 
+	"github.com/nvidia/aicr-action/internal/bundle/app/argodir"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
 
@@ -123,26 +124,27 @@ func under(source *yamlv3.Node, key string) *yamlv3.Node {
 	return source
 }
 
+// manifestFiles gives those of a directory's files that Argo CD reads for a source.
+func (l *layout) manifestFiles(o object, source *yamlv3.Node, dir string, names []string) ([]string, error) {
+	files, err := argodir.Files(names, dir, yamlx.Find(source, "directory"))
+	if err != nil {
+		return nil, l.repo.badAt(o, under(source, "directory"), "Application %s: %w", o.name(), err)
+	}
+	return files, nil
+}
+
 // directory lays out a directory of manifests as a chart.
 func (l *layout) directory(o object, source *yamlv3.Node, dir string) error {
-	for _, key := range []string{"include", "exclude"} {
-		if n := yamlx.Find(source, "directory", key); n != nil {
-			return l.repo.badAt(o, n, "directory.%s of Application %s is not understood: put the manifests into a directory of their own", key, o.name())
-		}
-	}
-	recurse := yamlx.Text(source, "directory", "recurse") == "true"
-	names, err := l.repo.walk(dir, func(string) bool { return !recurse })
+	names, err := l.repo.walk(dir, nil)
 	if err != nil {
 		return err
 	}
-	var files []string
-	for _, name := range names {
-		if ext := path.Ext(name); ext == ".yaml" || ext == ".yml" {
-			if _, err := l.repo.documents(name); err != nil {
-				return err
-			}
-			files = append(files, name)
-		}
+	files, err := l.manifestFiles(o, source, dir, names)
+	if err != nil {
+		return err
+	}
+	if _, err := l.repo.objectsIn(files); err != nil {
+		return err
 	}
 	if len(files) == 0 {
 		return l.repo.badAt(o, under(source, "path"), "%s, the directory of Application %s, has no Chart.yaml and no manifest", l.repo.shown(dir), o.name())

@@ -4,16 +4,15 @@ import (
 	"bytes"
 	"fmt"
 	"path"
-	"regexp"
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
 	yamlv3 "go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/util/validation"
-	"sigs.k8s.io/yaml"
 
 	"github.com/nvidia/aicr-action/internal/charts/argosource"
 	"github.com/nvidia/aicr-action/internal/charts/catalog"
+	"github.com/nvidia/aicr-action/internal/charts/subcharts"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
@@ -73,29 +72,12 @@ func (l *layout) chart(from, to string) error {
 // dependencies refuses a chart whose dependencies are not in its charts directory: an installation
 // would download what no lock pins.
 func (l *layout) dependencies(dir string) error {
-	file := path.Join(dir, chartFile)
-	content, err := l.repo.read(file)
+	m, err := subcharts.Lacking(l.repo.fsys, dir)
+	if err == nil && m != nil {
+		err = fmt.Errorf("the chart depends on %s %s, which is not in its charts directory: first run `helm dependency build %s`", m.Name, m.Version, l.repo.shown(dir))
+	}
 	if err != nil {
-		return err
-	}
-	var meta struct {
-		Dependencies []struct {
-			Name    string `json:"name"`
-			Version string `json:"version"`
-		} `json:"dependencies"`
-	}
-	if err := yaml.Unmarshal(content, &meta); err != nil {
-		return &recipe.FileError{File: l.repo.shown(file), Err: err}
-	}
-	for _, d := range meta.Dependencies {
-		if !l.repo.hasDir(path.Join(dir, "charts", d.Name)) && !l.repo.has(path.Join(dir, "charts", d.Name+"-"+d.Version+".tgz")) {
-			at := max(0, bytes.Index(content, []byte("dependencies:")))
-			if named := regexp.MustCompile(`\bname:\s*["']?` + regexp.QuoteMeta(d.Name) + `["']?\s*(?:[,}#\n]|$)`).FindIndex(content[at:]); named != nil {
-				at += named[0]
-			}
-			line := bytes.Count(content[:at], []byte("\n")) + 1
-			return &recipe.FileError{File: l.repo.shown(file), Line: line, Err: fmt.Errorf("the chart depends on %s %s, which is not in its charts directory: first run `helm dependency build %s`", d.Name, d.Version, l.repo.shown(dir))}
-		}
+		return &recipe.FileError{File: l.repo.shown(m.File), Line: m.Line, Err: err}
 	}
 	return nil
 }

@@ -93,6 +93,12 @@ spec:
             zone: {{at.zone}}
 `
 
+// directoryOfApps has an Application for a directory of Applications, which Argo CD reads as the field directory says.
+func directoryOfApps(directory string) map[string]string {
+	root := strings.NewReplacer("name: web", "name: root", "path: charts/web", "path: apps\n    directory: "+directory).Replace(strings.Split(webApp, "    helm:")[0])
+	return argo(map[string]string{"root.yaml": root, "apps/redis.yaml": "", "apps/team/redis.yaml": redisApp, "apps/drafts/web.yaml": "kind: [\n"})
+}
+
 // The layouts that repositories have: overlays, Applications in a chart, and ApplicationSets. Values
 // that a patch sets have the line of the patch.
 func TestOpen_Layouts(t *testing.T) {
@@ -117,6 +123,13 @@ func TestOpen_Layouts(t *testing.T) {
 			files: argo(map[string]string{"root.yaml": strings.NewReplacer("name: web", "name: root", "charts/web", "apps", "[../../env/test.yaml]", "[values.yaml]", "text: a", "size: 4").Replace(webApp), "apps/redis.yaml": "", "apps/web.yaml": "",
 				"apps/Chart.yaml": webChart, "apps/values.yaml": "repo: https://example.com/team/apps.git\n", "apps/templates/web.yaml": appsChart}),
 			path: "root.yaml", releases: []string{"web web"}, of: "web", origins: map[string]string{"size": "apps/templates/web.yaml:12"},
+		},
+		"a directory of Applications, and none of its own": {files: directoryOfApps("{}"), path: "root.yaml", releases: []string{"web web"}},
+		"a directory with others":                          {files: directoryOfApps("{recurse: true, exclude: '{drafts/*,*.md}'}"), path: "root.yaml", releases: []string{"redis redis", "web web"}},
+		"a directory of manifests, with some left out": {
+			files: argo(map[string]string{"apps/redis.yaml": "", "apps/web.yaml": strings.Replace(strings.Split(webApp, "    helm:")[0], "path: charts/web", "path: plain\n    directory: {include: '*.json'}", 1),
+				"plain/worker.json": `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}`, "plain/other.yaml": "kind: [\n"}),
+			path: "apps", releases: []string{"web web"},
 		},
 		"an ApplicationSet of directories": {
 			files: argo(map[string]string{"apps/redis.yaml": "", "apps/web.yaml": setOfDirectories, "charts/other/Chart.yaml": webChart}), path: "apps", releases: []string{"web web"}, of: "web",

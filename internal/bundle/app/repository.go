@@ -189,17 +189,23 @@ func (r *repository) objects(at string) ([]object, error) {
 	names := []string{at}
 	if r.hasDir(at) {
 		var err error
-		if names, err = r.walk(at, func(dir string) bool {
-			return strings.HasPrefix(path.Base(dir), ".") || r.has(path.Join(dir, chartFile))
-		}); err != nil {
+		if names, err = r.beside(at); err != nil {
 			return nil, err
 		}
 	}
+	return r.objectsIn(slices.DeleteFunc(names, func(name string) bool { return path.Ext(name) != ".yaml" && path.Ext(name) != ".yml" }))
+}
+
+// beside gives the files below a directory that are of no chart and in no hidden directory.
+func (r *repository) beside(dir string) ([]string, error) {
+	return r.walk(dir, func(dir string) bool {
+		return strings.HasPrefix(path.Base(dir), ".") || r.has(path.Join(dir, chartFile))
+	})
+}
+
+func (r *repository) objectsIn(files []string) ([]object, error) {
 	var all []object
-	for _, name := range names {
-		if ext := path.Ext(name); ext != ".yaml" && ext != ".yml" {
-			continue
-		}
+	for _, name := range files {
 		found, err := r.documents(name)
 		if err != nil {
 			return nil, err
