@@ -1,10 +1,12 @@
 package why
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
@@ -23,7 +25,7 @@ func unserved(e *bundle.Expectation, f *result.Finding) (first *bundle.Object, l
 	}
 	all := e.Served()
 	for _, kind := range asked {
-		line := servedNow(all, kind)
+		line := cmp.Or(servedNow(all, kind), definedHere(e, f, kind))
 		if line == "" {
 			continue
 		}
@@ -40,6 +42,26 @@ func unserved(e *bundle.Expectation, f *result.Finding) (first *bundle.Object, l
 		lines = append(lines, line)
 	}
 	return first, lines
+}
+
+// definedHere says that Helm cannot install a custom resource whose definition is a template of the same
+// release: it asks the API server for every kind before it creates the first object, a hook too.
+func definedHere(e *bundle.Expectation, f *result.Finding, asked schema.GroupVersionKind) string {
+	if !strings.Contains(f.Cause, "unable to build kubernetes objects from release manifest") {
+		return ""
+	}
+	for i := range e.Objects {
+		o := &e.Objects[i]
+		if o.Component != f.Component || o.InCRDs() || o.Object.GetKind() != "CustomResourceDefinition" {
+			continue
+		}
+		group, _, _ := unstructured.NestedString(o.Object.Object, "spec", "group")
+		kind, _, _ := unstructured.NestedString(o.Object.Object, "spec", "names", "kind")
+		if group == asked.Group && kind == asked.Kind {
+			return fmt.Sprintf("its definition is in the same release, %s, and Helm asks for the kinds of all templates before it creates the first object; edit: move CustomResourceDefinition %s to the chart's crds/, or each %s to a later release", o.Where(), o.Object.GetName(), kind)
+		}
+	}
+	return ""
 }
 
 // servedNow says in which version a kind is served that was asked for in another one.
