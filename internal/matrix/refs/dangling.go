@@ -128,8 +128,38 @@ func (c *checker) selectsPods(r reference, namespace string, selector *metav1.La
 		c.note("%s (%s) selects pods with %s, which nothing but an operator's own pods can have: its release has %s", r.from, r.component, s, by)
 		return
 	}
+	if by := c.labelled(s, namespace); by != "" {
+		c.note("%s (%s) selects pods with %s: those of %s have labels of these, and may give themselves the others when they run", r.from, r.component, s, by)
+		return
+	}
 	r.text, r.then = fmt.Sprintf("selects pods with %s, and there are none", s), then
 	c.warn(r)
+}
+
+// labelled returns a workload whose pods lack only labels that none has from the start, and whose
+// ServiceAccount may change pods: which of several is the leader, say, they find out when they run.
+func (c *checker) labelled(s labels.Selector, namespace string) string {
+	requirements, _ := s.Requirements()
+	for i := range c.expectation.Workloads {
+		w := &c.expectation.Workloads[i]
+		o := c.find(w.Kind, w.Namespace, w.Name, w.Release)
+		if w.Namespace != namespace || o == nil || !c.may(namespace, w.PodSpec.ServiceAccountName, "pods", "update", "patch") {
+			continue
+		}
+		fits, lacks := 0, false
+		for _, q := range requirements {
+			switch set := labels.Set(problem.Template(o).Labels); {
+			case q.Matches(set):
+				fits++
+			case set.Has(q.Key()):
+				lacks = true
+			}
+		}
+		if fits > 0 && !lacks {
+			return observe.WorkloadRef(w.Kind, w.Namespace, w.Name).String()
+		}
+	}
+	return ""
 }
 
 // podMatches looks at the existing pods, and at the templates of those that do not exist.
@@ -312,7 +342,7 @@ func (c *checker) noService(r reference, namespace, name string, port int32) str
 	if svc.Spec.Type != corev1.ServiceTypeExternalName && !slices.ContainsFunc(svc.Spec.Ports, func(p corev1.ServicePort) bool { return p.Port == port }) {
 		return fmt.Sprintf("port %d of Service %s, which has no such port", port, full)
 	}
-	if s := labels.SelectorFromSet(svc.Spec.Selector); svc.Spec.Type != corev1.ServiceTypeExternalName && !s.Empty() && c.have.View != nil && c.operatorOf(r) == "" && !c.podMatches(s, func(ns string) bool { return ns == namespace }) {
+	if s := labels.SelectorFromSet(svc.Spec.Selector); svc.Spec.Type != corev1.ServiceTypeExternalName && !s.Empty() && c.have.View != nil && c.operatorOf(r) == "" && !c.podMatches(s, func(ns string) bool { return ns == namespace }) && c.labelled(s, namespace) == "" {
 		return fmt.Sprintf("Service %s, whose selector (%s) is that of no pod", full, s)
 	}
 	return ""

@@ -45,7 +45,7 @@ func (c *checker) issuer(o *bundle.Object) {
 		if name == "" || slices.ContainsFunc(c.expectation.Objects, func(s bundle.Object) bool {
 			// The Secret of a ClusterIssuer is in a namespace that is an argument of cert-manager.
 			in := gvk.Kind == "ClusterIssuer" || s.Object.GetNamespace() == o.Object.GetNamespace()
-			return in && (s.Object.GetKind() == needs.Secret && s.Object.GetName() == name || known(&s, needs.Secret, name) != nil || s.Ref() != r.from && c.seemsToMake(&s, needs.Secret, name))
+			return in && (s.Object.GetKind() == needs.Secret && s.Object.GetName() == name || makes(&s, name) || s.Ref() != r.from && c.seemsToMake(&s, needs.Secret, name))
 		}) {
 			return
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle/manifestline"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/needs"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/products"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result"
 )
@@ -34,38 +35,8 @@ func (m *maker) without(keys []string) []string {
 	return slices.DeleteFunc(slices.Clone(keys), func(k string) bool { return slices.Contains(m.keys, k) })
 }
 
-// product is a kind of custom resource, and the field that names the object which its operator
-// creates.
-type product struct {
-	group, kind string
-	makes       string
-	path        []string
-	// elseOwn means that without a value at the path it is the resource's own name.
-	elseOwn bool
-	keys    func(spec map[string]any) []string
-}
-
-func products() []product {
-	return []product{
-		{group: "cert-manager.io", kind: "Certificate", makes: needs.Secret, path: []string{"spec", "secretName"}, keys: certificateKeys},
-		{group: "cert-manager.io", kind: "Issuer", makes: needs.Secret, path: []string{"spec", "acme", "privateKeySecretRef", "name"}},
-		{group: "external-secrets.io", kind: "ExternalSecret", makes: needs.Secret, path: []string{"spec", "target", "name"}, elseOwn: true},
-		{group: "bitnami.com", kind: "SealedSecret", makes: needs.Secret, path: []string{"spec", "template", "metadata", "name"}, elseOwn: true},
-		{group: "secrets.hashicorp.com", kind: "VaultStaticSecret", makes: needs.Secret, path: []string{"spec", "destination", "name"}},
-	}
-}
-
-// certificateKeys returns the keys of a Certificate's Secret: cert-manager writes three, and more
-// only if the Certificate requests other formats.
-func certificateKeys(spec map[string]any) []string {
-	if spec["keystores"] != nil || spec["additionalOutputFormats"] != nil {
-		return nil
-	}
-	return []string{"tls.crt", "tls.key", "ca.crt"}
-}
-
 // maker returns what will create an object at run time; nil if nothing in the bundle seems to. A
-// custom resource in products is known to. Others only seem to: a Job or an operator whose
+// custom resource of package products is known to. Others only seem to: a Job or an operator whose
 // arguments name the object, a custom resource that names it, or a Job that may create such
 // objects. Reports call these "not verified", never existing.
 func (c *checker) maker(kind, namespace, name string, from result.Ref) *maker {
@@ -75,8 +46,8 @@ func (c *checker) maker(kind, namespace, name string, from result.Ref) *maker {
 		if ns := o.Object.GetNamespace(); ns != "" && ns != namespace && namespace != "" {
 			continue
 		}
-		if m := known(o, kind, name); m != nil {
-			return m
+		if keys, ok := products.Makes(o.Object, kind, name); ok {
+			return &maker{by: fmt.Sprintf("%s (%s)", o.Ref(), o.Component), keys: keys}
 		}
 		if guess == nil && o.Ref() != from && c.seemsToMake(o, kind, name) {
 			guess = &maker{by: fmt.Sprintf("%s (%s)", o.Ref(), o.Component)}
@@ -85,27 +56,10 @@ func (c *checker) maker(kind, namespace, name string, from result.Ref) *maker {
 	return guess
 }
 
-func known(o *bundle.Object, kind, name string) *maker {
-	gvk := o.Object.GroupVersionKind()
-	for _, p := range products() {
-		if p.group != gvk.Group || p.kind != gvk.Kind || p.makes != kind {
-			continue
-		}
-		made, _, _ := unstructured.NestedString(o.Object.Object, p.path...)
-		if made == "" && p.elseOwn {
-			made = o.Object.GetName()
-		}
-		if made != name {
-			continue
-		}
-		m := &maker{by: fmt.Sprintf("%s (%s)", o.Ref(), o.Component)}
-		if p.keys != nil {
-			spec, _ := o.Object.Object["spec"].(map[string]any)
-			m.keys = p.keys(spec)
-		}
-		return m
-	}
-	return nil
+// makes reports whether an object is a custom resource whose operator makes a Secret.
+func makes(o *bundle.Object, secret string) bool {
+	_, ok := products.Makes(o.Object, needs.Secret, secret)
+	return ok
 }
 
 func (c *checker) seemsToMake(o *bundle.Object, kind, name string) bool {
@@ -146,10 +100,14 @@ func argumentsName(spec *corev1.PodSpec, name string) bool {
 
 // mayCreate reports whether the bundle lets a Job's service account create objects of the kind.
 func (c *checker) mayCreate(job *bundle.Object, spec *corev1.PodSpec, kind string) bool {
-	if spec.ServiceAccountName == "" {
+	return c.may(job.Object.GetNamespace(), spec.ServiceAccountName, strings.ToLower(kind)+"s", "create", "update")
+}
+
+// may reports whether the bundle lets a service account do one of these to a resource of the core group.
+func (c *checker) may(namespace, account, resource string, verbs ...string) bool {
+	if account == "" {
 		return false
 	}
-	resource := strings.ToLower(kind) + "s"
 	roles := map[string]bool{}
 	for i := range c.expectation.Objects {
 		o := &c.expectation.Objects[i]
@@ -158,7 +116,7 @@ func (c *checker) mayCreate(job *bundle.Object, spec *corev1.PodSpec, kind strin
 			continue
 		}
 		if slices.ContainsFunc(b.Subjects, func(s rbacv1.Subject) bool {
-			return s.Kind == "ServiceAccount" && s.Name == spec.ServiceAccountName && (s.Namespace == job.Object.GetNamespace() || s.Namespace == "")
+			return s.Kind == "ServiceAccount" && s.Name == account && (s.Namespace == namespace || s.Namespace == "")
 		}) {
 			roles[b.RoleRef.Kind+"/"+b.RoleRef.Name] = true
 		}
@@ -170,7 +128,7 @@ func (c *checker) mayCreate(job *bundle.Object, spec *corev1.PodSpec, kind strin
 			continue
 		}
 		for _, rule := range r.Rules {
-			if problem.Covers(rule.APIGroups, "") && problem.Covers(rule.Resources, resource) && (problem.Covers(rule.Verbs, "create") || problem.Covers(rule.Verbs, "update")) {
+			if problem.Covers(rule.APIGroups, "") && problem.Covers(rule.Resources, resource) && slices.ContainsFunc(verbs, func(v string) bool { return problem.Covers(rule.Verbs, v) }) {
 				return true
 			}
 		}
@@ -199,20 +157,12 @@ func RunsScheduler(e *bundle.Expectation, name string) bool { return runsSchedul
 // flag for its jobs' scheduler.
 func runsScheduler(e *bundle.Expectation, name string) string {
 	for i := range e.Objects {
-		o := &e.Objects[i]
-		spec := podSpecOf(o)
-		switch {
-		case spec == nil:
-			if !configuresScheduler(o.Object.GroupVersionKind().GroupKind()) || !slices.Contains(leaves(o.Object.Object["spec"]), name) {
-				continue
-			}
-		case !workloadRunsScheduler(o.Object.GetName(), spec, name):
-			continue
+		if o := &e.Objects[i]; configuresScheduler(o.Object.GroupVersionKind().GroupKind()) && slices.Contains(leaves(o.Object.Object["spec"]), name) {
+			return fmt.Sprintf("%s (%s)", o.Ref(), o.Component)
 		}
-		return fmt.Sprintf("%s (%s)", o.Ref(), o.Component)
 	}
 	for i := range e.Workloads {
-		if w := &e.Workloads[i]; w.PodSpec.SchedulerName != name && (w.Name == name || w.Release == name) {
+		if w := &e.Workloads[i]; workloadRunsScheduler(e, w, name) {
 			return fmt.Sprintf("%s (%s)", observe.WorkloadRef(w.Kind, w.Namespace, w.Name), w.Component)
 		}
 	}
@@ -222,20 +172,43 @@ func runsScheduler(e *bundle.Expectation, name string) string {
 // RunsForReal reports whether a workload that seems to run the scheduler of that name has an image
 // that runs.
 func RunsForReal(e *bundle.Expectation, name string, runs func(image string) bool) bool {
-	for i := range e.Workloads {
-		w := &e.Workloads[i]
-		if spec := &w.PodSpec; workloadRunsScheduler(w.Name, spec, name) || spec.SchedulerName != name && w.Release == name {
-			if slices.ContainsFunc(spec.Containers, func(c corev1.Container) bool { return runs(c.Image) }) {
+	return slices.ContainsFunc(e.Workloads, func(w bundle.Workload) bool {
+		return workloadRunsScheduler(e, &w, name) && slices.ContainsFunc(w.PodSpec.Containers, func(c corev1.Container) bool { return runs(c.Image) })
+	})
+}
+
+// workloadRunsScheduler reports whether a workload seems to run the scheduler of that name: it or its
+// release has that name, or it is a scheduler that its arguments, a configuration that it mounts, or its
+// chart call so.
+func workloadRunsScheduler(e *bundle.Expectation, w *bundle.Workload, name string) bool {
+	spec := &w.PodSpec
+	switch {
+	case spec.SchedulerName == name:
+		return false
+	case w.Name == name, w.Release == name:
+		return true
+	}
+	return isScheduler(w.Name, spec) && (argumentsName(spec, name) || w.Chart != nil && w.Chart.Name() == name || configured(e, w.Namespace, spec, name))
+}
+
+// configured reports whether a ConfigMap that pods use configures a kube-scheduler with that name.
+func configured(e *bundle.Expectation, namespace string, spec *corev1.PodSpec, name string) bool {
+	all := needs.Of(spec)
+	for i := range e.Objects {
+		o := e.Objects[i].Object
+		if o.GetNamespace() != namespace || !slices.ContainsFunc(all, func(n needs.Need) bool {
+			return n.Kind == needs.ConfigMap && o.GetKind() == n.Kind && o.GetName() == n.Name
+		}) {
+			continue
+		}
+		data, _, _ := unstructured.NestedStringMap(o.Object, "data")
+		for _, text := range data {
+			if strings.Contains(text, "KubeSchedulerConfiguration") && manifestline.Mentions(text, name) {
 				return true
 			}
 		}
 	}
 	return false
-}
-
-// workloadRunsScheduler reports whether a workload seems to run the scheduler of that name.
-func workloadRunsScheduler(workload string, spec *corev1.PodSpec, name string) bool {
-	return spec.SchedulerName != name && (workload == name || isScheduler(workload, spec) && argumentsName(spec, name))
 }
 
 // configuresScheduler reports whether an operator runs a scheduler for each resource of the kind.

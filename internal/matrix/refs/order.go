@@ -110,7 +110,7 @@ func releaseOf(late, user *bundle.Object) string {
 }
 
 // find returns an object of a release; nil if there is none.
-func (c order) find(kind, namespace, name, release string) *bundle.Object {
+func (c *checker) find(kind, namespace, name, release string) *bundle.Object {
 	for i := range c.expectation.Objects {
 		o := &c.expectation.Objects[i]
 		if o.Release == release && o.Object.GetKind() == kind && o.Object.GetNamespace() == namespace && o.Object.GetName() == name {

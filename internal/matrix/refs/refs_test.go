@@ -298,6 +298,7 @@ func TestPods(t *testing.T) {
 		"ephemeral volume":     {objects: pod(`{volumes: [{name: scratch, ephemeral: {volumeClaimTemplate: {spec: {storageClassName: nope}}}}]}`), reason: why, fault: "StorageClass nope"},
 		"claim of a CronJob":   {objects: cronJob(`{volumes: [{name: a, persistentVolumeClaim: {claimName: nope}}]}`), reason: why, fault: "mounts PersistentVolumeClaim x/nope, which does not exist"},
 		"service account":      {objects: cronJob(`{serviceAccountName: nope}`), reason: reason.WorkloadFailed, fault: "names ServiceAccount x/nope, which does not exist"},
+		"its older name":       {objects: cronJob(`{serviceAccount: nope}`), reason: reason.WorkloadFailed, fault: "names ServiceAccount x/nope, which does not exist"},
 		"priority class":       {objects: cronJob(`{priorityClassName: nope}`), reason: reason.WorkloadFailed, fault: "names PriorityClass nope"},
 		"priority class there": {objects: cronJob(`{priorityClassName: have, serviceAccountName: have}`)},
 		"runtime class":        {objects: cronJob(`{runtimeClassName: nope}`), reason: reason.WorkloadFailed, fault: "names RuntimeClass nope"},
@@ -313,6 +314,7 @@ func TestSchedulers(t *testing.T) {
 	t.Parallel()
 	asks := pod("{schedulerName: fair, containers: [{name: m}]}") + "---\n"
 	other := func(spec string) string { return asks + deployment("other", 1, spec) }
+	const profile = "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: x}\ndata:\n  c.yaml: |\n    kind: KubeSchedulerConfiguration\n    profiles: [{schedulerName: fair}]\n"
 	for name, tt := range map[string]struct {
 		objects string
 		want    []string
@@ -324,6 +326,9 @@ func TestSchedulers(t *testing.T) {
 		"an operator that is told whose its pods are": {objects: other(`{containers: [{name: operator, args: ["--batch-scheduler-name=fair"]}]}`)},
 		"one that asks for itself":                    {objects: pod(`{schedulerName: fair, containers: [{name: scheduler, args: ["--scheduler-name=fair"]}]}`)},
 		"KAI's configuration":                         {asks + "apiVersion: kai.scheduler/v1\nkind: Config\nmetadata: {name: kai}\nspec: {global: {schedulerName: fair}}\n", []string{"fair"}},
+		"a profile of a configuration":                {other(`{containers: [{name: m, image: kube-scheduler}], volumes: [{name: c, configMap: {name: c}}]}`) + profile, []string{"fair"}},
+		"a profile that others are given":             {objects: other(`{containers: [{name: m, image: kube-scheduler}]}`) + profile},
+		"a configuration of another program":          {objects: other(`{containers: [{name: m}], volumes: [{name: c, configMap: {name: c}}]}`) + profile},
 		"a job that asks for it":                      {objects: asks + "apiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nmetadata: {name: train}\nspec: {schedulerName: fair}\n"},
 		"asked for by nobody":                         {objects: deployment("fair", 1, "{containers: [{name: m}]}")},
 		"one whose pods run":                          {objects: asks + deployment("fair", 1, "{containers: [{name: m, image: real:1}]}")},
@@ -366,11 +371,20 @@ func TestDangling(t *testing.T) {
 		head := strings.Replace(head("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration"), "name: o", "name: o, annotations: {cert-manager.io/inject-ca-from: x/c}", 1)
 		return head + "webhooks: [{name: w.example.com, clientConfig: {service: {namespace: x, name: " + service + "}}" + more + "}]\n"
 	}
+	const leader = "\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: db, namespace: x}\nspec: {selector: {matchLabels: {app: db}}, template: {metadata: {labels: {app: db}}, spec: {serviceAccountName: have, containers: [{name: m}]}}}\n"
+	leads := strings.Replace(head("v1", "Service"), "name: o", "name: l", 1) + "spec: {selector: {app: db, role: leader}}\n---" + leader
+	may := func(resource, verb string) string {
+		binding := strings.Replace(head("rbac.authorization.k8s.io/v1", "RoleBinding"), "name: o", "name: b", 1)
+		return "---\n" + head("rbac.authorization.k8s.io/v1", "Role") + "rules: [{apiGroups: [\"\"], resources: [" + resource + "], verbs: [" + verb + "]}]\n---\n" + binding + "roleRef: {kind: Role, name: o}\nsubjects: [{kind: ServiceAccount, name: have}]\n"
+	}
 	runAll(t, map[string]refCase{
 		"HPA":                  {objects: hpa("nope"), reason: why, fault: "scales Deployment x/nope, which does not exist"},
 		"PDB":                  {objects: head("policy/v1", "PodDisruptionBudget") + "spec: {selector: {matchLabels: {app: nope}}}\n", warning: "selects pods with app=nope, and there are none; it protects nothing (set in x/templates/x.yaml (component declared in r/overlays/o.yaml:9))"},
 		"PDB for pods to come": {objects: head("policy/v1", "PodDisruptionBudget") + "spec: {selector: {matchLabels: {app: web}}}\n---\n" + pod("{}")},
 		"Service":              {objects: head("v1", "Service") + "spec: {selector: {app: nope}}\n", warning: "selects pods with app=nope, and there are none; it has no endpoints"},
+		"Service of a leader":  {objects: leads + may("pods", "patch"), note: "those of Deployment x/db have labels of these, and may give themselves the others"},
+		"one without rights":   {objects: leads + may("pods", "get"), warning: "selects pods with app=db,role=leader, and there are none"},
+		"one of another role":  {objects: strings.Replace(leads, "role: leader", "app: dbs", 1) + may("pods", "patch"), warning: "selects pods with app=dbs, and there are none"},
 		"Service of DNS":       {objects: strings.Replace(head("v1", "Service"), "namespace: x", "namespace: kube-system", 1) + "spec: {selector: {k8s-app: kube-dns}}\n", note: "pods of the cluster itself"},
 		"ServiceMonitor":       {objects: head("monitoring.coreos.com/v1", "ServiceMonitor") + "spec: {selector: {matchLabels: {app: nope}}}\n", warning: "is for Services with app=nope, and there are none"},
 		"ServiceMonitor there": {objects: head("monitoring.coreos.com/v1", "ServiceMonitor") + "spec: {selector: {matchLabels: {app: have}}}\n"},

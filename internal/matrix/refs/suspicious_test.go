@@ -72,6 +72,7 @@ func TestSuspicious(t *testing.T) {
 		"backend":                  {objects: ingress("{name: nope, port: {number: 80}}"), warning: "sends requests to Service x/nope, which does not exist"},
 		"backend without the port": {objects: ingress("{name: have, port: {name: http}}"), warning: "sends requests to port http of Service x/have, which has no such port"},
 		"backend there":            {objects: ingress("{name: have, port: {number: 443}}")},
+		"subject of no namespace":  {objects: "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: robot, namespace: x}\n---\n" + strings.NewReplacer("ClusterRoleBinding", "RoleBinding", ", namespace: }]", "}]").Replace(subject(""))},
 		"subject elsewhere":        {objects: "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: robot, namespace: x}\n---\n" + subject("other"), warning: "is for ServiceAccount other/robot, which does not exist; there is x/robot"},
 		"subject":                  {objects: "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: robot, namespace: x}\n---\n" + subject("x")},
 		"subject of others":        {objects: subject("other")},

@@ -1,6 +1,7 @@
 package refs
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -133,6 +134,7 @@ func (c *checker) subjects(o *bundle.Object, r reference) {
 		return
 	}
 	for _, s := range b.Subjects {
+		s.Namespace = cmp.Or(s.Namespace, o.Object.GetNamespace()) // a RoleBinding's own, where it names none
 		if s.Kind != rbacv1.ServiceAccountKind || c.have.ServiceAccounts[infra.NamespacedName(s.Namespace, s.Name)] || s.Name == "default" || observe.Makes(c.expectation, s.Kind, s.Namespace, s.Name) {
 			continue
 		}

@@ -53,6 +53,7 @@ func TestFind_Silent(t *testing.T) {
 		"no way out":                 {policy("deny", "podSelector: {}, policyTypes: [Egress]") + role + web, "lets the pods of Deployment x/web reach nothing, and no other NetworkPolicy does; their ServiceAccount has ClusterRole r", ""},
 		"no way out, and no role":    {policy("deny", "podSelector: {}, policyTypes: [Egress]") + web, "", ""},
 		"a way out":                  {policy("deny", "podSelector: {}, policyTypes: [Egress], egress: [{}]") + role + web, "", ""},
+		"no token, role nearby":      {account("automountServiceAccountToken: false\n") + strings.NewReplacer("ClusterRoleBinding", "RoleBinding", "{name: b}", "{name: b, namespace: x}", ", namespace: x}]", "}]").Replace(role) + web, "has ServiceAccount op, which has ClusterRole r, and its pods get no token", ""},
 		"no token":                   {account("automountServiceAccountToken: false\n") + role + web, "has ServiceAccount op, which has ClusterRole r, and its pods get no token", ""},
 		"no token, and no role":      {account("automountServiceAccountToken: false\n") + web, "", ""},
 		"a token":                    {account("") + role + web, "", ""},

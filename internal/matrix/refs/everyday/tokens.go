@@ -1,6 +1,7 @@
 package everyday
 
 import (
+	"cmp"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -81,7 +82,7 @@ func (f *finder) roleOf(o *bundle.Object) string {
 			continue
 		}
 		for _, s := range b.Subjects {
-			if s.Kind == rbacv1.ServiceAccountKind && s.Name == template.Spec.ServiceAccountName && s.Namespace == o.Object.GetNamespace() {
+			if s.Kind == rbacv1.ServiceAccountKind && s.Name == template.Spec.ServiceAccountName && cmp.Or(s.Namespace, other.Object.GetNamespace()) == o.Object.GetNamespace() {
 				return b.RoleRef.Kind + " " + b.RoleRef.Name
 			}
 		}
