@@ -321,6 +321,10 @@ func TestOpen(t *testing.T) {
 			files: flux(nil), path: "cluster", releases: []string{"redis redis redis-redis", "web web"}, chart: "https://charts.example.com redis 1.2.3",
 			origins: map[string]string{"replicas": "apps/web.yaml:11"},
 		},
+		"values that are optional": {
+			files: flux(map[string]string{"apps/web.yaml": strings.Replace(webRelease, "  values:", "  valuesFrom: [{kind: ConfigMap, name: a, optional: true}]\n  values:", 1)}), path: "cluster",
+			releases: []string{"redis redis redis-redis", "web web"}, chart: "https://charts.example.com redis 1.2.3", origins: map[string]string{"replicas": "apps/web.yaml:12"},
+		},
 		"variables of Kustomizations": {
 			files: with(substituted("  postBuild:\n    substitute: {N: \"7\"}\n    substituteFrom: [{kind: ConfigMap, name: vars}, {kind: Secret, name: none, optional: true}]\n"), map[string]string{
 				"cluster/vars.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: vars, namespace: flux-system}\ndata: {N: \"9\", WHERE: web}\n",
@@ -512,5 +516,21 @@ func TestOpen_Overrides(t *testing.T) {
 		if !strings.Contains(all, want) {
 			t.Errorf("got %s; want %q in it", all, want)
 		}
+	}
+}
+
+// Helmfile downloads the dependencies of a chart in a directory again, unless it is told not to.
+func TestHelmfile_Dependencies(t *testing.T) {
+	a, err := Find(t.Context(), filepath.Join(repo(t, helmfile(nil)), "."), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := newLayout(t.Context(), a.repo)
+	t.Cleanup(func() { l.by.renderer.Close() })
+	if err := l.helmfile(a); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Count(string(l.files["level-0.yaml"]), "skipDeps: true"); got != 1 {
+		t.Errorf("got %d releases with skipDeps, want that of ./web/chart:\n%s", got, l.files["level-0.yaml"])
 	}
 }

@@ -273,11 +273,16 @@ func (f *fluxApp) chartOf(o *object, spec *yamlv3.Node) error {
 // stores copies the ConfigMaps and Secrets with values of a HelmRelease into the lane's namespace,
 // which is the only one that a HelmRelease there can read.
 func (f *fluxApp) stores(o object, namespace string, from *yamlv3.Node) error {
+	var read []*yamlv3.Node
 	for _, item := range from.Content {
 		kind, name := yamlx.Text(item, "kind"), yamlx.Text(item, "name")
 		i := slices.IndexFunc(f.values, func(s object) bool {
 			return s.kind() == kind && s.name() == name && yamlx.Text(s.node, "metadata", "namespace") == namespace
 		})
+		if i < 0 && yamlx.Text(item, "optional") == "true" {
+			f.override("HelmRelease %s has no values of %s %s/%s, which is optional, and which no file here has", o.name(), kind, namespace, name)
+			continue
+		}
 		if i < 0 {
 			return f.repo.badAt(o, item, "the values of HelmRelease %s are in %s %s/%s, which no file here has", o.name(), kind, namespace, name)
 		}
@@ -287,6 +292,8 @@ func (f *fluxApp) stores(o object, namespace string, from *yamlv3.Node) error {
 			yamlx.Set(child(copied.node, "metadata"), "namespace", "!!str", bundle.FluxNamespace)
 			f.copies = append(f.copies, copied)
 		}
+		read = append(read, item)
 	}
+	from.Content = read
 	return nil
 }

@@ -263,6 +263,9 @@ func (h *helmfileApp) release(state object, r *yamlv3.Node) error {
 		return err
 	}
 	h.drop(state, r, leftOutOfRelease)
+	if strings.HasPrefix(yamlx.Text(r, "chart"), "./") {
+		yamlx.Set(r, "skipDeps", "!!bool", "true") // they are in the chart's directory, and without Chart.lock they would be downloaded again
+	}
 	return nil
 }
 
