@@ -76,6 +76,7 @@ func faults() []fault {
 		leftFaults(),
 		operatedFaults(),
 		ordinaryFaults(),
+		popularFaults(),
 		againFaults(),
 		handedOverFaults(),
 	)
