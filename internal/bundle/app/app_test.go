@@ -321,6 +321,9 @@ func TestOpen(t *testing.T) {
 			files: flux(nil), path: "cluster", releases: []string{"redis redis redis-redis", "web web"}, chart: "https://charts.example.com redis 1.2.3",
 			origins: map[string]string{"replicas": "apps/web.yaml:11"},
 		},
+		"what Argo CD takes without a word, too": {
+			files: argo(map[string]string{"apps/web.yaml": strings.Replace(webApp, "    helm:\n", "    helm:\n      version: v3\n      skipCrds: false\n", 1)}), path: "apps/web.yaml", releases: []string{"web web"},
+		},
 		"values that are optional": {
 			files: flux(map[string]string{"apps/web.yaml": strings.Replace(webRelease, "  values:", "  valuesFrom: [{kind: ConfigMap, name: a, optional: true}]\n  values:", 1)}), path: "cluster",
 			releases: []string{"redis redis redis-redis", "web web"}, chart: "https://charts.example.com redis 1.2.3", origins: map[string]string{"replicas": "apps/web.yaml:12"},
