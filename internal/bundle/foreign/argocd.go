@@ -236,10 +236,7 @@ func (a *application) chart(t *tree, source *yamlv3.Node, own string) error {
 func (a *application) values(t *tree, helm *yamlv3.Node, own string, place func(line int) recipe.Origin) error {
 	u := &a.unit
 	for _, key := range yamlx.Keys(helm) {
-		if text := yamlx.Text(helm, key); text == "false" || key == "version" && text == "v3" {
-			continue // as without it
-		}
-		if !slices.Contains([]string{"releaseName", "valuesObject", "values", "parameters"}, key) && (!a.git && u.local == nil || key != "valueFiles") {
+		if defaults := []string{"false", "v3"}; !slices.Contains(defaults, yamlx.Text(helm, key)) && !slices.Contains([]string{"releaseName", "valuesObject", "values", "parameters"}, key) && (!a.git && u.local == nil || key != "valueFiles") {
 			return t.bad(a.file, yamlx.LineOf(helm, key), "spec.source.helm.%s of Application %s is not understood, and may change what is installed", key, u.name)
 		}
 	}
