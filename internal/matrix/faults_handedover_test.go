@@ -67,7 +67,7 @@ func handedOverFaults() []fault {
 		},
 		{
 			id: "F271", what: "a null in valuesObject of a bundle's Application, which its root applies client-side, so that it never reaches Helm and the chart's default stays, as in AICR's bundles of July for the DRA driver", verdict: "a warning with file and line; where the default keeps pods from all nodes, exit 1 with the null's line and the option by which it arrives",
-			tests: []string{"internal/bundle/foreign TestNullsOf", "internal/bundle/foreign TestWarnOfNulls", "internal/matrix/why TestLostNull"},
+			tests: []string{"internal/bundle/foreign/nulls TestOf", "internal/bundle/foreign TestWarnOfNulls", "internal/matrix/why TestLostNull"},
 		},
 	}
 }

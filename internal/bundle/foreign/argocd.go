@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/foreign/nulls"
 	"github.com/nvidia/aicr-action/internal/bundle/parameters"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -305,7 +306,7 @@ func (a *application) given(t *tree, helm *yamlv3.Node, own string, place func(l
 
 // fit writes the cell's registry into the Applications.
 func (f *applicationsForm) fit(_ context.Context, in bundle.Input, b *bundle.Bundle) error {
-	f.warnOfNulls(b)
+	var all []nulls.Application
 	changed := map[string][]*yamlv3.Node{}
 	for _, a := range f.children {
 		node := yamlx.Clone(a.node)
@@ -315,9 +316,11 @@ func (f *applicationsForm) fit(_ context.Context, in bundle.Input, b *bundle.Bun
 			yamlx.Set(values, "repoURL", "!!str", in.RepoURL)
 			yamlx.Set(values, "targetRevision", "!!str", in.TargetRevision)
 		}
+		all = append(all, nulls.Application{Release: a.unit.name, Node: node, Source: source, At: func(line int) recipe.Origin { return f.tree.at(a.file, line) }})
 		toRegistry(source, in, releaseOf(b, a.unit.name))
 		changed[a.file] = append(changed[a.file], node)
 	}
+	nulls.Warn(b, f.root, f.tree.at(rootFile, 0), all)
 	root := yamlx.Clone(f.root)
 	source := yamlx.Find(root, "spec", "source")
 	yamlx.Set(source, "repoURL", "!!str", in.RepoURL)
@@ -326,13 +329,12 @@ func (f *applicationsForm) fit(_ context.Context, in bundle.Input, b *bundle.Bun
 		yamlx.Set(source, "path", "!!str", ".")
 	}
 	changed[rootFile] = []*yamlv3.Node{root}
+	var err error
 	others := map[string][]byte{}
 	for name, docs := range changed {
-		data, err := yamlx.Encode(docs)
-		if err != nil {
+		if others[name], err = yamlx.Encode(docs); err != nil {
 			return err
 		}
-		others[name] = data
 	}
 	b.Files = f.tree.replaced(others)
 	object, err := objectOf(root)

@@ -332,6 +332,7 @@ func (f *fluxForm) sort() error {
 // fit points the HelmRepositories to the cell's registry, where a version is spelled as its chart
 // spells it.
 func (f *fluxForm) fit(_ context.Context, in bundle.Input, b *bundle.Bundle) error {
+	var err error
 	others := map[string][]byte{}
 	for _, name := range f.order {
 		var docs []*yamlv3.Node
@@ -360,11 +361,9 @@ func (f *fluxForm) fit(_ context.Context, in bundle.Input, b *bundle.Bundle) err
 			}
 			docs = append(docs, n)
 		}
-		data, err := yamlx.Encode(docs)
-		if err != nil {
+		if others[name], err = yamlx.Encode(docs); err != nil {
 			return err
 		}
-		others[name] = data
 	}
 	b.Files = f.tree.replaced(others)
 	source := f.own()

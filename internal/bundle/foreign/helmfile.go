@@ -230,6 +230,7 @@ func (r helmfileRelease) key() string { return r.unit.namespace + "/" + r.unit.n
 
 // fit writes the cell's registry into the files: all repositories are that one.
 func (f *helmfileForm) fit(_ context.Context, in bundle.Input, b *bundle.Bundle) error {
+	var err error
 	others := map[string][]byte{}
 	for _, l := range f.levels {
 		node := yamlx.Clone(l.node)
@@ -254,11 +255,9 @@ func (f *helmfileForm) fit(_ context.Context, in bundle.Input, b *bundle.Bundle)
 			yamlx.Set(n, "chart", "!!str", alias+"/"+release.Chart)
 			yamlx.Set(n, "version", "!!str", release.ChartVersion)
 		}
-		data, err := yamlx.Encode([]*yamlv3.Node{node})
-		if err != nil {
+		if others[l.file], err = yamlx.Encode([]*yamlv3.Node{node}); err != nil {
 			return err
 		}
-		others[l.file] = data
 	}
 	b.Files = f.tree.replaced(others)
 	return nil

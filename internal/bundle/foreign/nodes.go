@@ -88,11 +88,9 @@ func valuesAt(n *yamlv3.Node, place func(line int) recipe.Origin) (valueSet, err
 	if err != nil {
 		return v, err
 	}
-	values, err := chartutil.ReadValues(data)
-	if err != nil {
+	if v.values, err = chartutil.ReadValues(data); err != nil {
 		return v, err
 	}
-	v.values = values
 	v.record(n, "", place)
 	return v, nil
 }
