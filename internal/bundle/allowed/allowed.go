@@ -32,6 +32,14 @@ var sourceFields = words("repoURL targetRevision path chart helm directory ref n
 // passCredentials.
 var helmFields = words("releaseName valuesObject values valueFiles ignoreMissingValueFiles parameters version skipCrds skipTests skipSchemaValidation namespace")
 
+// HelmDefault reports whether a source's Helm option with this value says what is so without it.
+func HelmDefault(option, value string) bool {
+	if option == "version" {
+		return value == "v3"
+	}
+	return value == "false" && slices.Contains(words("ignoreMissingValueFiles skipCrds skipTests skipSchemaValidation"), option)
+}
+
 // directoryFields are those of a directory of manifests. Not: jsonnet, a language that reads files.
 var directoryFields = words("recurse include exclude")
 

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/allowed"
 	"github.com/nvidia/aicr-action/internal/bundle/foreign/nulls"
 	"github.com/nvidia/aicr-action/internal/bundle/parameters"
 	"github.com/nvidia/aicr-action/internal/recipe"
@@ -237,7 +238,7 @@ func (a *application) chart(t *tree, source *yamlv3.Node, own string) error {
 func (a *application) values(t *tree, helm *yamlv3.Node, own string, place func(line int) recipe.Origin) error {
 	u := &a.unit
 	for _, key := range yamlx.Keys(helm) {
-		if defaults := []string{"false", "v3"}; !slices.Contains(defaults, yamlx.Text(helm, key)) && !slices.Contains([]string{"releaseName", "valuesObject", "values", "parameters"}, key) && (!a.git && u.local == nil || key != "valueFiles") {
+		if !allowed.HelmDefault(key, yamlx.Text(helm, key)) && !slices.Contains([]string{"releaseName", "valuesObject", "values", "parameters"}, key) && (!a.git && u.local == nil || key != "valueFiles") {
 			return t.bad(a.file, yamlx.LineOf(helm, key), "spec.source.helm.%s of Application %s is not understood, and may change what is installed", key, u.name)
 		}
 	}

@@ -59,6 +59,7 @@ func TestForms_Unknown(t *testing.T) {
 		"values of another name":   {bundle.ArgoCDGit, child, "$values/", "$other/", []string{child + ":", "want $values/PATH, a file of this bundle"}},
 		"values outside":           {bundle.ArgoCDGit, child, "$values/", "$values/../", []string{child + ":", "leads out of the bundle"}},
 		"values that are not":      {bundle.ArgoCDGit, child, "$values/cert-manager", "$values/nobody", []string{child + ":", "values file nobody/values.yaml is not in the bundle"}},
+		"namespace called v3":      {bundle.ArgoCDOCI, child, "      releaseName:", "      namespace: v3\n      releaseName:", []string{child + ":", "spec.source.helm.namespace of Application cert-manager is not understood"}},
 		"values by an address":     {bundle.ArgoCDOCI, child, "      releaseName:", "      valueFiles: [\"https://example.org/v.yaml\"]\n      releaseName:", []string{child + ":", "spec.source.helm.valueFiles of Application cert-manager is not understood"}},
 		"Git from a registry":      {bundle.FluxOCI, release, helmAPI, "apiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: a, namespace: flux-system}\nspec: {url: x}\n---\n" + helmAPI, []string{release + ":1", "GitRepository a is not understood", "run it in the lane flux-git"}},
 		"submodules of Flux":       {bundle.FluxGit, release, helmAPI, "apiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: a, namespace: flux-system}\nspec: {url: x, recurseSubmodules: true}\n---\n" + helmAPI, []string{release + ":", "spec.recurseSubmodules of GitRepository"}},
