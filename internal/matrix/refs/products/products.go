@@ -18,7 +18,7 @@ type product struct {
 	// path is the field with the name of what is made. Without a value there, or without a path, it has
 	// one of the names.
 	path []string
-	// names are patterns as those of path.Match, in which NAME is the resource's own name. None: that name.
+	// names are patterns as those of path.Match, in which NAME is the resource's own name.
 	names []string
 	// alsoConfigMap and onlyConfigMap: it makes a ConfigMap beside the Secret, or in its place.
 	alsoConfigMap, onlyConfigMap bool
@@ -28,21 +28,22 @@ type product struct {
 // all is a closed list: what it lacks may still be found by the name that another object has in its fields.
 func all() []product {
 	of := func(text string) []string { return strings.Split(text, ".") }
+	own := []string{"NAME"}
 	return []product{
 		{group: "cert-manager.io", kind: "Certificate", path: of("spec.secretName"), keys: certificateKeys},
 		{group: "cert-manager.io", kind: "Issuer", path: of("spec.acme.privateKeySecretRef.name")},
-		{group: "trust.cert-manager.io", kind: "Bundle", onlyConfigMap: true},
-		{group: "external-secrets.io", kind: "ExternalSecret", path: of("spec.target.name")},
-		{group: "external-secrets.io", kind: "ClusterExternalSecret", path: of("spec.externalSecretSpec.target.name")},
-		{group: "bitnami.com", kind: "SealedSecret", path: of("spec.template.metadata.name")},
+		{group: "trust.cert-manager.io", kind: "Bundle", names: own, onlyConfigMap: true},
+		{group: "external-secrets.io", kind: "ExternalSecret", names: own, path: of("spec.target.name")},
+		{group: "external-secrets.io", kind: "ClusterExternalSecret", names: own, path: of("spec.externalSecretSpec.target.name")},
+		{group: "bitnami.com", kind: "SealedSecret", names: own, path: of("spec.template.metadata.name")},
 		{group: "secrets.hashicorp.com", kind: "VaultStaticSecret", path: of("spec.destination.name")},
 		{group: "secrets.hashicorp.com", kind: "VaultDynamicSecret", path: of("spec.destination.name")},
-		{group: "onepassword.com", kind: "OnePasswordItem"},
+		{group: "onepassword.com", kind: "OnePasswordItem", names: own},
 		{group: "postgresql.cnpg.io", kind: "Cluster", names: []string{"NAME-app", "NAME-superuser", "NAME-ca", "NAME-server", "NAME-replication"}},
 		{group: "postgres-operator.crunchydata.com", kind: "PostgresCluster", names: []string{"NAME-pguser-*", "NAME-cluster-cert"}},
 		{group: "acid.zalan.do", kind: "postgresql", names: []string{"*.NAME.credentials.postgresql.acid.zalan.do"}},
 		{group: "kafka.strimzi.io", kind: "Kafka", names: []string{"NAME-cluster-ca-cert", "NAME-clients-ca-cert", "NAME-cluster-ca", "NAME-clients-ca"}},
-		{group: "kafka.strimzi.io", kind: "KafkaUser"},
+		{group: "kafka.strimzi.io", kind: "KafkaUser", names: own},
 		{group: "rabbitmq.com", kind: "RabbitmqCluster", names: []string{"NAME-default-user", "NAME-erlang-cookie"}},
 		{group: "elasticsearch.k8s.elastic.co", kind: "Elasticsearch", names: []string{"NAME-es-elastic-user", "NAME-es-http-certs-public", "NAME-es-http-certs-internal"}},
 		{group: "kibana.k8s.elastic.co", kind: "Kibana", names: []string{"NAME-kb-http-certs-public"}},
@@ -50,7 +51,7 @@ func all() []product {
 		{group: "psmdb.percona.com", kind: "PerconaServerMongoDB", path: of("spec.secrets.users"), names: []string{"NAME-secrets"}},
 		{group: "k8s.keycloak.org", kind: "Keycloak", names: []string{"NAME-initial-admin"}},
 		{group: "grafana.integreatly.org", kind: "Grafana", names: []string{"NAME-admin-credentials"}},
-		{group: "objectbucket.io", kind: "ObjectBucketClaim", alsoConfigMap: true},
+		{group: "objectbucket.io", kind: "ObjectBucketClaim", names: own, alsoConfigMap: true},
 	}
 }
 
@@ -79,12 +80,6 @@ func (p *product) of(o *unstructured.Unstructured) []string {
 		if name, _, _ := unstructured.NestedString(o.Object, p.path...); name != "" {
 			return []string{name}
 		}
-	}
-	if len(p.names) == 0 {
-		if p.group == "cert-manager.io" {
-			return nil // it must name the Secret
-		}
-		return []string{o.GetName()}
 	}
 	var all []string
 	for _, pattern := range p.names {

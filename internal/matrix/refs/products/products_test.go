@@ -25,6 +25,7 @@ func TestMakes(t *testing.T) {
 		{"apiVersion: objectbucket.io/v1alpha1\nkind: ObjectBucketClaim\nmetadata: {name: b}\n", "ConfigMap", "b", true},
 		{"apiVersion: external-secrets.io/v1\nkind: ExternalSecret\nmetadata: {name: s}\nspec: {target: {name: other}}\n", "Secret", "s", false},
 		{"apiVersion: cert-manager.io/v1\nkind: Certificate\nmetadata: {name: c}\n", "Secret", "c", false},
+		{"apiVersion: secrets.hashicorp.com/v1beta1\nkind: VaultStaticSecret\nmetadata: {name: v}\n", "Secret", "v", false},
 	} {
 		if _, ok := Makes(testkit.Parsed(t, tt.object), tt.kind, tt.name); ok != tt.want {
 			t.Errorf("%s: %s %s: got %t", tt.object, tt.kind, tt.name, ok)
