@@ -3,16 +3,18 @@
 package main
 
 import (
-	"crypto/tls"
-	"crypto/x509"
+	"context"
 	"fmt"
-	"io"
-	"net/http"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"github.com/nvidia/aicr-action/internal/testkit"
 )
@@ -39,33 +41,19 @@ func init() {
 
 // deleteNamespace deletes the namespace of a ServiceAccount, whose files are in this directory.
 func deleteNamespace(account string) error {
-	file := map[string]string{}
-	for _, name := range []string{"token", "ca.crt", "namespace"} {
-		text, err := os.ReadFile(filepath.Join(account, name))
-		if err != nil {
-			return err
-		}
-		file[name] = string(text)
-	}
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM([]byte(file["ca.crt"]))
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}, Timeout: 30 * time.Second}
-	at := "https://" + os.Getenv("KUBERNETES_SERVICE_HOST") + ":" + os.Getenv("KUBERNETES_SERVICE_PORT") + "/api/v1/namespaces/" + file["namespace"]
-	req, err := http.NewRequest(http.MethodDelete, at, nil)
+	namespace, err := os.ReadFile(filepath.Join(account, "namespace"))
 	if err != nil {
 		return err
 	}
-	req.Header.Set("Authorization", "Bearer "+strings.TrimSpace(file["token"]))
-	resp, err := client.Do(req)
+	client, err := kubernetes.NewForConfig(&rest.Config{
+		Host:            "https://" + net.JoinHostPort(os.Getenv("KUBERNETES_SERVICE_HOST"), os.Getenv("KUBERNETES_SERVICE_PORT")),
+		BearerTokenFile: filepath.Join(account, "token"),
+		TLSClientConfig: rest.TLSClientConfig{CAFile: filepath.Join(account, "ca.crt")},
+	})
 	if err != nil {
 		return err
 	}
-	defer func() { _ = resp.Body.Close() }()
-	if resp.StatusCode/100 != 2 {
-		text, err := io.ReadAll(resp.Body)
-		return fmt.Errorf("%s: %s %w", resp.Status, text, err)
-	}
-	return nil
+	return client.CoreV1().Namespaces().Delete(context.Background(), string(namespace), metav1.DeleteOptions{})
 }
 
 // hookJob is added to ownRecipe: a Job that does this, as a hook, and the rights that it has.
