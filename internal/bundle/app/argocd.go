@@ -145,18 +145,27 @@ func (l *layout) nested(o object) ([]object, error) {
 	case l.repo.hasKustomization(dir):
 		inner, err = l.build(dir, nil)
 	default:
-		var files []string
-		if files, err = l.repo.beside(dir); err == nil {
-			if files, err = l.manifestFiles(o, yamlx.Find(o.node, "spec", "source"), dir, files); err == nil {
-				inner, err = l.repo.objectsIn(files)
-			}
-		}
+		inner, err = l.objectsBeside(o, dir)
 	}
 	if err != nil || !slices.ContainsFunc(inner, ofArgoCD) {
 		return nil, err
 	}
 	l.override("Application %s (%s) is replaced by the Applications in %s", o.name(), l.repo.at(o), l.repo.shown(dir))
 	return inner, nil
+}
+
+// objectsBeside gives the objects of the files that Argo CD reads for an Application's directory, but
+// for those of charts in it.
+func (l *layout) objectsBeside(o object, dir string) ([]object, error) {
+	names, err := l.repo.beside(dir)
+	if err != nil {
+		return nil, err
+	}
+	files, err := l.manifestFiles(o, yamlx.Find(o.node, "spec", "source"), dir, names)
+	if err != nil {
+		return nil, err
+	}
+	return l.repo.objectsIn(files)
 }
 
 // ofArgoCD reports whether an object is an Application, or makes some.

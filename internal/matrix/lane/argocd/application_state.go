@@ -114,10 +114,15 @@ func outOfSyncResources(app *unstructured.Unstructured) []result.Ref {
 		if m["status"] != "OutOfSync" {
 			continue
 		}
-		text := func(field string) string { s, _ := m[field].(string); return s }
-		found = append(found, result.Ref{Group: text("group"), Kind: text("kind"), Namespace: text("namespace"), Name: text("name")})
+		found = append(found, resourceRef(m))
 	}
 	return found
+}
+
+// resourceRef is the object of an entry of an Application's status.resources.
+func resourceRef(resource map[string]any) result.Ref {
+	text := func(field string) string { s, _ := resource[field].(string); return s }
+	return result.Ref{Group: text("group"), Kind: text("kind"), Namespace: text("namespace"), Name: text("name")}
 }
 
 // schemaTooOld reports whether Argo CD's schema is older than the API server's: it does not know a

@@ -17,7 +17,6 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/matrix/lane/helminstall"
-	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/util/wait"
 )
@@ -106,9 +105,8 @@ func deletionAsks(app *unstructured.Unstructured) string {
 	resources, _, _ := unstructured.NestedSlice(app.Object, "status", "resources")
 	for _, r := range resources {
 		m, _ := r.(map[string]any)
-		text := func(field string) string { s, _ := m[field].(string); return s }
-		if asks, _ := m["requiresDeletionConfirmation"].(bool); asks && text("kind") != "CustomResourceDefinition" {
-			return result.Ref{Group: text("group"), Kind: text("kind"), Namespace: text("namespace"), Name: text("name")}.String()
+		if asks, _ := m["requiresDeletionConfirmation"].(bool); asks && m["kind"] != "CustomResourceDefinition" {
+			return resourceRef(m).String()
 		}
 	}
 	return ""
