@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/version"
 	apiversion "k8s.io/apimachinery/pkg/version"
 )
@@ -121,10 +122,24 @@ func ServedBy(obj *unstructured.Unstructured) []API {
 	return nil
 }
 
-// servedByCRD: of the versions of a kind, Argo CD's cluster cache watches the newest stable one.
-func servedByCRD(obj *unstructured.Unstructured) []API {
+// DefinedBy is the kind that a CustomResourceDefinition defines; zero for another object.
+func DefinedBy(obj *unstructured.Unstructured) schema.GroupKind {
+	if obj.GetKind() != "CustomResourceDefinition" {
+		return schema.GroupKind{}
+	}
 	group, _, _ := unstructured.NestedString(obj.Object, "spec", "group")
 	kind, _, _ := unstructured.NestedString(obj.Object, "spec", "names", "kind")
+	return schema.GroupKind{Group: group, Kind: kind}
+}
+
+// Defines reports whether an object is the definition of a kind.
+func Defines(obj *unstructured.Unstructured, kind schema.GroupKind) bool {
+	return !kind.Empty() && DefinedBy(obj) == kind
+}
+
+// servedByCRD: of the versions of a kind, Argo CD's cluster cache watches the newest stable one.
+func servedByCRD(obj *unstructured.Unstructured) []API {
+	defined := DefinedBy(obj)
 	versions, _, _ := unstructured.NestedSlice(obj.Object, "spec", "versions")
 	var served []string
 	for _, v := range versions {
@@ -135,8 +150,8 @@ func servedByCRD(obj *unstructured.Unstructured) []API {
 	slices.SortStableFunc(served, func(a, b string) int { return apiversion.CompareKubeAwareVersionStrings(b, a) })
 	var out []API
 	for i, v := range served {
-		gv := group + "/" + v
-		out = append(out, API{gv, i == 0}, API{gv + "/" + kind, i == 0})
+		gv := defined.Group + "/" + v
+		out = append(out, API{gv, i == 0}, API{gv + "/" + defined.Kind, i == 0})
 	}
 	return out
 }

@@ -7,6 +7,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/nvidia/aicr-action/internal/bundle/apis"
 )
 
 // Project is an AppProject that permits only what the releases deliver: their sources, the
@@ -59,12 +61,9 @@ func each(set map[string]bool, entry func(string) any) []any {
 func beyondNamespaces(objects []*unstructured.Unstructured) map[schema.GroupKind]bool {
 	defined := map[schema.GroupKind]bool{}
 	for _, o := range objects {
-		if o.GetKind() != "CustomResourceDefinition" {
-			continue
+		if gk := apis.DefinedBy(o); !gk.Empty() {
+			defined[gk] = true
 		}
-		group, _, _ := unstructured.NestedString(o.Object, "spec", "group")
-		kind, _, _ := unstructured.NestedString(o.Object, "spec", "names", "kind")
-		defined[schema.GroupKind{Group: group, Kind: kind}] = true
 	}
 	kinds := map[schema.GroupKind]bool{}
 	for _, o := range objects {

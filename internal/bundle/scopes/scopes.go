@@ -7,6 +7,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/nvidia/aicr-action/internal/bundle/apis"
 )
 
 // clusterScoped reports whether a kind of Kubernetes' own is cluster-scoped. A rendering has no
@@ -41,10 +43,8 @@ func (s Custom) Add(obj *unstructured.Unstructured) {
 	if gk.Group != "apiextensions.k8s.io" || gk.Kind != "CustomResourceDefinition" {
 		return
 	}
-	group, _, _ := unstructured.NestedString(obj.Object, "spec", "group")
-	kind, _, _ := unstructured.NestedString(obj.Object, "spec", "names", "kind")
 	scope, _, _ := unstructured.NestedString(obj.Object, "spec", "scope")
-	s[schema.GroupKind{Group: group, Kind: kind}] = scope
+	s[apis.DefinedBy(obj)] = scope
 }
 
 // FillNamespace does what a client does with an object without a namespace: it goes to the

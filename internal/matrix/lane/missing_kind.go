@@ -4,7 +4,7 @@ import (
 	"regexp"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/apis"
@@ -60,15 +60,7 @@ func DefinesKind(e bundle.Expectation, group, kind string) bool {
 
 func definesKind(e bundle.Expectation, group, kind string, counts func(bundle.Object) bool) bool {
 	for _, o := range e.Objects {
-		if !counts(o) {
-			continue
-		}
-		if o.Object.GetKind() != "CustomResourceDefinition" {
-			continue
-		}
-		g, _, _ := unstructured.NestedString(o.Object.Object, "spec", "group")
-		k, _, _ := unstructured.NestedString(o.Object.Object, "spec", "names", "kind")
-		if g == group && k == kind {
+		if counts(o) && apis.Defines(o.Object, schema.GroupKind{Group: group, Kind: kind}) {
 			return true
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/apis"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -60,13 +61,7 @@ func (c *checker) defined(group, kind string) bool {
 		return true
 	}
 	for i := range c.expectation.Objects {
-		o := c.expectation.Objects[i].Object
-		if o.GetKind() != "CustomResourceDefinition" {
-			continue
-		}
-		in, _, _ := unstructured.NestedString(o.Object, "spec", "group")
-		of, _, _ := unstructured.NestedString(o.Object, "spec", "names", "kind")
-		if in == group && of == kind {
+		if apis.Defines(c.expectation.Objects[i].Object, schema.GroupKind{Group: group, Kind: kind}) {
 			return true
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/apis"
 	"github.com/nvidia/aicr-action/internal/bundle/rendering"
 )
 
@@ -76,9 +77,7 @@ func definitionOf(b *bundle.Bundle, kind, version string) *bundle.Object {
 	}
 	for i := range b.Expectation.Objects {
 		o := &b.Expectation.Objects[i]
-		of, _, _ := unstructured.NestedString(o.Object.Object, "spec", "names", "kind")
-		group, _, _ := unstructured.NestedString(o.Object.Object, "spec", "group")
-		if o.Object.GetKind() == "CustomResourceDefinition" && of == kind && strings.HasPrefix(version, group+"/") {
+		if defined := apis.DefinedBy(o.Object); defined.Kind == kind && strings.HasPrefix(version, defined.Group+"/") {
 			return o
 		}
 	}

@@ -7,9 +7,11 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/apis"
 	"github.com/nvidia/aicr-action/internal/bundle/rendering"
 )
 
@@ -56,9 +58,7 @@ func (b Bundles) notInstalled(text string) []string {
 			}
 			before := definitionsOf(b.Before.Installs[i])
 			for name, now := range definitionsOf(in) {
-				kind, _, _ := unstructured.NestedString(now.object.Object, "spec", "names", "kind")
-				group, _, _ := unstructured.NestedString(now.object.Object, "spec", "group")
-				if _, had := before[name]; kind == m[1] && group == m[2] && !had && find(b.Before, "CustomResourceDefinition", name) == nil {
+				if _, had := before[name]; apis.Defines(now.object, schema.GroupKind{Group: m[2], Kind: m[1]}) && !had && find(b.Before, "CustomResourceDefinition", name) == nil {
 					lines = append(lines, fmt.Sprintf("CustomResourceDefinition %s is new in the chart's crds/ (component %s, %s), which Helm installs with a release, and not when it upgrades one; apply it before the upgrade (kubectl apply --server-side -f), or put the definitions in a release of their own before this one", name, in.Release.Component, now.place))
 				}
 			}

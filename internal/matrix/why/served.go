@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
@@ -52,13 +51,8 @@ func definedHere(e *bundle.Expectation, f *result.Finding, asked schema.GroupVer
 	}
 	for i := range e.Objects {
 		o := &e.Objects[i]
-		if o.Component != f.Component || o.InCRDs() || o.Object.GetKind() != "CustomResourceDefinition" {
-			continue
-		}
-		group, _, _ := unstructured.NestedString(o.Object.Object, "spec", "group")
-		kind, _, _ := unstructured.NestedString(o.Object.Object, "spec", "names", "kind")
-		if group == asked.Group && kind == asked.Kind {
-			return fmt.Sprintf("its definition is in the same release, %s, and Helm asks for the kinds of all templates before it creates the first object; edit: move CustomResourceDefinition %s to the chart's crds/, or each %s to a later release", o.Where(), o.Object.GetName(), kind)
+		if o.Component == f.Component && !o.InCRDs() && apis.Defines(o.Object, asked.GroupKind()) {
+			return fmt.Sprintf("its definition is in the same release, %s, and Helm asks for the kinds of all templates before it creates the first object; edit: move CustomResourceDefinition %s to the chart's crds/, or each %s to a later release", o.Where(), o.Object.GetName(), asked.Kind)
 		}
 	}
 	return ""
