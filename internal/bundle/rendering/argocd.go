@@ -11,6 +11,15 @@ import (
 // ArgoHook is Argo CD's own annotation for hooks, which it prefers to Helm's.
 const ArgoHook = "argocd.argoproj.io/hook"
 
+// ArgoSyncOptions is Argo CD's annotation for how it syncs, prunes and deletes an object.
+const ArgoSyncOptions = "argocd.argoproj.io/sync-options"
+
+// HasSyncOption reports whether an object has an option for Argo CD, e.g. Prune=false (gitops-engine,
+// HasAnnotationOption).
+func HasSyncOption(annotations map[string]string, option string) bool {
+	return slices.ContainsFunc(strings.Split(annotations[ArgoSyncOptions], ","), func(given string) bool { return strings.TrimSpace(given) == option })
+}
+
 // syncPhases are the phases of Argo CD's own hooks that run at a sync, and otherPhases the rest. Their case
 // counts.
 var (

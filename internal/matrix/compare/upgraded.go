@@ -130,7 +130,7 @@ func (c *Captured) keeps(key string) bool {
 // Keeps reports whether an object asks its deployer never to remove it.
 func Keeps(o *unstructured.Unstructured) bool {
 	notes := o.GetAnnotations()
-	return rendering.KeptAtUpgrade(notes) || strings.Contains(notes["argocd.argoproj.io/sync-options"], "Prune=false")
+	return rendering.KeptAtUpgrade(notes) || rendering.HasSyncOption(notes, "Prune=false")
 }
 
 // notFetched is why Flux keeps what it has: the chart is another one of the same version. Of a bundle in Git

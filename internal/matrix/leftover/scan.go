@@ -113,8 +113,8 @@ func describe(live *unstructured.Unstructured, o *bundle.Object, e bundle.Expect
 		return leaving(live, e)
 	case rendering.KeptAtUninstall(live.GetAnnotations()):
 		l.why = "kept by the annotation " + rendering.HelmKeeps
-	case slices.ContainsFunc(strings.Split(live.GetAnnotations()[syncOptions], ","), func(option string) bool { return strings.TrimSpace(option) == "Delete=false" }):
-		l.why = "kept by the annotation " + syncOptions
+	case rendering.HasSyncOption(live.GetAnnotations(), "Delete=false"):
+		l.why = "kept by the annotation " + rendering.ArgoSyncOptions
 	case live.GetKind() == "CustomResourceDefinition":
 		l.why = "definitions, of which Helm deletes none of crds/, and Argo CD none at all"
 	case o.Hook:
@@ -124,9 +124,6 @@ func describe(live *unstructured.Unstructured, o *bundle.Object, e bundle.Expect
 	}
 	return l
 }
-
-// syncOptions is the annotation by which Argo CD never deletes an object with its Application.
-const syncOptions = "argocd.argoproj.io/sync-options"
 
 // leaving describes an object that is being deleted.
 func leaving(live *unstructured.Unstructured, e bundle.Expectation) left {

@@ -12,6 +12,7 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/rendering"
 	"github.com/nvidia/aicr-action/internal/bundle/steering"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
@@ -37,7 +38,8 @@ func Warn(b *bundle.Bundle, root *yamlv3.Node, rootAt recipe.Origin, all []Appli
 	edit := fmt.Sprintf("add %s to spec.syncPolicy.syncOptions in %s", serverSide, rootAt)
 	for _, a := range all {
 		install := slices.IndexFunc(b.Installs, func(in bundle.Install) bool { return in.Release.Name == a.Release })
-		if install < 0 || serverSideByItself(a.Node) {
+		own := map[string]string{rendering.ArgoSyncOptions: yamlx.Text(a.Node, "metadata", "annotations", rendering.ArgoSyncOptions)}
+		if install < 0 || rendering.HasSyncOption(own, serverSide) {
 			continue
 		}
 		defaults, err := chartutil.CoalesceValues(b.Installs[install].Chart, map[string]any{})
@@ -53,12 +55,6 @@ func Warn(b *bundle.Bundle, root *yamlv3.Node, rootAt recipe.Origin, all []Appli
 			}
 		}
 	}
-}
-
-// serverSideByItself reports whether an Application has the option as an object of its root.
-func serverSideByItself(application *yamlv3.Node) bool {
-	options := strings.Split(yamlx.Text(application, "metadata", "annotations", "argocd.argoproj.io/sync-options"), ",")
-	return slices.ContainsFunc(options, func(option string) bool { return strings.TrimSpace(option) == serverSide })
 }
 
 // null is a null among values.
