@@ -10,6 +10,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	appdir "github.com/nvidia/aicr-action/internal/bundle/app"
 	"github.com/nvidia/aicr-action/internal/bundle/foreign"
+	"github.com/nvidia/aicr-action/internal/bundle/foreign/clibuild"
 	"github.com/nvidia/aicr-action/internal/charts"
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/matrix"
@@ -77,7 +78,7 @@ func (f *bundlerFlags) settle(recipesDir string) error {
 	f.aicr = cli.FirstOf(f.aicr, f.aicrPath)
 	root, ok := "", false
 	if recipesDir != "" {
-		root, ok = foreign.Checkout(recipesDir)
+		root, ok = clibuild.Find(recipesDir)
 	}
 	switch {
 	case f.bundler == "" && f.one() != "":
@@ -179,7 +180,7 @@ func (a *app) openBundler(ctx context.Context, args []string, run runFlags, d bu
 		path := f.aicr
 		if f.checkout != "" {
 			t := a.Progress.Begin("Building AICR's CLI of " + cli.FirstOf(f.commit, f.checkout))
-			built, err := foreign.Build(ctx, f.checkout, f.commit, a.Paths.Root)
+			built, err := clibuild.Build(ctx, f.checkout, f.commit, a.Paths.Root)
 			t.End("", err)
 			if err != nil {
 				return nil, nil, reason.Wrap(reason.Usage, err)

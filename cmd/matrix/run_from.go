@@ -11,6 +11,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/foreign"
+	"github.com/nvidia/aicr-action/internal/bundle/foreign/clibuild"
 	"github.com/nvidia/aicr-action/internal/charts"
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/matrix"
@@ -145,7 +146,7 @@ func (f runFlags) lacks(err error) (string, error) {
 // bundler gives who makes the old bundles: the CLI of the old recipes. The CLI that makes the new
 // ones has recipes of its own, with which both would be the same.
 func (f fromFlags) bundler(b bundlerFlags, source *from.Source) (bundlerFlags, error) {
-	root, built := foreign.Checkout(source.Recipes)
+	root, built := clibuild.Find(source.Recipes)
 	switch {
 	case b.bundler != execBundler:
 		return b, nil

@@ -292,6 +292,9 @@ type Given struct {
 	// in the bundle, if not at the deployer's usual place.
 	HelmName, Path string
 	Whole          bool // the chart's values are the component's, and not below its name
+	// CRDScript is a script of the bundle that applies the CRDs of the chart's crds/ before an
+	// upgrade; empty if there is none.
+	CRDScript string
 }
 
 // Foreign is what a Bundle has besides if another program made it.

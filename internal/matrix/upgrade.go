@@ -336,10 +336,10 @@ func (c *cellRun) deliver(ctx context.Context, d delivery) error {
 	return c.lane.Deploy(ctx, c.env)
 }
 
-// definitions plays the hook Jobs that bring a chart's crds/ up to date, where nothing else does: Argo
-// CD and Flux apply them.
+// definitions does what hook Jobs and scripts do that bring a chart's crds/ up to date, where nothing
+// else does: Argo CD and Flux apply them.
 func (c *cellRun) definitions(ctx context.Context) error {
-	if len(c.lane.Controllers()) > 0 {
+	if slices.ContainsFunc(c.lane.Controllers(), func(kind infra.ControllerKind) bool { return kind != infra.HelmfileProgram }) {
 		return nil
 	}
 	return c.patiently(ctx, "the definitions that hook Jobs write", func(ctx context.Context) error {

@@ -8,7 +8,7 @@ func HelmfileFields() map[string][]string {
 		"helmDefaults": {"wait", "waitForJobs", "timeout", "createNamespace", "disableValidation", "disableOpenAPIValidation", "plainHttp"},
 		"releases": {
 			"name", "namespace", "chart", "version", "values", "needs", "wait", "waitForJobs", "timeout", "createNamespace", "disableValidation",
-			"disableValidationOnInstall", "disableOpenAPIValidation", "plainHttp", "skipDeps",
+			"disableValidationOnInstall", "disableOpenAPIValidation", "plainHttp", "skipDeps", "hooks",
 		},
 	}
 }

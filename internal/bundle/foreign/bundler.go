@@ -38,6 +38,8 @@ type unit struct {
 	after                []string // names of units
 	ref                  result.Ref
 	dependsOn            []result.Ref
+	// crdScript is what applies the chart's CRDs before an upgrade.
+	crdScript string
 }
 
 // form reads the layout of one deployer's bundle.
@@ -165,8 +167,8 @@ func (b *Bundle) Components() ([]recipe.Component, map[string]bundle.Given) {
 		if parent, ok := strings.CutSuffix(u.name, "-post"); ok && local != nil && i > 0 && units[i-1].name == parent && units[i-1].local == nil {
 			owner = parent
 		}
-		if u.helmName != "" || u.dir != "" {
-			given[u.name] = bundle.Given{Chart: local, HelmName: u.helmName, Path: u.dir, Whole: b.laid && local != nil}
+		if u.helmName != "" || u.dir != "" || u.crdScript != "" {
+			given[u.name] = bundle.Given{Chart: local, HelmName: u.helmName, Path: u.dir, Whole: b.laid && local != nil, CRDScript: u.crdScript}
 		}
 		if owner != u.name {
 			components[len(components)-1].Manifests = manifestsOf(b.tree, u)

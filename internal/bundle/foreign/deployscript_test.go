@@ -2,6 +2,7 @@ package foreign
 
 import (
 	"context"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -40,6 +41,63 @@ func TestDeployScript_EveryRelease(t *testing.T) {
 			_, err = Open(context.Background(), dir, d)
 			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 				t.Errorf("got %v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+// An install.sh of AICR's may apply the chart's CRDs before an upgrade; the script for that is not run
+// either. What it installs must not depend on what only a run can tell.
+func TestInstallScript(t *testing.T) {
+	const script = `set -euo pipefail
+SCRIPT_DIR="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
+cd "${SCRIPT_DIR}"
+source ./upstream.env
+FORCE=""
+if [[ "$(helm version)" == v4* ]]; then
+  FORCE="--force-conflicts"
+fi
+CHART_REF="${CHART}"
+if [[ -f "${SCRIPT_DIR}/.aicr-chart.tgz" ]]; then
+  CHART_REF="${SCRIPT_DIR}/.aicr-chart.tgz"
+fi
+helm upgrade --install ${FORCE} 'a' "${CHART_REF}" --version "${VERSION}" --namespace 'one' -f values.yaml
+`
+	for name, c := range map[string]struct {
+		old, new string
+		files    map[string]string
+		want     string // an error
+		crds     string // the script for CRDs
+	}{
+		"as it is":        {},
+		"CRDs":            {old: "helm upgrade", new: "if [[ -z \"${DRY_RUN_FLAG:-}\" ]]; then\n  bash ./apply-crds.sh\nfi\nhelm upgrade", files: map[string]string{"001-a/apply-crds.sh": "helm show crds x | kubectl apply --server-side -f -\n"}, crds: "001-a/apply-crds.sh"},
+		"no script":       {old: "helm upgrade", new: "bash ./apply-crds.sh\nhelm upgrade", want: "001-a/apply-crds.sh is not in the bundle"},
+		"another script":  {old: "helm upgrade", new: "bash ./apply-crds.sh\nhelm upgrade", files: map[string]string{"001-a/apply-crds.sh": "echo\n"}, want: "apply-crds.sh: this script is not understood"},
+		"outside":         {old: "helm upgrade", new: "bash ../../apply-crds.sh\nhelm upgrade", want: "leads out of the bundle"},
+		"perhaps":         {old: "helm upgrade --install", new: "[[ $(uname) == Linux ]] && helm upgrade --install", want: "whether this release is installed depends on a condition of the script"},
+		"perhaps another": {old: "CHART_REF=\"${CHART}\"\n", new: "CHART_REF=\"${CHART}\"\nif [[ $(uname) == Linux ]]; then CHART_REF=oci://example.org/other; fi\n", want: "the value of $CHART_REF depends on a condition of the script"},
+		"perhaps a value": {old: "\"--force-conflicts\"", new: "\"--set a=b\"", want: "the value of $FORCE depends on a condition of the script"},
+		"no shell":        {old: "set -euo pipefail", new: "if then", want: "001-a/install.sh:1: this is not understood as a script of bash"},
+		"a chart's file":  {files: map[string]string{"001-a/.aicr-chart.tgz": "x"}, want: "001-a/.aicr-chart.tgz"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if !strings.Contains(script, c.old) {
+				t.Fatalf("no %q in\n%s", c.old, script)
+			}
+			files := map[string]string{"001-a/install.sh": strings.Replace(script, c.old, c.new, 1), "001-a/upstream.env": "CHART=oci://example.org/charts/a\nVERSION=1.0.0\n", "001-a/values.yaml": "x: 1\n"}
+			maps.Copy(files, c.files)
+			f, err := readHelm(treeOf(t, files))
+			if c.want != "" {
+				if err == nil || !strings.Contains(err.Error(), c.want) {
+					t.Fatalf("got %v, want %q", err, c.want)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if u := f.units()[0]; len(f.units()) != 1 || u.name != "a" || u.namespace != "one" || u.repo != "oci://example.org/charts" || u.version != "1.0.0" || u.values.values["x"] == nil || u.crdScript != c.crds {
+				t.Errorf("got %+v", f.units())
 			}
 		})
 	}

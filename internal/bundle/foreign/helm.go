@@ -2,6 +2,7 @@ package foreign
 
 import (
 	"context"
+	"errors"
 	"path"
 	"regexp"
 	"slices"
@@ -58,71 +59,96 @@ func readHelm(t *tree) (form, error) {
 	return f, nil
 }
 
-// read finds the commands of a script.
+// read finds the installations of a script. A deploy.sh may also name each release in one line that
+// begins with the word release, without a function of that name.
 func (f *helmForm) read(script string) error {
-	vars := f.environment(path.Dir(script))
-	line := 0
-	for lines := strings.Split(string(f.tree.files[script].Content), "\n"); line < len(lines); {
-		first, command := line+1, ""
-		for ; line < len(lines); line++ {
-			part, more := strings.CutSuffix(lines[line], "\\")
-			if command += part + " "; !more {
-				line++
-				break
-			}
-		}
-		if vars.Assign(command) {
-			continue
-		}
-		words := shell.Words(vars.Expand(command))
+	dir := path.Dir(script)
+	commands, err := shell.Read(string(f.tree.files[script].Content), func(name string) ([]byte, bool) {
+		file, ok := f.tree.files[path.Join(dir, name)]
+		return file.Content, ok
+	})
+	if wrong := (*shell.Error)(nil); errors.As(err, &wrong) {
+		return f.tree.bad(script, wrong.Line, "%w", wrong.Err)
+	}
+	ahead := "" // a script that applies the CRDs of the next release
+	for _, c := range commands {
 		var args []string
-		switch {
+		switch words := c.Words; {
 		case script == "deploy.sh" && len(words) > 3 && words[0] == "release":
 			args = append([]string{words[1], words[3], "--namespace", words[2]}, words[4:]...)
-		case script != "deploy.sh" && len(words) > 4 && slices.Equal(words[:3], []string{"helm", "upgrade", "--install"}):
+		case len(words) > 4 && slices.Equal(words[:3], []string{"helm", "upgrade", "--install"}):
 			args = words[3:]
 		default:
-			if err := f.passesOn(script, first, command, words); err != nil {
+			if name, err := f.crdScript(script, c); err != nil {
 				return err
+			} else if name != "" {
+				ahead = name
 			}
 			continue
 		}
-		if name := vars.Uncertain(command); name != "" {
-			return f.tree.bad(script, first, "the value of $%s depends on a condition of the script, which is read and not run", name)
+		if c.Maybe {
+			return f.tree.bad(script, c.Line, "whether this release is installed depends on a condition of the script, which is read and not run")
 		}
-		u, err := f.unit(script, first, args)
+		for _, d := range c.Doubts {
+			if slices.ContainsFunc(d.Others, changesInstallation) {
+				return f.tree.bad(script, c.Line, "the value of $%s depends on a condition of the script, which is read and not run", d.Name)
+			}
+		}
+		u, err := f.unit(script, c, args)
 		if err != nil {
 			return err
 		}
+		u.crdScript, ahead = ahead, ""
 		f.list = append(f.list, u)
 	}
 	return nil
 }
 
-// passesOn checks the command behind every release of a deploy.sh: a flag there counts for all.
-func (f *helmForm) passesOn(script string, line int, command string, words []string) error {
-	i := slices.Index(words, "upgrade")
-	if i < 1 || words[i-1] != "helm" || strings.HasPrefix(strings.TrimSpace(command), "#") {
-		return nil
-	}
-	for _, w := range words[i:] {
-		name, _, _ := strings.Cut(w, "=")
-		if _, known := helmFlags()[name]; strings.HasPrefix(name, "-") && !known {
-			return f.tree.bad(script, line, "helm flag %s is not understood, and may change what is installed", name)
+// changesInstallation reports whether words that a command may have besides change what it installs:
+// all but flags that say which cluster it is for, how conflicts of fields are decided, or what is
+// waited for.
+func changesInstallation(words []string) bool {
+	for i := 0; i < len(words); i++ {
+		switch name, _, attached := strings.Cut(words[i], "="); name {
+		case "", "--force-conflicts", "--wait", "--create-namespace":
+		case "--kube-context", "--kubeconfig", "--timeout":
+			if !attached {
+				i++
+			}
+		default:
+			return true
 		}
 	}
-	return nil
+	return false
 }
 
-// environment returns the variables of upstream.env.
-func (f *helmForm) environment(dir string) *shell.Variables {
-	vars := shell.New()
-	for _, line := range strings.Split(string(f.tree.files[path.Join(dir, "upstream.env")].Content), "\n") {
-		if key, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok && !strings.HasPrefix(key, "#") {
-			vars.Values[key] = []string{strings.Trim(value, `"'`)}
-		}
+// crdScriptName is the script by which AICR's bundles, since v1.0, apply a chart's CRDs before an
+// upgrade, where the registry says ownsCRDs.
+const crdScriptName = "apply-crds.sh"
+
+// crdScript is the script that the command runs, if it is one that applies CRDs.
+func (f *helmForm) crdScript(script string, c shell.Command) (string, error) {
+	if len(c.Words) != 2 || c.Words[0] != "bash" && c.Words[0] != "sh" || path.Base(c.Words[1]) != crdScriptName {
+		return "", nil
 	}
-	return vars
+	return f.tree.crdScript(script, c.Line, path.Join(path.Dir(script), c.Dir), c.Words[1])
+}
+
+// crdScript is the name of a script that applies the CRDs of a chart with kubectl. It is not run:
+// where a release is upgraded, the harness applies those of the chart's crds/ in its place.
+func (t *tree) crdScript(from string, line int, dir, name string) (string, error) {
+	full, err := t.inside(from, line, dir, name)
+	if err != nil {
+		return "", err
+	}
+	file, ok := t.files[full]
+	if !ok {
+		return "", t.bad(from, line, "%s is not in the bundle", full)
+	}
+	if !strings.Contains(string(file.Content), "apply --server-side") {
+		return "", t.bad(full, 0, "this script is not understood: want one that applies the CRDs of a chart with kubectl apply --server-side")
+	}
+	return full, nil
 }
 
 // Helm's flags that a script may have. Those with a value are true; of them, timeout says how long
@@ -135,7 +161,8 @@ func helmFlags() map[string]bool {
 }
 
 // unit reads NAME CHART and flags.
-func (f *helmForm) unit(script string, line int, args []string) (unit, error) {
+func (f *helmForm) unit(script string, c shell.Command, args []string) (unit, error) {
+	line := c.Line
 	u := unit{at: f.tree.at(script, line), values: valueSet{values: map[string]any{}}}
 	var positional, files []string
 	flags := helmFlags()
@@ -174,13 +201,13 @@ func (f *helmForm) unit(script string, line int, args []string) (unit, error) {
 		return u, f.tree.bad(script, line, "want the name of a release and a chart, got %q", positional)
 	}
 	u.name = positional[0]
-	return u, f.chartOf(&u, script, line, positional[1], files)
+	return u, f.chartOf(&u, script, c, positional[1], files)
 }
 
 // chartOf fills in the chart and the values.
-func (f *helmForm) chartOf(u *unit, script string, line int, ref string, files []string) error {
+func (f *helmForm) chartOf(u *unit, script string, c shell.Command, ref string, files []string) error {
 	u.values.origins = f.tree.noOrigins()
-	dir := path.Dir(script)
+	line, dir := c.Line, path.Join(path.Dir(script), c.Dir)
 	switch {
 	case strings.HasPrefix(ref, "oci://"):
 		i := strings.LastIndex(ref, "/")

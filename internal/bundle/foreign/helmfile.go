@@ -3,6 +3,7 @@ package foreign
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -140,7 +141,7 @@ func (f *helmfileForm) release(file string, n *yamlv3.Node, repositories map[str
 		return helmfileRelease{}, err
 	}
 	r := helmfileRelease{unit: unit{name: yamlx.Text(n, "name"), namespace: yamlx.Text(n, "namespace"), version: yamlx.Text(n, "version"), at: t.at(file, n.Line), values: valueSet{values: map[string]any{}, origins: t.noOrigins()}}}
-	u := &r.unit
+	u, err := &r.unit, error(nil)
 	if u.name == "" || u.namespace == "" {
 		return r, t.bad(file, n.Line, "a release needs a name and a namespace")
 	}
@@ -172,6 +173,11 @@ func (f *helmfileForm) release(file string, n *yamlv3.Node, repositories map[str
 	if u.local != nil {
 		u.local = effective(u.local, u.values.values)
 	}
+	if hooks := yamlx.Find(n, "hooks"); hooks != nil {
+		if u.crdScript, err = f.hook(file, u.name, hooks); err != nil {
+			return r, err
+		}
+	}
 	if needs := yamlx.Find(n, "needs"); needs != nil {
 		for _, need := range needs.Content {
 			name := need.Value
@@ -182,6 +188,25 @@ func (f *helmfileForm) release(file string, n *yamlv3.Node, repositories map[str
 		}
 	}
 	return r, nil
+}
+
+// hook reads the hook of a release that AICR's bundles have: before it is installed, a script applies
+// its CRDs. Other hooks may run any program.
+func (f *helmfileForm) hook(file, release string, hooks *yamlv3.Node) (string, error) {
+	var script *yamlv3.Node
+	for _, h := range hooks.Content {
+		events, args := yamlx.Find(h, "events"), yamlx.Find(h, "args")
+		known := !slices.ContainsFunc(yamlx.Keys(h), func(key string) bool { return !slices.Contains([]string{"events", "command", "args", "showlogs"}, key) })
+		if !known || script != nil || yamlx.Text(h, "command") != "bash" || events == nil || len(events.Content) != 1 || events.Content[0].Value != "presync" ||
+			args == nil || len(args.Content) != 1 || path.Base(args.Content[0].Value) != crdScriptName {
+			return "", f.tree.bad(file, h.Line, "releases.hooks: this hook of release %s is not understood, and may change what is installed; understood is one that runs, with bash, a script %s at presync", release, crdScriptName)
+		}
+		script = args.Content[0]
+	}
+	if script == nil {
+		return "", nil
+	}
+	return f.tree.crdScript(file, script.Line, path.Dir(file), script.Value)
 }
 
 // chart fills in the chart: ./DIRECTORY of the bundle, REPOSITORY/NAME or oci://HOST/PATH/NAME.
@@ -244,6 +269,10 @@ func (f *helmfileForm) fit(_ context.Context, in bundle.Input, b *bundle.Bundle)
 		}
 		for _, n := range yamlx.Find(node, "releases").Content {
 			release := releaseOf(b, yamlx.Text(n, "name"))
+			if release.Given.CRDScript != "" {
+				yamlx.Drop(n, "hooks")
+				b.Expectation.Overrides = append(b.Expectation.Overrides, fmt.Sprintf("bundle: the hook of release %s, which runs %s, was removed", release.Name, release.Given.CRDScript))
+			}
 			if release.Local || repository == "" {
 				continue
 			}

@@ -53,10 +53,16 @@ releases:
 
 func helmfileTree(t *testing.T, change func(files map[string]string)) *tree {
 	t.Helper()
-	files, dir := someHelmfile(), t.TempDir()
+	files := someHelmfile()
 	if change != nil {
 		change(files)
 	}
+	return treeOf(t, files)
+}
+
+func treeOf(t *testing.T, files map[string]string) *tree {
+	t.Helper()
+	dir := t.TempDir()
 	for name, content := range files {
 		path := filepath.Join(dir, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -104,7 +110,10 @@ func TestReadHelmfile_Refused(t *testing.T) {
 		want   string
 	}{
 		"no root":   {func(files map[string]string) { delete(files, "helmfile.yaml") }, "it has no helmfile.yaml"},
-		"hooks":     {edit("level-0.yaml", "    disableValidation: true", "    hooks: []"), "releases.hooks of helmfile is not understood"},
+		"hook":      {edit("level-0.yaml", "    disableValidation: true", "    hooks: [{events: [presync], command: bash, args: [./001-a/other.sh]}]"), "releases.hooks: this hook of release a is not understood"},
+		"program":   {edit("level-0.yaml", "    disableValidation: true", "    hooks: [{events: [presync], command: touch, args: [./001-a/apply-crds.sh]}]"), "releases.hooks: this hook of release a is not understood"},
+		"later":     {edit("level-0.yaml", "    disableValidation: true", "    hooks: [{events: [postsync], command: bash, args: [./001-a/apply-crds.sh]}]"), "releases.hooks: this hook of release a is not understood"},
+		"no script": {edit("level-0.yaml", "    disableValidation: true", "    hooks: [{events: [presync], command: bash, args: [./001-a/apply-crds.sh]}]"), "001-a/apply-crds.sh is not in the bundle"},
 		"template":  {edit("helmfile.yaml", "level-1.yaml", "level-1.yaml.gotmpl"), "helmfile.yaml:3: this entry of helmfiles is not understood"},
 		"outside":   {edit("helmfile.yaml", "level-1.yaml", "../level-1.yaml"), "leads out of the bundle"},
 		"missing":   {edit("helmfile.yaml", "level-1.yaml", "level-2.yaml"), "level-2.yaml is not in the bundle"},
@@ -126,13 +135,16 @@ func TestReadHelmfile_Refused(t *testing.T) {
 // Each chart comes from the cell's registry in the version that is there, whatever repository the
 // bundle was made for; what else the files say stays.
 func TestFitHelmfile(t *testing.T) {
-	read := helmfileTree(t, nil)
+	read := helmfileTree(t, func(files map[string]string) {
+		files["001-a/apply-crds.sh"] = "helm show crds x | kubectl apply --server-side -f -\n"
+		files["level-0.yaml"] = strings.Replace(files["level-0.yaml"], "    disableValidation: true", "    disableValidation: true\n    hooks:\n      - events: [presync]\n        command: bash\n        args:\n          - ./001-a/apply-crds.sh\n        showlogs: true", 1)
+	})
 	f, err := readHelmfile(read)
 	if err != nil {
 		t.Fatal(err)
 	}
 	b := &bundle.Bundle{Expectation: bundle.Expectation{Releases: []bundle.Release{
-		{Name: "a", Chart: "chart-a", ChartVersion: "2.0.0"}, {Name: "b", Chart: "chart-b", ChartVersion: "1.0.0"}, {Name: "a-post", Local: true},
+		{Name: "a", Chart: "chart-a", ChartVersion: "2.0.0", Given: bundle.Given{CRDScript: f.units()[0].crdScript}}, {Name: "b", Chart: "chart-b", ChartVersion: "1.0.0"}, {Name: "a-post", Local: true},
 	}}}
 	if err := f.fit(context.Background(), bundle.Input{ChartRepository: "oci://127.0.0.1:5500/charts"}, b); err != nil {
 		t.Fatal(err)
@@ -148,10 +160,13 @@ func TestFitHelmfile(t *testing.T) {
 			t.Errorf("level-0.yaml lacks %q:\n%s", want, files["level-0.yaml"])
 		}
 	}
-	for _, old := range []string{"example.org\n    oci: false", "https://", "ghcr.io", "v1.0.0"} {
+	for _, old := range []string{"example.org\n    oci: false", "https://", "ghcr.io", "v1.0.0", "hooks:"} {
 		if strings.Contains(files["level-0.yaml"], old) {
 			t.Errorf("level-0.yaml still has %q:\n%s", old, files["level-0.yaml"])
 		}
+	}
+	if got := f.units()[0].crdScript; got != "001-a/apply-crds.sh" || len(b.Expectation.Overrides) != 1 || !strings.Contains(b.Expectation.Overrides[0], got) {
+		t.Errorf("got the script %q and the overrides %q", got, b.Expectation.Overrides)
 	}
 	if files["level-1.yaml"] == "" || files["003-a-post/values.yaml"] != "z: 3\n" {
 		t.Errorf("files are lost: %q", files)

@@ -62,17 +62,56 @@ func inAICRsLayout(b *bundle.Bundle) []bundle.File {
 	return files
 }
 
+// connection is how AICR's scripts find out which cluster they are for, since v1.0.
+const connection = `HELM_CONN=()
+named() {
+  kubeconfig="$1"
+  shift
+  HELM_CONN+=("$@")
+}
+if [[ -n "${KUBECONFIG_FLAG:-}" ]]; then
+  argv=(${KUBECONFIG_FLAG})
+  i=0
+  while (( i < ${#argv[@]} )); do
+    case "${argv[i]}" in
+      --kubeconfig) named "${argv[i+1]}" --kubeconfig "${argv[i+1]}"; i=$(( i + 2 )) ;;
+      *) echo "unknown option" >&2; exit 1 ;;
+    esac
+  done
+  unset KUBECONFIG_FLAG
+fi
+if [[ -n "${KUBE_CONTEXT:-}" ]]; then
+  HELM_CONN+=(--kube-context "${KUBE_CONTEXT}")
+fi
+HELM_MAJOR=$(helm version --template '{{.Version}}' 2>/dev/null | sed -nE 's/^v([0-9]+)\..*/\1/p')
+FORCE_CONFLICTS_FLAG=""
+if [[ "${HELM_MAJOR:-0}" -ge 4 ]]; then
+  FORCE_CONFLICTS_FLAG="--force-conflicts"
+fi
+`
+
+// pulled is the chart that the script for CRDs has pulled, if it has.
+const pulled = `CHART_REF="${CHART}"
+CHART_VERSION_ARGS=(--version "${VERSION}")
+if [[ -z "${DRY_RUN_FLAG:-}" && -f "${SCRIPT_DIR}/.aicr-chart.tgz" ]]; then
+  CHART_REF="${SCRIPT_DIR}/.aicr-chart.tgz"
+  CHART_VERSION_ARGS=()
+  REPO=""
+fi
+`
+
 func installScript(inst bundle.Install, dir string, add func(path, content string, mode uint32)) {
 	r := inst.Release
 	source, chart, version := "", "./", ""
 	if !r.Local {
-		source, chart, version = "source ./upstream.env\n", `"${CHART}"`, "${REPO:+--repo \"${REPO}\"} --version \"${VERSION}\" \\\n  "
+		source, chart, version = pulled, `"${CHART_REF}"`, "${REPO:+--repo \"${REPO}\"} \"${CHART_VERSION_ARGS[@]}\" \\\n  "
 		add(dir+"/upstream.env", fmt.Sprintf("CHART=%s\nREPO=%s\nVERSION=%s\n", inst.Ref, inst.RepoURL, r.ChartVersion), 0o644)
 	}
 	add(dir+"/cluster-values.yaml", "{}\n", 0o644)
-	add(dir+"/install.sh", "#!/usr/bin/env bash\nset -euo pipefail\ncd \"$(dirname \"${BASH_SOURCE[0]}\")\"\n"+source+
-		"helm upgrade --install --force-conflicts "+r.Name+" "+chart+" \\\n  "+version+
-		"--namespace "+r.Namespace+" --create-namespace \\\n  -f values.yaml -f cluster-values.yaml \\\n  ${COMPONENT_WAIT_ARGS:-} ${DRY_RUN_FLAG:-} ${KUBECONFIG_FLAG:-}\n", 0o755)
+	add(dir+"/install.sh", "#!/usr/bin/env bash\nset -euo pipefail\nSCRIPT_DIR=\"$(cd \"$(dirname \"${BASH_SOURCE[0]}\")\" && pwd)\"\ncd \"${SCRIPT_DIR}\"\n"+
+		map[bool]string{false: "source ./upstream.env\n"}[r.Local]+connection+source+
+		"helm upgrade --install ${FORCE_CONFLICTS_FLAG} '"+r.Name+"' "+chart+" \\\n  "+version+
+		"--namespace '"+r.Namespace+"' --create-namespace \\\n  -f values.yaml -f cluster-values.yaml \\\n  ${COMPONENT_WAIT_ARGS:-} ${DRY_RUN_FLAG:-} ${HELM_CONN[@]+\"${HELM_CONN[@]}\"}\n", 0o755)
 }
 
 // spoil does what a variant does to the files that it has written.

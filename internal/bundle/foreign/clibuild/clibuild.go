@@ -1,4 +1,5 @@
-package foreign
+// Package clibuild finds AICR's CLI in a checkout of AICR, and builds it. It must not know bundles.
+package clibuild
 
 import (
 	"cmp"
@@ -18,15 +19,18 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/bounded"
 )
 
+// mostFile is the size of a go.mod, in bytes.
+const mostFile = 1 << 20
+
 // aicrModule is the module of AICR.
 const aicrModule = "github.com/nvidia/aicr"
 
 // buildLimit is how long it may take to build AICR's CLI, with the download of its modules.
 const buildLimit = 15 * time.Minute
 
-// Checkout gives the root of the AICR checkout that a recipes directory is in; false if it is in none
+// Find gives the root of the AICR checkout that a recipes directory is in; false if it is in none
 // that has the CLI.
-func Checkout(recipesDir string) (string, bool) {
+func Find(recipesDir string) (string, bool) {
 	dir, err := filepath.Abs(recipesDir)
 	if err != nil {
 		return "", false

@@ -1,0 +1,112 @@
+package clibuild_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/nvidia/aicr-action/internal/bundle/foreign"
+	"github.com/nvidia/aicr-action/internal/bundle/foreign/clibuild"
+	"github.com/nvidia/aicr-action/internal/testkit/workers"
+	"github.com/nvidia/aicr-action/internal/util/sandbox"
+)
+
+// checkedOut is a checkout of AICR as far as its CLI goes: a program of no dependencies.
+func checkedOut(t *testing.T, module, program string) string {
+	t.Helper()
+	root := t.TempDir()
+	for name, content := range map[string]string{
+		"go.mod":                "module " + module + "\n\ngo 1.24\n",
+		"cmd/aicr/main.go":      program,
+		"recipes/registry.yaml": "",
+	} {
+		file := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
+}
+
+// TestMain lets a built CLI be started in its sandbox.
+func TestMain(m *testing.M) {
+	workers.Serve(sandbox.Hidden())
+	os.Exit(m.Run())
+}
+
+const developers = "package main\n\nimport \"fmt\"\n\nfunc main() { fmt.Println(\"aicr version dev\") }\n"
+
+func TestFind(t *testing.T) {
+	root := checkedOut(t, "github.com/NVIDIA/aicr", developers)
+	if got, ok := clibuild.Find(filepath.Join(root, "recipes")); !ok || got != root {
+		t.Errorf("got %s, %v", got, ok)
+	}
+	for _, dir := range []string{filepath.Join(checkedOut(t, "github.com/nvidia/aicr-action", developers), "recipes"), t.TempDir(), filepath.Join(root, "recipes", "none")} {
+		if got, ok := clibuild.Find(dir); ok {
+			t.Errorf("%s is said to be in the checkout %s", dir, got)
+		}
+	}
+	if err := os.RemoveAll(filepath.Join(root, "cmd")); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := clibuild.Find(filepath.Join(root, "recipes")); ok {
+		t.Error("a checkout without the CLI has one")
+	}
+}
+
+// A pull request can make go.mod a link to a device, which has no end, and an archive a pipe.
+func TestFind_NoFile(t *testing.T) {
+	for name, put := range map[string]func(string) error{
+		"a device": func(file string) error { return os.Symlink("/dev/zero", file) },
+		"a pipe":   func(file string) error { return syscall.Mkfifo(file, 0o600) },
+	} {
+		root := checkedOut(t, "github.com/NVIDIA/aicr", developers)
+		file := filepath.Join(root, "go.mod")
+		if err := errors.Join(os.Remove(file), put(file)); err != nil {
+			t.Fatal(err)
+		}
+		if got, ok := clibuild.Find(filepath.Join(root, "recipes")); ok {
+			t.Errorf("%s: got the checkout %s", name, got)
+		}
+	}
+}
+
+// A CLI that was built from a checkout calls itself dev, which is a version like another.
+func TestBuild(t *testing.T) {
+	root, cache := checkedOut(t, "github.com/NVIDIA/aicr", developers), t.TempDir()
+	path, err := clibuild.Build(t.Context(), root, "", cache)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := foreign.NewExec(t.Context(), path, "", os.LookupEnv)
+	if err != nil || e.Version() != "dev" {
+		t.Fatalf("version %v, %v", e, err)
+	}
+	if err := os.WriteFile(filepath.Join(root, "cmd/aicr/main.go"), []byte(strings.Replace(developers, "dev", "v1.2.3", 1)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	again, err := clibuild.Build(t.Context(), root, "", cache)
+	if err != nil || again != path {
+		t.Fatal(again, err)
+	}
+	if e, err = foreign.NewExec(t.Context(), again, "", os.LookupEnv); err != nil || e.Version() != "1.2.3" {
+		t.Errorf("after a change it is %v, %v", e, err)
+	}
+	if of, err := clibuild.Build(t.Context(), root, "1a2b3c", cache); err != nil || of == path {
+		t.Errorf("of a commit: %s, %v", of, err)
+	}
+	broken := checkedOut(t, "github.com/NVIDIA/aicr", "package main\n\nfunc main() { nothing() }\n")
+	if _, err := clibuild.Build(t.Context(), broken, "", cache); err == nil || !strings.Contains(err.Error(), "undefined: nothing") || !strings.Contains(err.Error(), broken) {
+		t.Errorf("a CLI that does not compile: %v", err)
+	}
+	t.Setenv("PATH", "")
+	if _, err := clibuild.Build(t.Context(), root, "", cache); err == nil || !strings.Contains(err.Error(), "needs Go") {
+		t.Errorf("without Go: %v", err)
+	}
+}
