@@ -13,6 +13,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/recipe/configuration"
 	"github.com/nvidia/aicr-action/internal/recipe/criteria"
 	"github.com/nvidia/aicr-action/internal/recipe/profile"
 )
@@ -44,14 +45,16 @@ func (a *app) openRecipes(dirs cli.RecipeDirs) (*recipe.Store, error) {
 
 // queryFlags say which recipe is meant.
 type queryFlags struct {
-	criteria   recipe.Criteria
-	profile    string
-	strict     bool
-	config     configFlag
-	file       string
-	snapshot   string
-	kubeconfig string
-	dirs       cli.RecipeDirs
+	criteria recipe.Criteria
+	profile  string
+	strict   bool
+	config   configFlag
+	// configuration is what is chosen besides the criteria and the profile.
+	configuration configuration.Choice
+	file          string
+	snapshot      string
+	kubeconfig    string
+	dirs          cli.RecipeDirs
 }
 
 func (f *queryFlags) register(cmd *cobra.Command) {
@@ -60,6 +63,8 @@ func (f *queryFlags) register(cmd *cobra.Command) {
 		cmd.Flags().StringVarP(flag.value, flag.name, flag.short, "", fmt.Sprintf("%s: %s, any (default any)", flag.what, strings.Join(known[flag.name], ", ")))
 	}
 	cmd.Flags().StringVar(&f.profile, "profile", "", "value of the recipe's profile, as `NAME=VALUE` (default: the profile's own default)")
+	cmd.Flags().StringVar(&f.configuration.Accounting, "slurm-accounting-mode", "", "whose database the accounting of a Slurm recipe uses, a `mode` of "+strings.Join(configuration.AccountingModes(), ", ")+" (default: disabled)")
+	cmd.Flags().StringVar(&f.configuration.Inventory, "runtime-inventory", "", "whether the runtime inventory k8s-aibom is installed, a `mode` of "+strings.Join(configuration.InventoryModes(), ", ")+" (default: as the recipe says)")
 	cmd.Flags().BoolVar(&f.strict, "criteria-strict", false, "refuse criteria that AICR itself does not know, whatever the recipe files add (also AICR_CRITERIA_STRICT=1)")
 	f.config.register(cmd)
 	cmd.Flags().IntVar(&f.criteria.Nodes, "nodes", 0, "number of GPU nodes; 0 is any")
@@ -125,15 +130,15 @@ func (a *app) resolve(ctx context.Context, f queryFlags) (*recipe.Store, *recipe
 		}
 		query = override(query, lower(given))
 	}
-	selection, err := profile.Parse(f.profile)
-	if err != nil {
+	choices := recipe.Choices{Configuration: f.configuration}
+	if choices.Profile, err = profile.Parse(f.profile); err != nil {
 		return nil, nil, cli.Usagef("--profile: %w", err)
 	}
 	var result *recipe.Result
 	if f.snapshot != "" {
-		result, err = a.resolveMeasured(ctx, f, store, query, selection)
+		result, err = a.resolveMeasured(ctx, f, store, query, choices)
 	} else {
-		result, err = store.ResolveProfile(query, selection)
+		result, err = store.ResolveWith(query, choices)
 	}
 	if err != nil {
 		return nil, nil, cli.WrapUsage(err)
@@ -148,7 +153,7 @@ func (a *app) resolve(ctx context.Context, f queryFlags) (*recipe.Store, *recipe
 // resolveMeasured makes the recipe of the system that a snapshot was taken of. It infers criteria
 // that the query does not set, and leaves out overlays whose constraints do not hold there. It
 // prints what it inferred, left out, or could not infer.
-func (a *app) resolveMeasured(ctx context.Context, f queryFlags, store *recipe.Store, query recipe.Criteria, selection profile.Selection) (*recipe.Result, error) {
+func (a *app) resolveMeasured(ctx context.Context, f queryFlags, store *recipe.Store, query recipe.Criteria, choices recipe.Choices) (*recipe.Result, error) {
 	taken, err := a.readSnapshot(ctx, f.kubeconfig, f.snapshot)
 	if err != nil {
 		return nil, err
@@ -167,7 +172,7 @@ func (a *app) resolveMeasured(ctx context.Context, f queryFlags, store *recipe.S
 			a.note("note: %s %s, by the snapshot: %s", told.Criterion, told.Value, told.From)
 		}
 	}
-	result, left, unmeasured, err := store.ResolveMeasured(query, selection, taken.Value)
+	result, left, unmeasured, err := store.ResolveMeasured(query, choices, taken.Value)
 	if err != nil {
 		return nil, err
 	}

@@ -165,7 +165,7 @@ func resolveAgain(store *recipe.Store, of *recipe.Result) (*recipe.Result, error
 	if p := of.Metadata.SelectedProfile; p != nil {
 		selection = profile.Selection{Name: p.Name, Value: p.Value}
 	}
-	result, err := store.ResolveProfile(of.Criteria.Bare(), selection)
+	result, err := store.ResolveWith(of.Criteria.Bare(), recipe.Choices{Profile: selection, Configuration: of.Configuration.Choice()})
 	if err != nil {
 		return nil, cli.Usagef("the criteria of --from cannot be resolved with these recipe files; name the other recipe with --to: %w", err)
 	}

@@ -43,7 +43,7 @@ func (p *plan) findUnread(ctx context.Context, in Input, with render.Pool, rende
 func valuesOf(c *recipe.Component) [][]string {
 	var paths []string
 	for _, k := range schedulingOf(c, Scheduling{}) {
-		paths = slices.Concat(paths, k.paths.NodeSelectorPaths, k.paths.TolerationPaths, k.paths.TaintStrPaths)
+		paths = slices.Concat(paths, k.paths.NodeSelectorPaths, k.paths.TolerationPaths, k.paths.TaintPaths, k.paths.TaintStrPaths)
 	}
 	return unread.Set(c.Values, c.Origins, paths)
 }

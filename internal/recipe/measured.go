@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/nvidia/aicr-action/internal/recipe/document"
-	"github.com/nvidia/aicr-action/internal/recipe/profile"
 )
 
 // LeftOut is an overlay that would apply, and whose constraint does not hold on the measured
@@ -27,7 +26,7 @@ func (l LeftOut) String() string {
 // constraint, TYPE.SUBTYPE.KEY. An overlay whose constraints do not hold there, with those of its
 // bases that it does not replace, is left out. Unmeasured are the names of the constraints of the
 // recipe that have no reading.
-func (s *Store) ResolveMeasured(query Criteria, selection profile.Selection, value func(name string) (string, bool)) (r *Result, left []LeftOut, unmeasured []string, err error) {
+func (s *Store) ResolveMeasured(query Criteria, choices Choices, value func(name string) (string, bool)) (r *Result, left []LeftOut, unmeasured []string, err error) {
 	fits := func(o *Overlay) bool {
 		m, failed := s.merge(s.chain(o))
 		if failed != nil {
@@ -52,7 +51,7 @@ func (s *Store) ResolveMeasured(query Criteria, selection profile.Selection, val
 		}
 		return true
 	}
-	r, failed := s.resolve(query, fits, selection)
+	r, failed := s.resolve(query, fits, choices)
 	if err = cmp.Or(err, failed); err != nil {
 		return nil, nil, nil, err
 	}

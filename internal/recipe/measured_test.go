@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/nvidia/aicr-action/internal/recipe/profile"
 )
 
 func TestHolds(t *testing.T) {
@@ -61,7 +59,7 @@ func TestResolveMeasured(t *testing.T) {
 		t.Fatal(err)
 	}
 	resolve := func(version string, c Criteria) (*Result, []LeftOut, []string, error) {
-		return s.ResolveMeasured(c, profile.Selection{}, func(name string) (string, bool) { return version, name == "K8s.server.version" })
+		return s.ResolveMeasured(c, Choices{}, func(name string) (string, bool) { return version, name == "K8s.server.version" })
 	}
 	r, left, unmeasured, err := resolve("v1.33.5", Criteria{Service: "eks", Intent: "training"})
 	if err != nil || !slices.Equal(r.Metadata.AppliedOverlays, []string{"base", "eks", "leaf"}) || len(left) != 0 || !slices.Equal(unmeasured, []string{"OS.release.ID"}) {

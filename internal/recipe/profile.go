@@ -153,7 +153,7 @@ func (s *Store) WithValue(name string, selection profile.Selection) (string, err
 	if !ok {
 		return "", unknownRecipe(name, s.Names())
 	}
-	if _, err := s.ResolveProfile(o.Effective, selection); err != nil {
+	if _, err := s.ResolveWith(o.Effective, Choices{Profile: selection}); err != nil {
 		return "", fmt.Errorf("recipe %q: %w", name, err)
 	}
 	for _, v := range s.Variants(o.Name) {

@@ -95,7 +95,7 @@ func TestProfile_Selection(t *testing.T) {
 	} {
 		selection, err := profile.Parse(test.text)
 		if err == nil {
-			_, err = s.ResolveProfile(Criteria{Service: test.service}, selection)
+			_, err = s.ResolveWith(Criteria{Service: test.service}, Choices{Profile: selection})
 		}
 		if test.want == "" && err != nil {
 			t.Errorf("%v: %v", test, err)

@@ -1,6 +1,7 @@
 package recipe
 
 import (
+	"github.com/nvidia/aicr-action/internal/recipe/configuration"
 	"github.com/nvidia/aicr-action/internal/recipe/document"
 	"go.yaml.in/yaml/v3"
 )
@@ -13,14 +14,15 @@ type criteriaDocument struct {
 }
 
 type resultDocument struct {
-	APIVersion      string         `json:"apiVersion"`
-	Kind            string         `json:"kind"`
-	Metadata        map[string]any `json:"metadata"`
-	Criteria        Criteria       `json:"criteria"`
-	Constraints     []Constraint   `json:"constraints"`
-	ComponentRefs   []ComponentRef `json:"componentRefs"`
-	DeploymentOrder []string       `json:"deploymentOrder"`
-	Validation      map[string]any `json:"validation"`
+	APIVersion      string                       `json:"apiVersion"`
+	Kind            string                       `json:"kind"`
+	Metadata        map[string]any               `json:"metadata"`
+	Criteria        Criteria                     `json:"criteria"`
+	Configuration   *configuration.Configuration `json:"configuration"`
+	Constraints     []Constraint                 `json:"constraints"`
+	ComponentRefs   []ComponentRef               `json:"componentRefs"`
+	DeploymentOrder []string                     `json:"deploymentOrder"`
+	Validation      map[string]any               `json:"validation"`
 }
 
 // Format is a kind of document. Value is a zero value of what it is read into, whose json tags are
@@ -72,7 +74,7 @@ func ReadResult(file string, data []byte) (*Result, error) {
 	var doc resultDocument
 	d.Decode(root, &doc, "")
 	r := &Result{
-		APIVersion: doc.APIVersion, Kind: doc.Kind, Metadata: d.resultMetadata(root, doc.Metadata), Criteria: doc.Criteria,
+		APIVersion: doc.APIVersion, Kind: doc.Kind, Metadata: d.resultMetadata(root, doc.Metadata), Criteria: doc.Criteria, Configuration: doc.Configuration,
 		Constraints: doc.Constraints, ComponentRefs: doc.ComponentRefs, DeploymentOrder: doc.DeploymentOrder, Validation: doc.Validation,
 	}
 	for i := range r.Constraints {

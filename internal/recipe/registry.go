@@ -217,7 +217,9 @@ func (e *registryEntry) defaults(ref *ComponentRef) {
 // scheduling is a copy that the caller may change.
 func (e *registryEntry) scheduling() NodeScheduling {
 	clone := func(p SchedulingPaths) SchedulingPaths {
-		p.NodeSelectorPaths, p.TolerationPaths, p.TaintStrPaths = slices.Clone(p.NodeSelectorPaths), slices.Clone(p.TolerationPaths), slices.Clone(p.TaintStrPaths)
+		for _, paths := range []*[]string{&p.NodeSelectorPaths, &p.TolerationPaths, &p.TaintPaths, &p.TaintStrPaths} {
+			*paths = slices.Clone(*paths)
+		}
 		return p
 	}
 	n := e.NodeScheduling

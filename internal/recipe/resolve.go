@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/nvidia/aicr-action/internal/recipe/configuration"
 	"github.com/nvidia/aicr-action/internal/recipe/document"
 	"github.com/nvidia/aicr-action/internal/recipe/profile"
 	"sigs.k8s.io/yaml"
@@ -16,16 +17,23 @@ import (
 // Resolve makes the recipe for the systems that the query describes. Errors are *FileErrors, joined
 // if there are several.
 func (s *Store) Resolve(query Criteria) (*Result, error) {
-	return s.ResolveProfile(query, profile.Selection{})
+	return s.ResolveWith(query, Choices{})
 }
 
-// ResolveProfile is Resolve with a value of the recipe's profile.
-func (s *Store) ResolveProfile(query Criteria, selection profile.Selection) (*Result, error) {
-	return s.resolve(query, func(*Overlay) bool { return true }, selection)
+// Choices are what a recipe leaves to choose besides its criteria. What is not chosen has AICR's
+// default.
+type Choices struct {
+	Profile       profile.Selection
+	Configuration configuration.Choice
 }
 
-// resolve is ResolveProfile with the overlays that match and fit.
-func (s *Store) resolve(query Criteria, fits func(*Overlay) bool, selection profile.Selection) (*Result, error) {
+// ResolveWith is Resolve with choices.
+func (s *Store) ResolveWith(query Criteria, choices Choices) (*Result, error) {
+	return s.resolve(query, func(*Overlay) bool { return true }, choices)
+}
+
+// resolve is ResolveWith with the overlays that match and fit.
+func (s *Store) resolve(query Criteria, fits func(*Overlay) bool, choices Choices) (*Result, error) {
 	applied := s.applied(query.Bare(), fits)
 	m, err := s.merge(applied)
 	if err != nil {
@@ -34,7 +42,11 @@ func (s *Store) resolve(query Criteria, fits func(*Overlay) bool, selection prof
 	if err := s.covered(query, applied); err != nil {
 		return nil, err
 	}
-	selected, err := s.applyProfile(m, applied, selection)
+	selected, err := s.applyProfile(m, applied, choices.Profile)
+	if err != nil {
+		return nil, err
+	}
+	configured, err := s.configure(m, query, choices.Configuration, selected)
 	if err != nil {
 		return nil, err
 	}
@@ -43,10 +55,11 @@ func (s *Store) resolve(query Criteria, fits func(*Overlay) bool, selection prof
 		return nil, fmt.Errorf("ordering the components of %s: %w", strings.Join(applied, ", "), err)
 	}
 	r := &Result{
-		APIVersion:      document.ResultVersion(s.newest, selected != nil),
+		APIVersion:      document.ResultVersion(s.newest, selected != nil || configured != nil),
 		Kind:            document.ResultKind,
 		Metadata:        Metadata{AppliedOverlays: applied, SelectedProfile: selected},
 		Criteria:        query.Spelled(),
+		Configuration:   configured,
 		ComponentRefs:   []ComponentRef{},
 		DeploymentOrder: order,
 	}
@@ -85,7 +98,42 @@ func (s *Store) mergedOf(r *Result) (*merged, error) {
 			return nil, err
 		}
 	}
+	if r.Configuration != nil {
+		if _, err := s.configure(m, r.Criteria, r.Configuration.Choice(), r.Metadata.SelectedProfile); err != nil {
+			return nil, err
+		}
+	}
 	return m, nil
+}
+
+// configure puts the values that follow from a choice on top of everything else.
+func (s *Store) configure(m *merged, query Criteria, choice configuration.Choice, selected *profile.Selected) (*configuration.Configuration, error) {
+	m.installs = m.installs || choice != configuration.Choice{} // overrides.install came with these choices
+	has := func(name string) bool { return m.components[name] != nil }
+	on := func(name string) bool {
+		ref := m.components[name].ref
+		ref.Overrides = m.components[name].overrides.MapValue()
+		enabled, err := m.enabled(ref)
+		return err == nil && enabled
+	}
+	made, overrides, err := configuration.Of(configuration.Recipe{Platform: query.Platform, Has: has, On: on}, choice)
+	if err != nil {
+		return nil, err
+	}
+	m.installs = m.installs || made != nil
+	for _, name := range slices.Sorted(maps.Keys(overrides)) {
+		c := m.components[name]
+		tree := document.TreeFrom(overrides[name], nil, c.declared)
+		if selected != nil {
+			for path := range tree.Leaves() {
+				if slices.Contains(selected.OwnedPaths[name], path) {
+					return nil, document.ErrorAt(c.declared, "%s of component %q is decided by the profile %q and by the recipe's configuration (AICR's ADR-016); correct the profile", path, name, selected.Name)
+				}
+			}
+		}
+		c.overrides = document.MergeTrees(c.overrides, tree)
+	}
+	return made, nil
 }
 
 // ResolveName makes the recipe of one overlay: of the query for the overlay's effective criteria.
@@ -96,7 +144,7 @@ func (s *Store) ResolveName(name string) (*Result, error) {
 	if !ok {
 		return nil, unknownRecipe(name, s.Names())
 	}
-	r, err := s.ResolveProfile(o.Effective, selection)
+	r, err := s.ResolveWith(o.Effective, Choices{Profile: selection})
 	if err != nil {
 		return nil, fmt.Errorf("resolving recipe %q: %w", name, err)
 	}
@@ -124,6 +172,7 @@ func (r *Result) YAML() ([]byte, error) {
 		{"kind", printed.Kind, false},
 		{"metadata", printed.Metadata, false},
 		{"criteria", printed.Criteria, false},
+		{"configuration", printed.Configuration, r.Configuration == nil},
 		{"constraints", printed.Constraints, len(r.Constraints) == 0},
 		{"componentRefs", printedRefs(r), false},
 		{"deploymentOrder", printed.DeploymentOrder, false},

@@ -3,6 +3,7 @@ package recipe
 import (
 	"strconv"
 
+	"github.com/nvidia/aicr-action/internal/recipe/configuration"
 	"github.com/nvidia/aicr-action/internal/recipe/criteria"
 	"github.com/nvidia/aicr-action/internal/recipe/document"
 	"github.com/nvidia/aicr-action/internal/recipe/profile"
@@ -69,7 +70,10 @@ type ComponentRef struct {
 type SchedulingPaths struct {
 	NodeSelectorPaths []string `json:"nodeSelectorPaths,omitempty"`
 	TolerationPaths   []string `json:"tolerationPaths,omitempty"`
-	TaintStrPaths     []string `json:"taintStrPaths,omitempty"`
+	// TaintPaths and TaintStrPaths get the taint of nodes that are not tuned yet, as an object or as
+	// KEY=VALUE:EFFECT.
+	TaintPaths    []string `json:"taintPaths,omitempty"`
+	TaintStrPaths []string `json:"taintStrPaths,omitempty"`
 	// AICR's bundler refuses a bundle without a node selector for these. The harness always has
 	// one, so they change nothing here.
 	RequireNodeSelector                  bool `json:"requireNodeSelector,omitempty"`
@@ -150,13 +154,15 @@ type Metadata struct {
 
 // Result is a resolved recipe: kind RecipeResult.
 type Result struct {
-	APIVersion      string                     `json:"apiVersion"`
-	Kind            string                     `json:"kind"`
-	Metadata        Metadata                   `json:"metadata"`
-	Criteria        Criteria                   `json:"criteria"` // unset fields are printed as "any"
-	Constraints     []Constraint               `json:"constraints,omitempty"`
-	ComponentRefs   []ComponentRef             `json:"componentRefs"`
-	DeploymentOrder []string                   `json:"deploymentOrder"`
-	Validation      map[string]any             `json:"validation,omitempty"`
-	validationLines map[string]validationLines // by phase
+	APIVersion string   `json:"apiVersion"`
+	Kind       string   `json:"kind"`
+	Metadata   Metadata `json:"metadata"`
+	Criteria   Criteria `json:"criteria"` // unset fields are printed as "any"
+	// Configuration is what was chosen besides the criteria and the profile; nil if there was no choice.
+	Configuration   *configuration.Configuration `json:"configuration,omitempty"`
+	Constraints     []Constraint                 `json:"constraints,omitempty"`
+	ComponentRefs   []ComponentRef               `json:"componentRefs"`
+	DeploymentOrder []string                     `json:"deploymentOrder"`
+	Validation      map[string]any               `json:"validation,omitempty"`
+	validationLines map[string]validationLines   // by phase
 }

@@ -35,9 +35,20 @@ func WorkloadSelector(components []recipe.Component, entries []recipe.Entry, lab
 // registry names for taints, and says where.
 func WorkloadGate(components []recipe.Component, taint corev1.Toleration) ([]string, error) {
 	text := bundle.FormatToleration(taint)
-	return putAt(components, "--workload-gate "+text, text, func(c *recipe.Component) []string {
+	lines, err := putAt(components, "--workload-gate "+text, text, func(c *recipe.Component) []string {
 		return slices.Concat(c.NodeScheduling.System.TaintStrPaths, c.NodeScheduling.Accelerated.TaintStrPaths)
 	})
+	if err != nil {
+		return nil, err
+	}
+	object := map[string]any{"key": taint.Key, "effect": string(taint.Effect)}
+	if taint.Value != "" {
+		object["value"] = taint.Value
+	}
+	more, err := putAt(components, "--workload-gate "+text, object, func(c *recipe.Component) []string {
+		return slices.Concat(c.NodeScheduling.System.TaintPaths, c.NodeScheduling.Accelerated.TaintPaths)
+	})
+	return append(lines, more...), err
 }
 
 func putAt(components []recipe.Component, flag string, value any, paths func(*recipe.Component) []string) (lines []string, err error) {

@@ -102,7 +102,7 @@ func TestPaths(t *testing.T) {
 	known := entries()
 	known[0].StorageClassPaths, known[1].WorkloadSelectorPaths = []string{"pvc.storageClassName"}, []string{"selector"}
 	all := components()
-	all[0].NodeScheduling.Accelerated.TaintStrPaths = []string{"taint"}
+	all[0].NodeScheduling.Accelerated.TaintStrPaths, all[0].NodeScheduling.System.TaintPaths = []string{"taint"}, []string{"gate"}
 	lines, err := StorageClass(all, known, "gp3")
 	if err != nil || len(lines) != 1 || lines[0] != "gpu-operator: --storage-class gp3 at pvc.storageClassName" || !reflect.DeepEqual(all[0].Values["pvc"], map[string]any{"storageClassName": "gp3"}) {
 		t.Errorf("got %q, %v, %v", lines, err, all[0].Values)
@@ -112,7 +112,7 @@ func TestPaths(t *testing.T) {
 		t.Errorf("got %q, %v, %v", lines, err, all[1].Values)
 	}
 	lines, err = WorkloadGate(all, corev1.Toleration{Key: "a", Operator: corev1.TolerationOpExists, Effect: "NoSchedule"})
-	if err != nil || len(lines) != 1 || all[0].Values["taint"] != "a:NoSchedule" {
+	if err != nil || len(lines) != 2 || all[0].Values["taint"] != "a:NoSchedule" || !reflect.DeepEqual(all[0].Values["gate"], map[string]any{"key": "a", "effect": "NoSchedule"}) {
 		t.Errorf("got %q, %v, %v", lines, err, all[0].Values)
 	}
 	if _, err := ParsePodSelector("a"); err == nil || !strings.Contains(err.Error(), `pod selector "a" is not KEY=VALUE`) {

@@ -12,6 +12,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/nvidia/aicr-action/internal/recipe/configuration"
 	"github.com/nvidia/aicr-action/internal/recipe/criteria"
 	"github.com/nvidia/aicr-action/internal/recipe/document"
 )
@@ -67,8 +68,9 @@ type recipeSection struct {
 		Path   string `json:"path"`
 		Format string `json:"format"`
 	} `json:"output"`
-	Data           string `json:"data"`
-	CriteriaStrict *bool  `json:"criteriaStrict"`
+	Configuration  configuration.Configuration `json:"configuration"`
+	Data           string                      `json:"data"`
+	CriteriaStrict *bool                       `json:"criteriaStrict"`
 }
 
 type bundleSection struct {
@@ -182,6 +184,9 @@ func (r *reader) recipe(s *recipeSection) {
 		r.Add(r.at("spec", "recipe", "output", "format"), "spec.recipe.output.format is %.100q; write yaml, json or table", f)
 	}
 	r.value(Recipe, "profile", "profile", s.Profile)
+	choice := s.Configuration.Choice()
+	r.value(Recipe, "configuration.slurm.accounting.mode", "slurm-accounting-mode", choice.Accounting)
+	r.value(Recipe, "configuration.runtimeInventory.mode", "runtime-inventory", choice.Inventory)
 	r.value(Recipe, "input.snapshot", "snapshot", s.Input.Snapshot)
 	r.value(Recipe, "output.path", "output", s.Output.Path)
 	r.value(Recipe, "output.format", "format", s.Output.Format)

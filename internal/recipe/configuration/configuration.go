@@ -1,0 +1,144 @@
+// Package configuration has the choices that AICR makes for a recipe besides its criteria and its
+// profile: whose database Slurm's accounting uses (AICR's ADR-016), and whether the runtime inventory is
+// installed (ADR-019). It knows which values of which components follow. It must not know how a recipe
+// is resolved.
+package configuration
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/nvidia/aicr-action/internal/util/lists"
+)
+
+// Configuration is what a resolved recipe says of the choices.
+type Configuration struct {
+	Slurm            *Slurm `json:"slurm,omitempty"`
+	RuntimeInventory *Mode  `json:"runtimeInventory,omitempty"`
+}
+
+// Slurm are the choices for a Slurm cluster.
+type Slurm struct {
+	Accounting *Mode `json:"accounting,omitempty"`
+}
+
+// Mode is a choice.
+type Mode struct {
+	Mode string `json:"mode"`
+}
+
+// The modes of Slurm's accounting: none, with a database of the customer's, or with one that the
+// recipe installs.
+const (
+	Disabled        = "disabled"
+	CustomerManaged = "customer-managed"
+	Provided        = "aicr-provided"
+)
+
+// AccountingModes and InventoryModes are the values of the flags --slurm-accounting-mode and
+// --runtime-inventory.
+func AccountingModes() []string { return []string{Disabled, CustomerManaged, Provided} }
+
+// InventoryModes see AccountingModes.
+func InventoryModes() []string { return []string{enabled, Disabled} }
+
+const enabled = "enabled"
+
+// The components that the choices are about.
+const (
+	slurm     = "slinky-slurm"
+	inventory = "k8s-aibom"
+	install   = "install"
+)
+
+// databases are the components of the recipe's own database.
+func databases() []string {
+	return []string{"mariadb-operator-crds", "mariadb-operator", "slurm-accounting-mariadb"}
+}
+
+// Choice is what was asked for. What is empty is AICR's default.
+type Choice struct{ Accounting, Inventory string }
+
+// Check refuses values that are none.
+func (c Choice) Check() error {
+	for _, f := range []struct {
+		flag, value string
+		all         []string
+	}{{"--slurm-accounting-mode", c.Accounting, AccountingModes()}, {"--runtime-inventory", c.Inventory, InventoryModes()}} {
+		if f.value != "" && !slices.Contains(f.all, f.value) {
+			return fmt.Errorf("%s: %.100q is none of %s%s", f.flag, f.value, strings.Join(f.all, ", "), lists.Hint(f.value, f.all))
+		}
+	}
+	return nil
+}
+
+// Choice is what a recipe was resolved with.
+func (c *Configuration) Choice() (made Choice) {
+	if c == nil {
+		return made
+	}
+	if c.Slurm != nil && c.Slurm.Accounting != nil {
+		made.Accounting = c.Slurm.Accounting.Mode
+	}
+	if c.RuntimeInventory != nil {
+		made.Inventory = c.RuntimeInventory.Mode
+	}
+	return made
+}
+
+// Recipe is what the choices depend on.
+type Recipe struct {
+	Platform string
+	// Has reports whether the recipe has a component, On whether it has one that is not left out.
+	Has, On func(component string) bool
+}
+
+// Of gives what the recipe is to say of a choice, and the overrides that follow from it, by component.
+// The configuration is nil if there is nothing to choose: recipes before AICR v1.0 have none of the
+// components.
+func Of(r Recipe, c Choice) (*Configuration, map[string]map[string]any, error) {
+	if err := c.Check(); err != nil {
+		return nil, nil, err
+	}
+	made, overrides := &Configuration{}, map[string]map[string]any{}
+	needed := append([]string{slurm}, databases()...)
+	missing := slices.DeleteFunc(slices.Clone(needed), r.Has)
+	switch {
+	case r.Platform != "slurm" && c.Accounting != "":
+		return nil, nil, fmt.Errorf("--slurm-accounting-mode %s: the recipe's platform is %s and not slurm; leave it away, or pass --platform slurm", c.Accounting, orNone(r.Platform))
+	case r.Platform != "slurm":
+	case len(missing) > 0 && c.Accounting != "":
+		return nil, nil, fmt.Errorf("--slurm-accounting-mode %s: the recipe has no component %s; leave it away, or add them to an overlay", c.Accounting, strings.Join(missing, ", "))
+	case len(missing) == 0:
+		if c.Accounting == "" {
+			c.Accounting = Disabled
+		}
+		made.Slurm = &Slurm{&Mode{c.Accounting}}
+		overrides[slurm] = map[string]any{"accounting": map[string]any{"enabled": c.Accounting != Disabled}}
+		for _, name := range databases() {
+			overrides[name] = map[string]any{install: c.Accounting == Provided}
+		}
+	}
+	if c.Inventory != "" {
+		switch {
+		case !r.Has(inventory):
+			return nil, nil, fmt.Errorf("--runtime-inventory %s: the recipe has no component %s; leave it away, or add the component to an overlay", c.Inventory, inventory)
+		case c.Inventory == enabled && !r.On(inventory):
+			return nil, nil, fmt.Errorf("--runtime-inventory %s: the recipe leaves component %s out on purpose; leave it away, or correct the overlay", c.Inventory, inventory)
+		}
+		made.RuntimeInventory = &Mode{c.Inventory}
+		overrides[inventory] = map[string]any{install: c.Inventory == enabled}
+	}
+	if made.Slurm == nil && made.RuntimeInventory == nil {
+		return nil, nil, nil
+	}
+	return made, overrides, nil
+}
+
+func orNone(platform string) string {
+	if platform == "" {
+		return "any"
+	}
+	return platform
+}
