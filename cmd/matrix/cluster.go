@@ -99,7 +99,7 @@ func (a *app) clusterUp(ctx context.Context, name, profiles string, stageNames [
 		return cli.Usagef("--profiles %s: with --no-nodes no node is made; give it to matrix nodes", profiles)
 	}
 	if withNodes {
-		if nodes, err = a.nodesFor(profiles, "eks", ""); err != nil {
+		if nodes, err = a.nodesFor(profiles, "", "eks", ""); err != nil {
 			return err
 		}
 	}
@@ -149,8 +149,8 @@ func (a *app) furnish(ctx context.Context, c *embedded.ControlPlane, sup *host.S
 	return embedded.StartStandIns(sup, a.Paths, c.Name(), self, "cluster", "stand-ins", "--name", c.Name())
 }
 
-func (a *app) nodesFor(profilesDir, service, accelerator string) ([]*corev1.Node, error) {
-	profiles, err := cli.Profiles(profilesDir)
+func (a *app) nodesFor(profilesDir, recipesDir, service, accelerator string) ([]*corev1.Node, error) {
+	profiles, err := cli.Profiles(profilesDir, recipesDir)
 	if err != nil {
 		return nil, err
 	}

@@ -186,7 +186,7 @@ func (a *app) discoverInput(ctx context.Context, f discoverFlags) (discover.Inpu
 			return in, err
 		}
 	}
-	profiles, err := cli.Profiles(f.profiles)
+	profiles, err := cli.Profiles(f.profiles, a.RecipesDirectory(f.recipes.Recipes))
 	if err != nil {
 		return in, err
 	}

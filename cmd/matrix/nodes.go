@@ -88,5 +88,5 @@ func (a *app) wantedNodes(args []string, from, profiles string, recipes cli.Reci
 	if err != nil {
 		return nil, &reason.Error{Reason: reason.Usage, Err: err}
 	}
-	return a.nodesFor(profiles, result.Criteria.Service, result.Criteria.Accelerator)
+	return a.nodesFor(profiles, a.RecipesDirectory(recipes.Recipes), result.Criteria.Service, result.Criteria.Accelerator)
 }

@@ -223,7 +223,7 @@ func (a *app) openInputs(ctx context.Context, args []string, f runFlags, v valid
 		return in, err
 	}
 	in.Direct = direct(in.Charts)
-	if in.Profiles, err = cli.Profiles(f.profiles); err != nil {
+	if in.Profiles, err = cli.Profiles(f.profiles, a.RecipesDirectory(f.recipes.Recipes)); err != nil {
 		return in, err
 	}
 	if f.bundles.app != "" {

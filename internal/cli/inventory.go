@@ -35,7 +35,7 @@ func (a *App) Inventory(f InventoryFlags) (inventory.Sources, error) {
 	if err != nil {
 		return inventory.Sources{}, err
 	}
-	profiles, err := Profiles(f.Profiles)
+	profiles, err := Profiles(f.Profiles, a.RecipesDirectory(f.Recipes.Recipes))
 	if err != nil {
 		return inventory.Sources{}, err
 	}

@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -63,17 +65,37 @@ func (a *App) port(variable string) (int, error) {
 }
 
 // Profiles are the shipped node profiles, with those of the value of --profiles over them, if it
-// has one. What is wrong with the latter is a usage error, with file and line.
-func Profiles(flag string) ([]simulate.Profile, error) {
-	shipped, err := simulate.LoadProfiles(kwok.Files, "profiles")
-	if err != nil || flag == "" {
-		return shipped, err
+// has one. Those of an AICR checkout that the recipes are in are added for services and accelerators
+// that there are none for. What is wrong with a profile is a usage error, with file and line.
+func Profiles(flag, recipesDir string) ([]simulate.Profile, error) {
+	all, err := simulate.LoadProfiles(kwok.Files, "profiles")
+	if err != nil {
+		return nil, err
 	}
-	info, err := os.Stat(flag)
-	if err != nil || !info.IsDir() {
-		return nil, Usagef("--profiles %s: not a directory that can be read", flag)
+	if flag != "" {
+		info, err := os.Stat(flag)
+		if err != nil || !info.IsDir() {
+			return nil, Usagef("--profiles %s: not a directory that can be read", flag)
+		}
+		if all, err = simulate.LayerProfiles(all, os.DirFS(flag), filepath.ToSlash(filepath.Clean(flag))); err != nil {
+			return nil, WrapUsage(err)
+		}
 	}
-	all, err := simulate.LayerProfiles(shipped, os.DirFS(flag), filepath.ToSlash(filepath.Clean(flag)))
+	if recipesDir == "" {
+		return all, nil
+	}
+	checkout := filepath.Join(recipesDir, "..")
+	root, err := os.OpenRoot(checkout) // out of which a link may not lead
+	if err != nil {
+		return all, nil
+	}
+	defer func() { _ = root.Close() }()
+	const profiles = "kwok/profiles"
+	sub, err := fs.Sub(root.FS(), profiles)
+	if err != nil {
+		return nil, err
+	}
+	all, err = simulate.AddProfiles(all, sub, path.Join(filepath.ToSlash(checkout), profiles))
 	return all, WrapUsage(err)
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
@@ -173,7 +174,7 @@ func ciRecipes(t *testing.T, shipped string) {
 
 // What the programs carry with them can be read.
 func TestShippedFiles(t *testing.T) {
-	if profiles, err := Profiles(""); err != nil || len(profiles) == 0 {
+	if profiles, err := Profiles("", ""); err != nil || len(profiles) == 0 {
 		t.Errorf("profiles: got %d, %v", len(profiles), err)
 	}
 	if stages, err := Stages(); err != nil || len(stages) == 0 {
@@ -184,6 +185,39 @@ func TestShippedFiles(t *testing.T) {
 	}
 	if _, err := HealthPolicy(); err != nil {
 		t.Errorf("health policy: %v", err)
+	}
+}
+
+// The profiles of the checkout that the recipes are in count too, and none from outside of it.
+func TestProfiles_Checkout(t *testing.T) {
+	const profile = "apiVersion: aicr.run/v1alpha2\nkind: KWOKNodeProfile\nmetadata: {name: tray, labels: {provider: moon, nodeType: accelerated, accelerator: h100}}\n" +
+		"spec: {instanceType: tray, arch: arm64, resources: {cpu: \"4\", memory: 8Gi, storage: 9Gi}, gpu: {product: X, count: 1, memory: 1, driver: \"615.0.0\"}}\n"
+	root, elsewhere := t.TempDir(), t.TempDir()
+	for _, dir := range []string{filepath.Join(root, "kwok/profiles/moon"), filepath.Join(elsewhere, "moon"), filepath.Join(root, "recipes")} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if filepath.Base(dir) == "moon" {
+			if err := os.WriteFile(filepath.Join(dir, "tray.yaml"), []byte(profile), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	has := func(recipes string) bool {
+		all, err := Profiles("", recipes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slices.ContainsFunc(all, func(p simulate.Profile) bool { return p.Metadata.Name == "moon-tray" })
+	}
+	if !has(filepath.Join(root, "recipes")) || has(filepath.Join(elsewhere, "recipes")) || has("") {
+		t.Error("the profiles of the checkout are not those that are found")
+	}
+	if err := errors.Join(os.RemoveAll(filepath.Join(root, "kwok/profiles")), os.Symlink(elsewhere, filepath.Join(root, "kwok/profiles"))); err != nil {
+		t.Fatal(err)
+	}
+	if all, err := Profiles("", filepath.Join(root, "recipes")); err == nil && slices.ContainsFunc(all, func(p simulate.Profile) bool { return p.Spec.Criteria.Service == "moon" }) {
+		t.Error("a link leads out of the checkout")
 	}
 }
 

@@ -33,6 +33,8 @@ type Profile struct {
 	Spec       ProfileSpec     `yaml:"spec"`
 	// Origin is file:line of its name.
 	Origin string `yaml:"-"`
+	// upstream: it was read from the form of AICR's own KWOK tests.
+	upstream bool
 }
 
 // ProfileMetadata is the metadata of a Profile. Labels and annotations are the reader's own: no

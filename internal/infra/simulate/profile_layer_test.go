@@ -82,7 +82,7 @@ func TestLayerProfiles_Invalid(t *testing.T) {
 		files map[string]string
 		want  []string
 	}{
-		"nothing": {nil, []string{"mine has no *.yaml file"}},
+		"nothing": {nil, []string{"mine/sub/p.yaml:1: unknown field"}},
 		"two for the same": {map[string]string{"a": "criteria: {service: bcm, accelerator: l40}\n  nodeType: accelerated", "b": "criteria: {service: bcm, accelerator: l40}\n  nodeType: accelerated"},
 			[]string{"mine/b.yaml:3: a profile for service bcm, accelerator l40 is already at mine/a.yaml:3"}},
 		"two system": {map[string]string{"a": "criteria: {service: bcm}\n  nodeType: system", "b": "criteria: {service: bcm}\n  nodeType: system"},

@@ -31,22 +31,27 @@ const (
 // are joined.
 func LoadProfiles(fsys fs.FS, dir string) ([]Profile, error) { return loadProfiles(fsys, dir, dir) }
 
-// LayerProfiles reads the profiles at the top of fsys, which messages call root, and puts them over
-// others. A profile takes the place of the one with its name, and of the one for the same service,
+// LayerProfiles reads the profiles at the top of fsys, which messages call root, or those of its
+// directories, and puts them over others. A profile takes the place of the one with its name, and of the one for the same service,
 // kind of node and accelerator; the others stay. If it is the default of its service, no other one
 // of the service is. A directory without a profile is an error: it is not the one that was meant.
 func LayerProfiles(under []Profile, fsys fs.FS, root string) ([]Profile, error) {
-	over, err := loadProfiles(fsys, ".", root)
+	over, err := readBelow(fsys, root)
 	if err != nil {
 		return nil, err
 	}
 	if len(over) == 0 {
-		return nil, fmt.Errorf("%s has no *.yaml file at its top; name a directory of %s documents", root, ProfileKind)
+		return nil, fmt.Errorf("%s has no *.yaml file, at its top or in a directory there; name a directory of %s documents", root, ProfileKind)
 	}
 	var all []Profile
 	for _, p := range under {
 		replaced := slices.ContainsFunc(over, func(o Profile) bool { return o.Metadata.Name == p.Metadata.Name || o.key() == p.key() })
 		if replaced {
+			for i := range over {
+				if over[i].key() == p.key() && over[i].upstream {
+					over[i].over(p)
+				}
+			}
 			continue
 		}
 		if slices.ContainsFunc(over, func(o Profile) bool { return o.Spec.Default && o.Spec.Criteria.Service == p.Spec.Criteria.Service }) {
@@ -173,11 +178,14 @@ func parseProfile(file string, raw []byte) (*Profile, []error) {
 	case len(docs) > 1:
 		return nil, []error{fmt.Errorf("%s:%d: a second YAML document starts here, and only the first would be used; write one profile to a file", file, docs[1].Line)}
 	}
+	d := document{file, docs[0].Content[0]}
+	if isUpstream(d) {
+		return parseUpstream(d)
+	}
 	var p Profile
 	if err := yamlx.DecodeStrict(raw, &p); err != nil {
 		return nil, placed(file, err)
 	}
-	d := document{file, docs[0].Content[0]}
 	p.Origin = d.at("metadata", "name")
 	return &p, p.check(d)
 }

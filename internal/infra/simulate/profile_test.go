@@ -33,10 +33,10 @@ func TestChooseProfiles(t *testing.T) {
 		{"eks", "gb200", "eks-system", "eks-gb200", ""},
 		{"gke", "rtx-pro-6000", "gke-system", "gke-rtx-pro-6000", ""},
 		// No fallback: neither to another cloud's nodes nor to another accelerator's.
-		{"eks", "gb300", "", "", "accelerated nodes of service eks, accelerator gb300; service eks has profiles for: a100, b200, gb200, h100, h200, l40, rtx-pro-6000."},
+		{"eks", "vr200", "", "", "accelerated nodes of service eks, accelerator vr200; service eks has profiles for: a100, b200, gb200, gb300, h100, h200, l40, rtx-pro-6000."},
 		{"kind", "gb200", "", "", "service kind has profiles for: h100."},
-		{"nimbus", "any", "", "", "there are profiles for the services aks, bcm, eks, gke, kind, lke, oke."},
-		{"nimbus", "h100", "", "", "there are profiles for the services aks, bcm, eks, gke, kind, lke, oke."},
+		{"nimbus", "any", "", "", "there are profiles for the services aks, bcm, eks, generic, gke, k0s, kind, lke, oke, rke2."},
+		{"nimbus", "h100", "", "", "there are profiles for the services aks, bcm, eks, generic, gke, k0s, kind, lke, oke, rke2."},
 		{"ocp", "any", "", "", "service ocp: OpenShift is left out, here and in AICR's own KWOK tests"},
 		{"any", "any", "", "", "service any, accelerator any; there are profiles for the services"},
 		{"", "", "", "", "service any, accelerator any; there are profiles for the services"},
