@@ -18,6 +18,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/matrix/refs"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/room"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/texts"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -120,6 +121,11 @@ func (c *cellRun) deploy(ctx context.Context) error {
 		c.plan.ready()
 	}
 	if err := c.deadlocks(ctx); err != nil {
+		return err
+	}
+	lines, err := texts.CreateClasses(ctx, &c.env.Bundle.Expectation, c.env.Clients.Dynamic)
+	c.result.StandIns = append(c.result.StandIns, lines...)
+	if err != nil {
 		return err
 	}
 	if err := c.torn(ctx); err != nil {

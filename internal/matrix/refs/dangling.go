@@ -19,6 +19,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/texts"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/webhooks"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -143,7 +144,7 @@ func (c *checker) labelled(s labels.Selector, namespace string) string {
 	for i := range c.expectation.Workloads {
 		w := &c.expectation.Workloads[i]
 		o := c.find(w.Kind, w.Namespace, w.Name, w.Release)
-		if w.Namespace != namespace || o == nil || !c.may(namespace, w.PodSpec.ServiceAccountName, "pods", "update", "patch") {
+		if w.Namespace != namespace || o == nil || !texts.May(c.expectation, namespace, w.PodSpec.ServiceAccountName, "", "pods", "update", "patch") {
 			continue
 		}
 		fits, lacks := 0, false

@@ -1,13 +1,13 @@
 package refs
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -16,6 +16,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/matrix/refs/needs"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/products"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/texts"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result"
 )
@@ -51,6 +52,12 @@ func (c *checker) maker(kind, namespace, name string, from result.Ref) *maker {
 		}
 		if guess == nil && o.Ref() != from && c.seemsToMake(o, kind, name) {
 			guess = &maker{by: fmt.Sprintf("%s (%s)", o.Ref(), o.Component)}
+		}
+	}
+	for _, m := range texts.Find(c.expectation, kind, name) {
+		in := cmp.Or(m.Object.GetNamespace(), m.By.Object.GetNamespace())
+		if guess == nil && (namespace == "" || namespace == in) {
+			guess = &maker{by: fmt.Sprintf("the text of %s (%s)", m.By.Ref(), m.By.Component)}
 		}
 	}
 	return guess
@@ -100,40 +107,7 @@ func argumentsName(spec *corev1.PodSpec, name string) bool {
 
 // mayCreate reports whether the bundle lets a Job's service account create objects of the kind.
 func (c *checker) mayCreate(job *bundle.Object, spec *corev1.PodSpec, kind string) bool {
-	return c.may(job.Object.GetNamespace(), spec.ServiceAccountName, strings.ToLower(kind)+"s", "create", "update")
-}
-
-// may reports whether the bundle lets a service account do one of these to a resource of the core group.
-func (c *checker) may(namespace, account, resource string, verbs ...string) bool {
-	if account == "" {
-		return false
-	}
-	roles := map[string]bool{}
-	for i := range c.expectation.Objects {
-		o := &c.expectation.Objects[i]
-		var b rbacv1.RoleBinding // the fields of a ClusterRoleBinding too
-		if k := o.Object.GetKind(); k != "RoleBinding" && k != "ClusterRoleBinding" || !problem.Read(o, &b) {
-			continue
-		}
-		if slices.ContainsFunc(b.Subjects, func(s rbacv1.Subject) bool {
-			return s.Kind == "ServiceAccount" && s.Name == account && (s.Namespace == namespace || s.Namespace == "")
-		}) {
-			roles[b.RoleRef.Kind+"/"+b.RoleRef.Name] = true
-		}
-	}
-	for i := range c.expectation.Objects {
-		o := &c.expectation.Objects[i]
-		var r rbacv1.Role
-		if !roles[o.Object.GetKind()+"/"+o.Object.GetName()] || !problem.Read(o, &r) {
-			continue
-		}
-		for _, rule := range r.Rules {
-			if problem.Covers(rule.APIGroups, "") && problem.Covers(rule.Resources, resource) && slices.ContainsFunc(verbs, func(v string) bool { return problem.Covers(rule.Verbs, v) }) {
-				return true
-			}
-		}
-	}
-	return false
+	return texts.May(c.expectation, job.Object.GetNamespace(), spec.ServiceAccountName, "", strings.ToLower(kind)+"s", "create", "update")
 }
 
 // Schedulers returns the names of the schedulers besides Kubernetes' own that pods of the recipe

@@ -18,6 +18,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle/apis"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/texts"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
@@ -179,8 +180,14 @@ func (c order) waitsForPod(class *string) bool {
 	if class != nil && *class == "" {
 		return false
 	}
+	var all []*unstructured.Unstructured
 	for i := range c.expectation.Objects {
-		o := c.expectation.Objects[i].Object
+		all = append(all, c.expectation.Objects[i].Object)
+	}
+	for _, made := range texts.Find(c.expectation, "StorageClass", deref(class)) {
+		all = append(all, made.Object)
+	}
+	for _, o := range all {
 		if o.GetKind() != "StorageClass" || class != nil && o.GetName() != *class || class == nil && o.GetAnnotations()[simulate.DefaultClass] != "true" {
 			continue
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/claims"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/texts"
 	"github.com/nvidia/aicr-action/internal/matrix/why"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -133,6 +134,10 @@ func (c *checker) class(r reference, meta *metav1.ObjectMeta, spec *corev1.Persi
 	r.text = fmt.Sprintf("claim %s wants StorageClass %s, which does not exist, and nothing in the recipe makes it", meta.Name, name)
 	if !named {
 		r.text = fmt.Sprintf("claim %s names no StorageClass, and the cluster has no default one", meta.Name)
+	}
+	if made := texts.Find(c.expectation, "StorageClass", name); named && len(made) > 0 {
+		c.note("StorageClass %s, which claim %s of %s (%s) wants, is made at run time by the text of %s (%s)", name, meta.Name, r.from, r.component, made[0].By.Ref(), made[0].By.Component)
+		return
 	}
 	c.fail(reason.SchedulingFailed, r)
 }

@@ -1,0 +1,39 @@
+package matrix
+
+import (
+	"strings"
+	"time"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+)
+
+// textFaults are objects that are only text until a program applies them, and what a person reads about them.
+func textFaults() []fault {
+	const (
+		held = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: storageclass}\ndata:\n  storageclass.yaml: |\n    kind: StorageClass\n    apiVersion: storage.k8s.io/v1\n    metadata: {name: shared, annotations: {storageclass.kubernetes.io/is-default-class: \"true\"}}\n    provisioner: driver.example.com\n"
+		may  = "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: manager}\n---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: manager}\nrules: [{apiGroups: [storage.k8s.io], resources: [storageclasses], verbs: ['*']}]\n---\n" +
+			"apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding\nmetadata: {name: manager}\nroleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: manager}\nsubjects: [{kind: ServiceAccount, name: manager, namespace: a}]\n"
+		claim = "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\nspec: {storageClassName: shared, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}\n"
+	)
+	class := func(rights string) func(*tinyRecipe) {
+		return func(r *tinyRecipe) {
+			a, b := r.part("a"), r.part("b")
+			a.add("class.yaml", held)
+			a.add("rights.yaml", rights)
+			a.edit("      containers:", "      serviceAccountName: manager\n      containers:")
+			b.add("claim.yaml", claim)
+			b.edit("      containers:", "      volumes: [{name: d, persistentVolumeClaim: {claimName: data}}]\n      containers:")
+		}
+	}
+	return []fault{
+		{
+			id: "F272", what: "a StorageClass that is a text in a ConfigMap, which an operator applies when it runs (Longhorn), and a claim of that class", verdict: "passes, with a stand-in for the class; exit 1 if nothing there may create classes",
+			seeds: []seed{
+				{nightly: families, recipe: class(may)},
+				{name: "of nobody", nightly: []string{bundle.Helm}, recipe: class(strings.Replace(may, "storageclasses", "csinodes", 1)), want: red(reason.SchedulingFailed, "pod has unbound immediate PersistentVolumeClaims").in(time.Minute)},
+			},
+			tests: []string{"internal/matrix/refs/texts TestFind", "internal/matrix/refs/texts TestCreateClasses"},
+		},
+	}
+}
