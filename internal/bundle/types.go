@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"helm.sh/helm/v3/pkg/chart"
 	corev1 "k8s.io/api/core/v1"
@@ -295,6 +296,9 @@ type Given struct {
 	// CRDScript is a script of the bundle that applies the CRDs of the chart's crds/ before an
 	// upgrade; empty if there is none.
 	CRDScript string
+	// Within is how long Flux waits until the release's objects are ready, before the release has failed;
+	// 0 where it does not wait.
+	Within time.Duration
 }
 
 // Foreign is what a Bundle has besides if another program made it.

@@ -35,5 +35,9 @@ func textFaults() []fault {
 			},
 			tests: []string{"internal/matrix/refs/texts TestFind", "internal/matrix/refs/texts TestCreateClasses"},
 		},
+		{
+			id: "F273", what: "with `--app`, a claim that no pod uses: of a HelmRelease, for which Flux waits until its timeout, and of a Kustomization without `wait`, which is ready without it", verdict: "exit 51 before anything is deployed, with the release's own timeout and the edits; the Kustomization passes",
+			tests: []string{"internal/matrix/refs TestNever_Release", "internal/bundle/app TestOpen_Waits"},
+		},
 	}
 }

@@ -247,6 +247,12 @@ func (f *fluxApp) pack(within object, objects []object) error {
 	if namespace == "" {
 		namespace = "default"
 	}
+	waits := "" // a Kustomization is ready as soon as its objects are applied, unless it asks for more
+	if spec := yamlx.Find(within.node, "spec"); yamlx.Text(spec, "wait") != "true" && yamlx.Find(spec, "healthChecks") == nil {
+		waits = ", disableWait: true"
+	} else if timeout := yamlx.Text(spec, "timeout"); timeout != "" {
+		waits = ", timeout: " + timeout
+	}
 	text := fmt.Sprintf(`apiVersion: helm.toolkit.fluxcd.io/v2
 kind: HelmRelease
 metadata: {name: %s, namespace: %s}
@@ -255,9 +261,9 @@ spec:
   releaseName: %s
   targetNamespace: %s
   storageNamespace: %s
-  install: {createNamespace: true}
+  install: {createNamespace: true%s}
   chart: {spec: {chart: ./charts/%s, reconcileStrategy: Revision, sourceRef: {kind: GitRepository, name: %s}}}
-`, name, bundle.FluxNamespace, name, namespace, namespace, name, bundle.FluxSource)
+`, name, bundle.FluxNamespace, name, namespace, namespace, waits, name, bundle.FluxSource)
 	docs, err := yamlx.Documents([]byte(text))
 	if err != nil {
 		return f.repo.bad(within, nil, "%w", err)

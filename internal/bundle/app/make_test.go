@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/charts/render"
@@ -12,6 +13,32 @@ import (
 )
 
 func TestMain(m *testing.M) { workers.Main(m, render.Hidden()) }
+
+// TestOpen_Waits: a Kustomization that asks for nothing is ready once its objects are applied, whatever they
+// then wait for, and a HelmRelease waits for its own until its timeout.
+func TestOpen_Waits(t *testing.T) {
+	for more, want := range map[string]time.Duration{
+		"":                0,
+		"  wait: false\n": 0,
+		"  wait: true\n":  5 * time.Minute,
+		"  healthChecks: [{apiVersion: v1, kind: ConfigMap, name: plain, namespace: web}]\n": 5 * time.Minute,
+	} {
+		files := flux(map[string]string{"base/plain.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: plain, namespace: web}\n"})
+		files["cluster/base.yaml"] += more
+		files["apps/web.yaml"] = strings.Replace(webRelease, "  values:", "  timeout: 90s\n  values:", 1)
+		files["base/redis.yaml"] = strings.Replace(files["base/redis.yaml"], "  targetNamespace: redis", "  targetNamespace: redis\n  timeout: 90s\n  install: {timeout: 2m}", 1)
+		b, err := open(t, filepath.Join(repo(t, files), "cluster"), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, given := b.Components()
+		for name, want := range map[string]time.Duration{"base": want, "web": 90 * time.Second, "redis": 2 * time.Minute} {
+			if got := given[name].Within; got != want {
+				t.Errorf("%q: waits for %s: got %s, want %s", more, name, got, want)
+			}
+		}
+	}
+}
 
 // A selector of a local chart's pods is traced to the line of the repository that sets it, so that a
 // report and its annotation name this line.

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chartutil"
@@ -40,6 +41,7 @@ type unit struct {
 	dependsOn            []result.Ref
 	// crdScript is what applies the chart's CRDs before an upgrade.
 	crdScript string
+	within    time.Duration // as bundle.Given has it
 }
 
 // form reads the layout of one deployer's bundle.
@@ -168,7 +170,7 @@ func (b *Bundle) Components() ([]recipe.Component, map[string]bundle.Given) {
 			owner = parent
 		}
 		if u.helmName != "" || u.dir != "" || u.crdScript != "" {
-			given[u.name] = bundle.Given{Chart: local, HelmName: u.helmName, Path: u.dir, Whole: b.laid && local != nil, CRDScript: u.crdScript}
+			given[u.name] = bundle.Given{Chart: local, HelmName: u.helmName, Path: u.dir, Within: u.within, Whole: b.laid && local != nil, CRDScript: u.crdScript}
 		}
 		if owner != u.name {
 			components[len(components)-1].Manifests = manifestsOf(b.tree, u)

@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	yamlv3 "go.yaml.in/yaml/v3"
 
@@ -253,6 +254,7 @@ func (f *fluxForm) release(file string, n *yamlv3.Node) (unit, error) {
 		}
 		u.repo, u.chart, u.version = url, path.Base(yamlx.Text(chart, "chart")), yamlx.Text(chart, "version")
 	}
+	u.within = waitsFor(spec)
 	v, err := f.valuesFrom(file, u.name, yamlx.Find(spec, "valuesFrom"))
 	if err != nil {
 		return u, err
@@ -267,6 +269,18 @@ func (f *fluxForm) release(file string, n *yamlv3.Node) (unit, error) {
 		u.local = effective(u.local, u.values.values)
 	}
 	return u, f.dependsOn(&u, file, yamlx.Find(spec, "dependsOn"))
+}
+
+// waitsFor is how long helm-controller waits for the objects of a release that it installs; 0 if it does not.
+func waitsFor(spec *yamlv3.Node) time.Duration {
+	if yamlx.Text(spec, "install", "disableWait") == "true" {
+		return 0
+	}
+	d, err := time.ParseDuration(cmp.Or(yamlx.Text(spec, "install", "timeout"), yamlx.Text(spec, "timeout")))
+	if err != nil || d <= 0 {
+		return bundle.FluxTimeout // which is helm-controller's default
+	}
+	return d
 }
 
 func (f *fluxForm) dependsOn(u *unit, file string, list *yamlv3.Node) error {

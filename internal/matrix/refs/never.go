@@ -142,11 +142,12 @@ const soonReady = 15 * time.Second
 // limit, chance would decide.
 func (c order) patience(o *bundle.Object) {
 	least := minReady(o.Object)
-	if c.delivery.Within == 0 || least+soonReady <= c.delivery.Within {
+	within := c.within(o.Release)
+	if within == 0 || least+soonReady <= within {
 		return
 	}
 	c.fail(reason.DeployFailed, reference{from: o.Ref(), component: o.Component, template: o.Template, cause: "minReadySeconds " + o.Ref().String(),
-		text: fmt.Sprintf("has minReadySeconds: %d, so that it is available %s after its pods are ready at the earliest, and its release fails after %s", int(least.Seconds()), least, c.delivery.Within),
+		text: fmt.Sprintf("has minReadySeconds: %d, so that it is available %s after its pods are ready at the earliest, and its release fails after %s", int(least.Seconds()), least, within),
 		then: "Flux waits for its release no longer (spec.timeout of the HelmRelease)"})
 }
 
@@ -155,7 +156,8 @@ func (c order) patience(o *bundle.Object) {
 // custom resource with the claim's name may stand for such a pod.
 func (c order) unbound(o *bundle.Object) {
 	var claim corev1.PersistentVolumeClaim
-	if c.delivery.Within == 0 || o.Hook || o.Object.GetKind() != "PersistentVolumeClaim" || !problem.Read(o, &claim) || claim.Spec.VolumeName != "" || !c.waitsForPod(claim.Spec.StorageClassName) {
+	within := c.within(o.Release)
+	if within == 0 || o.Hook || o.Object.GetKind() != "PersistentVolumeClaim" || !problem.Read(o, &claim) || claim.Spec.VolumeName != "" || !c.waitsForPod(claim.Spec.StorageClassName) {
 		return
 	}
 	for i := range c.expectation.Workloads {
@@ -170,8 +172,18 @@ func (c order) unbound(o *bundle.Object) {
 		}
 	}
 	c.fail(reason.DeployFailed, reference{from: o.Ref(), component: o.Component, template: o.Template, cause: "unbound " + o.Ref().String(),
-		text: fmt.Sprintf("gets a volume only once a pod uses it (volumeBindingMode: WaitForFirstConsumer), no pod does until its release is ready, and its release fails after %s", c.delivery.Within),
-		then: "Flux waits for the claim to be bound (spec.timeout of the HelmRelease)"})
+		text: fmt.Sprintf("gets a volume only once a pod uses it (volumeBindingMode: WaitForFirstConsumer), no pod does until its release is ready, and its release fails after %s", within),
+		then: "Flux waits for the claim to be bound (spec.timeout of the HelmRelease): let a pod of its release use it, leave it out, or give it a class with volumeBindingMode: Immediate"})
+}
+
+// within is how long the deployer waits for a release; 0 if it does not, or does not give up.
+func (c order) within(release string) time.Duration {
+	for i := range c.expectation.Releases {
+		if r := &c.expectation.Releases[i]; r.Name == release && r.Given.Within > 0 {
+			return r.Given.Within
+		}
+	}
+	return c.delivery.Within
 }
 
 // waitsForPod reports whether claims of a class are bound only once a pod uses them. The classes of

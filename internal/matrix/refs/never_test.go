@@ -77,6 +77,18 @@ func TestNever(t *testing.T) {
 	}
 }
 
+// TestNever_Release: an app's release has its own time, and one without any is not waited for.
+func TestNever_Release(t *testing.T) {
+	for within, want := range map[time.Duration]string{0: "", time.Minute: "its release fails after 1m0s"} {
+		e := expected(t, strings.NewReplacer("%", "").Replace(claimed))
+		e.Releases = []bundle.Release{{Name: "x", Component: "x", Given: bundle.Given{Within: within}}}
+		r := Deadlocks(e, nil, lane.Order{Ready: true})
+		if (want == "") != (len(r.Faults) == 0) || want != "" && !strings.Contains(r.Faults[0].Finding.Cause, want) {
+			t.Errorf("%s: got %+v, want %q", within, r.Faults, want)
+		}
+	}
+}
+
 func TestMinReady(t *testing.T) {
 	e := expected(t, strings.Replace(deployed, "%", "30", 1)+"---"+strings.Replace(deployed, "%", "20", 1)+"---"+strings.Replace(deployed, "%", "5", 1))
 	e.Objects[2].Release = "y"
