@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -29,7 +30,10 @@ func (f *runFlags) settleApp(ctx context.Context) error {
 		return nil
 	}
 	var err error
-	if b.found, err = appdir.Find(ctx, b.app, b.values); err != nil {
+	if b.found, err = appdir.Find(ctx, b.app, b.values); err == nil && b.namespace != "" && !b.found.IsChart() {
+		err = fmt.Errorf("--namespace is for a chart, and %s has no Chart.yaml", b.app)
+	}
+	if err != nil {
 		return reason.Wrap(reason.Usage, err)
 	}
 	if slices.Equal(f.deployers, []string{"all"}) {
@@ -93,6 +97,7 @@ func (a *app) openApp(ctx context.Context, args []string, f bundlerFlags, d bund
 	if err != nil {
 		return nil, nil, err
 	}
+	f.found.Namespace = f.namespace
 	read, err := f.found.Open(ctx, d)
 	if err != nil {
 		return nil, nil, reason.Wrap(reason.Usage, err)

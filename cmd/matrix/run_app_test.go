@@ -28,6 +28,8 @@ func TestAppInput(t *testing.T) {
 		"two lanes":                   {[]string{"--app", apps + "/argocd", "--deployer", "argocd-oci,argocd-git"}, []string{"one lane"}},
 		"another lane":                {[]string{"--app", apps + "/argocd", "--deployer", "helm"}, []string{"is for the lane argocd-git, and not for helm"}},
 		"values for Applications":     {[]string{"--app", apps + "/argocd", "--values", apps + "/values-test.yaml"}, []string{"--values is for a chart"}},
+		"a namespace for manifests":   {[]string{"--app", apps + "/argocd", "--namespace", "x"}, []string{"--namespace is for a chart"}},
+		"a namespace for a recipe":    {[]string{"eks-training", "--namespace", "x"}, []string{"--namespace is for --app"}},
 		"values for a recipe":         {[]string{"eks-training", "--values", apps + "/values-test.yaml"}, []string{"--values is for --app"}},
 		"two names":                   {[]string{"--app", apps + "/flux", "a", "b"}, []string{"one name", "a, b"}},
 	} {

@@ -292,5 +292,8 @@ func renderError(r *release, err error) error {
 	} else if te := (*rendering.TemplateError)(nil); errors.As(err, &te) {
 		e.Err = te.In(r.chart)
 	}
+	if looksUp(r.chart, err.Error()) {
+		e.Err = &renamedError{e.Err.Error() + "; templates are rendered without a cluster, as Argo CD renders them, so that lookup finds nothing: set a value with which the template does not look it up, or let the template go on without it", e.Err}
+	}
 	return e
 }

@@ -203,8 +203,10 @@ func TestRenderError_Manifest(t *testing.T) {
 	m := &in.Components[3].Manifests[0]
 	m.File, m.Content = "recipes/components/tuning/manifests/application.yaml", []byte("apiVersion: v1\nkind: ConfigMap\n")
 	for text, want := range map[string]string{
-		"apiVersion: v1\nkind: ConfigMap\n":                           m.File + ":1: component tuning: chart tuning 0.1.0 does not render: " + m.File + ": ConfigMap without metadata.name",
-		"apiVersion: v1\nkind: ConfigMap\na: {{ .Values.no.such }}\n": m.File + ":3: component tuning: chart tuning 0.1.0 does not render: template: " + m.File + ":3:",
+		"apiVersion: v1\nkind: ConfigMap\n": m.File + ":1: component tuning: chart tuning 0.1.0 does not render: " + m.File + ": ConfigMap without metadata.name",
+		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n---\nkind: ConfigMap\nmetadata: {name: b}\n": m.File + ":5: component tuning: chart tuning 0.1.0 does not render: " + m.File + ": an object without apiVersion or kind",
+		"{{ if not (lookup \"v1\" \"Secret\" \"x\" \"y\") }}{{ fail \"no Secret\" }}{{ end }}\n":            "no Secret; templates are rendered without a cluster, as Argo CD renders them, so that lookup finds nothing: set a value",
+		"apiVersion: v1\nkind: ConfigMap\na: {{ .Values.no.such }}\n":                                       m.File + ":3: component tuning: chart tuning 0.1.0 does not render: template: " + m.File + ":3:",
 	} {
 		m.Content = []byte(text)
 		if _, err := (helmDeployer{}).Bundle(context.Background(), in); err == nil || !strings.Contains(err.Error(), want) {

@@ -1,11 +1,14 @@
 package bundle
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
+
+	"helm.sh/helm/v3/pkg/chart"
 
 	"github.com/nvidia/aicr-action/internal/bundle/manifestline"
 	"github.com/nvidia/aicr-action/internal/bundle/podspec"
@@ -105,9 +108,38 @@ func (r *release) placeInManifest(e *RenderError) {
 	if line, err := strconv.Atoi(found[1]); err == nil {
 		e.Origin = m.Origin(line)
 	} else if strings.Contains(text, "YAML parse error") {
-		e.Origin = m.Origin(max(manifestline.Malformed(string(m.Content)), 1))
+		e.Origin = m.Origin(max(cmp.Or(manifestline.Malformed(string(m.Content)), manifestline.Headless(string(m.Content))), 1))
 	}
 	e.Err = &renamedError{strings.ReplaceAll(text, template, m.File), e.Err}
+}
+
+// missing is what Helm says where a template gives up by itself, or takes a field of what it did not find.
+var missing = regexp.MustCompile(`execution error at \(|nil pointer evaluating|error calling (?:fail|required|index|get|b64dec)`)
+
+// looksUp reports whether an error of Helm's is of a template that looks for objects of a cluster, or of one
+// beside such a helper.
+func looksUp(ch *chart.Chart, text string) bool {
+	if ch == nil || !missing.MatchString(text) {
+		return false
+	}
+	for _, found := range append(templateLine.FindAllString(text, -1), helpers(ch)...) {
+		template, _, _ := strings.Cut(found, ":")
+		if lookup.MatchString(manifestline.Template(ch, template)) {
+			return true
+		}
+	}
+	return false
+}
+
+var lookup = regexp.MustCompile(`\blookup\s+["$.(]`)
+
+func helpers(ch *chart.Chart) (names []string) {
+	for _, f := range ch.Templates {
+		if strings.HasSuffix(f.Name, ".tpl") {
+			names = append(names, ch.Name()+"/"+f.Name)
+		}
+	}
+	return names
 }
 
 // renamedError is an error in other words.

@@ -29,6 +29,9 @@ import (
 type App struct {
 	// Deployer is the name of the lane that takes it where the user names none.
 	Deployer string
+	// Namespace is that of a chart; empty for Helm's default.
+	Namespace string
+
 	name     string
 	repo     *repository
 	objects  []object // none for a chart
@@ -117,6 +120,9 @@ func Find(ctx context.Context, at string, values []string) (*App, error) {
 	}
 	return a, nil
 }
+
+// IsChart reports whether the app is one chart, which has a release of its own.
+func (a *App) IsChart() bool { return a.chart != "" }
 
 // Name is a name for the app, from its path.
 func (a *App) Name() string {

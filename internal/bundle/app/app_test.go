@@ -280,7 +280,7 @@ func TestOpen(t *testing.T) {
 	}{
 		"a chart with values": {
 			files: argo(nil), path: "charts/web", values: []string{"env/test.yaml"},
-			releases: []string{"web web"}, origins: map[string]string{"replicas": "env/test.yaml:1"},
+			releases: []string{"web default"}, origins: map[string]string{"replicas": "env/test.yaml:1"},
 		},
 		"two Applications": {
 			files: argo(nil), path: "apps", releases: []string{"redis redis", "web web"}, chart: "oci://registry.example.com/charts redis 1.2.3",
@@ -425,6 +425,7 @@ func TestOpen_Refused(t *testing.T) {
 		path, lane string
 		want       []string
 	}{
+		"a document that is none":   {files: with(plain(), map[string]string{"k8s/a.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n---\napiVersion: v1\nmetadata: {name: b}\n"}), path: "k8s", want: []string{"a.yaml:5", "without apiVersion or kind"}},
 		"nothing":                   {files: map[string]string{"a/values.yaml": "a: 1\n"}, path: "a", want: []string{"no object of Kubernetes", "Chart.yaml"}},
 		"several overlays":          {files: with(plain(), map[string]string{"base/kustomization.yaml": "resources: []\n"}), path: ".", want: []string{"pass the path of one", "base", "overlay"}},
 		"manifests, another lane":   {files: plain(), path: "k8s", lane: bundle.Helmfile, want: []string{"is manifests", "not for helmfile"}},

@@ -2,6 +2,7 @@ package app
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"path"
 	"strings"
@@ -23,7 +24,11 @@ func (l *layout) release(a *App) error {
 	if err := l.chart(a.chart, name+"/chart"); err != nil {
 		return err
 	}
-	line := fmt.Sprintf("release %s %s ./%s/chart", name, name, name)
+	namespace := cmp.Or(a.Namespace, plainNamespace)
+	if err := nameable(namespace); err != nil {
+		return fmt.Errorf("--namespace: %w", err)
+	}
+	line := fmt.Sprintf("release %s %s ./%s/chart", name, namespace, name)
 	for i, file := range a.values {
 		r, rel, err := openRepository(file)
 		if err != nil {

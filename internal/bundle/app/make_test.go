@@ -40,6 +40,34 @@ func TestOpen_Waits(t *testing.T) {
 	}
 }
 
+// TestOpen_Namespace: a chart's release is where helm install puts it.
+func TestOpen_Namespace(t *testing.T) {
+	for given, want := range map[string]string{"": "default", "prod": "prod", "No": ""} {
+		a, err := Find(t.Context(), filepath.Join(repo(t, argo(nil)), "charts/web"), nil)
+		if err != nil || !a.IsChart() {
+			t.Fatal(a, err)
+		}
+		a.Namespace = given
+		helm, err := bundle.ByName([]string{bundle.Helm})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := a.Open(t.Context(), helm[0])
+		if want == "" {
+			if err == nil || !strings.Contains(err.Error(), "--namespace: ") {
+				t.Errorf("%q: got %v", given, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if components, _ := b.Components(); components[0].Namespace != want {
+			t.Errorf("%q: got %q, want %q", given, components[0].Namespace, want)
+		}
+	}
+}
+
 // A selector of a local chart's pods is traced to the line of the repository that sets it, so that a
 // report and its annotation name this line.
 func TestMake_Traced(t *testing.T) {

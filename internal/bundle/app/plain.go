@@ -14,7 +14,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
 
-// plainNamespace is that of manifests that name none, as kubectl has it.
+// plainNamespace is that of charts and manifests that are given none, as Helm and kubectl have it.
 const plainNamespace = "default"
 
 // plain lays out manifests that no deployer's object names, as one chart, in the form of a lane.

@@ -227,17 +227,24 @@ func (r *repository) documents(name string) ([]object, error) {
 		return nil, &recipe.FileError{File: r.shown(name), Line: p.Line, Err: errors.New(p.Text)}
 	}
 	var all []object
+	var other *object // no object of Kubernetes: an error beside one, as for kubectl, Argo CD and Flux
 	for _, d := range docs {
 		if len(d.Content) != 1 {
 			continue
 		}
 		o := object{name, d.Content[0]}
 		switch {
+		case o.node.Tag == "!!null":
 		case o.kind() == "List":
 			return nil, r.bad(o, nil, "a List is not understood; write its items as documents of their own")
 		case o.kind() != "" && yamlx.Text(o.node, "apiVersion") != "":
 			all = append(all, o)
+		case other == nil:
+			other = &o
 		}
+	}
+	if other != nil && len(all) > 0 {
+		return nil, r.bad(*other, nil, "a document without apiVersion or kind, in a file with objects of Kubernetes")
 	}
 	return all, nil
 }

@@ -88,6 +88,33 @@ func Malformed(text string) int {
 	return 0
 }
 
+// Headless returns the line, from 1, of the first document of a manifest that is no object: a list or a text,
+// or a mapping without apiVersion, kind or a name; 0 if all are, as far as they say it without a template.
+func Headless(text string) int {
+	lines := strings.Split(text, "\n")
+	bare := strings.Split(action.ReplaceAllString(actionLines.ReplaceAllString(text, "#"), "x"), "\n")
+	for start, doc := range documents(bare) {
+		var head struct {
+			APIVersion string `yaml:"apiVersion"`
+			Kind       string
+			Metadata   struct {
+				Name         string
+				GenerateName string `yaml:"generateName"`
+			}
+		}
+		var content yaml.Node
+		if err := yaml.Unmarshal([]byte(strings.Join(doc, "\n")), &content); err != nil || len(content.Content) == 0 || content.Content[0].Tag == "!!null" {
+			continue
+		}
+		err := content.Decode(&head)
+		if err == nil && head.APIVersion != "" && head.Kind != "" && (head.Metadata.Name+head.Metadata.GenerateName != "" || strings.HasSuffix(head.Kind, "List")) {
+			continue
+		}
+		return min(start+content.Content[0].Line, len(lines))
+	}
+	return 0
+}
+
 // is reports whether a document is the object. What a template fills in fits everything.
 func (o Object) is(root *node) bool {
 	fits := func(want string, path ...string) bool {

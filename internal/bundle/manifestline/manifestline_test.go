@@ -103,6 +103,26 @@ func TestMalformed(t *testing.T) {
 	}
 }
 
+func TestHeadless(t *testing.T) {
+	const good = "{{- if .Values.on }}\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{ .Release.Name }}-x\n{{- end }}\n---\n# a comment\n---\n"
+	for name, tc := range map[string]struct {
+		text string
+		want int
+	}{
+		"none":        {good, 0},
+		"no kind":     {good + "apiVersion: v1\nmetadata: {name: a}\n", 10},
+		"no name":     {good + "\napiVersion: v1\nkind: ConfigMap\n", 11},
+		"a list":      {good + "- a\n", 10},
+		"a text":      {good + "text\n", 10},
+		"another":     {good + "apiVersion: v1\nkind: ConfigMap\nmetadata: a\n", 10},
+		"a generated": {good + "apiVersion: batch/v1\nkind: Job\nmetadata: {generateName: a-}\n", 0},
+	} {
+		if got := Headless(tc.text); got != tc.want {
+			t.Errorf("%s: line %d, want %d", name, got, tc.want)
+		}
+	}
+}
+
 // A name is looked for in the object that refers to it, before the object that has it and before the
 // object's own name.
 func TestMention(t *testing.T) {

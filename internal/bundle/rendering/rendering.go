@@ -3,6 +3,7 @@
 package rendering
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -59,7 +60,7 @@ func (e *TemplateError) Line(text string) int {
 	if te := (*documents.TextError)(nil); errors.As(e.Err, &te) {
 		line, _ = manifestline.Find(text, manifestline.Object{Kind: te.Kind, Name: te.Name}, te.Path...)
 	}
-	return max(line, 1)
+	return max(cmp.Or(line, manifestline.Headless(text)), 1)
 }
 
 // In is the error with the line of the chart's template, if it is about one.
