@@ -43,5 +43,9 @@ func textFaults() []fault {
 			id: "F274", what: "a template that fails since lookup finds nothing; an object without kind or name in a later document of a file, or a document that is none beside objects; a chart with `--app`, which helm install puts into the namespace default", verdict: "exit 52 that says so and what to set; the line of the document in the file; the release is in default or `--namespace`",
 			tests: []string{"internal/bundle TestRenderError_Manifest", "internal/bundle/manifestline TestHeadless", "internal/bundle/app TestOpen_Refused", "internal/bundle/app TestOpen_Namespace"},
 		},
+		{
+			id: "F275", what: "an object that Argo CD calls OutOfSync for one value, beside the API server's defaults; a format in a definition's schema that the API server does not know, of which it names no field", verdict: "the note has the value first; the warning has the path in the schema and its line",
+			tests: []string{"internal/matrix/intact TestDifference", "internal/matrix/intact TestFormatIn"},
+		},
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 const (
@@ -30,6 +31,7 @@ const (
 type answer struct {
 	known bool
 	lost  []Loss
+	added []Loss // what nobody rendered: the API server's defaults
 	// asked: the API server was asked only what it warns of.
 	asked bool
 }
@@ -89,6 +91,18 @@ func Ask(ctx context.Context, clients *infra.Clients, objects []bundle.Object) (
 	return all, nil
 }
 
+// defaults are the paths that the API server fills in of an object.
+func (a *Answers) defaults(objects []bundle.Object, ref result.Ref) (paths []string) {
+	for i := range objects {
+		if i < len(a.of) && objects[i].Ref() == ref {
+			for _, l := range a.of[i].added {
+				paths = append(paths, l.Path)
+			}
+		}
+	}
+	return paths
+}
+
 func ask(ctx context.Context, client dynamic.ResourceInterface, obj *unstructured.Unstructured, namespaced bool) answer {
 	namespace := ""
 	if namespaced {
@@ -109,7 +123,7 @@ func ask(ctx context.Context, client dynamic.ResourceInterface, obj *unstructure
 		}
 		made.SetName(obj.GetName())
 		trial.SetName(obj.GetName())
-		return answer{known: true, lost: lost(trial, made)}
+		return answer{known: true, lost: lost(trial, made), added: lost(made, trial)}
 	}
 	return answer{}
 }

@@ -119,11 +119,17 @@ func TestDifference(t *testing.T) {
 	rendered := bundle.Object{Object: testkit.Parsed(t, `{apiVersion: example.com/v1, kind: Widget, metadata: {name: a, namespace: ns}, spec: {x: 1}}`)}
 	ref := rendered.Ref()
 	l := Losses{Differ: []result.Ref{ref}}
+	l.Look([]bundle.Object{rendered}, testkit.Parsed(t, `{apiVersion: example.com/v1, kind: Widget, metadata: {name: a, namespace: ns, uid: u}, spec: {x: 1, early: 1, mode: fast}}`), false)
+	asked := Answers{of: []answer{{known: true, added: []Loss{{Path: "spec.early"}}}}}
+	if got, want := l.Difference(ref, asked.defaults([]bundle.Object{rendered}, ref)), `spec.mode: nothing was rendered, and "fast" is live; spec.early: nothing was rendered, and 1 is live`; got != want {
+		t.Errorf("got %q, want the default last: %q", got, want)
+	}
+	l = Losses{Differ: []result.Ref{ref}}
 	l.Look([]bundle.Object{rendered}, testkit.Parsed(t, `{apiVersion: example.com/v1, kind: Widget, metadata: {name: a, namespace: ns, uid: u}, spec: {x: 2, mode: fast}, status: {a: 1}}`), false)
-	if got, want := l.Difference(ref), `spec.x: 1 was rendered, and 2 is live; spec.mode: nothing was rendered, and "fast" is live`; got != want {
+	if got, want := l.Difference(ref, nil), `spec.x: 1 was rendered, and 2 is live; spec.mode: nothing was rendered, and "fast" is live`; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if got := l.Difference(result.Ref{Kind: "Widget", Name: "other"}); !strings.Contains(got, "is not among what the charts render") {
+	if got := l.Difference(result.Ref{Kind: "Widget", Name: "other"}, nil); !strings.Contains(got, "is not among what the charts render") {
 		t.Errorf("got %q", got)
 	}
 }

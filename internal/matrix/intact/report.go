@@ -125,8 +125,9 @@ func (l *Losses) lookBeyond(renderings []bundle.Object, live *unstructured.Unstr
 // mostPaths is how many paths are listed of an object that the deployer calls different.
 const mostPaths = 5
 
-// Difference says where an object is not as it was rendered, for people.
-func (l *Losses) Difference(ref result.Ref) string {
+// Difference says where an object is not as it was rendered, for people. What the API server adds to each such
+// object by itself, at the paths of defaults, comes last.
+func (l *Losses) Difference(ref result.Ref, defaults []string) string {
 	var lines []string
 	for _, o := range l.all {
 		if o.of.Ref() == ref {
@@ -137,6 +138,7 @@ func (l *Losses) Difference(ref result.Ref) string {
 	}
 	more, read := l.beyond[ref]
 	lines = append(lines, more...)
+	slices.SortStableFunc(lines, func(a, b string) int { return ofDefault(a, defaults) - ofDefault(b, defaults) })
 	switch {
 	case !read:
 		return "it is not among what the charts render, or does not exist"
@@ -144,6 +146,14 @@ func (l *Losses) Difference(ref result.Ref) string {
 		return "it has all that was rendered, and nothing else"
 	}
 	return strings.Join(lists.AtMost(lines, mostPaths), "; ")
+}
+
+// ofDefault is 1 for a line about the path of a default, and 0 for others.
+func ofDefault(line string, defaults []string) int {
+	if slices.ContainsFunc(defaults, func(path string) bool { return strings.HasPrefix(line, path+": ") }) {
+		return 1
+	}
+	return 0
 }
 
 // Judge are what a verdict on the losses needs.
@@ -366,6 +376,19 @@ func WarningAt(b *bundle.Bundle, components []recipe.Component, object, text str
 			key = m[1]
 		}
 		_, where := Where(b.Installs, components, o, key)
+		if m := unknownFormat.FindStringSubmatch(text); m != nil {
+			source := bundle.TemplateOf(b.Installs, o)
+			if o.Manifest != nil {
+				source = string(o.Manifest.Content)
+			}
+			if path, line := formatIn(source, o, m[1]); line > 0 {
+				at := fmt.Sprintf("%s:%d", o.Template, line)
+				if o.Manifest != nil {
+					at = o.Manifest.Origin(line).String()
+				}
+				return path + ", set in " + at
+			}
+		}
 		return where
 	}
 	return ""

@@ -55,7 +55,7 @@ func (r *Run) Do(ctx context.Context, losses *Losses) (said Said, err error) {
 	for _, it := range r.Items {
 		for _, ref := range it.Different {
 			if it.State == lane.ItemAccepted {
-				said.Notes = append(said.Notes, fmt.Sprintf("%s: the deployer finds %s different: %s", it.ID, ref, losses.Difference(ref)))
+				said.Notes = append(said.Notes, fmt.Sprintf("%s: the deployer finds %s different: %s", it.ID, ref, losses.Difference(ref, r.Answers.defaults(e.Objects, ref))))
 			}
 		}
 	}

@@ -23,6 +23,26 @@ func TestLineOf(t *testing.T) {
 	}
 }
 
+// A format that the API server does not know is found in the schemas of the definition.
+func TestFormatIn(t *testing.T) {
+	const text = "kind: ConfigMap\nmetadata: {name: a}\n---\nkind: CustomResourceDefinition\nmetadata: {name: widgets.example.com}\nspec:\n  versions:\n  - name: v1\n    schema: {openAPIV3Schema: {properties: {spec: {properties: {when: {format: date-time},\n      sizes: {items: {additionalProperties: {format: quantity}}}}}}}}\n"
+	objects, err := documents.Parse("apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: widgets.example.com}\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for format, want := range map[string]struct {
+		path string
+		line int
+	}{"quantity": {"v1.spec.sizes[].*", 10}, "uint16": {"", 0}} {
+		if path, line := formatIn(text, &bundle.Object{Object: objects[0]}, format); path != want.path || line != want.line {
+			t.Errorf("%s: got %s, line %d, want %v", format, path, line, want)
+		}
+	}
+	if m := unknownFormat.FindStringSubmatch(`unrecognized format "quantity"`); m == nil || m[1] != "quantity" {
+		t.Errorf("got %q", m)
+	}
+}
+
 // The field that the API server calls deprecated leads to its line.
 func TestLeading(t *testing.T) {
 	for text, want := range map[string]string{
