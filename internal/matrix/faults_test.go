@@ -80,6 +80,7 @@ func faults() []fault {
 		againFaults(),
 		handedOverFaults(),
 		textFaults(),
+		reportedFaults(),
 	)
 	return slices.SortedFunc(slices.Values(all), func(a, b fault) int {
 		return cmp.Or(cmp.Compare(len(a.id), len(b.id)), strings.Compare(a.id, b.id)) // F99 before F100

@@ -157,7 +157,12 @@ func (c order) patience(o *bundle.Object) {
 func (c order) unbound(o *bundle.Object) {
 	var claim corev1.PersistentVolumeClaim
 	within := c.within(o.Release)
-	if within == 0 || o.Hook || o.Object.GetKind() != "PersistentVolumeClaim" || !problem.Read(o, &claim) || claim.Spec.VolumeName != "" || !c.waitsForPod(claim.Spec.StorageClassName) {
+	waits := within != 0 && !o.Hook || c.delivery.ArgoCD
+	if !waits || o.Object.GetKind() != "PersistentVolumeClaim" || !problem.Read(o, &claim) || claim.Spec.VolumeName != "" || !c.waitsForPod(claim.Spec.StorageClassName) {
+		return
+	}
+	if c.delivery.ArgoCD {
+		c.boundLater(o)
 		return
 	}
 	for i := range c.expectation.Workloads {
@@ -166,10 +171,8 @@ func (c order) unbound(o *bundle.Object) {
 			return
 		}
 	}
-	for i := range c.expectation.Objects {
-		if other := &c.expectation.Objects[i]; strings.Contains(other.Object.GroupVersionKind().Group, ".") && slices.Contains(leaves(other.Object.Object), claim.Name) {
-			return
-		}
+	if c.standsForPod(claim.Name) {
+		return
 	}
 	c.fail(reason.DeployFailed, reference{from: o.Ref(), component: o.Component, template: o.Template, cause: "unbound " + o.Ref().String(),
 		text: fmt.Sprintf("gets a volume only once a pod uses it (volumeBindingMode: WaitForFirstConsumer), no pod does until its release is ready, and its release fails after %s", within),
@@ -184,6 +187,37 @@ func (c order) within(release string) time.Duration {
 		}
 	}
 	return c.delivery.Within
+}
+
+// boundLater finds claims that Argo CD waits for in a sync wave or as a hook, while the pods that would
+// have them bound come after that. It gives up at no time.
+func (c order) boundLater(o *bundle.Object) {
+	name, at := o.Object.GetName(), momentOf(o.Object, true)
+	var later *bundle.Object
+	for i := range c.expectation.Workloads {
+		w := &c.expectation.Workloads[i]
+		if w.Namespace != o.Object.GetNamespace() || !starts(w) || !uses(w, name) {
+			continue
+		}
+		user := c.find(w.Kind, w.Namespace, w.Name, w.Release)
+		if user == nil || w.Release != o.Release || momentOf(user.Object, true).compare(at) <= 0 {
+			return
+		}
+		later = user
+	}
+	if later == nil || c.standsForPod(name) {
+		return
+	}
+	c.fail(reason.DeployFailed, reference{from: o.Ref(), component: o.Component, template: o.Template, cause: "unbound " + o.Ref().String(),
+		text: fmt.Sprintf("gets a volume only once a pod uses it (volumeBindingMode: WaitForFirstConsumer), and Argo CD creates %s, whose pods do, in a later sync wave or phase (%s)", later.Ref(), later.Template),
+		then: "Argo CD waits for the claim to be bound before that, and each waits for the other: give both the same argocd.argoproj.io/sync-wave, and make neither a hook"})
+}
+
+// standsForPod reports whether a custom resource names a claim: its operator may make pods that use it.
+func (c order) standsForPod(claim string) bool {
+	return slices.ContainsFunc(c.expectation.Objects, func(o bundle.Object) bool {
+		return strings.Contains(o.Object.GroupVersionKind().Group, ".") && slices.Contains(leaves(o.Object.Object), claim)
+	})
 }
 
 // waitsForPod reports whether claims of a class are bound only once a pod uses them. The classes of

@@ -33,33 +33,46 @@ func TestNever(t *testing.T) {
 	ca, cert := authority(t, "svc.x.svc")
 	other, _ := authority(t, "svc.x.svc")
 	with := func(text, value string) string { return strings.Replace(text, "%", value, 1) }
+	wave := func(text, wave, value string) string {
+		return strings.Replace(with(text, value), "metadata: {", "metadata: {annotations: {argocd.argoproj.io/sync-wave: '"+wave+"'}, ", 1)
+	}
+	hook := func(text string) string {
+		return strings.Replace(with(text, ""), "metadata: {", "metadata: {annotations: {helm.sh/hook: pre-install}, ", 1)
+	}
 	for name, c := range map[string]struct {
 		objects string
 		by      []lane.Order
 		want    string
 	}{
-		"an owner that is gone":         {with(gone, "v1"), every, "ConfigMap x/c (x): has Owner gone with UID 5d3a as its owner"},
-		"of a kind of the recipe":       {with(gone, "example.com/v1") + owners, every, "has Owner gone with UID 5d3a as its owner"},
-		"of a kind that none serves":    {with(gone, "example.com/v1"), every, ""},
-		"without a UID":                 {strings.Replace(with(gone, "v1"), "uid: 5d3a", "uid: ''", 1), every, ""},
-		"converted by no Service":       {with(converts, ""), every, "CustomResourceDefinition things.example.com (x): is converted by Service x/svc, which does not exist"},
-		"converted by a Service":        {with(converts, "") + serves, every, ""},
-		"converted at a loopback":       {strings.Replace(with(converts, ""), "service: {name: svc, namespace: x}", "url: 'https://127.0.0.1:9443/c'", 1), every, "is converted by https://127.0.0.1:9443/c, the API server's own machine"},
-		"a caBundle of its own":         {with(converts, ", caBundle: "+ca) + serves + secret("tls", "tls.crt", cert), every, ""},
-		"a caBundle of another":         {with(converts, ", caBundle: "+other) + serves + secret("tls", "tls.crt", cert), every, "has a caBundle that is not of the authority of the certificate in Secret x/tls"},
-		"longer than Flux waits":        {with(deployed, "300"), []lane.Order{flux}, "Deployment x/web (x): has minReadySeconds: 300, so that it is available 5m0s after its pods are ready at the earliest"},
-		"as long as Flux waits":         {with(deployed, "290"), []lane.Order{flux}, "its release fails after 5m0s"},
-		"shorter than Flux waits":       {with(deployed, "285"), []lane.Order{flux}, ""},
-		"a claim without a pod":         {with(claimed, ""), []lane.Order{flux}, "PersistentVolumeClaim x/data (x): gets a volume only once a pod uses it"},
-		"a claim of a class that waits": {with(claimed, "storageClassName: lazy,") + lazy, []lane.Order{flux}, "no pod does until its release is ready"},
-		"a claim of one that does not":  {with(claimed, "storageClassName: lazy,") + strings.Replace(lazy, "WaitForFirstConsumer", "Immediate", 1), []lane.Order{flux}, ""},
-		"a claim of a volume":           {with(claimed, "volumeName: v,") + "---\napiVersion: v1\nkind: PersistentVolume\nmetadata: {name: v}\nspec: {accessModes: [ReadWriteOnce]}\n", []lane.Order{flux}, ""},
-		"a claim of no class":           {with(claimed, "storageClassName: '',"), []lane.Order{flux}, ""},
-		"a claim with a pod":            {with(claimed, "") + with(mounting, "1"), []lane.Order{flux}, ""},
-		"a claim with no pod yet":       {with(claimed, "") + with(mounting, "0"), []lane.Order{flux}, "no pod does until"},
-		"a claim for a resource":        {with(claimed, "") + "---\napiVersion: example.com/v1\nkind: Thing\nmetadata: {name: t}\nspec: {claim: data}\n", []lane.Order{flux}, ""},
-		"a claim where none waits":      {with(claimed, ""), []lane.Order{argocd, helm, {AtOnce: true}}, ""},
-		"where nothing stops waiting":   {with(deployed, "300"), []lane.Order{argocd, helm, {AtOnce: true}}, ""},
+		"an owner that is gone":                {with(gone, "v1"), every, "ConfigMap x/c (x): has Owner gone with UID 5d3a as its owner"},
+		"of a kind of the recipe":              {with(gone, "example.com/v1") + owners, every, "has Owner gone with UID 5d3a as its owner"},
+		"of a kind that none serves":           {with(gone, "example.com/v1"), every, ""},
+		"without a UID":                        {strings.Replace(with(gone, "v1"), "uid: 5d3a", "uid: ''", 1), every, ""},
+		"converted by no Service":              {with(converts, ""), every, "CustomResourceDefinition things.example.com (x): is converted by Service x/svc, which does not exist"},
+		"converted by a Service":               {with(converts, "") + serves, every, ""},
+		"converted at a loopback":              {strings.Replace(with(converts, ""), "service: {name: svc, namespace: x}", "url: 'https://127.0.0.1:9443/c'", 1), every, "is converted by https://127.0.0.1:9443/c, the API server's own machine"},
+		"a caBundle of its own":                {with(converts, ", caBundle: "+ca) + serves + secret("tls", "tls.crt", cert), every, ""},
+		"a caBundle of another":                {with(converts, ", caBundle: "+other) + serves + secret("tls", "tls.crt", cert), every, "has a caBundle that is not of the authority of the certificate in Secret x/tls"},
+		"longer than Flux waits":               {with(deployed, "300"), []lane.Order{flux}, "Deployment x/web (x): has minReadySeconds: 300, so that it is available 5m0s after its pods are ready at the earliest"},
+		"as long as Flux waits":                {with(deployed, "290"), []lane.Order{flux}, "its release fails after 5m0s"},
+		"shorter than Flux waits":              {with(deployed, "285"), []lane.Order{flux}, ""},
+		"a claim without a pod":                {with(claimed, ""), []lane.Order{flux}, "PersistentVolumeClaim x/data (x): gets a volume only once a pod uses it"},
+		"a claim of a class that waits":        {with(claimed, "storageClassName: lazy,") + lazy, []lane.Order{flux}, "no pod does until its release is ready"},
+		"a claim of one that does not":         {with(claimed, "storageClassName: lazy,") + strings.Replace(lazy, "WaitForFirstConsumer", "Immediate", 1), []lane.Order{flux}, ""},
+		"a claim of a volume":                  {with(claimed, "volumeName: v,") + "---\napiVersion: v1\nkind: PersistentVolume\nmetadata: {name: v}\nspec: {accessModes: [ReadWriteOnce]}\n", []lane.Order{flux}, ""},
+		"a claim of no class":                  {with(claimed, "storageClassName: '',"), []lane.Order{flux}, ""},
+		"a claim with a pod":                   {with(claimed, "") + with(mounting, "1"), []lane.Order{flux}, ""},
+		"a claim with no pod yet":              {with(claimed, "") + with(mounting, "0"), []lane.Order{flux}, "no pod does until"},
+		"a claim for a resource":               {with(claimed, "") + "---\napiVersion: example.com/v1\nkind: Thing\nmetadata: {name: t}\nspec: {claim: data}\n", []lane.Order{flux}, ""},
+		"a claim where none waits":             {with(claimed, ""), []lane.Order{argocd, helm, {AtOnce: true}}, ""},
+		"a claim before its pod's wave":        {wave(claimed, "-1", "") + with(mounting, "1"), []lane.Order{argocd}, "PersistentVolumeClaim x/data (x): gets a volume only once a pod uses it (volumeBindingMode: WaitForFirstConsumer), and Argo CD creates Deployment x/web"},
+		"a claim in its pod's wave":            {wave(claimed, "3", "") + wave(mounting, "3", "1"), []lane.Order{argocd}, ""},
+		"a claim that is a hook":               {hook(claimed) + with(mounting, "1"), []lane.Order{argocd}, "and Argo CD creates Deployment x/web"},
+		"a claim with a hook's pod":            {hook(claimed) + with(mounting, "0"), []lane.Order{argocd}, ""},
+		"a wave for a resource":                {wave(claimed, "-1", "") + with(mounting, "1") + "---\napiVersion: example.com/v1\nkind: Thing\nmetadata: {name: t}\nspec: {claim: data}\n", []lane.Order{argocd}, ""},
+		"a wave of a class that does not wait": {wave(claimed, "-1", "storageClassName: lazy,") + with(mounting, "1") + strings.Replace(lazy, "WaitForFirstConsumer", "Immediate", 1), []lane.Order{argocd}, ""},
+		"waves where none waits":               {wave(claimed, "-1", "") + with(mounting, "1"), []lane.Order{helm, flux, {AtOnce: true}}, ""},
+		"where nothing stops waiting":          {with(deployed, "300"), []lane.Order{argocd, helm, {AtOnce: true}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, by := range c.by {
