@@ -12,6 +12,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -34,6 +35,8 @@ type View struct {
 	Namespaces []corev1.Namespace
 	Volumes    Volumes
 	Devices    Devices
+	// RuntimeClasses are by name; nil where they were not read.
+	RuntimeClasses map[string]*nodev1.RuntimeClass
 	// Jobs says how Jobs ended that no longer exist; nil if no watch of them was started.
 	Jobs    *Jobs
 	refused map[types.UID]string // why pods could not be created, by the UID of the controller; nil before ReadRefusals

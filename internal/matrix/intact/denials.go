@@ -29,9 +29,10 @@ func waitFor(e *bundle.Expectation) (wait time.Duration) {
 }
 
 // denials are how the API server says that it rejects a request for what a recipe has set, however
-// many other objects there are: a policy that denies or cannot change it, a quota whose resources the pod does not specify, a
+// many other objects there are: a policy that denies or cannot change it, or that cannot be evaluated at all
+// (then no binding is named), a quota whose resources the pod does not specify, a
 // LimitRange (also by the limits that it fills in), a pod security level. Any other error is not the recipe's, or the dry run's own.
-var denials = regexp.MustCompile(`(?:ValidatingAdmissionPolicy|policy) '[^']+' with binding '[^']+' denied request: .*` +
+var denials = regexp.MustCompile(`(?:ValidatingAdmissionPolicy|policy) ['"][^'"]+['"](?: with binding '[^']+')? denied request: .*` +
 	`|failed quota: [^:]+: must specify .*` +
 	`|\[?(?:maximum|minimum) \S+ usage per (?:Container|Pod) is .*` +
 	`|\[?\S+ max limit to request ratio per (?:Container|Pod) is .*` +
@@ -55,7 +56,7 @@ func reasonOf(err error) string {
 // How an error names the quota or the policy that denied a request; the others are of the namespace.
 var (
 	ofQuota  = regexp.MustCompile(`(?:exceeded|failed) quota: ([^,:]+)`)
-	ofPolicy = regexp.MustCompile(`^(?:ValidatingAdmissionPolicy|policy) '([^']+)'`)
+	ofPolicy = regexp.MustCompile(`^(?:ValidatingAdmissionPolicy|policy) ['"]([^'"]+)['"]`)
 )
 
 // blamed is the object of the recipe for which a request in a namespace was denied; nil if it is not

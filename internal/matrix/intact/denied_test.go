@@ -58,6 +58,7 @@ func TestDenied(t *testing.T) {
 	}
 	clients := &infra.Clients{Config: cfg, Kube: kube}
 	const binding = `{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicyBinding, metadata: {name: p}}`
+	const policy = `{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicy, metadata: {name: p}}`
 	const quota = `{apiVersion: v1, kind: ResourceQuota, metadata: {name: q, namespace: ns}}`
 	e := &bundle.Expectation{Workloads: []bundle.Workload{{Component: "c", Kind: "Deployment", Namespace: "ns", Name: "d"}, {Component: "c", Kind: "Deployment", Namespace: "ns", Name: "e"}}}
 	for _, tc := range []struct {
@@ -74,10 +75,16 @@ func TestDenied(t *testing.T) {
 		{says: `pods "d-1-z" is forbidden: violates PodSecurity "restricted:latest": privileged`, has: `{apiVersion: v1, kind: Namespace, metadata: {name: n, labels: {pod-security.kubernetes.io/enforce: restricted}}}`, tries: 2, want: `reject its next pod: violates PodSecurity "restricted:latest": privileged`},
 		{says: `pods "d-1-z" is forbidden: violates PodSecurity "restricted:latest": privileged`, has: `{apiVersion: v1, kind: Namespace, metadata: {name: n}}`},
 		{says: `pods "d-1-z" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'p' denied request: no`, has: binding, tries: 2, want: "Deployment ns/d (c): the API server would reject its next pod: ValidatingAdmissionPolicy 'p' with binding 'p' denied request: no\n  what it has was created before that was in force: once that is deleted, e.g. with its node, nothing takes its place\n  nor would it accept the next ReplicaSet of Deployment ns/e (c)"},
+		{says: `The pods "d-1-z" is invalid: : ValidatingAdmissionPolicy 'p' denied request: failed to configure policy: no paramKind`, has: policy, tries: 2, want: "reject its next pod: ValidatingAdmissionPolicy 'p' denied request: failed to configure policy: no paramKind"},
+		{says: `The pods "d-1-z" is invalid: : ValidatingAdmissionPolicy 'p' denied request: failed to configure policy: no paramKind`, has: policy, tries: 2, want: "ValidatingAdmissionPolicy p (z) denies it, set in q.yaml:1"},
+		{says: `pods "d-1-z" is forbidden: policy "p" denied request: failed to configure policy: no paramKind`, has: strings.Replace(policy, "Validating", "Mutating", 1), tries: 2, want: "MutatingAdmissionPolicy p (z) denies it, set in q.yaml:1"},
 	} {
 		e.Objects, tries, says = nil, 0, tc.says
 		if tc.has != "" {
 			e.Objects = []bundle.Object{{Component: "z", Template: "q.yaml", Manifest: &recipe.Manifest{File: "q.yaml", Content: []byte(tc.has)}, Object: testkit.Parsed(t, tc.has)}}
+			if tc.has == policy || strings.Contains(tc.has, "Mutating") {
+				e.Objects = append(e.Objects, bundle.Object{Component: "z", Object: testkit.Parsed(t, binding)})
+			}
 		}
 		_, found, err := denied(t.Context(), clients, e)
 		if err != nil || tries != tc.tries || len(found) > 1 {

@@ -6,6 +6,7 @@ import (
 
 	certificatesv1beta1 "k8s.io/api/certificates/v1beta1"
 	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -136,6 +137,14 @@ func (c *Cluster) readNames(ctx context.Context, kube kubernetes.Interface) erro
 	c.ServiceAccounts, c.Claims = namesOf(accounts.Items), namesOf(claims.Items)
 	c.StorageClasses, c.PriorityClasses = namesOf(storage.Items), namesOf(priority.Items)
 	c.IngressClasses, c.RuntimeClasses = namesOf(ingress.Items), namesOf(runtimes.Items)
+	if c.View != nil {
+		view := *c.View // the gate's own stays as it is
+		view.RuntimeClasses = map[string]*nodev1.RuntimeClass{}
+		for i := range runtimes.Items {
+			view.RuntimeClasses[runtimes.Items[i].Name] = &runtimes.Items[i]
+		}
+		c.View = &view
+	}
 	c.ClaimSpecs, c.Provisioners = map[string]corev1.PersistentVolumeClaimSpec{}, map[string]string{}
 	for i := range claims.Items {
 		c.ClaimSpecs[infra.NamespacedName(claims.Items[i].Namespace, claims.Items[i].Name)] = claims.Items[i].Spec

@@ -35,6 +35,19 @@ type refCase struct {
 }
 
 const there = `
+apiVersion: node.k8s.io/v1
+kind: RuntimeClass
+metadata: {name: kata}
+handler: kata
+scheduling: {nodeSelector: {katacontainers.io/kata-runtime: "true"}}
+---
+apiVersion: node.k8s.io/v1
+kind: RuntimeClass
+metadata: {name: here}
+handler: here
+overhead: {podFixed: {memory: 1Gi}}
+scheduling: {nodeSelector: {aicr.nvidia.com/node-type: system}}
+---
 apiVersion: storage.k8s.io/v1
 kind: CSIDriver
 metadata: {name: inline.example.com}
@@ -352,6 +365,8 @@ func TestTemplates(t *testing.T) {
 		"CronJob":              {objects: cronJob(nowhere), reason: reason.SchedulingFailed, fault: "CronJob x/nightly (x): no node would admit its pods"},
 		"too much":             {objects: cronJob(resources), reason: reason.SchedulingFailed, fault: "no node would admit its pods"},
 		"scaled to zero":       {objects: deployment("web", 0, nowhere), reason: reason.SchedulingFailed, fault: "Deployment x/web (x): no node would admit its pods"},
+		"for nodes of a class": {objects: cronJob(`{runtimeClassName: kata, containers: [{name: m}]}`), reason: reason.SchedulingFailed, fault: "2 system nodes refuse by nodeSelector katacontainers.io/kata-runtime"},
+		"of a class with some": {objects: cronJob(`{runtimeClassName: here, containers: [{name: m}]}`)},
 		"one that is judged":   {objects: deployment("web", 1, nowhere)}, // by the scheduler
 		"another system":       {objects: cronJob(`{nodeSelector: {kubernetes.io/os: windows}}`), note: "wants windows nodes"},
 		"beside another's pod": {objects: cronJob(`{affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: zone, labelSelector: {matchLabels: {a: b}}}]}}}`)},

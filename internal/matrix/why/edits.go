@@ -136,6 +136,10 @@ func (p *provenance) selectorEdits(r *Refusal, g *NodeGroup, spec *corev1.PodSpe
 		}}
 	}
 	remove := edit{text: "remove " + was, where: where, apply: func(s *corev1.PodSpec) { delete(s.NodeSelector, key) }}
+	if class := p.byClass(key); class != "" {
+		remove.where = "from scheduling.nodeSelector of RuntimeClass " + class
+		return []edit{remove}
+	}
 	steered := bundle.NodeKindOf(spec.NodeSelector) != bundle.NodeAny || p.w != nil && p.w.Plain
 	switch {
 	case len(r.Had) == 1 && key != corev1.LabelHostname:

@@ -118,6 +118,7 @@ func explainTemplate(w *bundle.Workload, view *observe.View) Explanation {
 		pod.Spec.Tolerations = observe.AsDaemon(pod.Spec.Tolerations)
 	} else {
 		pod = withoutOthers(pod)
+		ofClass(&pod.Spec, view)
 		pod.Spec = *observe.Admitted(&pod.Spec, view.Nodes)
 	}
 	l := indexView(&observe.View{Nodes: view.Nodes}).newCheck(pod)

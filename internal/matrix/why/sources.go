@@ -54,6 +54,9 @@ func (p *provenance) sources(r *Refusal) (lines []string, places []source) {
 	case RefusalNodeSelector:
 		what = fmt.Sprintf("nodeSelector %s=%s", r.Key, r.Wanted)
 		part = "selector"
+		if class := p.byClass(r.Key); class != "" {
+			return []string{fmt.Sprintf("%s: scheduling.nodeSelector of RuntimeClass %s, from which the API server adds it (runtimeClassName: %s)", what, class, p.w.In("spec", "runtimeClassName"))}, nil
+		}
 		values, paths = p.values(steering.FieldNodeSelector, r.Key), p.selectorPaths(r.Key)
 	case RefusalNodeAffinity:
 		what, part, values = "node affinity", "affinity", p.values(steering.FieldAffinity, "")
