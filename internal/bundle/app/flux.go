@@ -186,7 +186,11 @@ func (f *fluxApp) adapt(before object, o *object) error {
 		target = namespace
 	}
 	if yamlx.Text(spec, "storageNamespace") == "" {
-		yamlx.Set(spec, "storageNamespace", "!!str", namespace)
+		at := namespace
+		if namespace != bundle.FluxNamespace {
+			at = target // its own need not exist here; the release's does
+		}
+		yamlx.Set(spec, "storageNamespace", "!!str", at)
 	}
 	if namespace != bundle.FluxNamespace {
 		f.override("HelmRelease %s is in %s in place of %s; its release is in %s all the same", o.name(), bundle.FluxNamespace, namespace, target)

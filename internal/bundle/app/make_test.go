@@ -176,3 +176,32 @@ func TestMake_Plain(t *testing.T) {
 		})
 	}
 }
+
+// The namespace of a HelmRelease exists in its own cluster, and need not in a cell: Helm's record is kept where
+// the release is.
+func TestMake_StorageNamespace(t *testing.T) {
+	for name, c := range map[string]struct{ release, want string }{
+		"elsewhere":     {strings.Replace(webRelease, "spec:\n", "spec:\n  targetNamespace: elsewhere\n", 1), "elsewhere"},
+		"in its own":    {webRelease, "web"},
+		"one that says": {strings.Replace(webRelease, "spec:\n", "spec:\n  targetNamespace: elsewhere\n  storageNamespace: web\n", 1), "web"},
+		"of flux":       {strings.Replace(strings.Replace(webRelease, "namespace: web}", "namespace: flux-system}", 1), "spec:\n", "spec:\n  targetNamespace: elsewhere\n", 1), "flux-system"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := repo(t, flux(map[string]string{"one/web.yaml": c.release}))
+			b, err := open(t, filepath.Join(dir, "one"), "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			in := bundle.Input{Recipe: b.Resolved("test"), KubeVersion: "v1.36.1", APIs: bundle.StackAPIs()}
+			_, made, err := b.Make(t.Context(), in.InRegistry("127.0.0.1:5000", "127.0.0.1:5000", bundle.FluxGit))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.ContainsFunc(made.Files, func(f bundle.File) bool {
+				return strings.Contains(string(f.Content), "storageNamespace: "+c.want+"\n")
+			}) {
+				t.Errorf("no file has storageNamespace: %s", c.want)
+			}
+		})
+	}
+}
