@@ -32,7 +32,9 @@ type tinyComponent struct {
 	values    string // values.yaml of the recipe
 	after     []string
 	check     string // its health check
-	expected  string // expectedResources of the recipe
+	// kubeVersion is of its chart.
+	kubeVersion string
+	expected    string // expectedResources of the recipe
 	// kustomize are the files of a component of type Kustomize, whose kustomization is in prod/;
 	// patches are those that the recipe names.
 	kustomize map[string]string
@@ -153,7 +155,11 @@ func (r *tinyRecipe) write(t *testing.T) (recipes, charts string) {
 			put(c.manifest, recipes, "components", c.name, "manifests", "web.yaml")
 			continue
 		}
-		put(fmt.Sprintf("apiVersion: v2\nname: %s\nversion: %s\n", c.name, r.chartVersion()), charts, c.name, "Chart.yaml")
+		chart := fmt.Sprintf("apiVersion: v2\nname: %s\nversion: %s\n", c.name, r.chartVersion())
+		if c.kubeVersion != "" {
+			chart += fmt.Sprintf("kubeVersion: %q\n", c.kubeVersion)
+		}
+		put(chart, charts, c.name, "Chart.yaml")
 		put("nodeSelector: {}\ntolerations: []\n", charts, c.name, "values.yaml")
 		for file, text := range c.templates {
 			put(text, charts, c.name, "templates", file)

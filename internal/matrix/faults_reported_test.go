@@ -14,6 +14,15 @@ func reportedFaults() []fault {
 	const waits = "gets a volume only once a pod uses it (volumeBindingMode: WaitForFirstConsumer), and Argo CD creates Deployment b/b, whose pods do, in a later sync wave or phase (b/templates/web.yaml)"
 	return []fault{
 		{
+			id: "F279", what: "a chart whose kubeVersion, or whose template, compares the version of Kubernetes with a constraint that takes no pre-release (>= 1.21.0): the API servers of EKS and GKE call theirs v1.36.1-eks-3025e55", verdict: "exit 51 in Helm's and Flux's lanes on nodes of these providers, with the line of Chart.yaml and what to write; a warning for Argo CD, which cuts the end off, and for a template",
+			seeds: []seed{
+				{nightly: others, recipe: forVersions(">= 1.21.0"), want: red(reason.DeployFailed, `is of chart b 1.0.0, whose kubeVersion is ">= 1.21.0", and to that the API server of EKS, e.g. v1.36.`).and(`write ">= 1.21.0-0"`, "set in b/Chart.yaml:4").in(time.Minute)},
+				{nightly: argo, recipe: forVersions(">= 1.21.0"), want: outcomeWanted{check: warning(`is of chart b 1.0.0, whose kubeVersion is ">= 1.21.0"`)}},
+				{name: "with pre-releases", nightly: families, recipe: forVersions(">= 1.21.0-0")},
+			},
+			tests: []string{"internal/matrix/refs/kubeversions TestFind"},
+		},
+		{
 			id: "F280", what: "a claim in a sync wave before that of its pods, or as a hook, of a class that waits for a pod: Argo CD waits for the claim, and the claim for a pod", verdict: "exit 51 in Argo CD before anything is deployed, with the claim's line and what to do; passes elsewhere",
 			seeds: []seed{
 				{name: "wave", nightly: argo, recipe: earlyClaim(`argocd.argoproj.io/sync-wave: "-1"`), want: red(reason.DeployFailed, "PersistentVolumeClaim b/data (b): "+waits).in(time.Minute)},
@@ -38,6 +47,15 @@ func reportedFaults() []fault {
 				{name: "parameters that there are", nightly: families, recipe: withoutParameters("{apiVersion: v1, kind: ConfigMap}")},
 			},
 			tests: []string{"internal/matrix/intact TestDenied"},
+		},
+		{
+			id: "F283", what: "a webhook that fails closed and is served with a Certificate for another name than its Service's, or whose caBundle is to come from another Certificate than the pods serve with", verdict: "exit 51 before anything is deployed, in every lane: the API server trusts nothing that answers; with both objects, the name that it asks for, and the line",
+			seeds: []seed{
+				{nightly: families, recipe: servedWith("guard.kube-system.svc", "b/serving"), want: red(reason.DeployFailed, "webhook guard.example.com is served with Certificate.cert-manager.io b/serving (b), which is for guard.kube-system.svc, and the API server asks for guard.b.svc").and("add guard.b.svc to its dnsNames").in(time.Minute)},
+				{name: "written from another", nightly: []string{bundle.Helm}, recipe: servedWith("guard.b.svc", "cert-manager/serving"), want: red(reason.DeployFailed, "has its caBundle written from Certificate cert-manager/serving (cert-manager.io/inject-ca-from), which does not exist").in(time.Minute)},
+				{name: "for the Service", nightly: families, recipe: servedWith("guard.b.svc", "b/serving")},
+			},
+			tests: []string{"internal/matrix/refs/certificates TestFind_Serving"},
 		},
 	}
 }
@@ -78,5 +96,48 @@ apiVersion: v1
 kind: ConfigMap
 metadata: {name: most}
 `, "KIND", kind, 1))
+	}
+}
+
+// forVersions gives b's chart a constraint on the version of Kubernetes.
+func forVersions(constraint string) func(*tinyRecipe) {
+	return func(r *tinyRecipe) { r.part("b").kubeVersion = constraint }
+}
+
+// servedWith adds a webhook of b's pods, for other namespaces, with a Certificate for a name.
+func servedWith(host, from string) func(*tinyRecipe) {
+	return func(r *tinyRecipe) {
+		kind := func(kind, plural string) string {
+			return strings.NewReplacer("widgets.faults.example.com", plural+".cert-manager.io", "faults.example.com", "cert-manager.io", "Widget", kind, "widgets", plural, "widget", strings.ToLower(kind)).Replace(widgetCRD)
+		}
+		r.part("a").crds = map[string]string{"certificates.yaml": kind("Certificate", "certificates"), "issuers.yaml": kind("Issuer", "issuers")}
+		b := r.part("b")
+		b.edit("      containers: [{", "      volumes: [{name: tls, secret: {secretName: tls}}]\n      containers: [{ports: [{containerPort: 8443}], volumeMounts: [{name: tls, mountPath: /tls}], ")
+		b.add("guard.yaml", strings.NewReplacer("HOST", host, "FROM", from).Replace(`apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: guard, annotations: {cert-manager.io/inject-ca-from: FROM}}
+webhooks:
+- name: guard.example.com
+  admissionReviewVersions: [v1]
+  sideEffects: None
+  clientConfig: {service: {name: guard, namespace: b}}
+  rules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [pods]}]
+  namespaceSelector: {matchExpressions: [{key: kubernetes.io/metadata.name, operator: NotIn, values: [a, b, c]}]}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: guard}
+spec: {selector: {app: b}, ports: [{port: 443, targetPort: 8443}]}
+---
+apiVersion: cert-manager.io/v1
+kind: Issuer
+metadata: {name: house}
+spec: {selfSigned: {}}
+---
+apiVersion: cert-manager.io/v1
+kind: Certificate
+metadata: {name: serving}
+spec: {secretName: tls, dnsNames: [HOST], issuerRef: {kind: Issuer, name: house}}
+`))
 	}
 }

@@ -33,6 +33,8 @@ type Cluster struct {
 	CSIDrivers   map[string]storagev1.CSIDriverSpec
 	TrustBundles map[string]*certificatesv1beta1.ClusterTrustBundle
 	Services     []corev1.Service
+	// Version is the API server's.
+	Version string
 	// SelfHeals means that the deployer creates again what is missing.
 	SelfHeals bool
 	// Runs reports whether the pods of an image run as processes; nil: none does.
@@ -105,6 +107,11 @@ func (c *Cluster) readNames(ctx context.Context, kube kubernetes.Interface) erro
 	if err != nil {
 		return fmt.Errorf("list IngressClasses: %w", err)
 	}
+	version, err := kube.Discovery().ServerVersion()
+	if err != nil {
+		return fmt.Errorf("ask the API server for its version: %w", err)
+	}
+	c.Version = version.GitVersion
 	runtimes, err := kube.NodeV1().RuntimeClasses().List(ctx, all)
 	if err != nil {
 		return fmt.Errorf("list RuntimeClasses: %w", err)

@@ -12,6 +12,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/matrix/refs/builtin"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/certificates"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/idle"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/kubeversions"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/leftout"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/room"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/topologies"
@@ -23,7 +24,7 @@ import (
 // Impossible fails if no delivery of a bundle can end well, whether it is the first or an upgrade: a
 // kind that the lane's deployer never applies, an object that is Kubernetes' own, a certificate that
 // is never made, what waits for a workload without pods, no node for one of its volumes, no room for
-// a workload's pods. Reasons: DEPLOY_FAILED, SCHEDULING_FAILED, CLUSTER_FAILED.
+// a workload's pods, a chart that Helm refuses for the version of the nodes' provider. Reasons: DEPLOY_FAILED, SCHEDULING_FAILED, CLUSTER_FAILED.
 func Impossible(ctx context.Context, e *bundle.Expectation, components []recipe.Component, d lane.Order, kube kubernetes.Interface) error {
 	c := &checker{expectation: e, components: components, merged: map[string]*result.Finding{}}
 	if d.ArgoCD {
@@ -36,13 +37,21 @@ func Impossible(ctx context.Context, e *bundle.Expectation, components []recipe.
 	c.problems(own)
 	c.problems(certificates.Find(e))
 	c.problems(idle.Find(e))
-	if topologies.Any(e) || room.Any(e) {
+	asks := !d.ArgoCD && !d.AtOnce // what the cluster's version is
+	if topologies.Any(e) || room.Any(e) || asks && kubeversions.Any(e) {
 		nodes, err := kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: "!" + infra.HostNodeLabel})
 		if err != nil {
 			return reason.New(reason.ClusterFailed, "list nodes: %w", err)
 		}
 		c.problems(topologies.Find(e, nodes.Items))
 		c.problems(room.Find(e, nodes.Items))
+		if asks && kubeversions.Any(e) {
+			version, err := kube.Discovery().ServerVersion()
+			if err != nil {
+				return reason.New(reason.ClusterFailed, "ask the API server for its version: %w", err)
+			}
+			c.problems(kubeversions.Find(e, nodes.Items, version.GitVersion, true))
+		}
 	}
 	r := c.report()
 	return r.Err()

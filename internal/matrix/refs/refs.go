@@ -13,6 +13,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/matrix/refs/everyday"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/gateways"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/kubelet"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/kubeversions"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/rehook"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/topologies"
@@ -73,6 +74,7 @@ func Check(e *bundle.Expectation, components []recipe.Component, have *Cluster) 
 	c.deviceClasses()
 	c.problems(topologies.Find(e, have.View.Nodes))
 	c.problems(rehook.Find(e))
+	c.problems(kubeversions.Find(e, have.View.Nodes, have.Version, false)) // a fault where it is one: Impossible
 	c.problems(gateways.Find(e, have.Services))
 	c.problems(everyday.Find(e, everyday.Cluster{Secrets: have.Secrets, Services: have.Services, Provisioners: have.Provisioners, ClaimSpecs: have.ClaimSpecs, Volumes: have.Volumes, Nodes: have.View.Nodes, Pods: c.podsOf}))
 	for i := range e.Objects {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
@@ -22,13 +23,15 @@ const (
 	clusterIssuer = "ClusterIssuer"
 )
 
-// Find returns the resources that can never be ready.
+// Find returns the resources that can never be ready, and the webhooks that are served with the wrong one.
 func Find(e *bundle.Expectation) []problem.Problem {
 	f := &finder{e: e, secrets: map[[2]string]*bundle.Object{}}
 	for i := range e.Objects {
 		o := &e.Objects[i]
 		gvk := o.Object.GroupVersionKind()
 		switch {
+		case gvk.Group == admissionv1.GroupName:
+			f.serving(o)
 		case gvk.Group != group || gvk.Version != "v1":
 		case gvk.Kind == certificate:
 			f.refused(o, invalid(o.Object))
