@@ -57,6 +57,10 @@ func reportedFaults() []fault {
 			},
 			tests: []string{"internal/matrix/refs/certificates TestFind_Serving"},
 		},
+		{
+			id: "F284", what: "a StatefulSet of several pods whose Service is not headless, or is for other pods; a VolumeSnapshot of a class that nothing makes", verdict: "a warning with file and line",
+			tests: []string{"internal/matrix/refs/everyday TestFind_GoverningAndSnapshots"},
+		},
 	}
 }
 

@@ -72,6 +72,10 @@ func Find(e *bundle.Expectation, have Cluster) []problem.Problem {
 			f.defaultAccount(o)
 		case "/Service":
 			f.external(o)
+		case "apps/StatefulSet":
+			f.governing(o)
+		case "snapshot.storage.k8s.io/VolumeSnapshot":
+			f.snapshot(o)
 		case "rbac.authorization.k8s.io/ClusterRole":
 			f.aggregates(o)
 		case "batch/CronJob":

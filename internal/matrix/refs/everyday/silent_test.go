@@ -134,3 +134,35 @@ func TestFind_VariablesAndSubdomain(t *testing.T) {
 		})
 	}
 }
+
+func TestFind_GoverningAndSnapshots(t *testing.T) {
+	set := func(service, replicas string) string {
+		return "apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: db, namespace: x}\nspec: {serviceName: " + service + ", replicas: " + replicas + ", template: {metadata: {labels: {app: db}}, spec: {containers: [{name: c}]}}}\n"
+	}
+	const shot, class = "apiVersion: snapshot.storage.k8s.io/v1\nkind: VolumeSnapshot\nmetadata: {name: s, namespace: x}\nspec: {volumeSnapshotClassName: fast}\n", "---\napiVersion: snapshot.storage.k8s.io/v1\nkind: VolumeSnapshotClass\nmetadata: {name: fast}\n"
+	for name, c := range map[string]struct{ objects, want string }{
+		"a headless Service":      {set("none", "2"), ""},
+		"one that has an address": {set("web", "2"), "names Service x/web (spec.serviceName), which is not headless (clusterIP: None)"},
+		"for one pod":             {set("web", "1"), ""},
+		"of other pods":           {set("others", "2"), "names Service x/others (spec.serviceName), which selects pods with app=web, and its own are none of them"},
+		"one that is not there":   {set("nope", "2"), ""}, // another check's
+		"a class that none makes": {shot, "is of VolumeSnapshotClass fast, which nothing in the recipe makes"},
+		"a class of the recipe":   {shot + class, ""},
+		"the default class":       {strings.Replace(shot, "volumeSnapshotClassName: fast", "", 1), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := &bundle.Expectation{}
+			for _, doc := range strings.Split(c.objects, "---\n") {
+				objects, err := documents.Parse(doc)
+				if err != nil || len(objects) != 1 {
+					t.Fatalf("%v in %s", err, doc)
+				}
+				e.Objects = append(e.Objects, bundle.Object{Component: "c", Object: objects[0]})
+			}
+			service := func(name, ip, app string) corev1.Service {
+				return corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: name}, Spec: corev1.ServiceSpec{ClusterIP: ip, Selector: map[string]string{"app": app}}}
+			}
+			check(t, Find(e, Cluster{Services: []corev1.Service{service("web", "10.0.0.1", "db"), service("none", "None", "db"), service("others", "None", "web")}}), c.want)
+		})
+	}
+}
