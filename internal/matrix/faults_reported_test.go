@@ -61,6 +61,13 @@ func reportedFaults() []fault {
 			id: "F284", what: "a StatefulSet of several pods whose Service is not headless, or is for other pods; a VolumeSnapshot of a class that nothing makes", verdict: "a warning with file and line",
 			tests: []string{"internal/matrix/refs/everyday TestFind_GoverningAndSnapshots"},
 		},
+		{
+			id: "F285", what: "a CustomResourceDefinition whose schema the API server rejects: a default that its own schema does not take, a rule that costs too much, a field without a type", verdict: "exit 51 in every lane, with the line of that field and not that of the definition",
+			seeds: []seed{{nightly: families, recipe: func(r *tinyRecipe) {
+				r.part("b").crds = map[string]string{"widgets.yaml": "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: widgets.faults.example.com}\nspec:\n  group: faults.example.com\n  names: {kind: Widget, plural: widgets}\n  scope: Namespaced\n  versions:\n  - name: v1\n    served: true\n    storage: true\n    schema:\n      openAPIV3Schema:\n        type: object\n        properties:\n          size:\n            type: integer\n            minimum: 1\n            default: 0\n"}
+			}, want: red(reason.DeployFailed, "properties[size].default: Invalid value: 0").and("set in b/crds/widgets.yaml:19").in(time.Minute)}},
+			tests: []string{"internal/matrix/why TestRejectedField_Definition"},
+		},
 	}
 }
 

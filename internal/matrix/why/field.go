@@ -67,6 +67,10 @@ func readRejectedField(message string) (rejectedField, bool) {
 		f.kind, f.unfit = cmp.Or(m[1], f.kind), m[2]
 	}
 	f.path = fieldPath(f.text)
+	if f.kind == "CustomResourceDefinition" && len(f.path) > 2 && f.path[0] == "spec" && f.path[1] == "validation" {
+		// Where all versions have one schema, the API server calls it as v1beta1 did.
+		f.path = append([]string{"spec", "versions", "0", "schema"}, f.path[2:]...)
+	}
 	return f, len(f.path) > 1 || f.unfit != ""
 }
 

@@ -196,3 +196,19 @@ func TestRejectedField_List(t *testing.T) {
 		}
 	}
 }
+
+// Where all versions of a definition have one schema, the API server's error has it where v1beta1 had it.
+func TestRejectedField_Definition(t *testing.T) {
+	const message = `Release comp: install chart comp 1.0.0: failed to install CRD crds/w.yaml: CustomResourceDefinition.apiextensions.k8s.io "w.example.com" is invalid: spec.validation.openAPIV3Schema.properties[spec].properties[size].default: Invalid value: 0: must be greater`
+	f, ok := readRejectedField(message)
+	if got := strings.Join(f.path, " "); !ok || got != "spec versions 0 schema openAPIV3Schema properties spec properties size default" {
+		t.Errorf("got %q", got)
+	}
+	text := "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata:\n  name: w.example.com\nspec:\n  versions:\n  - name: v1\n    schema:\n      openAPIV3Schema:\n        properties:\n          spec:\n            properties:\n              size:\n                minimum: 1\n                default: 0\n"
+	o := &unstructured.Unstructured{Object: map[string]any{"kind": "CustomResourceDefinition", "metadata": map[string]any{"name": "w.example.com"}}} // the head alone, as in an expectation
+	e := bundle.Expectation{Objects: []bundle.Object{{Component: "comp", Object: o, Manifest: &recipe.Manifest{File: "w.yaml", Content: []byte(text)}}}}
+	all := []result.Finding{{Component: "comp", Cause: message}}
+	if Locate(nil, &bundle.Bundle{Expectation: e}, all); all[0].Place.String() != "w.yaml:15" {
+		t.Errorf("got %s, want w.yaml:15", all[0].Place)
+	}
+}
