@@ -68,6 +68,14 @@ func reportedFaults() []fault {
 			}, want: red(reason.DeployFailed, "properties[size].default: Invalid value: 0").and("set in b/crds/widgets.yaml:19").in(time.Minute)}},
 			tests: []string{"internal/matrix/why TestRejectedField_Definition"},
 		},
+		{
+			id: "F286", what: "a claim, or another object of which the cluster fills in what cannot change, that Argo CD is told to replace as a whole (argocd.argoproj.io/sync-options: Replace=true)", verdict: "exit 73 in Argo CD with the option as the cause, though the bundle changes a label only; passes elsewhere",
+			seeds: []seed{
+				{nightly: argo, old: older(replacedClaim("1")), recipe: replacedClaim("2"), want: red(reason.UpgradeFailed, "the upgrade from old: Application b: PersistentVolumeClaim b/data").and("Argo CD replaces the whole object (argocd.argoproj.io/sync-options: Replace=true)")},
+				{nightly: others, old: older(replacedClaim("1")), recipe: replacedClaim("2"), want: outcomeWanted{check: endsAlike}},
+			},
+			tests: []string{"internal/matrix/upgrade TestFailed"},
+		},
 	}
 }
 
@@ -151,4 +159,9 @@ metadata: {name: serving}
 spec: {secretName: tls, dnsNames: [HOST], issuerRef: {kind: Issuer, name: house}}
 `))
 	}
+}
+
+// replacedClaim is a claim of the pods of b with a label, which Argo CD replaces.
+func replacedClaim(label string) func(*tinyRecipe) {
+	return earlyClaim("argocd.argoproj.io/sync-options: Replace=true}, labels: {of: '" + label + "'")
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/rendering"
 	"github.com/nvidia/aicr-action/internal/matrix/change"
 	"github.com/nvidia/aicr-action/internal/matrix/compare"
 )
@@ -118,8 +119,14 @@ func (b Bundles) immutable(kind, name, field, said string) string {
 		}
 		line += "; it changes " + f
 	}
+	if len(fields) == 0 && now != nil && rendering.HasSyncOption(now.Object.GetAnnotations(), replaces) {
+		return line + "; the bundle changes nothing of that, but Argo CD replaces the whole object (" + rendering.ArgoSyncOptions + ": " + replaces + "), and so takes away what the cluster has filled in; leave that option out"
+	}
 	return line + "; " + remedy(kind, at, said)
 }
+
+// replaces is the option by which Argo CD writes an object as kubectl replace does, and not as kubectl apply.
+const replaces = "Replace=true"
 
 // changedBelow lists the fields at a path, and below it, that differ and that the API server does not let
 // change, with both values.

@@ -49,6 +49,9 @@ func TestFailed(t *testing.T) {
 	hook.Object.SetAnnotations(map[string]string{"helm.sh/hook-delete-policy": "hook-failed"})
 	crd.Object.Object["spec"] = map[string]any{"group": "x.y", "names": map[string]any{"kind": "Widget"}}
 	objects := Bundles{Now: &bundle.Bundle{Expectation: bundle.Expectation{Objects: []bundle.Object{object("Deployment", "web"), object("StatefulSet", "db"), object("Job", "once"), hook, crd}}}}
+	replaced := object("PersistentVolumeClaim", "whole")
+	replaced.Object.SetAnnotations(map[string]string{"argocd.argoproj.io/sync-options": "Replace=true"})
+	objects.Now.Expectation.Objects = append(objects.Now.Expectation.Objects, replaced)
 	dns := object("Service", "dns")
 	dns.Object.Object["spec"] = map[string]any{"ports": []any{map[string]any{"port": int64(53), "protocol": "UDP"}, map[string]any{"port": int64(53)}}}
 	objects.Before = &bundle.Bundle{Expectation: bundle.Expectation{Objects: []bundle.Object{dns}}}
@@ -65,6 +68,7 @@ func TestFailed(t *testing.T) {
 		`unable to build kubernetes objects from current release manifest: resource mapping not found for name: "b" namespace: "" from "": no matches for kind "Widget" in version "x.y/v1alpha1"`:                                    "Widget b: Helm first reads the release that is in the cluster, and that has it in x.y/v1alpha1, which the API server does not serve any more (CustomResourceDefinition widgets.x.y; component b, template b/templates/customresourcedefinition.yaml)",
 		`warning: Hook post-upgrade b/templates/hook.yaml failed: jobs.batch "b-job" already exists`:                                                                                                                                  "Job b-job is a hook that the last delivery left (helm.sh/hook-delete-policy: hook-failed), and the upgrade creates it again; component b; edit: helm.sh/hook-delete-policy: before-hook-creation,hook-failed in b/templates/hook.yaml",
 		`cannot patch "dns" with kind Service: Service "dns" is invalid: spec.ports: Required value`:                                                                                                                                  "Service dns: port 53 was there twice, with two protocols (b/templates/service.yaml), and a client-side apply tells ports apart by their number alone",
+		`error when replacing "/dev/shm/1": PersistentVolumeClaim "whole" is invalid: spec: Forbidden: spec is immutable after creation except resources.requests`:                                                                    "PersistentVolumeClaim whole: spec cannot be changed; component b, template b/templates/persistentvolumeclaim.yaml; the bundle changes nothing of that, but Argo CD replaces the whole object (argocd.argoproj.io/sync-options: Replace=true), and so takes away what the cluster has filled in; leave that option out",
 		`Service "x" is invalid: spec.type: Unsupported value: "None"`:                                                                                                                                                                "",
 	} {
 		v := result.VerdictOf(Failed("main", reason.New(reason.DeployFailed, "%s", text), objects, nil))
