@@ -76,6 +76,10 @@ func reportedFaults() []fault {
 			},
 			tests: []string{"internal/matrix/upgrade TestFailed"},
 		},
+		{
+			id: "F287", what: "a chart whose release is too large for Helm's Secret, a definition that is too long for the annotation of Argo CD's client-side apply", verdict: "exit 51 in the lanes in which it is, with the chart's largest files, or with the sync option that helps",
+			tests: []string{"internal/matrix/why TestLocate_TooLong"},
+		},
 	}
 }
 

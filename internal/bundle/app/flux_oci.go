@@ -85,6 +85,6 @@ func (f *fluxApp) chartRef(o *object, spec, ref *yamlv3.Node) error {
 	yamlx.Set(source, "kind", "!!str", kindHelmSource)
 	yamlx.Set(source, "name", "!!str", helmSource(name))
 	f.override("HelmRelease %s has the chart %s %s by a HelmRepository in place of OCIRepository %s (%s)", o.name(), c.chart, c.version, name, c.at)
-	f.unknown("OCIRepository %s: its layerSelector and provider are not used, since the chart is from the cell's registry", name)
+	f.unknown("OCIRepository %s: its layerSelector and provider are not used, since the chart is from the cell's registry; nor is its digest, which Flux adds to the version that the chart sees (%s+0123456789ab): the API server rejects a label with .Chart.Version unless its template replaces the +", name, c.version)
 	return nil
 }
