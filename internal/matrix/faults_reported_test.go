@@ -80,6 +80,10 @@ func reportedFaults() []fault {
 			id: "F287", what: "a chart whose release is too large for Helm's Secret, a definition that is too long for the annotation of Argo CD's client-side apply", verdict: "exit 51 in the lanes in which it is, with the chart's largest files, or with the sync option that helps",
 			tests: []string{"internal/matrix/why TestLocate_TooLong"},
 		},
+		{
+			id: "F288", what: "a custom resource that names another which nothing in the recipe makes: a LocalQueue's ClusterQueue, its flavor, a job's queue, a TrainJob's runtime, a NodeSet's controller, a NIMService's cache", verdict: "a warning with file and line, where the recipe defines the kind; with `--operators`, F226",
+			tests: []string{"internal/matrix/refs/customrefs TestFind"},
+		},
 	}
 }
 

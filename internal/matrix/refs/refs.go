@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/customrefs"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/everyday"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/gateways"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/kubelet"
@@ -74,6 +75,7 @@ func Check(e *bundle.Expectation, components []recipe.Component, have *Cluster) 
 	c.deviceClasses()
 	c.problems(topologies.Find(e, have.View.Nodes))
 	c.problems(rehook.Find(e))
+	c.problems(customrefs.Find(e))
 	c.problems(kubeversions.Find(e, have.View.Nodes, have.Version, false)) // a fault where it is one: Impossible
 	c.problems(gateways.Find(e, have.Services))
 	c.problems(everyday.Find(e, everyday.Cluster{Secrets: have.Secrets, Services: have.Services, Provisioners: have.Provisioners, ClaimSpecs: have.ClaimSpecs, Volumes: have.Volumes, Nodes: have.View.Nodes, Pods: c.podsOf}))
