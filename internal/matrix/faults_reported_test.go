@@ -43,10 +43,10 @@ func reportedFaults() []fault {
 		{
 			id: "F282", what: "a policy that cannot be evaluated at all, e.g. for parameters of a kind that no component defines, and comes after the pods", verdict: "exit 1 in every lane: no pod could be created again; the API server says it in other words than for a policy that denies",
 			seeds: []seed{
-				{nightly: families, recipe: withoutParameters("{apiVersion: rules.example.com/v1, kind: PodLimit}"), want: red(reason.WorkloadFailed, "the API server would reject its next pod: ValidatingAdmissionPolicy 'limits' denied request: failed to configure policy: failed to find resource referenced by paramKind").and("ValidatingAdmissionPolicy limits (b) denies it, set in b/templates/policy.yaml:2").in(time.Minute)},
+				{nightly: families, recipe: withoutParameters("{apiVersion: rules.example.com/v1, kind: PodLimit}"), want: red(reason.WorkloadFailed, "the API server ", "ValidatingAdmissionPolicy 'limits' denied request: failed to configure policy: failed to find resource referenced by paramKind").and("ValidatingAdmissionPolicy limits (b", "b/templates/policy.yaml").in(time.Minute)},
 				{name: "parameters that there are", nightly: families, recipe: withoutParameters("{apiVersion: v1, kind: ConfigMap}")},
 			},
-			tests: []string{"internal/matrix/intact TestDenied"},
+			tests: []string{"internal/matrix/intact TestDenied", "internal/observe TestRefusedWorkload_Policy"},
 		},
 		{
 			id: "F283", what: "a webhook that fails closed and is served with a Certificate for another name than its Service's, or whose caBundle is to come from another Certificate than the pods serve with", verdict: "exit 51 before anything is deployed, in every lane: the API server trusts nothing that answers; with both objects, the name that it asks for, and the line",

@@ -34,13 +34,17 @@ var ranged = regexp.MustCompile(`(\S+) (?:usage|max limit to request ratio) per 
 // checked with the workload: one of a pod alone comes from a LimitRange, which fills in limits.
 var overLimit = regexp.MustCompile(`resources\.requests: Invalid value: "[^"]*": must be less than or equal to (\S+) limit`)
 
+// ofPolicy is what an admission policy says that denies a pod, or cannot be evaluated; one that changes objects is
+// only called a policy.
+var ofPolicy = regexp.MustCompile(`(ValidatingAdmissionPolicy|policy) ['"]([^'"]+)['"](?: with binding '[^']+')? denied request: `)
+
 // Wrong returns the rejection as what waiting cannot fix, with the fields that decide it and the
 // objects of the bundle that demand otherwise.
 func (w RefusedWorkload) Wrong(e *bundle.Expectation) WrongWorkload {
 	wrong := WrongWorkload{Workload: w.Workload, Text: "the API server rejects its pods: " + w.Text}
 	demand := func(kind, name string) {
 		for _, o := range e.Objects {
-			cluster := kind == "Namespace"
+			cluster := kind == "Namespace" || strings.HasSuffix(kind, "AdmissionPolicy")
 			if o.Object.GetKind() == kind && (name == "" || o.Object.GetName() == name) && (cluster || o.Object.GetNamespace() == w.Workload.Namespace) {
 				ref := infra.NamespacedName(o.Object.GetNamespace(), o.Object.GetName())
 				wrong.More = append(wrong.More, fmt.Sprintf("what it breaks is %s %s (%s, %s)", kind, ref, o.Component, o.Template))
@@ -79,6 +83,9 @@ func (w RefusedWorkload) Wrong(e *bundle.Expectation) WrongWorkload {
 		demand("LimitRange", "")
 	case w.Workload.Kind == "StatefulSet" && longLabel.MatchString(w.Text):
 		wrong.More = append(wrong.More, fmt.Sprintf("the controller labels its pods with its name and a hash (controller-revision-hash): give it a name of at most 52 characters instead of %d, in %s", len(w.Workload.Name), w.Workload.Template))
+	case ofPolicy.MatchString(w.Text):
+		m := ofPolicy.FindStringSubmatch(w.Text)
+		demand(map[bool]string{true: "ValidatingAdmissionPolicy", false: "MutatingAdmissionPolicy"}[m[1] == "ValidatingAdmissionPolicy"], m[2])
 	case strings.Contains(w.Text, "violates PodSecurity"):
 		wrong.Fields = append(wrong.Fields, FieldSecurityContext)
 		demand("Namespace", w.Workload.Namespace)

@@ -102,3 +102,22 @@ func TestRefusedWorkload_LongName(t *testing.T) {
 		}
 	}
 }
+
+// What denies the pods is named with the component that has it.
+func TestRefusedWorkload_Policy(t *testing.T) {
+	object := func(kind, name string) bundle.Object {
+		return bundle.Object{Component: "rules", Template: "rules/templates/" + name + ".yaml", Object: &unstructured.Unstructured{Object: map[string]any{"kind": kind, "metadata": map[string]any{"name": name}}}}
+	}
+	e := &bundle.Expectation{Objects: []bundle.Object{object("ValidatingAdmissionPolicy", "limits"), object("MutatingAdmissionPolicy", "tag"), object("ValidatingAdmissionPolicy", "other")}}
+	for text, want := range map[string]string{
+		`pods "d-" is forbidden: ValidatingAdmissionPolicy 'limits' with binding 'limits' denied request: no`:                 "what it breaks is ValidatingAdmissionPolicy limits (rules, rules/templates/limits.yaml)",
+		`pods "d-" is forbidden: ValidatingAdmissionPolicy 'limits' denied request: failed to configure policy: no paramKind`: "what it breaks is ValidatingAdmissionPolicy limits (rules, rules/templates/limits.yaml)",
+		`pods "d-" is forbidden: policy "tag" denied request: failed to configure policy: no paramKind`:                       "what it breaks is MutatingAdmissionPolicy tag (rules, rules/templates/tag.yaml)",
+		`pods "d-" is forbidden: ValidatingAdmissionPolicy 'another' denied request: no`:                                      "",
+	} {
+		w := bundle.Workload{Kind: "Deployment", Namespace: "ns", Name: "d"}
+		if got := strings.Join(RefusedWorkload{&w, text}.Wrong(e).More, "\n"); got != want {
+			t.Errorf("%s: got %q, want %q", text, got, want)
+		}
+	}
+}
