@@ -47,5 +47,9 @@ func textFaults() []fault {
 			id: "F275", what: "an object that Argo CD calls OutOfSync for one value, beside the API server's defaults; a format in a definition's schema that the API server does not know, of which it names no field", verdict: "the note has the value first; the warning has the path in the schema and its line",
 			tests: []string{"internal/matrix/intact TestDifference", "internal/matrix/intact TestFormatIn"},
 		},
+		{
+			id: "F276", what: "a hook of a release of helmfile that uses the ServiceAccount of one that `needs` it", verdict: "exit 1 before anything is deployed, with both lines; passes where nothing orders them, or the other way round",
+			tests: []string{"internal/matrix/refs TestDeadlocks", "internal/bundle/app TestHelmfile_Needs"},
+		},
 	}
 }

@@ -68,6 +68,19 @@ func TestOpen_Namespace(t *testing.T) {
 	}
 }
 
+// TestHelmfile_Needs: what a release of helmfile needs comes before it.
+func TestHelmfile_Needs(t *testing.T) {
+	files := helmfile(map[string]string{"all.yaml": "releases:\n- {name: late, namespace: web, chart: ./charts/web, needs: [early]}\n- {name: early, namespace: web, chart: ./charts/web}\n"})
+	b, err := open(t, filepath.Join(repo(t, files), "all.yaml"), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	components, _ := b.Components()
+	if len(components) != 2 || components[1].Name != "late" || !slices.Equal(components[1].DependencyRefs, []string{"early"}) {
+		t.Errorf("got %+v", components)
+	}
+}
+
 // A selector of a local chart's pods is traced to the line of the repository that sets it, so that a
 // report and its annotation name this line.
 func TestMake_Traced(t *testing.T) {

@@ -37,6 +37,7 @@ type unit struct {
 	dir                  string
 	local                *chart.Chart
 	after                []string // names of units
+	needs                []string // likewise, where no recipe.yaml has any
 	ref                  result.Ref
 	dependsOn            []result.Ref
 	// crdScript is what applies the chart's CRDs before an upgrade.
@@ -238,6 +239,9 @@ func (b *Bundle) dependencies(before []unit, u unit) []string {
 				refs = ref.DependencyRefs
 			}
 		}
+	}
+	if b.recipe == nil { // else needs give the order, and the recipe the dependencies
+		refs = slices.Concat(refs, u.needs)
 	}
 	var found []string
 	for _, name := range refs {

@@ -185,6 +185,7 @@ func (f *helmfileForm) release(file string, n *yamlv3.Node, repositories map[str
 				name = u.namespace + "/" + name // as helmfile completes it
 			}
 			r.needs = append(r.needs, name)
+			r.unit.needs = append(r.unit.needs, path.Base(name))
 		}
 	}
 	return r, nil

@@ -15,6 +15,8 @@ type Order struct {
 	Releases bool
 	// InOrder means that the releases come one after the other.
 	InOrder bool
+	// Needs means that a release comes once those that it depends on are installed, with their hooks.
+	Needs bool
 	// AtOnce means that hooks are objects like all others.
 	AtOnce bool
 	// Uninstalls means that a bundle is removed by one helm uninstall of each release: what the API server

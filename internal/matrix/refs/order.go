@@ -161,8 +161,20 @@ func (c order) after(o, user *bundle.Object) bool {
 		return (hook.phase != ordinary || c.delivery.Ready) && momentOf(o.Object, c.delivery.ArgoCD).compare(hook) > 0
 	case c.delivery.InOrder:
 		return hook.phase != ordinary && c.position(o.Release) > c.position(user.Release)
+	case c.delivery.Needs:
+		return hook.phase != ordinary && c.needs(o.Release, user.Release)
 	}
 	return c.delivery.Releases && c.dependsOn(o.Release, user.Release)
+}
+
+// needs reports whether a release depends on another, which helmfile installs before.
+func (c order) needs(release, on string) bool {
+	return leadsTo(release, func(name string) []string {
+		if i := c.position(name); i >= 0 {
+			return c.expectation.Releases[i].DependsOn
+		}
+		return nil
+	}, func(name string) bool { return name == on })
 }
 
 func (c order) position(release string) int {

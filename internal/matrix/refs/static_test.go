@@ -196,28 +196,31 @@ func TestDeadlocks(t *testing.T) {
 		release  string // of the last object
 		want     string
 	}{
-		"later release, Flux":              {web + config(""), flux, "x-post", "takes its environment from ConfigMap x/late, which release x-post creates only later (x/templates/x.yaml), once this Deployment is ready"},
-		"later release, nothing waits":     {web + config(""), argo, "x-post", ""},
-		"later release, Helm":              {web + config(""), helm, "x-post", ""},
-		"another release, Flux":            {web + config(""), flux, "apart", ""},
-		"optional":                         {strings.Replace(web, "name: late}", "name: late, optional: true}", 1) + config(""), flux, "x-post", ""},
-		"pre-install hook, ordinary":       {job(hook("pre-install", "0"), mounts) + config(""), helm, "", "once this Job has finished; it is a hook"},
-		"pre-install hook, all at once":    {job(hook("pre-install", "0"), mounts) + config(""), lane.Order{AtOnce: true}, "", ""},
-		"pre-install hook, earlier hook":   {job(hook("pre-install", "0"), mounts) + config(hook("pre-install", "-5")), helm, "", ""},
-		"pre-install hook, later hook":     {job(hook("pre-install", "0"), mounts) + config(hook("pre-install", "5")), helm, "", "the same release creates only later"},
-		"pre-install hook, account":        {job(hook("pre-install", "0"), "{serviceAccountName: late, containers: [{name: m}]}") + account, flux, "", "runs as ServiceAccount x/late, which the same release creates only later"},
-		"account by its older name":        {job(hook("pre-install", "0"), "{serviceAccount: late, containers: [{name: m}]}") + account, flux, "", "runs as ServiceAccount x/late, which the same release creates only later"},
-		"pre-upgrade hook, Argo CD":        {job(hook("pre-upgrade", "0"), "{serviceAccountName: late, containers: [{name: m}]}") + account, argo, "", "runs as ServiceAccount x/late, which the same release creates only later"},
-		"pre-upgrade hook, Flux":           {job(hook("pre-upgrade", "0"), "{serviceAccountName: late, containers: [{name: m}]}") + account, flux, "", ""},
-		"post-upgrade hook, Argo CD":       {job(hook("post-upgrade", "0"), mounts) + config(""), argo, "", ""},
-		"post-install hook":                {job(hook("post-install", "0"), mounts) + config(""), flux, "", ""},
-		"pre-install hook, later release":  {job(hook("pre-install", "0"), mounts) + config(""), helm, "x-post", "release x-post creates only later"},
-		"ordinary, post-install hook":      {web + config(hook("post-install", "0")), flux, "", "creates only later"},
-		"ordinary, post-install, Helm":     {web + config(hook("post-install", "0")), helm, "", ""},
-		"sync wave, Argo CD":               {web + config(", annotations: {argocd.argoproj.io/sync-wave: '3'}"), argo, "", "creates only later"},
-		"sync wave, Flux":                  {web + config(", annotations: {argocd.argoproj.io/sync-wave: '3'}"), flux, "", ""},
-		"PreSync is earlier, in Argo CD":   {web + config(", annotations: {argocd.argoproj.io/hook: PreSync}"), argo, "", ""},
-		"two of them, one of which is now": {web + config("") + config(hook("post-install", "0")), flux, "", ""},
+		"later release, Flux":                {web + config(""), flux, "x-post", "takes its environment from ConfigMap x/late, which release x-post creates only later (x/templates/x.yaml), once this Deployment is ready"},
+		"later release, nothing waits":       {web + config(""), argo, "x-post", ""},
+		"later release, Helm":                {web + config(""), helm, "x-post", ""},
+		"another release, Flux":              {web + config(""), flux, "apart", ""},
+		"optional":                           {strings.Replace(web, "name: late}", "name: late, optional: true}", 1) + config(""), flux, "x-post", ""},
+		"pre-install hook, ordinary":         {job(hook("pre-install", "0"), mounts) + config(""), helm, "", "once this Job has finished; it is a hook"},
+		"pre-install hook, all at once":      {job(hook("pre-install", "0"), mounts) + config(""), lane.Order{AtOnce: true}, "", ""},
+		"pre-install hook, earlier hook":     {job(hook("pre-install", "0"), mounts) + config(hook("pre-install", "-5")), helm, "", ""},
+		"pre-install hook, later hook":       {job(hook("pre-install", "0"), mounts) + config(hook("pre-install", "5")), helm, "", "the same release creates only later"},
+		"pre-install hook, account":          {job(hook("pre-install", "0"), "{serviceAccountName: late, containers: [{name: m}]}") + account, flux, "", "runs as ServiceAccount x/late, which the same release creates only later"},
+		"account by its older name":          {job(hook("pre-install", "0"), "{serviceAccount: late, containers: [{name: m}]}") + account, flux, "", "runs as ServiceAccount x/late, which the same release creates only later"},
+		"pre-upgrade hook, Argo CD":          {job(hook("pre-upgrade", "0"), "{serviceAccountName: late, containers: [{name: m}]}") + account, argo, "", "runs as ServiceAccount x/late, which the same release creates only later"},
+		"pre-upgrade hook, Flux":             {job(hook("pre-upgrade", "0"), "{serviceAccountName: late, containers: [{name: m}]}") + account, flux, "", ""},
+		"post-upgrade hook, Argo CD":         {job(hook("post-upgrade", "0"), mounts) + config(""), argo, "", ""},
+		"post-install hook":                  {job(hook("post-install", "0"), mounts) + config(""), flux, "", ""},
+		"pre-install hook, needed, Helmfile": {job(hook("pre-install", "0"), mounts) + config(""), lane.Order{Needs: true}, "x-post", "release x-post creates only later"},
+		"pre-install hook, apart, Helmfile":  {job(hook("pre-install", "0"), mounts) + config(""), lane.Order{Needs: true}, "apart", ""},
+		"needed, Helmfile waits for no pods": {web + config(""), lane.Order{Needs: true}, "x-post", ""},
+		"pre-install hook, later release":    {job(hook("pre-install", "0"), mounts) + config(""), helm, "x-post", "release x-post creates only later"},
+		"ordinary, post-install hook":        {web + config(hook("post-install", "0")), flux, "", "creates only later"},
+		"ordinary, post-install, Helm":       {web + config(hook("post-install", "0")), helm, "", ""},
+		"sync wave, Argo CD":                 {web + config(", annotations: {argocd.argoproj.io/sync-wave: '3'}"), argo, "", "creates only later"},
+		"sync wave, Flux":                    {web + config(", annotations: {argocd.argoproj.io/sync-wave: '3'}"), flux, "", ""},
+		"PreSync is earlier, in Argo CD":     {web + config(", annotations: {argocd.argoproj.io/hook: PreSync}"), argo, "", ""},
+		"two of them, one of which is now":   {web + config("") + config(hook("post-install", "0")), flux, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := expected(t, c.objects)
@@ -227,7 +230,7 @@ func TestDeadlocks(t *testing.T) {
 			if c.release != "" {
 				e.Objects[len(e.Objects)-1].Release = c.release
 			}
-			e.Releases = []bundle.Release{{Name: "x"}, {Name: "x-post"}, {Name: "apart"}}
+			e.Releases = []bundle.Release{{Name: "x"}, {Name: "x-post", DependsOn: []string{"x"}}, {Name: "apart"}}
 			of := func(name string) result.Ref { return result.Ref{Kind: "HelmRelease", Name: name} }
 			e.Delivered = []bundle.Delivered{{Ref: of("x")}, {Ref: of("between"), DependsOn: []result.Ref{of("x")}}, {Ref: of("x-post"), DependsOn: []result.Ref{of("between")}}, {Ref: of("apart")}}
 			r := Deadlocks(e, nil, c.delivery)

@@ -67,7 +67,7 @@ func (l *helmfileLane) Install(_ context.Context, env *lane.Env) error {
 func (l *helmfileLane) Publish(context.Context, *lane.Env) ([]oci.Published, error) { return nil, nil }
 
 // Order is that of a release's hooks; what helmfile waits for between releases is not judged.
-func (l *helmfileLane) Order(*lane.Env) lane.Order { return lane.Order{Uninstalls: true} }
+func (l *helmfileLane) Order(*lane.Env) lane.Order { return lane.Order{Needs: true, Uninstalls: true} }
 
 // Deploy starts helmfile in the bundle's directory. Releases that are there already are upgraded
 // without a comparison, which only helm-diff could make.
