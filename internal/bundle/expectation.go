@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/nvidia/aicr-action/internal/bundle/apis"
+	"github.com/nvidia/aicr-action/internal/bundle/helmerror"
 	"github.com/nvidia/aicr-action/internal/bundle/manifestline"
 	"github.com/nvidia/aicr-action/internal/bundle/operators"
 	"github.com/nvidia/aicr-action/internal/bundle/owners"
@@ -287,13 +288,13 @@ func renderError(r *release, err error) error {
 	e := &RenderError{Component: r.Component, Release: r.Name, Chart: r.Chart, Version: r.ChartVersion, Origin: r.component.Declared, ValuesFile: r.component.ValuesFile, Err: err}
 	if r.Local {
 		r.placeInManifest(e)
-	} else if at, path := valueIn(r.component, err.Error()); path != "" {
+	} else if at, path := helmerror.ValueIn(r.component, err.Error()); path != "" {
 		e.Origin, e.Value = at, path
 	} else if te := (*rendering.TemplateError)(nil); errors.As(err, &te) {
 		e.Err = te.In(r.chart)
 	}
-	if looksUp(r.chart, err.Error()) {
-		e.Err = &renamedError{e.Err.Error() + "; templates are rendered without a cluster, as Argo CD renders them, so that lookup finds nothing: set a value with which the template does not look it up, or let the template go on without it", e.Err}
+	if helmerror.LooksUp(r.chart, err.Error()) {
+		e.Err = helmerror.InOtherWords(e.Err.Error()+"; templates are rendered without a cluster, as Argo CD renders them, so that lookup finds nothing: set a value with which the template does not look it up, or let the template go on without it", e.Err)
 	}
 	return e
 }

@@ -11,6 +11,7 @@ import (
 	"testing/fstest"
 
 	"github.com/nvidia/aicr-action/internal/bundle/documents"
+	"github.com/nvidia/aicr-action/internal/bundle/helmerror"
 	"github.com/nvidia/aicr-action/internal/bundle/steering"
 	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/recipe"
@@ -304,11 +305,11 @@ func TestRenderError_Value(t *testing.T) {
 	}
 	text := "values don't meet the specifications of the schema(s) in the following chart(s):\nc:\n- at '/driver/version': got number, want string\n"
 	c := &recipe.Component{Origins: map[string]recipe.Origin{"driver.version": {File: "f", Line: 3}, "sub.image": {File: "f", Line: 9}}}
-	if at, path := valueIn(c, text); path != "driver.version" || at.Line != 3 {
+	if at, path := helmerror.ValueIn(c, text); path != "driver.version" || at.Line != 3 {
 		t.Errorf("of a schema: got %q at %v", path, at)
 	}
 	text = `template: c/charts/sub/templates/a.yaml:3:14: executing "c/charts/sub/templates/a.yaml" at <.Values.image.tag>: can't evaluate field tag in type string`
-	if at, path := valueIn(c, text); path != "sub.image" || at.Line != 9 {
+	if at, path := helmerror.ValueIn(c, text); path != "sub.image" || at.Line != 9 {
 		t.Errorf("of a chart's chart: got %q at %v", path, at)
 	}
 }

@@ -10,7 +10,7 @@ func forgedFaults() []fault {
 		},
 		{
 			id: "F202", what: "a pipe, a device or a link to one in the place of a file that is read: go.mod of a checkout, a recipe that AICR's CLI resolved, the record of a kept cell", verdict: "refused: nothing is waited for, and no memory is taken",
-			tests: []string{"internal/util/bounded TestRegular", "internal/bundle/foreign TestCheckout_NoFile", "internal/bundle/foreign TestExec_RecipeBecomesPipe"},
+			tests: []string{"internal/util/bounded TestRegular", "internal/bundle/foreign/clibuild TestFind_NoFile", "internal/bundle/foreign TestExec_RecipeBecomesPipe"},
 		},
 		{
 			id: "F203", what: "a CLI that pushes without end to the registry that is to discard it, and a results file with numbers and types that no run writes", verdict: "refused at a limit; refused, or every report of it is written",

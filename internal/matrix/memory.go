@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/matrix/footprint"
-	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
 // MemoryPerCell returns the most memory that each of the runner's cells takes, in bytes.
@@ -35,14 +34,7 @@ func (r *Runner) awaitMemory(ctx context.Context, room *footprint.Room, cell sta
 	}
 	early.giveUp()
 	task := r.Progress.Begin("waiting for memory before the next cell")
-	taken := false
-	err := wait.For(ctx, "memory for another cell", wait.Options{Budget: memoryBudget, Interval: time.Second, Changed: task.Update}, func(context.Context) wait.Result {
-		var free uint64
-		if free, taken = room.TryEnter(r.Memory, need); taken {
-			return wait.Done()
-		}
-		return wait.NotYet("%d MiB are free, a cell takes up to %d MiB", free>>20, need>>20)
-	})
+	taken, err := room.Wait(ctx, r.Memory, need, memoryBudget, task.Update)
 	task.End("", err)
 	if !taken {
 		_ = room.Enter(nil, 0)

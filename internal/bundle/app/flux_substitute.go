@@ -12,6 +12,7 @@ import (
 	yamlv3 "go.yaml.in/yaml/v3"
 	"sigs.k8s.io/yaml"
 
+	"github.com/nvidia/aicr-action/internal/bundle/app/sops"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
 
@@ -92,7 +93,7 @@ func (f *fluxApp) variablesFrom(o object, ref *yamlv3.Node, into map[string]stri
 		return f.repo.badAt(o, ref, "Kustomization %s has variables from %s %s, which no file read before it has: set optional, or run a path that has it", o.name(), kind, name)
 	}
 	from := f.values[at]
-	if encrypted(from.node) {
+	if sops.Encrypted(from.node) {
 		return f.repo.badAt(o, ref, "the variables of %s %s (%s), for Kustomization %s, are encrypted by SOPS, whose key is not here: run a copy of the path with test values", kind, name, f.repo.at(from), o.name())
 	}
 	for _, field := range []string{"data", "stringData"} {

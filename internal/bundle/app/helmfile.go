@@ -10,6 +10,7 @@ import (
 	yamlv3 "go.yaml.in/yaml/v3"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/app/sops"
 	"github.com/nvidia/aicr-action/internal/bundle/parameters"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
@@ -320,7 +321,7 @@ func (h *helmfileApp) valuesOf(state object, r *yamlv3.Node, from string) error 
 			if err != nil {
 				return h.repo.badAt(state, item, "values file %s of release %s is no file of this repository", item.Value, name)
 			}
-			if docs, err := yamlx.Documents(content); err == nil && len(docs) == 1 && len(docs[0].Content) == 1 && encrypted(docs[0].Content[0]) {
+			if docs, err := yamlx.Documents(content); err == nil && len(docs) == 1 && len(docs[0].Content) == 1 && sops.Encrypted(docs[0].Content[0]) {
 				return h.repo.badAt(state, item, "values file %s of release %s is encrypted by SOPS, and its key is not here: name a copy with test values", item.Value, name)
 			}
 			if err := h.add(to, at, content, nil); err != nil {

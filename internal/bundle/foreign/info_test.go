@@ -11,6 +11,7 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/foreign/gate"
 )
 
 // gatedBundle has a release, the folder that waits for it, a chart that is inside, and the index.
@@ -94,7 +95,7 @@ func TestTolerated(t *testing.T) {
 		"no Job":      {strings.Replace(job, "kind: Job", "kind: CronJob", 1), ""},
 		"no template": {"kind: Job\nspec: {}\n", ""},
 	} {
-		got, ok := tolerated(tc.text)
+		got, ok := gate.Tolerated(tc.text, bundle.KwokScheduling().SystemTolerations[0])
 		if ok != (tc.want != "") || ok && got != tc.want {
 			t.Errorf("%s: %v, got:\n%s\nwant:\n%s", name, ok, got, tc.want)
 		}

@@ -2,9 +2,12 @@
 package footprint
 
 import (
+	"context"
 	"sync"
+	"time"
 
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
+	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
 // Cell is the most memory that a cell of usual size takes, in bytes. It was measured with
@@ -61,6 +64,19 @@ func (r *Room) TryEnter(available func() (uint64, error), need uint64) (free uin
 	}
 	r.running++
 	return free, true
+}
+
+// Wait takes a place once there is memory for another cell, and reports whether it took one within the
+// budget. changed is told what it waits for.
+func (r *Room) Wait(ctx context.Context, available func() (uint64, error), need uint64, budget time.Duration, changed func(string)) (taken bool, err error) {
+	err = wait.For(ctx, "memory for another cell", wait.Options{Budget: budget, Interval: time.Second, Changed: changed}, func(context.Context) wait.Result {
+		var free uint64
+		if free, taken = r.TryEnter(available, need); taken {
+			return wait.Done()
+		}
+		return wait.NotYet("%d MiB are free, a cell takes up to %d MiB", free>>20, need>>20)
+	})
+	return taken, err
 }
 
 // Leave gives a place back.

@@ -1,0 +1,40 @@
+// Package sops reads objects that SOPS has encrypted, whose key is not here.
+package sops
+
+import (
+	"encoding/base64"
+	"strings"
+
+	yamlv3 "go.yaml.in/yaml/v3"
+
+	"github.com/nvidia/aicr-action/internal/util/yamlx"
+)
+
+// placeholder is the value of an encrypted key.
+const placeholder = "encrypted-by-sops"
+
+// IsEncrypted reports whether a value is one that SOPS has encrypted.
+func IsEncrypted(value string) bool { return strings.HasPrefix(value, "ENC[") }
+
+// Encrypted reports whether SOPS has encrypted an object, or a part of it.
+func Encrypted(n *yamlv3.Node) bool { return yamlx.Find(n, "sops") != nil }
+
+// Fill makes a Secret or ConfigMap one that is not encrypted: its keys have placeholders for values.
+func Fill(n *yamlv3.Node) {
+	yamlx.Drop(n, "sops")
+	secret := yamlx.Text(n, "kind") == "Secret"
+	for _, field := range []string{"data", "stringData", "binaryData"} {
+		data := yamlx.Find(n, field)
+		if data == nil || data.Kind != yamlv3.MappingNode {
+			continue
+		}
+		for i := 1; i < len(data.Content); i += 2 {
+			if value := data.Content[i]; IsEncrypted(value.Value) {
+				value.Value, value.Tag, value.Style = placeholder, "!!str", 0
+				if field != "stringData" && (secret || field == "binaryData") {
+					value.Value = base64.StdEncoding.EncodeToString([]byte(placeholder))
+				}
+			}
+		}
+	}
+}
