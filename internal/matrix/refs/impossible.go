@@ -37,15 +37,15 @@ func Impossible(ctx context.Context, e *bundle.Expectation, components []recipe.
 	c.problems(own)
 	c.problems(certificates.Find(e))
 	c.problems(idle.Find(e))
-	asks := !d.ArgoCD && !d.AtOnce // what the cluster's version is
-	if topologies.Any(e) || room.Any(e) || asks && kubeversions.Any(e) {
+	asks := !d.ArgoCD && !d.AtOnce && kubeversions.Any(e) // what the cluster's version is
+	if topologies.Any(e) || room.Any(e) || asks {
 		nodes, err := kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: "!" + infra.HostNodeLabel})
 		if err != nil {
 			return reason.New(reason.ClusterFailed, "list nodes: %w", err)
 		}
 		c.problems(topologies.Find(e, nodes.Items))
 		c.problems(room.Find(e, nodes.Items))
-		if asks && kubeversions.Any(e) {
+		if asks {
 			version, err := kube.Discovery().ServerVersion()
 			if err != nil {
 				return reason.New(reason.ClusterFailed, "ask the API server for its version: %w", err)

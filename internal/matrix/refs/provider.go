@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/kubeversions"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -45,7 +46,7 @@ func allowsPriority(q *corev1.ResourceQuota, class string) bool {
 func (c *checker) onGKE() bool {
 	return slices.ContainsFunc(c.have.View.Nodes, func(n corev1.Node) bool {
 		for key := range n.Labels {
-			if strings.HasPrefix(key, "cloud.google.com/gke-") {
+			if strings.HasPrefix(key, kubeversions.GKELabels) {
 				return true
 			}
 		}

@@ -10,10 +10,8 @@ import (
 	"strings"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
-	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/rendering"
@@ -134,38 +132,7 @@ func (c *checker) untrusted(o *bundle.Object, service *admissionv1.ServiceRefere
 // mountedBehind gives the Secrets that the pods of a Service mount.
 func (c *checker) mountedBehind(service *admissionv1.ServiceReference) map[string]bool {
 	svc := c.have.service(service.Namespace, service.Name)
-	mounted := map[string]bool{}
-	if len(svc.Spec.Selector) == 0 {
-		return mounted
-	}
-	for i := range c.expectation.Objects {
-		o := &c.expectation.Objects[i]
-		t := problem.Template(o)
-		if t == nil || o.Object.GetNamespace() != service.Namespace || !labels.SelectorFromSet(svc.Spec.Selector).Matches(labels.Set(t.Labels)) {
-			continue
-		}
-		for _, v := range t.Spec.Volumes {
-			for _, name := range secretsOf(&v) {
-				mounted[name] = true
-			}
-		}
-	}
-	return mounted
-}
-
-func secretsOf(v *corev1.Volume) []string {
-	var all []string
-	if v.Secret != nil {
-		all = append(all, v.Secret.SecretName)
-	}
-	if v.Projected != nil {
-		for _, s := range v.Projected.Sources {
-			if s.Secret != nil {
-				all = append(all, s.Secret.Name)
-			}
-		}
-	}
-	return all
+	return problem.MountedSecrets(c.expectation.Objects, service.Namespace, svc.Spec.Selector)
 }
 
 // chainsOf gives the certificates of a rendered Secret, one chain for each key that has any.

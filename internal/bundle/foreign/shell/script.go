@@ -6,6 +6,7 @@ package shell
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"strings"
 
@@ -92,12 +93,17 @@ type reader struct {
 
 func (r *reader) fail(n syntax.Node, format string, args ...any) {
 	if r.err == nil {
-		line := r.line
-		if line == 0 && n != nil {
-			line = int(n.Pos().Line())
-		}
-		r.err = &Error{Line: line, Err: fmt.Errorf(format, args...)}
+		r.err = &Error{Line: r.lineOf(n), Err: fmt.Errorf(format, args...)}
 	}
+}
+
+// lineOf is the line of the script itself by which a place is named: that of the call, within functions and other
+// scripts. 0 without a place.
+func (r *reader) lineOf(n syntax.Node) int {
+	if r.line == 0 && n != nil {
+		return int(n.Pos().Line())
+	}
+	return r.line
 }
 
 // script follows a script, or one that it reads with source.
@@ -151,10 +157,10 @@ func (r *reader) all(list []*syntax.Stmt) answer {
 	return last
 }
 
-// perhaps follows statements of which it is not known whether they are reached.
-func (r *reader) perhaps(list []*syntax.Stmt) {
+// perhaps follows what is not known to be reached.
+func (r *reader) perhaps(follow func()) {
 	r.maybe++
-	r.all(list)
+	follow()
 	r.maybe--
 }
 
@@ -225,11 +231,9 @@ func (r *reader) branch(c *syntax.IfClause) {
 			r.branch(c.Else)
 		}
 	default:
-		r.perhaps(c.Then)
+		r.perhaps(func() { r.all(c.Then) })
 		if c.Else != nil {
-			r.maybe++
-			r.branch(c.Else)
-			r.maybe--
+			r.perhaps(func() { r.branch(c.Else) })
 		}
 	}
 }
@@ -258,9 +262,7 @@ func (r *reader) binary(c *syntax.BinaryCmd) answer {
 	case first == wanted:
 		return r.statement(c.Y)
 	case first == unknown:
-		r.maybe++
-		r.statement(c.Y)
-		r.maybe--
+		r.perhaps(func() { r.statement(c.Y) })
 		return unknown
 	}
 	return first
@@ -281,10 +283,7 @@ func (r *reader) plain(s *syntax.Stmt) bool {
 
 func (r *reader) subshell(list []*syntax.Stmt) answer {
 	kept, dir, ended := r.variables, r.dir, r.ended
-	r.variables = map[string]value{}
-	for name, v := range kept {
-		r.variables[name] = v
-	}
+	r.variables = maps.Clone(kept)
 	a := r.all(list)
 	r.variables, r.dir, r.ended = kept, dir, ended
 	return a
@@ -300,19 +299,19 @@ func (r *reader) loop(c *syntax.WhileClause) {
 	case yes:
 		r.all(c.Do)
 	case unknown:
-		r.perhaps(c.Do)
+		r.perhaps(func() { r.all(c.Do) })
 	}
 }
 
 func (r *reader) each(c *syntax.ForClause) {
 	items, isList := c.Loop.(*syntax.WordIter)
 	if !isList {
-		r.perhaps(c.Do)
+		r.perhaps(func() { r.all(c.Do) })
 		return
 	}
 	made := r.words(items.Items)
 	if len(made.words) == 0 || made.unknown {
-		r.perhaps(c.Do)
+		r.perhaps(func() { r.all(c.Do) })
 		return
 	}
 	var others [][]string
@@ -330,7 +329,7 @@ func (r *reader) choose(c *syntax.CaseClause) {
 			p := r.word(pattern)
 			text := strings.Join(p.words, " ")
 			if of.unknown || len(of.doubts) > 0 || p.unknown {
-				r.perhaps(item.Stmts)
+				r.perhaps(func() { r.all(item.Stmts) })
 				break
 			}
 			if ok, err := path.Match(text, strings.Join(of.words, " ")); err == nil && ok {
@@ -338,108 +337,5 @@ func (r *reader) choose(c *syntax.CaseClause) {
 				return
 			}
 		}
-	}
-}
-
-// call follows a command, or the assignments that stand alone.
-func (r *reader) call(c *syntax.CallExpr) answer {
-	if len(c.Args) == 0 {
-		for _, a := range c.Assigns {
-			r.assign(a)
-		}
-		return yes
-	}
-	made := r.words(c.Args)
-	if len(made.words) == 0 {
-		return unknown
-	}
-	name, args := made.words[0], made.words[1:]
-	switch body := r.functions[name]; {
-	case body != nil:
-		return r.function(c, body, args)
-	case name == "exit" || name == "return":
-		r.ended = r.maybe == 0
-		return yes
-	case name == "shift":
-		if len(args) == 0 {
-			args = []string{"1"}
-		}
-		if n := number(args[0]); n >= 0 {
-			r.arguments = r.arguments[min(n, len(r.arguments)):]
-		}
-		return yes
-	case name == "true" || name == ":":
-		return yes
-	case name == "false":
-		return no
-	case name == "unset" && r.maybe == 0:
-		for _, a := range args {
-			delete(r.variables, a)
-		}
-		return yes
-	case name == "cd" && len(args) == 1:
-		r.cd(args[0], made.unknown)
-		return yes
-	case name == "test" || name == "[":
-		return r.oldTest(made)
-	case (name == "source" || name == ".") && len(args) > 0:
-		return r.source(c, args[0])
-	}
-	line := r.line
-	if line == 0 {
-		line = int(c.Pos().Line())
-	}
-	r.commands = append(r.commands, Command{Line: line, Words: r.relative(made.words), Dir: r.dir, Maybe: r.maybe > 0, Doubts: made.doubts})
-	return unknown
-}
-
-func (r *reader) function(c *syntax.CallExpr, body *syntax.Stmt, args []string) answer {
-	if r.calls++; r.calls > mostCalls {
-		r.fail(c, "functions call each other more than %d deep", mostCalls)
-		return unknown
-	}
-	line, arguments := r.line, r.arguments
-	if r.line == 0 {
-		r.line = int(c.Pos().Line())
-	}
-	r.arguments = args
-	a := r.statement(body)
-	r.line, r.arguments = line, arguments
-	r.calls--
-	r.ended = false
-	return a
-}
-
-// source follows another script of the same directory. The values of one that is not there are not
-// known.
-func (r *reader) source(c *syntax.CallExpr, name string) answer {
-	content, ok := r.files(path.Join(r.dir, r.relative([]string{name})[0]))
-	if !ok {
-		return unknown
-	}
-	if r.calls++; r.calls > mostCalls {
-		r.fail(c, "scripts read each other more than %d deep", mostCalls)
-		return unknown
-	}
-	line := r.line
-	if r.line == 0 {
-		r.line = int(c.Pos().Line())
-	}
-	r.script(string(content))
-	r.line = line
-	r.calls--
-	return yes
-}
-
-func (r *reader) cd(to string, isUnknown bool) {
-	switch {
-	case r.maybe > 0 && to != here:
-		r.dir = Elsewhere
-	case isUnknown || to == "" || path.IsAbs(to) || strings.HasPrefix(to, "~") || to == "-":
-		r.dir = Elsewhere
-	case strings.HasPrefix(to, here):
-		r.dir = path.Clean("." + strings.TrimPrefix(to, here))
-	case r.dir != Elsewhere:
-		r.dir = path.Join(r.dir, to)
 	}
 }

@@ -101,15 +101,19 @@ func (r *reader) word(w *syntax.Word) made {
 	r.parts(w.Parts, plain, &f, &m)
 	f.end()
 	m.words = f.done
-	size := 0
-	for _, word := range m.words {
-		size += len(word)
-	}
+	size := sizeOf(m.words)
 	if r.text += size; size > mostValue || r.text > mostText {
 		r.fail(w, "a value is larger than %d KiB, or all are together larger than %d MiB", mostValue>>10, mostText>>20)
 		m.words = nil
 	}
 	return m
+}
+
+func sizeOf(words []string) (bytes int) {
+	for _, w := range words {
+		bytes += len(w)
+	}
+	return bytes
 }
 
 // context is where a part of a word is.
@@ -324,11 +328,7 @@ func (r *reader) assign(a *syntax.Assign) {
 		v.unknown = v.unknown || before.unknown
 		v.others = append(v.others, before.others...)
 	}
-	size := 0
-	for _, w := range v.words {
-		size += len(w)
-	}
-	if size > mostValue {
+	if sizeOf(v.words) > mostValue {
 		r.fail(a, "the value of %s is larger than %d KiB", name, mostValue>>10)
 		return
 	}

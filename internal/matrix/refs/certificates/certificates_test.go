@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/bundle/documents"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/problem/problemtest"
 )
 
 func TestFind(t *testing.T) {
@@ -59,14 +59,7 @@ func TestFind(t *testing.T) {
 		"a version of another format": {objects: strings.Replace(cert("a", ""), "cert-manager.io/v1", "cert-manager.io/v1alpha2", 1)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := &bundle.Expectation{}
-			for _, doc := range strings.Split(strings.TrimSuffix(c.objects, "---\n"), "---\n") {
-				objects, err := documents.Parse(doc)
-				if err != nil || len(objects) != 1 {
-					t.Fatalf("%v in %s", err, doc)
-				}
-				e.Objects = append(e.Objects, bundle.Object{Component: "c", Object: objects[0]})
-			}
+			e := &bundle.Expectation{Objects: problemtest.Objects(t, "c", c.objects)}
 			if c.args != nil {
 				e.Workloads = []bundle.Workload{{Kind: "Deployment", Namespace: "cm", Name: "cm", PodSpec: corev1.PodSpec{Containers: []corev1.Container{{Image: "quay.io/jetstack/cert-manager-controller:v1", Args: c.args}}}}}
 			}

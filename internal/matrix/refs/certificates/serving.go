@@ -6,9 +6,7 @@ import (
 	"strings"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
@@ -74,23 +72,7 @@ func (f *finder) distrusted(o *bundle.Object, w *webhooks.Webhook, from string) 
 // servedBy are the Certificates whose Secrets the pods behind a Service mount; none if they mount a Secret that
 // the bundle has, too: then they may serve with that one.
 func (f *finder) servedBy(service *admissionv1.ServiceReference) (all []*bundle.Object) {
-	selector := f.selectorOf(service)
-	if len(selector) == 0 {
-		return nil
-	}
-	mounted := map[string]bool{}
-	for i := range f.e.Objects {
-		o := &f.e.Objects[i]
-		t := problem.Template(o)
-		if t == nil || o.Object.GetNamespace() != service.Namespace || !labels.SelectorFromSet(selector).Matches(labels.Set(t.Labels)) {
-			continue
-		}
-		for _, v := range t.Spec.Volumes {
-			for _, name := range secrets(&v) {
-				mounted[name] = true
-			}
-		}
-	}
+	mounted := problem.MountedSecrets(f.e.Objects, service.Namespace, f.selectorOf(service))
 	for i := range f.e.Objects {
 		o := &f.e.Objects[i]
 		if o.Object.GetNamespace() != service.Namespace {
@@ -102,20 +84,6 @@ func (f *finder) servedBy(service *admissionv1.ServiceReference) (all []*bundle.
 			return nil
 		case gk.Group == group && gk.Kind == certificate && mounted[made]:
 			all = append(all, o)
-		}
-	}
-	return all
-}
-
-func secrets(v *corev1.Volume) (all []string) {
-	if v.Secret != nil {
-		all = append(all, v.Secret.SecretName)
-	}
-	if v.Projected != nil {
-		for _, s := range v.Projected.Sources {
-			if s.Secret != nil {
-				all = append(all, s.Secret.Name)
-			}
 		}
 	}
 	return all

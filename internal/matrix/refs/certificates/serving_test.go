@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/bundle/documents"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/problem/problemtest"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
@@ -42,14 +42,7 @@ func TestFind_Serving(t *testing.T) {
 		"without the annotation":    {objects: strings.Replace(base, "cert-manager.io/inject-ca-from", "example.com/ca-from", 1) + cert("serving", "tls", "svc.y.svc")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := &bundle.Expectation{}
-			for _, doc := range strings.Split(strings.TrimSuffix(c.objects, "---\n"), "---\n") {
-				objects, err := documents.Parse(doc)
-				if err != nil || len(objects) != 1 {
-					t.Fatalf("%v in %s", err, doc)
-				}
-				e.Objects = append(e.Objects, bundle.Object{Component: "c", Object: objects[0]})
-			}
+			e := &bundle.Expectation{Objects: problemtest.Objects(t, "c", c.objects)}
 			found, got := Find(e), ""
 			for _, p := range found {
 				got += p.Text + "; " + p.Then

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/bundle/documents"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/problem/problemtest"
 )
 
 func TestFind(t *testing.T) {
@@ -40,14 +40,7 @@ func TestFind(t *testing.T) {
 		"a field of another type":    {crds + made(kueue, "LocalQueue", "users", "{clusterQueue: {name: gpus}}"), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := &bundle.Expectation{}
-			for _, doc := range strings.Split(strings.TrimSuffix(c.objects, "---\n"), "---\n") {
-				objects, err := documents.Parse(doc)
-				if err != nil || len(objects) != 1 {
-					t.Fatalf("%v in %s", err, doc)
-				}
-				e.Objects = append(e.Objects, bundle.Object{Component: "c", Object: objects[0]})
-			}
+			e := &bundle.Expectation{Objects: problemtest.Objects(t, "c", c.objects)}
 			found, got := Find(e), ""
 			for _, p := range found {
 				got += p.Text + "; " + p.Then

@@ -11,6 +11,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle/documents"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/problem/problemtest"
 )
 
 func TestFind(t *testing.T) {
@@ -158,14 +159,7 @@ func TestFind_Selected(t *testing.T) {
 		"a monitor by its field": {object("PodMonitor", "name: ours", "selector: {}") + object("Prometheus", "name: k8s", "serviceMonitorSelector: {}"), "not by podMonitorSelector"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := &bundle.Expectation{}
-			for _, doc := range strings.Split(strings.TrimSuffix(c.objects, "---\n"), "---\n") {
-				objects, err := documents.Parse(doc)
-				if err != nil || len(objects) != 1 {
-					t.Fatal(err)
-				}
-				e.Objects = append(e.Objects, bundle.Object{Object: objects[0]})
-			}
+			e := &bundle.Expectation{Objects: problemtest.Objects(t, "", c.objects)}
 			check(t, Find(e, cluster()), c.want)
 		})
 	}

@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/bundle/documents"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/problem/problemtest"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
@@ -87,14 +87,7 @@ func TestFind_Silent(t *testing.T) {
 		"an Ingress of the default":  {ingress("") + "---\napiVersion: networking.k8s.io/v1\nkind: IngressClass\nmetadata: {name: a, annotations: {ingressclass.kubernetes.io/is-default-class: 'true'}}\n", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := &bundle.Expectation{}
-			for _, doc := range strings.Split(strings.TrimPrefix(c.objects, "---\n"), "---\n") {
-				objects, err := documents.Parse(doc)
-				if err != nil || len(objects) != 1 {
-					t.Fatal(err)
-				}
-				e.Objects = append(e.Objects, bundle.Object{Component: "c", Object: objects[0]})
-			}
+			e := &bundle.Expectation{Objects: problemtest.Objects(t, "c", c.objects)}
 			found := Find(e, Cluster{
 				Services:     []corev1.Service{{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "web"}, Spec: corev1.ServiceSpec{Selector: map[string]string{"app": "web"}}}},
 				Provisioners: map[string]string{"standard": simulate.Provisioner, "files": "files.example.com"},
@@ -151,14 +144,7 @@ func TestFind_GoverningAndSnapshots(t *testing.T) {
 		"the default class":       {strings.Replace(shot, "volumeSnapshotClassName: fast", "", 1), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := &bundle.Expectation{}
-			for _, doc := range strings.Split(c.objects, "---\n") {
-				objects, err := documents.Parse(doc)
-				if err != nil || len(objects) != 1 {
-					t.Fatalf("%v in %s", err, doc)
-				}
-				e.Objects = append(e.Objects, bundle.Object{Component: "c", Object: objects[0]})
-			}
+			e := &bundle.Expectation{Objects: problemtest.Objects(t, "c", c.objects)}
 			service := func(name, ip, app string) corev1.Service {
 				return corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: name}, Spec: corev1.ServiceSpec{ClusterIP: ip, Selector: map[string]string{"app": app}}}
 			}

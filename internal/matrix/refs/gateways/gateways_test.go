@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/bundle/documents"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/problem/problemtest"
 )
 
 func TestFind(t *testing.T) {
@@ -62,14 +62,7 @@ func TestFind(t *testing.T) {
 		"a controller without a name": {object("GatewayClass", "name: own", ""), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := &bundle.Expectation{}
-			for _, doc := range strings.Split(strings.TrimSuffix(c.objects, "---\n"), "---\n") {
-				objects, err := documents.Parse(doc)
-				if err != nil || len(objects) != 1 {
-					t.Fatalf("%v in %s", err, doc)
-				}
-				e.Objects = append(e.Objects, bundle.Object{Object: objects[0]})
-			}
+			e := &bundle.Expectation{Objects: problemtest.Objects(t, "", c.objects)}
 			service := func(namespace, name string) corev1.Service {
 				return corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}
 			}

@@ -23,8 +23,11 @@ import (
 // providers have a label on each of their nodes, and what their API servers add to the version.
 var providers = []struct{ name, label, suffix string }{
 	{"EKS", "eks.amazonaws.com/", "-eks-3025e55"},
-	{"GKE", "cloud.google.com/gke-", "-gke.1386000"},
+	{"GKE", GKELabels, "-gke.1386000"},
 }
+
+// GKELabels is what labels of every node of GKE begin with.
+const GKELabels = "cloud.google.com/gke-"
 
 // Any reports whether a chart says for which versions it is.
 func Any(e *bundle.Expectation) bool {
@@ -34,8 +37,8 @@ func Any(e *bundle.Expectation) bool {
 }
 
 // Find returns the charts that do not take the version of the nodes' provider. Argo CD gives Helm the version
-// without what a provider adds: there, and with
-// helm template, which asks no cluster (asks is false), they are warnings.
+// without what a provider adds: there, and with helm template, which asks no cluster (asks is false), they are
+// warnings.
 func Find(e *bundle.Expectation, nodes []corev1.Node, version string, asks bool) []problem.Problem {
 	provider, suffix := of(nodes)
 	if suffix == "" {
