@@ -109,6 +109,9 @@ func schemaOf(field any) (map[string]any, error) {
 		if strings.Contains(v, "|") {
 			return map[string]any{"type": "string", "enum": strings.Split(v, "|")}, nil
 		}
+		if limited := limitedType(v); limited != nil {
+			return limited, nil
+		}
 		switch v {
 		case "string", "integer", "boolean", "number":
 			return map[string]any{"type": v}, nil
@@ -126,6 +129,40 @@ func schemaOf(field any) (map[string]any, error) {
 		return objectSchema(v)
 	}
 	return nil, fmt.Errorf("%v is no type", field)
+}
+
+// limitedType is the schema of a type that many originals limit in the same way; nil if it is another.
+func limitedType(name string) map[string]any {
+	text := func(pattern string) map[string]any { return map[string]any{"type": "string", "pattern": pattern} }
+	switch name {
+	case "duration": // of Prometheus, which has days, weeks and years
+		return text(`^(0|([0-9]+y)?([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?([0-9]+ms)?)$`)
+	case "hours": // of Go, as far as Alertmanager's
+		return text(`^(0|([0-9]+h)?([0-9]+m)?([0-9]+s)?([0-9]+ms)?)$`)
+	case "size":
+		return text(`^(0|([0-9]*[.])?[0-9]+([KMGTPE]i?)?B)$`)
+	case "url":
+		return text(`^https?://.+$`)
+	case "proxy-url":
+		return text(`^(https?|socks5)://.+$`)
+	case "quantity":
+		return map[string]any{
+			"x-kubernetes-int-or-string": true, "anyOf": []any{map[string]any{"type": "integer"}, map[string]any{"type": "string"}},
+			"pattern": `^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+))?$`,
+		}
+	case "port":
+		return map[string]any{"type": "integer", "minimum": 1, "maximum": 65535}
+	case "positive":
+		return map[string]any{"type": "integer", "minimum": 1}
+	case "tls-version":
+		return map[string]any{"type": "string", "enum": []string{"TLS10", "TLS11", "TLS12", "TLS13"}}
+	case "relabel-action": // in either case
+		return map[string]any{"type": "string", "enum": []string{
+			"replace", "Replace", "keep", "Keep", "drop", "Drop", "hashmod", "HashMod", "labelmap", "LabelMap", "labeldrop", "LabelDrop", "labelkeep", "LabelKeep",
+			"lowercase", "Lowercase", "uppercase", "Uppercase", "keepequal", "KeepEqual", "dropequal", "DropEqual",
+		}}
+	}
+	return nil
 }
 
 // withDefault is the schema of a string or an integer that has a default.

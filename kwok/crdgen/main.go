@@ -174,6 +174,12 @@ func (r reflector) collect(t reflect.Type, properties map[string]any) {
 			r.collect(field.Type, properties)
 		default:
 			property := r.schema(field.Type)
+			if is := field.Tag.Get("is"); is != "" {
+				var err error
+				if property, err = schemaOf(is); err != nil {
+					panic("crdgen: " + name + ": " + err.Error())
+				}
+			}
 			if strings.HasPrefix(t.PkgPath(), "k8s.io/") && r.docs {
 				property["description"] = describe(t, field)
 			}

@@ -5,6 +5,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+// A tag `is` has a type of fields.yaml, where the original limits the value.
+
 // podSettings are the fields that Prometheus and Alertmanager share: nearly the pod API.
 type podSettings struct {
 	PodMetadata               objectMeta                        `json:"podMetadata"`
@@ -12,9 +14,8 @@ type podSettings struct {
 	Image                     string                            `json:"image"`
 	Version                   string                            `json:"version"`
 	Paused                    bool                              `json:"paused"`
-	LogLevel                  string                            `json:"logLevel"`
-	LogFormat                 string                            `json:"logFormat"`
-	Retention                 string                            `json:"retention"`
+	LogLevel                  string                            `json:"logLevel" is:"|debug|info|warn|error"`
+	LogFormat                 string                            `json:"logFormat" is:"|logfmt|json"`
 	ExternalURL               string                            `json:"externalUrl"`
 	RoutePrefix               string                            `json:"routePrefix"`
 	PortName                  string                            `json:"portName"`
@@ -22,7 +23,7 @@ type podSettings struct {
 	PriorityClassName         string                            `json:"priorityClassName"`
 	ListenLocal               bool                              `json:"listenLocal"`
 	MinReadySeconds           int32                             `json:"minReadySeconds"`
-	ImagePullPolicy           string                            `json:"imagePullPolicy"`
+	ImagePullPolicy           string                            `json:"imagePullPolicy" is:"|Always|Never|IfNotPresent"`
 	ImagePullSecrets          []corev1.LocalObjectReference     `json:"imagePullSecrets"`
 	Secrets                   []string                          `json:"secrets"`
 	ConfigMaps                []string                          `json:"configMaps"`
@@ -44,11 +45,12 @@ type podSettings struct {
 
 type prometheusSpec struct {
 	podSettings
+	Retention                string                `json:"retention" is:"duration"`
 	Shards                   int32                 `json:"shards"`
-	ScrapeInterval           string                `json:"scrapeInterval"`
-	ScrapeTimeout            string                `json:"scrapeTimeout"`
-	EvaluationInterval       string                `json:"evaluationInterval"`
-	RetentionSize            string                `json:"retentionSize"`
+	ScrapeInterval           string                `json:"scrapeInterval" is:"duration"`
+	ScrapeTimeout            string                `json:"scrapeTimeout" is:"duration"`
+	EvaluationInterval       string                `json:"evaluationInterval" is:"duration"`
+	RetentionSize            string                `json:"retentionSize" is:"size"`
 	WALCompression           bool                  `json:"walCompression"`
 	EnableAdminAPI           bool                  `json:"enableAdminAPI"`
 	ExternalLabels           map[string]string     `json:"externalLabels"`
@@ -69,6 +71,7 @@ type prometheusSpec struct {
 
 type alertmanagerSpec struct {
 	podSettings
+	Retention                    string                `json:"retention" is:"hours"`
 	AlertmanagerConfigSelector   *metav1.LabelSelector `json:"alertmanagerConfigSelector"`
 	AlertmanagerConfigNamespaces *metav1.LabelSelector `json:"alertmanagerConfigNamespaceSelector"`
 	ConfigSecret                 string                `json:"configSecret"`
@@ -147,14 +150,14 @@ type endpoints struct {
 	Scheme     string `json:"scheme"`
 	PathPrefix string `json:"pathPrefix"`
 	APIVersion string `json:"apiVersion"`
-	Timeout    string `json:"timeout"`
+	Timeout    string `json:"timeout" is:"duration"`
 }
 
 type remote struct {
 	client
-	URL           string            `json:"url"`
+	URL           string            `json:"url" is:"url"`
 	Name          string            `json:"name"`
-	RemoteTimeout string            `json:"remoteTimeout"`
+	RemoteTimeout string            `json:"remoteTimeout" is:"duration"`
 	Headers       map[string]string `json:"headers"`
 }
 
@@ -170,7 +173,7 @@ type client struct {
 	BasicAuth     basicAuth     `json:"basicAuth"`
 	Authorization authorization `json:"authorization"`
 	TLSConfig     tlsConfig     `json:"tlsConfig"`
-	ProxyURL      string        `json:"proxyUrl"`
+	ProxyURL      string        `json:"proxyUrl" is:"proxy-url"`
 }
 
 type basicAuth struct {

@@ -29,7 +29,7 @@ func TestRowOf(t *testing.T) {
 		"ghcr.io/kubeflow/trainer/trainer-controller-manager:v2.1.0":                                {"kubeflow-trainer", "v2.1.0"},
 		"registry.k8s.io/kueue/kueue:v0.15.0":                                                       {"kueue", "v0.15.0"},
 		"registry.k8s.io/scheduler-plugins/kube-scheduler:v0.34.7":                                  {"coscheduling", "v0.34.7"},
-		"registry.k8s.io/scheduler-plugins/controller:v0.34.7":                                      {},
+		"registry.k8s.io/scheduler-plugins/controller:v0.34.7":                                      {"scheduler-plugins-controller", "v0.34.7"},
 		"UPPER/CASE": {},
 	} {
 		row, version := rowOf(image)

@@ -127,7 +127,11 @@ func Table() []Row {
 			off:     []infra.Off{{Gate: "VisibilityOnDemand", Port: 8082}},
 			listens: []infra.Listen{{Setting: "webhook.port", Default: "9443"}, {Setting: "metrics.bindAddress", Default: ":8443"}, {Setting: "health.healthProbeBindAddress", Default: ":8081"}, {Setting: "pprofBindAddress"}},
 		},
-		{Name: "coscheduling", images: []string{"scheduler-plugins/kube-scheduler"}, why: "the one that is compiled runs beside a workflow (matrix workflow run --scheduler coscheduling), and not as a recipe's pods; --program IMAGE, or IMAGE=FILE, gives it one"},
+		{
+			Name: "coscheduling", images: []string{"scheduler-plugins/kube-scheduler"}, group: stack.GroupCoscheduling, at: "/bin/kube-scheduler",
+			listens: []infra.Listen{{Flag: "secure-port", Default: "10259"}},
+		},
+		{Name: "scheduler-plugins-controller", images: []string{"scheduler-plugins/controller"}, why: "only the scheduler of its module is compiled, which needs no status of PodGroups; --program IMAGE, or IMAGE=FILE, gives it one"},
 	}
 }
 

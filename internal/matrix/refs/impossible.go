@@ -14,6 +14,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/matrix/refs/idle"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/kubeversions"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/leftout"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/monitoring"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/room"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/topologies"
 	"github.com/nvidia/aicr-action/internal/recipe"
@@ -23,7 +24,7 @@ import (
 
 // Impossible fails if no delivery of a bundle can end well, whether it is the first or an upgrade: a
 // kind that the lane's deployer never applies, an object that is Kubernetes' own, a certificate that
-// is never made, what waits for a workload without pods, no node for one of its volumes, no room for
+// is never made, a rule of Prometheus that is none, what waits for a workload without pods, no node for one of its volumes, no room for
 // a workload's pods, a chart that Helm refuses for the version of the nodes' provider. Reasons: DEPLOY_FAILED, SCHEDULING_FAILED, CLUSTER_FAILED.
 func Impossible(ctx context.Context, e *bundle.Expectation, components []recipe.Component, d lane.Order, kube kubernetes.Interface) error {
 	c := &checker{expectation: e, components: components, merged: map[string]*result.Finding{}}
@@ -37,6 +38,7 @@ func Impossible(ctx context.Context, e *bundle.Expectation, components []recipe.
 	c.problems(own)
 	c.problems(certificates.Find(e))
 	c.problems(idle.Find(e))
+	c.problems(monitoring.Find(e))
 	asks := !d.ArgoCD && !d.AtOnce && kubeversions.Any(e) // what the cluster's version is
 	if topologies.Any(e) || room.Any(e) || asks {
 		nodes, err := kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: "!" + infra.HostNodeLabel})

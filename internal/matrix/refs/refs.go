@@ -12,9 +12,11 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/customrefs"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/everyday"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/features"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/gateways"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/kubelet"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/kubeversions"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/monitoring"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/rehook"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/topologies"
@@ -76,6 +78,8 @@ func Check(e *bundle.Expectation, components []recipe.Component, have *Cluster) 
 	c.problems(topologies.Find(e, have.View.Nodes))
 	c.problems(rehook.Find(e))
 	c.problems(customrefs.Find(e))
+	c.problems(features.Find(e))
+	c.problems(monitoring.Find(e))                                         // a fault where it is one: Impossible
 	c.problems(kubeversions.Find(e, have.View.Nodes, have.Version, false)) // a fault where it is one: Impossible
 	c.problems(gateways.Find(e, have.Services))
 	c.problems(everyday.Find(e, everyday.Cluster{Secrets: have.Secrets, Services: have.Services, Provisioners: have.Provisioners, ClaimSpecs: have.ClaimSpecs, Volumes: have.Volumes, Nodes: have.View.Nodes, Pods: c.podsOf}))

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
@@ -37,7 +37,7 @@ func Find(e *bundle.Expectation) []problem.Problem {
 			f.refused(o, invalid(o.Object))
 			f.shared(o)
 		case gvk.Kind == "Issuer" || gvk.Kind == clusterIssuer:
-			f.refused(o, ambiguous(o.Object))
+			f.refused(o, unusable(o.Object))
 			f.authority(o)
 		}
 	}
@@ -62,81 +62,6 @@ func (f *finder) refused(o *bundle.Object, why *mistake) {
 	if why != nil {
 		f.add(o, why.field, why.text, "cert-manager's webhook refuses it")
 	}
-}
-
-// mistake is a field of a resource, and what is wrong with it.
-type mistake struct{ field, text string }
-
-// names are the fields of a Certificate of which one at least must say what it is for.
-var names = []string{"commonName", "dnsNames", "uris", "ipAddresses", "emailAddresses", "otherNames", "literalSubject"}
-
-// invalid is what the webhook refuses in a Certificate
-// (https://cert-manager.io/docs/usage/certificate).
-func invalid(o *unstructured.Unstructured) *mistake {
-	spec, _, _ := unstructured.NestedMap(o.Object, "spec")
-	if !slices.ContainsFunc(names, func(n string) bool { return filled(spec[n]) }) {
-		return &mistake{"dnsNames", "names nothing that it is for: it has none of " + strings.Join(names, ", ")}
-	}
-	if cn, _ := spec["commonName"].(string); len(cn) > 64 {
-		return &mistake{"commonName", fmt.Sprintf("has a commonName of %d bytes, and 64 are the most", len(cn))}
-	}
-	lasts, ok := duration(spec["duration"], 90*24*time.Hour)
-	renews, given := duration(spec["renewBefore"], 0)
-	switch {
-	case !ok:
-		return nil // the API server refuses what is no duration
-	case lasts < time.Hour:
-		return &mistake{"duration", fmt.Sprintf("lasts %s (spec.duration), and an hour is the least", lasts)}
-	case given && spec["renewBefore"] != nil && renews >= lasts:
-		return &mistake{"renewBefore", fmt.Sprintf("is renewed %s before its end (spec.renewBefore), and lasts %s", renews, lasts)}
-	}
-	algorithm, _, _ := unstructured.NestedString(spec, "privateKey", "algorithm")
-	size, sized, _ := unstructured.NestedInt64(spec, "privateKey", "size")
-	if !sized || size == 0 {
-		return nil
-	}
-	switch {
-	case algorithm == "ECDSA" && size != 256 && size != 384 && size != 521:
-		return &mistake{"size", fmt.Sprintf("has an ECDSA key of %d bits, and there are 256, 384 and 521", size)}
-	case (algorithm == "RSA" || algorithm == "") && (size < 2048 || size > 8192):
-		return &mistake{"size", fmt.Sprintf("has an RSA key of %d bits, and it must have 2048 to 8192", size)}
-	}
-	return nil
-}
-
-// filled reports whether a field has something in it.
-func filled(v any) bool {
-	switch v := v.(type) {
-	case string:
-		return v != ""
-	case []any:
-		return len(v) > 0
-	}
-	return v != nil
-}
-
-func duration(v any, otherwise time.Duration) (time.Duration, bool) {
-	text, ok := v.(string)
-	if !ok {
-		return otherwise, v == nil
-	}
-	d, err := time.ParseDuration(text)
-	return d, err == nil
-}
-
-// ambiguous is what the webhook refuses in an issuer.
-func ambiguous(o *unstructured.Unstructured) *mistake {
-	spec, _, _ := unstructured.NestedMap(o.Object, "spec")
-	var kinds []string
-	for _, kind := range []string{"acme", "ca", "selfSigned", "vault", "venafi"} {
-		if spec[kind] != nil {
-			kinds = append(kinds, kind)
-		}
-	}
-	if len(kinds) > 1 {
-		return &mistake{kinds[1], "is of more than one type (" + strings.Join(kinds, ", ") + ")"}
-	}
-	return nil
 }
 
 // shared finds two Certificates for one Secret: each is issued anew whenever the other one was.
@@ -178,6 +103,9 @@ func (f *finder) authority(o *bundle.Object) {
 		case !ofCertificate && !given:
 		case c.Object.GetNamespace() != in:
 			elsewhere = c
+		case given && lacksPair(c.Object):
+			f.add(o, secret, fmt.Sprintf("signs with %s (%s, spec.ca.secretName), which has no tls.crt and tls.key", c.Ref(), c.Component), "it is never ready, and cert-manager makes no Secret with it")
+			return
 		default:
 			ca, _, _ := unstructured.NestedBool(c.Object.Object, "spec", "isCA")
 			if ofCertificate && !ca {
@@ -190,6 +118,17 @@ func (f *finder) authority(o *bundle.Object) {
 		f.add(o, secret, fmt.Sprintf("signs with Secret %s (spec.ca.secretName), which cert-manager reads in namespace %s (--cluster-resource-namespace), and %s (%s) is in namespace %s", secret, in, elsewhere.Ref(), elsewhere.Component, elsewhere.Object.GetNamespace()),
 			"it is never ready, and cert-manager makes no Secret with it")
 	}
+}
+
+// lacksPair reports whether a Secret has something in it, and no certificate or no key. An empty one is
+// filled by somebody else.
+func lacksPair(o *unstructured.Unstructured) bool {
+	data, _, _ := unstructured.NestedMap(o.Object, "data")
+	text, _, _ := unstructured.NestedMap(o.Object, "stringData")
+	if len(data)+len(text) == 0 {
+		return false
+	}
+	return slices.ContainsFunc([]string{corev1.TLSCertKey, corev1.TLSPrivateKeyKey}, func(key string) bool { return !filled(data[key]) && !filled(text[key]) })
 }
 
 // clusterNamespace is where the cert-manager of a bundle reads the Secrets of ClusterIssuers; empty if

@@ -38,7 +38,7 @@ func TestFind_Serving(t *testing.T) {
 		"of no Service":             {objects: strings.Replace(base, "name: svc, namespace: x}\nspec", "name: svcs, namespace: x}\nspec", 1) + cert("serving", "tls", "svc.y.svc")},
 		"one that is not there":     {objects: elsewhere + cert("serving", "tls", right), want: "has its caBundle written from Certificate cert-manager/serving (cert-manager.io/inject-ca-from), which does not exist; its pods serve with Certificate.cert-manager.io x/serving (c)"},
 		"of another by itself":      {objects: base + cert("serving", "other", right) + cert("second", "tls", right), want: "has its caBundle written from Certificate.cert-manager.io x/serving (cert-manager.io/inject-ca-from), and its pods serve with Certificate.cert-manager.io x/second (c), which is signed by itself"},
-		"of another, one authority": {objects: strings.Replace(base, "selfSigned: {}", "vault: {}", 1) + cert("serving", "other", right) + cert("second", "tls", right)},
+		"of another, one authority": {objects: strings.Replace(base, "selfSigned: {}", "vault: {server: a, path: b, auth: {tokenSecretRef: {name: t}}}", 1) + cert("serving", "other", right) + cert("second", "tls", right)},
 		"without the annotation":    {objects: strings.Replace(base, "cert-manager.io/inject-ca-from", "example.com/ca-from", 1) + cert("serving", "tls", "svc.y.svc")},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -31,7 +31,7 @@ func (f *finder) selected(o *bundle.Object) {
 		if p.Object.GroupVersionKind().Group != o.Object.GroupVersionKind().Group || kind != "Prometheus" && kind != "PrometheusAgent" && kind != "ThanosRuler" {
 			continue
 		}
-		if chooses(p.Object, o.Object, field) {
+		if Chooses(p.Object, o.Object, field) {
 			return
 		}
 		if kind == "Prometheus" {
@@ -47,9 +47,9 @@ func (f *finder) selected(o *bundle.Object) {
 	f.found = append(f.found, p)
 }
 
-// chooses reports whether a Prometheus may select an object: without a selector it selects none, and
+// Chooses reports whether a Prometheus may select an object: without a selector it selects none, and
 // without one for namespaces those of its own. What labels a namespace has is not known.
-func chooses(prometheus, o *unstructured.Unstructured, field string) bool {
+func Chooses(prometheus, o *unstructured.Unstructured, field string) bool {
 	raw, given, _ := unstructured.NestedMap(prometheus.Object, "spec", field+"Selector")
 	var selector metav1.LabelSelector
 	if !given || runtime.DefaultUnstructuredConverter.FromUnstructured(raw, &selector) != nil {
