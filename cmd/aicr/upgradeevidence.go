@@ -95,7 +95,7 @@ func (p *proofs) add(ctx context.Context, row *upgrades.Row, out *upgradeRow) (c
 	if p == nil || row.Change != upgrades.VersionChange || row.Verdict != upgrades.Safe && !owed {
 		return false
 	}
-	q := evidence.Question{Component: row.Component, Criteria: recipe.CriteriaByName(p.to.Criteria), Deployer: p.deployer}
+	q := evidence.Question{Component: row.Component, Criteria: p.to.Criteria.ByName(), Deployer: p.deployer}
 	var unknown []string
 	var err error
 	if q.From, err = p.side(ctx, p.from, p.before, row.Component); err != nil {

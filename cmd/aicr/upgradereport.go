@@ -20,8 +20,8 @@ type upgradeReport struct {
 }
 
 type upgradeTotals struct {
-	Changes int `json:"changes"`
-	Failing int `json:"failing"`
+	Components int `json:"components"`
+	Failing    int `json:"failing"`
 }
 
 type upgradeRow struct {
@@ -31,9 +31,12 @@ type upgradeRow struct {
 	To              string              `json:"to,omitempty"`
 	Verdict         upgrades.Verdict    `json:"verdict,omitempty"`
 	Reason          upgrades.Reason     `json:"reason,omitempty"`
+	Notes           string              `json:"notes,omitempty"`
 	Explanation     string              `json:"explanation"`
-	StopAt          string              `json:"stopAt,omitempty"`
-	Breaking        string              `json:"breaking,omitempty"`
+	Jump            string              `json:"jump,omitempty"`
+	StoppedAt       string              `json:"stoppedAt,omitempty"`
+	Breaking        bool                `json:"breaking"`
+	Downgrade       bool                `json:"downgrade"`
 	IdentityChanges []upgrades.Move     `json:"identityChanges,omitempty"`
 	Summary         string              `json:"summary,omitempty"`
 	Precondition    string              `json:"precondition,omitempty"`
@@ -48,24 +51,30 @@ type upgradeRow struct {
 	Evidence   []rowProof `json:"evidence,omitempty"`
 	Proposal   string     `json:"proposal,omitempty"`
 	NoProposal string     `json:"noProposal,omitempty"`
+	FailsRun   bool       `json:"failsRun"`
+
+	stopAt, breaking string // for people
 }
 
 func newUpgradeReport(ctx context.Context, from, to, deployer string, rows []upgrades.Row, seen *proofs) *upgradeReport {
 	r := &upgradeReport{From: from, To: to, Deployer: deployer, Components: []upgradeRow{}}
-	r.Summary.Changes = len(rows)
+	r.Summary.Components = len(rows)
 	for i := range rows {
 		row := &rows[i]
 		out := upgradeRow{
 			Component: row.Component, Change: row.Change, From: row.From, To: row.To, Verdict: row.Verdict, Reason: row.Reason,
-			Explanation: row.Explanation, StopAt: row.StopAt, Breaking: row.Breaking, IdentityChanges: row.Moves,
+			Explanation: row.Explanation, Jump: row.Jump, StoppedAt: row.StoppedAt, Breaking: row.Breaking != "", Downgrade: row.Reason == upgrades.Downgrade,
+			IdentityChanges: row.Moves, stopAt: row.StopAt, breaking: row.Breaking,
 		}
 		if t := row.Record; t != nil {
 			out.Summary, out.Precondition, out.Reversible, out.ReversibleNotes, out.VerifiedBy = t.Summary, t.Precondition, t.Reversible, t.ReversibleNotes, t.VerifiedBy
 			out.Steps, out.Affected, out.References = t.Steps(deployer), t.Affected, t.References
 		}
 		if contradicted := seen.add(ctx, row, &out); contradicted || row.Attention() {
+			out.FailsRun = true
 			r.Summary.Failing++
 		}
+		out.Notes = out.notes()
 		r.Components = append(r.Components, out)
 	}
 	return r
@@ -92,10 +101,10 @@ func (r *upgradeReport) table() string {
 	rows, details := [][]string{{"COMPONENT", "FROM", "TO", "VERDICT", "NOTES"}}, ""
 	for i := range r.Components {
 		c := &r.Components[i]
-		rows = append(rows, []string{c.Component, dash(c.From), dash(c.To), dash(cli.FirstOf(string(c.Verdict), string(c.Change))), dash(c.notes())})
+		rows = append(rows, []string{c.Component, dash(c.From), dash(c.To), dash(cli.FirstOf(string(c.Verdict), string(c.Change))), dash(c.Notes)})
 		details += c.details(r.Deployer)
 	}
-	return text + "\n" + cli.Table(rows) + details + fmt.Sprintf("\n%s, %d need attention\n", lists.Count(r.Summary.Changes, "component change"), r.Summary.Failing)
+	return text + "\n" + cli.Table(rows) + details + fmt.Sprintf("\n%s, %d need attention\n", lists.Count(r.Summary.Components, "component change"), r.Summary.Failing)
 }
 
 // notes are what fits into a cell.
@@ -104,11 +113,11 @@ func (c *upgradeRow) notes() string {
 	if len(c.Steps) > 0 {
 		notes = append(notes, lists.Count(len(c.Steps), "step"))
 	}
-	if c.StopAt != "" {
-		notes = append(notes, "stop at "+c.StopAt)
+	if c.stopAt != "" {
+		notes = append(notes, "stop at "+c.stopAt)
 	}
-	if c.Breaking != "" {
-		notes = append(notes, c.Breaking)
+	if c.breaking != "" {
+		notes = append(notes, c.breaking)
 	}
 	if c.Verdict == upgrades.Safe && len(c.Evidence) > 0 {
 		notes = append(notes, c.covered())

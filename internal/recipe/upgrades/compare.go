@@ -63,6 +63,10 @@ type Row struct {
 	Explanation string
 	// StopAt is the version that a blocked move has to stop at, if one is known.
 	StopAt string
+	// StoppedAt is the range of the record that stops it.
+	StoppedAt string
+	// Jump is how far the versions are apart, e.g. "2 minors".
+	Jump string
 	// Breaking says how far the move is, if that is farther than versions promise to be compatible.
 	Breaking string
 	Moves    []Move
@@ -129,7 +133,7 @@ func judge(a, b Component, record *Record) (Row, bool) {
 		row.set(Unversioned, NotComparable, "the version %q of --%s cannot be compared: it is not three numbers, such as 1.2.3; pin one that is", text, side)
 	default:
 		row.judge(va, vb, record)
-		row.Breaking = breaking(va, vb)
+		row.Breaking, row.Jump = breaking(va, vb), jump(va, vb)
 	}
 	if len(row.Moves) > 0 && row.Verdict == Safe {
 		row.relocated() // the record is about versions, and nobody was asked about the rest
@@ -173,6 +177,9 @@ func (r *Row) judge(from, to *semver.Version, record *Record) {
 		return
 	}
 	first := crossed[0]
+	if r.StoppedAt = first.To.String(); len(crossed) == 1 && first.From.Has(from) && !first.To.above(to) && first.Verdict != Blocked {
+		r.StoppedAt = ""
+	}
 	switch {
 	case len(crossed) > 1:
 		r.StopAt = first.To.lower.version.String()
@@ -204,6 +211,27 @@ func boundaries(crossed []*Transition) string {
 		all = append(all, t.To.lower.version.String())
 	}
 	return strings.Join(all, ", ")
+}
+
+// jump counts in the first number that differs; empty if only what follows the three does.
+func jump(from, to *semver.Version) string {
+	for _, n := range []struct {
+		unit string
+		a, b uint64
+	}{{"major", from.Major(), to.Major()}, {"minor", from.Minor(), to.Minor()}, {"patch", from.Patch(), to.Patch()}} {
+		if n.a == n.b {
+			continue
+		}
+		many := max(n.a, n.b) - min(n.a, n.b)
+		switch {
+		case many == 1:
+			return "1 " + n.unit
+		case n.unit == "patch":
+			return fmt.Sprintf("%d patches", many)
+		}
+		return fmt.Sprintf("%d %ss", many, n.unit)
+	}
+	return ""
 }
 
 // breaking says in what way versions are farther apart than semantic versions promise to be

@@ -125,8 +125,19 @@ func TestVerdict(t *testing.T) {
 			continue
 		}
 		row := rows[0]
+		if (row.StoppedAt != "") != (c.verdict == Blocked) {
+			t.Errorf("%s to %s: stopped at %q", c.from, c.to, row.StoppedAt)
+		}
 		if row.Verdict != c.verdict || row.Reason != c.reason || row.StopAt != c.stop || row.Breaking != c.breaking || (row.Record != nil) != (c.reason == Recorded) || row.Explanation == "" || row.Attention() != (c.verdict != Safe) {
 			t.Errorf("%s to %s: got %s %s, stop at %q, breaking %q, record %v: %s", c.from, c.to, row.Verdict, row.Reason, row.StopAt, row.Breaking, row.Record, row.Explanation)
+		}
+	}
+	for versions, want := range map[string]string{
+		"1.0.0 2.0.0": "1 major", "3.1.0 1.9.9": "2 majors", "1.0.0 1.1.9": "1 minor", "1.0.0 1.8.0": "8 minors", "1.0.0 1.0.1": "1 patch", "1.0.0 1.0.3": "3 patches", "1.0.0-rc.1 1.0.0": "",
+	} {
+		from, to, _ := strings.Cut(versions, " ")
+		if rows := Compare([]Component{{Name: "thing", Version: from}}, []Component{{Name: "thing", Version: to}}, nil); rows[0].Jump != want {
+			t.Errorf("%s: got %q", versions, rows[0].Jump)
 		}
 	}
 	rows := Compare([]Component{{Name: "thing", Version: "1.0.0"}}, []Component{{Name: "thing", Version: "2.0.0"}}, nil)
