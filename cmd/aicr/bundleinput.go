@@ -10,6 +10,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle/adjust"
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/recipe/document"
 )
 
 // putIn is what the flags put into the values of components, parsed.
@@ -76,6 +77,9 @@ func (a *app) bundleInput(ctx context.Context, f *bundleFlags) (in bundle.Input,
 	result, err := recipe.ReadResult(called, data)
 	if err != nil {
 		return in, nil, cli.WrapUsage(err)
+	}
+	if document.GenerationOf(result.APIVersion) != recipe.March {
+		p.scheduling = f.scheduling.Tolerating(p.scheduling)
 	}
 	entries := store.Entries()
 	if p.sets, err = p.sets.Names(entries, result); err != nil {

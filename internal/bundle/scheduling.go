@@ -227,9 +227,12 @@ func originOf(c *recipe.Component, path string) recipe.Origin {
 func setByRecipe(c *recipe.Component, path string) bool { return originOf(c, path) != c.Declared }
 
 // FormatToleration is a toleration as flags and reports have it: KEY=VALUE:EFFECT, or KEY:EFFECT
-// for any value.
+// for any value; * is that of every taint.
 func FormatToleration(t corev1.Toleration) string {
 	s := t.Key
+	if s == "" {
+		s = "*"
+	}
 	if t.Operator != corev1.TolerationOpExists {
 		s += "=" + t.Value
 	}

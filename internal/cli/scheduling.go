@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/adjust"
@@ -42,4 +43,16 @@ func (f *SchedulingFlags) Scheduling() (s bundle.Scheduling, err error) {
 		}
 	}
 	return s, WrapUsage(errors.Join(errs[:]...))
+}
+
+// Tolerating is the scheduling with AICR's own default in place of tolerations that no flag has set:
+// every taint.
+func (f *SchedulingFlags) Tolerating(s bundle.Scheduling) bundle.Scheduling {
+	if len(f.systemToleration) == 0 {
+		s.SystemTolerations = []corev1.Toleration{adjust.EveryTaint()}
+	}
+	if len(f.acceleratedToleration) == 0 {
+		s.AcceleratedTolerations = []corev1.Toleration{adjust.EveryTaint()}
+	}
+	return s
 }

@@ -47,6 +47,7 @@ func TestParseTolerations(t *testing.T) {
 		ok   bool
 	}{
 		{"", nil, true},
+		{"*", []corev1.Toleration{{Operator: "Exists"}}, true},
 		{"a=b:NoSchedule", []corev1.Toleration{{Key: "a", Operator: "Equal", Value: "b", Effect: "NoSchedule"}}, true},
 		{"a:NoExecute,c=d:PreferNoSchedule", []corev1.Toleration{{Key: "a", Operator: "Exists", Effect: "NoExecute"}, {Key: "c", Operator: "Equal", Value: "d", Effect: "PreferNoSchedule"}}, true},
 		{"a=b", nil, false},

@@ -52,6 +52,10 @@ func parseLabels(what, of string, values []string) (map[string]string, error) {
 func ParseTolerations(values ...string) ([]corev1.Toleration, error) {
 	var out []corev1.Toleration
 	for _, part := range split(values) {
+		if part == "*" {
+			out = append(out, EveryTaint())
+			continue
+		}
 		rest, effect, ok := strings.Cut(part, ":")
 		key, value, hasValue := strings.Cut(rest, "=")
 		if !ok || key == "" {
@@ -75,6 +79,10 @@ func ParseTolerations(values ...string) ([]corev1.Toleration, error) {
 	}
 	return out, nil
 }
+
+// EveryTaint is the toleration of every taint, which AICR's own CLI gives all components if it is told
+// no other.
+func EveryTaint() corev1.Toleration { return corev1.Toleration{Operator: corev1.TolerationOpExists} }
 
 // split splits each value at commas and drops what is empty.
 func split(values []string) []string {
