@@ -141,7 +141,7 @@ func (e *Exec) read(ctx context.Context, d bundle.Deployer, in bundle.Input, dir
 	return m, b, err
 }
 
-// resolve has the CLI resolve the recipe by the criteria in the input, to the file recipe.yaml in a
+// resolve has the CLI resolve the recipe by the criteria and the profile in the input, to the file recipe.yaml in a
 // directory, and returns what is in it. The CLI is asked once for all lanes of a recipe, and for the
 // recipes that it resolves alike.
 func (e *Exec) resolve(ctx context.Context, in bundle.Input, dir string) ([]byte, error) {
@@ -150,6 +150,9 @@ func (e *Exec) resolve(ctx context.Context, in bundle.Input, dir string) ([]byte
 	}
 	file := filepath.Join(dir, recipeName)
 	criteria := criteriaFlags(in.Recipe.Criteria)
+	if p := in.Recipe.Metadata.SelectedProfile; p != nil {
+		criteria = append(criteria, "--profile", p.Name+"="+p.Value)
+	}
 	text, err := e.recipes.Get(ctx, strings.Join(criteria, " "), func() ([]byte, error) {
 		said, err := e.cli.Run(ctx, cmp.Or(e.Limit, defaultLimit), dir, nil, append(append([]string{"recipe"}, criteria...), e.dataFlags("--output", file)...)...)
 		if err != nil {

@@ -38,6 +38,7 @@ func Compare(own *recipe.Result, file string, text []byte) ([]string, error) {
 		return nil, err
 	}
 	c := &comparison{}
+	c.compare("metadata.selectedProfile", chosen(ours), chosen(theirs))
 	for _, key := range []string{"criteria", "constraints", "componentRefs", "deploymentOrder", "validation"} {
 		c.compare(key, ours[key], theirs[key])
 	}
@@ -45,6 +46,17 @@ func Compare(own *recipe.Result, file string, text []byte) ([]string, error) {
 		c.lines = append(c.lines[:mostDifferences], fmt.Sprintf("recipe: %d more differences between this program's resolution and that of AICR's CLI", left))
 	}
 	return c.lines, nil
+}
+
+// chosen is the value of a recipe's profile. Which values of components it decides is not compared:
+// those that the recipe has are.
+func chosen(recipe map[string]any) any {
+	metadata, _ := recipe["metadata"].(map[string]any)
+	selected, _ := metadata["selectedProfile"].(map[string]any)
+	if selected == nil {
+		return nil
+	}
+	return fmt.Sprintf("%v=%v", selected["name"], selected["value"])
 }
 
 type comparison struct{ lines []string }
