@@ -16,6 +16,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/recipe/configuration"
 	"github.com/nvidia/aicr-action/internal/recipe/criteria"
 	"github.com/nvidia/aicr-action/internal/recipe/profile"
+	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
 // recipesDir is the environment's --recipes-dir.
@@ -109,7 +110,7 @@ func (a *app) resolve(ctx context.Context, f queryFlags) (*recipe.Store, *recipe
 		return nil, nil, err
 	}
 	f.strict = f.strict || slices.Contains([]string{"1", "true", "yes", "on"}, strings.ToLower(a.Getenv(strictVariable)))
-	query := lower(f.criteria)
+	query := f.criteria.Usual()
 	if err := f.checkCriteria(store, query, "--"); err != nil {
 		return nil, nil, err
 	}
@@ -123,12 +124,12 @@ func (a *app) resolve(ctx context.Context, f queryFlags) (*recipe.Store, *recipe
 		}
 		given, err := recipe.ReadCriteria(called, data)
 		if err == nil {
-			err = f.checkCriteria(store, lower(given), called+": spec.")
+			err = f.checkCriteria(store, given.Usual(), called+": spec.")
 		}
 		if err != nil {
 			return nil, nil, cli.WrapUsage(err)
 		}
-		query = override(query, lower(given))
+		query = override(query, given.Usual())
 	}
 	choices := recipe.Choices{Configuration: f.configuration}
 	if choices.Profile, err = profile.Parse(f.profile); err != nil {
@@ -159,6 +160,7 @@ func (a *app) resolveMeasured(ctx context.Context, f queryFlags, store *recipe.S
 		return nil, err
 	}
 	given := map[string]*string{"service": &query.Service, "accelerator": &query.Accelerator, "os": &query.OS}
+	var inferred []string
 	for _, told := range taken.Infer() {
 		field := given[told.Criterion]
 		switch {
@@ -169,15 +171,25 @@ func (a *app) resolveMeasured(ctx context.Context, f queryFlags, store *recipe.S
 			a.note("note: the snapshot does not tell the %s: %s; name it with --%s", told.Criterion, told.From, told.Criterion)
 		default:
 			*field = told.Value
+			inferred = append(inferred, told.Criterion)
 			a.note("note: %s %s, by the snapshot: %s", told.Criterion, told.Value, told.From)
 		}
 	}
-	result, left, unmeasured, err := store.ResolveMeasured(query, choices, taken.Value)
-	if err != nil {
-		return nil, err
+	result, left, unmeasured, err := store.ResolveMeasured(query, choices, taken.Measure)
+	// What nobody has asked for need not be in a recipe.
+	var uncovered *criteria.UncoveredError
+	if errors.As(err, &uncovered) && len(lists.Without(uncovered.Criteria, inferred)) == 0 {
+		for _, criterion := range uncovered.Criteria {
+			a.note("warning: no recipe for this system is for the %s %s, which the snapshot shows; it is left out of the query", criterion, *given[criterion])
+			*given[criterion] = ""
+		}
+		result, left, unmeasured, err = store.ResolveMeasured(query, choices, taken.Measure)
 	}
 	for _, l := range left {
 		a.note("warning: %s", l)
+	}
+	if err != nil {
+		return nil, err
 	}
 	for _, name := range unmeasured {
 		a.note("note: constraint %s is not checked: the snapshot has no such reading", name)
@@ -196,13 +208,6 @@ func override(flags, file recipe.Criteria) recipe.Criteria {
 		flags.Nodes = file.Nodes
 	}
 	return flags
-}
-
-func lower(c recipe.Criteria) recipe.Criteria {
-	for _, f := range []*string{&c.Service, &c.Accelerator, &c.Intent, &c.OS, &c.Platform} {
-		*f = strings.ToLower(strings.TrimSpace(*f))
-	}
-	return c
 }
 
 // checkCriteria names the flag or the field, which is prefix and the criterion's name.

@@ -56,7 +56,7 @@ A filter keeps the overlays whose criteria have exactly that value; an overlay t
 			if err != nil {
 				return err
 			}
-			filter = lower(filter)
+			filter = filter.Usual()
 			if err := (&queryFlags{}).checkCriteria(store, filter, "--"); err != nil {
 				return err
 			}

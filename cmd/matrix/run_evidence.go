@@ -7,7 +7,6 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/discover"
-	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/evidence"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -42,7 +41,7 @@ func (a *app) openEvidence(ctx context.Context, f runFlags, this *prepared, r *r
 		if !ok {
 			return nil
 		}
-		return recipe.CriteriaByName(o.Effective)
+		return o.Effective.ByName()
 	}
 	return e
 }

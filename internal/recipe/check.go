@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/nvidia/aicr-action/internal/recipe/document"
+	"github.com/nvidia/aicr-action/internal/recipe/sorting"
 	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
@@ -92,12 +93,33 @@ func (l *loader) crossCheck() {
 	for _, d := range l.declarations() {
 		l.checkComponent(d)
 	}
+	l.checkRoot()
 	for _, name := range l.Names() {
 		o := l.overlays[name]
 		for i, m := range o.Mixins {
 			if _, ok := l.mixins[m]; !ok && !l.broken["mixins/"+m+".yaml"] {
 				known := slices.Sorted(maps.Keys(l.mixins))
 				l.Add(Origin{File: o.Origin.File, Line: o.lines.mixins[i]}, "mixin %q does not exist; %s", m, adviceFor(m, known, "add mixins/"+m+".yaml"))
+			}
+		}
+	}
+}
+
+// checkRoot refuses dependencies of the root's components on those of other overlays: AICR's CLI
+// makes no recipe at all of such a directory, since July.
+func (l *loader) checkRoot() {
+	root, ok := l.overlays[baseOverlay]
+	if !ok || l.generation == document.March {
+		return
+	}
+	has := map[string]bool{}
+	for _, d := range root.layer.components {
+		has[d.ref.Name] = true
+	}
+	for _, d := range root.layer.components {
+		for i, dep := range d.ref.DependencyRefs {
+			if !has[dep] {
+				l.Add(d.at(d.depLines[i]), "component %q of the overlay %q depends on %q, which that overlay does not have, so that AICR refuses every recipe; add it there, or move the dependency to the overlay that has it", d.ref.Name, baseOverlay, dep)
 			}
 		}
 	}
@@ -122,7 +144,7 @@ func (l *loader) checkBases() {
 			if i := slices.Index(way, next.Name); i >= 0 {
 				// From every overlay on the cycle, and every one that leads into it, it is the same
 				// cycle.
-				cycle := rotate(way[i:])
+				cycle := sorting.Rotate(way[i:])
 				first := l.overlays[cycle[0]]
 				if !told[first.Name] {
 					l.Add(Origin{File: first.Origin.File, Line: first.lines.base}, "the bases form a cycle: %s; remove one of them", strings.Join(append(cycle, cycle[0]), " -> "))
@@ -135,13 +157,6 @@ func (l *loader) checkBases() {
 			at = next
 		}
 	}
-}
-
-// rotate gives a cycle starting with its smallest name, so that it reads the same wherever it was
-// entered.
-func rotate(cycle []string) []string {
-	i := slices.Index(cycle, slices.Min(cycle))
-	return slices.Concat(cycle[i:], cycle[:i])
 }
 
 // checkFileNames refuses a name by which two overlays could be meant: one by its metadata, the

@@ -16,7 +16,7 @@ func OpenHeaders(fsys fs.FS, root string) (*Store, error) {
 		files:    document.FilesOf(Layer{FS: fsys, Root: root}),
 		overlays: map[string]*Overlay{}, mixins: map[string]*mixin{}, values: map[string]*document.Tree{}, registry: map[string]registered{},
 	}, broken: map[string]bool{}}
-	for _, file := range l.list("overlays", true) {
+	for _, file := range append(l.list("overlays", true), l.files.Strays(componentsDir, checksDir)...) {
 		l.loadHeader(file)
 	}
 	for _, v := range l.versions {
@@ -61,7 +61,7 @@ func (l *loader) loadHeader(file string) {
 		o.Base = baseOverlay
 	}
 	if n := document.NodeAt(root, "spec", "criteria"); n != nil {
-		o.lines.criteria = document.LineOf(root, "spec", "criteria")
+		o.lines.criteria = lineOfCriteria(root)
 		d.lenient(n, &o.Criteria, "spec.criteria")
 	}
 	var constraints []Constraint

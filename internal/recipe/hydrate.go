@@ -10,6 +10,9 @@ import (
 // installKey does the same as document.EnabledKey, since AICR's apiVersion v1beta1. It keeps the component in the inventory.
 const installKey = "install"
 
+// draNodeLabeler labels the nodes that are to have the DRA driver, if the bundler is told which label.
+const draNodeLabeler = "dra-node-labeler"
+
 // Components gives the result's components with everything that a bundle needs, in deployment
 // order. The result must have been resolved from the same recipes directory, which is where values
 // and manifests are read.
@@ -25,11 +28,15 @@ func (s *Store) Components(r *Result) ([]Component, error) {
 	refs := map[string]ComponentRef{}
 	enabled := map[string]bool{}
 	var p document.Problems
+	notes := s.Notes()
 	for _, ref := range r.ComponentRefs {
 		refs[ref.Name] = ref
 		on, err := m.enabled(ref)
 		if err != nil {
 			p.AddAll([]*FileError{err})
+		}
+		if on && ref.Name == draNodeLabeler && s.generation != document.March {
+			on, notes = false, append(notes, ref.Name+" is in the recipe and not in the bundle, as with AICR's bundler without --dra-eviction-node-label")
 		}
 		enabled[ref.Name] = on
 		if !slices.Contains(r.DeploymentOrder, ref.Name) {
@@ -70,7 +77,7 @@ func (s *Store) Components(r *Result) ([]Component, error) {
 		return nil, fmt.Errorf("reading the components of the recipe: %w", err)
 	}
 	if len(components) > 0 { // the result of every cell says it
-		components[0].Undone = append(components[0].Undone, s.Notes()...)
+		components[0].Undone = append(components[0].Undone, notes...)
 	}
 	return components, nil
 }
@@ -124,6 +131,9 @@ func (s *Store) hydrate(m *merged, ref ComponentRef) (*Component, []*FileError) 
 		GKECriticalPriority: entry.GKECriticalPriority,
 	}
 	setIfEmpty(&c.DisplayName, c.Name)
+	if s.generation != document.March && ref.Type == TypeHelm && ref.Source != "" {
+		setIfEmpty(&c.Chart, c.Name)
+	}
 	values, found := s.componentValues(ref, known)
 	c.Values, c.Origins = values.MapValue(), values.Origins()
 	if ref.Type == TypeKustomize && !s.noKustomizations {

@@ -101,7 +101,7 @@ func TestVersions(t *testing.T) {
 	} {
 		t.Run(test.registry+" "+test.overlay, func(t *testing.T) {
 			s := open(t, july(t, map[string]string{
-				"registry":      "{apiVersion: " + test.registry + ", components: [{name: app, helm: {defaultChart: app, defaultVersion: '1'}}]}",
+				"registry":      "{apiVersion: " + test.registry + ", components: [{name: app, helm: {defaultRepository: 'https://charts.example', defaultChart: app, defaultVersion: '1'}}]}",
 				"overlays/base": "{apiVersion: " + test.overlay + ", metadata: {name: base}, spec: {componentRefs: [{name: app}]}}",
 			}))
 			r, _ := resolve(t, s, "base")
@@ -282,7 +282,7 @@ performance: {}
 func TestMixins(t *testing.T) {
 	const eks = `{metadata: {name: eks}, spec: {criteria: {service: eks}, mixins: [extra], constraints: [{name: k, value: "1"}], componentRefs: [{name: guarded, overrides: {trace: {level: 1}}}]}}`
 	for name, test := range map[string]struct{ mixin, want string }{
-		"what adds":                  {`{componentRefs: [{name: app, namespace: other, dependencyRefs: [db]}]}`, ""},
+		"what adds":                  {`{componentRefs: [{name: app, namespace: other, manifestFiles: [components/m.yaml]}]}`, ""},
 		"a new component":            {`{constraints: [{name: j, value: "1"}]}`, ""},
 		"listed overrides":           {`{componentRefs: [{name: guarded, overrides: {trace: {enabled: true}}}]}`, ""},
 		"a constraint that is there": {`{constraints: [{name: k, value: "1"}]}`, `mixin "extra" sets the constraint "k", which is also set at recipes/overlays/eks.yaml`},
@@ -291,7 +291,7 @@ func TestMixins(t *testing.T) {
 		"an override that is there":  {`{componentRefs: [{name: guarded, overrides: {trace: {level: 2}}}]}`, `sets overrides.trace.level of component "guarded", which is also set at recipes/overlays/eks.yaml`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := open(t, july(t, map[string]string{"overlays/eks": eks, "mixins/extra": "{metadata: {name: extra}, spec: " + test.mixin + "}"}))
+			s := open(t, july(t, map[string]string{"overlays/eks": eks, "mixins/extra": "{metadata: {name: extra}, spec: " + test.mixin + "}", "components/m": "{}"}))
 			r, err := s.ResolveName("eks")
 			if test.want != "" {
 				refused(t, err, test.want)
@@ -332,7 +332,7 @@ func TestIncoherent(t *testing.T) {
 		`{name: app, type: Helm, path: overlays/one}`: "has a path, which is for Kustomize",
 	} {
 		s, err := Open(july(t, map[string]string{
-			"registry":      `{components: [{name: app, helm: {defaultChart: app, defaultVersion: "1"}}, {name: loose, helm: {}}]}`,
+			"registry":      `{components: [{name: app, helm: {defaultChart: app, defaultVersion: "1"}}, {name: loose, helm: {defaultRepository: "https://charts.example"}}]}`,
 			"overlays/base": `{metadata: {name: base}, spec: {componentRefs: [` + ref + `]}}`,
 			"p":             "{}",
 		}), "recipes")

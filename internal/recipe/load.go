@@ -8,8 +8,10 @@ import (
 	"path"
 	"slices"
 
+	"github.com/nvidia/aicr-action/internal/recipe/condition"
 	"github.com/nvidia/aicr-action/internal/recipe/document"
 	"github.com/nvidia/aicr-action/internal/recipe/profile"
+	"github.com/nvidia/aicr-action/internal/recipe/shape"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -61,7 +63,7 @@ func openLayers(layers ...Layer) (*Store, error) {
 		return nil, err
 	}
 	l.registry = l.loadRegistry()
-	for _, file := range l.list("overlays", true) {
+	for _, file := range append(l.list("overlays", true), l.files.Strays(componentsDir, checksDir)...) {
 		l.loadOverlay(file)
 	}
 	for _, file := range l.list("mixins", false) {
@@ -193,8 +195,9 @@ func (l *loader) loadOverlay(file string) {
 		layer: d.layer(root, spec.Constraints, spec.ComponentRefs),
 		lines: overlayLines{base: document.LineOf(root, "spec", "base")},
 	}
-	if document.NodeAt(root, "spec", "criteria") != nil {
-		o.lines.criteria = document.LineOf(root, "spec", "criteria")
+	o.lines.criteria = lineOfCriteria(root)
+	if spec.Criteria.Nodes > 0 && document.GenerationOf(d.APIVersion) != document.March && l.files.Overlaid(file) {
+		d.Add(Origin{File: d.File, Line: document.LineOf(root, "spec", "criteria", "nodes")}, "spec.criteria.nodes is %d: AICR does not select overlays by the number of nodes, so that this one would apply to any; remove it", spec.Criteria.Nodes)
 	}
 	if o.Base == "" && name != baseOverlay {
 		o.Base = baseOverlay
@@ -204,11 +207,27 @@ func (l *loader) loadOverlay(file string) {
 	}
 	o.layer.validation = spec.Validation.phases()
 	o.layer.lines = linesOfValidation(d.File, root, o.layer.validation, "spec", "validation")
+	list, _ := spec.Validation.Readiness["constraints"].([]any)
+	for i, c := range list {
+		if named, ok := c.(map[string]any); ok {
+			name, _ := named["name"].(string)
+			d.checkReading(name, o.layer.lines["readiness"].constraints[i])
+		}
+	}
 	o.profile = profile.Read(&d.Decoder, root, spec.Profile)
 	if spec.Resolution != nil && document.GenerationOf(d.APIVersion) == document.March {
 		d.tooNew(root, "spec.resolution", "spec", "resolution")
 	}
 	l.overlays[name] = o
+}
+
+// lineOfCriteria is 0 for an overlay without criteria, which no query selects. Empty ones are those of
+// every query.
+func lineOfCriteria(root *yaml.Node) int {
+	if n := document.NodeAt(root, "spec", "criteria"); n == nil || n.ShortTag() == "!!null" {
+		return 0
+	}
+	return document.LineOf(root, "spec", "criteria")
 }
 
 func (l *loader) loadMixin(file string) {
@@ -262,6 +281,7 @@ func (d *decoder) layer(root *yaml.Node, constraints []Constraint, refs []Compon
 		} else if c.Name == "" || c.Value == "" {
 			d.Add(Origin{File: d.File, Line: line}, "spec.constraints[%d] needs a name and a value; add them", i)
 		}
+		d.checkReading(c.Name, Origin{File: d.File, Line: line})
 		seen[c.Name] = line
 	}
 	clear(seen)
@@ -288,11 +308,24 @@ func (d *decoder) layer(root *yaml.Node, constraints []Constraint, refs []Compon
 		}
 		seen[ref.Name] = line()
 		document.CheckPlace(&d.Problems, ref.Name, ref.Namespace, Origin{File: d.File, Line: line("namespace")}, ref.Chart, Origin{File: d.File, Line: line("chart")})
-		if ref.Type != "" && ref.Type != TypeHelm && ref.Type != TypeKustomize {
+		if known := shape.Type(ref.Type, document.GenerationOf(d.APIVersion) != document.March); known != "" {
+			made.components[i].ref.Type = known
+		} else if ref.Type != "" {
 			d.Add(Origin{File: d.File, Line: line("type")}, "type of component %q is %q; use %s or %s", ref.Name, ref.Type, TypeHelm, TypeKustomize)
 		}
 	}
 	return made
+}
+
+// checkReading refuses the name of a constraint that no snapshot can have, where AICR does: with documents
+// that AICR wrote before, older readings were possible.
+func (d *decoder) checkReading(name string, at Origin) {
+	if name == "" || document.GenerationOf(d.APIVersion) == document.March || d.APIVersion == document.Group+"v1alpha2" {
+		return
+	}
+	if err := condition.CheckReading(name); err != nil {
+		d.Add(at, "%w", err)
+	}
 }
 
 // placeResources writes down where each entry of expectedResources is.
@@ -319,7 +352,7 @@ func (d *decoder) declaration(root *yaml.Node, ref ComponentRef, i int, line fun
 	for j := range ref.Patches {
 		made.patchLines = append(made.patchLines, line("patches", j))
 	}
-	for _, field := range []struct{ name, value string }{{"source", ref.Source}, {"path", ref.Path}, {"tag", ref.Tag}, {"chart", ref.Chart}} {
+	for _, field := range []struct{ name, value string }{{"source", ref.Source}, {"path", ref.Path}, {"tag", ref.Tag}, {"chart", ref.Chart}, {"version", ref.Version}, {"type", ref.Type}} {
 		if field.value != "" {
 			made.fields = append(made.fields, declaredField{field.name, line(field.name)})
 		}

@@ -12,9 +12,20 @@ import (
 // applied returns the names of the overlays that the query selects, in the order in which they
 // apply (resolution rules 1 to 3). It skips matching overlays for which fits returns false.
 func (s *Store) applied(query Criteria, fits func(*Overlay) bool) []string {
+	return s.chains(slices.DeleteFunc(s.matches(query), func(o *Overlay) bool { return !fits(o) }))
+}
+
+// matches gives the overlays that the query selects by themselves, and not as the base of another
+// one. Since July those are the maximal leaves. An overlay without criteria is only ever a base.
+func (s *Store) matches(query Criteria) []*Overlay {
 	var matches []*Overlay
 	for _, name := range s.Names() {
-		if o := s.overlays[name]; o.Criteria.Matches(query) && fits(o) {
+		o := s.overlays[name]
+		own := o.Criteria
+		if s.generation != document.March {
+			own.Nodes = 0 // AICR's issue 1781
+		}
+		if (o.lines.criteria != 0 || name == baseOverlay) && own.Matches(query) {
 			matches = append(matches, o)
 		}
 	}
@@ -24,8 +35,17 @@ func (s *Store) applied(query Criteria, fits func(*Overlay) bool) []string {
 	slices.SortFunc(matches, func(a, b *Overlay) int {
 		return cmp.Or(cmp.Compare(a.Criteria.Specificity(), b.Criteria.Specificity()), strings.Compare(a.Name, b.Name))
 	})
+	return matches
+}
+
+// chains gives the names of the overlays with their bases, in the order in which they apply. Since
+// July the root of all applies even if nothing else does.
+func (s *Store) chains(overlays []*Overlay) []string {
 	var names []string
-	for _, o := range matches {
+	if _, ok := s.overlays[baseOverlay]; ok && s.generation != document.March {
+		names = []string{baseOverlay}
+	}
+	for _, o := range overlays {
 		for _, name := range s.chain(o) {
 			if !slices.Contains(names, name) {
 				names = append(names, name)
@@ -102,32 +122,18 @@ func (s *Store) CriteriaValues() map[string][]string {
 	return values
 }
 
-// UncoveredError is a query with a criterion that no matching overlay sets. A recipe that ignores
-// the criterion could be mistaken for an answer (AICR's issue 1542).
-type UncoveredError struct{ Reasons []string }
-
-func (e *UncoveredError) Error() string { return strings.Join(e.Reasons, "; ") }
-
 // covered rejects a query with a criterion that none of the applied overlays sets. AICR of March had
 // no such rule.
 func (s *Store) covered(query Criteria, applied []string) error {
 	if s.generation == document.March {
 		return nil
 	}
-	asked := query.Bare()
-	var all []Criteria
+	var of, all []Criteria
 	for _, name := range s.Names() {
 		all = append(all, s.overlays[name].Criteria)
 	}
-	var reasons []string
-	for i, f := range asked.Fields() {
-		if !criteria.Set(*f) || slices.ContainsFunc(applied, func(name string) bool { return *s.overlays[name].Criteria.Fields()[i] == *f }) {
-			continue
-		}
-		reasons = append(reasons, criteria.Completion(asked, i, all))
+	for _, name := range applied {
+		of = append(of, s.overlays[name].Criteria)
 	}
-	if len(reasons) > 0 {
-		return &UncoveredError{reasons}
-	}
-	return nil
+	return criteria.Covered(query.Bare(), of, all)
 }

@@ -33,7 +33,10 @@ func (s *Store) checkMixin(p *document.Problems, m *merged, mx *mixin, d *declar
 	safe := s.registry[d.ref.Name].safeForMixins()
 	switch {
 	case there != nil:
-		if field := identityField(&d.ref); field != "" {
+		if field := identityField(&d.ref); field == "" && len(d.ref.DependencyRefs) > 0 && !m.installs {
+			// AICR's issue 2610
+			p.Add(d.at(d.dependencyRefs), "mixin %q sets dependencyRefs of component %q, which the overlays have, and AICR allows that only since its apiVersion v1beta1; set them in an overlay", mx.name, d.ref.Name)
+		} else if field != "" {
 			p.Add(d.origin, "mixin %q sets %s of component %q, which the overlays have; a mixin may only set its namespace, manifestFiles, preManifestFiles, dependencyRefs and the overrides that the registry lists in mixinSafeOverridePaths", mx.name, field, d.ref.Name)
 		}
 	case len(safe) == 0:
@@ -41,6 +44,13 @@ func (s *Store) checkMixin(p *document.Problems, m *merged, mx *mixin, d *declar
 	case d.ref.ValuesFile != "":
 		p.Add(d.at(d.valuesFile), "mixin %q sets valuesFile of component %q, whose registry entry has mixinSafeOverridePaths; set the values as overrides", mx.name, d.ref.Name)
 	}
+	d.overrides.Unclear(func(path string, at Origin, empty bool) {
+		if empty {
+			p.Add(at, "mixin %q sets overrides.%s of component %q to an empty map; remove it", mx.name, path, d.ref.Name)
+			return
+		}
+		p.Add(at, "mixin %q has the key %q in the overrides of component %q, which has a dot or is empty; set the value in an overlay", mx.name, path, d.ref.Name)
+	})
 	set := d.overrides.Leaves()
 	for _, path := range slices.Sorted(maps.Keys(set)) {
 		at := set[path]

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/nvidia/aicr-action/internal/recipe/document"
+	"github.com/nvidia/aicr-action/internal/recipe/measured"
 	"github.com/nvidia/aicr-action/internal/recipe/profile"
 )
 
@@ -37,8 +38,10 @@ func (s *Store) profileOf(applied []string) (*profile.Profile, error) {
 	return found, nil
 }
 
-// applyProfile puts the selected value of the recipe's profile on top of everything else.
-func (s *Store) applyProfile(m *merged, applied []string, selection profile.Selection) (*profile.Selected, error) {
+// applyProfile puts the selected value of the recipe's profile on top of everything else. The value's
+// constraints must hold on the measured system, if there is one: a profile is chosen, and never
+// inferred.
+func (s *Store) applyProfile(m *merged, applied []string, selection profile.Selection, measure measured.Measure) (*profile.Selected, error) {
 	p, err := s.profileOf(applied)
 	if err != nil {
 		return nil, err
@@ -69,6 +72,19 @@ func (s *Store) applyProfile(m *merged, applied []string, selection profile.Sele
 	for _, c := range value.Constraints {
 		if other, ok := m.constraints[c.Name]; ok {
 			wrong.Add(c.Origin, "value %q of profile %q sets the constraint %q, which is also set at %s; remove one of them", selection.Value, p.Name, c.Name, other.Origin)
+		}
+	}
+	for _, c := range value.Constraints {
+		if measure == nil {
+			break
+		}
+		switch got, err := measure(c); {
+		case err != nil:
+			wrong.Add(c.Origin, "constraint %s: %w", c.Name, err)
+		case !got.Found:
+			wrong.Add(c.Origin, "value %q of profile %q has the constraint %s %s, and the snapshot has no such reading: take it again, or resolve the recipe without it", selection.Value, p.Name, c.Name, c.Value)
+		case !got.Holds:
+			wrong.Add(c.Origin, "value %q of profile %q is not for this system: its constraint %s %s does not hold; the system has %s", selection.Value, p.Name, c.Name, c.Value, got.Have)
 		}
 	}
 	if err := wrong.Err(); err != nil {

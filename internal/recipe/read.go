@@ -3,6 +3,7 @@ package recipe
 import (
 	"github.com/nvidia/aicr-action/internal/recipe/configuration"
 	"github.com/nvidia/aicr-action/internal/recipe/document"
+	"github.com/nvidia/aicr-action/internal/recipe/shape"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -157,7 +158,9 @@ func (d *decoder) checkResult(root *yaml.Node, r *Result) {
 		}
 		known[ref.Name] = at().Line
 		document.CheckPlace(&d.Problems, ref.Name, ref.Namespace, at("namespace"), ref.Chart, at("chart"))
-		if ref.Type != "" && ref.Type != TypeHelm && ref.Type != TypeKustomize {
+		if known := shape.Type(ref.Type, document.GenerationOf(r.APIVersion) != document.March); known != "" {
+			r.ComponentRefs[i].Type = known
+		} else if ref.Type != "" {
 			d.Add(at("type"), "type of component %q is %.100q; use %s or %s", ref.Name, ref.Type, TypeHelm, TypeKustomize)
 		}
 	}

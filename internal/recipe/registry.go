@@ -18,6 +18,9 @@ const (
 	TypeKustomize = "Kustomize"
 )
 
+// reservedComponent is what AICR's --set means its deployers by: deployer:KEY=VALUE.
+const reservedComponent = "deployer"
+
 type registryDocument struct {
 	APIVersion string           `json:"apiVersion"`
 	Kind       string           `json:"kind"`
@@ -140,6 +143,9 @@ func (l *loader) registryOf(layer document.Files) map[string]registered {
 		}
 		if !document.CheckName(&d.Problems, at, "component", entry.Name) {
 			continue
+		}
+		if entry.Name == reservedComponent && document.GenerationOf(d.APIVersion) != document.March {
+			d.Add(at, "component %q has the name by which AICR's flag --set means its deployers; rename it", entry.Name)
 		}
 		if first, ok := entries[entry.Name]; ok {
 			d.Add(at, "component %q is already at %s; remove or rename one of them", entry.Name, first.origin)

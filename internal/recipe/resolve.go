@@ -10,6 +10,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/recipe/configuration"
 	"github.com/nvidia/aicr-action/internal/recipe/document"
+	"github.com/nvidia/aicr-action/internal/recipe/measured"
 	"github.com/nvidia/aicr-action/internal/recipe/profile"
 	"sigs.k8s.io/yaml"
 )
@@ -29,12 +30,12 @@ type Choices struct {
 
 // ResolveWith is Resolve with choices.
 func (s *Store) ResolveWith(query Criteria, choices Choices) (*Result, error) {
-	return s.resolve(query, func(*Overlay) bool { return true }, choices)
+	return s.resolve(query, s.applied(query.Bare(), func(*Overlay) bool { return true }), choices, nil)
 }
 
-// resolve is ResolveWith with the overlays that match and fit.
-func (s *Store) resolve(query Criteria, fits func(*Overlay) bool, choices Choices) (*Result, error) {
-	applied := s.applied(query.Bare(), fits)
+// resolve is ResolveWith with these overlays. The constraints of a profile must hold on the measured
+// system, if there is one.
+func (s *Store) resolve(query Criteria, applied []string, choices Choices, measure measured.Measure) (*Result, error) {
 	m, err := s.merge(applied)
 	if err != nil {
 		return nil, err
@@ -42,7 +43,7 @@ func (s *Store) resolve(query Criteria, fits func(*Overlay) bool, choices Choice
 	if err := s.covered(query, applied); err != nil {
 		return nil, err
 	}
-	selected, err := s.applyProfile(m, applied, choices.Profile)
+	selected, err := s.applyProfile(m, applied, choices.Profile, measure)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +73,7 @@ func (s *Store) resolve(query Criteria, fits func(*Overlay) bool, choices Choice
 		ref := c.ref
 		ref.Overrides = c.overrides.MapValue()
 		s.registry[name].defaults(&ref)
-		if err := s.coherent(&ref, c); err != nil {
+		if err := s.coherent(&ref, c, m); err != nil {
 			incoherent.AddAll([]*FileError{err})
 		}
 		r.ComponentRefs = append(r.ComponentRefs, ref)
@@ -94,7 +95,7 @@ func (s *Store) mergedOf(r *Result) (*merged, error) {
 		return nil, err
 	}
 	if selected := r.Metadata.SelectedProfile; selected != nil {
-		if _, err := s.applyProfile(m, r.Metadata.AppliedOverlays, profile.Selection{Name: selected.Name, Value: selected.Value}); err != nil {
+		if _, err := s.applyProfile(m, r.Metadata.AppliedOverlays, profile.Selection{Name: selected.Name, Value: selected.Value}, nil); err != nil {
 			return nil, err
 		}
 	}

@@ -22,6 +22,7 @@ func (s *Store) Hydrate(r *Result) (map[string]any, error) {
 	}
 	delete(doc, "componentRefs")
 	if criteria, err := plain(r.Criteria.Spelled()); err == nil {
+		criteria["nodes"] = int64(r.Criteria.Nodes) // 0 is a value too, as it is for AICR's own CLI
 		doc["criteria"] = criteria
 	}
 	components := map[string]any{}
@@ -32,11 +33,12 @@ func (s *Store) Hydrate(r *Result) (map[string]any, error) {
 		if len(found) > 0 {
 			continue
 		}
-		ref.Overrides = nil
+		ref.Overrides, ref.Chart = nil, c.Chart
 		fields, err := plain(ref)
 		if err != nil {
 			return nil, err
 		}
+		fields["source"] = ref.Source
 		fields["values"] = c.Values
 		components[ref.Name] = fields
 	}

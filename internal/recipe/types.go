@@ -1,11 +1,10 @@
 package recipe
 
 import (
-	"strconv"
-
 	"github.com/nvidia/aicr-action/internal/recipe/configuration"
 	"github.com/nvidia/aicr-action/internal/recipe/criteria"
 	"github.com/nvidia/aicr-action/internal/recipe/document"
+	"github.com/nvidia/aicr-action/internal/recipe/measured"
 	"github.com/nvidia/aicr-action/internal/recipe/profile"
 )
 
@@ -14,20 +13,6 @@ const Any = criteria.Any
 
 // Criteria are the systems that a query selects, or that an overlay applies to.
 type Criteria = criteria.Criteria
-
-// CriteriaByName are the criteria that are set, by name.
-func CriteriaByName(c Criteria) map[string]string {
-	all := map[string]string{}
-	for i, name := range []string{"service", "accelerator", "intent", "os", "platform"} {
-		if value := *c.Fields()[i]; criteria.Set(value) {
-			all[name] = value
-		}
-	}
-	if c.Nodes > 0 {
-		all["nodes"] = strconv.Itoa(c.Nodes)
-	}
-	return all
-}
 
 // Constraint is a requirement on the system that a recipe is for.
 type Constraint = document.Constraint
@@ -150,6 +135,9 @@ type Metadata struct {
 	AppliedOverlays []string `json:"appliedOverlays"`
 	// SelectedProfile is the value that holds of the profile of one of the overlays, if one has any.
 	SelectedProfile *profile.Selected `json:"selectedProfile,omitempty"`
+	// ExcludedOverlays are those that a measured system has no use for, and ConstraintWarnings why.
+	ExcludedOverlays   []measured.Excluded `json:"excludedOverlays,omitempty"`
+	ConstraintWarnings []measured.Warning  `json:"constraintWarnings,omitempty"`
 }
 
 // Result is a resolved recipe: kind RecipeResult.

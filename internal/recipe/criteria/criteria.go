@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/nvidia/aicr-action/internal/util/lists"
@@ -53,6 +54,20 @@ func (c Criteria) Spelled() Criteria {
 	return c
 }
 
+// ByName are the criteria that are set, by name.
+func (c Criteria) ByName() map[string]string {
+	all := map[string]string{}
+	for i, name := range Names() {
+		if value := *c.Fields()[i]; Set(value) {
+			all[name] = value
+		}
+	}
+	if c.Nodes > 0 {
+		all["nodes"] = strconv.Itoa(c.Nodes)
+	}
+	return all
+}
+
 // Or takes what c leaves unset from other.
 func (c Criteria) Or(other Criteria) Criteria {
 	from := other.Fields()
@@ -90,6 +105,21 @@ func (c Criteria) Specificity() int {
 		n++
 	}
 	return n
+}
+
+// Usual is the criteria in AICR's own spelling, from one that people may use. The arguments of a
+// command line and documents of criteria may have any; overlays have AICR's.
+func (c Criteria) Usual() Criteria {
+	for i, f := range c.Fields() {
+		*f = strings.ToLower(strings.TrimSpace(*f))
+		switch alias := Names()[i] + " " + *f; alias {
+		case "service self-managed", "service self", "service vanilla":
+			*f = Any
+		case "os al2", "os al2023":
+			*f = "amazonlinux"
+		}
+	}
+	return c
 }
 
 // Names are the criteria that are words, in the order of fields.
@@ -140,8 +170,31 @@ func (c Criteria) Check(more map[string][]string) error {
 	return nil
 }
 
-// Completion says with which further criteria one of all has that of the query with the number i.
-func Completion(asked Criteria, i int, all []Criteria) string {
+// UncoveredError is a query with a criterion that no matching overlay sets. A recipe that ignores
+// the criterion could be mistaken for an answer (AICR's issue 1542).
+type UncoveredError struct {
+	Criteria []string // their names
+	Reasons  []string
+}
+
+func (e *UncoveredError) Error() string { return strings.Join(e.Reasons, "; ") }
+
+// Covered is an *UncoveredError if the query has a criterion that none of the applied ones has.
+func Covered(asked Criteria, applied, all []Criteria) error {
+	var e UncoveredError
+	for i, f := range asked.Fields() {
+		if Set(*f) && !slices.ContainsFunc(applied, func(c Criteria) bool { return *c.Fields()[i] == *f }) {
+			e.Criteria, e.Reasons = append(e.Criteria, Names()[i]), append(e.Reasons, completion(asked, i, all))
+		}
+	}
+	if len(e.Criteria) == 0 {
+		return nil
+	}
+	return &e
+}
+
+// completion says with which further criteria one of all has that of the query with the number i.
+func completion(asked Criteria, i int, all []Criteria) string {
 	names := Names()
 	want := *asked.Fields()[i]
 	var found []map[string]string

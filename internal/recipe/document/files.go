@@ -1,6 +1,7 @@
 package document
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -44,6 +45,16 @@ func (f Files) Display(name string) string {
 		}
 	}
 	return path.Join(f.Layers[base].Root, name)
+}
+
+// Overlaid reports whether the file is that of a data directory.
+func (f Files) Overlaid(name string) bool {
+	for _, l := range f.Layers[:len(f.Layers)-1] {
+		if info, err := fs.Lstat(l.FS, name); err == nil && !info.IsDir() {
+			return true
+		}
+	}
+	return false
 }
 
 // Places is the path in every layer, for what is in none or in all.
@@ -208,4 +219,35 @@ func (f Files) Relative(displayed string) string {
 		}
 	}
 	return short
+}
+
+// Strays are the overlays of AICR's group that are in none of the usual directories: AICR's CLI takes
+// an overlay from anywhere but below mixins/ and directories of these names. Other documents are none
+// of a recipe's.
+func (f Files) Strays(except ...string) []string {
+	var found []string
+	_ = fs.WalkDir(f.FS, ".", func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return fs.SkipDir // what cannot be read is met again, if anything needs it
+		case entry.IsDir() && (name == "overlays" || name == "mixins" || slices.Contains(except, entry.Name()) || len(name) > 1 && strings.HasPrefix(entry.Name(), ".")):
+			return fs.SkipDir
+		case !entry.Type().IsRegular() || path.Ext(name) != ".yaml":
+			return nil
+		}
+		data, err := f.Read(name)
+		if err != nil || !bytes.Contains(data, []byte(OverlayKind)) {
+			return nil
+		}
+		root, wrong := ParseYAML(name, data)
+		if len(wrong) > 0 || root == nil {
+			return nil
+		}
+		kind, version := NodeAt(root, "kind"), NodeAt(root, "apiVersion")
+		if kind != nil && version != nil && kind.Value == OverlayKind && GenerationOf(version.Value) != March {
+			found = append(found, name)
+		}
+		return nil
+	})
+	return found
 }

@@ -3,6 +3,7 @@ package document
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -123,6 +124,27 @@ func (t *Tree) addLeaves(path string, found map[string]Origin) {
 	}
 	for key, child := range t.Fields {
 		child.addLeaves(Join(path, key), found)
+	}
+}
+
+// Unclear finds the keys that have a dot or are empty, and the empty maps: by their paths it could not
+// be said what is set.
+func (t *Tree) Unclear(found func(path string, at Origin, empty bool)) { t.unclear("", found) }
+
+func (t *Tree) unclear(path string, found func(path string, at Origin, empty bool)) {
+	if t == nil {
+		return
+	}
+	for _, key := range slices.Sorted(maps.Keys(t.Fields)) {
+		child, way := t.Fields[key], Join(path, key)
+		switch {
+		case key == "" || strings.Contains(key, "."):
+			found(way, child.Origin, false)
+		case child.Fields != nil && len(child.Fields) == 0:
+			found(way, child.Origin, true)
+		default:
+			child.unclear(way, found)
+		}
 	}
 }
 

@@ -94,7 +94,7 @@ func (d decoder) value(root *yaml.Node, name, value string) *Value {
 		seen[ref.Name] = true
 		if n := document.NodeAt(root, slices.Concat(steps, []any{"componentRefs", i, "overrides"})...); n != nil && n.Kind == yaml.MappingNode {
 			c.Overrides = document.TreeOf(n, at("componentRefs", i, "overrides"), &document.Problems{})
-			d.checkOverrides(c.Overrides, "")
+			d.checkOverrides(c.Overrides)
 			if c.Overrides.Fields[document.EnabledKey] != nil {
 				d.Add(c.Overrides.Fields[document.EnabledKey].Origin, "overrides.%s is not for a profile; leave the component out in an overlay", document.EnabledKey)
 			}
@@ -104,20 +104,15 @@ func (d decoder) value(root *yaml.Node, name, value string) *Value {
 	return made
 }
 
-// checkOverrides refuses keys with dots and empty maps, by which a value's path would not say
-// what is set.
-func (d decoder) checkOverrides(t *document.Tree, path string) {
-	for _, key := range slices.Sorted(maps.Keys(t.Fields)) {
-		child, way := t.Fields[key], document.Join(path, key)
-		switch {
-		case key == "" || strings.Contains(key, "."):
-			d.Add(child.Origin, "the key %q of a profile's overrides has a dot or is empty; set the value in an overlay", way)
-		case child.Fields != nil && len(child.Fields) == 0:
-			d.Add(child.Origin, "%q of a profile's overrides is an empty map; remove it", way)
-		default:
-			d.checkOverrides(child, way)
+// checkOverrides refuses what does not say by a value's path what is set.
+func (d decoder) checkOverrides(t *document.Tree) {
+	t.Unclear(func(path string, at document.Origin, empty bool) {
+		if empty {
+			d.Add(at, "%q of a profile's overrides is an empty map; remove it", path)
+			return
 		}
-	}
+		d.Add(at, "the key %q of a profile's overrides has a dot or is empty; set the value in an overlay", path)
+	})
 }
 
 // checkOwned makes the paths that the profile owns. Each of its values must set all of them, so that

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/nvidia/aicr-action/internal/recipe/criteria"
 )
 
 // Inferred is a criterion of a recipe that a snapshot tells.
@@ -34,27 +36,38 @@ var (
 		{regexp.MustCompile(`^eks\.amazonaws\.com/`), "eks"}, {regexp.MustCompile(`^cloud\.google\.com/gke-`), "gke"},
 		{regexp.MustCompile(`^kubernetes\.azure\.com/`), "aks"}, {regexp.MustCompile(`^oci\.oraclecloud\.com/`), "oke"},
 	}
-	osSigns = []sign{
-		{regexp.MustCompile(`^ubuntu$`), "ubuntu"}, {regexp.MustCompile(`^rhel$`), "rhel"}, {regexp.MustCompile(`^cos$`), "cos"},
-		{regexp.MustCompile(`^(amzn|amazonlinux)$`), "amazonlinux"}, {regexp.MustCompile(`^talos$`), "talos"},
+	// providerSigns are in what AICR's CLI writes down about a node's provider since July.
+	providerSigns = []sign{{regexp.MustCompile(`^(ocid1\..*|oci)$`), "oke"}}
+	osSigns       = []sign{
+		{regexp.MustCompile(`^ubuntu$`), "ubuntu"}, {regexp.MustCompile(`^(rhel|redhat|redhatenterpriselinux)$`), "rhel"}, {regexp.MustCompile(`^cos$`), "cos"},
+		{regexp.MustCompile(`^(amzn|amazon|amazonlinux|al2|al2023)$`), "amazonlinux"}, {regexp.MustCompile(`^ol$`), "ol"}, {regexp.MustCompile(`^talos$`), "talos"},
 	}
 	gpuSigns = []sign{
 		{regexp.MustCompile(`\bgb300\b`), "gb300"}, {regexp.MustCompile(`\bgb200\b`), "gb200"}, {regexp.MustCompile(`\bb200\b`), "b200"}, {regexp.MustCompile(`\bh200\b`), "h200"},
-		{regexp.MustCompile(`\bh100\b`), "h100"}, {regexp.MustCompile(`\ba100\b`), "a100"}, {regexp.MustCompile(`\bl40s?\b`), "l40"}, {regexp.MustCompile(`\brtx[ -]pro[ -]6000\b`), "rtx-pro-6000"},
+		{regexp.MustCompile(`\bh100\b`), "h100"}, {regexp.MustCompile(`\ba100\b`), "a100"}, {regexp.MustCompile(`\bl40s\b`), "l40s"}, {regexp.MustCompile(`\bl40\b`), "l40"}, {regexp.MustCompile(`\brtx[ -]pro[ -]6000\b`), "rtx-pro-6000"},
 		{regexp.MustCompile(`\bvr200\b`), "vr200"},
 	}
 	productKey = regexp.MustCompile(`(?i)product|model|(^|[._-])(name|type)$`)
 )
 
+// gpuProduct is the label of a node with its GPUs' name.
+const gpuProduct = "nvidia.com/gpu.product"
+
 // Infer tells, as well as the snapshot can, which kind of cluster it is of: service, accelerator
 // and os, in this order. Readings that contradict each other tell nothing.
 func (s *Snapshot) Infer() []Inferred {
-	service := s.infer("service", serverSigns, TypeK8s, "server", func(key, value string) string { return ifKey(key == "version", value) })
+	known := criteria.Known()
+	all := providerSigns
+	for _, service := range known["service"] {
+		all = append(all, sign{regexp.MustCompile("^" + regexp.QuoteMeta(service) + "$"), service})
+	}
+	service := s.infer("service", all, TypeK8s, "node", func(key, value string) string { return ifKey(key == "provider", strings.ToLower(value)) })
 	for _, other := range []struct {
 		signs         []sign
 		kind, subtype string
 		text          func(key, value string) string
 	}{
+		{serverSigns, TypeK8s, "server", func(key, value string) string { return ifKey(key == "version", value) }},
 		{imageSigns, TypeK8s, "image", func(key, value string) string { return key + " " + value }},
 		{labelSigns, TypeNodeTopology, "label", func(key, _ string) string { return key }},
 	} {
@@ -62,12 +75,24 @@ func (s *Snapshot) Infer() []Inferred {
 			service = s.infer("service", other.signs, other.kind, other.subtype, other.text)
 		}
 	}
+	// The label is that of all nodes, and the rest of one.
+	accelerator := s.infer("accelerator", gpuSigns, TypeNodeTopology, "label", func(key, value string) string {
+		value, _, _ = strings.Cut(strings.ToLower(value), "|")
+		return ifKey(key == gpuProduct || strings.HasPrefix(key, gpuProduct+"."), strings.ReplaceAll(value, "-", " "))
+	})
+	if accelerator.From == untold {
+		accelerator = s.infer("accelerator", gpuSigns, TypeGPU, "", func(key, value string) string {
+			return ifKey(productKey.MatchString(key), strings.ReplaceAll(strings.ToLower(value), "-", " "))
+		})
+	}
 	return []Inferred{
-		service,
-		s.infer("accelerator", gpuSigns, TypeGPU, "", func(key, value string) string { return ifKey(productKey.MatchString(key), strings.ToLower(value)) }),
+		service, accelerator,
 		s.infer("os", osSigns, TypeOS, "release", func(key, value string) string { return ifKey(key == "ID", strings.ToLower(value)) }),
 	}
 }
+
+// untold is why a criterion has no value that no reading is about.
+const untold = "no reading tells it"
 
 func ifKey(is bool, value string) string {
 	if is {
@@ -104,7 +129,7 @@ func (s *Snapshot) infer(criterion string, signs []sign, kind, subtype string, t
 	values := slices.Sorted(maps.Keys(found))
 	switch len(values) {
 	case 0:
-		return Inferred{Criterion: criterion, From: "no reading tells it"}
+		return Inferred{Criterion: criterion, From: untold}
 	case 1:
 		return Inferred{Criterion: criterion, Value: values[0], From: found[values[0]]}
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"math"
 	"strconv"
 	"strings"
@@ -187,33 +188,75 @@ func field(root *yaml.Node, key string) (value string, line int) {
 // ContextOf is the context of the subtype that the reading at a path belongs to; nil if there is
 // none.
 func (s *Snapshot) ContextOf(path string) map[string]string {
-	parts := strings.SplitN(path, ".", 3)
-	for _, m := range s.Measurements {
-		for _, sub := range m.Subtypes {
-			if len(parts) == 3 && strings.EqualFold(m.Type, parts[0]) && sub.Name == parts[1] {
-				return sub.Context
-			}
-		}
+	for sub := range s.below(path) {
+		return sub.Context
 	}
 	return nil
 }
 
-// Value gives the reading at TYPE.SUBTYPE.KEY, e.g. OS.release.VERSION_ID. A key may have dots in
-// it; the case of a type does not matter.
+// Value gives the reading at TYPE.SUBTYPE.KEY, e.g. OS.release.VERSION_ID, or that of one of several
+// things, TYPE.SUBTYPE[N].KEY or TYPE.SUBTYPE[NAME=TEXT].KEY. A subtype and a key may have dots in
+// them; the case of a type does not matter.
 func (s *Snapshot) Value(path string) (string, bool) {
-	parts := strings.SplitN(path, ".", 3)
-	if len(parts) < 3 {
+	for sub, key := range s.below(path) {
+		if r, ok := sub.Data[key]; ok && r.Value != nil {
+			return r.String(), true
+		}
+	}
+	kind, rest, _ := strings.Cut(path, ".")
+	name, rest, bracket := strings.Cut(rest, "[")
+	which, key, ok := strings.Cut(rest, "].")
+	if !bracket || !ok {
 		return "", false
 	}
-	for _, m := range s.Measurements {
-		if !strings.EqualFold(m.Type, parts[0]) {
-			continue
-		}
-		for _, sub := range m.Subtypes {
-			if r, ok := sub.Data[parts[2]]; ok && sub.Name == parts[1] && r.Value != nil {
-				return r.String(), true
-			}
+	for sub := range s.below(kind + "." + name + ".") {
+		if item, ok := sub.item(which); ok {
+			return item.text(key)
 		}
 	}
 	return "", false
+}
+
+// below gives the subtypes that a path can be in, and what of it is the key there.
+func (s *Snapshot) below(path string) iter.Seq2[*Subtype, string] {
+	return func(yield func(*Subtype, string) bool) {
+		kind, rest, _ := strings.Cut(path, ".")
+		for i, m := range s.Measurements {
+			for j, sub := range m.Subtypes {
+				if key, ok := strings.CutPrefix(rest, sub.Name+"."); ok && strings.EqualFold(m.Type, kind) && !yield(&s.Measurements[i].Subtypes[j], key) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// item is the one with that number, or the only one that has that text.
+func (s *Subtype) item(which string) (found Item, ok bool) {
+	name, text, named := strings.Cut(which, "=")
+	if !named {
+		i, err := strconv.Atoi(which)
+		if err != nil || i < 0 || i >= len(s.Items) {
+			return Item{}, false
+		}
+		return s.Items[i], true
+	}
+	for _, item := range s.Items {
+		if have, has := item.text(name); has && have == text {
+			if ok {
+				return Item{}, false // two of them say nothing
+			}
+			found, ok = item, true
+		}
+	}
+	return found, ok
+}
+
+// text is a reading of the item, or else what describes it.
+func (i Item) text(key string) (string, bool) {
+	if r, ok := i.Data[key]; ok && r.Value != nil {
+		return r.String(), true
+	}
+	text, ok := i.Context[key]
+	return text, ok
 }

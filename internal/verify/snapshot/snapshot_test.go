@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/nvidia/aicr-action/internal/recipe/document"
 	"time"
 )
 
@@ -91,7 +93,14 @@ func TestInfer(t *testing.T) {
 		"contradiction":    {"- {type: NodeTopology, subtypes: [{subtype: label, data: {oci.oraclecloud.com/x: y, eks.amazonaws.com/nodegroup: z}}]}\n", "service="},
 		"h100":             {"- {type: GPU, subtypes: [{subtype: smi, data: {product-name: NVIDIA H100 80GB HBM3}}]}\n", "accelerator=h100"},
 		"gb200, not b200":  {"- {type: GPU, subtypes: [{subtype: smi, data: {gpu.model: NVIDIA GB200}}]}\n", "accelerator=gb200"},
-		"l40s":             {"- {type: GPU, subtypes: [{subtype: smi, data: {product-name: NVIDIA L40S}}]}\n", "accelerator=l40"},
+		"l40s":             {"- {type: GPU, subtypes: [{subtype: smi, data: {product-name: NVIDIA L40S}}]}\n", "accelerator=l40s"},
+		"by AICR's CLI":    {"- {type: GPU, subtypes: [{subtype: hardware, data: {model: rtx-pro-6000, gpu-count: 8}}]}\n", "accelerator=rtx-pro-6000"},
+		"by a label":       {"- {type: NodeTopology, subtypes: [{subtype: label, data: {nvidia.com/gpu.product: \"NVIDIA-H100-80GB-HBM3|a,b\"}}]}\n- {type: GPU, subtypes: [{subtype: hardware, data: {model: a100}}]}\n", "accelerator=h100"},
+		"by two labels":    {"- {type: NodeTopology, subtypes: [{subtype: label, data: {nvidia.com/gpu.product.a: \"NVIDIA-H100|a\", nvidia.com/gpu.product.b: \"NVIDIA-L40S|b\"}}]}\n- {type: GPU, subtypes: [{subtype: hardware, data: {model: a100}}]}\n", "accelerator="},
+		"provider":         {"- {type: K8s, subtypes: [{subtype: node, data: {provider: rke2}}, {subtype: image, data: {mcr.microsoft.com/aks/x: v1}}]}\n", "service=rke2"},
+		"provider of old":  {"- {type: K8s, subtypes: [{subtype: node, data: {provider: ocid1.instance.oc1}}]}\n", "service=oke"},
+		"oracle":           {"- {type: OS, subtypes: [{subtype: release, data: {ID: ol}}]}\n", "os=ol"},
+		"red hat":          {"- {type: OS, subtypes: [{subtype: release, data: {ID: RedHatEnterpriseLinux}}]}\n", "os=rhel"},
 		"workstation":      {"- {type: GPU, subtypes: [{subtype: smi, data: {product-name: NVIDIA RTX PRO 6000 Blackwell}}]}\n", "accelerator=rtx-pro-6000"},
 		"two GPUs":         {"- {type: GPU, subtypes: [{subtype: smi, data: {product-a: H100, product-b: A100}}]}\n", "accelerator="},
 		"no product":       {"- {type: GPU, subtypes: [{subtype: smi, data: {serial: H100}}]}\n", "accelerator="},
@@ -106,5 +115,65 @@ func TestInfer(t *testing.T) {
 				t.Errorf("%s: got %+v, want %s", name, got, c.want)
 			}
 		}
+	}
+}
+
+// A path may lead to one of several things, and a unit has a dot in its name.
+func TestValue_Paths(t *testing.T) {
+	s := of(t, `- type: NetworkTopology
+  subtypes:
+  - subtype: pfs
+    data: {}
+    items: [{data: {rail: 0}, context: {traffic: east}}, {data: {rail: 1, pci: "0:1"}, context: {traffic: east}}]
+- {type: SystemD, subtypes: [{subtype: containerd.service, data: {ActiveState: active}}]}
+`)
+	for path, want := range map[string]string{
+		"NetworkTopology.pfs[1].rail": "1", "NetworkTopology.pfs[rail=1].pci": "0:1", "NetworkTopology.pfs[0].traffic": "east", "SystemD.containerd.service.ActiveState": "active",
+		"NetworkTopology.pfs[2].rail": "", "NetworkTopology.pfs[-1].rail": "", "NetworkTopology.pfs[x].rail": "", "NetworkTopology.pfs[traffic=east].rail": "", "NetworkTopology.pfs[rail=7].pci": "",
+		"NetworkTopology.pfs[0]": "", "NetworkTopology.pfs.rail": "", "NetworkTopology.other[0].rail": "", "SystemD.containerd.ActiveState": "", "": "",
+	} {
+		if got, ok := s.Value(path); got != want || ok != (want != "") {
+			t.Errorf("%s: got %q, %v", path, got, ok)
+		}
+	}
+}
+
+// A constraint about the labels of GPU nodes is about each of them.
+func TestMeasure_GPUNodes(t *testing.T) {
+	const nodes = `cloud.google.com/gke-accelerator: "nvidia-h100|a,b"`
+	for labels, conditions := range map[string]map[string]string{
+		nodes + `, own: "true|a,b,c"`:                        {"own=true": "holds", "!own": "fails", "own=false": "fails", "other=1": "fails", "!other": "holds"},
+		nodes + `, own: "true|a"`:                            {"own=true": "fails", "!own": "fails"},
+		nodes + `, own.true: "true|a", own.false: "false|b"`: {"own=true": "fails", "!own": "fails"},
+		nodes + `, own.true: "true|a", own.false: "false|a"`: {"own=true": "do not say which nodes"},
+		nodes + `, own: "|a,b"`:                              {"own=": "holds", "own=true": "fails"},
+		nodes + `, own: "true|a,b (+3 more)"`:                {"own=true": "does not name all of its nodes", "!own": "does not name all of its nodes"},
+		nodes + `, own: "true"`:                              {"own=true": "does not name all of its nodes"},
+		`own: "true|a,b"`:                                    {"own=true": "unknown", "!own": "unknown"},
+		nodes:                                                {"own": "is not KEY=VALUE or !KEY", "!own=1": "is not KEY=VALUE", ">= 1": "is not KEY=VALUE", "a//b=1": "is not KEY=VALUE", "!": "is not KEY=VALUE"},
+	} {
+		s := of(t, "- {type: NodeTopology, subtypes: [{subtype: label, data: {"+labels+"}}]}\n")
+		for condition, want := range conditions {
+			got, err := s.Measure(document.Constraint{Name: "NodeTopology.gpu-nodes.label", Value: condition})
+			text := "unknown"
+			switch {
+			case err != nil:
+				text = err.Error()
+			case got.Found && got.Holds:
+				text = "holds"
+			case got.Found:
+				text = "fails"
+			}
+			if !strings.Contains(text, want) {
+				t.Errorf("%s of {%s}: got %s %+v, want %s", condition, labels, text, got, want)
+			}
+		}
+	}
+	s := of(t, "- {type: K8s, subtypes: [{subtype: server, data: {version: v1.33.5}}]}\n")
+	if got, err := s.Measure(document.Constraint{Name: "K8s.server.version", Value: ">= 1.30"}); err != nil || !got.Found || !got.Holds || got.Have != "v1.33.5" {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	if got, err := s.Measure(document.Constraint{Name: "K8s.server.platform", Value: "x"}); err != nil || got.Found {
+		t.Errorf("got %+v, %v", got, err)
 	}
 }

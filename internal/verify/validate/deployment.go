@@ -178,7 +178,11 @@ func gpuOperatorVersion(ctx context.Context, in Inputs) (Outcome, error) {
 		wanted = []recipe.Constraint{{Name: "the recipe's version", Value: ref.Version}}
 	}
 	for _, c := range wanted {
-		holds, err := c.Holds(have)
+		wanted := c
+		if len(in.Constraints) == 0 {
+			wanted.Value = "== " + c.Value // the v of a version does not count
+		}
+		holds, err := wanted.Holds(have)
 		if err != nil {
 			return Outcome{Status: result.StepFailed, Message: fmt.Sprintf("constraint %s: %v", c.Name, err), Actual: have}, nil
 		}

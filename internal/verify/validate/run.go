@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/recipe/measured"
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
@@ -275,11 +276,12 @@ const Simulated = "simulated"
 // compare compares a constraint with the snapshot.
 func (p *PlannedPhase) compare(item *Item, in Inputs) result.Check {
 	c := item.Constraints[0]
-	have, ok := "", false
+	var got measured.Reading
+	var err error
 	if in.Snapshot != nil {
-		have, ok = in.Snapshot.Value(c.Name)
+		got, err = in.Snapshot.Measure(c)
 	}
-	if !ok {
+	if err == nil && !got.Found {
 		text := "the snapshot has no such reading"
 		if in.Snapshot == nil {
 			text = "there is no snapshot to compare it with; name one with --snapshot"
@@ -290,8 +292,8 @@ func (p *PlannedPhase) compare(item *Item, in Inputs) result.Check {
 	if origin := in.Snapshot.ContextOf(c.Name)[Simulated]; origin != "" {
 		from = " (" + Simulated + ": " + origin + ")"
 	}
+	have, holds := got.Have, got.Holds
 	o := Outcome{Actual: have}
-	holds, err := c.Holds(have)
 	switch {
 	case err != nil:
 		o.Status, o.Message = result.StepFailed, err.Error()
