@@ -6,7 +6,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/manifestline"
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // Awaited are the objects of a bundle of which an operator that runs will report a condition, or that
@@ -30,7 +32,8 @@ func (c *Choice) Awaited(objects []bundle.Object) []infra.Awaited {
 const certificatesGroup = "cert-manager.io"
 
 // foreignIssuer names an issuer of cert-manager that asks what is not in the cluster: a server, or a
-// Secret that somebody else brings. It would never be ready here.
+// Secret that something which does not run here may make. It would never be ready here. A Secret that
+// nothing makes is a fault of the recipe, and not of this run.
 func foreignIssuer(objects []bundle.Object) string {
 	for _, o := range objects {
 		gvk := o.Object.GroupVersionKind()
@@ -46,7 +49,9 @@ func foreignIssuer(objects []bundle.Object) string {
 		}
 		secret, found, _ := unstructured.NestedString(spec, "ca", "secretName")
 		if found && !makesSecret(objects, secret) {
-			return name + " needs Secret " + secret + ", which nothing in the bundle makes"
+			if by := mentions(objects, o.Ref(), secret); by != "" {
+				return name + " needs Secret " + secret + ", which only " + by + " may make, at run time"
+			}
 		}
 	}
 	return ""
@@ -61,4 +66,19 @@ func makesSecret(objects []bundle.Object, name string) bool {
 		}
 	}
 	return false
+}
+
+// mentions names an object of a bundle that has a text in some field, other than the given one and
+// the Certificates; empty if none has.
+func mentions(objects []bundle.Object, not result.Ref, text string) string {
+	for _, o := range objects {
+		if o.Ref() == not || o.Object.GetKind() == "Certificate" {
+			continue
+		}
+		raw, err := o.Object.MarshalJSON()
+		if err == nil && manifestline.Mentions(string(raw), text) {
+			return o.Ref().String()
+		}
+	}
+	return ""
 }

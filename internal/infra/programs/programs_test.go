@@ -267,11 +267,11 @@ func TestAwaited(t *testing.T) {
 		t.Errorf("simulated: %v, awaited: %+v", err, c.Awaited(objects))
 	}
 	for why, spec := range map[string]string{
-		"Issuer x/self asks a server outside of the cluster (spec.acme)":      "{acme: {server: x}}",
-		"Issuer x/self needs Secret other, which nothing in the bundle makes": "{ca: {secretName: other}}",
+		"Issuer x/self asks a server outside of the cluster (spec.acme)":                        "{acme: {server: x}}",
+		"Issuer x/self needs Secret other, which only ConfigMap x/script may make, at run time": "{ca: {secretName: other}}",
 		"": "{ca: {secretName: s}}",
 	} {
-		objects := objectsOf(t, strings.Replace(certificateObjects, "{selfSigned: {}}", spec, 1))
+		objects := objectsOf(t, strings.Replace(certificateObjects, "{selfSigned: {}}", spec, 1)+"\n---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: script, namespace: x}, data: {run: kubectl create secret tls other}}")
 		c, err := setOf(t, Auto).Choose(objects)
 		if err != nil || (len(c.Awaited(objects)) == 0) != (why != "") || !strings.Contains(c.Lines[0], why) {
 			t.Errorf("%s: %v, %+v", spec, err, c)
@@ -279,6 +279,14 @@ func TestAwaited(t *testing.T) {
 		if _, err := setOf(t, Real).Choose(objects); (err == nil) != (why == "") || err != nil && !strings.Contains(err.Error(), why) {
 			t.Errorf("%s, real: %v", spec, err)
 		}
+	}
+}
+
+// A Secret that nothing makes is the recipe's fault, which is found before anything is deployed: the operator runs.
+func TestAwaited_NoSecret(t *testing.T) {
+	objects := objectsOf(t, strings.Replace(certificateObjects, "{selfSigned: {}}", "{ca: {secretName: other}}", 1))
+	if c, err := setOf(t, Real).Choose(objects); err != nil || len(c.Awaited(objects)) == 0 {
+		t.Errorf("%v, %+v", err, c)
 	}
 }
 

@@ -40,19 +40,33 @@ func (c *checker) issuer(o *bundle.Object) {
 			r.text, r.name, r.cause, r.then = "is to be signed by "+r.text, name, r.text, "cert-manager never makes Secret "+infra.NamespacedName(o.Object.GetNamespace(), field("secretName"))
 			c.fail(reason.DeployFailed, r)
 		}
+		for _, format := range []string{"jks", "pkcs12"} {
+			name := field("keystores", format, "passwordSecretRef", "name")
+			if on, _, _ := unstructured.NestedBool(o.Object.Object, "spec", "keystores", format, "create"); !on || name == "" || c.hasSecret(o, name) {
+				continue
+			}
+			r.name, r.cause, r.then = name, "Secret "+name+" of "+r.from.String(), "it is never ready: cert-manager never makes Secret "+infra.NamespacedName(o.Object.GetNamespace(), field("secretName"))
+			r.text = fmt.Sprintf("protects its keystore by Secret %s (spec.keystores.%s.passwordSecretRef), which nothing in the recipe makes", name, format)
+			c.fail(reason.DeployFailed, r)
+		}
 	case gvk.Kind == "Issuer" || gvk.Kind == "ClusterIssuer":
 		name := field("ca", "secretName")
-		if name == "" || slices.ContainsFunc(c.expectation.Objects, func(s bundle.Object) bool {
-			// The Secret of a ClusterIssuer is in a namespace that is an argument of cert-manager.
-			in := gvk.Kind == "ClusterIssuer" || s.Object.GetNamespace() == o.Object.GetNamespace()
-			return in && (s.Object.GetKind() == needs.Secret && s.Object.GetName() == name || makes(&s, name) || s.Ref() != r.from && c.seemsToMake(&s, needs.Secret, name))
-		}) {
+		if name == "" || c.hasSecret(o, name) {
 			return
 		}
 		r.name, r.cause, r.then = name, "Secret of "+r.from.String(), "it is never ready, and cert-manager makes no Secret with it"
 		r.text = fmt.Sprintf("signs with Secret %s (spec.ca.secretName), which nothing in the recipe makes", name)
 		c.fail(reason.DeployFailed, r)
 	}
+}
+
+// hasSecret reports whether something in the recipe makes the Secret of that name for a resource, or may. That of
+// a ClusterIssuer is in a namespace that is an argument of cert-manager.
+func (c *checker) hasSecret(o *bundle.Object, name string) bool {
+	return slices.ContainsFunc(c.expectation.Objects, func(s bundle.Object) bool {
+		in := o.Object.GetKind() == "ClusterIssuer" || s.Object.GetNamespace() == o.Object.GetNamespace()
+		return in && (s.Object.GetKind() == needs.Secret && s.Object.GetName() == name || makes(&s, name) || s.Ref() != o.Ref() && c.seemsToMake(&s, needs.Secret, name))
+	})
 }
 
 // noIssuer names an issuer that nothing makes; empty if something does, or may.

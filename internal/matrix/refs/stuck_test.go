@@ -28,6 +28,9 @@ func TestStuck(t *testing.T) {
 	}
 	signed := issuer("Certificate", "secretName: tls, issuerRef: {name: house}")
 	by := func(ref string) string { return issuer("Certificate", "secretName: tls, issuerRef: {"+ref+"}") }
+	store := func(create string) string {
+		return strings.Replace(issuer("Certificate", "secretName: stored, issuerRef: {name: house}, keystores: {jks: {create: "+create+", passwordSecretRef: {name: password, key: p}}}"), "name: house, namespace", "name: stored, namespace", 1)
+	}
 	part := func(volume, part string) string {
 		return pod("{volumes: [{name: v, " + volume + "}], containers: [{name: m, volumeMounts: [{name: v, mountPath: /etc/a, subPath: " + part + "}]}]}")
 	}
@@ -50,6 +53,9 @@ func TestStuck(t *testing.T) {
 		"an issuer of a Job's text": {signed + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: later, namespace: x}\ndata: {issuer.yaml: \"kind: Issuer\\nmetadata: {name: house}\"}\n", helm, ""},
 		"an authority of none":      {signed + issuer("Issuer", "ca: {secretName: root}"), helm, "Issuer.cert-manager.io x/house (x): signs with Secret root (spec.ca.secretName), which nothing in the recipe makes"},
 		"an authority":              {signed + issuer("Issuer", "ca: {secretName: tls}"), helm, ""},
+		"a keystore's password":     {signed + issuer("Issuer", "selfSigned: {}") + store("true"), helm, "Certificate.cert-manager.io x/stored (x): protects its keystore by Secret password (spec.keystores.jks.passwordSecretRef), which nothing in the recipe makes"},
+		"one that is made":          {issuer("Issuer", "selfSigned: {}") + store("true") + secret("password", "p", "eA=="), helm, ""},
+		"one that is not needed":    {issuer("Issuer", "selfSigned: {}") + store("false"), helm, ""},
 		"an authority of a Secret":  {signed + issuer("Issuer", "ca: {secretName: root}") + secret("root", "tls.crt", "eA=="), helm, ""},
 		"a volume that is missing":  {strings.Replace(claim, "volumeAttributesClassName: gold", "volumeName: disk", 1), apply, "PersistentVolumeClaim x/data (x): names PersistentVolume disk (spec.volumeName), which does not exist, and nothing in the recipe makes it"},
 		"hooks only, Argo CD":       {hook("helm.sh/hook: pre-install"), argocd, "ConfigMap x/hook (x): is a hook, and release x has nothing else (objects: 1)"},
