@@ -23,6 +23,9 @@ func (s *Store) ResolveMeasured(query Criteria, choices Choices, measure measure
 		return nil, nil, nil, err
 	}
 	r, failed := s.resolve(query, applied, choices, measure)
+	if failed != nil && len(left) > 0 {
+		failed = fmt.Errorf("without overlay %s, which the system leaves out: %w", left[0].Overlay, failed)
+	}
 	if failed != nil {
 		return nil, left, nil, failed
 	}

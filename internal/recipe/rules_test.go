@@ -216,7 +216,7 @@ func TestResolveMeasured_Leaves(t *testing.T) {
 		t.Errorf("the constraints of bases are not asked: got %+v, %v, %v, %v", r, left, unmeasured, err)
 	}
 	_, left, _, err = s.ResolveMeasured(training, Choices{}, system(map[string]string{"OS.release.ID": "rhel"}))
-	refused(t, err, "a recipe for service eks needs more")
+	refused(t, err, "without overlay leaf, which the system leaves out: a recipe for service eks needs more")
 	if len(left) != 1 || !strings.HasPrefix(left[0].String(), "overlay leaf is left out: its constraint OS.release.ID ubuntu (recipes/overlays/leaf.yaml:") || !strings.HasSuffix(left[0].String(), "does not hold; the system has rhel") {
 		t.Errorf("got %v", left)
 	}
