@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/spf13/cobra"
 
 	"github.com/nvidia/aicr-action/internal/cli"
@@ -139,7 +140,11 @@ func namesOf(image string) []string {
 func (f *platformFlags) pull(ctx context.Context, a *app) error {
 	store := &rootfs.Store{Dir: a.Paths.Images(), Progress: a.Progress}
 	for _, text := range f.programs {
-		if strings.Contains(text, "=") {
+		image, _, file := strings.Cut(text, "=")
+		if _, err := name.ParseReference(image, name.WeakValidation); err != nil {
+			return cli.Usagef("--%s %q: this is no name of an image, and no pod can have it: %w", programFlag, image, err)
+		}
+		if file {
 			continue
 		}
 		if err := sandbox.CanRoot(); err != nil {

@@ -77,7 +77,7 @@ spec:
 // what only they see is red in their own words.
 func TestNightlyCertManager(t *testing.T) {
 	t.Parallel()
-	badAddress := strings.Replace(certificates, "dnsNames: [server.certs.svc], ", "ipAddresses: [tea], ", 1)
+	gated := strings.Replace(certificates, "dnsNames: [server.certs.svc], ", `otherNames: [{oid: "1.2.3", utf8Value: tea}], `, 1) // no check of the harness knows gates
 	for _, c := range []struct {
 		name, values, manifests, file, old, new string
 		lane                                    []string
@@ -86,7 +86,7 @@ func TestNightlyCertManager(t *testing.T) {
 		within                                  time.Duration // of a red one, in all
 	}{
 		{name: "passes", manifests: certificates, lane: []string{bundle.Helm, bundle.ArgoCDOCI, bundle.FluxOCI}},
-		{name: "F113 a Certificate that the webhook refuses", manifests: badAddress, reason: reason.DeployFailed, cause: `admission webhook "webhook.cert-manager.io" denied the request`, screen: "invalid IP address"},
+		{name: "F113 a Certificate that the webhook refuses", manifests: gated, reason: reason.DeployFailed, cause: `admission webhook "webhook.cert-manager.io" denied the request`, screen: "Feature gate OtherNames must be enabled"},
 		{ // nothing waits for it but the deployer, which tries again
 			name: "F114 objects for a webhook that starts", values: ", startupapicheck: {enabled: false}", manifests: certificates,
 			lane: []string{bundle.Helm, bundle.HelmTemplate, bundle.ArgoCDOCI, bundle.FluxOCI},

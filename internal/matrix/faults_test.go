@@ -75,6 +75,7 @@ func faults() []fault {
 		forgedFaults(),
 		leftFaults(),
 		operatedFaults(),
+		watchedFaults(),
 		ordinaryFaults(),
 		popularFaults(),
 		againFaults(),

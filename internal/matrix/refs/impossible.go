@@ -12,6 +12,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/matrix/refs/builtin"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/certificates"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/idle"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/jobsets"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/kubeversions"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/leftout"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/monitoring"
@@ -39,6 +40,7 @@ func Impossible(ctx context.Context, e *bundle.Expectation, components []recipe.
 	c.problems(certificates.Find(e))
 	c.problems(idle.Find(e))
 	c.problems(monitoring.Find(e))
+	c.problems(jobsets.Find(e))
 	asks := !d.ArgoCD && !d.AtOnce && kubeversions.Any(e) // what the cluster's version is
 	if topologies.Any(e) || room.Any(e) || asks {
 		nodes, err := kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: "!" + infra.HostNodeLabel})

@@ -14,6 +14,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/matrix/refs/everyday"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/features"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/gateways"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/jobsets"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/kubelet"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/kubeversions"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/monitoring"

@@ -154,9 +154,15 @@ func named(v any, path []string) []target {
 	return nil
 }
 
+// jobs are the API groups whose objects Kueue and schedulers admit by their labels, as they do Jobs.
+var jobs = []string{"jobset.x-k8s.io", "trainer.kubeflow.org", "kubeflow.org", "ray.io", "leaderworkerset.x-k8s.io", "workload.codeflare.dev"}
+
 // labelled is the value of a label of a workload, or of its pods; empty for an object that makes no pods.
 func labelled(o *unstructured.Unstructured, label string) string {
 	template, ok := podspec.Template(o)
+	if !ok && slices.Contains(jobs, o.GroupVersionKind().Group) {
+		return o.GetLabels()[label]
+	}
 	if !ok {
 		return ""
 	}

@@ -30,6 +30,7 @@ func TestFind(t *testing.T) {
 		"of another one's Kueue":     {local, ""},
 		"a job's queue":              {crds + job(kueue+"/queue-name: gpu"), "names LocalQueue x/gpu (label kueue.x-k8s.io/queue-name), which nothing in the recipe makes"},
 		"a job's queue elsewhere":    {crds + strings.Replace(local, "namespace: x", "namespace: y", 1) + cluster + h100 + strings.Replace(h100, "h100", "b200", 1) + job(kueue+"/queue-name: users"), "names LocalQueue x/users"},
+		"a JobSet's queue":           {crds + strings.Replace(made("jobset.x-k8s.io", "JobSet", "j", "{}"), "namespace: x", "namespace: x, labels: {"+kueue+"/queue-name: gpu}", 1), "names LocalQueue x/gpu (label kueue.x-k8s.io/queue-name)"},
 		"a job of a queue":           {crds + local + cluster + h100 + strings.Replace(h100, "h100", "b200", 1) + job(kueue+"/queue-name: users"), ""},
 		"KAI's own queue":            {crds + job("kai.scheduler/queue: default-queue"), ""},
 		"another of KAI":             {crds + job("kai.scheduler/queue: team"), "names Queue team (label kai.scheduler/queue), which nothing in the recipe makes; the scheduler places none of its pods"},

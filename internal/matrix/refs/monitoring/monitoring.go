@@ -20,13 +20,29 @@ func Find(e *bundle.Expectation) []problem.Problem {
 	})}
 	for i := range e.Objects {
 		o := &e.Objects[i]
-		switch gvk := o.Object.GroupVersionKind(); gvk.Group + "/" + gvk.Kind {
-		case "monitoring.coreos.com/PrometheusRule":
+		const leftOut = "prometheus-operator leaves the object out"
+		if o.Object.GroupVersionKind().Group != "monitoring.coreos.com" {
+			continue
+		}
+		switch o.Object.GetKind() {
+		case "PrometheusRule":
 			f.rules(o)
-		case "monitoring.coreos.com/ServiceMonitor":
+		case "ServiceMonitor":
 			f.monitor(o, "endpoints", "serviceMonitor")
-		case "monitoring.coreos.com/PodMonitor":
+			f.missing(o, false, leftOut)
+		case "PodMonitor":
 			f.monitor(o, "podMetricsEndpoints", "podMonitor")
+			f.missing(o, false, leftOut)
+		case "AlertmanagerConfig":
+			f.routed(o)
+			f.missing(o, false, leftOut)
+		case "Probe", "ScrapeConfig":
+			f.missing(o, false, leftOut)
+		case "Prometheus", "PrometheusAgent", "Alertmanager", "ThanosRuler":
+			f.missing(o, true, "prometheus-operator makes no pods of it that run")
+			if o.Object.GetKind() == "Alertmanager" {
+				f.configuration(o)
+			}
 		}
 	}
 	return f.found
