@@ -51,6 +51,32 @@ func summed(t *testing.T, files map[string]string) {
 	}
 }
 
+// Since July AICR's CLI makes bundles that tolerate every taint unless a flag says which: the components of
+// such a recipe get what it would give them.
+func TestBundleToleratesEveryTaint(t *testing.T) {
+	made := recipeFile(t)
+	july := write(t, "july.yaml", strings.Replace(read(t, made), "apiVersion: aicr.nvidia.com/v1alpha1", "apiVersion: aicr.run/v1alpha2", 1))
+	every := []any{map[string]any{"operator": "Exists"}}
+	one := []any{map[string]any{"key": "a", "operator": "Exists", "effect": "NoSchedule"}}
+	for name, c := range map[string]struct {
+		args                []string
+		system, accelerated any
+	}{
+		"March":           {[]string{"-r", made}, nil, nil},
+		"July":            {[]string{"-r", july}, every, every},
+		"a flag for one":  {[]string{"-r", july, "--system-node-toleration", "a:NoSchedule"}, one, every},
+		"a star in March": {[]string{"-r", made, "--accelerated-node-toleration", "*"}, nil, every},
+	} {
+		files, _ := bundled(t, c.args...)
+		gpu := values(t, files, "gpu-operator")
+		for path, want := range map[string]any{"operator.tolerations": c.system, "daemonsets.tolerations": c.accelerated} {
+			if got := at(gpu, path); !reflect.DeepEqual(got, want) {
+				t.Errorf("%s: %s: got %v, want %v", name, path, got, want)
+			}
+		}
+	}
+}
+
 // The flags of July that put values into components, each over the one before it.
 func TestBundleValues(t *testing.T) {
 	made := recipeFile(t)
@@ -236,6 +262,7 @@ func TestBundleValuesRefused(t *testing.T) {
 		`--storage-class "A B"`:                  {"--storage-class", "A B"},
 		`--workload-gate: toleration "x" is not`: {"--workload-gate", "x"},
 		"want one taint":                         {"--workload-gate", "a:NoSchedule,b:NoSchedule"},
+		`--workload-gate "*": want one taint`:    {"--workload-gate", "*"},
 		`--workload-selector: pod selector "x" is not KEY=VALUE`:             {"--workload-selector", "x"},
 		`--dynamic "nosuch:a": no component of this recipe is called nosuch`: {"--dynamic", "nosuch:a"},
 	} {

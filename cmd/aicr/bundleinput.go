@@ -44,7 +44,7 @@ func (f *bundleFlags) parse() (p putIn, err error) {
 		if p.workloadGate, err = adjust.ParseTolerations(f.workloadGate); err != nil {
 			return p, cli.Usagef("--workload-gate: %w", err)
 		}
-		if len(p.workloadGate) != 1 {
+		if len(p.workloadGate) != 1 || p.workloadGate[0].Key == "" {
 			return p, cli.Usagef("--workload-gate %q: want one taint, KEY=VALUE:EFFECT", f.workloadGate)
 		}
 	}

@@ -133,6 +133,12 @@ func TestUpgradeCheck(t *testing.T) {
 	if err := json.Unmarshal([]byte(asJSON.stdout), &report); err != nil || len(report.Components) != 1 || report.Summary.Failing != 1 || report.Deployer != "flux" || report.Components[0].Verdict != upgrades.Manual || report.Components[0].Steps[0].ID != "sync" {
 		t.Errorf("got %v, %s", err, asJSON.stdout)
 	}
+	// The keys that AICR's own CLI writes and its KWOK script reads.
+	for _, key := range []string{`"summary": {`, `"components": 1`, `"failing": 1`, `"breaking": false`, `"downgrade": false`, `"failsRun": true`} {
+		if !strings.Contains(asJSON.stdout, key) {
+			t.Errorf("the report as JSON lacks %s:\n%s", key, asJSON.stdout)
+		}
+	}
 	back := invoke(t, "upgrade-check", "-f", to, "--to", old, "--recipes-dir", recipes)
 	if back.code != 2 || !strings.Contains(back.stdout, "unknown") {
 		t.Errorf("the way back: got %d, %s", back.code, back.stdout)

@@ -80,7 +80,7 @@ func (e *Exec) Digest(ctx context.Context, d bundle.Deployer, in bundle.Input, d
 // passedOver: the file was compared when the bundle was read, or is for people.
 func (t *tree) passedOver(file string) bool {
 	switch path.Base(file) {
-	case recipeName, checksumsFile, infoFile, "README.md", "undeploy.sh":
+	case recipeName, checksumsFile, infoFile, "README.md", "UPGRADING.md", "undeploy.sh":
 		return true
 	case "deploy.sh":
 		return len(t.installScripts()) > 0

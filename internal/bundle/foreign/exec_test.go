@@ -12,6 +12,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle/foreign/foreigntest"
 	"github.com/nvidia/aicr-action/internal/charts/render"
 	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/recipe/profile"
 	"github.com/nvidia/aicr-action/internal/testkit"
 	"github.com/nvidia/aicr-action/internal/testkit/workers"
 	"github.com/nvidia/aicr-action/internal/util/sandbox"
@@ -101,6 +102,22 @@ func TestExec_ResolvesOnce(t *testing.T) {
 	}
 	if _, err := e.Likeness(t.Context(), ownInput(t, "eks-training"), filepath.Join(root, "other")); err != nil || !asked("other") {
 		t.Errorf("another recipe: %v; asked: %t", err, asked("other"))
+	}
+}
+
+// The CLI is told which value of its profile a recipe is for, and asked again for each: without the flag it
+// takes the default, and the cells of all values would test the same.
+func TestExec_Profile(t *testing.T) {
+	e, root := external(t, foreigntest.Telling), t.TempDir()
+	for _, value := range []string{"device-plugin", "dra"} {
+		in, dir := ownInput(t, "kind"), filepath.Join(root, value)
+		in.Recipe.Metadata.SelectedProfile = &profile.Selected{Name: "gpu-allocation", Value: value}
+		if _, err := e.Likeness(t.Context(), in, dir); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(filepath.Join(dir, foreigntest.AskedFile)); err != nil || string(got) != "gpu-allocation="+value {
+			t.Errorf("it was asked for the profile %q, %v; want the value %s", got, err, value)
+		}
 	}
 }
 

@@ -49,7 +49,7 @@ const (
 	ForgottenPath      = "webhook.tolerations"
 )
 
-// AskedFile is what Telling leaves.
+// AskedFile is what Telling leaves: it has the profile that it was asked for.
 const AskedFile = "asked"
 
 const prefix = "aicr-double-"
@@ -89,7 +89,7 @@ func (d double) run(args []string) error {
 		return fmt.Errorf("no command")
 	}
 	switch args[0] {
-	case "version":
+	case "--version": // a command of this name is not known to AICR's CLI
 		switch d.variant {
 		case Old:
 			fmt.Println("aicr version v0.3.1")
@@ -100,9 +100,17 @@ func (d double) run(args []string) error {
 		}
 		return nil
 	case "recipe":
-		return d.recipe(flagsOf(args[1:]))
+		f, err := flagsOf(args[1:], "service accelerator intent os platform nodes profile data output")
+		if err != nil {
+			return err
+		}
+		return d.recipe(f)
 	case "bundle":
-		return d.bundle(flagsOf(args[1:]))
+		f, err := flagsOf(args[1:], "recipe set data output deployer repo plain-http system-node-selector system-node-toleration accelerated-node-selector accelerated-node-toleration")
+		if err != nil {
+			return err
+		}
+		return d.bundle(f)
 	}
 	return fmt.Errorf("unknown command %q", args[0])
 }
@@ -112,9 +120,13 @@ type flags map[string][]string
 
 func (f flags) one(name string) string { return strings.Join(f[name], ",") }
 
-func flagsOf(args []string) flags {
+// Like AICR's CLI it knows the flags of the command.
+func flagsOf(args []string, known string) (flags, error) {
 	f := flags{}
 	for i := 0; i < len(args); i++ {
+		if name, ok := strings.CutPrefix(args[i], "--"); !ok || !slices.Contains(strings.Fields(known), name) {
+			return nil, fmt.Errorf("flag provided but not defined: %s", args[i])
+		}
 		if args[i] == "--plain-http" || i+1 == len(args) {
 			f[args[i]] = append(f[args[i]], "true")
 			continue
@@ -122,7 +134,7 @@ func flagsOf(args []string) flags {
 		f[args[i]] = append(f[args[i]], args[i+1])
 		i++
 	}
-	return f
+	return f, nil
 }
 
 func store() (*recipe.Store, error) {
@@ -142,7 +154,7 @@ func (d double) recipe(f flags) error {
 		return hang()
 	}
 	if d.variant == Telling {
-		if err := os.WriteFile(AskedFile, nil, 0o644); err != nil {
+		if err := os.WriteFile(AskedFile, []byte(f.one("--profile")), 0o644); err != nil {
 			return err
 		}
 	}
