@@ -32,6 +32,9 @@ func Confine(profile sandbox.Profile, limits Limits, subject string) (*Watch, er
 	if err := sandbox.Restrict(profile); err != nil {
 		return nil, fmt.Errorf("give up rights: %w", err)
 	}
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(300) // it lives for a minute at most, like the processes of the stack
+	}
 	debug.SetMemoryLimit(int64(limits.Memory) / 4 * 3) // the collector becomes eager before the limit is reached
 	w := &Watch{limits: limits, subject: subject, start: time.Now(), to: os.Stderr}
 	if err := silence(); err != nil {

@@ -58,9 +58,6 @@ func serve(args []string) error {
 	if err != nil {
 		return err
 	}
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(300) // it lives for a minute, like the processes of the stack
-	}
 	to := bufio.NewWriter(os.Stdout)
 	serving := &server{watch: watch, limits: s.Limits, to: to, encoder: gob.NewEncoder(to)}
 	serving.client = lane.HelmClient{
