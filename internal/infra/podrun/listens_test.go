@@ -315,12 +315,13 @@ func TestLastWords(t *testing.T) {
 		"":             "",
 		"a\nb\nc\nd\n": "b | c | d",
 		"start\nflag provided but not defined: -x\nUsage:\n" + usage:                              "flag provided but not defined: -x",
-		"ts=1 level=info msg=x\nts=2 level=error err=\"y is forbidden\"\nts=3 level=info msg=z\n": `ts=2 level=error err="y is forbidden"`,
+		"ts=1 level=info msg=x\nts=2 level=error err=\"y is forbidden\"\nts=3 level=info msg=z\n": `level=error err="y is forbidden"`,
 		"E1126 01:00:00 x.go:1] broken\nE1126 01:00:01 x.go:1] err=\"Operation cannot be fulfilled on secrets \\\"a\\\": the object has been modified; please apply your changes to the latest version and try again\"\n": "E1126 01:00:00 x.go:1] broken",
-		"ts=1 level=info msg=\"invalid rule\" err=\"unclosed left parenthesis\"\nts=2 level=info msg=x\n":                                                                                                                 "ts=1 level=info msg=\"invalid rule\" err=\"unclosed left parenthesis\"",
+		"ts=1 level=info msg=\"invalid rule\" err=\"unclosed left parenthesis\"\nts=2 level=info msg=x\n":                                                                                                                 "level=info msg=\"invalid rule\" err=\"unclosed left parenthesis\"",
+		"ts=2026-11-28T10:56:39Z level=error caller=/src/a.go:691 msg=x err=y\n":                                                                                                                                          "level=error msg=x err=y",
 		"level=warn msg=\"missing permission on resource prometheuses\" reason=\"missing update\"\nlevel=info msg=x\n":                                                                                                    "level=warn msg=\"missing permission on resource prometheuses\" reason=\"missing update\"",
 		"E1126 01:00:00 x.go:1] broken\nI1126 01:00:01 x.go:2] fine\n":                                                                                                                                                    "E1126 01:00:00 x.go:1] broken",
-		"E1126 " + strings.Repeat("x", 500): "E1126 " + strings.Repeat("x", 394) + "…",
+		"E1126 " + strings.Repeat("x", 500) + "the cause":                                                                                                                                                                 "E1126 " + strings.Repeat("x", 194) + " … " + strings.Repeat("x", 191) + "the cause",
 	} {
 		file := filepath.Join(t.TempDir(), "log")
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {

@@ -210,9 +210,21 @@ func lastWords(file string) string {
 	return strings.Join(all, " | ")
 }
 
+// place are the fields of a line in logfmt that say when and where in the program it was written, and
+// said are those after which there is none.
+const (
+	place = `(^| )(ts|time|caller)=[^ "]+`
+	said  = ` (msg|err)=`
+)
+
+// cut is a line as it is quoted. The error is at the end of many lines, and what it is about before.
 func cut(line string) string {
+	if at := regexp.MustCompile(said).FindStringIndex(line); at != nil {
+		line = strings.TrimSpace(regexp.MustCompile(place).ReplaceAllString(line[:at[0]], "") + line[at[0]:])
+	}
 	if len(line) > lineQuoted {
-		return line[:lineQuoted] + "…"
+		const half = lineQuoted / 2
+		return strings.ToValidUTF8(line[:half], "") + " … " + strings.ToValidUTF8(line[len(line)-half:], "")
 	}
 	return line
 }
