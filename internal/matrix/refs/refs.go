@@ -80,7 +80,8 @@ func Check(e *bundle.Expectation, components []recipe.Component, have *Cluster) 
 	c.problems(rehook.Find(e))
 	c.problems(customrefs.Find(e))
 	c.problems(features.Find(e))
-	c.problems(monitoring.Find(e))                                         // a fault where it is one: Impossible
+	c.problems(monitoring.Find(e)) // faults where they are some: Impossible
+	c.problems(jobsets.Find(e))
 	c.problems(kubeversions.Find(e, have.View.Nodes, have.Version, false)) // a fault where it is one: Impossible
 	c.problems(gateways.Find(e, have.Services))
 	c.problems(everyday.Find(e, everyday.Cluster{Secrets: have.Secrets, Services: have.Services, Provisioners: have.Provisioners, ClaimSpecs: have.ClaimSpecs, Volumes: have.Volumes, Nodes: have.View.Nodes, Pods: c.podsOf}))
