@@ -9,6 +9,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/component-helpers/storage/ephemeral"
 	"k8s.io/component-helpers/storage/volume"
 )
 
@@ -80,6 +81,21 @@ func (s *Volumes) BindsLate(c *corev1.PersistentVolumeClaim) bool {
 		}
 	}
 	return false
+}
+
+// Unbound reports whether a pod has a claim without a volume that its class, which exists, binds at once.
+func (s *Volumes) Unbound(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
+		name := ""
+		switch {
+		case v.PersistentVolumeClaim != nil:
+			name = v.PersistentVolumeClaim.ClaimName
+		case v.Ephemeral != nil:
+			name = ephemeral.VolumeClaimName(pod, &v)
+		}
+		c := s.Claim(pod.Namespace, name)
+		return c != nil && c.Spec.VolumeName == "" && volume.GetPersistentVolumeClaimClass(c) != "" && !s.LacksClass(c) && !s.BindsLate(c)
+	})
 }
 
 // LacksClass reports whether the claim's class does not exist, so that nothing provisions a volume

@@ -30,6 +30,9 @@ const (
 	// pendingFor is for pods that the scheduler cannot place: it rejects a pod for a moment while a
 	// claim binds or a quota is counted.
 	pendingFor = 6 * time.Second
+	// bindingFor is for pods that wait for a claim to be bound: kube-controller-manager looks at a claim
+	// every 15 seconds, and at first it may not have seen a class that was created at the same moment.
+	bindingFor = 20 * time.Second
 	// settleFor is for an accepted state that is not the canonical one: it may be on the way to
 	// that. It is longer than several of the refreshes that the gate requests from Argo CD
 	// (appLane.refresh).

@@ -10,7 +10,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -153,6 +155,22 @@ func TestGatePasses(t *testing.T) {
 		r := gateCase{poll: always(good("a")), workloads: w, kube: podsLater(pendingFor-time.Second, testkit.Pod("d-1", "ReplicaSet", "d", "", testkit.Refused("0/4 nodes"))), live: testkit.Objects(testkit.Deployment("d"), testkit.List(testkit.Pod("d-1", "ReplicaSet", "d", "s0")))}.run(t)
 		r.passed(t, 1)
 		r.within(t, pendingFor-time.Second, pendingFor+time.Second)
+	})
+	t.Run("once a pod runs whose claim its class has bound at last", func(t *testing.T) {
+		w := []bundle.Workload{testkit.Expected("Deployment", "d", 1, testkit.Sys)}
+		claimed := func(p *corev1.Pod) {
+			p.Spec.Volumes = []corev1.Volume{{VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}}}}
+		}
+		before := testkit.Pod("d-1", "ReplicaSet", "d", "", testkit.Refused("pod has unbound immediate PersistentVolumeClaims"), claimed)
+		class := "fixed"
+		claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: before.Namespace, Name: "data"}, Spec: corev1.PersistentVolumeClaimSpec{StorageClassName: &class}}
+		live := append(testkit.Objects(testkit.Deployment("d"), testkit.List(testkit.Pod("d-1", "ReplicaSet", "d", "s0"))), claim, &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: class}})
+		r := gateCase{poll: always(good("a")), workloads: w, kube: podsLater(bindingFor-time.Second, before), live: live}.run(t)
+		r.passed(t, 1)
+		r.within(t, bindingFor-time.Second, bindingFor+time.Second)
+		r = gateCase{poll: always(good("a")), workloads: w, kube: podsLater(time.Hour, before), live: live}.run(t)
+		r.failed(t, reason.SchedulingFailed, "unbound immediate")
+		r.within(t, bindingFor, bindingFor+2*time.Second)
 	})
 	t.Run("after an API server that did not answer for a while", func(t *testing.T) {
 		r := gateCase{poll: always(good("a")), kube: brokenFor(20*time.Second, "nodes", errors.New("connection refused"))}.run(t)

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/matrix/why"
@@ -242,9 +244,12 @@ func (g *Gate) failedPods(ctx context.Context, r observe.WorkloadReport, s *obse
 	if all := g.heardAll(&r); !all || len(lasting.Pending) == 0 && len(lasting.Wrong) == 0 {
 		return nil
 	}
-	believed := len(lasting.Pending) > 0
-	lasting.Pending = r.Pending                   // all belong in the failure report
 	_ = s.ReadScheduling(ctx, g.Env.Clients.Kube) // on an error the explanation says less; the verdict is the same
+	if len(lasting.Wrong) == 0 && !slices.ContainsFunc(lasting.Pending, func(p observe.PendingPod) bool { return !g.mayBind(p.Pod, s) }) {
+		return nil
+	}
+	believed := len(lasting.Pending) > 0
+	lasting.Pending = r.Pending // all belong in the failure report
 	why.TraceValues(ctx, g.Env.Input, g.Env.Bundle.Deployer, &lasting, s)
 	if believed {
 		return &reason.Error{Reason: reason.SchedulingFailed, Err: why.SchedulingFinding(lasting, s)}
@@ -259,6 +264,11 @@ func (g *Gate) failedPods(ctx context.Context, r observe.WorkloadReport, s *obse
 	}
 	f.Findings = append(f.Findings, why.SchedulingFinding(observe.WorkloadReport{Pending: lasting.Pending}, s).Findings...)
 	return &reason.Error{Reason: code, Err: f}
+}
+
+// mayBind reports whether a pod waits for a claim that its class may still bind: bindingFor is not over.
+func (g *Gate) mayBind(p *corev1.Pod, s *observe.View) bool {
+	return s.Volumes.Unbound(p) && !g.lasts("pending "+observe.PodName(p), bindingFor)
 }
 
 // lacking returns the shortest true statement of what is not ready yet; "" if everything is.
