@@ -62,10 +62,13 @@ type Refresh struct {
 	Again func(context.Context) ([]bundle.Object, error)
 }
 
-// Check finds what a hard refresh of Argo CD would tear apart, before anything is deployed: nothing
-// that happens in the cluster changes it. A lane without self-heal passes with warnings. Reasons:
+// Check finds what a hard refresh of Argo CD would tear apart, and what its self-heal fights an autoscaler
+// for, before anything is deployed: nothing that happens in the cluster changes it. A lane without self-heal passes with warnings. Reasons:
 // NEVER_SETTLES, INTERNAL.
 func (r Refresh) Check(ctx context.Context, b *bundle.Bundle, components []recipe.Component) (warnings []string, err error) {
+	if fights := Scaled(&b.Expectation, components); r.Heals && len(fights) > 0 {
+		return nil, &reason.Error{Reason: reason.NeverSettles, Err: &result.Failure{Findings: fights}}
+	}
 	if r.Delivered && r.Heals || !MayTear(b) {
 		return nil, nil
 	}
