@@ -54,6 +54,7 @@ func (l *helmLane) Deploy(ctx context.Context, env *lane.Env) error {
 		if err := l.installPatiently(ctx, env, installs[r.Name]); err != nil {
 			return fmt.Errorf("install chart %s %s: %s", r.Chart, r.ChartVersion, helmError(err))
 		}
+		removedKinds(ctx, env, r.Name)
 		if r.Name == releases[len(releases)-1].Name {
 			l.installer.Close() // its memory is the cell's
 		}
