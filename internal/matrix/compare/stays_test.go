@@ -37,6 +37,7 @@ func TestUpgraded_Stays(t *testing.T) {
 		"filled in":         {pods(`image: x`), pods(`image: y`), pods(`image: y`), pods(`image: x, hostPort: 1`), pods(`image: y, hostPort: 1`), "neither template sets it"},
 		"set":               {pods(`image: x`), pods(`image: y`), pods(`image: y`), pods(`image: x`), pods(`image: x`), "still the value of before"},
 		"a port lost":       {service(tcp), service(udp + ", " + tcp), service(udp + ", " + tcp), service(tcp), service(udp), "port 53 is there twice"},
+		"a port not added":  {service(udp), service(udp + ", " + tcp), service(udp + ", " + tcp), service(udp), service(udp), "port 53 is there twice"},
 		"another port":      {service(tcp), service("{name: u, port: 54}, " + tcp), service("{name: u, port: 54}, " + tcp), service(tcp), service("{name: u, port: 54}"), "after the upgrade: nothing"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -57,6 +58,29 @@ func TestUpgraded_Stays(t *testing.T) {
 				t.Errorf("got %q: no port is there twice", upgraded.Cause)
 			}
 		})
+	}
+}
+
+// A custom resource lacks what the new definition in crds/ fills in: Helm keeps the old definition.
+func TestUpgraded_OldDefault(t *testing.T) {
+	const (
+		old, filled = `{apiVersion: x.y/v1, kind: Queue, metadata: {namespace: ns, name: q}, spec: {size: 1}}`, `{apiVersion: x.y/v1, kind: Queue, metadata: {namespace: ns, name: q}, spec: {size: 1, mode: fast}}`
+		definition  = `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: queues.x.y}, spec: {group: x.y, names: {kind: Queue}}}`
+	)
+	for template, want := range map[string]string{"b/crds/q.yaml": "its definition is in the chart's crds/ and fills in a value", "b/templates/q.yaml": "neither template sets it"} {
+		first, upgraded := lanePassed("a", "helm", taken(t, filled, definition)), lanePassed("a", "helm", taken(t, old, definition))
+		upgraded.From, upgraded.Live.Before = "main", taken(t, old, definition)
+		for key, o := range upgraded.Live.objects {
+			if o.ref.GVK.Kind == "CustomResourceDefinition" {
+				o.template = template
+				upgraded.Live.objects[key] = o
+			}
+		}
+		upgraded.Live.Render, upgraded.Live.Before.Render = renders(t, old), renders(t, old)
+		Upgraded(t.Context(), first, upgraded, BenignRules())
+		if !strings.Contains(upgraded.Cause, want) {
+			t.Errorf("%s: got %q, want %q", template, upgraded.Cause, want)
+		}
 	}
 }
 

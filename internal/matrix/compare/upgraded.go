@@ -107,12 +107,35 @@ func cause(ctx context.Context, d objectDifference, now Lane, t terms, rendered 
 		return "it was a hook before: Argo CD takes what has a hook's annotation in the cluster for a hook, which is never OutOfSync, and syncs nothing if nothing else differs; sync the Application by hand (argocd app sync), or take the annotation off the object before the upgrade", false
 	case kept:
 		fetched := notFetched(d.object, now)
+		if why := rendered.merged(ctx, key, d); why != "" && fetched == "" && !bundle.ByArgoCD(now.Deployer) {
+			return why, false
+		}
 		if why := rendered.stays(ctx, key, d); why != "" && fetched == "" {
+			if d.b == nil && now.Live.definedInCRDs(d.object.GVK.Group, d.object.GVK.Kind) {
+				why = "its definition is in the chart's crds/ and fills in a value there that the one in the cluster does not: Helm does not update it"
+			}
 			return why, false
 		}
 		return t.kept + fetched, false
 	}
 	return rendered.merged(ctx, key, d), false
+}
+
+// definedInCRDs reports whether a chart's crds/ has the definition of a kind.
+func (c *Captured) definedInCRDs(group, kind string) bool {
+	for _, o := range c.objects {
+		var definition struct {
+			Kind string
+			Spec struct {
+				Group string
+				Names struct{ Kind string }
+			}
+		}
+		if strings.Contains(o.template, "crds/") && json.Unmarshal(o.json, &definition) == nil && definition.Kind == "CustomResourceDefinition" && definition.Spec.Group == group && definition.Spec.Names.Kind == kind {
+			return true
+		}
+	}
+	return false
 }
 
 // keeps reports whether what ran before asks its deployer never to remove an object.
