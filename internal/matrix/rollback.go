@@ -8,6 +8,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/matrix/upgrade"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // rollbackSteps deliver what ran before the upgrade once more, and judge it as the upgrade was
@@ -32,6 +33,9 @@ func (c *cellRun) ofRollback(do func(context.Context) error) func(context.Contex
 // bundle, as after a revert in Git.
 func (c *cellRun) rollBack(ctx context.Context) error {
 	c.upgrade.record = c.upgrade.upgraded
+	if err := c.fill(ctx, upgrade.Bundles{Before: c.upgrade.next.bundle, Now: c.upgrade.old.bundle}); err != nil {
+		return err
+	}
 	if l, ok := c.lane.(lane.RollsBack); ok {
 		c.env.Before = c.env.Bundle
 		if err := c.use(c.upgrade.old); err != nil {
@@ -54,6 +58,9 @@ func (c *cellRun) gateRollback(ctx context.Context) error {
 // verifyRollback compares the objects with those before the upgrade, and judges what the rollback has
 // removed. Reasons: UPGRADE_DIVERGED, UPGRADE_FAILED.
 func (c *cellRun) verifyRollback(ctx context.Context) error {
+	if err := c.taken(ctx, upgrade.RollbackTo(c.plan.base.name), reason.UpgradeDiverged); err != nil {
+		return err
+	}
 	rec, err := c.readBack(ctx, c.upgrade.record.Want, "rollback")
 	if err != nil {
 		return err

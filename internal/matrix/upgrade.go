@@ -1,7 +1,6 @@
 package matrix
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -96,7 +95,7 @@ func (r *Runner) planUpgrades(name string, plans []Plan) ([]Plan, error) {
 			}
 			b.input, b.bundler, b.recorded, notes = r.described(name, given.Input), given.Bundler, given.Charts, given.Notes
 		}
-		if err := sameRecipe(r.From.Name, p, b); err != nil {
+		if err := upgrade.SameRecipe(r.From.Name, p.Cell.Recipe, b.input.Recipe, p.input.Recipe); err != nil {
 			return nil, err
 		}
 		r.planned++
@@ -132,21 +131,6 @@ func (r *Runner) described(name string, in bundle.Input) bundle.Input {
 	on := r.PlatformOf(name)
 	in.Charts, in.KubeVersion, in.APIs, in.PlainHTTP = r.From.Charts, on.KubeVersion(), on.APIs(), true
 	return in
-}
-
-// sameRecipe rejects an old recipe that has the new one's name and is for other clusters: the nodes
-// are the new one's. Reason: USAGE.
-func sameRecipe(from string, p Plan, b *base) error {
-	if b.input.Recipe == nil || p.input.Recipe == nil {
-		return nil
-	}
-	old, next := b.input.Recipe.Criteria, p.input.Recipe.Criteria
-	for _, c := range []struct{ name, old, next string }{{"service", old.Service, next.Service}, {"accelerator", old.Accelerator, next.Accelerator}} {
-		if c.old != "" && c.old != "any" && c.old != c.next {
-			return reason.New(reason.Usage, "--from %s has another recipe of the name %s: its %s is %s, and now it is %s. An upgrade stays on its cluster; name the old recipe's successor, or another source", from, p.Cell.Recipe, c.name, c.old, cmp.Or(c.next, "not set"))
-		}
-	}
-	return nil
 }
 
 // otherCharts rejects an old bundle whose charts are not those of the run that recorded it: what is
@@ -271,7 +255,9 @@ func (c *cellRun) readBase(ctx context.Context) error {
 // second delivery.
 func (c *cellRun) fill(ctx context.Context, b upgrade.Bundles) error {
 	return c.patiently(ctx, "what operators wrote into Secrets", func(ctx context.Context) (err error) {
-		c.filled, err = upgrade.Fill(ctx, c.env, b)
+		if c.filled, err = upgrade.Fill(ctx, c.env, b); err == nil {
+			c.result.Notes = append(c.result.Notes, c.filled.Played()...)
+		}
 		return reason.Wrap(reason.ClusterFailed, err)
 	})
 }
@@ -357,5 +343,9 @@ func (c *cellRun) gateLane() lane.Lane {
 	if c.env.Before == nil {
 		return c.lane
 	}
-	return &upgrade.Lane{Lane: c.lane, Before: c.upgrade.record.Want, Bundles: c.bundles()}
+	was := c.upgrade.state
+	if c.upgrade.after != nil { // it goes back
+		was = c.upgrade.after
+	}
+	return &upgrade.Lane{Lane: c.lane, Before: c.upgrade.record.Want, Bundles: c.bundles(), Was: was.UID}
 }

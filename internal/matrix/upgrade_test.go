@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/testkit"
@@ -85,32 +84,6 @@ func wantForeseen(t *testing.T, res result.Result) {
 		if len(c.Digest) != len("sha256:")+64 || c.Component == "" || c.Version == "" {
 			t.Errorf("%s: chart %+v is not complete", res.Cell, c)
 		}
-	}
-}
-
-// A recipe of the same name for another cluster is another recipe.
-func TestSameRecipe(t *testing.T) {
-	of := func(c recipe.Criteria) bundle.Input { return bundle.Input{Recipe: &recipe.Result{Criteria: c}} }
-	next := Plan{Cell: result.Cell{Recipe: "x"}, input: of(recipe.Criteria{Service: "eks", Accelerator: "h100"})}
-	for _, c := range []struct {
-		old  recipe.Criteria
-		want string
-	}{
-		{recipe.Criteria{Service: "eks", Accelerator: "h100", OS: "ubuntu"}, ""},
-		{recipe.Criteria{}, ""},
-		{recipe.Criteria{Service: "eks", Accelerator: "any"}, ""},
-		{recipe.Criteria{Service: "gke"}, "--from old has another recipe of the name x: its service is gke, and now it is eks"},
-		{recipe.Criteria{Service: "eks", Accelerator: "a100"}, "its accelerator is a100, and now it is h100"},
-	} {
-		err := sameRecipe("old", next, &base{input: of(c.old)})
-		if c.want == "" && err == nil {
-			continue
-		}
-		if err == nil || c.want == "" || reason.Of(err) != reason.Usage {
-			t.Errorf("%+v: got %v, want %q", c.old, err, c.want)
-			continue
-		}
-		testkit.WantText(t, "error", err.Error(), c.want)
 	}
 }
 

@@ -67,3 +67,6 @@ func (c *ControlPlane) ServeAPIs() (*simulate.APIServiceStandIn, error) { return
 func (c *ControlPlane) ServeServices(route simulate.Route) (*simulate.APIServiceStandIn, error) {
 	return simulate.StartAPIServiceStandIn(EgressSocket(c.dir), route)
 }
+
+// Authority is what the API server trusts of the stand-ins for webhooks that convert.
+func (c *cluster) Authority() []byte { return c.control.authority.PEM() }

@@ -73,8 +73,10 @@ func refused(what string, err error, b Bundles) error {
 	v := result.VerdictOf(err)
 	var findings []result.Finding
 	for _, f := range v.Findings {
-		if line := b.notRun(f.Object); line != "" {
-			f.Story = append([]string{line}, f.Story...)
+		for _, line := range []string{b.notRun(f.Object), b.untiedObject(f.Object)} {
+			if line != "" {
+				f.Story = append([]string{line}, f.Story...)
+			}
 		}
 		f.Story = append(allInWords(what, b.explain(f.Cause+"\n"+strings.Join(f.Story, "\n"))), f.Story...)
 		findings = append(findings, f)

@@ -39,6 +39,8 @@ const placeholderKey = "operator"
 type Filled struct {
 	bundles Bundles
 	objects []*filledObject
+	// injected says where this program wrote a caBundle.
+	injected []string
 }
 
 type filledObject struct {
@@ -47,6 +49,8 @@ type filledObject struct {
 	lengths  map[string]int // of the values, by key
 	// played: this program filled it, since it is rendered empty and nothing here fills it.
 	played bool
+	// maker is the custom resource for which this program created it; nil if a bundle had rendered it.
+	maker *bundle.Object
 }
 
 // Fill notes what operators wrote into objects of both bundles, and fills each Secret that both
@@ -85,18 +89,31 @@ func Fill(ctx context.Context, env *lane.Env, b Bundles) (*Filled, error) {
 			all.objects = append(all.objects, f)
 		}
 	}
-	return all, nil
+	if err := all.make(ctx, env); err != nil {
+		return nil, err
+	}
+	return all, all.inject(ctx, env)
 }
 
 // Notes names the Secrets that this program has filled.
-func (all *Filled) Notes() []string {
+func (all *Filled) Notes() (lines []string) {
 	if all == nil {
 		return nil
 	}
-	var lines []string
 	for _, f := range all.objects {
-		if f.played {
+		if f.played && f.maker == nil {
 			lines = append(lines, fmt.Sprintf("%s is rendered without a value; filled before the second delivery, as its operator would", f.now.Ref()))
+		}
+	}
+	return lines
+}
+
+// Played says what else this program has written before the delivery, in the place of simulated operators.
+func (all *Filled) Played() []string {
+	lines := slices.Clone(all.injected)
+	for _, f := range all.objects {
+		if f.maker != nil {
+			lines = append(lines, fmt.Sprintf("%s is what %s makes, whose operator is simulated; created before the second delivery in its place", f.now.Ref(), f.maker.Ref()))
 		}
 	}
 	return lines
@@ -111,6 +128,12 @@ func (all *Filled) Taken(ctx context.Context, env *lane.Env, l lane.Lane, what s
 	heals, _ := l.(Heals)
 	var findings []result.Finding
 	for _, f := range all.objects {
+		if f.maker != nil { // the new bundle may do with it what it likes
+			if err := f.restore(ctx, env); err != nil && !apierrors.IsNotFound(err) {
+				return reason.Wrap(reason.ClusterFailed, err)
+			}
+			continue
+		}
 		gone, live, err := f.gone(ctx, env)
 		if err == nil && len(gone) == 0 && heals != nil && f.overwritten() {
 			gone, live, err = f.goneWithin(ctx, env, heals.HealsWithin())
@@ -182,7 +205,7 @@ func (f *filledObject) finding(what string, gone []string, live *unstructured.Un
 		more = fmt.Sprintf(" (and %d more)", n)
 	}
 	found.Cause = fmt.Sprintf("%s empties %s: data[%s] had %d bytes, which no chart rendered, and has none now%s", what, ref, gone[0], f.lengths[gone[0]], more)
-	before, after := rendered(f.old), rendered(f.now)
+	before, after, back := rendered(f.old), rendered(f.now), isRollback(what)
 	for _, key := range gone {
 		_, had := before[key]
 		_, has := after[key]
@@ -194,10 +217,16 @@ func (f *filledObject) finding(what string, gone []string, live *unstructured.Un
 			why = "the object was deleted and created again"
 		case has:
 			why = "the template renders it without a value, and that is what is delivered"
+		case had && back:
+			why = "the upgrade's template renders it and that of before does not, so that the deployer removes it"
 		case had:
 			why = "the old template renders it and the new one does not, so that the deployer removes it"
 		}
 		found.Story = append(found.Story, fmt.Sprintf("%s: data[%s]: %d bytes, then nothing: %s", ref, key, f.lengths[key], why))
+	}
+	if back { // whose templates nobody changes any more
+		found.Story = append(found.Story, fmt.Sprintf("its template is %s (component %s); copy it before the rollback, and write it back afterwards, unless its operator does", Place(b.Now, f.now, ""), f.now.Component))
+		return found
 	}
 	line := fmt.Sprintf("leave data out of %s (component %s)", Place(b.Now, f.now, ""), f.now.Component)
 	if f.now.Hook {
@@ -224,10 +253,12 @@ func (f *filledObject) restore(ctx context.Context, env *lane.Env) error {
 	}
 	after, values := rendered(f.now), map[string]any{}
 	for key := range f.lengths {
-		values[key] = nil
-		if _, has := after[key]; has {
+		switch n, has := after[key]; {
+		case !has:
+			values[key] = nil
+		case n == 0:
 			values[key] = ""
-		}
+		} // else the delivery wrote it
 	}
 	return f.patch(ctx, env, values)
 }

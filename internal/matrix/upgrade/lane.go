@@ -7,9 +7,14 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/matrix/leftover"
+	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
@@ -22,6 +27,8 @@ type Lane struct {
 	Before []lane.Delivery
 	// Bundles are the one that ran before, and the one that is delivered.
 	Bundles Bundles
+	// Was is the UID that an object had before the delivery; empty if it was not there.
+	Was func(result.Ref) types.UID
 }
 
 // Poll polls the lane. When all is ready, it compares the records, too.
@@ -30,7 +37,10 @@ func (l *Lane) Poll(ctx context.Context, env *lane.Env) (lane.State, error) {
 	if err == nil {
 		l.Bundles.held(ctx, env, state.Items)
 	}
-	if err != nil || slices.ContainsFunc(state.Items, func(i lane.Item) bool { return i.State != lane.ItemGood && i.State != lane.ItemAccepted }) {
+	if open := slices.IndexFunc(state.Items, func(i lane.Item) bool { return i.State != lane.ItemGood && i.State != lane.ItemAccepted }); err != nil || open >= 0 {
+		if err == nil {
+			l.deleted(ctx, env, &state.Items[open])
+		}
 		return state, err
 	}
 	rec, err := l.ReadBack(ctx, env)
@@ -48,7 +58,34 @@ func (l *Lane) Poll(ctx context.Context, env *lane.Env) (lane.State, error) {
 	}
 	state.Items[at].State, state.Items[at].Text = lane.ItemWaiting, "not what was delivered last: "+f.Findings[0].Story[0]
 	l.Bundles.waitedFor(ctx, env, &state.Items[at])
+	l.deleted(ctx, env, &state.Items[at])
 	return state, nil
+}
+
+// deleted fails an item that waits, once the delivery has deleted what another release has now and what
+// holds other things: waiting does not bring those back. See Lost.
+func (l *Lane) deleted(ctx context.Context, env *lane.Env, it *lane.Item) {
+	if l.Was == nil || it.State == lane.ItemFailed || env.Clients == nil || env.Clients.Dynamic == nil {
+		return
+	}
+	for _, o := range l.Bundles.retied() {
+		if _, err := read(ctx, env, o); apierrors.IsNotFound(err) {
+			it.State, it.Reason = lane.ItemSuspect, reason.UpgradeFailed
+			it.Text = l.Bundles.untied(o)
+			return
+		}
+	}
+	for _, m := range l.Bundles.moved() {
+		ref := m.now.Ref()
+		if holds(ref.Kind) == "" || l.Was(ref) == "" {
+			continue
+		}
+		if live, err := read(ctx, env, m.now); apierrors.IsNotFound(err) || err == nil && (replaced(l.Was(ref), live.GetUID()) || live.GetDeletionTimestamp() != nil) {
+			it.State, it.Reason, it.Patience = lane.ItemSuspect, reason.UpgradeFailed, 0
+			it.Text = strings.Join([]string{it.Text, ref.String() + " was deleted"}, "; ")
+			return
+		}
+	}
 }
 
 // waitedFor gives an item that waits for the removal of a release the object that is in its way: one with a

@@ -66,11 +66,12 @@ func (b Bundles) moved() []move {
 	return all
 }
 
-// Moving warns of what Argo CD may prune before the Application that has it now has taken it over.
+// Moving warns of what Argo CD may prune before the Application that has it now has taken it over. It
+// marks no definition as an Application's, and so prunes none.
 func (b Bundles) Moving() []string {
 	var lines []string
 	for _, m := range b.moved() {
-		if what := holds(m.now.Object.GetKind()); what != "" && !m.intoCRDs() { // which are the same to Argo CD
+		if what := holds(m.now.Object.GetKind()); what != "" && m.now.Object.GetKind() != "CustomResourceDefinition" {
 			lines = append(lines, fmt.Sprintf("%s moves from Application %s to %s (%s), and neither waits for the other: a sync of %s that comes first may prune it, and %s with it; annotate it argocd.argoproj.io/sync-options=Prune=false before the upgrade",
 				m.now.Ref(), m.old.Release, m.now.Release, b.place(m.now, ""), m.old.Release, what))
 		}

@@ -19,8 +19,9 @@ import (
 // errors of one object are in brackets.
 var invalid = regexp.MustCompile(`([A-Z][A-Za-z0-9]*)(?:\.[a-z0-9.-]+)? "([^"]+)" is invalid: \[?([A-Za-z0-9_.\[\]()"/-]+): ((?:Invalid value|Forbidden)[^\n]*)`)
 
-// unchangeable matches the end of such an error if it is about a change, and not about the object.
-var unchangeable = regexp.MustCompile(`immutable|Forbidden: updates to |Forbidden: pod updates may not|may not (?:be )?change|cannot change roleRef|can not be less than (?:the previous|status)|missing from spec\.versions`)
+// unchangeable matches the end of such an error if it is about a change, and not about the object; of a
+// custom resource, what authors of rules about changes (oldSelf) write.
+var unchangeable = regexp.MustCompile(`immutable|Forbidden: updates to |Forbidden: pod updates may not|oldSelf|(?:may|must|can)(?:not| not) (?:be )?(?:change|modified|updated)|cannot change roleRef|can not be less than (?:the previous|status)|missing from spec\.versions`)
 
 // owned matches what Helm says of an object of another release.
 var owned = regexp.MustCompile(`([A-Z][A-Za-z0-9]*) "([^"]+)" in namespace "([^"]*)" exists and cannot be imported into the current release: invalid ownership metadata; (.*)`)
@@ -33,6 +34,9 @@ var ownedIn = regexp.MustCompile(`key "meta\.helm\.sh/release-namespace" must eq
 
 // noPorts matches what it says of a Service whose ports a patch has removed.
 var noPorts = regexp.MustCompile(`Service "([^"]+)" is invalid: spec\.ports: Required value`)
+
+// incomplete matches what it says of a definition whose conversion lacks something.
+var incomplete = regexp.MustCompile(`CustomResourceDefinition(?:\.[a-z0-9.-]+)? "([^"]+)" is invalid: \[?spec\.conversion\.strategy: Required value`)
 
 // unresizable matches what the API server says of a claim whose class does not let it grow.
 var unresizable = regexp.MustCompile(`persistentvolumeclaims "([^"]+)" is forbidden: (only dynamically provisioned pvc can be resized[^\n]*)`)
@@ -62,6 +66,16 @@ func (b Bundles) explain(text string) []string {
 			if n := portTwice(o.Object); n != "" {
 				add(fmt.Sprintf("Service %s: port %s was there twice, with two protocols (%s), and a client-side apply tells ports apart by their number alone, so that its patch removes them all; delete the Service before the upgrade, or apply it with kubectl apply --server-side", m[1], n, Place(b.Before, o, "spec.ports")))
 			}
+		}
+	}
+	for _, m := range denied.FindAllStringSubmatch(text, -1) {
+		if line := b.byPolicy(m[1], m[2]); line != "" {
+			add(line)
+		}
+	}
+	for _, m := range incomplete.FindAllStringSubmatch(text, -1) {
+		if line := b.halfLeft(m[1]); line != "" {
+			add(line)
 		}
 	}
 	for _, line := range slices.Concat(b.stale(text), b.older(text), b.notInstalled(text)) {
@@ -220,6 +234,10 @@ func (b Bundles) foreign(kind, name, said string) string {
 			line += ", since it was a hook before (" + old.Template + ")"
 		} else if old != nil && old.InCRDs() {
 			line += ", since it was in the chart's crds/ before (" + old.Template + ")"
+		} else if now != nil && old == nil {
+			if by, _ := madeBy(b.Before, now.Object); by != nil {
+				line += fmt.Sprintf(", since the operator of %s made it (component %s, %s)", by.Ref(), by.Component, b.was(by))
+			}
 		}
 	}
 	if old != nil && now != nil && old.Component != now.Component {

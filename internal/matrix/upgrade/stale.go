@@ -23,6 +23,10 @@ var unread = regexp.MustCompile(`current release manifest: resource mapping not 
 // lastingHook matches the template of a hook that is in the cluster already.
 var lastingHook = regexp.MustCompile(`Hook (?:pre|post)-(?:upgrade|rollback) (\S+) failed: [^\n]*(?:already exists|field is immutable)`)
 
+// unlisted matches what Helm says, going back, of an object that is in the cluster and not in the release
+// that runs. See https://github.com/helm/helm/issues/13462.
+var unlisted = regexp.MustCompile(`helm rollback \S+: no ([A-Z][A-Za-z0-9]*) with the name "([^"]+)" found`)
+
 // stale explains what fails since something of the last delivery is still there: a field that the API
 // server filled in, the release's own manifest, or a hook.
 func (b Bundles) stale(text string) []string {
@@ -32,6 +36,9 @@ func (b Bundles) stale(text string) []string {
 	}
 	for _, m := range unread.FindAllStringSubmatch(text, -1) {
 		lines = append(lines, b.unserved(m[1], m[2], m[3]))
+	}
+	for _, m := range unlisted.FindAllStringSubmatch(text, -1) {
+		lines = append(lines, b.unlisted(m[1], m[2]))
 	}
 	for _, m := range lastingHook.FindAllStringSubmatch(text, -1) {
 		lines = append(lines, b.lasting(m[1])...)
@@ -55,6 +62,19 @@ func (b Bundles) filledIn(kind, name, field string) []string {
 	}
 	return []string{fmt.Sprintf("%s %s: %s is not rendered, and is still there from before the upgrade: server-side apply removes only what it has set itself, and the API server had filled this in; component %s; %s; or delete the object before the upgrade, which creates it again (with --cascade=orphan its pods stay)",
 		kind, name, field, o.Component, instead)}
+}
+
+// unlisted says why an object is in the cluster that the release before the rollback does not have.
+func (b Bundles) unlisted(kind, name string) string {
+	line := fmt.Sprintf("%s %s is in the cluster, and the release that runs does not have it", kind, name)
+	if o := find(b.Now, kind, name); o != nil {
+		if rendering.KeptAtUpgrade(o.Object.GetAnnotations()) {
+			line += fmt.Sprintf(": the newer chart left it out, and %s: keep kept it (component %s, %s)", rendering.HelmKeeps, o.Component, b.place(o, "metadata.annotations"))
+		} else if by, _ := madeBy(b.Before, o.Object); by != nil {
+			line += fmt.Sprintf(": the operator of %s made it (component %s, %s)", by.Ref(), by.Component, b.was(by))
+		}
+	}
+	return line + "; helm rollback compares the two releases only; go back with helm upgrade and the old chart, which takes over what has its annotations, or run the rollback once more: the record of the one that failed has the object"
 }
 
 // unserved says which version of a kind the release in the cluster was installed with, and what took it

@@ -2,6 +2,7 @@ package upgrade
 
 import (
 	"fmt"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -21,13 +22,24 @@ var dropped = regexp.MustCompile(`unknown field "([^"]+)"`)
 // undeclared matches what Argo CD says of such a field before it syncs anything.
 var undeclared = regexp.MustCompile(`error building typed value from config resource: (?:errors:\s*)?\.?(\S+?): field not declared in schema`)
 
+// notValid matches what it says of a value that the definition in the cluster does not allow, as Helm's
+// client passes it on: Argo CD and Flux bring the definition up to date first.
+var notValid = regexp.MustCompile(`cannot patch "[^"]+" with kind ([A-Za-z0-9]+): [A-Za-z0-9]+\.([a-z0-9.-]+) "[^"]+" is invalid: \[?([A-Za-z0-9_.\[\]"-]+): `)
+
+const notUpdated = ": Helm does not update the definitions in a chart's crds/; apply the new ones before the upgrade (kubectl apply --server-side -f), as the chart's notes on upgrades may say, or put them in the chart's templates or in a release of their own before this one"
+
 // older explains a field that the new definition has and the one in the cluster, that of before the
 // upgrade, lacks.
 func (b Bundles) older(text string) []string {
 	var lines []string
 	for _, m := range dropped.FindAllStringSubmatch(text, -1) {
 		if line := b.definedSince(m[1]); line != "" {
-			lines = append(lines, line+": Helm does not update the definitions in a chart's crds/; apply the new ones before the upgrade (kubectl apply --server-side -f), as the chart's notes on upgrades may say, or put them in the chart's templates or in a release of their own before this one")
+			lines = append(lines, line+notUpdated)
+		}
+	}
+	for _, m := range notValid.FindAllStringSubmatch(text, -1) {
+		if line := b.definedOtherwise(m[1], m[2], m[3]); line != "" {
+			lines = append(lines, line+notUpdated)
 		}
 	}
 	for _, m := range undeclared.FindAllStringSubmatch(text, -1) {
@@ -87,6 +99,52 @@ func (b Bundles) definedSince(field string) string {
 		}
 	}
 	return ""
+}
+
+// definedOtherwise says which definition in a chart's crds/ has another schema of a field now than before;
+// empty if there is none.
+func (b Bundles) definedOtherwise(kind, group, field string) string {
+	if b.Now == nil || b.Before == nil {
+		return ""
+	}
+	path := strings.FieldsFunc(field, func(r rune) bool { return r == '.' || r == '[' })
+	for _, in := range b.Now.Installs {
+		i := slices.IndexFunc(b.Before.Installs, func(was bundle.Install) bool { return was.Release.Name == in.Release.Name })
+		if i < 0 {
+			continue
+		}
+		before := definitionsOf(b.Before.Installs[i])
+		for name, now := range definitionsOf(in) {
+			if old, ok := before[name]; ok && apis.Defines(now.object, schema.GroupKind{Group: group, Kind: kind}) && !reflect.DeepEqual(schemas(old.object, path), schemas(now.object, path)) {
+				return fmt.Sprintf("CustomResourceDefinition %s in the cluster is that of before the upgrade, which has another %s (component %s, %s has the new one)", name, field, in.Release.Component, now.place)
+			}
+		}
+	}
+	return ""
+}
+
+// schemas are what a definition's versions say of a field, and which fields it requires beside it.
+func schemas(crd *unstructured.Unstructured, path []string) (all []any) {
+	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+	for _, v := range versions {
+		m, _ := v.(map[string]any)
+		at, _, _ := unstructured.NestedMap(m, "schema", "openAPIV3Schema")
+		for _, part := range path {
+			all = append(all, at["required"], at["x-kubernetes-validations"])
+			properties, _ := at["properties"].(map[string]any)
+			next, ok := properties[part].(map[string]any)
+			for _, key := range []string{"items", "additionalProperties"} {
+				if below, is := at[key].(map[string]any); !ok && is {
+					next, ok = below, true
+				}
+			}
+			if at = next; !ok {
+				break
+			}
+		}
+		all = append(all, at)
+	}
+	return all
 }
 
 type defined struct {

@@ -38,6 +38,33 @@ func TestFailed_OlderDefinition(t *testing.T) {
 	}
 }
 
+// A value that only the new definition allows, or a field that the old one requires, is explained in the
+// same way.
+func TestFailed_OtherDefinition(t *testing.T) {
+	of := func(spec string) *bundle.Bundle {
+		crd := "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: queues.x.y}\nspec: {group: x.y, names: {kind: Queue}, versions: [{name: v1, schema: {openAPIV3Schema: {properties: {spec: " + spec + "}}}}]}\n"
+		return &bundle.Bundle{Installs: []bundle.Install{{Release: bundle.Release{Name: "b", Component: "b"}, Chart: &chart.Chart{Metadata: &chart.Metadata{APIVersion: "v2", Name: "b", Version: "1.0.0"}, Files: []*chart.File{{Name: "crds/q.yaml", Data: []byte(crd)}}}}}}
+	}
+	b := Bundles{Before: of("{required: [old], properties: {mode: {enum: [a]}, list: {items: {properties: {x: {maximum: 1}}}}, same: {enum: [a]}}}"), Now: of("{properties: {mode: {enum: [a, b]}, list: {items: {properties: {x: {maximum: 2}}}}, same: {enum: [a]}}}")}
+	both := Bundles{Before: of("{properties: {same: {enum: [a]}, mode: {enum: [a]}}}"), Now: of("{properties: {same: {enum: [a]}, mode: {enum: [a, b]}}}")}
+	const head = `cannot patch "one" with kind Queue: Queue.x.y "one" is invalid: `
+	for _, tc := range []struct {
+		b          Bundles
+		text, want string
+	}{
+		{b, head + `spec.mode: Unsupported value: "b": supported values: "a"`, "CustomResourceDefinition queues.x.y in the cluster is that of before the upgrade, which has another spec.mode (component b, b/crds/q.yaml has the new one): Helm does not update"},
+		{b, head + `spec.old: Required value`, "has another spec.old"},
+		{b, head + `[spec.list[0].x: Invalid value: 2: should be less than or equal to 1, <nil>: Invalid value: "null"]`, "has another spec.list[0].x"},
+		{both, head + `spec.same: Unsupported value: "b"`, ""},
+		{b, `HelmRelease b: Queue.x.y "one" is invalid: spec.mode: Unsupported value: "b"`, ""},
+	} {
+		got := strings.Join(result.VerdictOf(Failed("main", reason.New(reason.DeployFailed, "%s", tc.text), tc.b, nil)).Details, "\n")
+		if tc.want == "" && strings.Contains(got, "CustomResourceDefinition") || !strings.Contains(got, tc.want) {
+			t.Errorf("%s: got %q, want %q", tc.text, got, tc.want)
+		}
+	}
+}
+
 // A kind whose definition is new in crds/ is explained; one that the old chart had there, or that comes with
 // a release that is new, is not.
 func TestFailed_NotInstalled(t *testing.T) {

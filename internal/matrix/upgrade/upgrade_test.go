@@ -12,6 +12,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
+	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/testkit"
@@ -52,6 +53,9 @@ func TestFailed(t *testing.T) {
 	replaced := object("PersistentVolumeClaim", "whole")
 	replaced.Object.SetAnnotations(map[string]string{"argocd.argoproj.io/sync-options": "Replace=true"})
 	objects.Now.Expectation.Objects = append(objects.Now.Expectation.Objects, replaced)
+	kept := object("ConfigMap", "kept")
+	kept.Object.SetAnnotations(map[string]string{"helm.sh/resource-policy": "keep"})
+	objects.Now.Expectation.Objects = append(objects.Now.Expectation.Objects, kept)
 	dns := object("Service", "dns")
 	dns.Object.Object["spec"] = map[string]any{"ports": []any{map[string]any{"port": int64(53), "protocol": "UDP"}, map[string]any{"port": int64(53)}}}
 	objects.Before = &bundle.Bundle{Expectation: bundle.Expectation{Objects: []bundle.Object{dns}}}
@@ -69,6 +73,7 @@ func TestFailed(t *testing.T) {
 		`warning: Hook post-upgrade b/templates/hook.yaml failed: jobs.batch "b-job" already exists`:                                                                                                                                  "Job b-job is a hook that the last delivery left (helm.sh/hook-delete-policy: hook-failed), and the upgrade creates it again; component b; edit: helm.sh/hook-delete-policy: before-hook-creation,hook-failed in b/templates/hook.yaml",
 		`cannot patch "dns" with kind Service: Service "dns" is invalid: spec.ports: Required value`:                                                                                                                                  "Service dns: port 53 was there twice, with two protocols (b/templates/service.yaml), and a client-side apply tells ports apart by their number alone",
 		`error when replacing "/dev/shm/1": PersistentVolumeClaim "whole" is invalid: spec: Forbidden: spec is immutable after creation except resources.requests`:                                                                    "PersistentVolumeClaim whole: spec cannot be changed; component b, template b/templates/persistentvolumeclaim.yaml; the bundle changes nothing of that, but Argo CD replaces the whole object (argocd.argoproj.io/sync-options: Replace=true), and so takes away what the cluster has filled in; leave that option out",
+		`Release b: helm rollback b: no ConfigMap with the name "kept" found`:                                                                                                                                                         "ConfigMap kept is in the cluster, and the release that runs does not have it: the newer chart left it out, and helm.sh/resource-policy: keep kept it (component b, b/templates/configmap.yaml); helm rollback compares",
 		`Service "x" is invalid: spec.type: Unsupported value: "None"`:                                                                                                                                                                "",
 	} {
 		v := result.VerdictOf(Failed("main", reason.New(reason.DeployFailed, "%s", text), objects, nil))
@@ -151,4 +156,29 @@ func TestFailed_DefinitionGone(t *testing.T) {
 	const removed = "Gadget one: Helm first reads the release that is in the cluster, and that has it in x.y/v1, which the API server does not serve any more: the delivery has removed CustomResourceDefinition gadgets.x.y before (component a had it, a/templates/crd.yaml)"
 	testkit.WantText(t, "details", strings.Join(result.VerdictOf(Failed("main", err, b, nil)).Details, "\n"), removed, "without the object before the upgrade")
 	testkit.WantText(t, "details", strings.Join(result.VerdictOf(RollbackFailed("main", err, b, nil)).Details, "\n"), removed, "without the object before the rollback")
+}
+
+// A recipe of the same name for another cluster is another recipe.
+func TestSameRecipe(t *testing.T) {
+	next := &recipe.Result{Criteria: recipe.Criteria{Service: "eks", Accelerator: "h100"}}
+	for _, c := range []struct {
+		old  recipe.Criteria
+		want string
+	}{
+		{recipe.Criteria{Service: "eks", Accelerator: "h100", OS: "ubuntu"}, ""},
+		{recipe.Criteria{}, ""},
+		{recipe.Criteria{Service: "eks", Accelerator: "any"}, ""},
+		{recipe.Criteria{Service: "gke"}, "--from old has another recipe of the name x: its service is gke, and now it is eks"},
+		{recipe.Criteria{Service: "eks", Accelerator: "a100"}, "its accelerator is a100, and now it is h100"},
+	} {
+		err := SameRecipe("old", "x", &recipe.Result{Criteria: c.old}, next)
+		if c.want == "" && err == nil {
+			continue
+		}
+		if err == nil || c.want == "" || reason.Of(err) != reason.Usage {
+			t.Errorf("%+v: got %v, want %q", c.old, err, c.want)
+			continue
+		}
+		testkit.WantText(t, "error", err.Error(), c.want)
+	}
 }
