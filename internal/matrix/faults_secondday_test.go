@@ -44,13 +44,13 @@ func secondDayFaults() []fault {
 			tests: []string{"internal/matrix/upgrade TestTornDown", "internal/matrix/compare TestUpgraded_Hooks"},
 		},
 		{
-			id: "F109", what: "a component split in two, so that another release has the definitions now", verdict: "exit 73: Helm refuses to take the definition over, and Flux deletes it, with every object of its kind; a warning where Argo CD may",
+			id: "F109", what: "a component split in two, so that another release has the definitions now", verdict: "exit 73: Helm refuses to take the definition over, and Flux deletes it, with every object of its kind; passes in Argo CD, which neither prunes nor deletes a definition",
 			seeds: []seed{
 				{name: "refused", nightly: helm, old: older(definitionInA), recipe: split(false), want: red(reason.UpgradeFailed, "the upgrade from old: Release a-crds", "invalid ownership metadata").
 					and("CustomResourceDefinition widgets.faults.example.com is in the cluster already, and component a-crds has it too (a-crds/templates/crd.yaml:2); it belongs to release a", "meta.helm.sh/release-name=a-crds", "helm.sh/resource-policy=keep")},
 				{name: "deleted", nightly: flux, old: older(definitionInA), recipe: split(false), want: red(reason.UpgradeFailed, "the upgrade from old: CustomResourceDefinition widgets.faults.example.com was deleted, and every object of its kind in the cluster with it: release a had it and has it no more, release a-crds has it now").and("keep it: annotate it helm.sh/resource-policy=keep")},
 				{name: "into crds", nightly: slices.Concat(helm, flux), old: older(definitionInA), recipe: split(true), want: red(reason.UpgradeFailed, "the upgrade from old: CustomResourceDefinition widgets.faults.example.com was deleted, and every object of its kind in the cluster with it")},
-				{name: "pruned or not", nightly: argo, old: older(definitionInA), recipe: split(true), want: outcomeWanted{check: warning("CustomResourceDefinition widgets.faults.example.com moves from Application a to a-crds")}},
+				{name: "stays", nightly: argo, old: older(definitionInA), recipe: split(true), want: outcomeWanted{check: endsAlike}},
 				{name: "nothing to sync", nightly: argo, old: older(definitionInA), recipe: split(false), want: outcomeWanted{check: endsAlike}},
 			},
 			tests: []string{"internal/matrix/upgrade TestMoved"},

@@ -79,6 +79,7 @@ func faults() []fault {
 		ordinaryFaults(),
 		popularFaults(),
 		againFaults(),
+		twiceFaults(),
 		handedOverFaults(),
 		textFaults(),
 		reportedFaults(),

@@ -36,7 +36,7 @@ func everydayFaults() []fault {
 				{name: "renamed", nightly: helm, old: older(named("b", "b")), recipe: named("d", "d"), want: red(reason.UpgradeFailed, "the upgrade from old: Release d", "invalid ownership metadata").and("ClusterRole reader is in the cluster already, and component d has it too (d/templates/role.yaml:2); it belongs to release b, as component b had it before")},
 				{name: "namespace", nightly: helm, old: older(named("b", "b")), recipe: named("b", "d"), want: red(reason.UpgradeFailed, "the upgrade from old: Release b", "invalid ownership metadata").and("it belongs to release b in namespace b, where the component was before, and which stays", "helm uninstall b --namespace b")},
 				{name: "renamed", nightly: controllers, old: older(named("b", "b")), recipe: named("d", "d"), want: outcomeWanted{check: endsAlike}},
-				{name: "namespace", nightly: controllers, old: older(named("b", "b")), recipe: named("b", "d"), want: outcomeWanted{check: endsAlike}},
+				{name: "namespace", nightly: append(slices.Clone(controllers), bundle.ArgoCDHelmOCI, bundle.ArgoCDGit), old: older(named("b", "b")), recipe: named("b", "d"), want: outcomeWanted{check: endsAlike}},
 			},
 			tests: []string{"internal/matrix/upgrade TestFailed"},
 		},

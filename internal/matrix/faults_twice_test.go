@@ -1,0 +1,238 @@
+package matrix
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+)
+
+// twiceFaults are second deliveries as public issue trackers report them: what is in the cluster since the
+// first one, and was in no chart.
+func twiceFaults() []fault {
+	helm, argo, flux := []string{bundle.Helm}, []string{bundle.ArgoCDOCI}, []string{bundle.FluxOCI}
+	controllers, byHelm := slices.Concat(argo, flux), slices.Concat(helm, flux)
+	back := func(r *Runner) { r.Rollback = true }
+	return []fault{
+		{
+			id: "F300", what: "a Secret that an operator has filled, and that a rollback empties", verdict: "exit 74 in the words of the rollback, with the key, the number of bytes, and what to do: the old templates are what they are",
+			seeds: []seed{
+				{nightly: controllers, runner: back, old: older(secretWith(`data: {tls.crt: ""}`)), recipe: secretWith(""), want: red(reason.UpgradeDiverged, "the rollback to old empties Secret b/certs: data[tls.crt] had 22 bytes, which no chart rendered").and("copy it before the rollback")},
+			},
+			tests: []string{"internal/matrix/upgrade TestFilled"},
+		},
+		{
+			id: "F301", what: "a Secret that the operator of a custom resource made (a Certificate's), and that the new chart, or the old one on the way back, renders itself", verdict: "exit 73 in helm, which takes nothing over, with the resource whose operator made it; passes in Argo CD and Flux, which do. The harness makes the Secret in the operator's place",
+			seeds: []seed{
+				{nightly: helm, old: older(ofCertificate(certificateOfB)), recipe: ofCertificate(secretOfB), want: red(reason.UpgradeFailed, "the upgrade from old: ", `Secret "b-tls" in namespace "b" exists and cannot be imported`).and("since the operator of Certificate.cert-manager.io b/tls made it (component b, b/templates/tls.yaml:2)")},
+				{nightly: controllers, runner: back, old: older(ofCertificate(certificateOfB)), recipe: ofCertificate(secretOfB), want: outcomeWanted{check: endsAlikeAndBack}},
+			},
+			tests: []string{"internal/matrix/upgrade TestFill_Made"},
+		},
+		{
+			id: "F302", what: "a definition whose conversion by a webhook goes, and whose caBundle an injector wrote (cert-manager's)", verdict: "exit 73 in Argo CD and Flux: server-side apply leaves the caBundle, and the API server finds the rest missing; passes in helm, whose patch removes it all. The harness writes the caBundle in the injector's place",
+			seeds: []seed{
+				{nightly: controllers, old: older(converted(true)), recipe: converted(false), want: red(reason.UpgradeFailed, "the upgrade from old: ", "spec.conversion").and("spec.conversion.webhook is not rendered any more (component b, b/templates/kits.yaml:2), and its caBundle stays")},
+				{nightly: helm, old: older(converted(true)), recipe: converted(false), want: outcomeWanted{check: endsAlike}},
+			},
+			tests: []string{"internal/matrix/upgrade TestFill_Injected"},
+		},
+		{
+			id: "F303", what: "a component that goes with its definition, and an object of that kind that goes from another component, in Flux, which does both at once", verdict: "exit 73 each time, also where the object happens to go first; passes in Argo CD, which leaves every definition, and in helm, which leaves the component",
+			seeds: []seed{
+				{nightly: flux, old: older(definitionInD), recipe: func(*tinyRecipe) {}, want: red(reason.UpgradeFailed, "the upgrade from old: ").and("CustomResourceDefinition widgets.faults.example.com")},
+				{nightly: slices.Concat(helm, argo), old: older(definitionInD), recipe: func(*tinyRecipe) {}, want: outcomeWanted{check: endsAlike}},
+			},
+			tests: []string{"internal/matrix/upgrade TestRaced", "internal/matrix/lane/helm TestRemovedKinds"},
+		},
+		{
+			id: "F304", what: "definitions that leave a chart's crds/ for the templates of a component of their own, and a rollback of that", verdict: "passes in Argo CD, which neither prunes a definition nor waits for one; exit 73 on the way back in Flux, in seconds: the definition was deleted, though helm-controller waits for its timeout; exit 73 on the way there in helm",
+			seeds: []seed{
+				{nightly: argo, runner: back, old: older(splitFromCRDs(false)), recipe: splitFromCRDs(true), want: outcomeWanted{check: withoutWarning("moves from Application")}},
+				{nightly: flux, runner: back, old: older(splitFromCRDs(false)), recipe: splitFromCRDs(true), want: red(reason.UpgradeFailed, "the rollback to old: CustomResourceDefinition gizmos.faults.example.com was deleted, and every object of its kind in the cluster with it").in(3 * time.Minute)},
+				{nightly: helm, old: older(splitFromCRDs(false)), recipe: splitFromCRDs(true), want: red(reason.UpgradeFailed, "the upgrade from old: Release d").and("since it was in the chart's crds/ before")},
+			},
+			tests: []string{"internal/matrix/upgrade TestLane_Deleted", "internal/matrix/upgrade TestMoved"},
+		},
+		{
+			id: "F305", what: "a change that a rule of a definition (oldSelf) or a ValidatingAdmissionPolicy of the recipe does not allow, and that a first installation is not", verdict: "exit 73 in every lane, with the field, both values and the line; with the policy, its component and its line",
+			seeds: []seed{
+				{name: "rule", nightly: families, old: older(fixedMode("fast")), recipe: fixedMode("slow"), want: red(reason.UpgradeFailed, "the upgrade from old: ", "mode is immutable").and(`Mode one: spec.mode cannot be changed; component b, template b/templates/mode.yaml:4; it changes spec.mode: "fast", then "slow"`)},
+				{name: "policy", nightly: families, old: older(fewerReplicas("2")), recipe: fewerReplicas("1"), want: red(reason.UpgradeFailed, "the upgrade from old: ", "denied request: fewer replicas").and("ValidatingAdmissionPolicy no-fewer is the recipe's own (component a, a/templates/policy.yaml:")},
+			},
+			tests: []string{"internal/matrix/upgrade TestFailed_Transitions"},
+		},
+		{
+			id: "F306", what: "a definition in a chart's crds/ that allows more, requires less, or fills in a value, and an object of the same chart that uses it", verdict: "exit 73 in helm, or 74 if only the value is missing: the field, the definition that is still the old one, and what to do; passes in Argo CD and Flux",
+			seeds: []seed{
+				{name: "allows", nightly: helm, old: older(gizmoIn("mode: {type: string, enum: [a]}", "", "{mode: a}")), recipe: gizmoIn("mode: {type: string, enum: [a, b]}", "", "{mode: b}"), want: red(reason.UpgradeFailed, "the upgrade from old: ", "spec.mode: Unsupported value").and("CustomResourceDefinition gizmos.faults.example.com in the cluster is that of before the upgrade, which has another spec.mode (component b, b/crds/crd.yaml has the new one)")},
+				{name: "requires", nightly: helm, old: older(gizmoIn("mode: {type: string}, size: {type: integer}", "required: [mode], ", "{mode: a}")), recipe: gizmoIn("mode: {type: string}, size: {type: integer}", "", "{size: 1}"), want: red(reason.UpgradeFailed, "the upgrade from old: ", "spec.mode: Required value").and("which has another spec.mode")},
+				{name: "fills in", nightly: helm, old: older(gizmoIn("mode: {type: string}, size: {type: integer}", "", "{size: 1}")), recipe: gizmoIn("mode: {type: string, default: fast}, size: {type: integer}", "", "{size: 2}"), want: red(reason.UpgradeDiverged, "CustomResourceDefinition gizmos.faults.example.com").and("its definition is in the chart's crds/ and fills in a value there")},
+				{name: "allows", nightly: controllers, old: older(gizmoIn("mode: {type: string, enum: [a]}", "", "{mode: a}")), recipe: gizmoIn("mode: {type: string, enum: [a, b]}", "", "{mode: b}"), want: outcomeWanted{check: endsAlike}},
+			},
+			tests: []string{"internal/matrix/upgrade TestFailed_OtherDefinition", "internal/matrix/compare TestUpgraded_OldDefault"},
+		},
+		{
+			id: "F307", what: "a container that gets a second port of the same number, with another protocol", verdict: "exit 74 in helm, whose patch loses it, with the cause; passes in Argo CD and Flux",
+			seeds: []seed{
+				{nightly: helm, old: older(dnsContainer("{containerPort: 53, protocol: UDP, name: dns}")), recipe: dnsContainer("{containerPort: 53, protocol: UDP, name: dns}, {containerPort: 53, name: dns-tcp}"), want: red(reason.UpgradeDiverged, "Deployment b/b  spec.template.spec.containers[main].ports[dns-tcp]", "port 53 is there twice, with two protocols")},
+				{nightly: controllers, old: older(dnsContainer("{containerPort: 53, protocol: UDP, name: dns}")), recipe: dnsContainer("{containerPort: 53, protocol: UDP, name: dns}, {containerPort: 53, name: dns-tcp}"), want: outcomeWanted{check: endsAlike}},
+			},
+			tests: []string{"internal/matrix/compare TestUpgraded_Stays"},
+		},
+		{
+			id: "F308", what: "a number of replicas that the workload's autoscaler never allows, in Argo CD, whose self-heal writes it back each time", verdict: "exit 77 in Argo CD before anything is deployed, with both numbers; passes with a warning elsewhere, where the autoscaler has the last word",
+			seeds: []seed{
+				{nightly: argo, recipe: scaledBetween(2, 5), want: red(reason.NeverSettles, "HorizontalPodAutoscaler b/b (b): keeps Deployment b/b between 2 and 5 pods, and it is rendered with replicas: 1")},
+				{nightly: byHelm, recipe: scaledBetween(2, 5), want: outcomeWanted{check: warning("keeps Deployment b/b between 2 and 5 pods, and it has replicas: 1")}},
+			},
+			tests: []string{"internal/matrix/drift TestScaled"},
+		},
+		{
+			id: "F309", what: "a claim that was looked at before its class, so that kube-controller-manager looks again 15 seconds later", verdict: "waits that long; exit 1 or 2 then, with the claim and its class",
+			tests: []string{"internal/matrix/gate TestGatePasses"},
+		},
+		{
+			id: "F310", what: "a token Secret that an upgrade gives another ServiceAccount: Kubernetes deletes it, since it has the first one's UID", verdict: "exit 73 in helm and Flux within seconds, with both accounts and what to do; passes in Argo CD, which makes a new one",
+			seeds: []seed{
+				{nightly: byHelm, old: older(tokenOf("one")), recipe: tokenOf("two"), want: red(reason.UpgradeFailed, "the upgrade from old: ").and("the upgrade makes it the token of ServiceAccount two, and it has the UID of ServiceAccount one").in(3 * time.Minute)},
+				{nightly: argo, old: older(tokenOf("one")), recipe: tokenOf("two"), want: outcomeWanted{check: endsAlike}},
+			},
+			tests: []string{"internal/matrix/upgrade TestLane_TokenDeleted"},
+		},
+		{
+			id: "F311", what: "an object with helm.sh/resource-policy: keep that an upgrade leaves out, and a rollback to the chart that has it", verdict: "exit 73 in helm, whose rollback takes nothing over: the object, the annotation's line, and the two ways back; passes in Flux and Argo CD",
+			seeds: []seed{
+				{nightly: helm, runner: back, old: older(keptInB), recipe: func(*tinyRecipe) {}, want: red(reason.UpgradeFailed, `the rollback to old: Release b: helm rollback b: no ConfigMap with the name "kept" found`).and("helm.sh/resource-policy: keep kept it (component b, b/templates/kept.yaml:3)")},
+				{nightly: flux, runner: back, old: older(keptInB), recipe: func(*tinyRecipe) {}},
+			},
+			tests: []string{"internal/matrix/upgrade TestFailed"},
+		},
+	}
+}
+
+// keptInB has an object that stays when its template is gone.
+func keptInB(r *tinyRecipe) {
+	r.part("b").add("kept.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: kept, annotations: {helm.sh/resource-policy: keep}}\ndata: {a: x}\n")
+}
+
+func tokenOf(account string) func(*tinyRecipe) {
+	return func(r *tinyRecipe) {
+		r.part("b").add("token.yaml", "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: "+account+"}\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: token, annotations: {kubernetes.io/service-account.name: "+account+"}}\ntype: kubernetes.io/service-account-token\n")
+	}
+}
+
+func scaledBetween(least, most int) func(*tinyRecipe) {
+	return func(r *tinyRecipe) {
+		r.part("b").edit(`web:1"}`, `web:1", resources: {requests: {cpu: 10m}}}`)
+		r.part("b").add("hpa.yaml", fmt.Sprintf("apiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata: {name: b}\nspec: {minReplicas: %d, maxReplicas: %d, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: b}, metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 80}}}]}\n", least, most))
+	}
+}
+
+func dnsContainer(ports string) func(*tinyRecipe) {
+	return func(r *tinyRecipe) { r.part("b").edit(`web:1"}`, `web:1", ports: [`+ports+`]}`) }
+}
+
+// gizmoCRD defines a kind with these properties of its spec.
+func gizmoCRD(properties, more string) string {
+	return "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: gizmos.faults.example.com}\nspec: {group: faults.example.com, scope: Namespaced, names: {plural: gizmos, singular: gizmo, kind: Gizmo, listKind: GizmoList}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, " + more + "properties: {" + properties + "}}}}}}]}\n"
+}
+
+func gizmoIn(properties, more, spec string) func(*tinyRecipe) {
+	return func(r *tinyRecipe) {
+		b := r.part("b")
+		b.crds = map[string]string{"crd.yaml": gizmoCRD(properties, more)}
+		b.add("gizmo.yaml", "apiVersion: faults.example.com/v1\nkind: Gizmo\nmetadata: {name: one}\nspec: "+spec+"\n")
+	}
+}
+
+// splitFromCRDs has the definition in b's crds/, or in the templates of component d.
+func splitFromCRDs(split bool) func(*tinyRecipe) {
+	return func(r *tinyRecipe) {
+		b, size := r.part("b"), "1"
+		if split {
+			r.components = append(r.components, &tinyComponent{name: "d", templates: map[string]string{"crd.yaml": gizmoCRD("size: {type: integer}", "")}})
+			b.after, size = []string{"a", "d"}, "2"
+		} else {
+			b.crds = map[string]string{"crd.yaml": gizmoCRD("size: {type: integer}", "")}
+		}
+		b.add("gizmo.yaml", "apiVersion: faults.example.com/v1\nkind: Gizmo\nmetadata: {name: one}\nspec: {size: "+size+"}\n")
+	}
+}
+
+func fixedMode(mode string) func(*tinyRecipe) {
+	return func(r *tinyRecipe) {
+		r.part("a").add("crd.yaml", strings.NewReplacer("gizmo", "mode", "Gizmo", "Mode").Replace(gizmoCRD(`mode: {type: string, x-kubernetes-validations: [{rule: "self == oldSelf", message: "mode is immutable"}]}`, "")))
+		r.part("b").add("mode.yaml", "apiVersion: faults.example.com/v1\nkind: Mode\nmetadata: {name: one}\nspec: {mode: "+mode+"}\n")
+	}
+}
+
+func fewerReplicas(n string) func(*tinyRecipe) {
+	return func(r *tinyRecipe) {
+		r.part("a").add("policy.yaml", fewerPolicy)
+		r.part("b").edit("replicas: 1", "replicas: "+n)
+	}
+}
+
+const fewerPolicy = `apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: no-fewer}
+spec:
+  failurePolicy: Fail
+  matchConstraints: {resourceRules: [{apiGroups: [apps], apiVersions: [v1], operations: [UPDATE], resources: [deployments]}]}
+  validations: [{expression: "object.spec.replicas >= oldObject.spec.replicas", message: fewer replicas}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: no-fewer}
+spec: {policyName: no-fewer, validationActions: [Deny], matchResources: {namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: b}}}}
+`
+
+// definitionInD has a component more, whose definition an object of component b is of.
+func definitionInD(r *tinyRecipe) {
+	r.components = append(r.components, &tinyComponent{name: "d", templates: map[string]string{"web.yaml": webTemplate, "crd.yaml": widgetCRD}})
+	r.part("b").after = []string{"a", "d"}
+	r.part("b").add("widget.yaml", widget)
+}
+
+// converted has a definition with a webhook that converts, or without; a Certificate is its authority.
+func converted(webhook bool) func(*tinyRecipe) {
+	return func(r *tinyRecipe) {
+		r.part("a").add("crd.yaml", certificateKind)
+		r.part("b").add("tls.yaml", certificateOfB)
+		crd := strings.NewReplacer("gizmo", "kit", "Gizmo", "Kit", "metadata: {name: gizmos.faults.example.com}", "metadata: {name: kits.faults.example.com, annotations: {cert-manager.io/inject-ca-from: b/tls}}").Replace(gizmoCRD("size: {type: integer}", ""))
+		if webhook {
+			crd = strings.Replace(crd, "versions: ", "conversion: {strategy: Webhook, webhook: {conversionReviewVersions: [v1], clientConfig: {service: {name: b, namespace: b}}}}, versions: ", 1)
+		}
+		r.part("b").add("kits.yaml", crd+"---\napiVersion: v1\nkind: Service\nmetadata: {name: b}\nspec: {selector: {app: b}, ports: [{port: 443}]}\n")
+	}
+}
+
+const (
+	certificateOfB = "apiVersion: cert-manager.io/v1\nkind: Certificate\nmetadata: {name: tls}\nspec: {secretName: b-tls, dnsNames: [b.b.svc], issuerRef: {name: self}}\n"
+	secretOfB      = "apiVersion: v1\nkind: Secret\nmetadata: {name: b-tls}\ntype: kubernetes.io/tls\nstringData: {tls.crt: a, tls.key: b}\n"
+)
+
+// ofCertificate has the kind Certificate, and this in component b.
+func ofCertificate(text string) func(*tinyRecipe) {
+	return func(r *tinyRecipe) {
+		r.part("a").add("crd.yaml", certificateKind)
+		r.part("b").add("tls.yaml", text)
+	}
+}
+
+// withoutWarning: none of the warnings has this text.
+func withoutWarning(text string) func(*testing.T, result.Result) {
+	return func(t *testing.T, r result.Result) {
+		t.Helper()
+		endsAlikeAndBack(t, r)
+		if all := strings.Join(r.Warnings, "\n"); strings.Contains(all, text) {
+			t.Errorf("got the warnings %q, want none with %q", all, text)
+		}
+	}
+}
