@@ -117,6 +117,53 @@ func TestInject_TolerationsOfToday(t *testing.T) {
 	}
 }
 
+func TestDerive(t *testing.T) {
+	version := map[string]any{"aicr.run/gpu-operator-chart-version": "v2"}
+	private := []any{"10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"}
+	for name, test := range map[string]struct {
+		component    string
+		operator     map[string]any // its overrides
+		march        bool
+		values, want map[string]any
+		lines        int
+		err          string
+	}{
+		"driver": {"nvidia-dra-driver-gpu", nil, false, map[string]any{"controller": map[string]any{"a": 1, "podAnnotations": map[string]any{"b": "c", "aicr.run/gpu-operator-chart-version": "v1"}}},
+			map[string]any{"controller": map[string]any{"a": 1, "podAnnotations": map[string]any{"b": "c", "aicr.run/gpu-operator-chart-version": "v2"}}, "kubeletPlugin": map[string]any{"podAnnotations": version}}, 1, ""},
+		"driver in March":          {"nvidia-dra-driver-gpu", nil, true, map[string]any{}, map[string]any{}, 0, ""},
+		"driver without operator":  {"nvidia-dra-driver-gpu", map[string]any{"enabled": false}, false, map[string]any{}, map[string]any{}, 0, ""},
+		"operator not installed":   {"nvidia-dra-driver-gpu", map[string]any{"install": false}, false, map[string]any{}, map[string]any{}, 0, ""},
+		"gateway":                  {"agentgateway", nil, false, map[string]any{}, map[string]any{"allowedSourceRanges": private}, 1, ""},
+		"gateway of an empty list": {"agentgateway", nil, false, map[string]any{"allowedSourceRanges": []any{}}, map[string]any{"allowedSourceRanges": private}, 1, ""},
+		"gateway with networks":    {"agentgateway", nil, false, map[string]any{"allowedSourceRanges": []any{"0.0.0.0/0"}}, map[string]any{"allowedSourceRanges": []any{"0.0.0.0/0"}}, 0, ""},
+		"gateway with a text":      {"agentgateway", nil, false, map[string]any{"allowedSourceRanges": "10.0.0.0/8"}, nil, 0, "must be a list of networks"},
+		"gateway with no network":  {"agentgateway", nil, false, map[string]any{"allowedSourceRanges": []any{"10.0.0.1"}}, nil, 0, "has 10.0.0.1, which is not a network"},
+		"gateway with a number":    {"agentgateway", nil, false, map[string]any{"allowedSourceRanges": []any{7}}, nil, 0, "has 7, which is not a network"},
+		"another component":        {"web", nil, false, map[string]any{}, map[string]any{}, 0, ""},
+	} {
+		r := *today().Recipe
+		if test.march {
+			r = *fixture().Recipe
+		}
+		r.ComponentRefs = []recipe.ComponentRef{{Name: "gpu-operator", Version: "v2", Overrides: test.operator}}
+		lines, err := july.Derive(&r, &recipe.Component{ComponentRef: recipe.ComponentRef{Name: test.component}}, test.values)
+		switch {
+		case test.err != "":
+			if err == nil || !strings.Contains(err.Error(), test.err) {
+				t.Errorf("%s: got %v", name, err)
+			}
+		case err != nil || len(lines) != test.lines || !reflect.DeepEqual(test.values, test.want):
+			t.Errorf("%s: got %v, %v, %v", name, test.values, lines, err)
+		}
+	}
+	in := today()
+	in.Components[0].Name, in.Components[0].Values = "agentgateway", map[string]any{"allowedSourceRanges": "all"}
+	in.Recipe.ComponentRefs[0].Name = "agentgateway"
+	if _, err := (helmDeployer{}).Bundle(t.Context(), in); err == nil || !strings.Contains(err.Error(), "must be a list of networks") {
+		t.Errorf("a bundle of it: %v", err)
+	}
+}
+
 func TestStripHooks(t *testing.T) {
 	const text = `apiVersion: v1
 kind: ConfigMap

@@ -66,7 +66,11 @@ func contribute(ctx context.Context, in Input, c *recipe.Component) (*contributi
 	if err != nil {
 		return nil, err
 	}
-	out := &contribution{overrides: overrides}
+	derived, err := july.Derive(in.Recipe, c, values)
+	if err != nil {
+		return nil, &ComponentError{Component: c.Name, Origin: originOf(c, july.SourceRanges), Problem: err.Error()}
+	}
+	out := &contribution{overrides: append(overrides, derived...)}
 	if !c.ManifestOnly() {
 		if out.remote, err = remoteRelease(ctx, in, c, values); err != nil {
 			return nil, err
