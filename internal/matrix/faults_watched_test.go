@@ -66,7 +66,8 @@ func watched(plural, objects string) func(*tinyRecipe) {
 			panic(err) // a seed has no test to fail
 		}
 		r.part("a").crds = map[string]string{"crd.yaml": string(raw)}
-		r.part("b").add("operator.yaml", strings.Replace(asleepDeployment("operator", "quay.io/prometheus-operator/prometheus-operator:v0.89.0"), "replicas: 0", "replicas: 1", 1))
+		operator := strings.NewReplacer("replicas: 0", "replicas: 1", "spec: {containers", "spec: {tolerations: [{operator: Exists}], containers")
+		r.part("b").add("operator.yaml", operator.Replace(asleepDeployment("operator", "quay.io/prometheus-operator/prometheus-operator:v0.89.0")))
 		r.part("b").add("watched.yaml", objects)
 	}
 }
