@@ -59,7 +59,7 @@ type cellRun struct {
 	awaited      []infra.Awaited       // what operators that run will report on
 	own          []infra.JobController // of users' jobs, which run as pods of the recipe
 	played       []string              // schedulers that kube-scheduler simulates
-	running      []string              // schedulers of probes that run, as programs of the user's
+	running      []string              // schedulers of the recipe's pods and probes that run, as pods of the recipe
 	probes       *probe.Run            // nil before that step
 	jobs         *infra.JobControllers
 	observer     *placement.Observer // nil before there is a cluster

@@ -188,7 +188,7 @@ func (c *cellRun) sayWarnings() {
 // newGate returns a gate, whose last poll will be among the debug artifacts.
 func (c *cellRun) newGate(l lane.Lane) *gate.Gate {
 	c.gated = gate.New(c.env, l, c.budgets(), c.Deadline, c.env.Tell)
-	c.gated.Slowness, c.gated.Jobs, c.gated.Awaited = c.Slowness, c.seenJobs, c.awaited
+	c.gated.Slowness, c.gated.Jobs, c.gated.Awaited, c.gated.Schedulers = c.Slowness, c.seenJobs, c.awaited, c.running
 	if runs, ok := c.env.Cluster.(infra.Contested); ok {
 		c.gated.Contested = runs.Contested
 	}

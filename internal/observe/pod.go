@@ -22,6 +22,13 @@ type PodFacts struct {
 	// OtherScheduler is the scheduler that the pod is for if it is not Kubernetes' own; empty
 	// otherwise.
 	OtherScheduler string
+	// OwnScheduler means that this scheduler runs, as a pod of the recipe.
+	OwnScheduler bool
+}
+
+// Silent reports whether the pod waits for the first word of a scheduler that is not Kubernetes' own.
+func (f *PodFacts) Silent() bool {
+	return f.OtherScheduler != "" && f.Scheduler == "" && f.Kept != "" && len(f.Pod.Spec.SchedulingGates) == 0
 }
 
 // FactsOf collects the facts about a pod.

@@ -33,6 +33,9 @@ const (
 	// bindingFor is for pods that wait for a claim to be bound: kube-controller-manager looks at a claim
 	// every 15 seconds, and at first it may not have seen a class that was created at the same moment.
 	bindingFor = 20 * time.Second
+	// silentFor is for pods of which a scheduler that runs as a pod of the recipe has said nothing: it
+	// starts with them, and may wait to be the leader.
+	silentFor = 45 * time.Second
 	// settleFor is for an accepted state that is not the canonical one: it may be on the way to
 	// that. It is longer than several of the refreshes that the gate requests from Argo CD
 	// (appLane.refresh).
@@ -67,6 +70,8 @@ type Gate struct {
 	Slowness func(since time.Time) float64
 	// Jobs says how Jobs ended that have been deleted since; nil if that was not watched.
 	Jobs *observe.Jobs
+	// Schedulers are those that run as pods of the recipe.
+	Schedulers []string
 	// Awaited are objects that operators which run will report on.
 	Awaited []infra.Awaited
 	// leftOut are the objects that such an operator leaves out since something is missing that may

@@ -41,6 +41,7 @@ type gateCase struct {
 	kube        func(*fake.Clientset)
 	cancelAfter time.Duration
 	slowness    float64 // of the machine; 0: not measured
+	schedulers  []string
 }
 
 type gateResult struct {
@@ -80,6 +81,7 @@ func (c gateCase) run(t *testing.T) gateResult {
 		start := time.Now()
 		env := lanetest.Env(kube, bundle.Expectation{Workloads: c.workloads, Objects: c.objects, Releases: c.releases})
 		g := New(env, through, lane.Budgets{}, Deadline{}, func(why string) { res.told = append(res.told, why) })
+		g.Schedulers = c.schedulers
 		if c.slowness > 0 {
 			g.Slowness = func(time.Time) float64 { return c.slowness }
 		}
@@ -308,6 +310,22 @@ func TestGatePods(t *testing.T) {
 		v := r.failed(t, reason.SchedulingFailed, "Deployment ns/d (comp): 0/4 nodes are available: 4 Insufficient cpu.")
 		r.within(t, pendingFor, pendingFor+2*time.Second)
 		testkit.WantText(t, "details", strings.Join(v.Details, "\n"), "pods: ns/d-1")
+	})
+	own := func(p *corev1.Pod) {
+		p.Spec.SchedulerName, p.Status = "own", corev1.PodStatus{Phase: corev1.PodPending}
+	}
+	t.Run("a pod of a scheduler that does not run", func(t *testing.T) {
+		r := gateCase{poll: always(good("a")), workloads: one, live: testkit.Objects(testkit.Deployment("d"), testkit.List(testkit.Pod("d-1", "ReplicaSet", "d", "", own)))}.run(t)
+		r.failed(t, reason.SchedulingFailed, "its pods are for the scheduler own, which does not run here")
+		r.within(t, pendingFor, pendingFor+2*time.Second)
+	})
+	t.Run("a pod of a scheduler that runs and says nothing", func(t *testing.T) {
+		r := gateCase{schedulers: []string{"own"}, poll: always(good("a")), workloads: one, live: testkit.Objects(testkit.Deployment("d"), testkit.List(testkit.Pod("d-1", "ReplicaSet", "d", "", own)))}.run(t)
+		v := r.failed(t, reason.SchedulingFailed, "its scheduler own runs as a pod of the recipe, and has said nothing of it")
+		r.within(t, silentFor, silentFor+2*time.Second)
+		if details := strings.Join(v.Details, "\n"); strings.Contains(details, "add the component") {
+			t.Errorf("the component is there: %s", details)
+		}
 	})
 	t.Run("a pod on the wrong node", func(t *testing.T) {
 		r := gateCase{poll: always(good("a")), workloads: one, live: testkit.Objects(testkit.Deployment("d"), testkit.List(testkit.Pod("d-1", "ReplicaSet", "d", "a0")))}.run(t)

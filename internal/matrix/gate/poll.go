@@ -223,11 +223,17 @@ func blame(it lane.Item) int {
 func (g *Gate) failedPods(ctx context.Context, r observe.WorkloadReport, s *observe.View) error {
 	seen := map[string]bool{}
 	lasting := observe.WorkloadReport{Wrong: slices.Concat(r.Wrong, g.stuckJobs(&r))}
-	for _, p := range r.Pending {
+	for i := range r.Pending {
+		p, least := &r.Pending[i], pendingFor
 		key := "pending " + observe.PodName(p.Pod)
+		if p.Silent() && slices.Contains(g.Schedulers, p.OtherScheduler) {
+			p.OwnScheduler, least, key = true, silentFor, "pending silent "+observe.PodName(p.Pod)
+			p.Message = "its scheduler " + p.OtherScheduler + " runs as a pod of the recipe, and has said nothing of it"
+			p.Kept = p.Message
+		}
 		seen[key] = true
-		if g.lasts(key, pendingFor) {
-			lasting.Pending = append(lasting.Pending, p)
+		if g.lasts(key, least) {
+			lasting.Pending = append(lasting.Pending, *p)
 		}
 	}
 	g.keepOnly("pending ", seen)

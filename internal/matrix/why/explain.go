@@ -166,6 +166,8 @@ func (e *Explanation) note(facts *observe.PodFacts, w *bundle.Workload, view *ob
 	}
 	if name := facts.OtherScheduler; name != "" && e.Scheduler == "" {
 		add("it asks for the scheduler %s, which has said nothing of it", name)
+	}
+	if name := facts.OtherScheduler; name != "" && e.Scheduler == "" && !facts.OwnScheduler {
 		e.Edits = append(e.Edits, fmt.Sprintf("remove `schedulerName: %s` %s, or add the component that runs it", name, where.template("schedulerName")))
 	}
 	for _, name := range view.MissingClaims(facts.Pod) {
