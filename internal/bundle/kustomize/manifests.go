@@ -70,7 +70,8 @@ func build(ctx context.Context, renderer *render.Renderer, c *recipe.Component) 
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		return nil, &recipe.FileError{File: k.File, Err: fmt.Errorf("component %s: its kustomization does not build: %w", c.Name, err)}
+		file, line := kustomize.Locate(in, err)
+		return nil, &recipe.FileError{File: display(&k, file), Line: line, Err: fmt.Errorf("component %s: its kustomization does not build: %w", c.Name, err)}
 	}
 	if len(out.Objects) == 0 {
 		return nil, &recipe.FileError{File: k.File, Err: fmt.Errorf("component %s: its kustomization makes no object; name files under resources", c.Name)}

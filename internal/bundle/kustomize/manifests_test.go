@@ -149,7 +149,7 @@ func TestWarnings(t *testing.T) {
 
 func TestBuildErrors(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
-		"an unknown field": {"resource: []\n", `recipes/components/app/prod/kustomization.yml: component app: its kustomization does not build: `},
+		"an unknown field": {"resource: []\n", `recipes/components/app/prod/kustomization.yml:1: component app: its kustomization does not build: `},
 		"nothing":          {"resources: []\nnamePrefix: x\n", "recipes/components/app/prod/kustomization.yml: component app: its kustomization"},
 	} {
 		fsys := files("")
