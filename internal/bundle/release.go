@@ -12,6 +12,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle/july"
 	"github.com/nvidia/aicr-action/internal/bundle/localfiles"
+	"github.com/nvidia/aicr-action/internal/charts/archive"
 	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/charts/render"
 	"github.com/nvidia/aicr-action/internal/recipe"
@@ -35,6 +36,8 @@ type release struct {
 	apis chartutil.VersionSet
 	// argocd: Argo CD installs it, which runs other hooks.
 	argocd bool
+	// seen is the chart with the version that its templates see; nil if that is its own.
+	seen *chart.Chart
 }
 
 func (r *release) oci() bool { return strings.HasPrefix(r.source, "oci://") }
@@ -157,6 +160,13 @@ func remoteRelease(ctx context.Context, in Input, c *recipe.Component, values ma
 		// as the chart spells it.
 		r.ChartVersion = ch.Metadata.Version
 	}
+	if seen := in.Given[c.Name].Seen; seen != nil && !in.Unrendered {
+		if r.SeenVersion, err = seen(ch); err != nil {
+			return nil, &ComponentError{Component: c.Name, Origin: c.Declared, Problem: "the version of its chart " + name + " for its templates: " + err.Error()}
+		}
+		r.seen = archive.Clone(ch)
+		r.seen.Metadata.Version = r.SeenVersion
+	}
 	if r.source == "" {
 		return nil, &ComponentError{Component: c.Name, Origin: c.Declared, Problem: "its chart " + name + " has no source (a chart repository URL)"}
 	}
@@ -207,5 +217,9 @@ func namespace(c *recipe.Component) string {
 
 // request is what a renderer needs to render the release.
 func (r *release) request(values map[string]any, kubeVersion string, apis chartutil.VersionSet) render.Request {
-	return render.Request{Chart: r.chart, Values: values, Name: r.InHelm(), Namespace: r.Namespace, KubeVersion: kubeVersion, APIVersions: apis}
+	ch := r.chart
+	if r.seen != nil {
+		ch = r.seen
+	}
+	return render.Request{Chart: ch, Values: values, Name: r.InHelm(), Namespace: r.Namespace, KubeVersion: kubeVersion, APIVersions: apis}
 }

@@ -20,6 +20,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/Masterminds/semver/v3"
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -108,13 +109,48 @@ func PublishBundle(ctx context.Context, b *bundle.Bundle, ref string, to Target)
 // PushChart pushes a chart as `helm push CHART repo` does, to repo/NAME:VERSION with the + of a
 // version written as _. The same chart always has the same digest.
 func PushChart(ctx context.Context, ch *chart.Chart, repo string, to Target) (Published, error) {
-	tgz, err := PackChart(ch)
+	img, err := chartImage(ch)
 	if err != nil {
 		return Published{}, err
 	}
+	return push(ctx, img, strings.TrimSuffix(strings.TrimPrefix(repo, "oci://"), "/")+"/"+ch.Metadata.Name, chartTag(ch.Metadata.Version), to)
+}
+
+// ChartDigest is the digest under which PushChart pushes a chart, e.g. sha256:0123….
+func ChartDigest(ch *chart.Chart) (string, error) {
+	img, err := chartImage(ch)
+	if err != nil {
+		return "", err
+	}
+	digest, err := img.Digest()
+	return digest.String(), err
+}
+
+// VersionInFlux is the version of a chart that Flux has from an OCIRepository, as its templates see it:
+// helm-controller replaces the version's metadata by the start of the artifact's digest, so that
+// a tag that was moved is noticed. The digest is that in the cell's registry.
+func VersionInFlux(ch *chart.Chart) (string, error) {
+	v, err := semver.NewVersion(ch.Metadata.Version)
+	if err != nil {
+		return "", err
+	}
+	digest, err := ChartDigest(ch)
+	if err != nil {
+		return "", err
+	}
+	_, sum, _ := strings.Cut(digest, ":")
+	seen, err := v.SetMetadata(sum[:12])
+	return seen.String(), err
+}
+
+func chartImage(ch *chart.Chart) (v1.Image, error) {
+	tgz, err := PackChart(ch)
+	if err != nil {
+		return nil, err
+	}
 	config, err := json.Marshal(ch.Metadata)
 	if err != nil {
-		return Published{}, fmt.Errorf("packing chart %s: %w", ch.Metadata.Name, err)
+		return nil, fmt.Errorf("packing chart %s: %w", ch.Metadata.Name, err)
 	}
 	annotations := map[string]string{
 		"org.opencontainers.image.created": published().Format(time.RFC3339),
@@ -126,9 +162,9 @@ func PushChart(ctx context.Context, ch *chart.Chart, repo string, to Target) (Pu
 	}
 	img, err := newImage(config, chartConfigMediaType, tgz, chartLayerMediaType, annotations)
 	if err != nil {
-		return Published{}, fmt.Errorf("packing chart %s: %w", ch.Metadata.Name, err)
+		return nil, fmt.Errorf("packing chart %s: %w", ch.Metadata.Name, err)
 	}
-	return push(ctx, img, strings.TrimSuffix(strings.TrimPrefix(repo, "oci://"), "/")+"/"+ch.Metadata.Name, chartTag(ch.Metadata.Version), to)
+	return img, nil
 }
 
 // chartTag is the tag of a chart's version: a + cannot be in a tag, and Helm writes it as _.

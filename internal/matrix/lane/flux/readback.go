@@ -3,6 +3,8 @@ package flux
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	helmrelease "helm.sh/helm/v3/pkg/release"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -57,6 +59,14 @@ func (l *fluxLane) ReadBack(ctx context.Context, env *lane.Env) (lane.Record, er
 	for _, d := range e.Delivered {
 		switch d.Kind {
 		case "OCIRepository", "GitRepository":
+			if d.Name != bundle.FluxSource && d.Kind == "OCIRepository" {
+				source, err := chartSource(env, d)
+				if err != nil {
+					return rec, err
+				}
+				rec.Want = append(rec.Want, source)
+				continue
+			}
 			rec.Want = append(rec.Want, lane.Delivered(d.Ref, lane.Fact{Name: "source", Value: in.RepoURL}, lane.Fact{Name: "fetched revision", Value: revision}))
 		case kindKustomization:
 			rec.Want = append(rec.Want, lane.Delivered(d.Ref, lane.Fact{Name: "applied revision", Value: revision}))
@@ -66,7 +76,7 @@ func (l *fluxLane) ReadBack(ctx context.Context, env *lane.Env) (lane.Record, er
 	}
 	local := map[string]bundle.Release{}
 	for _, r := range e.Releases {
-		if r.Local {
+		if r.Local || r.Given.Source != "" {
 			local[r.Namespace+"/"+r.InHelm()] = r
 		}
 		own := lane.HelmDelivery(r.Namespace, r.InHelm(), r.Chart, r.ChartVersion, string(helmrelease.StatusDeployed))
@@ -127,12 +137,27 @@ func helmReleaseDelivery(hr *unstructured.Unstructured, local map[string]bundle.
 	return d
 }
 
-// withoutDigest removes the digest of an ExternalArtifact that helm-controller writes behind the
-// version of the chart in it, so that an upgrade happens when only the content has changed
-// (https://fluxcd.io/flux/components/helm/helmreleases/#chart-reference). That concerns only the
-// charts inside the bundle.
+// chartSource is what an OCIRepository with a chart must have fetched.
+func chartSource(env *lane.Env, d bundle.Delivered) (lane.Delivery, error) {
+	releases := env.Bundle.Expectation.Releases
+	i := slices.IndexFunc(releases, func(r bundle.Release) bool { return r.Given.Source == d.Name })
+	if i < 0 {
+		return lane.Delivered(d.Ref), nil
+	}
+	url := strings.TrimSuffix(env.Input.ChartRepository, "/") + "/" + releases[i].Chart
+	digest, err := env.PublishedDigest(url, releases[i].ChartVersion)
+	if err != nil {
+		return lane.Delivery{}, err
+	}
+	tag := strings.ReplaceAll(releases[i].ChartVersion, "+", "_")
+	return lane.Delivered(d.Ref, lane.Fact{Name: "source", Value: url}, lane.Fact{Name: "fetched revision", Value: tag + "@" + digest}), nil
+}
+
+// withoutDigest removes the digest of an ExternalArtifact or an OCIRepository that helm-controller
+// writes behind the version of the chart in it, so that an upgrade happens when only the content has
+// changed (https://fluxcd.io/flux/components/helm/helmreleases/#chart-reference).
 func withoutDigest(version string, local bundle.Release) string {
-	if local.Local && lane.SameVersion(version, local.ChartVersion) {
+	if (local.Local || local.Given.Source != "") && lane.SameVersion(version, local.ChartVersion) {
 		return local.ChartVersion
 	}
 	return version
