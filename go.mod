@@ -16,6 +16,7 @@ require (
 	github.com/fluxcd/pkg/oci v0.68.1
 	github.com/fsnotify/fsnotify v1.10.1
 	github.com/gobwas/glob v0.2.3
+	github.com/google/cel-go v0.27.0
 	github.com/gofrs/flock v0.13.1
 	github.com/google/go-containerregistry v0.21.6
 	github.com/google/pprof v0.0.0-20260115054156-294ebfa9ad83
@@ -125,7 +126,6 @@ require (
 	github.com/gogo/protobuf v1.3.2 // indirect
 	github.com/golang/protobuf v1.5.4 // indirect
 	github.com/google/btree v1.1.3 // indirect
-	github.com/google/cel-go v0.27.0 // indirect
 	github.com/google/gnostic-models v0.7.0 // indirect
 	github.com/google/shlex v0.0.0-20191202100458-e7afc7fbc510 // indirect
 	github.com/gosuri/uitable v0.0.4 // indirect

@@ -113,9 +113,9 @@ func fluxRules() []Rule {
 	return []Rule{
 		// Flux. Not: kubeConfig, decryption, verify, proxySecretRef, postBuild, patches.
 		{"Kustomization", "", top},
-		{"Kustomization", "spec", words("interval retryInterval timeout path prune force wait suspend sourceRef dependsOn targetNamespace deletionPolicy")},
+		{"Kustomization", "spec", words("interval retryInterval timeout path prune force wait suspend sourceRef dependsOn targetNamespace deletionPolicy healthChecks healthCheckExprs")},
 		{"HelmRelease", "", top},
-		{"HelmRelease", "spec", words("chart chartRef interval timeout releaseName targetNamespace storageNamespace install upgrade uninstall rollback test values valuesFrom dependsOn maxHistory driftDetection persistentClient suspend waitStrategy")},
+		{"HelmRelease", "spec", words("chart chartRef interval timeout releaseName targetNamespace storageNamespace install upgrade uninstall rollback test values valuesFrom dependsOn maxHistory driftDetection persistentClient suspend waitStrategy healthCheckExprs")},
 		{"HelmRelease", "spec.chart", words("metadata spec")},
 		{"HelmRelease", "spec.chart.spec", words("chart version interval sourceRef reconcileStrategy valuesFiles ignoreMissingValuesFiles")},
 		{"HelmRelease", "spec.chartRef", refFields},

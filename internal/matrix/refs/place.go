@@ -15,6 +15,9 @@ import (
 // place is PlaceOf for the recipe's components and, where that is no line of a manifest, the line of
 // the manifest that has the object which refers to the name.
 func (c *checker) place(r reference) (result.Place, string) {
+	if r.at.File != "" {
+		return r.at, "set in " + r.at.String()
+	}
 	place, where := placeOf(c.components, r, func() string { return c.inChart(r) })
 	if place.Path != "" || c.expectation == nil || strings.HasPrefix(where, "set in "+place.String()) {
 		return place, where

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/chartversions"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/customrefs"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/everyday"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/features"
@@ -78,6 +79,7 @@ func Check(e *bundle.Expectation, components []recipe.Component, have *Cluster) 
 	c.deviceClasses()
 	c.problems(topologies.Find(e, have.View.Nodes))
 	c.problems(rehook.Find(e))
+	c.problems(chartversions.Find(e)) // a fault where it is one: Deadlocks
 	c.problems(customrefs.Find(e))
 	c.problems(features.Find(e))
 	c.problems(monitoring.Find(e)) // faults where they are some: Impossible
@@ -94,7 +96,7 @@ func Check(e *bundle.Expectation, components []recipe.Component, have *Cluster) 
 // problems adds what packages of their own have found.
 func (c *checker) problems(all []problem.Problem) {
 	for _, p := range all {
-		r := reference{from: p.From, component: p.Component, template: p.Template, name: p.Name, text: p.Text, then: p.Then, cause: p.Cause}
+		r := reference{from: p.From, component: p.Component, template: p.Template, name: p.Name, text: p.Text, then: p.Then, cause: p.Cause, at: p.At}
 		if m := p.Missing; m.Name != "" {
 			if made := c.maker(m.Kind, m.Namespace, m.Name, p.From); made != nil {
 				c.note("%s, which %s (%s) names, is made at run time by %s", m, p.From, p.Component, made.by)
@@ -167,6 +169,16 @@ type reference struct {
 	cause string
 	// then says what would happen on a real cluster.
 	then string
+	// at is the place, if it is known already.
+	at result.Place
+}
+
+// subject is the object, with its component if it has one.
+func (r reference) subject() string {
+	if r.component == "" {
+		return r.from.String()
+	}
+	return fmt.Sprintf("%s (%s)", r.from, r.component)
 }
 
 func (c *checker) fail(why reason.Reason, r reference) {
@@ -178,7 +190,7 @@ func (c *checker) fail(why reason.Reason, r reference) {
 		return
 	}
 	place, where := c.place(r)
-	f := &result.Finding{Cause: fmt.Sprintf("%s (%s): %s", r.from, r.component, r.text), Object: &r.from, Component: r.component, Place: place}
+	f := &result.Finding{Cause: r.subject() + ": " + r.text, Object: &r.from, Component: r.component, Place: place}
 	f.Story = append(f.Story, f.Cause, "  "+r.then, "  "+where)
 	c.merged[r.cause] = f
 	c.faults = append(c.faults, &fault{why, f})
@@ -186,7 +198,7 @@ func (c *checker) fail(why reason.Reason, r reference) {
 
 func (c *checker) warn(r reference) {
 	_, where := c.place(r)
-	c.warnings = append(c.warnings, fmt.Sprintf("%s (%s): %s; %s (%s)", r.from, r.component, r.text, r.then, where))
+	c.warnings = append(c.warnings, fmt.Sprintf("%s: %s; %s (%s)", r.subject(), r.text, r.then, where))
 }
 
 func (c *checker) note(format string, args ...any) {

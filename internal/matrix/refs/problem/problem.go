@@ -25,6 +25,8 @@ type Problem struct {
 	Text, Then, Name, Cause string
 	// Reason is that of a fault. Without one it is a warning.
 	Reason reason.Reason
+	// At is the place that says it, if that is no template of a component.
+	At result.Place
 	// Missing is what does not exist; zero if that is not the matter. Something may make it at run
 	// time.
 	Missing result.Ref

@@ -1,0 +1,135 @@
+// Package healthchecks finds what Kustomizations of Flux wait for in vain: objects that nothing makes,
+// that come only once the Kustomization is ready, or whose kind does not exist. Flux says so after its
+// timeout only, and only by the Kustomization that it would be, which a cell replaces by its objects.
+package healthchecks
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/healthcheck"
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/texts"
+	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+)
+
+// Find returns the health checks that can never pass. before reports whether a release comes only once
+// another is ready. An object that something may make at run time is left out.
+func Find(e *bundle.Expectation, before func(release, on string) bool) []problem.Problem {
+	var found []problem.Problem
+	for _, c := range e.HealthChecks {
+		text := wrong(e, c, before)
+		if text == "" {
+			continue
+		}
+		p := problem.Problem{From: result.Ref{Group: infra.KustomizationGVR.Group, Kind: "Kustomization", Namespace: infra.FluxNamespace, Name: c.Kustomization}, Name: c.Object.Name, Reason: reason.DeployFailed}
+		p.At, p.Missing, p.Cause = result.Place{File: c.At.File, Line: c.At.Line}, c.Object, "health check "+c.Kustomization+c.Object.String()
+		p.Text = fmt.Sprintf("waits for %s (spec.healthChecks), %s", c.Object, text)
+		p.Then = fmt.Sprintf("Flux gives up after %s, and the Kustomization, and those that depend on it, are never ready: name an object that its files make, with its namespace, or leave it out", timeout(c))
+		found = append(found, p)
+	}
+	return found
+}
+
+func timeout(c healthcheck.Check) string {
+	if c.Timeout == "" {
+		return "spec.timeout"
+	}
+	return c.Timeout
+}
+
+// wrong says why a check can never pass; empty if it can.
+func wrong(e *bundle.Expectation, c healthcheck.Check, before func(release, on string) bool) string {
+	if c.Wrong != "" {
+		return c.Wrong
+	}
+	ref := c.Object
+	if !served(e, ref.Group, c.Version, ref.Kind) {
+		return fmt.Sprintf("a kind that no cluster has in %s, and that nothing here defines", strings.TrimPrefix(ref.Group+"/"+c.Version, "/"))
+	}
+	release, there := makes(e, ref)
+	if there {
+		if release != "" && !slices.Contains(c.Releases, release) && slices.ContainsFunc(c.Releases, func(own string) bool { return before(release, own) }) {
+			return fmt.Sprintf("which release %s makes, and that comes only once the Kustomization is ready: each waits for the other", release)
+		}
+		return ""
+	}
+	if atRunTime(e, ref) {
+		return ""
+	}
+	if other := elsewhere(e, ref); other != "" {
+		return fmt.Sprintf("which nothing makes; there is %s", other)
+	}
+	return "which nothing makes"
+}
+
+// served reports whether the API server of a cell has a kind.
+func served(e *bundle.Expectation, group, version, kind string) bool {
+	in := strings.TrimPrefix(group+"/"+version, "/")
+	return strings.HasSuffix(group, ".toolkit.fluxcd.io") || slices.ContainsFunc(e.Served(), func(a bundle.API) bool {
+		return a.Name == in+"/"+kind || a.Name == in && !a.Watched // of an APIService, whose kinds are not known
+	})
+}
+
+// makes reports whether the bundle makes an object, and by which release.
+func makes(e *bundle.Expectation, ref result.Ref) (release string, there bool) {
+	for i := range e.Objects {
+		if o := &e.Objects[i]; o.Ref() == ref {
+			return o.Release, true
+		}
+	}
+	if slices.ContainsFunc(e.Made, func(o bundle.Object) bool { return o.Ref() == ref }) {
+		return "", true
+	}
+	for _, d := range e.Delivered {
+		if d.Ref == ref {
+			return d.Name, true
+		}
+	}
+	return "", false
+}
+
+// elsewhere is the object of the same kind and name in another namespace; empty if there is none.
+func elsewhere(e *bundle.Expectation, ref result.Ref) string {
+	for i := range e.Objects {
+		if other := e.Objects[i].Ref(); other.Group == ref.Group && other.Kind == ref.Kind && other.Name == ref.Name {
+			return other.String()
+		}
+	}
+	return ""
+}
+
+// atRunTime reports whether a controller may make an object that no file has: Kubernetes' own, or one of
+// the bundle whose rights allow it.
+func atRunTime(e *bundle.Expectation, ref result.Ref) bool {
+	switch {
+	case ref.Namespace == "kube-system", ref.Namespace == "kube-public": // of the cluster itself
+		return true
+	case ref.Group == "" && slices.Contains([]string{"Namespace", "ServiceAccount", "Endpoints", "Pod", "PersistentVolume", "Node"}, ref.Kind), ref.Kind == "EndpointSlice", ref.Kind == "ReplicaSet", ref.Kind == "APIService":
+		return true
+	case ref.Kind == "PersistentVolumeClaim" && slices.ContainsFunc(e.Workloads, func(w bundle.Workload) bool {
+		return w.Kind == "StatefulSet" && w.Namespace == ref.Namespace && strings.Contains(ref.Name, "-"+w.Name+"-")
+	}):
+		return true
+	}
+	resource, _ := meta.UnsafeGuessKindToResource(schema.GroupVersionKind{Group: ref.Group, Kind: ref.Kind})
+	return slices.ContainsFunc(e.Workloads, func(w bundle.Workload) bool {
+		return texts.May(e, w.Namespace, w.PodSpec.ServiceAccountName, ref.Group, resource.Resource, "create")
+	}) || slices.ContainsFunc(e.Objects, func(o bundle.Object) bool { return names(o.Object, ref.Name) })
+}
+
+// names reports whether a name may be one that an operator makes of a custom resource's own.
+func names(o *unstructured.Unstructured, name string) bool {
+	if !healthcheck.Custom(o.GroupVersionKind().Group) {
+		return false
+	}
+	return name == o.GetName() || strings.HasPrefix(name, o.GetName()+"-")
+}
