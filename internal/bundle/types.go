@@ -12,8 +12,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/nvidia/aicr-action/internal/bundle/healthcheck"
 	"github.com/nvidia/aicr-action/internal/bundle/manifestline"
 	"github.com/nvidia/aicr-action/internal/bundle/owners"
+	"github.com/nvidia/aicr-action/internal/bundle/projects"
 	"github.com/nvidia/aicr-action/internal/bundle/steering"
 	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/recipe"
@@ -97,6 +99,8 @@ type Release struct {
 	Chart        string
 	ChartVersion string
 	Local        bool // the chart is inside the bundle
+	// SeenVersion is the version that the chart's templates see, if it is another.
+	SeenVersion string
 	// FromOCI: the recipe's own source of the chart is an OCI registry.
 	FromOCI bool
 	// ChartFrom says, for people, where the chart source found the chart; empty for a local one.
@@ -229,6 +233,10 @@ type Expectation struct {
 	Warnings []string
 	// NotVerified is what the charts that were there cannot show.
 	NotVerified []string
+	// Doomed is what the deployer would never deliver, as the bundle's files show.
+	Doomed []projects.Refusal
+	// HealthChecks are what Kustomizations of Flux wait for, where objects are in their place.
+	HealthChecks []healthcheck.Check
 	// NoPods: the user means it that nothing of it has pods. Otherwise a cell without one is no pass.
 	NoPods bool
 }
@@ -296,9 +304,15 @@ type Given struct {
 	// CRDScript is a script of the bundle that applies the CRDs of the chart's crds/ before an
 	// upgrade; empty if there is none.
 	CRDScript string
+	// Unawaited: Flux does not wait until the release's objects are ready.
+	Unawaited bool
 	// Within is how long Flux waits until the release's objects are ready, before the release has failed;
 	// 0 where it does not wait.
 	Within time.Duration
+	// Source is the OCIRepository from which Flux has the release's chart, if it does, and Seen gives the
+	// version that the chart's templates see then.
+	Source string
+	Seen   func(*chart.Chart) (string, error)
 }
 
 // Foreign is what a Bundle has besides if another program made it.

@@ -19,6 +19,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/forgotten"
+	"github.com/nvidia/aicr-action/internal/bundle/oci"
 	"github.com/nvidia/aicr-action/internal/charts/archive"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -42,7 +43,14 @@ type unit struct {
 	dependsOn            []result.Ref
 	// crdScript is what applies the chart's CRDs before an upgrade.
 	crdScript string
-	within    time.Duration // as bundle.Given has it
+	flux      *fluxUnit // nil if the lane is not one of Flux
+}
+
+// fluxUnit is what a HelmRelease says besides: how long Flux waits for it, 0 if it does not, and the
+// OCIRepository that its chart is from; empty if it is from elsewhere.
+type fluxUnit struct {
+	within time.Duration
+	source string
 }
 
 // form reads the layout of one deployer's bundle.
@@ -67,8 +75,8 @@ type Bundle struct {
 	unknown []string
 	// overrides are what was added to the bundle's files, for people.
 	overrides []string
-	// laid: this program laid it out (Laid).
-	laid bool
+	// laid is not nil if this program laid it out.
+	laid *Laid
 }
 
 // Open reads the bundle in a directory and makes sure that this deployer's lane can take it. Errors
@@ -170,8 +178,15 @@ func (b *Bundle) Components() ([]recipe.Component, map[string]bundle.Given) {
 		if parent, ok := strings.CutSuffix(u.name, "-post"); ok && local != nil && i > 0 && units[i-1].name == parent && units[i-1].local == nil {
 			owner = parent
 		}
-		if u.helmName != "" || u.dir != "" || u.crdScript != "" {
-			given[u.name] = bundle.Given{Chart: local, HelmName: u.helmName, Path: u.dir, Within: u.within, Whole: b.laid && local != nil, CRDScript: u.crdScript}
+		if u.helmName != "" || u.dir != "" || u.crdScript != "" || u.flux != nil {
+			g := bundle.Given{Chart: local, HelmName: u.helmName, Path: u.dir, Whole: b.laid != nil && local != nil, CRDScript: u.crdScript}
+			if u.flux != nil {
+				g.Within, g.Unawaited, g.Source = u.flux.within, u.flux.within == 0, u.flux.source
+			}
+			if g.Source != "" {
+				g.Seen = oci.VersionInFlux
+			}
+			given[u.name] = g
 		}
 		if owner != u.name {
 			components[len(components)-1].Manifests = manifestsOf(b.tree, u)
@@ -180,7 +195,7 @@ func (b *Bundle) Components() ([]recipe.Component, map[string]bundle.Given) {
 		c := recipe.Component{Declared: u.at, Registered: cmp.Or(values.whole, u.at)}
 		c.ComponentRef = recipe.ComponentRef{Name: u.name, Namespace: u.namespace, Type: "Helm", DependencyRefs: b.dependencies(units[:i], u)}
 		if local != nil {
-			if !b.laid {
+			if b.laid == nil {
 				values = values.below(u.name)
 			}
 			c.Manifests = manifestsOf(b.tree, u)
@@ -221,7 +236,7 @@ func manifestsOf(t *tree, u unit) []recipe.Manifest {
 		if rel, in := strings.CutPrefix(name, u.dir+"/"); in && (templateFile.MatchString(rel) || rel == "Chart.yaml") {
 			m := recipe.Manifest{Path: name, File: t.at(name, 0).File, Content: t.files[name].Content}
 			if p := t.places[name]; p.Lines != nil {
-				m.At = p.origin
+				m.At = p.Origin
 			}
 			manifests = append(manifests, m)
 		}
@@ -272,7 +287,7 @@ func ownerOf(units []unit, name string) string {
 func (b *Bundle) Make(ctx context.Context, in bundle.Input) (bundle.Input, *bundle.Bundle, error) {
 	in.Recipe = b.Resolved(bundle.RecipeName(in.Recipe))
 	in.Components, in.Given = b.Components()
-	in.MayBeEmpty = b.laid
+	in.MayBeEmpty = b.laid != nil
 	in.Scheduling = bundle.Scheduling{} // the program that made the bundle has injected its own
 	in = b.form.place(in)
 	prepared, err := bundle.Prepare(ctx, in)
@@ -284,16 +299,16 @@ func (b *Bundle) Make(ctx context.Context, in bundle.Input) (bundle.Input, *bund
 		return in, nil, err
 	}
 	for i := range made.Expectation.Workloads {
-		made.Expectation.Workloads[i].Plain = b.laid
+		made.Expectation.Workloads[i].Plain = b.laid != nil
 	}
-	if !b.laid { // no node of a laid-out bundle has the taint
+	if b.laid == nil { // no node of a laid-out bundle has the taint
 		if err := b.markLacking(ctx, prepared, made); err != nil {
 			return in, nil, err
 		}
 	}
-	made.Expectation.NoPods = b.laid && len(made.Expectation.Objects) > 0 && !slices.ContainsFunc(made.Expectation.Workloads, hasPods)
+	made.Expectation.NoPods = b.laid != nil && len(made.Expectation.Objects) > 0 && !slices.ContainsFunc(made.Expectation.Workloads, hasPods)
 	made.Foreign = &bundle.Foreign{}
-	if !b.laid { // else the report names the app
+	if b.laid == nil { // else the report names the app
 		made.Foreign.Maker = "it was in " + b.tree.name
 	}
 	e := &made.Expectation
@@ -301,6 +316,9 @@ func (b *Bundle) Make(ctx context.Context, in bundle.Input) (bundle.Input, *bund
 	e.Overrides = append(e.Overrides, b.overrides...)
 	if err := b.form.fit(ctx, in, made); err != nil {
 		return in, nil, err
+	}
+	if b.laid != nil {
+		b.laid.Add(in, made)
 	}
 	return in, made, nil
 }
@@ -344,7 +362,7 @@ func (b *Bundle) NotVerified(made *bundle.Bundle) []string {
 	if len(b.tree.filled) > 0 {
 		lines = append(lines, "bundle: values that are filled in where it is installed were used as the bundle has them: "+fewOf(b.tree.filled))
 	}
-	if b.laid {
+	if b.laid != nil {
 		if made.Expectation.NoPods {
 			lines = append(lines, "app: it has no workload whose pods stay, so that no pod was verified")
 		}

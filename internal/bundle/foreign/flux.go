@@ -38,6 +38,8 @@ type fluxForm struct {
 	repositories map[string]bool
 	// stores are the ConfigMaps and Secrets that HelmReleases may have their values from.
 	stores map[string]*fluxStore
+	// charts are the charts that OCIRepositories have, by name.
+	charts map[string]fluxChart
 }
 
 func (f *fluxForm) units() []unit                      { return f.list }
@@ -59,14 +61,14 @@ func (f *fluxForm) own() result.Ref {
 	if f.git {
 		return fluxRef(groupSource, kindGit, bundle.FluxSource)
 	}
-	return fluxRef(groupSource, "OCIRepository", bundle.FluxSource)
+	return fluxRef(groupSource, kindOCI, bundle.FluxSource)
 }
 
 const kindGit = "GitRepository"
 
 // readFlux also gives what the bundle applies that nothing here verifies.
 func readFlux(t *tree, git bool) (form, []string, error) {
-	f := &fluxForm{tree: t, files: map[string][]*yamlv3.Node{}, sources: map[string]string{}, artifacts: map[string]string{}, git: git, repositories: map[string]bool{bundle.FluxSource: git}, stores: map[string]*fluxStore{}}
+	f := &fluxForm{tree: t, files: map[string][]*yamlv3.Node{}, sources: map[string]string{}, artifacts: map[string]string{}, git: git, repositories: map[string]bool{bundle.FluxSource: git}, stores: map[string]*fluxStore{}, charts: map[string]fluxChart{}}
 	if err := f.resources(); err != nil {
 		return nil, nil, err
 	}
@@ -93,6 +95,11 @@ func readFlux(t *tree, git bool) (form, []string, error) {
 			switch group + "/" + kind {
 			case groupHelm + "/HelmRelease":
 				releases = append(releases, found{name, n})
+			case groupSource + "/" + kindOCI:
+				if err := f.chartSource(name, n); err != nil {
+					return nil, nil, err
+				}
+				f.generators = append(f.generators, bundle.Delivered{Ref: fluxRef(groupSource, kind, object)})
 			case groupSource + "/HelmRepository":
 				f.sources[object] = yamlx.Text(n, "spec", "url")
 			case groupExtension + "/ArtifactGenerator":
@@ -204,7 +211,7 @@ func (f *fluxForm) generator(file string, n *yamlv3.Node) error {
 func releaseFields() []string {
 	return []string{
 		"interval", "timeout", "releaseName", "targetNamespace", "storageNamespace", "install", "upgrade", "uninstall", "rollback", "maxHistory",
-		"chart", "chartRef", "values", "valuesFrom", "dependsOn", "driftDetection", "test",
+		"chart", "chartRef", "values", "valuesFrom", "dependsOn", "driftDetection", "test", "healthCheckExprs",
 	}
 }
 
@@ -212,7 +219,7 @@ func (f *fluxForm) release(file string, n *yamlv3.Node) (unit, error) {
 	t, spec := f.tree, yamlx.Find(n, "spec")
 	place := func(line int) recipe.Origin { return t.at(file, line) }
 	u := unit{name: yamlx.Text(n, "metadata", "name"), namespace: cmp.Or(yamlx.Text(spec, "targetNamespace"), bundle.FluxNamespace), at: place(n.Line), after: []string{}}
-	u.ref = fluxRef(groupHelm, "HelmRelease", u.name)
+	u.ref, u.flux = fluxRef(groupHelm, "HelmRelease", u.name), &fluxUnit{}
 	u.values = valueSet{values: map[string]any{}, origins: t.noOrigins()}
 	bad := func(key string, format string, args ...any) (unit, error) {
 		return u, t.bad(file, yamlx.LineOf(n, "spec", key), format, args...)
@@ -225,7 +232,14 @@ func (f *fluxForm) release(file string, n *yamlv3.Node) (unit, error) {
 	if name := helmName(n); name != u.name {
 		u.helmName = name
 	}
-	if ref := yamlx.Find(spec, "chartRef"); ref != nil {
+	if ref := yamlx.Find(spec, "chartRef"); yamlx.Text(ref, "kind") == kindOCI {
+		source, ok := f.charts[yamlx.Text(ref, "name")]
+		if !ok {
+			return bad("chartRef", "HelmRelease %s has its chart from OCIRepository %s, which the bundle lacks", u.name, yamlx.Text(ref, "name"))
+		}
+		u.repo, u.chart, u.version, u.flux.source = source.repo, source.chart, source.version, yamlx.Text(ref, "name")
+		u.dependsOn = append(u.dependsOn, fluxRef(groupSource, kindOCI, u.flux.source))
+	} else if ref != nil {
 		dir, ok := f.artifacts[yamlx.Text(ref, "name")]
 		if yamlx.Text(ref, "kind") != "ExternalArtifact" || !ok {
 			return bad("chartRef", "HelmRelease %s has its chart from %s %s, which no ArtifactGenerator of the bundle makes", u.name, yamlx.Text(ref, "kind"), yamlx.Text(ref, "name"))
@@ -254,7 +268,7 @@ func (f *fluxForm) release(file string, n *yamlv3.Node) (unit, error) {
 		}
 		u.repo, u.chart, u.version = url, path.Base(yamlx.Text(chart, "chart")), yamlx.Text(chart, "version")
 	}
-	u.within = waitsFor(spec)
+	u.flux.within = waitsFor(spec)
 	v, err := f.valuesFrom(file, u.name, yamlx.Find(spec, "valuesFrom"))
 	if err != nil {
 		return u, err
@@ -359,6 +373,8 @@ func (f *fluxForm) fit(_ context.Context, in bundle.Input, b *bundle.Bundle) err
 				yamlx.Set(spec, "type", "!!str", "oci")
 				yamlx.Set(spec, "insecure", "!!bool", "true")
 				yamlx.Drop(spec, "secretRef")
+			case kindOCI:
+				f.fitChart(n, in, b)
 			case kindGit:
 				spec := yamlx.Find(n, "spec")
 				yamlx.Set(spec, "url", "!!str", in.RepoURL)

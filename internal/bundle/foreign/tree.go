@@ -17,6 +17,7 @@ import (
 	"helm.sh/helm/v3/pkg/chart/loader"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/foreign/userapp"
 	"github.com/nvidia/aicr-action/internal/charts/archive"
 	"github.com/nvidia/aicr-action/internal/charts/argosource"
 	"github.com/nvidia/aicr-action/internal/recipe"
@@ -44,7 +45,7 @@ type tree struct {
 	// filled are places whose values are to be filled in where the bundle is installed.
 	filled []string
 	// places are of files that were made from others.
-	places map[string]Place
+	places map[string]userapp.Place
 }
 
 // readTree reads a directory. It rejects links and other files that are not regular, since they
@@ -114,7 +115,7 @@ func kindOf(m fs.FileMode) string {
 // at is a place in the bundle.
 func (t *tree) at(name string, line int) recipe.Origin {
 	if p, ok := t.places[name]; ok {
-		return p.origin(line)
+		return p.Origin(line)
 	}
 	return recipe.Origin{File: filepath.Join(t.name, filepath.FromSlash(name)), Line: line}
 }

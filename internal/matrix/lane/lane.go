@@ -127,6 +127,8 @@ type Item struct {
 	Text  string
 	// Reason, if set, is the reason of a failure of this object; DEPLOY_FAILED otherwise.
 	Reason reason.Reason
+	// Place is the line that a failure is about, if the lane knows one.
+	Place result.Place
 	// Patience is how long an ItemSuspect must last, if longer than usual.
 	Patience time.Duration
 

@@ -181,9 +181,9 @@ func (c order) unbound(o *bundle.Object) {
 
 // within is how long the deployer waits for a release; 0 if it does not, or does not give up.
 func (c order) within(release string) time.Duration {
-	for i := range c.expectation.Releases {
-		if r := &c.expectation.Releases[i]; r.Name == release && r.Given.Within > 0 {
-			return r.Given.Within
+	if i := c.position(release); i >= 0 {
+		if g := c.expectation.Releases[i].Given; g.Within > 0 || g.Unawaited {
+			return g.Within
 		}
 	}
 	return c.delivery.Within

@@ -13,6 +13,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle/rendering"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/chartversions"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/healthchecks"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/idle"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/needs"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/recipe"
@@ -43,10 +46,16 @@ func Deadlocks(e *bundle.Expectation, components []recipe.Component, d lane.Orde
 		c.refused(&e.Workloads[i])
 		c.lacks(&e.Workloads[i])
 	}
+	for _, d := range e.Doomed {
+		c.fail(reason.DeployFailed, reference{from: d.Of, text: d.Text, then: d.Then, at: result.Place{File: d.At.File, Line: d.At.Line}, cause: "doomed " + d.Of.String() + d.Text})
+	}
+	c.problems(chartversions.Find(e))
+	c.problems(healthchecks.Find(e, order{checker: c, delivery: d}.dependsOn))
 	if !d.AtOnce {
 		o := order{checker: c, delivery: d}
 		if d.ArgoCD {
 			o.hooksOnly()
+			c.problems(idle.Late(e, o.after))
 		}
 		for i := range e.Objects {
 			o.finalizers(&e.Objects[i])
@@ -158,13 +167,19 @@ func (c order) after(o, user *bundle.Object) bool {
 	hook := momentOf(user.Object, c.delivery.ArgoCD)
 	switch {
 	case o.Release == user.Release:
-		return (hook.phase != ordinary || c.delivery.Ready) && momentOf(o.Object, c.delivery.ArgoCD).compare(hook) > 0
+		return (hook.phase != ordinary || c.delivery.Ready && c.awaits(user.Release)) && momentOf(o.Object, c.delivery.ArgoCD).compare(hook) > 0
 	case c.delivery.InOrder:
 		return hook.phase != ordinary && c.position(o.Release) > c.position(user.Release)
 	case c.delivery.Needs:
 		return hook.phase != ordinary && c.needs(o.Release, user.Release)
 	}
-	return c.delivery.Releases && c.dependsOn(o.Release, user.Release)
+	return c.delivery.Releases && c.awaits(user.Release) && c.dependsOn(o.Release, user.Release)
+}
+
+// awaits reports whether the deployer waits for the objects of a release, where it waits for any.
+func (c order) awaits(release string) bool {
+	i := c.position(release)
+	return i < 0 || !c.expectation.Releases[i].Given.Unawaited
 }
 
 // needs reports whether a release depends on another, which helmfile installs before.

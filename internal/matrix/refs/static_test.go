@@ -256,6 +256,23 @@ func TestDuplicates(t *testing.T) {
 	}
 }
 
+// A release that is not waited for has no effect on the order of others (F293).
+func TestDeadlocks_Unawaited(t *testing.T) {
+	const mounts = "{containers: [{name: m, envFrom: [{configMapRef: {name: late}}]}]}"
+	of := func(name string) result.Ref { return result.Ref{Kind: "HelmRelease", Name: name} }
+	for release, faults := range map[string]int{"": 1, "apart": 1, "x-post": 1, "x": 0} {
+		e := expected(t, strings.TrimPrefix(pod(mounts), "\n")+"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: late, namespace: x}\n")
+		e.Objects[1].Release = "x-post"
+		for _, name := range []string{"x", "x-post", "apart"} {
+			e.Releases = append(e.Releases, bundle.Release{Name: name, Given: bundle.Given{Unawaited: name == release}})
+		}
+		e.Delivered = []bundle.Delivered{{Ref: of("x")}, {Ref: of("x-post"), DependsOn: []result.Ref{of("x")}}, {Ref: of("apart")}}
+		if r := Deadlocks(e, nil, lane.Order{Ready: true, Releases: true}); len(r.Faults) != faults {
+			t.Errorf("%q is not waited for: got %+v", release, r.Faults)
+		}
+	}
+}
+
 // A release that a webhook of its own refuses can never be installed, if only a hook makes the API
 // server trust the webhook (F154).
 func TestDeadlocks_OwnWebhook(t *testing.T) {

@@ -44,9 +44,10 @@ var _ lane.Lane = (*appLane)(nil)
 func (l *appLane) Deployer() bundle.Deployer { return l.d }
 
 // Order is that of an Application: its hooks and sync waves. Waves do not gate the Applications
-// themselves.
-func (l *appLane) Order(*lane.Env) lane.Order {
-	return lane.Order{ArgoCD: true, Heals: true, Ready: true}
+// themselves, unless the user's Argo CD has a health check for them.
+func (l *appLane) Order(env *lane.Env) lane.Order {
+	gated := env.Bundle != nil && slices.ContainsFunc(env.Bundle.Expectation.Delivered, func(d bundle.Delivered) bool { return !d.Root && len(d.DependsOn) > 0 })
+	return lane.Order{ArgoCD: true, Heals: true, Ready: true, Releases: gated}
 }
 
 func (l *appLane) Deploy(ctx context.Context, env *lane.Env) error {

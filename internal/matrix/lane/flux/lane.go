@@ -4,7 +4,6 @@
 package flux
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -17,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/healthcheck"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -31,6 +31,8 @@ type fluxLane struct {
 	// before is what sources and generators had observed before the last delivery; nil on a first
 	// installation.
 	before map[string]string
+	// settled is since when all but the root is good, as far as that waits for health checks.
+	settled time.Time
 }
 
 // New returns the lane flux-oci or flux-git, for one cell.
@@ -47,12 +49,11 @@ var _ lane.Lane = (*fluxLane)(nil)
 
 func (l *fluxLane) Deployer() bundle.Deployer { return l.d }
 
-// Order is that of helm-controller, which waits for a release and for dependsOn, unless the bundle
-// turns waiting off.
+// Order is that of helm-controller, which waits for a release and for dependsOn. A bundle that is not
+// this program's says of each release whether it does.
 func (l *fluxLane) Order(env *lane.Env) lane.Order {
-	waits := !slices.ContainsFunc(env.Bundle.Files, func(f bundle.File) bool { return bytes.Contains(f.Content, []byte("disableWait: true")) })
-	order := lane.Order{Ready: waits, Releases: waits}
-	if waits && env.Bundle.Foreign == nil {
+	order := lane.Order{Ready: true, Releases: true}
+	if env.Bundle.Foreign == nil {
 		order.Within = bundle.FluxTimeout
 	}
 	return order
@@ -64,7 +65,11 @@ func (l *fluxLane) Deploy(ctx context.Context, env *lane.Env) error {
 			return reason.Wrap(reason.ClusterFailed, err)
 		}
 	}
-	if err := lane.ApplyObjects(ctx, env, bundle.FluxRoot(env.Input)...); err != nil {
+	roots := bundle.FluxRoot(env.Input)
+	if f := env.Bundle.Foreign; f != nil && len(f.Roots) > 0 {
+		roots = f.Roots
+	}
+	if err := lane.ApplyObjects(ctx, env, roots...); err != nil {
 		return err
 	}
 	return notify(ctx, env)
@@ -128,8 +133,51 @@ func (l *fluxLane) Poll(ctx context.Context, env *lane.Env) (lane.State, error) 
 		}
 		state.Items = append(state.Items, it)
 	}
+	l.checked(&state, env.Bundle.Expectation)
 	return state, nil
 }
+
+// checksAfter is how long the root's health checks may fail once all else is good: an attempt that
+// began earlier says little, and pods need a while where Flux does not wait for them.
+const checksAfter = 45 * time.Second
+
+// checked judges a root whose health checks fail, and says whose they are. Flux tries them again.
+func (l *fluxLane) checked(state *lane.State, e bundle.Expectation) {
+	if !slices.ContainsFunc(e.HealthChecks, func(c healthcheck.Check) bool { return c.Live }) {
+		return
+	}
+	root, others := -1, true
+	for i, it := range state.Items {
+		if it.Ref.Kind == kindKustomization {
+			root = i
+		} else if it.State != lane.ItemGood {
+			others = false
+		}
+	}
+	switch {
+	case !others || root < 0:
+		l.settled = time.Time{}
+	case l.settled.IsZero():
+		l.settled = time.Now()
+	}
+	if root < 0 || !strings.Contains(state.Items[root].Text, healthCheckFailed) {
+		return
+	}
+	it := &state.Items[root]
+	it.State = lane.ItemWaiting
+	if !l.settled.IsZero() && time.Since(l.settled) >= checksAfter {
+		it.State = lane.ItemFailed
+	}
+	for _, c := range e.HealthChecks {
+		if c.Live && strings.Contains(it.Text, c.Object.Kind+"/"+strings.TrimPrefix(c.Object.Namespace+"/"+c.Object.Name, "/")+" ") {
+			it.Place = result.Place{File: c.At.File, Line: c.At.Line}
+			it.Text += fmt.Sprintf("\n%s is what Kustomization %s waits for (%s)", c.Object, c.Kustomization, c.At)
+		}
+	}
+}
+
+// healthCheckFailed is the reason of a Kustomization whose objects are not ready in time.
+const healthCheckFailed = "HealthCheckFailed"
 
 func (l *fluxLane) objects(ctx context.Context, env *lane.Env, gvr schema.GroupVersionResource) (map[string]*unstructured.Unstructured, error) {
 	list, err := env.Clients.Dynamic.Resource(gvr).Namespace(infra.FluxNamespace).List(ctx, metav1.ListOptions{})
