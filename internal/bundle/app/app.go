@@ -19,7 +19,10 @@ import (
 	yamlv3 "go.yaml.in/yaml/v3"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/app/checkout"
 	"github.com/nvidia/aicr-action/internal/bundle/foreign"
+	"github.com/nvidia/aicr-action/internal/bundle/foreign/userapp"
+	"github.com/nvidia/aicr-action/internal/bundle/projects"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/util/lists"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
@@ -41,18 +44,17 @@ type App struct {
 	plain    bool     // objects are manifests that no deployer's object names
 }
 
-// object is a document of a file of the repository.
-type object struct {
-	file string // in the repository
-	node *yamlv3.Node
-}
+// The objects of a checkout.
+type (
+	repository = checkout.Repository
+	object     = checkout.Object
+	fluxPatch  = checkout.Patch
+)
 
-func (o object) kind() string { return yamlx.Text(o.node, "kind") }
-func (o object) name() string { return yamlx.Text(o.node, "metadata", "name") }
-func (o object) group() string {
-	group, _, _ := strings.Cut(yamlx.Text(o.node, "apiVersion"), "/")
-	return group
-}
+const (
+	chartFile         = "Chart.yaml"
+	kustomizationFile = "kustomization.yaml"
+)
 
 const groupArgoCD = "argoproj.io"
 
@@ -61,19 +63,19 @@ const groupArgoCD = "argoproj.io"
 // kustomization.yaml is what Kustomize makes of it; any other directory or file has objects of Argo CD
 // or of Flux, or manifests without either. Errors name file and line.
 func Find(ctx context.Context, at string, values []string) (*App, error) {
-	repo, rel, err := openRepository(at)
+	repo, rel, err := checkout.Open(at)
 	if err != nil {
 		return nil, fmt.Errorf("read the app in %s: %w", at, err)
 	}
 	a := &App{repo: repo, name: strings.TrimSuffix(path.Base(rel), path.Ext(rel))}
 	if rel == "." {
-		a.name = filepath.Base(repo.root)
+		a.name = filepath.Base(repo.Root)
 	}
-	if repo.has(path.Join(rel, chartFile)) {
+	if repo.Has(path.Join(rel, chartFile)) {
 		a.Deployer, a.chart, a.values = bundle.Helm, rel, values
 		return a, nil
 	}
-	if a.helmfile, err = repo.helmfileOf(rel); err != nil {
+	if a.helmfile, err = helmfileOf(repo, rel); err != nil {
 		return nil, err
 	}
 	if len(values) > 0 {
@@ -83,12 +85,12 @@ func Find(ctx context.Context, at string, values []string) (*App, error) {
 		a.Deployer = bundle.Helmfile
 		return a, nil
 	}
-	if repo.hasKustomization(rel) {
+	if repo.HasKustomization(rel) {
 		l := newLayout(ctx, repo)
 		defer l.by.renderer.Close()
-		a.objects, err = l.build(rel, nil)
+		a.objects, err = l.build(rel, overlay{})
 	} else {
-		a.objects, err = repo.objects(rel)
+		a.objects, err = repo.Objects(rel)
 	}
 	if err != nil {
 		return nil, err
@@ -98,20 +100,20 @@ func Find(ctx context.Context, at string, values []string) (*App, error) {
 		switch o := &a.objects[i]; {
 		case argo == nil && ofArgoCD(*o):
 			argo = o
-		case flux == nil && (o.group() == groupHelm && o.kind() == kindRelease || o.group() == groupKustomize && o.kind() == kindKustomization):
+		case flux == nil && (o.Group() == groupHelm && o.Kind() == kindRelease || o.Group() == groupKustomize && o.Kind() == kindKustomization):
 			flux = o
 		}
 	}
 	switch {
 	case argo != nil && flux != nil:
-		return nil, repo.bad(*flux, nil, "%s %s is Flux's, and %s has an Application of Argo CD: one lane delivers one of both; pass the path of one", flux.kind(), flux.name(), repo.at(*argo))
+		return nil, repo.Bad(*flux, nil, "%s %s is Flux's, and %s has an Application of Argo CD: one lane delivers one of both; pass the path of one", flux.Kind(), flux.Name(), repo.At(*argo))
 	case argo != nil:
 		a.Deployer = bundle.ArgoCDGit
 	case flux != nil:
 		a.Deployer = bundle.FluxGit
 	default:
 		a.Deployer, a.plain = bundle.Helm, true
-		if inner := a.kustomizations(); !repo.hasKustomization(rel) && len(inner) > 0 {
+		if inner := a.kustomizations(); !repo.HasKustomization(rel) && len(inner) > 0 {
 			return nil, fmt.Errorf("%s has several directories for Kustomize: pass the path of one, e.g. %s", at, strings.Join(lists.AtMost(inner, 5), ", "))
 		}
 		if len(a.objects) == 0 {
@@ -146,7 +148,7 @@ func (a *App) Open(ctx context.Context, d bundle.Deployer) (*foreign.Bundle, err
 	case (d.Name() == bundle.ArgoCDGit || d.Name() == bundle.ArgoCDOCI) && a.Deployer == bundle.ArgoCDGit:
 		err = l.applications(a)
 	case (d.Name() == bundle.FluxGit || d.Name() == bundle.FluxOCI) && a.Deployer == bundle.FluxGit:
-		err = l.flux(a)
+		err = l.flux(a, d.Name())
 	default:
 		err = fmt.Errorf("%s is for the lane %s, and not for %s", a.shown(), a.Deployer, d.Name())
 	}
@@ -164,12 +166,12 @@ func (a *App) Open(ctx context.Context, d bundle.Deployer) (*foreign.Bundle, err
 // shown is the app's path for people.
 func (a *App) shown() string {
 	if a.helmfile != "" {
-		return a.repo.shown(a.helmfile)
+		return a.repo.Shown(a.helmfile)
 	}
 	if a.chart != "" {
-		return a.repo.shown(a.chart)
+		return a.repo.Shown(a.chart)
 	}
-	return a.repo.shown(a.repo.start)
+	return a.repo.Shown(a.repo.Start)
 }
 
 // layout is a bundle in the making.
@@ -177,15 +179,17 @@ type layout struct {
 	repo                   *repository
 	by                     *builder
 	files                  map[string][]byte
-	places                 map[string]foreign.Place
+	places                 map[string]userapp.Place
 	size                   int
 	overrides, notVerified []string
 	others                 []object // beside Applications
 	dirs                   []string // of Applications' sources
+	userapp.Extra
+	gated string // the file that has Argo CD wait for Applications in sync waves
 }
 
 func newLayout(ctx context.Context, r *repository) *layout {
-	return &layout{repo: r, by: &builder{ctx: ctx}, files: map[string][]byte{}, places: map[string]foreign.Place{}}
+	return &layout{repo: r, by: &builder{ctx: ctx}, Extra: userapp.Extra{After: map[string][]string{}, Projects: map[string]projects.Member{}}, files: map[string][]byte{}, places: map[string]userapp.Place{}}
 }
 
 func (l *layout) override(format string, args ...any) {
@@ -198,17 +202,17 @@ func (l *layout) unknown(format string, args ...any) {
 
 // add puts a file of the repository, with this content, into the bundle.
 func (l *layout) add(name, from string, content []byte, lines map[int]int) error {
-	if l.size += len(content); l.size > mostBytes || len(l.files) >= mostFiles {
-		return fmt.Errorf("%s needs more than %d files or %d MiB", l.repo.shown(l.repo.start), mostFiles, mostBytes>>20)
+	if l.size += len(content); l.size > checkout.MostBytes || len(l.files) >= checkout.MostFiles {
+		return fmt.Errorf("%s needs more than %d files or %d MiB", l.repo.Shown(l.repo.Start), checkout.MostFiles, checkout.MostBytes>>20)
 	}
 	l.files[name] = content
-	l.places[name] = foreign.Place{File: l.repo.shown(from), Lines: lines}
+	l.places[name] = userapp.Place{File: l.repo.Shown(from), Lines: lines}
 	return nil
 }
 
 // copy puts a file of the repository into the bundle.
 func (l *layout) copy(name, from string) error {
-	content, err := l.repo.read(from)
+	content, err := l.repo.Read(from)
 	if err != nil {
 		return err
 	}
@@ -217,13 +221,13 @@ func (l *layout) copy(name, from string) error {
 
 // put writes a document that was changed. Its lines are those of the file that it is from.
 func (l *layout) put(name string, o object) error {
-	content, err := yamlx.Encode([]*yamlv3.Node{o.node})
+	content, err := yamlx.Encode([]*yamlv3.Node{o.Node})
 	if err != nil {
-		return l.repo.bad(o, nil, "it cannot be written again: %w", err)
+		return l.repo.Bad(o, nil, "it cannot be written again: %w", err)
 	}
 	docs, err := yamlx.Documents(content)
 	if err != nil || len(docs) != 1 {
-		return l.repo.bad(o, nil, "it cannot be written again: %w", err)
+		return l.repo.Bad(o, nil, "it cannot be written again: %w", err)
 	}
 	return l.numbered(name, o, content, docs[0].Content[0])
 }
@@ -231,32 +235,21 @@ func (l *layout) put(name string, o object) error {
 // numbered adds a file that was written from an object, with the lines of the files that it is from.
 func (l *layout) numbered(name string, o object, content []byte, now *yamlv3.Node) error {
 	lines := map[int]int{}
-	number(now, o.node, lines)
+	checkout.Number(now, o.Node, lines)
 	elsewhere := map[int]recipe.Origin{}
 	for at, line := range lines {
-		if file, line := l.repo.place(o, line); file != o.file {
-			elsewhere[at] = recipe.Origin{File: l.repo.shown(file), Line: line}
+		if file, line := l.repo.Place(o, line); file != o.File {
+			elsewhere[at] = recipe.Origin{File: l.repo.Shown(file), Line: line}
 			delete(lines, at)
 		}
 	}
-	if err := l.add(name, o.file, content, lines); err != nil {
+	if err := l.add(name, o.File, content, lines); err != nil {
 		return err
 	}
 	p := l.places[name]
 	p.Elsewhere = elsewhere
 	l.places[name] = p
 	return nil
-}
-
-// number notes for the lines of a node those of the node that it was written from. What is in a node
-// counts before the node: another key may be its first one now.
-func number(now, before *yamlv3.Node, lines map[int]int) {
-	for i := 0; i < len(now.Content) && i < len(before.Content); i++ {
-		number(now.Content[i], before.Content[i], lines)
-	}
-	if _, ok := lines[now.Line]; !ok && before.Line > 0 {
-		lines[now.Line] = before.Line
-	}
 }
 
 // open writes the bundle to a directory and opens it.
@@ -273,5 +266,5 @@ func (l *layout) open(ctx context.Context, dir, called string, d bundle.Deployer
 			return nil, err
 		}
 	}
-	return foreign.OpenLaid(ctx, foreign.Laid{Dir: dir, Called: called, Places: l.places, Overrides: l.overrides, NotVerified: l.notVerified}, d)
+	return foreign.OpenLaid(ctx, foreign.Laid{Dir: dir, Called: called, Places: l.places, Overrides: l.overrides, NotVerified: l.notVerified, Extra: l.Extra}, d)
 }

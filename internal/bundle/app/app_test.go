@@ -88,25 +88,6 @@ func argo(over map[string]string) map[string]string {
 	return with(files, over)
 }
 
-// The remotes of a clone are its addresses, except those that are directories of this machine.
-func TestRemotesOf(t *testing.T) {
-	for url, want := range map[string]string{
-		"git@example.com:team/apps.git": "example.com/team/apps", "https://example.com/team/Apps": "example.com/team/apps", "ssh://git@example.com:22/team/apps.git": "example.com/team/apps",
-		"/srv/mirror": "", "../apps": "", "file:///srv/apps.git": "",
-	} {
-		dir := t.TempDir()
-		if err := os.Mkdir(filepath.Join(dir, ".git"), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, ".git", "config"), []byte("[remote \"origin\"]\n\turl = "+url+"\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		if got := strings.Join(remotesOf(dir), " "); got != want {
-			t.Errorf("%s: got %q, want %q", url, got, want)
-		}
-	}
-}
-
 func with(files, over map[string]string) map[string]string {
 	for name, text := range over {
 		if files[name] = text; text == "" {
@@ -352,7 +333,7 @@ func TestOpen(t *testing.T) {
 			path:  ".", releases: []string{"redis redis redis-redis", "web web"}, chart: "https://charts.example.com redis 1.2.3", origins: map[string]string{"replicas": "apps/web.yaml:11", "zone": "cluster/apps.yaml:10"},
 		},
 		"a Secret that is encrypted": {
-			files: flux(map[string]string{"apps/kustomization.yaml": "", "apps/left-out.yaml": "", "apps/secret.yaml": sopsSecret, "cluster/apps.yaml": flux(nil)["cluster/apps.yaml"] + "  decryption: {provider: sops, secretRef: {name: sops-age}}\n"}), path: "cluster",
+			files: flux(map[string]string{"apps/kustomization.yaml": "", "apps/left-out.yaml": "", "apps/secret.yaml": strings.Replace(sopsSecret, "name: a", "name: a, namespace: default", 1), "cluster/apps.yaml": flux(nil)["cluster/apps.yaml"] + "  decryption: {provider: sops, secretRef: {name: sops-age}}\n"}), path: "cluster",
 			releases: []string{"redis redis redis-redis", "web web", "apps default"}, chart: "https://charts.example.com redis 1.2.3",
 		},
 		"a helmfile": {
@@ -474,7 +455,7 @@ func TestOpen_Refused(t *testing.T) {
 		"a signed artifact":        {files: oci("  interval: 1h", "  verify: {provider: cosign}"), path: "cluster", want: []string{"redis.yaml:5", "spec.verify"}},
 		"an absent OCIRepository":  {files: oci("{kind: OCIRepository, name: charts}", "{kind: OCIRepository, name: other}"), path: "cluster", want: []string{"redis.yaml:15", "OCIRepository other", "not among these files"}},
 		"a chartRef of another":    {files: oci("{kind: OCIRepository,", "{kind: HelmChart,"), path: "cluster", want: []string{"redis.yaml:15", "HelmChart", "want an OCIRepository"}},
-		"a suspended release":      {files: release("  interval: 10m", "  suspend: true"), path: "cluster", want: []string{"web.yaml:5", "spec.suspend"}},
+		"a suspended dependency":   {files: with(release("  interval: 10m", "  dependsOn: [{name: redis}]"), map[string]string{"base/redis.yaml": edit(ociRedis, "  targetNamespace: redis", "  suspend: true\n  targetNamespace: redis")}), path: "cluster", want: []string{"web.yaml:5", "depends on HelmRelease redis, which is suspended"}},
 		"another kubeconfig":       {files: release("  interval: 10m", "  kubeConfig: {secretRef: {name: a}}"), path: "cluster", want: []string{"web.yaml:5", "spec.kubeConfig"}},
 		"values of another place":  {files: release("  values:", "  valuesFrom: [{kind: ConfigMap, name: a}]\n  values:"), path: "cluster", want: []string{"web.yaml:10", "ConfigMap web/a, which no file here has"}},
 	} {

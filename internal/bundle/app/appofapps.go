@@ -11,6 +11,7 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 	"sigs.k8s.io/yaml"
 
+	"github.com/nvidia/aicr-action/internal/bundle/app/checkout"
 	"github.com/nvidia/aicr-action/internal/bundle/parameters"
 	"github.com/nvidia/aicr-action/internal/charts/render"
 	"github.com/nvidia/aicr-action/internal/recipe"
@@ -20,14 +21,14 @@ import (
 // chartOfApps gives the Applications in a chart of an Application; nil if its templates have none.
 // Their lines are those of the templates, as far as these have the same text.
 func (l *layout) chartOfApps(o object, dir string) ([]object, error) {
-	names, err := l.repo.walk(dir, nil)
+	names, err := l.repo.Walk(dir, nil)
 	if err != nil {
 		return nil, err
 	}
 	var files []*loader.BufferedFile
 	templates := map[string][]string{}
 	for _, name := range names {
-		content, err := l.repo.read(name)
+		content, err := l.repo.Read(name)
 		if err != nil {
 			return nil, err
 		}
@@ -42,35 +43,35 @@ func (l *layout) chartOfApps(o object, dir string) ([]object, error) {
 	}
 	ch, err := loader.LoadFiles(files)
 	if err != nil {
-		return nil, &recipe.FileError{File: l.repo.shown(path.Join(dir, chartFile)), Err: err}
+		return nil, &recipe.FileError{File: l.repo.Shown(path.Join(dir, chartFile)), Err: err}
 	}
 	values, err := l.helmValues(o, dir)
 	if err != nil {
 		return nil, err
 	}
-	release := yamlx.Text(o.node, "spec", "source", "helm", "releaseName")
+	release := yamlx.Text(o.Node, "spec", "source", "helm", "releaseName")
 	if release == "" {
-		release = o.name()
+		release = o.Name()
 	}
-	made, err := l.by.renderer.Release(l.by.ctx, render.Request{Chart: ch, Values: values, Name: release, Namespace: yamlx.Text(o.node, "spec", "destination", "namespace")})
+	made, err := l.by.renderer.Release(l.by.ctx, render.Request{Chart: ch, Values: values, Name: release, Namespace: yamlx.Text(o.Node, "spec", "destination", "namespace")})
 	if err != nil {
-		return nil, &recipe.FileError{File: l.repo.shown(path.Join(dir, chartFile)), Err: fmt.Errorf("the chart of Application %s: %w", o.name(), err)}
+		return nil, &recipe.FileError{File: l.repo.Shown(path.Join(dir, chartFile)), Err: fmt.Errorf("the chart of Application %s: %w", o.Name(), err)}
 	}
 	docs, err := yamlx.Documents([]byte(made.Manifest))
 	if err != nil {
-		return nil, l.repo.bad(o, nil, "what the chart of Application %s renders cannot be read: %w", o.name(), err)
+		return nil, l.repo.Bad(o, nil, "what the chart of Application %s renders cannot be read: %w", o.Name(), err)
 	}
 	var all []object
 	for _, d := range docs {
 		if len(d.Content) != 1 {
 			continue
 		}
-		inner := object{templateOf(d, ch.Name(), dir), d.Content[0]}
-		if inner.kind() == "" {
+		inner := checkout.New(templateOf(d, ch.Name(), dir), d.Content[0])
+		if inner.Kind() == "" {
 			continue
 		}
-		lines := templates[inner.file]
-		like(inner.node, lines, slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(line, "kind: ") })+1)
+		lines := templates[inner.File]
+		checkout.Like(inner.Node, lines, slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(line, "kind: ") })+1)
 		all = append(all, inner)
 	}
 	return all, nil
@@ -91,40 +92,14 @@ func templateOf(doc *yamlv3.Node, chart, dir string) string {
 	return path.Join(dir, chartFile)
 }
 
-// like gives the nodes of an object the lines of a template that have the same key and text, or
-// otherwise that of what is around them.
-func like(n *yamlv3.Node, lines []string, around int) {
-	n.Line = around
-	for i, c := range n.Content {
-		if n.Kind != yamlv3.MappingNode || i%2 == 0 {
-			like(c, lines, around)
-			continue
-		}
-		key := n.Content[i-1]
-		text := key.Value + ":"
-		if c.Kind == yamlv3.ScalarNode {
-			text += " " + c.Value
-		}
-		at := slices.IndexFunc(lines, func(line string) bool { return strings.Contains(line, text) }) + 1
-		if at == 0 {
-			at = slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(strings.TrimLeft(line, " -{"), key.Value+":") }) + 1
-		}
-		if at == 0 {
-			at = around
-		}
-		like(c, lines, at)
-		key.Line = at
-	}
-}
-
 // helmValues are the values that an Application sets for its chart in this repository.
 func (l *layout) helmValues(o object, dir string) (map[string]any, error) {
-	helm := yamlx.Find(o.node, "spec", "source", "helm")
+	helm := yamlx.Find(o.Node, "spec", "source", "helm")
 	values := map[string]any{}
 	over := func(n *yamlv3.Node, content []byte) error {
 		next := map[string]any{}
 		if err := yaml.Unmarshal(content, &next); err != nil {
-			return l.repo.badAt(o, n, "values of Application %s: %w", o.name(), err)
+			return l.repo.BadAt(o, n, "values of Application %s: %w", o.Name(), err)
 		}
 		values = chartutil.CoalesceTables(next, values)
 		return nil
@@ -135,9 +110,9 @@ func (l *layout) helmValues(o object, dir string) (map[string]any, error) {
 			if strings.HasPrefix(n.Value, "/") {
 				name = path.Clean(strings.TrimPrefix(n.Value, "/"))
 			}
-			content, err := l.repo.read(name)
+			content, err := l.repo.Read(name)
 			if err != nil {
-				return nil, l.repo.badAt(o, n, "values file %s of Application %s: %w", n.Value, o.name(), err)
+				return nil, l.repo.BadAt(o, n, "values file %s of Application %s: %w", n.Value, o.Name(), err)
 			}
 			if err := over(n, content); err != nil {
 				return nil, err
@@ -152,14 +127,14 @@ func (l *layout) helmValues(o object, dir string) (map[string]any, error) {
 	if n := yamlx.Find(helm, "valuesObject"); n != nil {
 		content, err := yamlx.Encode([]*yamlv3.Node{n})
 		if err != nil {
-			return nil, l.repo.badAt(o, n, "valuesObject of Application %s: %w", o.name(), err)
+			return nil, l.repo.BadAt(o, n, "valuesObject of Application %s: %w", o.Name(), err)
 		}
 		if err := over(n, content); err != nil {
 			return nil, err
 		}
 	}
-	if _, wrong := parameters.Apply(values, yamlx.Find(helm, "parameters"), o.name(), yamlx.Text(o.node, "spec", "destination", "namespace")); wrong != nil {
-		return nil, l.repo.badAt(o, &yamlv3.Node{Line: wrong.Line}, "Application %s: %w", o.name(), wrong)
+	if _, wrong := parameters.Apply(values, yamlx.Find(helm, "parameters"), o.Name(), yamlx.Text(o.Node, "spec", "destination", "namespace")); wrong != nil {
+		return nil, l.repo.BadAt(o, &yamlv3.Node{Line: wrong.Line}, "Application %s: %w", o.Name(), wrong)
 	}
 	return values, nil
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +12,8 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 	"sigs.k8s.io/yaml"
 
+	"github.com/nvidia/aicr-action/internal/bundle/app/checkout"
+	"github.com/nvidia/aicr-action/internal/bundle/app/generators"
 	"github.com/nvidia/aicr-action/internal/charts/render"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
@@ -25,9 +26,9 @@ const mostGenerated = 200
 // generated gives the Applications of an ApplicationSet whose generators are lists, files of this
 // repository, and the cluster. What depends on other things, e.g. pull requests, is refused.
 func (l *layout) generated(o object) ([]object, error) {
-	list := yamlx.Find(o.node, "spec", "generators")
+	list := yamlx.Find(o.Node, "spec", "generators")
 	if list == nil || len(list.Content) == 0 {
-		return nil, l.repo.bad(o, []string{"spec"}, "ApplicationSet %s has no generators", o.name())
+		return nil, l.repo.Bad(o, []string{"spec"}, "ApplicationSet %s has no generators", o.Name())
 	}
 	var all []object
 	for _, g := range list.Content {
@@ -44,13 +45,16 @@ func (l *layout) generated(o object) ([]object, error) {
 		}
 	}
 	if len(all) == 0 {
-		return nil, l.repo.bad(o, []string{"spec", "generators"}, "ApplicationSet %s generates no Application from the files here", o.name())
+		return nil, l.repo.Bad(o, []string{"spec", "generators"}, "ApplicationSet %s generates no Application from the files here", o.Name())
+	}
+	if yamlx.Text(o.Node, "spec", "strategy", "type") == "RollingSync" {
+		l.unknown("ApplicationSet %s (%s): the order of its strategy, RollingSync", o.Name(), l.repo.At(o))
 	}
 	var names []string
 	for _, a := range all {
-		names = append(names, a.name())
+		names = append(names, a.Name())
 	}
-	l.override("ApplicationSet %s (%s) is replaced by the Applications that it generates: %s", o.name(), l.repo.at(o), strings.Join(names, ", "))
+	l.override("ApplicationSet %s (%s) is replaced by the Applications that it generates: %s", o.Name(), l.repo.At(o), strings.Join(names, ", "))
 	return all, nil
 }
 
@@ -58,7 +62,7 @@ func (l *layout) generated(o object) ([]object, error) {
 func (l *layout) parameters(o object, g *yamlv3.Node, outer bool) ([]map[string]any, error) {
 	keys := slices.DeleteFunc(yamlx.Keys(g), func(key string) bool { return key == "selector" || key == "template" })
 	if len(keys) != 1 || yamlx.Find(g, "selector") != nil || yamlx.Find(g, "template") != nil {
-		return nil, l.repo.badAt(o, g, "a generator of ApplicationSet %s is not understood: want one of list, git, clusters and matrix, without selector and template", o.name())
+		return nil, l.repo.BadAt(o, g, "a generator of ApplicationSet %s is not understood: want one of list, git, clusters and matrix, without selector and template", o.Name())
 	}
 	inner := yamlx.Find(g, keys[0])
 	var sets []map[string]any
@@ -69,12 +73,12 @@ func (l *layout) parameters(o object, g *yamlv3.Node, outer bool) ([]map[string]
 	case keys[0] == "git":
 		sets, err = l.inGit(o, inner)
 	case keys[0] == "clusters":
-		l.override("ApplicationSet %s: the cell's cluster stands for the clusters that it selects", o.name())
+		l.override("ApplicationSet %s: the cell's cluster stands for the clusters that it selects", o.Name())
 		sets = []map[string]any{{"name": "in-cluster", "nameNormalized": "in-cluster", "server": localServer, "project": "", "metadata": map[string]any{"labels": map[string]any{}, "annotations": map[string]any{}}}}
 	case keys[0] == "matrix" && outer:
 		sets, err = l.product(o, inner)
 	default:
-		return nil, l.repo.badAt(o, g, "the generator %s of ApplicationSet %s depends on more than this repository: want list, git, clusters, or a matrix of these", keys[0], o.name())
+		return nil, l.repo.BadAt(o, g, "the generator %s of ApplicationSet %s depends on more than this repository: want list, git, clusters, or a matrix of these", keys[0], o.Name())
 	}
 	if err != nil {
 		return nil, err
@@ -82,14 +86,14 @@ func (l *layout) parameters(o object, g *yamlv3.Node, outer bool) ([]map[string]
 	var more map[string]any
 	if n := yamlx.Find(inner, "values"); n != nil {
 		if err := n.Decode(&more); err != nil {
-			return nil, l.repo.badAt(o, n, "values of a generator of ApplicationSet %s: %w", o.name(), err)
+			return nil, l.repo.BadAt(o, n, "values of a generator of ApplicationSet %s: %w", o.Name(), err)
 		}
 		for _, params := range sets {
 			params["values"] = more
 		}
 	}
 	if len(sets) > mostGenerated {
-		return nil, l.repo.badAt(o, g, "ApplicationSet %s generates more than %d Applications", o.name(), mostGenerated)
+		return nil, l.repo.BadAt(o, g, "ApplicationSet %s generates more than %d Applications", o.Name(), mostGenerated)
 	}
 	return sets, nil
 }
@@ -98,12 +102,12 @@ func (l *layout) listed(o object, list *yamlv3.Node) ([]map[string]any, error) {
 	var sets []map[string]any
 	elements := yamlx.Find(list, "elements")
 	if elements == nil {
-		return nil, l.repo.badAt(o, list, "the list of ApplicationSet %s has no elements", o.name())
+		return nil, l.repo.BadAt(o, list, "the list of ApplicationSet %s has no elements", o.Name())
 	}
 	for _, n := range elements.Content {
 		params := map[string]any{}
 		if err := n.Decode(&params); err != nil {
-			return nil, l.repo.badAt(o, n, "an element of ApplicationSet %s: %w", o.name(), err)
+			return nil, l.repo.BadAt(o, n, "an element of ApplicationSet %s: %w", o.Name(), err)
 		}
 		sets = append(sets, params)
 	}
@@ -114,10 +118,10 @@ func (l *layout) listed(o object, list *yamlv3.Node) ([]map[string]any, error) {
 func (l *layout) product(o object, matrix *yamlv3.Node) ([]map[string]any, error) {
 	list := yamlx.Find(matrix, "generators")
 	if list == nil || len(list.Content) != 2 {
-		return nil, l.repo.badAt(o, matrix, "the matrix of ApplicationSet %s is not understood: want two generators", o.name())
+		return nil, l.repo.BadAt(o, matrix, "the matrix of ApplicationSet %s is not understood: want two generators", o.Name())
 	}
-	if strings.Contains(textOf(list), "{{") {
-		return nil, l.repo.badAt(o, matrix, "the matrix of ApplicationSet %s has a generator with parameters of the other one, which is not understood", o.name())
+	if strings.Contains(generators.Text(list), "{{") {
+		return nil, l.repo.BadAt(o, matrix, "the matrix of ApplicationSet %s has a generator with parameters of the other one, which is not understood", o.Name())
 	}
 	first, err := l.parameters(o, list.Content[0], false)
 	if err != nil {
@@ -138,20 +142,12 @@ func (l *layout) product(o object, matrix *yamlv3.Node) ([]map[string]any, error
 	return sets, nil
 }
 
-func textOf(n *yamlv3.Node) string {
-	text := n.Value
-	for _, c := range n.Content {
-		text += "\n" + textOf(c)
-	}
-	return text
-}
-
 // inGit gives the parameters of directories or files of this repository.
 func (l *layout) inGit(o object, git *yamlv3.Node) ([]map[string]any, error) {
-	if at := yamlx.Text(git, "repoURL"); !l.repo.own(at) {
-		return nil, l.repo.badAt(o, git, "a generator of ApplicationSet %s: %s", o.name(), l.repo.notOwn(at))
+	if at := yamlx.Text(git, "repoURL"); !l.repo.Own(at) {
+		return nil, l.repo.BadAt(o, git, "a generator of ApplicationSet %s: %s", o.Name(), l.repo.NotOwn(at))
 	}
-	files, err := l.repo.walk(".", nil)
+	files, err := l.repo.Walk(".", nil)
 	if err != nil {
 		return nil, err
 	}
@@ -160,28 +156,28 @@ func (l *layout) inGit(o object, git *yamlv3.Node) ([]map[string]any, error) {
 	if list == nil {
 		list, ofFiles = yamlx.Find(git, "files"), true
 	} else {
-		names = directories(files)
+		names = generators.Directories(files)
 	}
 	if list == nil {
-		return nil, l.repo.badAt(o, git, "a generator of ApplicationSet %s has neither directories nor files", o.name())
+		return nil, l.repo.BadAt(o, git, "a generator of ApplicationSet %s has neither directories nor files", o.Name())
 	}
 	var sets []map[string]any
 	for _, name := range names {
-		if !selected(list, name) {
+		if !generators.Selected(list, name) {
 			continue
 		}
 		params := map[string]any{}
 		if ofFiles {
-			content, err := l.repo.read(name)
+			content, err := l.repo.Read(name)
 			if err != nil {
 				return nil, err
 			}
 			if err := yaml.Unmarshal(content, &params); err != nil {
-				return nil, l.repo.badAt(o, git, "%s, a file of ApplicationSet %s: %w", l.repo.shown(name), o.name(), err)
+				return nil, l.repo.BadAt(o, git, "%s, a file of ApplicationSet %s: %w", l.repo.Shown(name), o.Name(), err)
 			}
 			name = path.Dir(name)
 		}
-		at := map[string]any{"path": name, "basename": path.Base(name), "basenameNormalized": normalized(path.Base(name))}
+		at := map[string]any{"path": name, "basename": path.Base(name), "basenameNormalized": generators.Normalized(path.Base(name))}
 		var segments []any
 		for _, s := range strings.Split(name, "/") {
 			segments = append(segments, s)
@@ -193,57 +189,16 @@ func (l *layout) inGit(o object, git *yamlv3.Node) ([]map[string]any, error) {
 	return sets, nil
 }
 
-// directories are those of files, sorted.
-func directories(files []string) []string {
-	all := map[string]bool{}
-	for _, name := range files {
-		for dir := path.Dir(name); dir != "." && !all[dir]; dir = path.Dir(dir) {
-			all[dir] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(all))
-}
-
-// selected reports whether a pattern of a list selects a path, and none excludes it. Hidden
-// directories are never selected. A ** stands for any number of directories, as in Argo CD.
-func selected(list *yamlv3.Node, name string) bool {
-	if strings.HasPrefix(name, ".") || strings.Contains(name, "/.") {
-		return false
-	}
-	yes := false
-	for _, n := range list.Content {
-		if !glob(yamlx.Text(n, "path")).MatchString(name) {
-			continue
-		}
-		if yamlx.Text(n, "exclude") == "true" {
-			return false
-		}
-		yes = true
-	}
-	return yes
-}
-
-func glob(pattern string) *regexp.Regexp {
-	text := regexp.QuoteMeta(strings.Trim(pattern, "/"))
-	text = strings.NewReplacer(`\*\*/`, "(.*/)?", `\*\*`, ".*", `\*`, "[^/]*", `\?`, "[^/]").Replace(text)
-	return regexp.MustCompile("^" + text + "$")
-}
-
-// normalized is a name as Argo CD makes it one of an object.
-func normalized(name string) string {
-	return strings.Trim(regexp.MustCompile(`[^a-z0-9.-]+`).ReplaceAllString(strings.ToLower(name), "-"), "-.")
-}
-
 // instance is the Application for one set of parameters. Its lines are those of the template.
 func (l *layout) instance(o object, params map[string]any) (object, error) {
 	for _, key := range []string{"templatePatch"} {
-		if n := yamlx.Find(o.node, "spec", key); n != nil {
-			return object{}, l.repo.badAt(o, n, "%s of ApplicationSet %s is not understood", key, o.name())
+		if n := yamlx.Find(o.Node, "spec", key); n != nil {
+			return object{}, l.repo.BadAt(o, n, "%s of ApplicationSet %s is not understood", key, o.Name())
 		}
 	}
-	template := yamlx.Clone(yamlx.Find(o.node, "spec", "template"))
+	template := yamlx.Clone(yamlx.Find(o.Node, "spec", "template"))
 	if template == nil || yamlx.Find(template, "spec") == nil {
-		return object{}, l.repo.bad(o, []string{"spec"}, "ApplicationSet %s has no template", o.name())
+		return object{}, l.repo.Bad(o, []string{"spec"}, "ApplicationSet %s has no template", o.Name())
 	}
 	var scalars []*yamlv3.Node
 	var gather func(*yamlv3.Node)
@@ -261,13 +216,13 @@ func (l *layout) instance(o object, params map[string]any) (object, error) {
 		texts = append(texts, n.Value)
 	}
 	var err error
-	if yamlx.Text(o.node, "spec", "goTemplate") == "true" {
+	if yamlx.Text(o.Node, "spec", "goTemplate") == "true" {
 		texts, err = l.evaluated(texts, params)
 	} else {
-		texts, err = filled(texts, params)
+		texts, err = generators.Filled(texts, params)
 	}
 	if err != nil {
-		return object{}, l.repo.bad(o, []string{"spec", "template"}, "the template of ApplicationSet %s: %w", o.name(), err)
+		return object{}, l.repo.Bad(o, []string{"spec", "template"}, "the template of ApplicationSet %s: %w", o.Name(), err)
 	}
 	for i, n := range scalars {
 		n.Value, n.Tag = texts[i], "!!str"
@@ -282,47 +237,7 @@ func (l *layout) instance(o object, params map[string]any) (object, error) {
 			node.Content = append(node.Content, name, n)
 		}
 	}
-	return object{o.file, node}, nil
-}
-
-// filled replaces parameters of the form {{path.basename}}.
-func filled(texts []string, params map[string]any) ([]string, error) {
-	flat := map[string]string{}
-	flatten("", params, flat)
-	if at, ok := params["path"].(map[string]any); ok { // {{path}} is the path itself
-		flat["path"] = fmt.Sprint(at["path"])
-		segments, _ := at["segments"].([]any)
-		for i, s := range segments {
-			flat["path["+strconv.Itoa(i)+"]"] = fmt.Sprint(s)
-		}
-	}
-	var unknown string
-	var all []string
-	for _, text := range texts {
-		all = append(all, regexp.MustCompile(`\{\{\s*([^{}]*?)\s*\}\}`).ReplaceAllStringFunc(text, func(match string) string {
-			name := strings.TrimSpace(strings.Trim(match, "{}"))
-			value, ok := flat[name]
-			if !ok {
-				unknown = match
-			}
-			return value
-		}))
-	}
-	if unknown != "" {
-		return nil, fmt.Errorf("no generator has the parameter %s; there are %s", unknown, strings.Join(slices.Sorted(maps.Keys(flat)), ", "))
-	}
-	return all, nil
-}
-
-func flatten(at string, value any, into map[string]string) {
-	inner, ok := value.(map[string]any)
-	if !ok {
-		into[at] = fmt.Sprint(value)
-		return
-	}
-	for key, v := range inner {
-		flatten(strings.TrimPrefix(at+"."+key, "."), v, into)
-	}
+	return checkout.New(o.File, node), nil
 }
 
 // evaluated evaluates templates of Go, in the process in which charts are rendered: they are

@@ -10,6 +10,8 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/allowed"
+	"github.com/nvidia/aicr-action/internal/bundle/app/checkout"
+	"github.com/nvidia/aicr-action/internal/bundle/projects"
 	"github.com/nvidia/aicr-action/internal/util/lists"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
@@ -20,7 +22,7 @@ const kindApplication = "Application"
 const ownURL = "https://app.invalid/bundle.git"
 
 // localServer is the cluster that Argo CD runs in.
-const localServer = "https://kubernetes.default.svc"
+const localServer = projects.LocalServer
 
 // mostNested is how deep Applications may have Applications.
 const mostNested = 10
@@ -42,8 +44,8 @@ type known struct{ at, text string }
 func (l *layout) notDelivered() {
 	var others []string
 	for _, o := range l.others {
-		name := fmt.Sprintf("%s %s (%s)", o.kind(), o.name(), l.repo.at(o))
-		if !slices.Contains(others, name) && !slices.ContainsFunc(l.dirs, func(dir string) bool { return below(dir, path.Dir(o.file)) }) {
+		name := fmt.Sprintf("%s %s (%s)", o.Kind(), o.Name(), l.repo.At(o))
+		if !slices.Contains(others, name) && !slices.ContainsFunc(l.dirs, func(dir string) bool { return below(dir, path.Dir(o.File)) }) {
 			others = append(others, name)
 		}
 	}
@@ -71,7 +73,7 @@ spec:
     directory: {recurse: true, include: '*/application.yaml', exclude: '*/chart/*'}
   syncPolicy: {automated: {prune: true, selfHeal: true}}
 `, name, bundle.ArgoNamespace, localServer, bundle.ArgoNamespace, ownURL)
-	return l.add("app-of-apps.yaml", a.repo.start, []byte(root), map[int]int{})
+	return l.add("app-of-apps.yaml", a.repo.Start, []byte(root), map[int]int{})
 }
 
 // each lays out the Applications among objects. Of those whose source is a directory of Applications,
@@ -79,7 +81,7 @@ spec:
 func (l *layout) each(objects []object, seen map[string]known, depth int) error {
 	for _, o := range objects {
 		switch {
-		case o.group() == groupArgoCD && o.kind() == kindApplicationSet:
+		case o.Group() == groupArgoCD && o.Kind() == kindApplicationSet:
 			made, err := l.generated(o)
 			if err != nil {
 				return err
@@ -88,14 +90,14 @@ func (l *layout) each(objects []object, seen map[string]known, depth int) error 
 				return err
 			}
 			continue
-		case o.group() != groupArgoCD || o.kind() != kindApplication:
+		case o.Group() != groupArgoCD || o.Kind() != kindApplication:
 			l.others = append(l.others, o)
 			continue
 		}
 		if depth > mostNested {
-			return l.repo.bad(o, nil, "Applications are nested more than %d deep", mostNested)
+			return l.repo.Bad(o, nil, "Applications are nested more than %d deep", mostNested)
 		}
-		o, err := l.overridden(object{o.file, yamlx.Clone(o.node)})
+		o, err := l.overridden(checkout.New(o.File, yamlx.Clone(o.Node)))
 		if err != nil {
 			return err
 		}
@@ -104,24 +106,29 @@ func (l *layout) each(objects []object, seen map[string]known, depth int) error 
 			return err
 		}
 		if inner != nil {
+			l.waves(inner)
+			if err := l.beside(o, inner, seen); err != nil {
+				return err
+			}
+			inner = slices.DeleteFunc(slices.Clone(inner), func(i object) bool { return !ofArgoCD(i) })
 			if err := l.each(inner, seen, depth+1); err != nil {
 				return err
 			}
 			continue
 		}
-		text, err := yamlx.Encode([]*yamlv3.Node{o.node})
+		text, err := yamlx.Encode([]*yamlv3.Node{o.Node})
 		if err != nil {
-			return l.repo.bad(o, nil, "it cannot be written again: %w", err)
+			return l.repo.Bad(o, nil, "it cannot be written again: %w", err)
 		}
-		this := known{l.repo.at(o), string(text)}
-		before, again := seen[o.name()]
+		this := known{l.repo.At(o), string(text)}
+		before, again := seen[o.Name()]
 		if before == this {
 			continue // it was passed, and is in the directory of an Application that was passed too
 		}
 		if again {
-			return l.repo.bad(o, []string{"metadata", "name"}, "a second Application %s; the first is at %s", o.name(), before.at)
+			return l.repo.Bad(o, []string{"metadata", "name"}, "a second Application %s; the first is at %s", o.Name(), before.at)
 		}
-		seen[o.name()] = this
+		seen[o.Name()] = this
 		if err := l.application(o); err != nil {
 			return err
 		}
@@ -132,85 +139,97 @@ func (l *layout) each(objects []object, seen map[string]known, depth int) error 
 // nested gives the Applications that an Application's source makes: a directory of them, what
 // Kustomize makes of one, or a chart. It gives nil if there are none.
 func (l *layout) nested(o object) ([]object, error) {
-	at := yamlx.Text(o.node, "spec", "source", "path")
+	at := yamlx.Text(o.Node, "spec", "source", "path")
 	dir := path.Clean(strings.TrimPrefix(at, "/"))
-	if at == "" || !l.repo.own(yamlx.Text(o.node, "spec", "source", "repoURL")) || !l.repo.hasDir(dir) {
+	if at == "" || !l.repo.Own(yamlx.Text(o.Node, "spec", "source", "repoURL")) || !l.repo.HasDir(dir) {
 		return nil, nil
 	}
 	var inner []object
 	var err error
 	switch {
-	case l.repo.has(path.Join(dir, chartFile)):
+	case l.repo.Has(path.Join(dir, chartFile)):
 		inner, err = l.chartOfApps(o, dir)
-	case l.repo.hasKustomization(dir):
-		inner, err = l.build(dir, nil)
+	case l.repo.HasKustomization(dir):
+		inner, err = l.builtFor(o, yamlx.Find(o.Node, "spec", "source"), dir)
 	default:
 		inner, err = l.objectsBeside(o, dir)
 	}
 	if err != nil || !slices.ContainsFunc(inner, ofArgoCD) {
 		return nil, err
 	}
-	l.override("Application %s (%s) is replaced by the Applications in %s", o.name(), l.repo.at(o), l.repo.shown(dir))
+	l.override("Application %s (%s) is replaced by the Applications in %s", o.Name(), l.repo.At(o), l.repo.Shown(dir))
 	return inner, nil
 }
 
 // objectsBeside gives the objects of the files that Argo CD reads for an Application's directory, but
 // for those of charts in it.
 func (l *layout) objectsBeside(o object, dir string) ([]object, error) {
-	names, err := l.repo.beside(dir)
+	names, err := l.repo.Beside(dir)
 	if err != nil {
 		return nil, err
 	}
-	files, err := l.manifestFiles(o, yamlx.Find(o.node, "spec", "source"), dir, names)
+	files, err := l.manifestFiles(o, yamlx.Find(o.Node, "spec", "source"), dir, names)
 	if err != nil {
 		return nil, err
 	}
-	return l.repo.objectsIn(files)
+	return l.repo.ObjectsIn(files)
 }
 
 // ofArgoCD reports whether an object is an Application, or makes some.
 func ofArgoCD(o object) bool {
-	return o.group() == groupArgoCD && (o.kind() == kindApplication || o.kind() == kindApplicationSet)
+	return o.Group() == groupArgoCD && (o.Kind() == kindApplication || o.Kind() == kindApplicationSet)
 }
 
 // application lays out an Application, with its chart and values if they are in the repository.
 func (l *layout) application(o object) error {
-	if err := nameable(o.name()); err != nil {
-		return l.repo.bad(o, []string{"metadata", "name"}, "%w", err)
+	if err := nameable(o.Name()); err != nil {
+		return l.repo.Bad(o, []string{"metadata", "name"}, "%w", err)
 	}
-	if err := l.allowed(o); err != nil {
+	rest := checkout.New(o.File, yamlx.Clone(o.Node)) // what is set for Kustomize is done here
+	yamlx.Drop(yamlx.Find(rest.Node, "spec", "source"), "kustomize")
+	if list := yamlx.Find(rest.Node, "spec", "sources"); list != nil {
+		for _, s := range list.Content {
+			yamlx.Drop(s, "kustomize")
+		}
+	}
+	if err := l.allowed(rest); err != nil {
+		return err
+	}
+	if err := l.inProject(o); err != nil {
 		return err
 	}
 	if err := l.sources(o); err != nil {
 		return err
 	}
 	l.here(o)
-	return l.put(o.name()+"/application.yaml", o)
+	return l.put(o.Name()+"/application.yaml", o)
 }
 
 // allowed refuses an object with a field that may make a controller fetch or run something else.
 func (l *layout) allowed(o object) error {
 	var fields map[string]any
-	if err := o.node.Decode(&fields); err != nil {
-		return l.repo.bad(o, nil, "not an object: %w", err)
+	if err := o.Node.Decode(&fields); err != nil {
+		return l.repo.Bad(o, nil, "not an object: %w", err)
 	}
-	if refused := allowed.Check(o.kind(), fields); refused != nil {
-		return l.repo.bad(o, refused.Path, "%s %s: %w", o.kind(), o.name(), refused)
+	if refused := allowed.Check(o.Kind(), fields); refused != nil {
+		return l.repo.Bad(o, refused.Path, "%s %s: %w", o.Kind(), o.Name(), refused)
 	}
 	return nil
 }
 
 // here makes an Application one of the cell's cluster, which syncs by itself.
 func (l *layout) here(o object) {
-	meta, spec := yamlx.Find(o.node, "metadata"), yamlx.Find(o.node, "spec")
+	meta, spec := yamlx.Find(o.Node, "metadata"), yamlx.Find(o.Node, "spec")
 	yamlx.Set(meta, "namespace", "!!str", bundle.ArgoNamespace)
 	if project := yamlx.Text(spec, "project"); project != "default" {
-		l.unknown("Application %s: the restrictions of its project %s are not those of the cell, where it is in the project default", o.name(), project)
+		if l.Projects[o.Name()].Project == nil {
+			l.unknown("Application %s: the restrictions of its project %s are not known: no file of this repository has it", o.Name(), project)
+		}
 		yamlx.Set(spec, "project", "!!str", "default")
 	}
 	to := child(spec, "destination")
 	if at := yamlx.Text(to, "name") + yamlx.Text(to, "server"); at != localServer && at != "in-cluster" {
-		l.override("Application %s is deployed to the cell's cluster, in place of %s", o.name(), at)
+		l.override("Application %s is deployed to the cell's cluster, in place of %s", o.Name(), at)
 	}
 	yamlx.Drop(to, "name")
 	yamlx.Set(to, "server", "!!str", localServer)
@@ -220,7 +239,7 @@ func (l *layout) here(o object) {
 	policy := child(spec, "syncPolicy")
 	if yamlx.Find(policy, "automated") == nil {
 		child(policy, "automated")
-		l.override("Application %s syncs by itself (syncPolicy.automated)", o.name())
+		l.override("Application %s syncs by itself (syncPolicy.automated)", o.Name())
 	}
 	options := yamlx.Find(policy, "syncOptions")
 	if options == nil || options.Kind != yamlv3.SequenceNode {
@@ -230,7 +249,7 @@ func (l *layout) here(o object) {
 	}
 	if !slices.ContainsFunc(options.Content, func(n *yamlv3.Node) bool { return n.Value == "CreateNamespace=true" }) {
 		options.Content = append(options.Content, scalar("CreateNamespace=true"))
-		l.override("Application %s creates its namespace (CreateNamespace=true)", o.name())
+		l.override("Application %s creates its namespace (CreateNamespace=true)", o.Name())
 	}
 }
 

@@ -22,19 +22,19 @@ var errNoOverrides = errors.New("want one mapping with fields of a source, e.g. 
 // .argocd-source-NAME.yaml in the directories of its sources set. Argo CD merges them into a source
 // when it reads the directory; e.g. its image updater writes them.
 func (l *layout) overridden(o object) (object, error) {
-	spec := yamlx.Find(o.node, "spec")
+	spec := yamlx.Find(o.Node, "spec")
 	sources := []*yamlv3.Node{yamlx.Find(spec, "source")}
 	if list := yamlx.Find(spec, "sources"); list != nil {
 		sources = append(sources, list.Content...)
 	}
 	for _, source := range sources {
 		at := yamlx.Text(source, "path")
-		if at == "" || !l.repo.own(yamlx.Text(source, "repoURL")) {
+		if at == "" || !l.repo.Own(yamlx.Text(source, "repoURL")) {
 			continue
 		}
-		for _, name := range argosource.Files(o.name()) {
+		for _, name := range argosource.Files(o.Name()) {
 			file := path.Join(path.Clean(strings.TrimPrefix(at, "/")), name)
-			if !l.repo.has(file) {
+			if !l.repo.Has(file) {
 				continue
 			}
 			if err := l.mergeFile(o, source, file); err != nil {
@@ -47,13 +47,13 @@ func (l *layout) overridden(o object) (object, error) {
 
 // mergeFile merges one file into a source.
 func (l *layout) mergeFile(o object, source *yamlv3.Node, file string) error {
-	content, err := l.repo.read(file)
+	content, err := l.repo.Read(file)
 	if err != nil {
 		return err
 	}
 	docs, err := yamlx.Documents(content)
 	if err != nil || len(docs) > 1 || len(docs) == 1 && (len(docs[0].Content) != 1 || docs[0].Content[0].Kind != yamlv3.MappingNode) {
-		return l.repo.badLine(object{file: file}, 1, errNoOverrides)
+		return l.repo.BadLine(object{File: file}, 1, errNoOverrides)
 	}
 	if len(docs) == 0 {
 		return nil
@@ -64,13 +64,13 @@ func (l *layout) mergeFile(o object, source *yamlv3.Node, file string) error {
 	}
 	l.placeIn(o, patch, file)
 	mergePatch(source, patch)
-	l.override("Application %s: %s is merged into its source, as Argo CD does", o.name(), l.repo.shown(file))
+	l.override("Application %s: %s is merged into its source, as Argo CD does", o.Name(), l.repo.Shown(file))
 	return nil
 }
 
 // placeIn gives the nodes of another file their place in an object.
 func (l *layout) placeIn(o object, n *yamlv3.Node, file string) {
-	n.Line = l.repo.spot(o, file, n.Line)
+	n.Line = l.repo.Spot(o, file, n.Line)
 	for _, c := range n.Content {
 		l.placeIn(o, c, file)
 	}

@@ -14,7 +14,7 @@ import (
 // sources lays out what an Application is made of. It may have one source, or that of a chart and
 // that of this repository, from which the chart's values are.
 func (l *layout) sources(o object) error {
-	spec := yamlx.Find(o.node, "spec")
+	spec := yamlx.Find(o.Node, "spec")
 	source, list := yamlx.Find(spec, "source"), yamlx.Find(spec, "sources")
 	var values *yamlv3.Node
 	if list != nil && list.Kind == yamlv3.SequenceNode {
@@ -25,16 +25,16 @@ func (l *layout) sources(o object) error {
 			case !isValues && source == nil:
 				source = s
 			default:
-				return l.repo.badAt(o, s, "the sources of Application %s are not understood: want that of a chart, and at most one with ref, for its values", o.name())
+				return l.repo.BadAt(o, s, "the sources of Application %s are not understood: want that of a chart, and at most one with ref, for its values", o.Name())
 			}
 		}
 	}
 	if source == nil || source.Kind != yamlv3.MappingNode {
-		return l.repo.bad(o, []string{"spec"}, "Application %s has no source of a chart", o.name())
+		return l.repo.Bad(o, []string{"spec"}, "Application %s has no source of a chart", o.Name())
 	}
 	if values != nil {
-		if at := yamlx.Text(values, "repoURL"); !l.repo.own(at) {
-			return l.repo.badAt(o, values, "the values of Application %s: %s", o.name(), l.repo.notOwn(at))
+		if at := yamlx.Text(values, "repoURL"); !l.repo.Own(at) {
+			return l.repo.BadAt(o, values, "the values of Application %s: %s", o.Name(), l.repo.NotOwn(at))
 		}
 	}
 	dir, err := l.source(o, source)
@@ -68,7 +68,7 @@ func (l *layout) source(o object, source *yamlv3.Node) (string, error) {
 		}
 		v, err := version(yamlx.Text(source, "targetRevision"))
 		if err != nil {
-			return "", l.repo.badAt(o, under(source, "targetRevision"), "chart of Application %s: %w", o.name(), err)
+			return "", l.repo.BadAt(o, under(source, "targetRevision"), "chart of Application %s: %w", o.Name(), err)
 		}
 		yamlx.Set(source, "targetRevision", "!!str", v)
 		return "", nil
@@ -76,19 +76,19 @@ func (l *layout) source(o object, source *yamlv3.Node) (string, error) {
 	place := under(source, "path")
 	dir := path.Clean(strings.TrimPrefix(at, "/"))
 	switch {
-	case !l.repo.own(repo):
-		return "", l.repo.badAt(o, under(source, "repoURL"), "source of Application %s: %s", o.name(), l.repo.notOwn(repo))
-	case at == "" || !l.repo.hasDir(dir):
-		return "", l.repo.badAt(o, place, "path %q of Application %s is no directory of this repository", at, o.name())
+	case !l.repo.Own(repo):
+		return "", l.repo.BadAt(o, under(source, "repoURL"), "source of Application %s: %s", o.Name(), l.repo.NotOwn(repo))
+	case at == "" || !l.repo.HasDir(dir):
+		return "", l.repo.BadAt(o, place, "path %q of Application %s is no directory of this repository", at, o.Name())
 	}
 	l.dirs = append(l.dirs, dir)
 	switch {
-	case l.repo.has(path.Join(dir, chartFile)):
-		if err := l.chart(dir, o.name()+"/chart"); err != nil {
+	case l.repo.Has(path.Join(dir, chartFile)):
+		if err := l.chart(dir, o.Name()+"/chart"); err != nil {
 			return "", err
 		}
-	case l.repo.hasKustomization(dir):
-		if err := l.kustomized(o, place, dir); err != nil {
+	case l.repo.HasKustomization(dir):
+		if err := l.kustomized(o, source, dir); err != nil {
 			return "", err
 		}
 	default:
@@ -96,24 +96,29 @@ func (l *layout) source(o object, source *yamlv3.Node) (string, error) {
 			return "", err
 		}
 	}
+	if n := yamlx.Find(source, "kustomize"); n != nil && !l.repo.HasKustomization(dir) {
+		return "", l.repo.BadAt(o, n, "Application %s sets kustomize, and %s has no kustomization.yaml: Argo CD ignores it, or fails", o.Name(), l.repo.Shown(dir))
+	}
+	yamlx.Drop(source, "kustomize")
 	yamlx.Drop(source, "directory")
 	yamlx.Set(source, "repoURL", "!!str", ownURL)
 	yamlx.Set(source, "targetRevision", "!!str", "HEAD")
-	yamlx.Set(source, "path", "!!str", o.name()+"/chart")
+	yamlx.Set(source, "path", "!!str", o.Name()+"/chart")
 	return dir, nil
 }
 
 // kustomized lays out what Kustomize makes of an Application's directory as a chart.
-func (l *layout) kustomized(o object, place *yamlv3.Node, dir string) error {
-	objects, err := l.build(dir, nil)
+func (l *layout) kustomized(o object, source *yamlv3.Node, dir string) error {
+	objects, err := l.builtFor(o, source, dir)
 	if err != nil {
 		return err
 	}
 	if len(objects) == 0 {
-		return l.repo.badAt(o, place, "the kustomization in %s, of Application %s, makes no object: name files under resources", l.repo.shown(dir), o.name())
+		return l.repo.BadAt(o, under(source, "path"), "the kustomization in %s, of Application %s, makes no object: name files under resources", l.repo.Shown(dir), o.Name())
 	}
-	l.override("Application %s: what Kustomize makes of %s is delivered as a chart", o.name(), l.repo.shown(dir))
-	return l.asChart(o.name(), o.name()+"/chart", objects)
+	l.homes(o, objects)
+	l.override("Application %s: what Kustomize makes of %s is delivered as a chart", o.Name(), l.repo.Shown(dir))
+	return l.asChart(o.Name(), o.Name()+"/chart", objects)
 }
 
 // under is the node under a key of a source, or the source.
@@ -128,14 +133,14 @@ func under(source *yamlv3.Node, key string) *yamlv3.Node {
 func (l *layout) manifestFiles(o object, source *yamlv3.Node, dir string, names []string) ([]string, error) {
 	files, err := argodir.Files(names, dir, yamlx.Find(source, "directory"))
 	if err != nil {
-		return nil, l.repo.badAt(o, under(source, "directory"), "Application %s: %w", o.name(), err)
+		return nil, l.repo.BadAt(o, under(source, "directory"), "Application %s: %w", o.Name(), err)
 	}
 	return files, nil
 }
 
 // directory lays out a directory of manifests as a chart.
 func (l *layout) directory(o object, source *yamlv3.Node, dir string) error {
-	names, err := l.repo.walk(dir, nil)
+	names, err := l.repo.Walk(dir, nil)
 	if err != nil {
 		return err
 	}
@@ -143,14 +148,16 @@ func (l *layout) directory(o object, source *yamlv3.Node, dir string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := l.repo.objectsIn(files); err != nil {
+	objects, err := l.repo.ObjectsIn(files)
+	if err != nil {
 		return err
 	}
+	l.homes(o, objects)
 	if len(files) == 0 {
-		return l.repo.badAt(o, under(source, "path"), "%s, the directory of Application %s, has no Chart.yaml and no manifest", l.repo.shown(dir), o.name())
+		return l.repo.BadAt(o, under(source, "path"), "%s, the directory of Application %s, has no Chart.yaml and no manifest", l.repo.Shown(dir), o.Name())
 	}
-	l.override("Application %s: the manifests in %s are delivered as a chart", o.name(), l.repo.shown(dir))
-	return l.manifests(o.name(), o.name()+"/chart", files)
+	l.override("Application %s: the manifests in %s are delivered as a chart", o.Name(), l.repo.Shown(dir))
+	return l.manifests(o.Name(), o.Name()+"/chart", files)
 }
 
 // valueFiles lays out the files of values that a source names. used: they are of the source values,
@@ -171,21 +178,21 @@ func (l *layout) valueFiles(o object, source, values *yamlv3.Node, dir string) (
 		case values != nil && strings.HasPrefix(name, "$"+yamlx.Text(values, "ref")+"/"):
 			name, byRef = strings.TrimPrefix(name, "$"+yamlx.Text(values, "ref")+"/"), true
 		case dir == "":
-			return false, l.repo.badAt(o, item, "values file %s of Application %s is in the chart's archive; want $REF/PATH, a file of this repository", name, o.name())
+			return false, l.repo.BadAt(o, item, "values file %s of Application %s is in the chart's archive; want $REF/PATH, a file of this repository", name, o.Name())
 		case strings.HasPrefix(name, "/"):
 			name = strings.TrimPrefix(name, "/")
 		default:
 			name = path.Join(dir, name)
 		}
 		name = path.Clean(name)
-		if !l.repo.has(name) && mayMiss {
-			l.override("Application %s: values file %s is left out: it does not exist, and ignoreMissingValueFiles is set", o.name(), item.Value)
+		if !l.repo.Has(name) && mayMiss {
+			l.override("Application %s: values file %s is left out: it does not exist, and ignoreMissingValueFiles is set", o.Name(), item.Value)
 			continue
 		}
-		if !l.repo.has(name) {
-			return false, l.repo.badAt(o, item, "values file %s of Application %s is no file of this repository", item.Value, o.name())
+		if !l.repo.Has(name) {
+			return false, l.repo.BadAt(o, item, "values file %s of Application %s is no file of this repository", item.Value, o.Name())
 		}
-		to := fmt.Sprintf("%s/values/%d-%s", o.name(), i, path.Base(name))
+		to := fmt.Sprintf("%s/values/%d-%s", o.Name(), i, path.Base(name))
 		if err := l.copy(to, name); err != nil {
 			return false, err
 		}

@@ -3,10 +3,12 @@ package app
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,14 +39,14 @@ func (r reader) Read(name string) ([]byte, error) {
 	if r.written != nil && name == r.name {
 		return r.written, nil
 	}
-	return r.read(name)
+	return r.repository.Read(name)
 }
 
 func (r reader) Stat(name string) (fs.FileInfo, error) {
 	if r.written != nil && name == r.name {
 		return writtenFile{path.Base(name), int64(len(r.written))}, nil
 	}
-	return fs.Lstat(r.fsys, name)
+	return fs.Lstat(r.FSys, name)
 }
 
 // writtenFile is a file that exists in memory only.
@@ -60,18 +62,60 @@ func (writtenFile) ModTime() time.Time { return time.Time{} }
 func (writtenFile) IsDir() bool        { return false }
 func (writtenFile) Sys() any           { return nil }
 
-// build gives what Kustomize makes of a directory, with patches of a Kustomization of Flux over it.
-// The lines of each object are those of the file, or of the patch, that sets them.
-func (l *layout) build(dir string, over []fluxPatch) ([]object, error) {
-	return l.buildOf(reader{repository: l.repo}, dir, over)
+// overlay is what a deployer lays over a kustomization: patches, other fields of a kustomization, and
+// directories of components.
+type overlay struct {
+	patches    []fluxPatch
+	settings   map[string]any
+	components []string
+}
+
+func (o overlay) empty() bool { return len(o.patches)+len(o.settings)+len(o.components) == 0 }
+
+// build gives what Kustomize makes of a directory, with what a deployer lays over it. The lines of each
+// object are those of the file, or of the patch, that sets them.
+func (l *layout) build(dir string, over overlay) ([]object, error) {
+	r := reader{repository: l.repo}
+	if len(over.components) > 0 {
+		r.name = l.repo.Kustomization(dir)
+		content, err := l.repo.Read(r.name)
+		if err != nil {
+			return nil, err
+		}
+		if r.written, err = withComponents(content, over.components); err != nil {
+			return nil, &recipe.FileError{File: l.repo.Shown(r.name), Err: err}
+		}
+	}
+	return l.buildOf(r, dir, over)
+}
+
+// withComponents adds components to a kustomization, behind its last line if it has none.
+func withComponents(content []byte, components []string) ([]byte, error) {
+	var fields map[string]any
+	if err := yaml.Unmarshal(content, &fields); err != nil {
+		return nil, err
+	}
+	added, err := yaml.Marshal(map[string]any{"components": components})
+	if err != nil {
+		return nil, err
+	}
+	list, _ := fields["components"].([]any)
+	if len(list) == 0 && fields["components"] == nil {
+		return slices.Concat(content, []byte("\n"), added), nil
+	}
+	for _, c := range components {
+		list = append(list, c)
+	}
+	fields["components"] = list
+	return yaml.Marshal(fields)
 }
 
 // unlisted is build for a directory without a kustomization.yaml: Flux writes one that lists what is
 // below the directory.
-func (l *layout) unlisted(dir string, over []fluxPatch) ([]object, error) {
+func (l *layout) unlisted(dir string, over overlay) ([]object, error) {
 	var resources []string
 	var inner string // a directory of Kustomize, whose files it lists itself
-	names, err := l.repo.walk(dir, func(name string) bool { return strings.HasPrefix(path.Base(name), ".") })
+	names, err := l.repo.Walk(dir, func(name string) bool { return strings.HasPrefix(path.Base(name), ".") })
 	if err != nil {
 		return nil, err
 	}
@@ -81,14 +125,14 @@ func (l *layout) unlisted(dir string, over []fluxPatch) ([]object, error) {
 		switch {
 		case inner != "" && below(inner, at):
 			continue
-		case at != dir && l.repo.hasKustomization(at):
+		case at != dir && l.repo.HasKustomization(at):
 			inner = at
 			resources = append(resources, strings.TrimPrefix(at, dir+"/"))
 			continue
 		case ext != ".yaml" && ext != ".yml":
 			continue
 		}
-		found, err := l.repo.documents(name)
+		found, err := l.repo.Documents(name)
 		if err != nil {
 			return nil, err
 		}
@@ -96,48 +140,59 @@ func (l *layout) unlisted(dir string, over []fluxPatch) ([]object, error) {
 			resources = append(resources, strings.TrimPrefix(name, dir+"/"))
 		}
 	}
-	text, err := yaml.Marshal(map[string]any{"apiVersion": groupPlain + "/v1beta1", "kind": kindKustomization, "resources": resources})
+	made := map[string]any{"apiVersion": groupPlain + "/v1beta1", "kind": kindKustomization, "resources": resources}
+	if len(over.components) > 0 {
+		made["components"] = over.components
+	}
+	text, err := yaml.Marshal(made)
 	if err != nil {
 		return nil, err
 	}
 	return l.buildOf(reader{l.repo, path.Join(dir, kustomizationFile), text}, dir, over)
 }
 
-func (l *layout) buildOf(r reader, dir string, over []fluxPatch) ([]object, error) {
+func (l *layout) buildOf(r reader, dir string, over overlay) ([]object, error) {
 	files, problems := kustomize.Walk(r, dir)
 	if len(problems) > 0 {
 		p := problems[0]
 		if p.File == "" {
 			p.File = dir
 		}
-		return nil, &recipe.FileError{File: l.repo.shown(p.File), Line: p.Line, Err: p.Err}
+		return nil, &recipe.FileError{File: l.repo.Shown(p.File), Line: p.Line, Err: p.Err}
 	}
 	in := charts.Input{Dir: dir, Files: map[string][]byte{}}
+	if len(over.settings) > 0 {
+		var err error
+		if in.Settings, err = json.Marshal(over.settings); err != nil {
+			return nil, err
+		}
+	}
 	for _, f := range files {
 		in.Files[f.Path] = f.Content
 	}
-	for _, p := range over {
-		in.Patches = append(in.Patches, p.entry)
+	for _, p := range over.patches {
+		in.Patches = append(in.Patches, p.Entry)
 	}
 	out, err := l.by.renderer.Build(l.by.ctx, in)
 	if err != nil {
 		if l.by.ctx.Err() != nil {
 			return nil, l.by.ctx.Err()
 		}
-		return nil, &recipe.FileError{File: l.repo.shown(cmp.Or(l.repo.kustomization(dir), dir)), Err: fmt.Errorf("the kustomization does not build: %w", err)}
+		at, line := charts.Locate(in, err)
+		return nil, &recipe.FileError{File: l.repo.Shown(cmp.Or(at, l.repo.Kustomization(dir), dir)), Line: line, Err: fmt.Errorf("the kustomization in %s does not build: %w", l.repo.Shown(dir), err)}
 	}
-	source := l.repo.sources(files, over)
+	source := l.repo.Sources(files, over.patches)
 	var all []object
 	for _, made := range out.Objects {
 		docs, err := yamlx.Documents([]byte(made.YAML))
 		if err != nil || len(docs) != 1 || len(docs[0].Content) != 1 {
-			return nil, errors.Join(fmt.Errorf("what Kustomize made of %s cannot be read: %s %s", l.repo.shown(dir), made.Kind, made.Name), err)
+			return nil, errors.Join(fmt.Errorf("what Kustomize made of %s cannot be read: %s %s", l.repo.Shown(dir), made.Kind, made.Name), err)
 		}
-		o := object{file: made.From, node: docs[0].Content[0]}
-		if o.file == "" {
-			o.file = cmp.Or(l.repo.kustomization(dir), dir)
+		o := object{File: made.From, Node: docs[0].Content[0]}
+		if o.File == "" {
+			o.File = cmp.Or(l.repo.Kustomization(dir), dir)
 		}
-		source.mark(o)
+		source.Mark(o)
 		all = append(all, o)
 	}
 	return all, nil

@@ -11,6 +11,7 @@ import (
 	yamlv3 "go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/nvidia/aicr-action/internal/bundle/app/checkout"
 	"github.com/nvidia/aicr-action/internal/charts/argosource"
 	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/charts/subcharts"
@@ -30,11 +31,11 @@ func (l *layout) release(a *App) error {
 	}
 	line := fmt.Sprintf("release %s %s ./%s/chart", name, namespace, name)
 	for i, file := range a.values {
-		r, rel, err := openRepository(file)
+		r, rel, err := checkout.Open(file)
 		if err != nil {
 			return fmt.Errorf("--values %s: %w", file, err)
 		}
-		content, err := r.read(rel)
+		content, err := r.Read(rel)
 		if err != nil {
 			return fmt.Errorf("--values %s: %w", file, err)
 		}
@@ -43,7 +44,7 @@ func (l *layout) release(a *App) error {
 			return err
 		}
 		place := l.places[to]
-		place.File = r.shown(rel)
+		place.File = r.Shown(rel)
 		l.places[to] = place
 		line += " --values ./" + to
 	}
@@ -55,7 +56,7 @@ func (l *layout) chart(from, to string) error {
 	if err := l.dependencies(from); err != nil {
 		return err
 	}
-	names, err := l.repo.walk(from, nil)
+	names, err := l.repo.Walk(from, nil)
 	if err != nil {
 		return err
 	}
@@ -77,12 +78,12 @@ func (l *layout) chart(from, to string) error {
 // dependencies refuses a chart whose dependencies are not in its charts directory: an installation
 // would download what no lock pins.
 func (l *layout) dependencies(dir string) error {
-	m, err := subcharts.Lacking(l.repo.fsys, dir)
+	m, err := subcharts.Lacking(l.repo.FSys, dir)
 	if err == nil && m != nil {
-		err = fmt.Errorf("the chart depends on %s %s, which is not in its charts directory: first run `helm dependency build %s`", m.Name, m.Version, l.repo.shown(dir))
+		err = fmt.Errorf("the chart depends on %s %s, which is not in its charts directory: first run `helm dependency build %s`", m.Name, m.Version, l.repo.Shown(dir))
 	}
 	if err != nil {
-		return &recipe.FileError{File: l.repo.shown(m.File), Line: m.Line, Err: err}
+		return &recipe.FileError{File: l.repo.Shown(m.File), Line: m.Line, Err: err}
 	}
 	return nil
 }
@@ -94,7 +95,7 @@ func (l *layout) manifests(name, to string, files []string) error {
 		return err
 	}
 	for i, file := range files {
-		content, err := l.repo.read(file)
+		content, err := l.repo.Read(file)
 		if err != nil {
 			return err
 		}
@@ -110,23 +111,23 @@ func (l *layout) manifests(name, to string, files []string) error {
 // are in crds/, so that Helm knows them before it reads the rest.
 func (l *layout) asChart(name, to string, objects []object) error {
 	meta := fmt.Sprintf("apiVersion: v2\nname: %s\nversion: 0.0.0\n", name)
-	if err := l.add(to+"/"+chartFile, objects[0].file, []byte(meta), map[int]int{1: 1}); err != nil {
+	if err := l.add(to+"/"+chartFile, objects[0].File, []byte(meta), map[int]int{1: 1}); err != nil {
 		return err
 	}
 	for i, o := range objects {
-		content, err := yamlx.Encode([]*yamlv3.Node{o.node})
+		content, err := yamlx.Encode([]*yamlv3.Node{o.Node})
 		if err != nil {
-			return l.repo.bad(o, nil, "it cannot be written again: %w", err)
+			return l.repo.Bad(o, nil, "it cannot be written again: %w", err)
 		}
 		docs, err := yamlx.Documents(content)
 		if err != nil || len(docs) != 1 {
-			return l.repo.bad(o, nil, "it cannot be written again: %w", err)
+			return l.repo.Bad(o, nil, "it cannot be written again: %w", err)
 		}
 		in := "crds"
-		if o.kind() != "CustomResourceDefinition" {
+		if o.Kind() != "CustomResourceDefinition" {
 			in, content = "templates", bytes.ReplaceAll(content, []byte("{{"), []byte(`{{ "{{" }}`)) // it is no template
 		}
-		if err := l.numbered(fmt.Sprintf("%s/%s/%03d-%s.yaml", to, in, i, strings.ToLower(o.kind())), o, content, docs[0].Content[0]); err != nil {
+		if err := l.numbered(fmt.Sprintf("%s/%s/%03d-%s.yaml", to, in, i, strings.ToLower(o.Kind())), o, content, docs[0].Content[0]); err != nil {
 			return err
 		}
 	}

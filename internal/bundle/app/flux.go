@@ -9,6 +9,7 @@ import (
 	yamlv3 "go.yaml.in/yaml/v3"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/app/checkout"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
 
@@ -27,26 +28,31 @@ const (
 // fluxApp is objects of Flux in the making of a bundle.
 type fluxApp struct {
 	*layout
+	lane    string
 	objects []object
 	// after are, by the object of a HelmRelease, the Kustomizations that its own depends on.
 	after map[*yamlv3.Node][]string
 	// of are the names of the HelmReleases in each Kustomization.
 	of   map[string][]string
-	read map[string]bool   // objects, by place and name
-	urls map[string]string // addresses of sources, by kind and name
+	read map[string]bool     // objects, by place and name
+	urls map[string]string   // addresses of sources, by kind and name
+	at   map[string][]string // namespaces of sources, likewise
 	// values are the ConfigMaps and Secrets that may have values of HelmReleases; copies are those
 	// that a HelmRelease has in the lane's namespace.
 	values, copies []object
 	oci            map[string]ociChart   // by the name of an OCIRepository
 	packed         map[*yamlv3.Node]bool // HelmReleases that the layout made
 	own            int                   // objects of Flux's own installation
-	sources        []object              // Kustomizations, whose source is looked at at the end
+	// kustomizations are those of Flux, whose sources and dependencies are looked at at the end.
+	kustomizations []object
+	awaited        []awaited
+	paused         map[string]string // places of suspended Kustomizations, by name
 }
 
 // flux lays out HelmReleases and what they need, and what else Kustomizations apply, in the one
 // namespace that the lane looks in.
-func (l *layout) flux(a *App) error {
-	f := &fluxApp{layout: l, after: map[*yamlv3.Node][]string{}, of: map[string][]string{}, read: map[string]bool{}, urls: map[string]string{}, oci: map[string]ociChart{}, packed: map[*yamlv3.Node]bool{}}
+func (l *layout) flux(a *App, lane string) error {
+	f := &fluxApp{layout: l, lane: lane, after: map[*yamlv3.Node][]string{}, of: map[string][]string{}, read: map[string]bool{}, urls: map[string]string{}, at: map[string][]string{}, oci: map[string]ociChart{}, paused: map[string]string{}, packed: map[*yamlv3.Node]bool{}}
 	var within object
 	if a.plain {
 		within = l.kustomizationOf(a)
@@ -57,30 +63,40 @@ func (l *layout) flux(a *App) error {
 	if err := f.addresses(); err != nil {
 		return err
 	}
+	if err := f.suspended(); err != nil {
+		return err
+	}
+	f.chartSources()
+	if err := f.dependenciesThere(); err != nil {
+		return err
+	}
+	if err := f.settleWaits(); err != nil {
+		return err
+	}
 	if f.own > 0 {
 		f.override("%d objects of Flux's own installation are left out: the lane runs Flux", f.own)
 	}
 	names := map[string]string{}
 	var resources []string
 	for i, o := range f.objects {
-		file := fmt.Sprintf("%03d-%s-%s.yaml", i, strings.ToLower(o.kind()), o.name())
-		if err := nameable(o.name()); err != nil {
-			return l.repo.bad(o, []string{"metadata", "name"}, "%w", err)
+		file := fmt.Sprintf("%03d-%s-%s.yaml", i, strings.ToLower(o.Kind()), o.Name())
+		if err := nameable(o.Name()); err != nil {
+			return l.repo.Bad(o, []string{"metadata", "name"}, "%w", err)
 		}
 		before := o
-		o.node = yamlx.Clone(o.node)
+		o.Node = yamlx.Clone(o.Node)
 		if ours(o) {
-			key := o.kind() + " " + o.name()
+			key := o.Kind() + " " + o.Name()
 			if at, again := names[key]; again {
-				return l.repo.bad(o, []string{"metadata", "name"}, "a second %s; the first is at %s, and the lane has all of them in the namespace %s: pass the path of one cluster, or give them different names", key, at, bundle.FluxNamespace)
+				return l.repo.Bad(o, []string{"metadata", "name"}, "a second %s; the first is at %s, and the lane has all of them in the namespace %s: pass the path of one cluster, or give them different names", key, at, bundle.FluxNamespace)
 			}
-			names[key] = l.repo.at(o)
+			names[key] = l.repo.At(o)
 			f.withoutLogin(o)
 			if err := l.allowed(o); err != nil {
 				return err
 			}
-			if f.packed[before.node] {
-				f.dependsOn(before, child(o.node, "spec"))
+			if f.packed[before.Node] {
+				f.dependsOn(before, child(o.Node, "spec"))
 			} else if err := f.adapt(before, &o); err != nil {
 				return err
 			}
@@ -98,11 +114,11 @@ func (l *layout) flux(a *App) error {
 		resources = append(resources, "- "+file+"\n")
 	}
 	text := "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n" + strings.Join(resources, "")
-	return l.add(kustomizationFile, a.repo.start, []byte(text), map[int]int{})
+	return l.add(kustomizationFile, a.repo.Start, []byte(text), map[int]int{})
 }
 
 // ours reports whether an object is for Flux's controllers.
-func ours(o object) bool { return o.group() == groupHelm || o.group() == groupSource }
+func ours(o object) bool { return o.Group() == groupHelm || o.Group() == groupSource }
 
 // addresses notes the addresses of all sources, and leaves out those that the lane has of itself: Git
 // repositories, since charts of this checkout are from the lane's own source, and a HelmRepository
@@ -110,33 +126,43 @@ func ours(o object) bool { return o.group() == groupHelm || o.group() == groupSo
 func (f *fluxApp) addresses() error {
 	var rest []object
 	for _, o := range f.objects {
-		key, url := o.kind()+" "+o.name(), yamlx.Text(o.node, "spec", "url")
-		if o.group() != groupSource {
+		key, url := o.Kind()+" "+o.Name(), yamlx.Text(o.Node, "spec", "url")
+		if o.Group() != groupSource {
 			rest = append(rest, o)
 			continue
 		}
 		before, again := f.urls[key]
+		if o.Kind() == kindOCISource { // the version is part of what it is
+			url += " " + yamlx.Text(o.Node, "spec", "ref", "tag") + " " + yamlx.Text(o.Node, "spec", "ref", "semver")
+		}
 		if again && before != url {
-			return f.repo.bad(o, []string{"spec", "url"}, "a second %s with another address; the lane has all of them in the namespace %s: pass the path of one cluster, or give them different names", key, bundle.FluxNamespace)
+			return f.repo.Bad(o, []string{"spec", "url"}, "a second %s with another address; the lane has all of them in the namespace %s: pass the path of one cluster, or give them different names", key, bundle.FluxNamespace)
+		}
+		if isSuspended(o) {
+			return f.repo.Bad(o, []string{"spec", "suspend"}, "%s %s is suspended: on a new cluster Flux never fetches it; resume it, or run a copy of the path", o.Kind(), o.Name())
 		}
 		f.urls[key] = url
-		if o.kind() == kindGitSource || again {
+		f.at[key] = append(f.at[key], f.namespaceOf(o))
+		if o.Kind() == kindGitSource || again {
 			continue
 		}
-		if o.kind() == kindOCISource {
+		if o.Kind() == kindOCISource {
 			c, err := f.ociSource(o)
 			if err != nil {
 				return err
 			}
-			f.oci[o.name()] = c
+			f.oci[o.Name()] = c
 		}
 		rest = append(rest, o)
 	}
 	f.objects = rest
-	for _, k := range f.sources {
-		name := yamlx.Text(k.node, "spec", "sourceRef", "name")
-		if url, ok := f.urls[kindGitSource+" "+name]; ok && !f.repo.own(url) {
-			return f.repo.bad(k, []string{"spec", "sourceRef"}, "Kustomization %s: %s", k.name(), f.repo.notOwn(url))
+	for _, k := range f.kustomizations {
+		if err := f.found(k, yamlx.Find(k.Node, "spec", "sourceRef"), f.namespaceOf(k)); err != nil {
+			return err
+		}
+		name := yamlx.Text(k.Node, "spec", "sourceRef", "name")
+		if url, ok := f.urls[kindGitSource+" "+name]; ok && !f.repo.Own(url) {
+			return f.repo.Bad(k, []string{"spec", "sourceRef"}, "Kustomization %s: %s", k.Name(), f.repo.NotOwn(url))
 		}
 	}
 	return nil
@@ -144,10 +170,10 @@ func (f *fluxApp) addresses() error {
 
 // withoutLogin leaves out what a source needs to reach its repository: charts are from the cell's registry.
 func (f *fluxApp) withoutLogin(o object) {
-	spec := yamlx.Find(o.node, "spec")
+	spec := yamlx.Find(o.Node, "spec")
 	for _, key := range loginFields() {
-		if o.group() == groupSource && yamlx.Find(spec, key) != nil {
-			f.unknown("%s %s: whether its %s lets Flux reach %s", o.kind(), o.name(), key, yamlx.Text(spec, "url"))
+		if o.Group() == groupSource && yamlx.Find(spec, key) != nil {
+			f.unknown("%s %s: whether its %s lets Flux reach %s", o.Kind(), o.Name(), key, yamlx.Text(spec, "url"))
 			yamlx.Drop(spec, key)
 		}
 	}
@@ -160,26 +186,23 @@ func loginFields() []string {
 
 // adapt puts an object of Flux into the lane's namespace.
 func (f *fluxApp) adapt(before object, o *object) error {
-	meta, spec := child(o.node, "metadata"), child(o.node, "spec")
+	meta, spec := child(o.Node, "metadata"), child(o.Node, "spec")
 	namespace := yamlx.Text(meta, "namespace")
 	yamlx.Set(meta, "namespace", "!!str", bundle.FluxNamespace)
-	if o.kind() == kindOCISource && o.group() == groupSource {
-		helmRepository(o, f.oci[o.name()])
-		return nil
-	}
 	if namespace == "" {
 		namespace = "default"
 	}
-	if o.kind() != kindRelease || o.group() != groupHelm {
+	if o.Kind() != kindRelease || o.Group() != groupHelm {
 		return nil
 	}
-	if n := yamlx.Find(spec, "suspend"); n != nil && n.Value != "false" {
-		return f.repo.badAt(*o, n, "spec.suspend of HelmRelease %s: Flux would not install it", o.name())
-	}
 	yamlx.Drop(spec, "suspend")
+	if account := yamlx.Find(spec, "serviceAccountName"); account != nil {
+		f.unknown("HelmRelease %s: whether its account %s may install its objects", o.Name(), account.Value)
+		yamlx.Drop(spec, "serviceAccountName")
+	}
 	target := yamlx.Text(spec, "targetNamespace")
 	if yamlx.Text(spec, "releaseName") == "" {
-		yamlx.Set(spec, "releaseName", "!!str", bundle.FluxReleaseName(target, o.name()))
+		yamlx.Set(spec, "releaseName", "!!str", bundle.FluxReleaseName(target, o.Name()))
 	}
 	if target == "" {
 		yamlx.Set(spec, "targetNamespace", "!!str", namespace)
@@ -193,13 +216,21 @@ func (f *fluxApp) adapt(before object, o *object) error {
 		yamlx.Set(spec, "storageNamespace", "!!str", at)
 	}
 	if namespace != bundle.FluxNamespace {
-		f.override("HelmRelease %s is in %s in place of %s; its release is in %s all the same", o.name(), bundle.FluxNamespace, namespace, target)
+		f.override("HelmRelease %s is in %s in place of %s; its release is in %s all the same", o.Name(), bundle.FluxNamespace, namespace, target)
 	}
 	if install := child(spec, "install"); yamlx.Text(install, "createNamespace") != "true" {
 		yamlx.Set(install, "createNamespace", "!!bool", "true")
-		f.override("HelmRelease %s creates its namespace (install.createNamespace)", o.name())
+		f.override("HelmRelease %s creates its namespace (install.createNamespace)", o.Name())
+	}
+	if err := f.dependsFound(before, namespace); err != nil {
+		return err
 	}
 	f.dependsOn(before, spec)
+	exprs, err := f.expressions(*o)
+	if err != nil {
+		return err
+	}
+	withExpressions(spec, f.told(*o, exprs))
 	if err := f.readable(*o, namespace, yamlx.Find(spec, "valuesFrom")); err != nil {
 		return err
 	}
@@ -207,6 +238,13 @@ func (f *fluxApp) adapt(before object, o *object) error {
 		if err := f.stores(*o, namespace, from); err != nil {
 			return err
 		}
+	}
+	ref := yamlx.Find(spec, "chartRef")
+	if chart := yamlx.Find(spec, "chart", "spec"); chart != nil {
+		ref = child(chart, "sourceRef")
+	}
+	if err := f.found(*o, ref, namespace); err != nil {
+		return err
 	}
 	return f.chartOf(o, spec)
 }
@@ -219,7 +257,7 @@ func (f *fluxApp) dependsOn(before object, spec *yamlv3.Node) {
 		yamlx.Drop(list.Content[i], "namespace")
 		known[yamlx.Text(list.Content[i], "name")] = true
 	}
-	for _, k := range f.after[before.node] {
+	for _, k := range f.after[before.Node] {
 		for _, name := range f.of[k] {
 			if known[name] {
 				continue
@@ -241,7 +279,7 @@ func (f *fluxApp) chartOf(o *object, spec *yamlv3.Node) error {
 		return f.chartRef(o, spec, ref)
 	}
 	if chart == nil {
-		return f.repo.badAt(*o, spec, "HelmRelease %s has no chart: want spec.chart or spec.chartRef", o.name())
+		return f.repo.BadAt(*o, spec, "HelmRelease %s has no chart: want spec.chart or spec.chartRef", o.Name())
 	}
 	ref := child(chart, "sourceRef")
 	yamlx.Drop(ref, "namespace")
@@ -249,22 +287,25 @@ func (f *fluxApp) chartOf(o *object, spec *yamlv3.Node) error {
 	case kindHelmSource:
 		v, err := version(yamlx.Text(chart, "version"))
 		if err != nil {
-			return f.repo.badAt(*o, under(chart, "version"), "chart of HelmRelease %s: %w", o.name(), err)
+			return f.repo.BadAt(*o, under(chart, "version"), "chart of HelmRelease %s: %w", o.Name(), err)
 		}
 		yamlx.Set(chart, "version", "!!str", v)
 		return nil
 	case kindGitSource:
-		if address, ok := f.urls[kindGitSource+" "+yamlx.Text(ref, "name")]; ok && !f.repo.own(address) {
-			return f.repo.badAt(*o, ref, "chart of HelmRelease %s: %s", o.name(), f.repo.notOwn(address))
+		if address, ok := f.urls[kindGitSource+" "+yamlx.Text(ref, "name")]; ok && !f.repo.Own(address) {
+			return f.repo.BadAt(*o, ref, "chart of HelmRelease %s: %s", o.Name(), f.repo.NotOwn(address))
 		}
 	default:
-		return f.repo.badAt(*o, ref, "the chart of HelmRelease %s is from a %s; want a HelmRepository or a GitRepository", o.name(), kind)
+		return f.repo.BadAt(*o, ref, "the chart of HelmRelease %s is from a %s; want a HelmRepository or a GitRepository", o.Name(), kind)
+	}
+	if f.lane == bundle.FluxOCI {
+		return f.repo.BadAt(*o, ref, "the chart of HelmRelease %s is from a GitRepository, which the lane %s does not have: run it with -d %s", o.Name(), f.lane, bundle.FluxGit)
 	}
 	dir := path.Clean(strings.TrimPrefix(yamlx.Text(chart, "chart"), "/"))
-	if !f.repo.has(path.Join(dir, chartFile)) {
-		return f.repo.badAt(*o, under(chart, "chart"), "chart %q of HelmRelease %s is no chart of this repository", yamlx.Text(chart, "chart"), o.name())
+	if !f.repo.Has(path.Join(dir, chartFile)) {
+		return f.repo.BadAt(*o, under(chart, "chart"), "chart %q of HelmRelease %s is no chart of this repository", yamlx.Text(chart, "chart"), o.Name())
 	}
-	to := "charts/" + o.name()
+	to := "charts/" + o.Name()
 	if err := f.chart(dir, to); err != nil {
 		return err
 	}
@@ -281,19 +322,19 @@ func (f *fluxApp) stores(o object, namespace string, from *yamlv3.Node) error {
 	for _, item := range from.Content {
 		kind, name := yamlx.Text(item, "kind"), yamlx.Text(item, "name")
 		i := slices.IndexFunc(f.values, func(s object) bool {
-			return s.kind() == kind && s.name() == name && yamlx.Text(s.node, "metadata", "namespace") == namespace
+			return s.Kind() == kind && s.Name() == name && yamlx.Text(s.Node, "metadata", "namespace") == namespace
 		})
 		if i < 0 && yamlx.Text(item, "optional") == "true" {
-			f.override("HelmRelease %s has no values of %s %s/%s, which is optional, and which no file here has", o.name(), kind, namespace, name)
+			f.override("HelmRelease %s has no values of %s %s/%s, which is optional, and which no file here has", o.Name(), kind, namespace, name)
 			continue
 		}
 		if i < 0 {
-			return f.repo.badAt(o, item, "the values of HelmRelease %s are in %s %s/%s, which no file here has", o.name(), kind, namespace, name)
+			return f.repo.BadAt(o, item, "the values of HelmRelease %s are in %s %s/%s, which no file here has", o.Name(), kind, namespace, name)
 		}
 		if key := kind + "/" + name; !f.read[key] {
 			f.read[key] = true
-			copied := object{f.values[i].file, yamlx.Clone(f.values[i].node)}
-			yamlx.Set(child(copied.node, "metadata"), "namespace", "!!str", bundle.FluxNamespace)
+			copied := checkout.New(f.values[i].File, yamlx.Clone(f.values[i].Node))
+			yamlx.Set(child(copied.Node, "metadata"), "namespace", "!!str", bundle.FluxNamespace)
 			f.copies = append(f.copies, copied)
 		}
 		read = append(read, item)

@@ -10,6 +10,7 @@ import (
 	yamlv3 "go.yaml.in/yaml/v3"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/app/checkout"
 	"github.com/nvidia/aicr-action/internal/recipe/kustomize"
 	"github.com/nvidia/aicr-action/internal/util/lists"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
@@ -24,7 +25,7 @@ func (f *fluxApp) gather(objects []object, within object, depth int) error {
 	}
 	objects = f.inOrder(f.unheld(objects))
 	for _, o := range objects { // before Kustomizations, which may have variables from them
-		if yamlx.Text(o.node, "apiVersion") == "v1" && (o.kind() == "ConfigMap" || o.kind() == "Secret") {
+		if yamlx.Text(o.Node, "apiVersion") == "v1" && (o.Kind() == "ConfigMap" || o.Kind() == "Secret") {
 			f.values = append(f.values, o)
 		}
 	}
@@ -36,11 +37,11 @@ func (f *fluxApp) gather(objects []object, within object, depth int) error {
 		}
 		f.read[key] = true
 		switch {
-		case yamlx.Text(o.node, "metadata", "labels", "app.kubernetes.io/part-of") == "flux":
+		case yamlx.Text(o.Node, "metadata", "labels", "app.kubernetes.io/part-of") == "flux":
 			f.own++
-		case o.group() == groupKustomize:
+		case o.Group() == groupKustomize:
 			if depth > mostNested {
-				return f.repo.bad(o, nil, "Kustomizations are nested more than %d deep", mostNested)
+				return f.repo.Bad(o, nil, "Kustomizations are nested more than %d deep", mostNested)
 			}
 			if err := f.kustomization(o, depth); err != nil {
 				return err
@@ -50,7 +51,12 @@ func (f *fluxApp) gather(objects []object, within object, depth int) error {
 			if err != nil {
 				return err
 			}
-			if within.node == nil || ours(o) || o.kind() == "Namespace" || o.kind() == "CustomResourceDefinition" {
+			if isKustomization(within) { // and not manifests without one
+				if err := f.placed(o, within); err != nil {
+					return err
+				}
+			}
+			if within.Node == nil || ours(o) || o.Kind() == "Namespace" || o.Kind() == "CustomResourceDefinition" {
 				f.release(o, within)
 			} else {
 				others = append(others, o)
@@ -62,9 +68,9 @@ func (f *fluxApp) gather(objects []object, within object, depth int) error {
 
 // release adds an object, which may be a HelmRelease of a Kustomization.
 func (f *fluxApp) release(o, within object) {
-	if within.node != nil && o.kind() == kindRelease && o.group() == groupHelm {
-		f.of[within.name()] = append(f.of[within.name()], o.name())
-		f.after[o.node] = dependencies(within)
+	if within.Node != nil && o.Kind() == kindRelease && o.Group() == groupHelm {
+		f.of[within.Name()] = append(f.of[within.Name()], o.Name())
+		f.after[o.Node] = dependencies(within)
 	}
 	f.objects = append(f.objects, o)
 }
@@ -72,7 +78,7 @@ func (f *fluxApp) release(o, within object) {
 // dependencies are the names of what an object of Flux depends on.
 func dependencies(o object) []string {
 	var names []string
-	if list := yamlx.Find(o.node, "spec", "dependsOn"); list != nil {
+	if list := yamlx.Find(o.Node, "spec", "dependsOn"); list != nil {
 		for _, item := range list.Content {
 			names = append(names, yamlx.Text(item, "name"))
 		}
@@ -84,7 +90,7 @@ func dependencies(o object) []string {
 func (f *fluxApp) built(objects []object) ([]object, error) {
 	var dirs []string
 	for _, o := range objects {
-		if dir := path.Dir(o.file); o.group() == groupPlain && slices.Contains(kustomize.Names, path.Base(o.file)) {
+		if dir := path.Dir(o.File); o.Group() == groupPlain && slices.Contains(kustomize.Names, path.Base(o.File)) {
 			if !slices.ContainsFunc(dirs, func(d string) bool { return below(d, dir) }) {
 				dirs = append(dirs, dir)
 			}
@@ -94,10 +100,10 @@ func (f *fluxApp) built(objects []object) ([]object, error) {
 		return objects, nil
 	}
 	all := slices.DeleteFunc(slices.Clone(objects), func(o object) bool {
-		return o.group() == groupPlain || slices.ContainsFunc(dirs, func(d string) bool { return below(d, path.Dir(o.file)) })
+		return o.Group() == groupPlain || slices.ContainsFunc(dirs, func(d string) bool { return below(d, path.Dir(o.File)) })
 	})
 	for _, dir := range dirs {
-		made, err := f.build(dir, nil)
+		made, err := f.build(dir, overlay{})
 		if err != nil {
 			return nil, err
 		}
@@ -113,19 +119,19 @@ func below(dir, name string) bool {
 
 // pathOf is the directory of a Kustomization of Flux.
 func pathOf(o object) string {
-	return path.Clean(strings.TrimPrefix(yamlx.Text(o.node, "spec", "path"), "/"))
+	return path.Clean(strings.TrimPrefix(yamlx.Text(o.Node, "spec", "path"), "/"))
 }
 
 // isKustomization reports whether an object is a Kustomization of Flux.
 func isKustomization(o object) bool {
-	return o.group() == groupKustomize && o.kind() == kindKustomization
+	return o.Group() == groupKustomize && o.Kind() == kindKustomization
 }
 
 // unheld leaves out the objects that are in the directory of a Kustomization among them: that applies
 // them, with its patches and variables. Of two Kustomizations in each other's directories, none is left out.
 func (f *fluxApp) unheld(objects []object) []object {
 	holds := func(k, o object) bool {
-		return isKustomization(k) && !f.read[f.keyOf(k)] && f.keyOf(k) != f.keyOf(o) && below(pathOf(k), path.Dir(o.file))
+		return isKustomization(k) && !f.read[f.keyOf(k)] && f.keyOf(k) != f.keyOf(o) && below(pathOf(k), path.Dir(o.File))
 	}
 	return slices.DeleteFunc(slices.Clone(objects), func(o object) bool {
 		return slices.ContainsFunc(objects, func(k object) bool { return holds(k, o) && !holds(o, k) })
@@ -138,7 +144,7 @@ func (f *fluxApp) inOrder(objects []object) []object {
 	left := slices.Clone(objects)
 	for len(left) > 0 {
 		i := slices.IndexFunc(left, func(o object) bool {
-			return !isKustomization(o) || !slices.ContainsFunc(left, func(k object) bool { return isKustomization(k) && slices.Contains(dependencies(o), k.name()) })
+			return !isKustomization(o) || !slices.ContainsFunc(left, func(k object) bool { return isKustomization(k) && slices.Contains(dependencies(o), k.Name()) })
 		})
 		i = max(i, 0) // of a circle, the first; the HelmReleases in it are refused later
 		sorted, left = append(sorted, left[i]), slices.Delete(left, i, i+1)
@@ -148,46 +154,48 @@ func (f *fluxApp) inOrder(objects []object) []object {
 
 // keyOf tells an object from others, and from a second reading of itself.
 func (f *fluxApp) keyOf(o object) string {
-	return f.repo.at(o) + " " + o.kind() + " " + yamlx.Text(o.node, "metadata", "namespace") + "/" + o.name()
+	return f.repo.At(o) + " " + o.Kind() + " " + yamlx.Text(o.Node, "metadata", "namespace") + "/" + o.Name()
 }
 
 // kustomization gathers the objects of a Kustomization's directory.
 func (f *fluxApp) kustomization(o object, depth int) error {
-	spec := yamlx.Find(o.node, "spec")
+	spec := yamlx.Find(o.Node, "spec")
 	if n := yamlx.Find(spec, "suspend"); n != nil && n.Value != "false" {
-		return f.repo.badAt(o, n, "spec.suspend of Kustomization %s: Flux would not apply it", o.name())
+		f.paused[o.Name()] = f.repo.At(o)
+		f.override("Kustomization %s (%s) is left out: it is suspended", o.Name(), f.repo.At(o))
+		return nil
 	}
-	rest := object{o.file, yamlx.Clone(o.node)}
-	for _, field := range []string{"patches", "postBuild", "decryption", "healthChecks", "healthCheckExprs"} { // the first two are done here
-		yamlx.Drop(yamlx.Find(rest.node, "spec"), field)
+	rest := checkout.New(o.File, yamlx.Clone(o.Node))
+	for _, field := range []string{"patches", "postBuild", "decryption", "components", "ignoreMissingComponents", "images", "namePrefix", "nameSuffix", "commonMetadata"} { // all but decryption are done here
+		yamlx.Drop(yamlx.Find(rest.Node, "spec"), field)
 	}
-	if account := yamlx.Find(rest.node, "spec", "serviceAccountName"); account != nil {
-		f.unknown("Kustomization %s: whether its account %s may apply its objects", o.name(), account.Value)
-		yamlx.Drop(yamlx.Find(rest.node, "spec"), "serviceAccountName")
+	if account := yamlx.Find(rest.Node, "spec", "serviceAccountName"); account != nil {
+		f.unknown("Kustomization %s: whether its account %s may apply its objects", o.Name(), account.Value)
+		yamlx.Drop(yamlx.Find(rest.Node, "spec"), "serviceAccountName")
 	}
 	if err := f.allowed(rest); err != nil {
 		return err
 	}
 	if kind := yamlx.Text(spec, "sourceRef", "kind"); kind != kindGitSource {
-		return f.repo.bad(o, []string{"spec", "sourceRef"}, "the source of Kustomization %s is a %s; want a GitRepository, which is this checkout", o.name(), kind)
+		return f.repo.Bad(o, []string{"spec", "sourceRef"}, "the source of Kustomization %s is a %s; want a GitRepository, which is this checkout", o.Name(), kind)
 	}
 	dir := pathOf(o)
-	f.sources = append(f.sources, o)
-	if !f.repo.hasDir(dir) {
-		return f.repo.bad(o, []string{"spec", "path"}, "path %q of Kustomization %s is no directory of this repository", yamlx.Text(spec, "path"), o.name())
+	f.kustomizations = append(f.kustomizations, o)
+	if !f.repo.HasDir(dir) {
+		return f.repo.Bad(o, []string{"spec", "path"}, "path %q of Kustomization %s is no directory of this repository", yamlx.Text(spec, "path"), o.Name())
 	}
-	over, err := f.patches(o)
+	over, err := f.overlay(o)
 	if err != nil {
 		return err
 	}
 	var inner []object
 	switch {
-	case f.repo.hasKustomization(dir):
+	case f.repo.HasKustomization(dir):
 		inner, err = f.build(dir, over)
-	case len(over) > 0:
+	case !over.empty():
 		inner, err = f.unlisted(dir, over)
 	default:
-		inner, err = f.repo.objects(dir)
+		inner, err = f.repo.Objects(dir)
 	}
 	if err != nil {
 		return err
@@ -195,20 +203,17 @@ func (f *fluxApp) kustomization(o object, depth int) error {
 	if inner, err = f.substituted(o, inner); err != nil {
 		return err
 	}
-	if target := yamlx.Text(spec, "targetNamespace"); target != "" {
-		for _, i := range inner {
-			if meta := child(i.node, "metadata"); ours(i) || yamlx.Text(meta, "namespace") != "" {
-				yamlx.Set(meta, "namespace", "!!str", target)
-			}
-		}
+	f.commonMetadata(o, inner)
+	if err := f.waits(o, inner); err != nil {
+		return err
 	}
-	f.override("Kustomization %s (%s) is replaced by the objects in %s; its HelmReleases wait for those of the Kustomizations that it depends on", o.name(), f.repo.at(o), f.repo.shown(dir))
+	f.override("Kustomization %s (%s) is replaced by the objects in %s; its HelmReleases wait for those of the Kustomizations that it depends on", o.Name(), f.repo.At(o), f.repo.Shown(dir))
 	return f.gather(inner, o, depth+1)
 }
 
 // patches reads spec.patches of a Kustomization.
 func (f *fluxApp) patches(o object) ([]fluxPatch, error) {
-	list := yamlx.Find(o.node, "spec", "patches")
+	list := yamlx.Find(o.Node, "spec", "patches")
 	if list == nil {
 		return nil, nil
 	}
@@ -216,13 +221,13 @@ func (f *fluxApp) patches(o object) ([]fluxPatch, error) {
 	for _, n := range list.Content {
 		var value map[string]any
 		if err := n.Decode(&value); err != nil {
-			return nil, f.repo.badAt(o, n, "a patch of Kustomization %s: %w", o.name(), err)
+			return nil, f.repo.BadAt(o, n, "a patch of Kustomization %s: %w", o.Name(), err)
 		}
 		text, err := json.Marshal(value)
 		if err != nil || value["patch"] == nil {
-			return nil, f.repo.badAt(o, n, "a patch of Kustomization %s has no text under patch", o.name())
+			return nil, f.repo.BadAt(o, n, "a patch of Kustomization %s has no text under patch", o.Name())
 		}
-		all = append(all, fluxPatch{string(text), o.file, n})
+		all = append(all, fluxPatch{Entry: string(text), File: o.File, Node: n})
 	}
 	return all, nil
 }
@@ -233,22 +238,25 @@ func (f *fluxApp) pack(within object, objects []object) error {
 	if len(objects) == 0 {
 		return nil
 	}
-	name := within.name()
-	if err := nameable(name); err != nil {
-		return f.repo.bad(within, []string{"metadata", "name"}, "%w", err)
+	if f.lane == bundle.FluxOCI {
+		return f.repo.Bad(within, nil, "Kustomization %s applies %s %s (%s) beside HelmReleases, which is delivered as a chart in a Git repository, and the lane %s has none: run it with -d %s", within.Name(), objects[0].Kind(), objects[0].Name(), f.repo.At(objects[0]), f.lane, bundle.FluxGit)
 	}
-	if slices.ContainsFunc(f.objects, func(o object) bool { return o.kind() == kindRelease && o.name() == name }) {
+	name := within.Name()
+	if err := nameable(name); err != nil {
+		return f.repo.Bad(within, []string{"metadata", "name"}, "%w", err)
+	}
+	if slices.ContainsFunc(f.objects, func(o object) bool { return o.Kind() == kindRelease && o.Name() == name }) {
 		name += "-objects"
 	}
 	if err := f.asChart(name, "charts/"+name, objects); err != nil {
 		return err
 	}
-	namespace := yamlx.Text(within.node, "spec", "targetNamespace")
+	namespace := yamlx.Text(within.Node, "spec", "targetNamespace")
 	if namespace == "" {
 		namespace = "default"
 	}
 	waits := "" // a Kustomization is ready as soon as its objects are applied, unless it asks for more
-	if spec := yamlx.Find(within.node, "spec"); yamlx.Text(spec, "wait") != "true" && yamlx.Find(spec, "healthChecks") == nil {
+	if spec := yamlx.Find(within.Node, "spec"); yamlx.Text(spec, "wait") != "true" && yamlx.Find(spec, "healthChecks") == nil {
 		waits = ", disableWait: true"
 	} else if timeout := yamlx.Text(spec, "timeout"); timeout != "" {
 		waits = ", timeout: " + timeout
@@ -266,17 +274,27 @@ spec:
 `, name, bundle.FluxNamespace, name, namespace, namespace, waits, name, bundle.FluxSource)
 	docs, err := yamlx.Documents([]byte(text))
 	if err != nil {
-		return f.repo.bad(within, nil, "%w", err)
+		return f.repo.Bad(within, nil, "%w", err)
 	}
-	made := object{within.file, docs[0].Content[0]}
-	f.packed[made.node] = true
-	shift(made.node, within.node.Line)
+	made := checkout.New(within.File, docs[0].Content[0])
+	if waits == "" || strings.Contains(waits, "timeout") {
+		exprs, err := f.expressions(within)
+		if err != nil {
+			return err
+		}
+		for i := range exprs { // the root waits for what they say
+			exprs[i].Current, exprs[i].Failed, exprs[i].InProgress = "true", "", ""
+		}
+		withExpressions(yamlx.Find(made.Node, "spec"), exprs)
+	}
+	f.packed[made.Node] = true
+	shift(made.Node, within.Node.Line)
 	f.release(made, within)
 	var kinds []string
 	for _, o := range objects {
-		kinds = append(kinds, o.kind()+" "+o.name())
+		kinds = append(kinds, o.Kind()+" "+o.Name())
 	}
-	f.override("Kustomization %s: %s are delivered as the chart of a HelmRelease", within.name(), strings.Join(lists.AtMost(kinds, 5), ", "))
+	f.override("Kustomization %s: %s are delivered as the chart of a HelmRelease", within.Name(), strings.Join(lists.AtMost(kinds, 5), ", "))
 	return nil
 }
 

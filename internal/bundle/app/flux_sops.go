@@ -5,6 +5,7 @@ import (
 
 	yamlv3 "go.yaml.in/yaml/v3"
 
+	"github.com/nvidia/aicr-action/internal/bundle/app/checkout"
 	"github.com/nvidia/aicr-action/internal/bundle/app/sops"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
@@ -13,15 +14,15 @@ import (
 // its keys, with placeholders for values, since the key is not here. What is encrypted in others may
 // decide what runs, and is refused.
 func (f *fluxApp) decrypted(o object) (object, error) {
-	if !sops.Encrypted(o.node) {
+	if !sops.Encrypted(o.Node) {
 		return o, nil
 	}
-	if sops.IsEncrypted(o.kind()) || sops.IsEncrypted(o.name()) || o.kind() != "Secret" && o.kind() != "ConfigMap" {
-		return o, f.repo.bad(o, nil, "this object is encrypted by SOPS beyond the data of a Secret or ConfigMap, and its key is not here: encrypt only these (encrypted_regex: ^(data|stringData)$), or run a copy of the path with test values")
+	if sops.IsEncrypted(o.Kind()) || sops.IsEncrypted(o.Name()) || o.Kind() != "Secret" && o.Kind() != "ConfigMap" {
+		return o, f.repo.Bad(o, nil, "this object is encrypted by SOPS beyond the data of a Secret or ConfigMap, and its key is not here: encrypt only these (encrypted_regex: ^(data|stringData)$), or run a copy of the path with test values")
 	}
-	made := object{o.file, yamlx.Clone(o.node)}
-	sops.Fill(made.node)
-	f.override("%s %s (%s) is encrypted by SOPS, whose key is not here: its values are placeholders", o.kind(), o.name(), f.repo.at(o))
+	made := checkout.New(o.File, yamlx.Clone(o.Node))
+	sops.Fill(made.Node)
+	f.override("%s %s (%s) is encrypted by SOPS, whose key is not here: its values are placeholders", o.Kind(), o.Name(), f.repo.At(o))
 	return made, nil
 }
 
@@ -34,10 +35,10 @@ func (f *fluxApp) readable(o object, namespace string, from *yamlv3.Node) error 
 	for _, item := range from.Content {
 		kind, name := yamlx.Text(item, "kind"), yamlx.Text(item, "name")
 		i := slices.IndexFunc(f.values, func(s object) bool {
-			return s.kind() == kind && s.name() == name && yamlx.Text(s.node, "metadata", "namespace") == namespace
+			return s.Kind() == kind && s.Name() == name && yamlx.Text(s.Node, "metadata", "namespace") == namespace
 		})
-		if i >= 0 && sops.Encrypted(f.values[i].node) {
-			return f.repo.badAt(o, item, "the values of HelmRelease %s are in %s %s (%s), which is encrypted by SOPS, and its key is not here: run a copy of the path with test values", o.name(), kind, name, f.repo.at(f.values[i]))
+		if i >= 0 && sops.Encrypted(f.values[i].Node) {
+			return f.repo.BadAt(o, item, "the values of HelmRelease %s are in %s %s (%s), which is encrypted by SOPS, and its key is not here: run a copy of the path with test values", o.Name(), kind, name, f.repo.At(f.values[i]))
 		}
 	}
 	return nil

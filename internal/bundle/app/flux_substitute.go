@@ -1,18 +1,16 @@
 package app
 
 import (
-	"encoding/base64"
-	"errors"
-	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
 
-	"github.com/fluxcd/pkg/envsubst"
 	yamlv3 "go.yaml.in/yaml/v3"
-	"sigs.k8s.io/yaml"
 
+	"github.com/nvidia/aicr-action/internal/bundle/app/checkout"
 	"github.com/nvidia/aicr-action/internal/bundle/app/sops"
+	"github.com/nvidia/aicr-action/internal/bundle/app/substitution"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
 
@@ -27,13 +25,13 @@ var variable = regexp.MustCompile(`^[_[:alpha:]][_[:alpha:][:digit:]]*$`)
 // Flux replaces them: in the text of each object, once Kustomize has made it. One that is not set is
 // empty, if its place has no default.
 func (f *fluxApp) substituted(o object, objects []object) ([]object, error) {
-	post := yamlx.Find(o.node, "spec", "postBuild")
+	post := yamlx.Find(o.Node, "spec", "postBuild")
 	if post == nil || post.Kind != yamlv3.MappingNode {
 		return objects, nil
 	}
 	for i := 0; i+1 < len(post.Content); i += 2 {
 		if key := post.Content[i]; key.Value != "substitute" && key.Value != "substituteFrom" {
-			return nil, f.repo.badAt(o, key, "spec.postBuild.%s of Kustomization %s is not understood", key.Value, o.name())
+			return nil, f.repo.BadAt(o, key, "spec.postBuild.%s of Kustomization %s is not understood", key.Value, o.Name())
 		}
 	}
 	vars, err := f.variables(o, post)
@@ -42,14 +40,14 @@ func (f *fluxApp) substituted(o object, objects []object) ([]object, error) {
 	}
 	var all []object
 	for _, inner := range objects {
-		meta := yamlx.Find(inner.node, "metadata")
+		meta := yamlx.Find(inner.Node, "metadata")
 		if yamlx.Text(meta, "labels", noSubstitution) == "disabled" || yamlx.Text(meta, "annotations", noSubstitution) == "disabled" {
 			all = append(all, inner)
 			continue
 		}
 		made, err := f.substitute(inner, vars)
 		if err != nil {
-			return nil, f.repo.bad(inner, nil, "%s %s, with the variables of Kustomization %s (%s): %w", inner.kind(), inner.name(), o.name(), f.repo.at(o), err)
+			return nil, f.repo.Bad(inner, nil, "%s %s, with the variables of Kustomization %s (%s): %w", inner.Kind(), inner.Name(), o.Name(), f.repo.At(o), err)
 		}
 		all = append(all, made)
 	}
@@ -73,7 +71,7 @@ func (f *fluxApp) variables(o object, post *yamlv3.Node) (map[string]string, err
 	}
 	for name, value := range vars {
 		if !variable.MatchString(name) {
-			return nil, f.repo.badAt(o, post, "variable %q of Kustomization %s: Flux takes letters, digits and _, and no digit in front", name, o.name())
+			return nil, f.repo.BadAt(o, post, "variable %q of Kustomization %s: Flux takes letters, digits and _, and no digit in front", name, o.Name())
 		}
 		vars[name] = strings.ReplaceAll(value, "\n", "")
 	}
@@ -83,99 +81,36 @@ func (f *fluxApp) variables(o object, post *yamlv3.Node) (map[string]string, err
 // variablesFrom adds the variables of a ConfigMap or Secret, which must be among the files.
 func (f *fluxApp) variablesFrom(o object, ref *yamlv3.Node, into map[string]string) error {
 	kind, name := yamlx.Text(ref, "kind"), yamlx.Text(ref, "name")
-	at := slices.IndexFunc(f.values, func(v object) bool {
-		return v.kind() == kind && v.name() == name && yamlx.Text(v.node, "metadata", "namespace") == yamlx.Text(o.node, "metadata", "namespace")
+	i := slices.IndexFunc(f.values, func(v object) bool {
+		return v.Kind() == kind && v.Name() == name && yamlx.Text(v.Node, "metadata", "namespace") == yamlx.Text(o.Node, "metadata", "namespace")
 	})
-	if at < 0 {
+	if i < 0 {
 		if yamlx.Text(ref, "optional") == "true" {
 			return nil
 		}
-		return f.repo.badAt(o, ref, "Kustomization %s has variables from %s %s, which no file read before it has: set optional, or run a path that has it", o.name(), kind, name)
+		return f.repo.BadAt(o, ref, "Kustomization %s has variables from %s %s, which no file read before it has: set optional, or run a path that has it", o.Name(), kind, name)
 	}
-	from := f.values[at]
-	if sops.Encrypted(from.node) {
-		return f.repo.badAt(o, ref, "the variables of %s %s (%s), for Kustomization %s, are encrypted by SOPS, whose key is not here: run a copy of the path with test values", kind, name, f.repo.at(from), o.name())
+	from := f.values[i]
+	if sops.Encrypted(from.Node) {
+		return f.repo.BadAt(o, ref, "the variables of %s %s (%s), for Kustomization %s, are encrypted by SOPS, whose key is not here: run a copy of the path with test values", kind, name, f.repo.At(from), o.Name())
 	}
-	for _, field := range []string{"data", "stringData"} {
-		data := yamlx.Find(from.node, field)
-		if data == nil || data.Kind != yamlv3.MappingNode {
-			continue
-		}
-		for i := 0; i+1 < len(data.Content); i += 2 {
-			value := data.Content[i+1].Value
-			if kind == "Secret" && field == "data" {
-				text, err := base64.StdEncoding.DecodeString(value)
-				if err != nil {
-					return f.repo.badAt(from, data.Content[i+1], "%s of Secret %s: %w", data.Content[i].Value, name, err)
-				}
-				value = string(text)
-			}
-			into[data.Content[i].Value] = value
-		}
+	data, at, err := substitution.Data(from.Node)
+	if err != nil {
+		return f.repo.BadAt(from, at, "%s %s: %w", kind, name, err)
 	}
+	maps.Copy(into, data)
 	return nil
 }
 
 // substitute replaces the variables in one object. Its lines stay those of its file.
 func (f *fluxApp) substitute(o object, vars map[string]string) (object, error) {
-	var fields map[string]any
-	if err := o.node.Decode(&fields); err != nil {
+	made, unset, err := substitution.Replace(o.Node, vars)
+	if unset != nil && err == nil {
+		f.unknown("%s %s (%s): Flux replaces a variable that nothing sets by an empty text: %v; write $${NAME} to keep it", o.Kind(), o.Name(), f.repo.At(o), unset)
+	}
+	if made == nil || err != nil {
 		return o, err
 	}
-	text, err := yaml.Marshal(fields) // as Flux writes it: what has quotes there decides a value's type
-	if err != nil {
-		return o, err
-	}
-	replaced, unset := envsubst.Eval(string(text), func(name string) (string, bool) { v, ok := vars[name]; return v, ok })
-	if unset != nil {
-		if replaced, err = envsubst.Eval(string(text), func(name string) (string, bool) { return vars[name], true }); err != nil {
-			return o, err
-		}
-		f.unknown("%s %s (%s): Flux replaces a variable that nothing sets by an empty text: %v; write $${NAME} to keep it", o.kind(), o.name(), f.repo.at(o), unset)
-	}
-	if replaced == string(text) {
-		return o, nil
-	}
-	docs, err := yamlx.Documents([]byte(replaced))
-	if err != nil {
-		return o, fmt.Errorf("it is no YAML any more: %w", err)
-	}
-	if len(docs) != 1 || len(docs[0].Content) != 1 || docs[0].Content[0].Kind != yamlv3.MappingNode {
-		return o, errors.New("it is no object any more")
-	}
-	made := object{o.file, docs[0].Content[0]}
-	sameLines(made.node, o.node, o.node.Line)
-	return made, nil
-}
-
-// sameLines gives a node and those in it the lines of the node that it was made from; what that does
-// not have is on the line around it.
-func sameLines(n, from *yamlv3.Node, around int) {
-	if n.Line = around; from != nil {
-		n.Line = from.Line
-	}
-	for i, c := range n.Content {
-		var old *yamlv3.Node
-		switch {
-		case n.Kind == yamlv3.MappingNode && i%2 == 0:
-			continue
-		case n.Kind == yamlv3.MappingNode:
-			key := n.Content[i-1]
-			old = yamlx.Find(from, key.Value)
-			key.Line = keyLine(from, key.Value, n.Line)
-		case from != nil && from.Kind == yamlv3.SequenceNode && i < len(from.Content):
-			old = from.Content[i]
-		}
-		sameLines(c, old, n.Line)
-	}
-}
-
-// keyLine is the line of a mapping's key, or around.
-func keyLine(from *yamlv3.Node, key string, around int) int {
-	for i := 0; from != nil && from.Kind == yamlv3.MappingNode && i+1 < len(from.Content); i += 2 {
-		if from.Content[i].Value == key {
-			return from.Content[i].Line
-		}
-	}
-	return around
+	checkout.SameLines(made, o.Node, o.Node.Line)
+	return checkout.New(o.File, made), nil
 }

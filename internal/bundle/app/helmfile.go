@@ -10,6 +10,7 @@ import (
 	yamlv3 "go.yaml.in/yaml/v3"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/app/checkout"
 	"github.com/nvidia/aicr-action/internal/bundle/app/sops"
 	"github.com/nvidia/aicr-action/internal/bundle/parameters"
 	"github.com/nvidia/aicr-action/internal/recipe"
@@ -36,22 +37,22 @@ type helmfileApp struct {
 
 // helmfileOf is the file of helmfile at a path: that itself, or helmfile.yaml in a directory; empty
 // for anything else.
-func (r *repository) helmfileOf(at string) (string, error) {
-	if r.hasDir(at) {
+func helmfileOf(r *repository, at string) (string, error) {
+	if r.HasDir(at) {
 		for _, name := range []string{bundle.HelmfileRoot, "helmfile.yml"} {
-			if r.has(path.Join(at, name)) {
+			if r.Has(path.Join(at, name)) {
 				return path.Join(at, name), nil
 			}
 		}
-		if name := path.Join(at, bundle.HelmfileRoot+".gotmpl"); r.has(name) {
-			return "", &recipe.FileError{File: r.shown(name), Err: fmt.Errorf("this is a template of helmfile, %s", noTemplate)}
+		if name := path.Join(at, bundle.HelmfileRoot+".gotmpl"); r.Has(name) {
+			return "", &recipe.FileError{File: r.Shown(name), Err: fmt.Errorf("this is a template of helmfile, %s", noTemplate)}
 		}
 		return "", nil
 	}
 	if ext := path.Ext(at); ext != ".yaml" && ext != ".yml" {
 		return "", nil
 	}
-	content, err := r.read(at)
+	content, err := r.Read(at)
 	if err != nil {
 		return "", err
 	}
@@ -77,7 +78,7 @@ func (l *layout) helmfile(a *App) error {
 		return err
 	}
 	if len(h.seen) == 0 {
-		return &recipe.FileError{File: l.repo.shown(a.helmfile), Err: errors.New("it has no release to install")}
+		return &recipe.FileError{File: l.repo.Shown(a.helmfile), Err: errors.New("it has no release to install")}
 	}
 	text := "helmfiles:\n"
 	for _, name := range h.levels {
@@ -89,33 +90,33 @@ func (l *layout) helmfile(a *App) error {
 // file lays out what a file names, and then its own releases, as helmfile installs them.
 func (h *helmfileApp) file(name string, by *object, depth int) error {
 	if h.read[name] || depth > mostNested {
-		return h.repo.bad(*by, nil, "%s is named twice, or by itself", h.repo.shown(name))
+		return h.repo.Bad(*by, nil, "%s is named twice, or by itself", h.repo.Shown(name))
 	}
 	h.read[name] = true
 	state, err := h.merged(name)
 	if err != nil {
 		return err
 	}
-	if list := yamlx.Find(state.node, "helmfiles"); list != nil {
+	if list := yamlx.Find(state.Node, "helmfiles"); list != nil {
 		for _, item := range list.Content {
 			if err := h.child(state, item, depth); err != nil {
 				return err
 			}
 		}
-		yamlx.Drop(state.node, "helmfiles")
+		yamlx.Drop(state.Node, "helmfiles")
 	}
-	releases := yamlx.Find(state.node, "releases")
+	releases := yamlx.Find(state.Node, "releases")
 	if releases == nil || len(releases.Content) == 0 {
 		return nil
 	}
-	if n := yamlx.Find(state.node, "environments"); n != nil {
-		h.unknown("%s: environments are not used, since no template here reads them", h.repo.shown(name))
+	if n := yamlx.Find(state.Node, "environments"); n != nil {
+		h.unknown("%s: environments are not used, since no template here reads them", h.repo.Shown(name))
 	}
-	h.drop(state, state.node, leftOutOfFile)
-	if n := yamlx.Find(state.node, "helmDefaults"); n != nil {
+	h.drop(state, state.Node, leftOutOfFile)
+	if n := yamlx.Find(state.Node, "helmDefaults"); n != nil {
 		h.drop(state, n, leftOutOfDefault)
 	}
-	if list := yamlx.Find(state.node, "repositories"); list != nil {
+	if list := yamlx.Find(state.Node, "repositories"); list != nil {
 		for _, item := range list.Content {
 			h.drop(state, item, leftOutOfSource)
 		}
@@ -144,12 +145,12 @@ func (h *helmfileApp) child(state object, item *yamlv3.Node, depth int) error {
 	name := item.Value
 	if item.Kind == yamlv3.MappingNode {
 		if name = yamlx.Text(item, "path"); len(yamlx.Keys(item)) > 1 {
-			return h.repo.badAt(state, item, "this entry of helmfiles has more than a path, which may change what is installed; want the path of a file")
+			return h.repo.BadAt(state, item, "this entry of helmfiles has more than a path, which may change what is installed; want the path of a file")
 		}
 	}
-	at := path.Join(path.Dir(state.file), name)
-	if h.repo.hasDir(at) {
-		file, err := h.repo.helmfileOf(at)
+	at := path.Join(path.Dir(state.File), name)
+	if h.repo.HasDir(at) {
+		file, err := helmfileOf(h.repo, at)
 		if err != nil {
 			return err
 		}
@@ -157,30 +158,30 @@ func (h *helmfileApp) child(state object, item *yamlv3.Node, depth int) error {
 	}
 	switch {
 	case path.Ext(name) == ".gotmpl":
-		return h.repo.badAt(state, item, "%s is a template of helmfile, %s", name, noTemplate)
-	case at == "" || !h.repo.has(at):
-		return h.repo.badAt(state, item, "%s is no file of helmfile in this repository; want one path, without * and from no other place", name)
+		return h.repo.BadAt(state, item, "%s is a template of helmfile, %s", name, noTemplate)
+	case at == "" || !h.repo.Has(at):
+		return h.repo.BadAt(state, item, "%s is no file of helmfile in this repository; want one path, without * and from no other place", name)
 	}
-	return h.file(at, &object{state.file, item}, depth+1)
+	return h.file(at, &object{File: state.File, Node: item}, depth+1)
 }
 
 // merged reads a file with its bases and its documents, whose lists helmfile joins.
 func (h *helmfileApp) merged(name string) (object, error) {
-	content, err := h.repo.read(name)
+	content, err := h.repo.Read(name)
 	if err != nil {
 		return object{}, err
 	}
 	for i, line := range strings.Split(string(content), "\n") {
 		if text, _, _ := strings.Cut(line, "#"); strings.Contains(text, "{{") {
-			return object{}, h.repo.badLine(object{file: name}, i+1, fmt.Errorf("this line is a template of helmfile, %s", noTemplate))
+			return object{}, h.repo.BadLine(object{File: name}, i+1, fmt.Errorf("this line is a template of helmfile, %s", noTemplate))
 		}
 	}
 	docs, err := yamlx.Documents(content)
 	if err != nil {
 		p := yamlx.Problems(err)[0]
-		return object{}, h.repo.badLine(object{file: name}, p.Line, errors.New(p.Text))
+		return object{}, h.repo.BadLine(object{File: name}, p.Line, errors.New(p.Text))
 	}
-	whole := object{name, &yamlv3.Node{Kind: yamlv3.MappingNode, Tag: "!!map", Line: 1}}
+	whole := object{File: name, Node: &yamlv3.Node{Kind: yamlv3.MappingNode, Tag: "!!map", Line: 1}}
 	for _, d := range docs {
 		if len(d.Content) != 1 || d.Content[0].Kind != yamlv3.MappingNode {
 			continue
@@ -188,15 +189,15 @@ func (h *helmfileApp) merged(name string) (object, error) {
 		if bases := yamlx.Find(d.Content[0], "bases"); bases != nil {
 			for _, b := range bases.Content {
 				at := path.Join(path.Dir(name), b.Value)
-				if !h.repo.has(at) || path.Ext(at) == ".gotmpl" {
-					return whole, h.repo.badAt(whole, b, "the base %s is no YAML file of this repository", b.Value)
+				if !h.repo.Has(at) || path.Ext(at) == ".gotmpl" {
+					return whole, h.repo.BadAt(whole, b, "the base %s is no YAML file of this repository", b.Value)
 				}
 				base, err := h.merged(at)
 				if err != nil {
 					return whole, err
 				}
-				h.placeIn(whole, base.node, at)
-				if err := h.join(whole, base.node); err != nil {
+				h.placeIn(whole, base.Node, at)
+				if err := h.join(whole, base.Node); err != nil {
 					return whole, err
 				}
 			}
@@ -212,15 +213,15 @@ func (h *helmfileApp) merged(name string) (object, error) {
 func (h *helmfileApp) join(whole object, part *yamlv3.Node) error {
 	for i := 0; i+1 < len(part.Content); i += 2 {
 		key, value := part.Content[i], part.Content[i+1]
-		have := yamlx.Find(whole.node, key.Value)
+		have := yamlx.Find(whole.Node, key.Value)
 		switch {
 		case have == nil:
-			whole.node.Content = append(whole.node.Content, key, value)
+			whole.Node.Content = append(whole.Node.Content, key, value)
 		case have.Kind == yamlv3.SequenceNode && value.Kind == yamlv3.SequenceNode:
 			have.Content = append(have.Content, value.Content...)
 		case slices.Contains(leftOutOfFile, key.Value):
 		default:
-			return h.repo.badAt(whole, key, "%s is in two of the documents and bases of one file of helmfile: write it once", key.Value)
+			return h.repo.BadAt(whole, key, "%s is in two of the documents and bases of one file of helmfile: write it once", key.Value)
 		}
 	}
 	return nil
@@ -230,7 +231,7 @@ func (h *helmfileApp) join(whole object, part *yamlv3.Node) error {
 func (h *helmfileApp) drop(state object, n *yamlv3.Node, fields []string) {
 	for _, key := range fields {
 		if value := yamlx.Find(n, key); value != nil && key == "kubeContext" {
-			h.override("%s: the cell's cluster takes the place of the context %s", h.repo.shown(state.file), value.Value)
+			h.override("%s: the cell's cluster takes the place of the context %s", h.repo.Shown(state.File), value.Value)
 		}
 		yamlx.Drop(n, key)
 	}
@@ -238,21 +239,21 @@ func (h *helmfileApp) drop(state object, n *yamlv3.Node, fields []string) {
 
 // release lays out a release with its chart and values, if these are in the repository.
 func (h *helmfileApp) release(state object, r *yamlv3.Node) error {
-	file := state.file
-	if at, _ := h.repo.place(state, r.Line); at != "" {
+	file := state.File
+	if at, _ := h.repo.Place(state, r.Line); at != "" {
 		file = at
 	}
-	o := object{state.file, r}
+	o := checkout.New(state.File, r)
 	name := yamlx.Text(r, "name")
 	if err := nameable(name); err != nil {
-		return h.repo.badAt(state, r, "%w", err)
+		return h.repo.BadAt(state, r, "%w", err)
 	}
 	if before, again := h.seen[name]; again {
-		return h.repo.badAt(state, r, "a second release %s; the first is at %s: give them different names, or pass the path of one file", name, before)
+		return h.repo.BadAt(state, r, "a second release %s; the first is at %s: give them different names, or pass the path of one file", name, before)
 	}
-	h.seen[name] = h.repo.at(o)
+	h.seen[name] = h.repo.At(o)
 	if n := yamlx.Find(r, "secrets"); n != nil {
-		return h.repo.badAt(state, n, "the secrets of release %s are values that SOPS has encrypted, and their key is not here: run a copy of the file with test values", name)
+		return h.repo.BadAt(state, n, "the secrets of release %s are values that SOPS has encrypted, and their key is not here: run a copy of the file with test values", name)
 	}
 	if yamlx.Text(r, "namespace") == "" {
 		yamlx.Set(r, "namespace", "!!str", "default")
@@ -275,7 +276,7 @@ func (h *helmfileApp) chartOf(state object, r *yamlv3.Node, from string) error {
 	name, chart := yamlx.Text(r, "name"), yamlx.Text(r, "chart")
 	dir := path.Join(from, chart)
 	switch {
-	case h.repo.has(path.Join(dir, chartFile)):
+	case h.repo.Has(path.Join(dir, chartFile)):
 		if err := h.layout.chart(dir, name+"/chart"); err != nil {
 			return err
 		}
@@ -283,11 +284,11 @@ func (h *helmfileApp) chartOf(state object, r *yamlv3.Node, from string) error {
 		yamlx.Drop(r, "version")
 		return nil
 	case strings.HasPrefix(chart, ".") || strings.HasPrefix(chart, "/") || chart == "":
-		return h.repo.badAt(state, under(r, "chart"), "chart %q of release %s is no directory of this repository with a %s", chart, name, chartFile)
+		return h.repo.BadAt(state, under(r, "chart"), "chart %q of release %s is no directory of this repository with a %s", chart, name, chartFile)
 	}
 	v, err := version(yamlx.Text(r, "version"))
 	if err != nil {
-		return h.repo.badAt(state, under(r, "version"), "chart of release %s: %w", name, err)
+		return h.repo.BadAt(state, under(r, "version"), "chart of release %s: %w", name, err)
 	}
 	yamlx.Set(r, "version", "!!str", v)
 	return nil
@@ -306,23 +307,23 @@ func (h *helmfileApp) valuesOf(state object, r *yamlv3.Node, from string) error 
 		to := fmt.Sprintf("%s/values/%d.yaml", name, i)
 		switch {
 		case item.Kind == yamlv3.MappingNode:
-			if err := h.put(to, object{state.file, item}); err != nil {
+			if err := h.put(to, checkout.New(state.File, item)); err != nil {
 				return err
 			}
 		case item.Kind != yamlv3.ScalarNode || path.Ext(item.Value) == ".gotmpl":
-			return h.repo.badAt(state, item, "the values %s of release %s are a template of helmfile, %s", item.Value, name, strings.Replace(noTemplate, "helmfile build", "helmfile write-values", 1))
+			return h.repo.BadAt(state, item, "the values %s of release %s are a template of helmfile, %s", item.Value, name, strings.Replace(noTemplate, "helmfile build", "helmfile write-values", 1))
 		default:
 			at := path.Join(from, item.Value)
-			if !h.repo.has(at) && mayMiss {
+			if !h.repo.Has(at) && mayMiss {
 				h.override("release %s: values file %s is left out: it does not exist, and missingFileHandler is set", name, item.Value)
 				continue
 			}
-			content, err := h.repo.read(at)
+			content, err := h.repo.Read(at)
 			if err != nil {
-				return h.repo.badAt(state, item, "values file %s of release %s is no file of this repository", item.Value, name)
+				return h.repo.BadAt(state, item, "values file %s of release %s is no file of this repository", item.Value, name)
 			}
 			if docs, err := yamlx.Documents(content); err == nil && len(docs) == 1 && len(docs[0].Content) == 1 && sops.Encrypted(docs[0].Content[0]) {
-				return h.repo.badAt(state, item, "values file %s of release %s is encrypted by SOPS, and its key is not here: name a copy with test values", item.Value, name)
+				return h.repo.BadAt(state, item, "values file %s of release %s is encrypted by SOPS, and its key is not here: name a copy with test values", item.Value, name)
 			}
 			if err := h.add(to, at, content, nil); err != nil {
 				return err
@@ -350,18 +351,18 @@ func (h *helmfileApp) set(state object, name, namespace, to string, set *yamlv3.
 	for _, item := range set.Content {
 		for _, key := range yamlx.Keys(item) {
 			if key != "name" && key != "value" {
-				return h.repo.badAt(state, item, "set of release %s has a %s; want name and value, or write it under values", name, key)
+				return h.repo.BadAt(state, item, "set of release %s has a %s; want name and value, or write it under values", name, key)
 			}
 		}
 	}
 	values := map[string]any{}
 	if _, wrong := parameters.Apply(values, set, name, namespace); wrong != nil {
-		return h.repo.badAt(state, &yamlv3.Node{Line: wrong.Line}, "set of release %s: %w", name, wrong)
+		return h.repo.BadAt(state, &yamlv3.Node{Line: wrong.Line}, "set of release %s: %w", name, wrong)
 	}
 	node := &yamlv3.Node{}
 	if err := node.Encode(values); err != nil {
-		return h.repo.badAt(state, set, "set of release %s: %w", name, err)
+		return h.repo.BadAt(state, set, "set of release %s: %w", name, err)
 	}
 	shift(node, set.Line)
-	return h.put(to, object{state.file, node})
+	return h.put(to, checkout.New(state.File, node))
 }

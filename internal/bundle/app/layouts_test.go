@@ -190,7 +190,7 @@ func TestOpen_LayoutsRefused(t *testing.T) {
 			files: argo(map[string]string{"apps/redis.yaml": "", "apps/web.yaml": strings.Replace(setOfEnvironments, "at.zone", "at.zoen", 1)}), path: "apps", want: []string{"web.yaml:11", "{{at.zoen}}", "at.zone"},
 		},
 		"a patch without its place": {files: overlaid(map[string]string{"apps/kustomization.yaml": "resources: [worker.yaml]\npatches: [{target: {kind: Deployment}, patch: '[{op: remove, path: /spec/none}]'}]\n"}), path: "cluster", want: []string{"apps/kustomization.yaml", "does not build", "/spec/none"}},
-		"a suspended Kustomization": {files: overlaid(map[string]string{"cluster/base.yaml": strings.Replace(flux(nil)["cluster/base.yaml"], "interval: 10m", "suspend: true", 1)}), path: "cluster", want: []string{"base.yaml:5", "suspend"}},
+		"a suspended Kustomization": {files: overlaid(map[string]string{"cluster/base.yaml": strings.Replace(flux(nil)["cluster/base.yaml"], "interval: 10m", "suspend: true", 1)}), path: "cluster", want: []string{"apps.yaml:8", "Kustomization base (", "which is suspended"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := open(t, filepath.Join(repo(t, tc.files), tc.path), bundle.ArgoCDGit)

@@ -9,6 +9,7 @@ import (
 	yamlv3 "go.yaml.in/yaml/v3"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/app/checkout"
 	"github.com/nvidia/aicr-action/internal/recipe/kustomize"
 	"github.com/nvidia/aicr-action/internal/util/lists"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
@@ -26,7 +27,7 @@ func (l *layout) plain(a *App, lane string) error {
 	}
 	switch lane {
 	case bundle.FluxGit:
-		return l.flux(a)
+		return l.flux(a, lane)
 	case bundle.Helm, bundle.ArgoCDGit, bundle.ArgoCDOCI:
 	default:
 		return fmt.Errorf("%s is manifests, for the lanes %s, and not for %s", a.shown(), strings.Join([]string{bundle.Helm, bundle.ArgoCDGit, bundle.ArgoCDOCI, bundle.FluxGit}, ", "), lane)
@@ -37,7 +38,7 @@ func (l *layout) plain(a *App, lane string) error {
 	}
 	if lane == bundle.Helm {
 		line := fmt.Sprintf("release %s %s ./%s/chart\n", name, plainNamespace, name)
-		return l.add("deploy.sh", a.objects[0].file, []byte(line), map[int]int{1: 1})
+		return l.add("deploy.sh", a.objects[0].File, []byte(line), map[int]int{1: 1})
 	}
 	o, err := l.made(a, fmt.Sprintf(`apiVersion: argoproj.io/v1alpha1
 kind: Application
@@ -61,18 +62,18 @@ spec:
 func (l *layout) made(a *App, text string) (object, error) {
 	docs, err := yamlx.Documents([]byte(text))
 	if err != nil {
-		return object{}, l.repo.bad(a.objects[0], nil, "%w", err)
+		return object{}, l.repo.Bad(a.objects[0], nil, "%w", err)
 	}
-	o := object{a.objects[0].file, docs[0].Content[0]}
-	shift(o.node, 1)
+	o := checkout.New(a.objects[0].File, docs[0].Content[0])
+	shift(o.Node, 1)
 	return o, nil
 }
 
 // kustomizationOf stands for the Kustomization of Flux that would apply manifests.
 func (l *layout) kustomizationOf(a *App) object {
 	meta := &yamlv3.Node{Kind: yamlv3.MappingNode, Tag: "!!map", Content: []*yamlv3.Node{scalar("name"), scalar(a.Name())}}
-	o := object{a.objects[0].file, &yamlv3.Node{Kind: yamlv3.MappingNode, Tag: "!!map", Content: []*yamlv3.Node{scalar("kind"), scalar(kindKustomization), scalar("metadata"), meta}}}
-	shift(o.node, 1)
+	o := object{File: a.objects[0].File, Node: &yamlv3.Node{Kind: yamlv3.MappingNode, Tag: "!!map", Content: []*yamlv3.Node{scalar("kind"), scalar(kindKustomization), scalar("metadata"), meta}}}
+	shift(o.Node, 1)
 	return o
 }
 
@@ -80,13 +81,13 @@ func (l *layout) kustomizationOf(a *App) object {
 func (l *layout) withNamespaces(objects []object) []object {
 	there := map[string]bool{"default": true, "kube-system": true, "kube-public": true, "kube-node-lease": true}
 	for _, o := range objects {
-		if o.kind() == "Namespace" {
-			there[o.name()] = true
+		if o.Kind() == "Namespace" {
+			there[o.Name()] = true
 		}
 	}
 	var added []string
 	for _, o := range slices.Clone(objects) {
-		name := yamlx.Text(o.node, "metadata", "namespace")
+		name := yamlx.Text(o.Node, "metadata", "namespace")
 		if name == "" || there[name] {
 			continue
 		}
@@ -94,8 +95,8 @@ func (l *layout) withNamespaces(objects []object) []object {
 		added = append(added, name)
 		meta := &yamlv3.Node{Kind: yamlv3.MappingNode, Tag: "!!map", Content: []*yamlv3.Node{scalar("name"), scalar(name)}}
 		n := &yamlv3.Node{Kind: yamlv3.MappingNode, Tag: "!!map", Content: []*yamlv3.Node{scalar("apiVersion"), scalar("v1"), scalar("kind"), scalar("Namespace"), scalar("metadata"), meta}}
-		shift(n, o.node.Line)
-		objects = append(objects, object{o.file, n})
+		shift(n, o.Node.Line)
+		objects = append(objects, checkout.New(o.File, n))
 	}
 	if len(added) > 0 {
 		l.override("namespaces that objects name and that no file has are created: %s", strings.Join(lists.AtMost(added, 5), ", "))
@@ -105,17 +106,17 @@ func (l *layout) withNamespaces(objects []object) []object {
 
 // kustomizations are the directories of Kustomize below a path, as people see them.
 func (a *App) kustomizations() []string {
-	if !a.repo.hasDir(a.repo.start) {
+	if !a.repo.HasDir(a.repo.Start) {
 		return nil
 	}
-	names, err := a.repo.walk(a.repo.start, func(dir string) bool { return strings.HasPrefix(path.Base(dir), ".") })
+	names, err := a.repo.Walk(a.repo.Start, func(dir string) bool { return strings.HasPrefix(path.Base(dir), ".") })
 	if err != nil {
 		return nil
 	}
 	var dirs []string
 	for _, name := range names {
 		if slices.Contains(kustomize.Names, path.Base(name)) {
-			dirs = append(dirs, a.repo.shown(path.Dir(name)))
+			dirs = append(dirs, a.repo.Shown(path.Dir(name)))
 		}
 	}
 	return dirs

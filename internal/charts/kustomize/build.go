@@ -27,6 +27,8 @@ type Input struct {
 	// Patches are applied to what it makes, one after another: entries of a kustomization's
 	// patches, as JSON.
 	Patches []string
+	// Settings are other fields of a kustomization over it, e.g. images, as a JSON object; may be empty.
+	Settings []byte
 }
 
 // Output is what a kustomization makes.
@@ -106,7 +108,7 @@ func run(in Input, metadata []string) ([]Object, error) {
 		}
 	}
 	dir := path.Join(filesDir, in.Dir)
-	if len(metadata) > 0 || len(in.Patches) > 0 {
+	if len(metadata) > 0 || len(in.Patches) > 0 || len(in.Settings) > 0 {
 		top, err := in.top(metadata)
 		if err != nil {
 			return nil, err
@@ -133,6 +135,11 @@ func (in Input) top(metadata []string) ([]byte, error) {
 		patches = append(patches, json.RawMessage(p))
 	}
 	top := map[string]any{"resources": []string{path.Join("..", filesDir, in.Dir)}, "patches": patches}
+	if len(in.Settings) > 0 {
+		if err := json.Unmarshal(in.Settings, &top); err != nil {
+			return nil, err
+		}
+	}
 	base := in.outermost()
 	for _, name := range base.BuildMetadata {
 		if name == types.ManagedByLabelOption {

@@ -1,4 +1,4 @@
-package app
+package checkout
 
 import (
 	"path"
@@ -12,20 +12,20 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
 
-// fluxPatch is an entry of spec.patches of a Kustomization of Flux.
-type fluxPatch struct {
-	entry string // JSON
-	file  string
-	node  *yamlv3.Node
+// Patch is an entry of patches that a deployer lays over a kustomization.
+type Patch struct {
+	Entry string // JSON
+	File  string
+	Node  *yamlv3.Node
 }
 
 // otherFile shifts the position of a file into the line of a node, where the node is not from the
 // file of its object: what a patch sets has the patch's file and line.
 const otherFile = 24
 
-// spot is the line of a node from a file, in an object of another one.
-func (r *repository) spot(o object, file string, line int) int {
-	if file == o.file || line == 0 {
+// Spot is the line of a node from a file, in an object of another one.
+func (r *Repository) Spot(o Object, file string, line int) int {
+	if file == o.File || line == 0 {
 		return line
 	}
 	i := slices.Index(r.others, file)
@@ -36,17 +36,17 @@ func (r *repository) spot(o object, file string, line int) int {
 	return (i+1)<<otherFile | line
 }
 
-// place is the file and the line of a node of an object.
-func (r *repository) place(o object, line int) (string, int) {
+// Place is the file and the line of a node of an object.
+func (r *Repository) Place(o Object, line int) (string, int) {
 	if i := line >> otherFile; i > 0 {
 		return r.others[i-1], line & (1<<otherFile - 1)
 	}
-	return o.file, line
+	return o.File, line
 }
 
-// source is what the objects of a kustomization are made of.
-type source struct {
-	repo    *repository
+// Source is what the objects of a kustomization are made of.
+type Source struct {
+	repo    *Repository
 	files   map[string][]*yamlv3.Node
 	patches []written
 }
@@ -61,9 +61,9 @@ type written struct {
 
 func (w written) line() int { return w.node.Line + w.offset }
 
-// sources reads the files of a kustomization for the lines in them.
-func (r *repository) sources(files []kustomize.File, over []fluxPatch) *source {
-	s := &source{repo: r, files: map[string][]*yamlv3.Node{}}
+// Sources reads the files of a kustomization for the lines in them.
+func (r *Repository) Sources(files []kustomize.File, over []Patch) *Source {
+	s := &Source{repo: r, files: map[string][]*yamlv3.Node{}}
 	for _, f := range files {
 		docs, _ := yamlx.Documents(f.Content) // Kustomize has read it, or it is data
 		for _, d := range docs {
@@ -87,13 +87,13 @@ func (r *repository) sources(files []kustomize.File, over []fluxPatch) *source {
 		}
 	}
 	for _, p := range over {
-		s.patch(p.file, p.node)
+		s.patch(p.File, p.Node)
 	}
 	return s
 }
 
 // patch adds an entry of a list of patches.
-func (s *source) patch(file string, item *yamlv3.Node) {
+func (s *Source) patch(file string, item *yamlv3.Node) {
 	kind := yamlx.Text(item, "target", "kind")
 	if name := yamlx.Text(item, "path"); name != "" || item.Kind == yamlv3.ScalarNode && !strings.Contains(item.Value, "\n") {
 		if name == "" {
@@ -125,7 +125,7 @@ func (s *source) patch(file string, item *yamlv3.Node) {
 }
 
 // add notes a patch: a document like the object, or a list of operations.
-func (s *source) add(w written) {
+func (s *Source) add(w written) {
 	if w.node.Kind != yamlv3.SequenceNode {
 		if w.kind == "" {
 			w.kind = yamlx.Text(w.node, "kind")
@@ -140,7 +140,7 @@ func (s *source) add(w written) {
 		}
 		steps := strings.Split(strings.Trim(yamlx.Text(op, "path"), "/"), "/")
 		for _, step := range slices.Backward(steps) {
-			key := scalar(strings.NewReplacer("~1", "/", "~0", "~").Replace(step))
+			key := &yamlv3.Node{Kind: yamlv3.ScalarNode, Tag: "!!str", Value: strings.NewReplacer("~1", "/", "~0", "~").Replace(step)}
 			key.Line = value.Line
 			value = &yamlv3.Node{Kind: yamlv3.MappingNode, Tag: "!!map", Line: value.Line, Content: []*yamlv3.Node{key, value}}
 		}
@@ -148,23 +148,23 @@ func (s *source) add(w written) {
 	}
 }
 
-// mark gives the nodes of an object that Kustomize made the lines of the file, or of the patch, that
+// Mark gives the nodes of an object that Kustomize made the lines of the file, or of the patch, that
 // has them. What neither has is where the value around it is.
-func (s *source) mark(o object) {
+func (s *Source) Mark(o Object) {
 	var from []written
 	best := 0
-	for _, n := range s.files[o.file] {
+	for _, n := range s.files[o.File] {
 		rank := 0
-		if name := yamlx.Text(n, "metadata", "name"); yamlx.Text(n, "kind") == o.kind() {
+		if name := yamlx.Text(n, "metadata", "name"); yamlx.Text(n, "kind") == o.Kind() {
 			rank = 1
-			if name == o.name() {
+			if name == o.Name() {
 				rank = 3
-			} else if strings.Contains(o.name(), name) {
+			} else if strings.Contains(o.Name(), name) {
 				rank = 2
 			}
 		}
 		if rank > best {
-			best, from = rank, []written{{file: o.file, node: n}}
+			best, from = rank, []written{{file: o.File, node: n}}
 		}
 	}
 	around := 1
@@ -172,21 +172,21 @@ func (s *source) mark(o object) {
 		around = from[0].node.Line
 	}
 	for _, p := range s.patches {
-		if p.kind == "" || p.kind == o.kind() {
+		if p.kind == "" || p.kind == o.Kind() {
 			from = append(from, p)
 		}
 	}
-	s.lines(o, o.node, from, around)
+	s.lines(o, o.Node, from, around)
 }
 
 // lines marks a node; from are the nodes at the same place of what it is made of.
-func (s *source) lines(o object, n *yamlv3.Node, from []written, around int) {
+func (s *Source) lines(o Object, n *yamlv3.Node, from []written, around int) {
 	n.Line = around
 	for _, w := range from {
 		if w.node.Kind != n.Kind || n.Kind == yamlv3.ScalarNode && w.node.Value != n.Value {
 			continue
 		}
-		n.Line = s.repo.spot(o, w.file, w.line())
+		n.Line = s.repo.Spot(o, w.file, w.line())
 		if n.Kind != yamlv3.ScalarNode {
 			break // a patch adds to what the file has
 		}
@@ -201,7 +201,7 @@ func (s *source) lines(o object, n *yamlv3.Node, from []written, around int) {
 			key.Line = c.Line
 			for _, w := range inner {
 				if c.Kind != yamlv3.ScalarNode && w.node.Kind == c.Kind { // the line of its key, as of a scalar
-					key.Line = s.repo.spot(o, w.file, w.node.Line+w.offset)
+					key.Line = s.repo.Spot(o, w.file, w.node.Line+w.offset)
 					break
 				}
 			}
@@ -242,4 +242,73 @@ func items(from []written, item *yamlv3.Node, i int) []written {
 		}
 	}
 	return all
+}
+
+// Number notes for the lines of a node those of the node that it was written from. What is in a node
+// counts before the node: another key may be its first one now.
+func Number(now, before *yamlv3.Node, lines map[int]int) {
+	for i := 0; i < len(now.Content) && i < len(before.Content); i++ {
+		Number(now.Content[i], before.Content[i], lines)
+	}
+	if _, ok := lines[now.Line]; !ok && before.Line > 0 {
+		lines[now.Line] = before.Line
+	}
+}
+
+// SameLines gives a node and those in it the lines of the node that it was made from; what that does
+// not have is on the line around it.
+func SameLines(n, from *yamlv3.Node, around int) {
+	if n.Line = around; from != nil {
+		n.Line = from.Line
+	}
+	for i, c := range n.Content {
+		var old *yamlv3.Node
+		switch {
+		case n.Kind == yamlv3.MappingNode && i%2 == 0:
+			continue
+		case n.Kind == yamlv3.MappingNode:
+			key := n.Content[i-1]
+			old = yamlx.Find(from, key.Value)
+			key.Line = keyLine(from, key.Value, n.Line)
+		case from != nil && from.Kind == yamlv3.SequenceNode && i < len(from.Content):
+			old = from.Content[i]
+		}
+		SameLines(c, old, n.Line)
+	}
+}
+
+// keyLine is the line of a mapping's key, or around.
+func keyLine(from *yamlv3.Node, key string, around int) int {
+	for i := 0; from != nil && from.Kind == yamlv3.MappingNode && i+1 < len(from.Content); i += 2 {
+		if from.Content[i].Value == key {
+			return from.Content[i].Line
+		}
+	}
+	return around
+}
+
+// Like gives the nodes of an object the lines of a template that have the same key and text, or
+// otherwise that of what is around them.
+func Like(n *yamlv3.Node, lines []string, around int) {
+	n.Line = around
+	for i, c := range n.Content {
+		if n.Kind != yamlv3.MappingNode || i%2 == 0 {
+			Like(c, lines, around)
+			continue
+		}
+		key := n.Content[i-1]
+		text := key.Value + ":"
+		if c.Kind == yamlv3.ScalarNode {
+			text += " " + c.Value
+		}
+		at := slices.IndexFunc(lines, func(line string) bool { return strings.Contains(line, text) }) + 1
+		if at == 0 {
+			at = slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(strings.TrimLeft(line, " -{"), key.Value+":") }) + 1
+		}
+		if at == 0 {
+			at = around
+		}
+		Like(c, lines, at)
+		key.Line = at
+	}
 }

@@ -1,0 +1,67 @@
+package app
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	yamlv3 "go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/nvidia/aicr-action/internal/bundle/healthcheck"
+	"github.com/nvidia/aicr-action/internal/bundle/scopes"
+	"github.com/nvidia/aicr-action/internal/util/yamlx"
+)
+
+// namespaceOf is the namespace of an object of Flux in the repository's own cluster. The lane has all of
+// them in one.
+func (f *fluxApp) namespaceOf(o object) string {
+	return cmp.Or(yamlx.Text(o.Node, "metadata", "namespace"), plainNamespace)
+}
+
+// found refuses a reference to a source of the files that is in another namespace than the one in which
+// Flux looks. own is that of the object that refers to it.
+func (f *fluxApp) found(o object, ref *yamlv3.Node, own string) error {
+	kind, name := yamlx.Text(ref, "kind"), yamlx.Text(ref, "name")
+	in := cmp.Or(yamlx.Text(ref, "namespace"), own)
+	if there := f.at[kind+" "+name]; len(there) > 0 && !slices.Contains(there, in) {
+		return f.repo.BadAt(o, ref, "%s %s looks for %s %s in the namespace %s, and it is in %s: Flux would wait for it for ever; set namespace", o.Kind(), o.Name(), kind, name, in, strings.Join(there, ", "))
+	}
+	return nil
+}
+
+// dependsFound is found for the HelmReleases that another depends on.
+func (f *fluxApp) dependsFound(o object, own string) error {
+	list := yamlx.Find(o.Node, "spec", "dependsOn")
+	for i := 0; list != nil && i < len(list.Content); i++ {
+		name, in := yamlx.Text(list.Content[i], "name"), cmp.Or(yamlx.Text(list.Content[i], "namespace"), own)
+		var there []string
+		for _, other := range f.objects {
+			if other.Kind() == kindRelease && other.Group() == groupHelm && other.Name() == name && !f.packed[other.Node] {
+				there = append(there, f.namespaceOf(other))
+			}
+		}
+		if len(there) > 0 && !slices.Contains(there, in) {
+			return f.repo.BadAt(o, list.Content[i], "HelmRelease %s depends on HelmRelease %s in the namespace %s, and it is in %s: Flux would wait for it for ever; set namespace", o.Name(), name, in, strings.Join(there, ", "))
+		}
+	}
+	return nil
+}
+
+// placed refuses an object of a Kustomization that needs a namespace and has none: Flux gives it none.
+func (f *fluxApp) placed(o, within object) error {
+	if !homeless(o) {
+		return nil
+	}
+	return f.repo.Bad(o, []string{"metadata"}, "%s %s has no namespace, and neither its files nor Kustomization %s (%s) give it one: Flux does not apply it; set spec.targetNamespace, or metadata.namespace", o.Kind(), o.Name(), within.Name(), f.repo.At(within))
+}
+
+// homeless reports whether an object of Kubernetes' own needs a namespace and has none.
+func homeless(o object) bool {
+	if yamlx.Text(o.Node, "metadata", "namespace") != "" || healthcheck.Custom(o.Group()) {
+		return false
+	}
+	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": yamlx.Text(o.Node, "apiVersion"), "kind": o.Kind()}}
+	(scopes.Custom{}).FillNamespace(u, plainNamespace)
+	return u.GetNamespace() != ""
+}

@@ -1,0 +1,49 @@
+package app
+
+import (
+	"errors"
+
+	yamlv3 "go.yaml.in/yaml/v3"
+
+	"github.com/nvidia/aicr-action/internal/bundle/app/overlays"
+	"github.com/nvidia/aicr-action/internal/util/yamlx"
+)
+
+// overlay is what a Kustomization of Flux lays over its directory, in the way of kustomize-controller.
+func (f *fluxApp) overlay(o object) (overlay, error) {
+	patches, err := f.patches(o)
+	if err != nil {
+		return overlay{}, err
+	}
+	options, err := overlays.Flux(yamlx.Find(o.Node, "spec"))
+	if wrong := (*overlays.Error)(nil); errors.As(err, &wrong) {
+		return overlay{}, f.repo.BadAt(o, wrong.Node, "spec of Kustomization %s: %w", o.Name(), err)
+	}
+	return overlay{patches: patches, settings: options.Settings, components: options.Components}, nil
+}
+
+// commonMetadata gives objects the labels and annotations of a Kustomization.
+func (f *fluxApp) commonMetadata(o object, inner []object) {
+	for _, key := range []string{"labels", "annotations"} {
+		set := yamlx.Find(o.Node, "spec", "commonMetadata", key)
+		for i := 0; set != nil && i+1 < len(set.Content); i += 2 {
+			for _, object := range inner {
+				into := child(child(object.Node, "metadata"), key)
+				yamlx.Set(into, set.Content[i].Value, "!!str", set.Content[i+1].Value)
+			}
+		}
+	}
+}
+
+// builtFor is what Kustomize makes of the directory of an Application's source, with what that sets.
+func (l *layout) builtFor(o object, source *yamlv3.Node, dir string) ([]object, error) {
+	options, err := overlays.Argo(yamlx.Find(source, "kustomize"))
+	if wrong := (*overlays.Error)(nil); errors.As(err, &wrong) {
+		return nil, l.repo.BadAt(o, wrong.Node, "kustomize of Application %s: %w", o.Name(), err)
+	}
+	over := overlay{settings: options.Settings, components: options.Components}
+	for _, p := range options.Patches {
+		over.patches = append(over.patches, fluxPatch{Entry: p.Entry, File: o.File, Node: p.Node})
+	}
+	return l.build(dir, over)
+}

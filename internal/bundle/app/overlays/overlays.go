@@ -1,0 +1,152 @@
+// Package overlays reads what an Application of Argo CD or a Kustomization of Flux lays over a
+// kustomization. It must not know files, charts or clusters.
+package overlays
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	yamlv3 "go.yaml.in/yaml/v3"
+
+	"github.com/nvidia/aicr-action/internal/util/yamlx"
+)
+
+// Options are fields of a kustomization, directories of components, and patches, each with its node.
+type Options struct {
+	Settings   map[string]any
+	Components []string
+	Patches    []Patch
+}
+
+// Patch is an entry of a kustomization's patches, as JSON.
+type Patch struct {
+	Entry string
+	Node  *yamlv3.Node
+}
+
+// Error is what is wrong with a node.
+type Error struct {
+	Node *yamlv3.Node
+	Err  error
+}
+
+func (e *Error) Error() string { return e.Err.Error() }
+func (e *Error) Unwrap() error { return e.Err }
+
+// Argo reads kustomize of a source of an Application. The error is an *Error.
+func Argo(n *yamlv3.Node) (Options, error) {
+	over := Options{Settings: map[string]any{}}
+	if n == nil {
+		return over, nil
+	}
+	bad := func(at *yamlv3.Node, err error) (Options, error) { return over, &Error{at, err} }
+	var k struct {
+		NamePrefix           string            `yaml:"namePrefix"`
+		NameSuffix           string            `yaml:"nameSuffix"`
+		Namespace            string            `yaml:"namespace"`
+		Images               []string          `yaml:"images"`
+		CommonLabels         map[string]string `yaml:"commonLabels"`
+		CommonAnnotations    map[string]string `yaml:"commonAnnotations"`
+		LabelWithoutSelector bool              `yaml:"labelWithoutSelector"`
+		Components           []string          `yaml:"components"`
+		Replicas             []struct {
+			Name  string `yaml:"name"`
+			Count int64  `yaml:"count"`
+		} `yaml:"replicas"`
+	}
+	known := strings.Fields("namePrefix nameSuffix namespace images commonLabels commonAnnotations labelWithoutSelector components replicas patches")
+	for _, key := range yamlx.Keys(n) {
+		if !slices.Contains(known, key) {
+			return bad(yamlx.Find(n, key), fmt.Errorf("kustomize.%s is not understood; want %s", key, strings.Join(known, ", ")))
+		}
+	}
+	if err := n.Decode(&k); err != nil {
+		return bad(n, err)
+	}
+	over.Components = k.Components
+	set := func(key string, value any, isSet bool) {
+		if isSet {
+			over.Settings[key] = value
+		}
+	}
+	set("namePrefix", k.NamePrefix, k.NamePrefix != "")
+	set("nameSuffix", k.NameSuffix, k.NameSuffix != "")
+	set("namespace", k.Namespace, k.Namespace != "")
+	set("commonLabels", k.CommonLabels, len(k.CommonLabels) > 0 && !k.LabelWithoutSelector)
+	set("labels", []any{map[string]any{"pairs": k.CommonLabels}}, len(k.CommonLabels) > 0 && k.LabelWithoutSelector)
+	set("commonAnnotations", k.CommonAnnotations, len(k.CommonAnnotations) > 0)
+	var images, replicas []any
+	for _, text := range k.Images {
+		images = append(images, imageOf(text))
+	}
+	set("images", images, len(images) > 0)
+	for _, r := range k.Replicas {
+		replicas = append(replicas, map[string]any{"name": r.Name, "count": r.Count})
+	}
+	set("replicas", replicas, len(replicas) > 0)
+	if list := yamlx.Find(n, "patches"); list != nil {
+		for _, item := range list.Content {
+			var value map[string]any
+			if err := item.Decode(&value); err != nil {
+				return bad(item, err)
+			}
+			if value["patch"] == nil {
+				return bad(item, errors.New("a patch has no text under patch"))
+			}
+			text, err := json.Marshal(value)
+			if err != nil {
+				return bad(item, err)
+			}
+			over.Patches = append(over.Patches, Patch{string(text), item})
+		}
+	}
+	return over, nil
+}
+
+// imageOf reads an image as kustomize edit set image does: [OLD=]NAME[:TAG][@DIGEST].
+func imageOf(text string) map[string]any {
+	old, name, renamed := strings.Cut(text, "=")
+	if !renamed {
+		name = old
+	}
+	image := map[string]any{}
+	if at, digest, ok := strings.Cut(name, "@"); ok {
+		name, image["digest"] = at, digest
+	}
+	if i := strings.LastIndex(name, ":"); i > strings.LastIndex(name, "/") {
+		name, image["newTag"] = name[:i], name[i+1:]
+	}
+	if !renamed {
+		old = name
+	} else {
+		image["newName"] = name
+	}
+	image["name"] = old
+	return image
+}
+
+// Flux reads the spec of a Kustomization, but for its patches. The error is an *Error.
+func Flux(spec *yamlv3.Node) (Options, error) {
+	over := Options{Settings: map[string]any{}}
+	for field, key := range map[string]string{"namePrefix": "namePrefix", "nameSuffix": "nameSuffix", "targetNamespace": "namespace"} {
+		if text := yamlx.Text(spec, field); text != "" {
+			over.Settings[key] = text
+		}
+	}
+	if n := yamlx.Find(spec, "images"); n != nil {
+		var images []map[string]string
+		if err := n.Decode(&images); err != nil {
+			return over, &Error{n, fmt.Errorf("images: %w", err)}
+		}
+		over.Settings["images"] = images
+	}
+	if n := yamlx.Find(spec, "components"); n != nil {
+		if err := n.Decode(&over.Components); err != nil {
+			return over, &Error{n, fmt.Errorf("components: %w", err)}
+		}
+	}
+	return over, nil
+}

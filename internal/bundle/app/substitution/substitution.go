@@ -1,0 +1,68 @@
+// Package substitution replaces variables in objects as Flux does (postBuild of a Kustomization). It must not
+// know files, charts or clusters.
+package substitution
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+
+	"github.com/fluxcd/pkg/envsubst"
+	yamlv3 "go.yaml.in/yaml/v3"
+	"sigs.k8s.io/yaml"
+
+	"github.com/nvidia/aicr-action/internal/util/yamlx"
+)
+
+// Data is what a ConfigMap or a Secret has. An error comes with its place.
+func Data(n *yamlv3.Node) (all map[string]string, at *yamlv3.Node, err error) {
+	all = map[string]string{}
+	for _, field := range []string{"data", "stringData"} {
+		data := yamlx.Find(n, field)
+		if data == nil || data.Kind != yamlv3.MappingNode {
+			continue
+		}
+		for i := 0; i+1 < len(data.Content); i += 2 {
+			key, value := data.Content[i].Value, data.Content[i+1].Value
+			if yamlx.Text(n, "kind") == "Secret" && field == "data" {
+				text, err := base64.StdEncoding.DecodeString(value)
+				if err != nil {
+					return nil, data.Content[i+1], fmt.Errorf("%s: %w", key, err)
+				}
+				value = string(text)
+			}
+			all[key] = value
+		}
+	}
+	return all, nil, nil
+}
+
+// Replace replaces the variables in an object; made is nil if it has none. unset says which of them
+// nothing sets.
+func Replace(n *yamlv3.Node, vars map[string]string) (made *yamlv3.Node, unset, err error) {
+	var fields map[string]any
+	if err := n.Decode(&fields); err != nil {
+		return nil, nil, err
+	}
+	text, err := yaml.Marshal(fields) // as Flux writes it: what has quotes there decides a value's type
+	if err != nil {
+		return nil, nil, err
+	}
+	replaced, unset := envsubst.Eval(string(text), func(name string) (string, bool) { v, ok := vars[name]; return v, ok })
+	if unset != nil {
+		if replaced, err = envsubst.Eval(string(text), func(name string) (string, bool) { return vars[name], true }); err != nil {
+			return nil, nil, err
+		}
+	}
+	if replaced == string(text) {
+		return nil, unset, nil
+	}
+	docs, err := yamlx.Documents([]byte(replaced))
+	if err != nil {
+		return nil, unset, fmt.Errorf("it is no YAML any more: %w", err)
+	}
+	if len(docs) != 1 || len(docs[0].Content) != 1 || docs[0].Content[0].Kind != yamlv3.MappingNode {
+		return nil, unset, errors.New("it is no object any more")
+	}
+	return docs[0].Content[0], unset, nil
+}
