@@ -1,0 +1,47 @@
+package matrix
+
+// gitOpsFaults are of users' repositories, which --app runs.
+func gitOpsFaults() []fault {
+	return []fault{
+		{
+			id: "F290", what: "with `--app`, a Kustomization whose `healthChecks` name what nothing makes, what comes only once it is ready, a kind that does not exist, or a HelmRelease of another namespace", verdict: "exit 51 before anything is deployed, with the check's line; what an operator of the bundle may make passes",
+			tests: []string{"cmd/matrix TestNightlyGitOps", "internal/matrix/refs/healthchecks TestFind", "internal/matrix/refs/healthchecks TestFind_Operator", "internal/bundle/app TestWaits"},
+		},
+		{
+			id: "F291", what: "with `--app`, `healthCheckExprs` whose `current` never holds, or that are no CEL; those for the status of a custom resource, whose operator may be simulated", verdict: "exit 51, decided by kustomize-controller, with the line; exit 2 with the line; passes, not verified",
+			tests: []string{"cmd/matrix TestNightlyGitOps", "internal/bundle/healthcheck TestParse", "internal/bundle/healthcheck TestSimulated", "internal/bundle/app TestWaits_Expressions", "internal/bundle/app TestFlux_Refused"},
+		},
+		{
+			id: "F292", what: "with `--app`, a HelmRelease whose chart is from an OCIRepository, so that Flux adds the digest to the version: in an annotation; in a label; in a selector", verdict: "passes, as rendered; exit 51 before anything is deployed, with the template and the edit; a warning",
+			tests: []string{"cmd/matrix TestNightlyGitOps", "internal/matrix/refs/chartversions TestFind"},
+		},
+		{
+			id: "F293", what: "a release that Flux does not wait for (`disableWait: true`), beside others that can never be ready", verdict: "exit 1 before anything is deployed, for the others",
+			tests: []string{"cmd/matrix TestNightlyGitOps", "internal/matrix/refs TestDeadlocks_Unawaited", "internal/matrix TestLanes_Order"},
+		},
+		{
+			id: "F294", what: "in Argo CD, a custom resource in a sync wave before its operator's; Applications in waves, where Argo CD looks at the health of Applications", verdict: "exit 51, or 1, before anything is deployed; without that health check waves only order their creation",
+			tests: []string{"cmd/matrix TestNightlyGitOps", "internal/matrix/refs/idle TestLate", "internal/bundle/app TestWaves"},
+		},
+		{
+			id: "F295", what: "with `--app`, an Application whose AppProject, in the same repository, refuses its source, its destination or one of its objects", verdict: "exit 51 before anything is deployed, with the line",
+			tests: []string{"cmd/matrix TestNightlyGitOps", "internal/bundle/projects TestProject", "internal/bundle/app TestProjects"},
+		},
+		{
+			id: "F296", what: "with `--app`, objects of Flux that are suspended; a Kustomization that depends on one that is, or that no file has", verdict: "left out, which an override says; exit 2 with the line",
+			tests: []string{"internal/bundle/app TestFlux_Suspended", "internal/bundle/app TestFlux_Refused", "internal/bundle/app TestFlux_DependsElsewhere", "internal/bundle/app TestOpen_LayoutsRefused"},
+		},
+		{
+			id: "F297", what: "a kustomization that does not build", verdict: "exit 2 or 52 with the file that is wrong, and its line: no YAML, an unknown field, a patch for nothing, an object twice",
+			tests: []string{"internal/charts/kustomize TestLocate"},
+		},
+		{
+			id: "F298", what: "with `--app`, what Flux and Argo CD lay over a kustomization: `components`, `images`, `namePrefix`, `targetNamespace`, `commonMetadata`, `replicas`; objects beside Applications of Applications", verdict: "delivered as Flux and Argo CD deliver them",
+			tests: []string{"cmd/matrix TestNightlyGitOps", "internal/bundle/app TestOverlays", "internal/bundle/app/overlays TestImageOf", "internal/bundle/app TestWaves"},
+		},
+		{
+			id: "F299", what: "with `--app`, a source or a HelmRelease that another object of Flux looks for in the wrong namespace; an object that needs a namespace and gets none, of a Kustomization or an Application", verdict: "exit 2, or 51 in Argo CD, before anything is deployed, with the line",
+			tests: []string{"cmd/matrix TestNightlyGitOps", "internal/bundle/app TestFlux_Refused", "internal/bundle/app TestHomes"},
+		},
+	}
+}
