@@ -9,7 +9,7 @@ func gitOpsFaults() []fault {
 		},
 		{
 			id: "F291", what: "with `--app`, `healthCheckExprs` whose `current` never holds, or that are no CEL; those for the status of a custom resource, whose operator may be simulated", verdict: "exit 51, decided by kustomize-controller, with the line; exit 2 with the line; passes, not verified",
-			tests: []string{"cmd/matrix TestNightlyGitOps", "internal/bundle/healthcheck TestParse", "internal/bundle/healthcheck TestSimulated", "internal/bundle/app TestWaits_Expressions", "internal/bundle/app TestFlux_Refused"},
+			tests: []string{"cmd/matrix TestNightlyGitOps", "internal/bundle/healthcheck TestParse", "internal/bundle/healthcheck TestSimulated", "internal/matrix/lane/flux TestChecked", "internal/bundle/app TestWaits_Expressions", "internal/bundle/app TestFlux_Refused"},
 		},
 		{
 			id: "F292", what: "with `--app`, a HelmRelease whose chart is from an OCIRepository, so that Flux adds the digest to the version: in an annotation; in a label; in a selector", verdict: "passes, as rendered; exit 51 before anything is deployed, with the template and the edit; a warning",

@@ -58,7 +58,7 @@ func (f *fluxApp) placed(o, within object) error {
 
 // homeless reports whether an object of Kubernetes' own needs a namespace and has none.
 func homeless(o object) bool {
-	if yamlx.Text(o.Node, "metadata", "namespace") != "" || healthcheck.Custom(o.Group()) {
+	if yamlx.Text(o.Node, "metadata", "namespace") != "" || healthcheck.Custom(groupOf(o.Node)) {
 		return false
 	}
 	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": yamlx.Text(o.Node, "apiVersion"), "kind": o.Kind()}}

@@ -187,7 +187,7 @@ func TestProjects(t *testing.T) {
 // Argo CD takes no object without a namespace.
 func TestHomes(t *testing.T) {
 	const plain = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: plain}\n"
-	for text, want := range map[string]string{plain: "has no destination.namespace, and neither has ConfigMap plain (", strings.Replace(plain, "plain}", "plain, namespace: x}", 1): "", "apiVersion: v1\nkind: Namespace\nmetadata: {name: plain}\n": ""} {
+	for text, want := range map[string]string{plain: "has no destination.namespace, and neither has ConfigMap plain (", strings.Replace(plain, "plain}", "plain, namespace: x}", 1): "", "apiVersion: v1\nkind: Namespace\nmetadata: {name: plain}\n": "", "apiVersion: gateway.networking.k8s.io/v1\nkind: GatewayClass\nmetadata: {name: plain}\n": ""} {
 		app := "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: web}\nspec:\n  destination: {server: https://kubernetes.default.svc}\n  source: {repoURL: https://example.com/team/apps.git, path: plain}\n"
 		a, err := Find(t.Context(), filepath.Join(repo(t, argo(map[string]string{"apps/redis.yaml": "", "apps/web.yaml": app, "plain/plain.yaml": text})), "apps"), nil)
 		if err != nil {

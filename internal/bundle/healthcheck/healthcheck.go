@@ -12,6 +12,7 @@ import (
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/ext"
 
+	"github.com/nvidia/aicr-action/internal/bundle/apis"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
 )
@@ -67,9 +68,10 @@ func (e Expressions) Simulated() bool {
 	return Custom(e.Group()) && status.MatchString(e.Current+" "+e.Failed+" "+e.InProgress)
 }
 
-// Custom reports whether a group is neither Kubernetes' own nor Flux's.
+// Custom reports whether a group is neither Flux's nor one that each API server has: a definition brings
+// it, e.g. gateway.networking.k8s.io.
 func Custom(group string) bool {
-	return strings.Contains(group, ".") && !strings.HasSuffix(group, ".k8s.io") && !strings.HasSuffix(group, ".toolkit.fluxcd.io")
+	return group != "" && !strings.HasSuffix(group, ".toolkit.fluxcd.io") && !slices.ContainsFunc(apis.Stack().Server, func(a apis.API) bool { return strings.HasPrefix(a.Name, group+"/") })
 }
 
 // Parse returns what is wrong with expressions. It takes what kustomize-controller takes, which does

@@ -34,7 +34,7 @@ func TestSimulated(t *testing.T) {
 		version, current string
 		want             bool
 	}{
-		{"apps/v1", "status.readyReplicas == 1", false}, {"v1", "status.phase == 'Bound'", false}, {"helm.toolkit.fluxcd.io/v2", "status.x", false}, {"gateway.networking.k8s.io/v1", "status.x", false},
+		{"apps/v1", "status.readyReplicas == 1", false}, {"v1", "status.phase == 'Bound'", false}, {"helm.toolkit.fluxcd.io/v2", "status.x", false}, {"networking.k8s.io/v1", "status.x", false}, {"gateway.networking.k8s.io/v1", "status.x", true}, {"snapshot.storage.k8s.io/v1", "status.x", true},
 		{"example.com/v1", "status.ready", true}, {"example.com/v1", "spec.size == 1", false}, {"example.com/v1", "metadata.labels.statuses == 'a'", false},
 	} {
 		if got := (Expressions{APIVersion: c.version, Kind: "X", Current: c.current}).Simulated(); got != c.want {

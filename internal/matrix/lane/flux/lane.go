@@ -160,18 +160,33 @@ func (l *fluxLane) checked(state *lane.State, e bundle.Expectation) {
 	case l.settled.IsZero():
 		l.settled = time.Now()
 	}
-	if root < 0 || !strings.Contains(state.Items[root].Text, healthCheckFailed) {
+	if root < 0 {
 		return
 	}
 	it := &state.Items[root]
+	fails := strings.Contains(it.Text, healthCheckFailed)
+	if !others && (fails || strings.Contains(it.Text, "Running health checks")) {
+		it.State = lane.ItemBlocked // at a deadline a release is what was waited for
+		return
+	}
+	if !fails {
+		return
+	}
 	it.State = lane.ItemWaiting
 	if !l.settled.IsZero() && time.Since(l.settled) >= checksAfter {
 		it.State = lane.ItemFailed
 	}
+	said := it.Text
+	named := func(c healthcheck.Check) bool {
+		return c.Live && strings.Contains(said, c.Object.Kind+"/"+strings.TrimPrefix(c.Object.Namespace+"/"+c.Object.Name, "/")+" ")
+	}
+	one := slices.ContainsFunc(e.HealthChecks, named) // else Flux ran out of time while it asked
 	for _, c := range e.HealthChecks {
-		if c.Live && strings.Contains(it.Text, c.Object.Kind+"/"+strings.TrimPrefix(c.Object.Namespace+"/"+c.Object.Name, "/")+" ") {
-			it.Place = result.Place{File: c.At.File, Line: c.At.Line}
-			it.Text += fmt.Sprintf("\n%s is what Kustomization %s waits for (%s)", c.Object, c.Kustomization, c.At)
+		if named(c) || !one && c.Live {
+			if it.Place.File == "" {
+				it.Place = result.Place{File: c.At.File, Line: c.At.Line}
+			}
+			it.Text += fmt.Sprintf("\nKustomization %s waits for %s (%s)", c.Kustomization, c.Object, c.At)
 		}
 	}
 }

@@ -3,7 +3,9 @@ package flux
 import (
 	"maps"
 	"reflect"
+	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -11,8 +13,11 @@ import (
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/healthcheck"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
+	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/testkit"
 	"github.com/nvidia/aicr-action/internal/testkit/lanetest"
 )
@@ -232,5 +237,43 @@ func TestReleaseTiming(t *testing.T) {
 	got := releaseTiming(hr)
 	if got.Began.Second() != 2 || got.Ended.Second() != 9 || len(got.After) != 2 || got.After[0] != Ref(KindHelmRelease, "a") || got.After[1].Namespace != "other" {
 		t.Errorf("got %+v", got)
+	}
+}
+
+// Failing health checks of the root count once all else has been good for a while, with the line of what
+// they are about: all, where Flux names none.
+func TestChecked(t *testing.T) {
+	check := func(name string, line int) healthcheck.Check {
+		return healthcheck.Check{Kustomization: "apps", At: recipe.Origin{File: "a.yaml", Line: line}, Object: result.Ref{Group: "apps", Kind: "Deployment", Namespace: "web", Name: name}, Live: true}
+	}
+	e := bundle.Expectation{HealthChecks: []healthcheck.Check{check("web", 3), check("other", 4)}}
+	const failed = "Ready is False (HealthCheckFailed): health check failed after 30s: "
+	for name, c := range map[string]struct {
+		text    string
+		release lane.ItemState
+		settled time.Duration // ago
+		want    lane.ItemState
+		place   int
+		texts   int
+	}{
+		"at first":                          {failed + "timeout waiting for: [Deployment/web/other status: 'InProgress']", lane.ItemGood, 0, lane.ItemWaiting, 4, 1},
+		"a release is not yet":              {failed + "timeout", lane.ItemWaiting, checksAfter, lane.ItemBlocked, 0, 0},
+		"it asks, and a release is not yet": {"Ready is Unknown (Progressing): Running health checks for revision x", lane.ItemWaiting, 0, lane.ItemBlocked, 0, 0},
+		"for a while":                       {failed + "timeout waiting for: [Deployment/web/other status: 'InProgress']", lane.ItemGood, checksAfter, lane.ItemFailed, 4, 1},
+		"no one is named":                   {failed + "client rate limiter", lane.ItemGood, checksAfter, lane.ItemFailed, 3, 2},
+		"another error":                     {"Ready is False (BuildFailed): no", lane.ItemGood, checksAfter, lane.ItemSuspect, 0, 0},
+	} {
+		l := &fluxLane{}
+		if c.settled > 0 {
+			l.settled = time.Now().Add(-c.settled)
+		}
+		state := lane.State{Items: []lane.Item{{Ref: Ref(kindKustomization, "aicr-x"), State: lane.ItemSuspect, Text: c.text}, {Ref: Ref(KindHelmRelease, "web"), State: c.release}}}
+		l.checked(&state, e)
+		if it := state.Items[0]; it.State != c.want || it.Place.Line != c.place || strings.Count(it.Text, "Kustomization apps waits for ") != c.texts {
+			t.Errorf("%s: got %s, %+v, %q", name, it.State, it.Place, it.Text)
+		}
+		if (c.release != lane.ItemGood) != l.settled.IsZero() {
+			t.Errorf("%s: settled %s", name, l.settled)
+		}
 	}
 }
