@@ -62,10 +62,12 @@ func TestBundleToleratesEveryTaint(t *testing.T) {
 		args                []string
 		system, accelerated any
 	}{
-		"March":           {[]string{"-r", made}, nil, nil},
-		"July":            {[]string{"-r", july}, every, every},
-		"a flag for one":  {[]string{"-r", july, "--system-node-toleration", "a:NoSchedule"}, one, every},
-		"a star in March": {[]string{"-r", made, "--accelerated-node-toleration", "*"}, nil, every},
+		"March":               {[]string{"-r", made}, nil, nil},
+		"July":                {[]string{"-r", july}, every, every},
+		"a flag for one":      {[]string{"-r", july, "--system-node-toleration", "a:NoSchedule"}, one, every},
+		"a value of any type": {[]string{"-r", july, "--set-json", "gpuoperator:operator.tolerations=[]"}, []any{}, every},
+		"a value beside":      {[]string{"-r", july, "--set", "gpuoperator:daemonsets.tolerations[0].key=a"}, every, []any{map[string]any{"key": "a"}, every[0]}},
+		"a star in March":     {[]string{"-r", made, "--accelerated-node-toleration", "*"}, nil, every},
 	} {
 		files, _ := bundled(t, c.args...)
 		gpu := values(t, files, "gpu-operator")

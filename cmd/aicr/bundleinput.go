@@ -88,7 +88,9 @@ func (a *app) bundleInput(ctx context.Context, f *bundleFlags) (in bundle.Input,
 	if p.typed, err = adjust.NameTyped(p.typed, entries, result); err != nil {
 		return in, nil, cli.WrapUsage(err)
 	}
-	result, in.PutIn = p.sets.Enable(result)
+	if result, in.PutIn, err = p.sets.Enable(result); err != nil {
+		return in, nil, cli.WrapUsage(err)
+	}
 	components, err := store.Components(result)
 	if err != nil {
 		return in, nil, cli.WrapUsage(err)

@@ -99,19 +99,21 @@ func TestCriticalQuota(t *testing.T) {
 func TestInject_TolerationsOfToday(t *testing.T) {
 	own := map[string]any{"key": "own", "operator": "Exists"}
 	c := &recipe.Component{
-		ComponentRef: recipe.ComponentRef{Name: "x", Overrides: map[string]any{"overlay": []any{own}, "none": []any{}}},
+		ComponentRef: recipe.ComponentRef{Name: "x", Overrides: map[string]any{"overlay": []any{own}, "none": []any{}, "null": nil, "nowhere": map[string]any{}}},
 		NodeScheduling: recipe.NodeScheduling{
-			System:      recipe.SchedulingPaths{TolerationPaths: []string{"file", "overlay", "none", "unset"}},
-			Accelerated: recipe.SchedulingPaths{TolerationPaths: []string{"file"}, TaintStrPaths: []string{"taint"}},
+			System:      recipe.SchedulingPaths{TolerationPaths: []string{"file", "overlay", "none", "null", "unset", "both"}, NodeSelectorPaths: []string{"nowhere"}},
+			Accelerated: recipe.SchedulingPaths{TolerationPaths: []string{"file", "both"}, TaintStrPaths: []string{"taint"}},
 		},
-		Values: map[string]any{"file": []any{own}, "overlay": []any{own}, "none": []any{}},
+		Values: map[string]any{"file": []any{own}, "overlay": []any{own}, "none": []any{}, "nowhere": map[string]any{}},
 	}
-	values, _, err := inject(c, KwokScheduling(), recipe.July)
+	s := KwokScheduling()
+	kwok, gpu := tolerationMap(s.SystemTolerations[0]), tolerationMap(s.AcceleratedTolerations[1])
+	s.AcceleratedTolerations = s.AcceleratedTolerations[1:]
+	values, _, err := inject(c, s, recipe.July)
 	if err != nil {
 		t.Fatal(err)
 	}
-	kwok, gpu := tolerationMap(KwokScheduling().SystemTolerations[0]), tolerationMap(KwokScheduling().AcceleratedTolerations[1])
-	want := map[string]any{"file": []any{kwok, gpu}, "overlay": []any{own, kwok}, "none": []any{}, "unset": []any{kwok}}
+	want := map[string]any{"file": []any{gpu}, "overlay": []any{own, kwok}, "none": []any{}, "unset": []any{kwok}, "both": []any{gpu}, "nowhere": map[string]any{}}
 	if !reflect.DeepEqual(values, want) {
 		t.Errorf("got  %v\nwant %v", values, want)
 	}

@@ -65,18 +65,27 @@ func schedulingOf(c *recipe.Component, s Scheduling) []kindScheduling {
 
 // inject returns a copy of the component's values with the scheduling at the component's paths, and
 // a line for each value that it injected. It keeps what the recipe sets itself, since the harness
-// must not hide an explicit selector. It treats tolerations as AICR's bundler does since July: it
-// replaces those of values files, appends to those of an overlay, and leaves a list alone that an
-// overlay sets to be empty. It sets the taint that pods wait for on demand only.
+// must not hide an explicit selector. What an overlay or --set has, it treats as AICR's bundler does
+// since July: it leaves a path alone that they set to be empty, and appends to their tolerations,
+// while it replaces those of values files, and those of system nodes by those of accelerated ones. It
+// sets the taint that pods wait for on demand only.
 func inject(c *recipe.Component, s Scheduling, generation recipe.Generation) (values map[string]any, overrides []string, err error) {
 	values = copyMap(c.Values)
-	replaced := map[string]bool{}
 	fail := func(path string, err error) error {
 		return &ComponentError{Component: c.Name, Origin: originOf(c, path), Problem: err.Error()}
+	}
+	overridden := func(path string) (any, bool) {
+		if generation == recipe.March {
+			return nil, false
+		}
+		return at(c.Overrides, path)
 	}
 	for _, k := range schedulingOf(c, s) {
 		var selectors, tolerations, taints []string
 		for _, path := range k.paths.NodeSelectorPaths {
+			if v, own := overridden(path); own && empty(v) {
+				continue
+			}
 			added, err := addSelector(values, path, k.selector)
 			if err != nil {
 				return nil, nil, fail(path, err)
@@ -86,15 +95,14 @@ func inject(c *recipe.Component, s Scheduling, generation recipe.Generation) (va
 			}
 		}
 		for _, path := range k.paths.TolerationPaths {
-			if generation != recipe.March && len(k.tolerations) > 0 {
-				if v, ok := at(c.Overrides, path); !ok && !replaced[path] {
-					if err := put(values, path, []any{}); err != nil {
-						return nil, nil, fail(path, err)
-					}
-				} else if list, isList := v.([]any); isList && len(list) == 0 {
-					continue
+			v, own := overridden(path)
+			if own && empty(v) {
+				continue
+			}
+			if !own && generation != recipe.March && len(k.tolerations) > 0 {
+				if err := put(values, path, []any{}); err != nil {
+					return nil, nil, fail(path, err)
 				}
-				replaced[path] = true
 			}
 			added, err := addTolerations(values, path, k.tolerations)
 			if err != nil {
@@ -125,6 +133,17 @@ func inject(c *recipe.Component, s Scheduling, generation recipe.Generation) (va
 		}
 	}
 	return values, overrides, nil
+}
+
+// empty: somebody who sets this wants nothing there.
+func empty(v any) bool {
+	switch v := v.(type) {
+	case []any:
+		return len(v) == 0
+	case map[string]any:
+		return len(v) == 0
+	}
+	return v == nil
 }
 
 // addSelector adds the keys that the map at path does not have yet.

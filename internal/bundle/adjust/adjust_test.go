@@ -160,6 +160,9 @@ func TestSet(t *testing.T) {
 	if got := all[0].Origins["driver.version"].File; got != "--set gpu-operator:driver.version=570.100" {
 		t.Errorf("the value is from %q", got)
 	}
+	if got := all[1].Overrides; !reflect.DeepEqual(got, map[string]any{"crds": []any{"x", "y"}}) {
+		t.Errorf("the bundler treats the values as overrides: got %v", got)
+	}
 }
 
 func TestSetRefuses(t *testing.T) {
@@ -195,12 +198,38 @@ func TestEnable(t *testing.T) {
 	if sets, err = sets.Names(entries(), before); err != nil {
 		t.Fatal(err)
 	}
-	after, lines := sets.Enable(before)
+	after, lines, err := sets.Enable(before)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if got := after.ComponentRefs[0].Overrides; !reflect.DeepEqual(got, map[string]any{"a": "b", "enabled": false}) || after.ComponentRefs[1].Overrides != nil || len(lines) != 2 {
 		t.Errorf("got %v, %q", got, lines)
 	}
 	if len(before.ComponentRefs[0].Overrides) != 1 {
 		t.Error("the caller's own result was changed")
+	}
+	for flags, want := range map[string]string{
+		"gpuoperator:enabled=1":                             "the recipe leaves component gpu-operator out",
+		"gpuoperator:enabled=TRUE gpuoperator:enabled=f":    "",
+		"certmanager:enabled=true":                          "",
+		"aicr.nvidia.com/v1alpha1 gpuoperator:enabled=true": "", // brought back
+	} {
+		r := result()
+		r.APIVersion = "aicr.run/v1alpha2"
+		if rest, ok := strings.CutPrefix(flags, "aicr.nvidia.com/v1alpha1 "); ok {
+			r.APIVersion, flags = "aicr.nvidia.com/v1alpha1", rest
+		}
+		r.ComponentRefs[0].Overrides = map[string]any{"enabled": false}
+		sets, err := ParseSets(strings.Fields(flags))
+		if err == nil {
+			sets, err = sets.Names(entries(), r)
+		}
+		if err == nil {
+			_, _, err = sets.Enable(r)
+		}
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: got %v, want %q", flags, err, want)
+		}
 	}
 }
 

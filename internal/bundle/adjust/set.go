@@ -5,6 +5,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"helm.sh/helm/v3/pkg/strvals"
@@ -46,8 +47,12 @@ func ParseSets(flags []string) (Sets, error) {
 		if _, err := strvals.Parse(expr); err != nil {
 			return nil, fmt.Errorf("--set %q: %w", flag, err)
 		}
-		if path == enabled && !slices.Contains([]string{"enabled=true", "enabled=false"}, expr) {
-			return nil, fmt.Errorf("--set %q: write %s:enabled=true or %s:enabled=false, which leaves the component out", flag, key, key)
+		if path == enabled {
+			on, err := strconv.ParseBool(strings.TrimPrefix(expr, enabled+"="))
+			if err != nil {
+				return nil, fmt.Errorf("--set %q: write %s:enabled=true or %s:enabled=false, which leaves the component out", flag, key, key)
+			}
+			expr = fmt.Sprintf("%s=%t", enabled, on)
 		}
 		sets = append(sets, Set{flag: flag, key: key, expr: expr})
 	}
@@ -118,8 +123,9 @@ func shortName(e recipe.Entry) string {
 }
 
 // Enable gives a copy of the result with components enabled or disabled. The last entry for a
-// component counts. The lines say what was changed. The keys must be names (Names).
-func (s Sets) Enable(result *recipe.Result) (*recipe.Result, []string) {
+// component counts. The lines say what was changed. The keys must be names (Names). Since July AICR's
+// bundler does not include what the recipe leaves out: the platform has it already.
+func (s Sets) Enable(result *recipe.Result) (*recipe.Result, []string, error) {
 	changed := *result
 	changed.ComponentRefs = slices.Clone(result.ComponentRefs)
 	var lines []string
@@ -139,7 +145,13 @@ func (s Sets) Enable(result *recipe.Result) (*recipe.Result, []string) {
 			lines = append(lines, fmt.Sprintf("%s: --set %s", set.key, set.expr))
 		}
 	}
-	return &changed, lines
+	for i := range changed.ComponentRefs {
+		ref := &changed.ComponentRefs[i]
+		if document.GenerationOf(result.APIVersion) != recipe.March && ref.Overrides[enabled] == true && result.ComponentRefs[i].Overrides[enabled] == false {
+			return nil, nil, fmt.Errorf("--set %s:enabled=true: the recipe leaves component %s out (overrides.enabled: false), and since July only a recipe brings it back; remove the flag, or enable it in an overlay", ref.Name, ref.Name)
+		}
+	}
+	return &changed, lines, nil
 }
 
 // Apply sets the values in the components, and replaces those of the recipe. The lines say what was
@@ -151,7 +163,7 @@ func (s Sets) Apply(components []recipe.Component) (lines []string, err error) {
 		}
 		i := slices.IndexFunc(components, func(c recipe.Component) bool { return c.Name == set.key })
 		if i < 0 {
-			return nil, fmt.Errorf("--set %q: component %s is not in the bundle: it is disabled (overrides.enabled: false); add --set %s:enabled=true", set.flag, set.key, set.key)
+			return nil, fmt.Errorf("--set %q: component %s is not in the bundle: it is disabled (overrides.enabled: false); remove the flag", set.flag, set.key)
 		}
 		c := &components[i]
 		if c.Values == nil {
@@ -164,6 +176,7 @@ func (s Sets) Apply(components []recipe.Component) (lines []string, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("--set %q: %w", set.flag, err)
 		}
+		c.Overrides = merge(c.Overrides, own)
 		leaves(own, "", func(path string) { note(c, path, "--set "+set.flag) })
 		lines = append(lines, fmt.Sprintf("%s: --set %s", c.Name, set.expr))
 	}

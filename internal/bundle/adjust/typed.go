@@ -179,7 +179,7 @@ func ApplyTyped(typed []Typed, components []recipe.Component) (lines []string, e
 	for _, t := range typed {
 		i := slices.IndexFunc(components, func(c recipe.Component) bool { return c.Name == t.key })
 		if i < 0 {
-			return nil, fmt.Errorf("%s %q: component %s is not in the bundle: it is disabled (overrides.enabled: false); add --set %s:enabled=true", t.flag, t.text, t.key, t.key)
+			return nil, fmt.Errorf("%s %q: component %s is not in the bundle: it is disabled (overrides.enabled: false); remove the flag", t.flag, t.text, t.key)
 		}
 		c := &components[i]
 		value := t.value
@@ -190,10 +190,25 @@ func ApplyTyped(typed []Typed, components []recipe.Component) (lines []string, e
 		if err := putSteps(c, t.path, document.CopyValue(value), t.flag+" "+t.text); err != nil {
 			return nil, err
 		}
+		t.keepTolerations(c)
 		_, expr, _ := strings.Cut(t.text, ":")
 		lines = append(lines, fmt.Sprintf("%s: %s %s", c.Name, t.flag, expr))
 	}
 	return lines, nil
+}
+
+// keepTolerations keeps the tolerations that the value has, or that it is above, as they are: nothing is put
+// to them.
+func (t *Typed) keepTolerations(c *recipe.Component) {
+	for _, kind := range []*recipe.SchedulingPaths{&c.NodeScheduling.System, &c.NodeScheduling.Accelerated} {
+		kind.TolerationPaths = slices.DeleteFunc(slices.Clone(kind.TolerationPaths), func(path string) bool {
+			below, ok := strings.CutPrefix(path+".", strings.Join(t.path, ".")+".")
+			if over, isMap := t.value.(map[string]any); isMap && ok && below != "" {
+				_, ok = valueAt(over, strings.Split(strings.TrimSuffix(below, "."), "."))
+			}
+			return ok
+		})
+	}
 }
 
 // merge lays a map over a value, and leaves both as they are.

@@ -64,6 +64,36 @@ func TestTyped(t *testing.T) {
 	}
 }
 
+// What these flags set is the last word: the bundler puts no tolerations to it.
+func TestTyped_Tolerations(t *testing.T) {
+	for flag, want := range map[string]string{
+		"x:tolerations=[]":                        "a.tolerations b.c.tolerations",
+		`x:a={"tolerations":[]}`:                  "tolerations b.c.tolerations",
+		`x:a={"replicas":1}`:                      "tolerations a.tolerations b.c.tolerations",
+		`x:b={"c":{"tolerations":[{"key":"k"}]}}`: "tolerations a.tolerations",
+		"x:b=null":                                "tolerations a.tolerations",
+		"x:toleration=[]":                         "tolerations a.tolerations b.c.tolerations",
+	} {
+		shared := recipe.SchedulingPaths{TolerationPaths: []string{"tolerations", "a.tolerations", "b.c.tolerations"}}
+		all := []recipe.Component{{ComponentRef: recipe.ComponentRef{Name: "x"}, NodeScheduling: recipe.NodeScheduling{System: shared, Accelerated: shared}}}
+		typed, err := ParseTyped([]string{flag}, nil)
+		if err == nil {
+			_, err = ApplyTyped(typed, all)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, got := range []recipe.SchedulingPaths{all[0].NodeScheduling.System, all[0].NodeScheduling.Accelerated} {
+			if strings.Join(got.TolerationPaths, " ") != want {
+				t.Errorf("%s: got %v, want %s", flag, got.TolerationPaths, want)
+			}
+		}
+		if strings.Join(shared.TolerationPaths, " ") != "tolerations a.tolerations b.c.tolerations" {
+			t.Fatalf("%s: the registry's own paths were changed", flag)
+		}
+	}
+}
+
 func TestTypedRefuses(t *testing.T) {
 	dir := t.TempDir()
 	for text, want := range map[string]string{
