@@ -3,6 +3,7 @@ package podrun
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -219,6 +220,13 @@ const (
 
 // cut is a line as it is quoted. The error is at the end of many lines, and what it is about before.
 func cut(line string) string {
+	var said struct{ Msg, Error, Controller, Namespace, Name string }
+	if json.Unmarshal([]byte(line), &said) == nil && said.Error != "" {
+		line = said.Msg + ": " + said.Error
+		if said.Controller != "" {
+			line += fmt.Sprintf(" (%s, %s/%s)", said.Controller, said.Namespace, said.Name)
+		}
+	}
 	if at := regexp.MustCompile(said).FindStringIndex(line); at != nil {
 		line = strings.TrimSpace(regexp.MustCompile(place).ReplaceAllString(line[:at[0]], "") + line[at[0]:])
 	}

@@ -128,6 +128,9 @@ func (g *Gate) checkObjects(ctx context.Context) wait.Result {
 	if r, ok := g.checkAwaited(ctx); !ok {
 		return r
 	}
+	if r, ok := g.checkHeld(ctx); !ok {
+		return r
+	}
 	if r, ok := g.checkRejected(ctx); !ok {
 		return r
 	}
@@ -222,7 +225,7 @@ func blame(it lane.Item) int {
 // Reasons: SCHEDULING_FAILED, WORKLOAD_FAILED.
 func (g *Gate) failedPods(ctx context.Context, r observe.WorkloadReport, s *observe.View) error {
 	seen := map[string]bool{}
-	lasting := observe.WorkloadReport{Wrong: slices.Concat(r.Wrong, g.stuckJobs(&r))}
+	lasting := observe.WorkloadReport{Wrong: g.held(ctx, slices.Concat(r.Wrong, g.stuckJobs(&r)))}
 	for i := range r.Pending {
 		p, least := &r.Pending[i], pendingFor
 		key := "pending " + observe.PodName(p.Pod)

@@ -1,0 +1,117 @@
+package gate
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/observe"
+	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/util/wait"
+)
+
+// heldFor is how long Kueue has to admit a Job that it holds back: another one may leave the queue.
+const heldFor = 20 * time.Second
+
+// held replaces what is said of Jobs that the recipe's own Kueue has suspended by Kueue's words, and leaves those out
+// that it may still admit, or is still to make a Workload of.
+func (g *Gate) held(ctx context.Context, wrong []observe.WrongWorkload) []observe.WrongWorkload {
+	seen := map[string]bool{}
+	var all []observe.WrongWorkload
+	for _, w := range wrong {
+		if !slices.Contains(w.Fields, "spec.suspend") {
+			all = append(all, w)
+			continue
+		}
+		workloads, served := g.workloads(ctx, w.Workload.Namespace)
+		text, found := heldBack("Job", w.Workload.Name, workloads)
+		key, least := "held "+observe.WorkloadKey(w.Workload.Kind, w.Workload.Namespace, w.Workload.Name)+text, heldFor
+		seen[key] = true
+		if !found {
+			least = pendingFor
+		}
+		if served && !g.lasts(key, least) {
+			continue
+		}
+		if text != "" {
+			w.Text, w.Fields = text, nil
+		}
+		all = append(all, w)
+	}
+	g.keepOnly("held ", seen)
+	return all
+}
+
+// workloads are what Kueue has made of the jobs of a namespace; false without Kueue.
+func (g *Gate) workloads(ctx context.Context, namespace string) (all []unstructured.Unstructured, served bool) {
+	if g.Env.Clients.Dynamic == nil {
+		return nil, false
+	}
+	for _, version := range []string{"v1beta2", "v1beta1"} {
+		of := schema.GroupVersionResource{Group: queues, Version: version, Resource: "workloads"}
+		if list, err := g.Env.Clients.Dynamic.Resource(of).Namespace(namespace).List(ctx, metav1.ListOptions{}); err == nil {
+			return list.Items, true
+		}
+	}
+	return nil, false
+}
+
+// queues is Kueue's API group.
+const queues = "kueue.x-k8s.io"
+
+// checkHeld checks that the recipe's own Kueue admits what other controllers make pods of, e.g. JobSets: their status
+// is not judged. False: the gate is not to go on.
+func (g *Gate) checkHeld(ctx context.Context) (r wait.Result, ok bool) {
+	seen := map[string]bool{}
+	late := ""
+	for i := range g.Env.Bundle.Expectation.Objects {
+		o := &g.Env.Bundle.Expectation.Objects[i]
+		if o.Object.GetLabels()[queues+"/queue-name"] == "" || !slices.Contains([]string{"jobset.x-k8s.io", "trainer.kubeflow.org"}, o.Object.GroupVersionKind().Group) {
+			continue
+		}
+		workloads, _ := g.workloads(ctx, o.Object.GetNamespace())
+		text, _ := heldBack(o.Object.GetKind(), o.Object.GetName(), workloads)
+		if text == "" {
+			continue // Kueue does not run, or it has admitted the object
+		}
+		ref := o.Ref()
+		key := "queued " + ref.String() + text
+		seen[key] = true
+		late = ref.String() + ": " + text
+		if g.lasts(key, heldFor) {
+			return wait.Never(&reason.Error{Reason: reason.WorkloadFailed, Err: result.NewFailure(result.Finding{Cause: late, Object: &ref, Component: o.Component})}), false
+		}
+	}
+	g.keepOnly("queued ", seen)
+	if late != "" {
+		return wait.NotYet("%s", late), false
+	}
+	return wait.Done(), true
+}
+
+// heldBack is what Kueue says of a job among its Workloads: nothing of one that it has admitted. False if it has none
+// for the job.
+func heldBack(kind, name string, workloads []unstructured.Unstructured) (text string, found bool) {
+	for i := range workloads {
+		w := &workloads[i]
+		if owner := metav1.GetControllerOf(w); owner == nil || owner.Kind != kind || owner.Name != name {
+			continue
+		}
+		text, found = "it is suspended, and Kueue has said nothing of it yet", true
+		for _, c := range infra.Conditions(w) {
+			switch {
+			case (c.Type == "Admitted" || c.Type == "Finished") && c.Status == metav1.ConditionTrue:
+				return "", true
+			case c.Type == "QuotaReserved" && c.Status == metav1.ConditionFalse:
+				text = "it is not admitted by Kueue: " + c.Message
+			}
+		}
+	}
+	return text, found
+}
