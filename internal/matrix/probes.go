@@ -8,7 +8,6 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/matrix/refs"
-	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -57,17 +56,11 @@ func probeValues(groups []simulate.NodeGroup) probe.Values {
 func (c *cellRun) playedSchedulers(runs func(image string) bool) []string {
 	e := &c.env.Bundle.Expectation
 	names := refs.Schedulers(e, runs)
-	for i := range e.Workloads {
-		name := observe.OtherScheduler(&e.Workloads[i].PodSpec)
-		if name != "" && !slices.Contains(c.running, name) && refs.RunsForReal(e, name, runs) {
-			c.running = append(c.running, name)
-		}
-	}
+	c.running = refs.OwnSchedulers(e, runs)
 	for _, p := range c.plan.probes {
 		name := p.Spec.Scheduler
 		switch {
-		case slices.Contains(names, name) || !refs.RunsScheduler(e, name):
-		case slices.Contains(c.running, name):
+		case slices.Contains(names, name) || slices.Contains(c.running, name) || !refs.RunsScheduler(e, name):
 		case refs.RunsForReal(e, name, runs):
 			c.running = append(c.running, name)
 		default:

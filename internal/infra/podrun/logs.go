@@ -220,11 +220,11 @@ const (
 
 // cut is a line as it is quoted. The error is at the end of many lines, and what it is about before.
 func cut(line string) string {
-	var said struct{ Msg, Error, Controller, Namespace, Name string }
-	if json.Unmarshal([]byte(line), &said) == nil && said.Error != "" {
-		line = said.Msg + ": " + said.Error
-		if said.Controller != "" {
-			line += fmt.Sprintf(" (%s, %s/%s)", said.Controller, said.Namespace, said.Name)
+	var entry struct{ Msg, Error, Controller, Namespace, Name string }
+	if json.Unmarshal([]byte(line), &entry) == nil && entry.Error != "" {
+		line = entry.Msg + ": " + entry.Error
+		if entry.Controller != "" {
+			line += fmt.Sprintf(" (%s, %s/%s)", entry.Controller, entry.Namespace, entry.Name)
 		}
 	}
 	if at := regexp.MustCompile(said).FindStringIndex(line); at != nil {

@@ -123,6 +123,18 @@ func Schedulers(e *bundle.Expectation, runs func(image string) bool) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
+// OwnSchedulers returns the names of the schedulers that pods of the recipe are for and that run for
+// real, as pods of the recipe, sorted.
+func OwnSchedulers(e *bundle.Expectation, runs func(image string) bool) []string {
+	names := map[string]bool{}
+	for i := range e.Workloads {
+		if name := observe.OtherScheduler(&e.Workloads[i].PodSpec); name != "" && RunsForReal(e, name, runs) {
+			names[name] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
 // RunsScheduler reports whether something of the bundle seems to run a scheduler of that name.
 func RunsScheduler(e *bundle.Expectation, name string) bool { return runsScheduler(e, name) != "" }
 
