@@ -55,6 +55,14 @@ func watchedFaults() []fault {
 			id: "F320", what: "a JobSet whose job waits for a later one, or has too long a name, or with a policy for a job that it does not have", verdict: "exit 51 before anything is deployed, in every lane, whether JobSet is simulated or runs",
 			tests: []string{"internal/matrix/refs/jobsets TestFind"},
 		},
+		{
+			id: "F321", what: "a Job or a JobSet of the recipe that its own Kueue never admits", verdict: "exit 1 with `--operators` after 20 s in which Kueue says the same, in Kueue's words; without, F288",
+			tests: []string{"internal/matrix/gate TestHeldBack"},
+		},
+		{
+			id: "F322", what: "pods for a scheduler that runs as the recipe's own pod, and that says nothing of them", verdict: "exit 1 with `--operators` or `--program` after 45 s, the scheduler named; it is not said to be missing, and one that starts slowly is no fault",
+			tests: []string{"internal/matrix/gate TestGatePods", "cmd/matrix TestNightlyCoschedulingInCells"},
+		},
 	}
 }
 
