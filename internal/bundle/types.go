@@ -235,6 +235,8 @@ type Expectation struct {
 	NotVerified []string
 	// Doomed is what the deployer would never deliver, as the bundle's files show.
 	Doomed []projects.Refusal
+	// Applied is what Flux applies besides the releases.
+	Applied []*unstructured.Unstructured
 	// HealthChecks are what Kustomizations of Flux wait for, where objects are in their place.
 	HealthChecks []healthcheck.Check
 	// NoPods: the user means it that nothing of it has pods. Otherwise a cell without one is no pass.

@@ -100,6 +100,8 @@ func (l *layout) flux(a *App, lane string) error {
 			} else if err := f.adapt(before, &o); err != nil {
 				return err
 			}
+		} else {
+			l.Applied = append(l.Applied, o.Node)
 		}
 		if err := l.put(file, o); err != nil {
 			return err
@@ -171,6 +173,10 @@ func (f *fluxApp) addresses() error {
 // withoutLogin leaves out what a source needs to reach its repository: charts are from the cell's registry.
 func (f *fluxApp) withoutLogin(o object) {
 	spec := yamlx.Find(o.Node, "spec")
+	if account := yamlx.Find(spec, "serviceAccountName"); account != nil && o.Group() == groupHelm {
+		f.unknown("HelmRelease %s: whether its account %s may install its objects", o.Name(), account.Value)
+		yamlx.Drop(spec, "serviceAccountName")
+	}
 	for _, key := range loginFields() {
 		if o.Group() == groupSource && yamlx.Find(spec, key) != nil {
 			f.unknown("%s %s: whether its %s lets Flux reach %s", o.Kind(), o.Name(), key, yamlx.Text(spec, "url"))
@@ -196,10 +202,6 @@ func (f *fluxApp) adapt(before object, o *object) error {
 		return nil
 	}
 	yamlx.Drop(spec, "suspend")
-	if account := yamlx.Find(spec, "serviceAccountName"); account != nil {
-		f.unknown("HelmRelease %s: whether its account %s may install its objects", o.Name(), account.Value)
-		yamlx.Drop(spec, "serviceAccountName")
-	}
 	target := yamlx.Text(spec, "targetNamespace")
 	if yamlx.Text(spec, "releaseName") == "" {
 		yamlx.Set(spec, "releaseName", "!!str", bundle.FluxReleaseName(target, o.Name()))

@@ -13,14 +13,12 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
 
-// namespaceOf is the namespace of an object of Flux in the repository's own cluster. The lane has all of
-// them in one.
+// namespaceOf is the namespace of an object of Flux in the repository's own cluster.
 func (f *fluxApp) namespaceOf(o object) string {
 	return cmp.Or(yamlx.Text(o.Node, "metadata", "namespace"), plainNamespace)
 }
 
-// found refuses a reference to a source of the files that is in another namespace than the one in which
-// Flux looks. own is that of the object that refers to it.
+// found refuses a reference to a source in another namespace than where Flux looks; own is the object's.
 func (f *fluxApp) found(o object, ref *yamlv3.Node, own string) error {
 	kind, name := yamlx.Text(ref, "kind"), yamlx.Text(ref, "name")
 	in := cmp.Or(yamlx.Text(ref, "namespace"), own)

@@ -207,6 +207,15 @@ func TestHomes(t *testing.T) {
 	}
 }
 
+// An account of a HelmRelease is not one of the cell.
+func TestFlux_Account(t *testing.T) {
+	files := flux(map[string]string{"apps/web.yaml": strings.Replace(webRelease, "  interval: 10m\n", "  serviceAccountName: tenant\n", 1)})
+	l, err := laidOut(t, files, "cluster", bundle.FluxGit)
+	if err != nil || !slices.ContainsFunc(l.notVerified, func(line string) bool { return strings.Contains(line, "HelmRelease web: whether its account tenant") }) {
+		t.Errorf("got %q, %v", l.notVerified, err)
+	}
+}
+
 // A Kustomization of another path is not verified.
 func TestFlux_DependsElsewhere(t *testing.T) {
 	files := flux(map[string]string{"other/infra.yaml": "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: infra}\nspec: {path: ./none}\n"})

@@ -7,10 +7,15 @@ import (
 	"path/filepath"
 	"slices"
 
+	yamlv3 "go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/healthcheck"
 	"github.com/nvidia/aicr-action/internal/bundle/projects"
 	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
 
 // Extra is what they say.
@@ -18,6 +23,8 @@ type Extra struct {
 	// Checks are what Flux waits for besides the releases, Expressions how it tells.
 	Checks      []healthcheck.Check
 	Expressions []healthcheck.Expressions
+	// Applied are the objects that Flux applies besides.
+	Applied []*yamlv3.Node
 	// After are the Applications that Argo CD waits for before it creates another.
 	After map[string][]string
 	// Projects are the AppProjects of Applications, by the name of the Application. Refused are the
@@ -64,9 +71,17 @@ func (l *Extra) Add(in bundle.Input, made *bundle.Bundle) {
 			e.Delivered[i].DependsOn = append(e.Delivered[i].DependsOn, ref)
 		}
 	}
+	for _, n := range l.Applied {
+		o := &unstructured.Unstructured{}
+		content, err := yamlx.Encode([]*yamlv3.Node{n})
+		if err == nil && yaml.Unmarshal(content, &o.Object) == nil { // else Flux refuses it
+			e.Applied = append(e.Applied, o)
+		}
+	}
 	e.Doomed = append(e.Doomed, l.refused(e)...)
 	for _, c := range l.Checks {
 		c.Live = c.Live && c.Wrong == "" && (slices.ContainsFunc(e.Objects, func(o bundle.Object) bool { return o.Ref() == c.Object && !o.Ephemeral }) ||
+			slices.ContainsFunc(e.Applied, func(o *unstructured.Unstructured) bool { return (&bundle.Object{Object: o}).Ref() == c.Object }) ||
 			slices.ContainsFunc(e.Delivered, func(d bundle.Delivered) bool { return d.Ref == c.Object }))
 		e.HealthChecks = append(e.HealthChecks, c)
 	}

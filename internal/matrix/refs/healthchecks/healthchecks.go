@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/apis"
 	"github.com/nvidia/aicr-action/internal/bundle/healthcheck"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
@@ -74,7 +75,11 @@ func wrong(e *bundle.Expectation, c healthcheck.Check, before func(release, on s
 // served reports whether the API server of a cell has a kind.
 func served(e *bundle.Expectation, group, version, kind string) bool {
 	in := strings.TrimPrefix(group+"/"+version, "/")
-	return strings.HasSuffix(group, ".toolkit.fluxcd.io") || slices.ContainsFunc(e.Served(), func(a bundle.API) bool {
+	all := e.Served()
+	for _, o := range e.Applied {
+		all = append(all, apis.ServedBy(o)...)
+	}
+	return strings.HasSuffix(group, ".toolkit.fluxcd.io") || slices.ContainsFunc(all, func(a bundle.API) bool {
 		return a.Name == in+"/"+kind || a.Name == in && !a.Watched // of an APIService, whose kinds are not known
 	})
 }
@@ -87,6 +92,9 @@ func makes(e *bundle.Expectation, ref result.Ref) (release string, there bool) {
 		}
 	}
 	if slices.ContainsFunc(e.Made, func(o bundle.Object) bool { return o.Ref() == ref }) {
+		return "", true
+	}
+	if slices.ContainsFunc(e.Applied, func(o *unstructured.Unstructured) bool { return (&bundle.Object{Object: o}).Ref() == ref }) {
 		return "", true
 	}
 	for _, d := range e.Delivered {

@@ -42,10 +42,16 @@ func TestFind(t *testing.T) {
 		"of the cluster":               {deployment("kube-system", "coredns"), nil, ""},
 		"later":                        {deployment("late", "web"), []string{web, "late:" + strings.ReplaceAll(web, "namespace: web", "namespace: late")}, "which release late makes, and that comes only once the Kustomization is ready: each waits for the other"},
 		"the files show it":            {wrong, []string{web}, "which no file here has"},
+		"what Flux applies itself":     {check("apiextensions.k8s.io", "v1", "CustomResourceDefinition", "", "things.example.com"), []string{"applied:" + crd}, ""},
+		"of a kind that it defines":    {check("example.com", "v1", "Thing", "web", "db"), []string{"applied:" + crd, own}, ""},
 		"a HelmRelease":                {check("helm.toolkit.fluxcd.io", "v2", "HelmRelease", "flux-system", "apps"), nil, ""},
 	} {
 		e := &bundle.Expectation{HealthChecks: []healthcheck.Check{c.check}, Delivered: []bundle.Delivered{{Ref: result.Ref{Group: "helm.toolkit.fluxcd.io", Kind: "HelmRelease", Namespace: "flux-system", Name: "apps"}}}}
 		for _, text := range c.objects {
+			if rest, ok := strings.CutPrefix(text, "applied:"); ok {
+				e.Applied = append(e.Applied, testkit.Parsed(t, rest))
+				continue
+			}
 			release := "apps"
 			if rest, ok := strings.CutPrefix(text, "late:"); ok {
 				release, text = "late", rest
