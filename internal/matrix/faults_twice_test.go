@@ -51,6 +51,13 @@ func twiceFaults() []fault {
 			tests: []string{"internal/matrix/upgrade TestRaced", "internal/matrix/lane/helm TestRemovedKinds"},
 		},
 		{
+			id: "F309", what: "a component that goes, with a pre-delete hook whose pod no node takes", verdict: "exit 73 in Flux within seconds, where helm-controller waits for it until its timeout and tries again: the Job, the scheduler's message, the component; passes in helm, which leaves the component, and in Argo CD, which waits for no such hook",
+			seeds: []seed{
+				{nightly: flux, old: older(saysFarewell), recipe: func(*tinyRecipe) {}, want: red(reason.UpgradeFailed, "the upgrade from old: ").and("Job d/bye, a hook (pre-delete) of release d, which the recipe has no more, cannot run: 0/6 nodes are available").in(3 * time.Minute)},
+			},
+			tests: []string{"internal/matrix/upgrade TestLane_Farewell"},
+		},
+		{
 			id: "F304", what: "definitions that leave a chart's crds/ for the templates of a component of their own, and a rollback of that", verdict: "passes in Argo CD, which neither prunes a definition nor waits for one; exit 73 on the way back in Flux, in seconds: the definition was deleted, though helm-controller waits for its timeout; exit 73 on the way there in helm",
 			seeds: []seed{
 				{nightly: argo, runner: back, old: older(splitFromCRDs(false)), recipe: splitFromCRDs(true), want: outcomeWanted{check: withoutWarning("moves from Application")}},
@@ -63,7 +70,7 @@ func twiceFaults() []fault {
 			id: "F305", what: "a change that a rule of a definition (oldSelf) or a ValidatingAdmissionPolicy of the recipe does not allow, and that a first installation is not", verdict: "exit 73 in every lane, with the field, both values and the line; with the policy, its component and its line",
 			seeds: []seed{
 				{name: "rule", nightly: families, old: older(fixedMode("fast")), recipe: fixedMode("slow"), want: red(reason.UpgradeFailed, "the upgrade from old: ", "mode is immutable").and(`Mode one: spec.mode cannot be changed; component b, template b/templates/mode.yaml:4; it changes spec.mode: "fast", then "slow"`)},
-				{name: "policy", nightly: families, old: older(fewerReplicas("2")), recipe: fewerReplicas("1"), want: red(reason.UpgradeFailed, "the upgrade from old: ", "denied request: fewer replicas").and("ValidatingAdmissionPolicy no-fewer is the recipe's own (component a, a/templates/policy.yaml:")},
+				{name: "policy", nightly: families, old: older(fewerReplicas("3")), recipe: fewerReplicas("2"), want: red(reason.UpgradeFailed, "the upgrade from old: ", "denied request: fewer replicas").and("ValidatingAdmissionPolicy no-fewer is the recipe's own (component a, a/templates/policy.yaml:")},
 			},
 			tests: []string{"internal/matrix/upgrade TestFailed_Transitions"},
 		},
@@ -78,9 +85,10 @@ func twiceFaults() []fault {
 			tests: []string{"internal/matrix/upgrade TestFailed_OtherDefinition", "internal/matrix/compare TestUpgraded_OldDefault"},
 		},
 		{
-			id: "F307", what: "a container that gets a second port of the same number, with another protocol", verdict: "exit 74 in helm, whose patch loses it, with the cause; passes in Argo CD and Flux",
+			id: "F307", what: "a container that gets a second port of the same number, with another protocol; a variable that was there twice", verdict: "exit 74 in helm, whose patch loses it, with the cause; passes in Argo CD and Flux",
 			seeds: []seed{
 				{nightly: helm, old: older(dnsContainer("{containerPort: 53, protocol: UDP, name: dns}")), recipe: dnsContainer("{containerPort: 53, protocol: UDP, name: dns}, {containerPort: 53, name: dns-tcp}"), want: red(reason.UpgradeDiverged, "Deployment b/b  spec.template.spec.containers[main].ports[dns-tcp]", "port 53 is there twice, with two protocols")},
+				{name: "variable", nightly: helm, old: older(twiceInEnv("{name: A, value: x}, {name: A, value: y}")), recipe: twiceInEnv("{name: A, value: y}"), want: red(reason.UpgradeDiverged, "Deployment b/b  spec.template.spec.containers[main].env", "the old template has the variable A twice")},
 				{nightly: controllers, old: older(dnsContainer("{containerPort: 53, protocol: UDP, name: dns}")), recipe: dnsContainer("{containerPort: 53, protocol: UDP, name: dns}, {containerPort: 53, name: dns-tcp}"), want: outcomeWanted{check: endsAlike}},
 			},
 			tests: []string{"internal/matrix/compare TestUpgraded_Stays"},
@@ -92,10 +100,6 @@ func twiceFaults() []fault {
 				{nightly: byHelm, recipe: scaledBetween(2, 5), want: outcomeWanted{check: warning("keeps Deployment b/b between 2 and 5 pods, and it has replicas: 1")}},
 			},
 			tests: []string{"internal/matrix/drift TestScaled"},
-		},
-		{
-			id: "F309", what: "a claim that was looked at before its class, so that kube-controller-manager looks again 15 seconds later", verdict: "waits that long; exit 1 or 2 then, with the claim and its class",
-			tests: []string{"internal/matrix/gate TestGatePasses"},
 		},
 		{
 			id: "F310", what: "a token Secret that an upgrade gives another ServiceAccount: Kubernetes deletes it, since it has the first one's UID", verdict: "exit 73 in helm and Flux within seconds, with both accounts and what to do; passes in Argo CD, which makes a new one",
@@ -113,6 +117,56 @@ func twiceFaults() []fault {
 			},
 			tests: []string{"internal/matrix/upgrade TestFailed"},
 		},
+		{
+			id: "F312", what: "a Service with a port of the nodes, or an address, that gets another name", verdict: "exit 73 in every lane: what has the port still, and when that goes",
+			seeds: []seed{
+				{nightly: families, old: older(nodePortOf("web")), recipe: nodePortOf("b-web"), want: red(reason.UpgradeFailed, "the upgrade from old: ", "provided port is already allocated").and("30080 is that of Service b/web still (component b, b/templates/service.yaml:2), which the upgrade removes only after Service b-web")},
+			},
+			tests: []string{"internal/matrix/upgrade TestFailed_Allocated"},
+		},
+		{
+			id: "F313", what: "a Secret that a template renders at installations only (.Release.IsInstall), and that a workload needs", verdict: "exit 73 in helm and Flux, whose upgrade removes it: the Secret, its line, and what to do; passes in Argo CD, where each rendering is an installation",
+			seeds: []seed{
+				{nightly: byHelm, old: older(installsSecret("1")), recipe: installsSecret("2"), want: red(reason.UpgradeFailed, "the upgrade from old: Secret b/pw was deleted, and Deployment b/b (b): takes P from Secret b/pw, which does not exist").and("its template asks for .Release.IsInstall or IsUpgrade (component b, b/templates/pw.yaml:3)")},
+				{nightly: argo, old: older(installsSecret("1")), recipe: installsSecret("2"), want: outcomeWanted{check: endsAlike}},
+			},
+			tests: []string{"internal/matrix/upgrade TestLost_InstalledOnly"},
+		},
+		{
+			id: "F314", what: "a template that asks for a kind (.Capabilities.APIVersions) which a later component defines, so that only a second delivery has its object", verdict: "exit 74 in every lane: the upgrade made it, and no first installation does, and what order helps",
+			seeds: []seed{
+				{nightly: families, old: older(asksForGizmos("1")), recipe: asksForGizmos("2"), want: red(reason.UpgradeDiverged, "Gizmo.faults.example.com b/one", "the upgrade made it, and no first installation does: its template asks for what is in the cluster")},
+			},
+			tests: []string{"internal/matrix/compare TestUpgraded"},
+		},
+	}
+}
+
+func asksForGizmos(image string) func(*tinyRecipe) {
+	return func(r *tinyRecipe) {
+		r.components = append(r.components, &tinyComponent{name: "d", templates: map[string]string{"crd.yaml": gizmoCRD("size: {type: integer}", ""), "web.yaml": webTemplate}, after: []string{"b"}})
+		r.part("b").add("gizmo.yaml", "{{- if .Capabilities.APIVersions.Has \"faults.example.com/v1\" }}\napiVersion: faults.example.com/v1\nkind: Gizmo\nmetadata: {name: one}\nspec: {size: 1}\n{{- end }}\n")
+		if image != "1" { // which it has
+			r.part("b").edit("web:1", "web:"+image)
+		}
+	}
+}
+
+func installsSecret(image string) func(*tinyRecipe) {
+	return func(r *tinyRecipe) {
+		r.part("b").add("pw.yaml", "{{- if .Release.IsInstall }}\napiVersion: v1\nkind: Secret\nmetadata: {name: pw}\nstringData: {password: x}\n{{- end }}\n")
+		r.part("b").edit(`web:1"}`, `web:`+image+`", env: [{name: P, valueFrom: {secretKeyRef: {name: pw, key: password}}}]}`)
+	}
+}
+
+// saysFarewell has a component more, with a hook of its removal that no node takes.
+func saysFarewell(r *tinyRecipe) {
+	r.components = append(r.components, &tinyComponent{name: "d", templates: map[string]string{"web.yaml": webTemplate, "bye.yaml": "apiVersion: batch/v1\nkind: Job\nmetadata: {name: bye, annotations: {helm.sh/hook: pre-delete}}\nspec: {template: {spec: {restartPolicy: Never, nodeSelector: {no: such}, containers: [{name: main, image: \"example.com/bye:1\"}]}}}\n"}})
+}
+
+func nodePortOf(name string) func(*tinyRecipe) {
+	return func(r *tinyRecipe) {
+		r.part("b").add("service.yaml", "apiVersion: v1\nkind: Service\nmetadata: {name: "+name+"}\nspec: {type: NodePort, selector: {app: b}, ports: [{port: 80, nodePort: 30080}]}\n")
 	}
 }
 
@@ -136,6 +190,10 @@ func scaledBetween(least, most int) func(*tinyRecipe) {
 
 func dnsContainer(ports string) func(*tinyRecipe) {
 	return func(r *tinyRecipe) { r.part("b").edit(`web:1"}`, `web:1", ports: [`+ports+`]}`) }
+}
+
+func twiceInEnv(env string) func(*tinyRecipe) {
+	return func(r *tinyRecipe) { r.part("b").edit(`web:1"}`, `web:1", env: [`+env+`]}`) }
 }
 
 // gizmoCRD defines a kind with these properties of its spec.
@@ -203,7 +261,7 @@ func definitionInD(r *tinyRecipe) {
 // converted has a definition with a webhook that converts, or without; a Certificate is its authority.
 func converted(webhook bool) func(*tinyRecipe) {
 	return func(r *tinyRecipe) {
-		r.part("a").add("crd.yaml", certificateKind)
+		r.part("a").add("crd.yaml", certManagerKinds())
 		r.part("b").add("tls.yaml", certificateOfB)
 		crd := strings.NewReplacer("gizmo", "kit", "Gizmo", "Kit", "metadata: {name: gizmos.faults.example.com}", "metadata: {name: kits.faults.example.com, annotations: {cert-manager.io/inject-ca-from: b/tls}}").Replace(gizmoCRD("size: {type: integer}", ""))
 		if webhook {
@@ -214,14 +272,19 @@ func converted(webhook bool) func(*tinyRecipe) {
 }
 
 const (
-	certificateOfB = "apiVersion: cert-manager.io/v1\nkind: Certificate\nmetadata: {name: tls}\nspec: {secretName: b-tls, dnsNames: [b.b.svc], issuerRef: {name: self}}\n"
+	certificateOfB = "apiVersion: cert-manager.io/v1\nkind: Certificate\nmetadata: {name: tls}\nspec: {secretName: b-tls, dnsNames: [b.b.svc], issuerRef: {name: self, kind: Issuer}}\n---\napiVersion: cert-manager.io/v1\nkind: Issuer\nmetadata: {name: self}\nspec: {selfSigned: {}}\n"
 	secretOfB      = "apiVersion: v1\nkind: Secret\nmetadata: {name: b-tls}\ntype: kubernetes.io/tls\nstringData: {tls.crt: a, tls.key: b}\n"
 )
+
+// certManagerKinds are Certificate and Issuer.
+func certManagerKinds() string {
+	return certificateKind + "---\n" + strings.NewReplacer("certificate", "issuer", "Certificate", "Issuer").Replace(certificateKind)
+}
 
 // ofCertificate has the kind Certificate, and this in component b.
 func ofCertificate(text string) func(*tinyRecipe) {
 	return func(r *tinyRecipe) {
-		r.part("a").add("crd.yaml", certificateKind)
+		r.part("a").add("crd.yaml", certManagerKinds())
 		r.part("b").add("tls.yaml", text)
 	}
 }

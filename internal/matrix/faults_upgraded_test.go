@@ -53,7 +53,7 @@ func everydayFaults() []fault {
 			},
 		},
 		{
-			id: "F156", what: "upgrades of everyday: images, replicas, checksums, kinds, types and versions that may change, and seven things that may not", verdict: "passes, or exit 73 or 74 with the object, the field and what to do",
+			id: "F156", what: "upgrades of everyday: images, replicas, checksums, kinds, types and versions that may change, and eight things that may not", verdict: "passes, or exit 73 or 74 with the object, the field and what to do",
 			seeds: []seed{
 				{name: "ordinary", nightly: families, runner: back, old: older(func(*tinyRecipe) {}), recipe: ordinary, want: outcomeWanted{check: endsAlikeAndBack}},
 				{name: "unusual", nightly: slices.Concat(helm, flux), old: older(unusual(false)), recipe: unusual(true), want: outcomeWanted{check: endsAlike}},
@@ -61,6 +61,8 @@ func everydayFaults() []fault {
 				{name: "strategy", nightly: helm, old: older(func(*tinyRecipe) {}), recipe: strategy("{type: Recreate}"), want: outcomeWanted{check: endsAlike}},
 				{name: "strategy", nightly: controllers, old: older(func(*tinyRecipe) {}), recipe: strategy("{type: Recreate}"), want: red(reason.UpgradeFailed, "the upgrade from old: ", "may not be specified when strategy `type` is 'Recreate'").
 					and("Deployment b: spec.strategy.rollingUpdate is not rendered, and is still there from before the upgrade", "edit: {type: RollingUpdate, rollingUpdate: {maxSurge: 0, maxUnavailable: 100%}}, which removes the old pods first too, in b/templates/web.yaml:")},
+				{name: "volume", nightly: controllers, old: older(volumeOf("")), recipe: volumeOf(", configMap: {name: conf}"), want: red(reason.UpgradeFailed, "the upgrade from old: ", "may not specify more than 1 volume type").and("Deployment b: volume v had no type before the upgrade (component b, b/templates/web.yaml:")},
+				{name: "volume", nightly: helm, old: older(volumeOf("")), recipe: volumeOf(", configMap: {name: conf}"), want: outcomeWanted{check: endsAlike}},
 				{name: "version not served", nightly: slices.Concat(helm, flux), old: older(servedVersion("v1alpha1")), recipe: servedVersion("v1"), want: red(reason.UpgradeFailed, "the upgrade from old: ", "unable to build kubernetes objects from current release manifest").
 					and("Widget b: Helm first reads the release that is in the cluster, and that has it in faults.example.com/v1alpha1, which the API server does not serve any more (CustomResourceDefinition widgets.faults.example.com; component a, template a/templates/crd.yaml:", "helm mapkubeapis")},
 				{name: "headless", nightly: families, old: older(serviceWith("clusterIP: None, ")), recipe: serviceWith(""), want: red(reason.UpgradeDiverged, `Service b/web  spec.clusterIP  first installation: nothing; after the upgrade: "None" (the API server keeps the None of a Service`)},
@@ -102,6 +104,15 @@ func keepsDisk(t *testing.T, r result.Result) {
 func strategy(text string) func(*tinyRecipe) {
 	return func(r *tinyRecipe) {
 		r.part("b").edit("replicas: 1", "replicas: 1\n  strategy: "+text)
+	}
+}
+
+// volumeOf has a volume of this type, and a ConfigMap.
+func volumeOf(text string) func(*tinyRecipe) {
+	return func(r *tinyRecipe) {
+		r.part("b").add("conf.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: conf}\ndata: {a: x}\n")
+		r.part("b").edit(`web:1"}]`, `web:1", volumeMounts: [{name: v, mountPath: /v}]}]
+      volumes: [{name: v`+text+`}]`)
 	}
 }
 

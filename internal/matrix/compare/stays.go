@@ -101,6 +101,33 @@ func (t *templates) merged(ctx context.Context, key string, d objectDifference) 
 	return why
 }
 
+// twice says why a variable is gone that the new template has, "" if it is not that: the old template has its
+// name twice, and a client-side apply tells variables apart by their name.
+func (t *templates) twice(ctx context.Context, key string, d objectDifference) string {
+	list := strings.LastIndex(d.path, ".env")
+	if list < 0 {
+		return ""
+	}
+	t.make(ctx)
+	why := ""
+	walk("", t.before[key], func(at string, v any) {
+		if at != d.path[:list]+".env" {
+			return
+		}
+		all, _ := v.([]any)
+		seen := map[any]bool{}
+		for _, e := range all {
+			one, _ := e.(map[string]any)
+			if name := one["name"]; seen[name] {
+				why = fmt.Sprintf("the old template has the variable %v twice, and a client-side apply tells variables apart by their name alone, so that its patch removes both; delete the object before the upgrade, or apply it with kubectl apply --server-side", name)
+			} else {
+				seen[name] = true
+			}
+		}
+	})
+	return why
+}
+
 // setsAt reports whether an object has a value at a path of a difference, or below it.
 func setsAt(object map[string]any, path string) bool {
 	found := false

@@ -38,6 +38,7 @@ func TestUpgraded_Stays(t *testing.T) {
 		"set":               {pods(`image: x`), pods(`image: y`), pods(`image: y`), pods(`image: x`), pods(`image: x`), "still the value of before"},
 		"a port lost":       {service(tcp), service(udp + ", " + tcp), service(udp + ", " + tcp), service(tcp), service(udp), "port 53 is there twice"},
 		"a port not added":  {service(udp), service(udp + ", " + tcp), service(udp + ", " + tcp), service(udp), service(udp), "port 53 is there twice"},
+		"a variable lost":   {pods(`containers: [{name: m, env: [{name: A, value: x}, {name: A, value: y}]}]`), pods(`containers: [{name: m, env: [{name: A, value: y}]}]`), pods(`containers: [{name: m, env: [{name: A, value: y}]}]`), pods(`containers: [{name: m, env: [{name: A, value: x}, {name: A, value: y}]}]`), pods(`containers: [{name: m}]`), "the old template has the variable A twice"},
 		"another port":      {service(tcp), service("{name: u, port: 54}, " + tcp), service("{name: u, port: 54}, " + tcp), service(tcp), service("{name: u, port: 54}"), "after the upgrade: nothing"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -26,6 +26,7 @@ func Upgraded(ctx context.Context, first, upgraded Lane, benign []benignRule) {
 		hook: "a hook, which this delivery did not run: Helm runs those of upgrades only, and Argo CD none if nothing else differs; it stays as the old recipe's run has left it",
 		left: "it stays behind: the old recipe made it, and the upgrade did not remove it",
 		kept: "still the value of before: the upgrade did not take the new one over",
+		made: "the upgrade made it, and no first installation does: its template asks for what is in the cluster (.Capabilities, lookup), which comes later at a first installation, or for .Release.IsUpgrade; let its component come after what it asks for (dependencyRefs)",
 		crds: "Helm does not update the definitions in a chart's crds/, so that it is still the old chart's",
 	})
 	upgraded.Notes = append(upgraded.Notes, notes...)
@@ -43,13 +44,14 @@ func RolledBack(ctx context.Context, before, now Lane, benign []benignRule) (not
 		hook: "a hook, which the rollback did not run; it stays as the upgrade has left it",
 		left: "it stays behind: the upgrade made it, and the rollback did not remove it",
 		kept: "still the upgrade's value: the rollback did not take the old one over",
+		made: "the rollback made it: its template asks for what is in the cluster (.Capabilities, lookup) or for .Release.IsUpgrade",
 		crds: "Helm does not touch the definitions in a chart's crds/, so that it stays the upgrade's", newer: true,
 	})
 }
 
 // terms are the words for one comparison of two ends.
 type terms struct {
-	called, reference, now, allowed, same, different, hook, left, kept, crds string
+	called, reference, now, allowed, same, different, hook, left, kept, made, crds string
 	// newer: a definition in crds/ that is kept is newer than its chart, and has what that needs.
 	newer bool
 }
@@ -99,6 +101,8 @@ func cause(ctx context.Context, d objectDifference, now Lane, t terms, rendered 
 		return "it was rendered to be kept (helm.sh/resource-policy: keep, or Prune=false), and no release has it any more", true
 	case d.a == nil && d.path == "" && live.leaving: // what it waits for was judged before
 		return "it is being deleted still", true
+	case d.a == nil && d.path == "" && !made(now.Live.Before, key):
+		return t.made, d.object.GVK.Kind == "Job" // which has done its work
 	case d.a == nil && d.path == "":
 		return t.left, false
 	case kept && d.object.GVK.Kind == "Service" && d.path == "spec.clusterIP":
@@ -118,6 +122,9 @@ func cause(ctx context.Context, d objectDifference, now Lane, t terms, rendered 
 		}
 		return t.kept + fetched, false
 	}
+	if why := rendered.twice(ctx, key, d); why != "" {
+		return why, false
+	}
 	return rendered.merged(ctx, key, d), false
 }
 
@@ -136,6 +143,15 @@ func (c *Captured) definedInCRDs(group, kind string) bool {
 		}
 	}
 	return false
+}
+
+// made reports whether what ran before had an object.
+func made(before *Captured, key string) bool {
+	if before == nil {
+		return true
+	}
+	_, had := before.objects[key]
+	return had
 }
 
 // keeps reports whether what ran before asks its deployer never to remove an object.

@@ -25,17 +25,19 @@ func TestUpgraded(t *testing.T) {
 		want                 string
 		note                 string
 	}{
-		"the same":             {first: []string{deploymentYAML(2)}, before: []string{deploymentYAML(1)}, after: []string{deploymentYAML(2)}, note: "ended as a first installation: 1 objects compared"},
-		"not taken over":       {first: []string{deploymentYAML(2)}, before: []string{deploymentYAML(1)}, after: []string{deploymentYAML(1)}, want: "Deployment ns/web  spec.replicas  first installation: 2; after the upgrade: 1 (still the value of before"},
-		"something else":       {first: []string{deploymentYAML(2)}, before: []string{deploymentYAML(1)}, after: []string{deploymentYAML(3)}, want: "after the upgrade: 3"},
-		"left behind":          {first: []string{deploymentYAML(1)}, before: []string{deploymentYAML(1), config}, after: []string{deploymentYAML(1), config}, want: "it stays behind"},
-		"kept by its template": {first: []string{deploymentYAML(1)}, before: []string{deploymentYAML(1), keptYAML}, after: []string{deploymentYAML(1), keptYAML}, note: "differs from a first installation (allowed): ConfigMap ns/extra : it was rendered to be kept"},
-		"headless for ever":    {first: []string{service("10.0.0.7")}, before: []string{service("None")}, after: []string{service("None")}, want: `Service ns/web  spec.clusterIP  first installation: nothing; after the upgrade: "None" (the API server keeps the None`},
-		"another address":      {first: []string{service("10.0.0.7")}, before: []string{service("10.0.0.8")}, after: []string{service("10.0.0.8")}, note: "ended as a first installation"},
-		"definition":           {first: []string{crd("x: {a: 1, b: 2}")}, before: []string{crd("x: {a: 1}")}, after: []string{crd("x: {a: 1}")}, crds: true, want: "CustomResourceDefinition a.b.c  spec.x.b  first installation: 2; after the upgrade: nothing (Helm does not update the definitions in a chart's crds/"},
-		"only its text":        {first: []string{crd("description: new")}, before: []string{crd("description: old")}, after: []string{crd("description: old")}, crds: true, note: "differs from a first installation (allowed)"},
-		"not of crds/":         {first: []string{crd("description: new")}, before: []string{crd("description: old")}, after: []string{crd("description: old")}, want: "still the value of before"},
-		"missing after it":     {first: []string{deploymentYAML(1), config}, before: []string{deploymentYAML(1)}, after: []string{deploymentYAML(1)}, want: "ConfigMap ns/extra    first installation: there; after the upgrade: nothing"},
+		"the same":              {first: []string{deploymentYAML(2)}, before: []string{deploymentYAML(1)}, after: []string{deploymentYAML(2)}, note: "ended as a first installation: 1 objects compared"},
+		"not taken over":        {first: []string{deploymentYAML(2)}, before: []string{deploymentYAML(1)}, after: []string{deploymentYAML(1)}, want: "Deployment ns/web  spec.replicas  first installation: 2; after the upgrade: 1 (still the value of before"},
+		"something else":        {first: []string{deploymentYAML(2)}, before: []string{deploymentYAML(1)}, after: []string{deploymentYAML(3)}, want: "after the upgrade: 3"},
+		"left behind":           {first: []string{deploymentYAML(1)}, before: []string{deploymentYAML(1), config}, after: []string{deploymentYAML(1), config}, want: "it stays behind"},
+		"only the upgrade made": {first: []string{deploymentYAML(1)}, before: []string{deploymentYAML(1)}, after: []string{deploymentYAML(1), config}, want: "the upgrade made it, and no first installation does"},
+		"a Job of upgrades":     {first: []string{deploymentYAML(1)}, before: []string{deploymentYAML(1)}, after: []string{deploymentYAML(1), `{apiVersion: batch/v1, kind: Job, metadata: {namespace: ns, name: migrate}}`}, note: "differs from a first installation (allowed): Job ns/migrate : the upgrade made it, and no first installation does"},
+		"kept by its template":  {first: []string{deploymentYAML(1)}, before: []string{deploymentYAML(1), keptYAML}, after: []string{deploymentYAML(1), keptYAML}, note: "differs from a first installation (allowed): ConfigMap ns/extra : it was rendered to be kept"},
+		"headless for ever":     {first: []string{service("10.0.0.7")}, before: []string{service("None")}, after: []string{service("None")}, want: `Service ns/web  spec.clusterIP  first installation: nothing; after the upgrade: "None" (the API server keeps the None`},
+		"another address":       {first: []string{service("10.0.0.7")}, before: []string{service("10.0.0.8")}, after: []string{service("10.0.0.8")}, note: "ended as a first installation"},
+		"definition":            {first: []string{crd("x: {a: 1, b: 2}")}, before: []string{crd("x: {a: 1}")}, after: []string{crd("x: {a: 1}")}, crds: true, want: "CustomResourceDefinition a.b.c  spec.x.b  first installation: 2; after the upgrade: nothing (Helm does not update the definitions in a chart's crds/"},
+		"only its text":         {first: []string{crd("description: new")}, before: []string{crd("description: old")}, after: []string{crd("description: old")}, crds: true, note: "differs from a first installation (allowed)"},
+		"not of crds/":          {first: []string{crd("description: new")}, before: []string{crd("description: old")}, after: []string{crd("description: old")}, want: "still the value of before"},
+		"missing after it":      {first: []string{deploymentYAML(1), config}, before: []string{deploymentYAML(1)}, after: []string{deploymentYAML(1)}, want: "ConfigMap ns/extra    first installation: there; after the upgrade: nothing"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			first, upgraded := lanePassed("a", "helm", taken(t, tc.first...)), lanePassed("a", "helm", taken(t, tc.after...))

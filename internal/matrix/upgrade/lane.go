@@ -58,6 +58,7 @@ func (l *Lane) Poll(ctx context.Context, env *lane.Env) (lane.State, error) {
 	}
 	state.Items[at].State, state.Items[at].Text = lane.ItemWaiting, "not what was delivered last: "+f.Findings[0].Story[0]
 	l.Bundles.waitedFor(ctx, env, &state.Items[at])
+	l.Bundles.farewell(ctx, env, &state.Items[at])
 	l.deleted(ctx, env, &state.Items[at])
 	return state, nil
 }
@@ -70,7 +71,7 @@ func (l *Lane) deleted(ctx context.Context, env *lane.Env, it *lane.Item) {
 	}
 	for _, o := range l.Bundles.retied() {
 		if _, err := read(ctx, env, o); apierrors.IsNotFound(err) {
-			it.State, it.Reason = lane.ItemSuspect, reason.UpgradeFailed
+			it.State, it.Reason, it.Patience = lane.ItemSuspect, reason.DeployFailed, 0
 			it.Text = l.Bundles.untied(o)
 			return
 		}
@@ -81,7 +82,7 @@ func (l *Lane) deleted(ctx context.Context, env *lane.Env, it *lane.Item) {
 			continue
 		}
 		if live, err := read(ctx, env, m.now); apierrors.IsNotFound(err) || err == nil && (replaced(l.Was(ref), live.GetUID()) || live.GetDeletionTimestamp() != nil) {
-			it.State, it.Reason, it.Patience = lane.ItemSuspect, reason.UpgradeFailed, 0
+			it.State, it.Reason, it.Patience = lane.ItemSuspect, reason.DeployFailed, 0
 			it.Text = strings.Join([]string{it.Text, ref.String() + " was deleted"}, "; ")
 			return
 		}

@@ -108,6 +108,7 @@ func Lost(ctx context.Context, what string, err error, env *lane.Env, b Bundles,
 	if err != nil && !reason.OfRecipe(err) || env.Clients == nil || env.Clients.Dynamic == nil {
 		return err
 	}
+	err = b.installedOnly(what, err, uid)
 	ctx, cancel := context.WithTimeout(ctx, lostBudget)
 	defer cancel()
 	if f := b.emptied(ctx, what, env, uid); f != nil || err == nil {

@@ -6,10 +6,13 @@ import (
 	"testing"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
 
+	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -176,7 +179,7 @@ func TestLane_Deleted(t *testing.T) {
 			return lane.State{Items: []lane.Item{{ID: "Release a", State: lane.ItemWaiting}}}, nil
 		}
 		state, err := (&Lane{Lane: l, Bundles: b, Was: func(result.Ref) types.UID { return "u" }}).Poll(context.Background(), envWith(t, tc.live...))
-		if err != nil || state.Items[0].State != tc.want || tc.want == lane.ItemSuspect && state.Items[0].Reason != reason.UpgradeFailed {
+		if err != nil || state.Items[0].State != tc.want || tc.want == lane.ItemSuspect && state.Items[0].Reason != reason.DeployFailed {
 			t.Errorf("%s: got %+v, %v", name, state.Items[0], err)
 		}
 	}
@@ -209,6 +212,89 @@ func TestLane_TokenDeleted(t *testing.T) {
 		missing := &reason.Error{Reason: reason.DeployFailed, Err: result.NewFailure(result.Finding{Object: &ref, Cause: "does not exist"})}
 		if got := strings.Contains(strings.Join(result.VerdictOf(Failed("main", missing, b, nil)).Details, "\n"), "token controller"); got != (tc.now != token("one")) {
 			t.Errorf("%s: the reason of what is missing: %v", name, got)
+		}
+	}
+}
+
+// A port of the nodes, or an address, that the old Service of another name has still is named with it.
+func TestFailed_Allocated(t *testing.T) {
+	service := func(name, spec string) string {
+		return `{apiVersion: v1, kind: Service, metadata: {namespace: ns, name: ` + name + `}, spec: {` + spec + `}}`
+	}
+	const port, address = `ports: [{port: 80, nodePort: 30080}]`, `clusterIP: 10.0.0.50`
+	for name, tc := range map[string]struct{ before, now, said, want string }{
+		"removed": {service("web", port), service("b-web", port), `Service "b-web" is invalid: spec.ports[0].nodePort: Invalid value: 30080: provided port is already allocated`, "30080 is that of Service ns/web still (component b, b/templates/x.yaml), which the upgrade removes only after Service b-web"},
+		"address": {service("web", address), service("b-web", address), `Service "b-web" is invalid: spec.clusterIPs: Invalid value: ["10.0.0.50"]: failed to allocate IP 10.0.0.50: provided IP is already allocated`, "10.0.0.50 is that of Service ns/web still"},
+		"kept":    {service("web", port), service("web", port), `Service "b-web" is invalid: spec.ports[0].nodePort: Invalid value: 30080: provided port is already allocated`, ""},
+	} {
+		got := strings.Join(result.VerdictOf(Failed("main", reason.New(reason.DeployFailed, "%s", tc.said), Bundles{Before: bundleOf(t, tc.before), Now: bundleOf(t, tc.now)}, nil)).Details, "\n")
+		if !strings.Contains(got, tc.want) || tc.want == "" && strings.Contains(got, "still (component") {
+			t.Errorf("%s: got %q, want %q", name, got, tc.want)
+		}
+	}
+}
+
+// A workload lacks what the upgrade removed, since it is rendered at installations only: that is the
+// upgrade's. What nothing renders, or was never there, is the recipe's.
+func TestLost_InstalledOnly(t *testing.T) {
+	const secret = `{apiVersion: v1, kind: Secret, metadata: {namespace: ns, name: pw}}`
+	failed := &reason.Error{Reason: reason.WorkloadFailed, Err: result.NewFailure(result.Finding{Cause: "Deployment ns/web (b): takes P from Secret ns/pw, which does not exist, and nothing in the recipe makes it"})}
+	for name, tc := range map[string]struct {
+		now  string
+		uid  types.UID
+		want bool
+	}{"rendered": {secret, "u", true}, "not there before": {secret, "", false}, "not rendered": {strings.Replace(secret, "pw", "other", 1), "u", false}, "a hook": {"hook-b " + secret, "u", false}} {
+		err := Lost(t.Context(), "the upgrade from main", failed, envWith(t), Bundles{Before: bundleOf(t, secret), Now: bundleOf(t, tc.now)}, func(result.Ref) types.UID { return tc.uid })
+		v := result.VerdictOf(err)
+		if (v.Reason == reason.UpgradeFailed) != tc.want {
+			t.Errorf("%s: got %v", name, err)
+		}
+		if tc.want {
+			testkit.WantText(t, name, v.Cause+"\n"+strings.Join(v.Details, "\n"), "the upgrade from main: Secret ns/pw was deleted, and Deployment ns/web (b): takes P from Secret ns/pw, which does not exist", "Secret ns/pw is not rendered when a release is upgraded (component b, b/templates/x.yaml), so that Helm removes it")
+			if strings.Contains(v.Cause, "nothing in the recipe") {
+				t.Errorf("got %s", v.Cause)
+			}
+		}
+	}
+}
+
+// A component is not removed while a hook of its removal has no node: that is said within seconds.
+func TestLane_Farewell(t *testing.T) {
+	pod := testkit.Pod("bye-1", "Job", "bye", "", testkit.Refused("0/6 nodes are available"))
+	pod.Namespace, pod.Labels = "ns-d", map[string]string{"batch.kubernetes.io/job-name": "bye"}
+	for name, tc := range map[string]struct {
+		hook string
+		now  string
+		want bool
+	}{
+		"of a removal":        {"pre-delete", "b", true},
+		"of an upgrade":       {"pre-upgrade", "b", false},
+		"the component stays": {"pre-delete", "d", false},
+	} {
+		object := func(release string) string {
+			return release + " {apiVersion: v1, kind: ConfigMap, metadata: {namespace: ns, name: x}}"
+		}
+		job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "ns-d", Name: "bye", Annotations: map[string]string{"helm.sh/hook": tc.hook}}}
+		env := envWith(t)
+		env.Clients.Kube = fake.NewClientset(job, pod)
+		it := lane.Item{State: lane.ItemWaiting}
+		Bundles{Before: bundleOf(t, object("b"), object("d")), Now: bundleOf(t, object(tc.now))}.farewell(t.Context(), env, &it)
+		if (it.State == lane.ItemSuspect) != tc.want || tc.want && it.Text != "Job ns-d/bye, a hook (pre-delete) of release d, which the recipe has no more, cannot run: 0/6 nodes are available; so that component d is not removed" {
+			t.Errorf("%s: got %+v", name, it)
+		}
+	}
+}
+
+// A volume that had no type, and has one now, has two for the API server: that is said of it.
+func TestFailed_TwoTypes(t *testing.T) {
+	with := func(volume string) *bundle.Bundle {
+		return bundleOf(t, `{apiVersion: apps/v1, kind: Deployment, metadata: {namespace: ns, name: web}, spec: {template: {spec: {volumes: [{name: v`+volume+`}]}}}}`)
+	}
+	for was, want := range map[string]bool{"": true, ", emptyDir: {}": false} {
+		err := reason.New(reason.DeployFailed, "%s", `Deployment.apps "web" is invalid: [spec.template.spec.volumes[0].configMap: Forbidden: may not specify more than 1 volume type, spec.template.spec.containers[0].volumeMounts[0].name: Not found: "v"]`)
+		got := strings.Join(result.VerdictOf(Failed("main", err, Bundles{Before: with(was), Now: with(", configMap: {name: c}")}, nil)).Details, "\n")
+		if strings.Contains(got, "Deployment web: volume v had no type before the upgrade (component b, b/templates/x.yaml), and the API server made it an emptyDir") != want {
+			t.Errorf("%q: got %q", was, got)
 		}
 	}
 }

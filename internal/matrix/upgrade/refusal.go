@@ -68,6 +68,11 @@ func (b Bundles) explain(text string) []string {
 			}
 		}
 	}
+	for _, m := range allocated.FindAllStringSubmatch(text, -1) {
+		if line := b.takenBy(m[1], m[2]); line != "" {
+			add(line)
+		}
+	}
 	for _, m := range denied.FindAllStringSubmatch(text, -1) {
 		if line := b.byPolicy(m[1], m[2]); line != "" {
 			add(line)

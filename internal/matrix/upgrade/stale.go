@@ -37,6 +37,11 @@ func (b Bundles) stale(text string) []string {
 	for _, m := range unread.FindAllStringSubmatch(text, -1) {
 		lines = append(lines, b.unserved(m[1], m[2], m[3]))
 	}
+	for _, m := range twoTypes.FindAllStringSubmatch(text, -1) {
+		if line := b.untyped(m[1], m[2]); line != "" {
+			lines = append(lines, line)
+		}
+	}
 	for _, m := range unlisted.FindAllStringSubmatch(text, -1) {
 		lines = append(lines, b.unlisted(m[1], m[2]))
 	}
