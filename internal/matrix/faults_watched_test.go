@@ -56,7 +56,7 @@ func watchedFaults() []fault {
 			tests: []string{"internal/matrix/refs/jobsets TestFind"},
 		},
 		{
-			id: "F321", what: "a Job or a JobSet of the recipe that its own Kueue never admits", verdict: "exit 1 with `--operators` after 20 s in which Kueue says the same, in Kueue's words; without, F288",
+			id: "F321", what: "a JobSet or a TrainJob of the recipe that its own Kueue never admits", verdict: "exit 1 with `--operators`, in Kueue's words; without, F288",
 			tests: []string{"internal/matrix/gate TestHeldBack"},
 		},
 		{

@@ -10,43 +10,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/nvidia/aicr-action/internal/infra"
-	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
-// heldFor is how long Kueue has to admit a Job that it holds back: another one may leave the queue.
+// heldFor is how long Kueue has to admit what it holds back: another job may leave the queue.
 const heldFor = 20 * time.Second
-
-// held replaces what is said of Jobs that the recipe's own Kueue has suspended by Kueue's words, and leaves those out
-// that it may still admit, or is still to make a Workload of.
-func (g *Gate) held(ctx context.Context, wrong []observe.WrongWorkload) []observe.WrongWorkload {
-	seen := map[string]bool{}
-	var all []observe.WrongWorkload
-	for _, w := range wrong {
-		if !slices.Contains(w.Fields, "spec.suspend") {
-			all = append(all, w)
-			continue
-		}
-		workloads, served := g.workloads(ctx, w.Workload.Namespace)
-		text, found := heldBack("Job", w.Workload.Name, workloads)
-		key, least := "held "+observe.WorkloadKey(w.Workload.Kind, w.Workload.Namespace, w.Workload.Name)+text, heldFor
-		seen[key] = true
-		if !found {
-			least = pendingFor
-		}
-		if served && !g.lasts(key, least) {
-			continue
-		}
-		if text != "" {
-			w.Text, w.Fields = text, nil
-		}
-		all = append(all, w)
-	}
-	g.keepOnly("held ", seen)
-	return all
-}
 
 // workloads are what Kueue has made of the jobs of a namespace; false without Kueue.
 func (g *Gate) workloads(ctx context.Context, namespace string) (all []unstructured.Unstructured, served bool) {

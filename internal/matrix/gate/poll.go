@@ -225,7 +225,7 @@ func blame(it lane.Item) int {
 // Reasons: SCHEDULING_FAILED, WORKLOAD_FAILED.
 func (g *Gate) failedPods(ctx context.Context, r observe.WorkloadReport, s *observe.View) error {
 	seen := map[string]bool{}
-	lasting := observe.WorkloadReport{Wrong: g.held(ctx, slices.Concat(r.Wrong, g.stuckJobs(&r)))}
+	lasting := observe.WorkloadReport{Wrong: slices.Concat(r.Wrong, g.stuckJobs(&r))}
 	for i := range r.Pending {
 		p, least := &r.Pending[i], pendingFor
 		key := "pending " + observe.PodName(p.Pod)
