@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/nvidia/aicr-action/internal/bundle/july"
+	"github.com/nvidia/aicr-action/internal/bundle/toleration"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
@@ -107,7 +108,7 @@ func TestInject_TolerationsOfToday(t *testing.T) {
 		Values: map[string]any{"file": []any{own}, "overlay": []any{own}, "none": []any{}, "nowhere": map[string]any{}},
 	}
 	s := KwokScheduling()
-	kwok, gpu := tolerationMap(s.SystemTolerations[0]), tolerationMap(s.AcceleratedTolerations[1])
+	kwok, gpu := toleration.Map(s.SystemTolerations[0]), toleration.Map(s.AcceleratedTolerations[1])
 	s.AcceleratedTolerations = s.AcceleratedTolerations[1:]
 	values, _, err := inject(c, s, recipe.July)
 	if err != nil {

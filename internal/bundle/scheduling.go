@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/nvidia/aicr-action/internal/bundle/toleration"
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
@@ -180,48 +181,11 @@ func addTolerations(values map[string]any, path string, tolerations []corev1.Tol
 	}
 	added := false
 	for _, t := range tolerations {
-		m := tolerationMap(t)
-		if !slices.ContainsFunc(current, func(have any) bool { return sameToleration(have, m) }) {
+		if m := toleration.Map(t); !toleration.In(current, m) {
 			current, added = append(current, m), true
 		}
 	}
 	return added, put(values, path, current)
-}
-
-func sameToleration(have any, want map[string]any) bool {
-	m, ok := have.(map[string]any)
-	if !ok {
-		return false
-	}
-	for _, key := range []string{"key", "operator", "value", "effect"} {
-		a, b := m[key], want[key]
-		if key == "operator" { // an absent operator means Equal
-			if a == nil {
-				a = string(corev1.TolerationOpEqual)
-			}
-			if b == nil {
-				b = string(corev1.TolerationOpEqual)
-			}
-		}
-		if a != b {
-			return false
-		}
-	}
-	return m["tolerationSeconds"] == nil
-}
-
-func tolerationMap(t corev1.Toleration) map[string]any {
-	m := map[string]any{}
-	set := func(key, value string) {
-		if value != "" {
-			m[key] = value
-		}
-	}
-	set("key", t.Key)
-	set("operator", string(t.Operator))
-	set("value", t.Value)
-	set("effect", string(t.Effect))
-	return m
 }
 
 // originOf is the place in the recipe that decides a value path: the file that sets it, or sets

@@ -7,10 +7,10 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 )
 
-// Dir gives cells the bundle that is in a directory.
+// Dir gives cells the bundle that is in a directory, and was opened.
 type Dir struct{ bundle *Bundle }
 
-// NewDir gives cells a bundle that was opened.
+// NewDir makes one.
 func NewDir(b *Bundle) *Dir { return &Dir{b} }
 
 // Bundle is the directory's bundle for the registry in the input. It also says what of the bundle

@@ -23,9 +23,8 @@ func (t *tree) admitGates() (overrides []string) {
 		if !ok || !isGate || !strings.HasSuffix(file, ".yaml") || !strings.HasPrefix(file, "templates/") && !strings.HasPrefix(file, "chart/templates/") {
 			continue
 		}
-		f := t.files[name]
+		f, changed := t.files[name], false
 		parts := strings.Split(string(f.Content), "\n---")
-		changed := false
 		for i, part := range parts {
 			if job, ok := gate.Tolerated(part, bundle.KwokScheduling().SystemTolerations[0]); ok {
 				parts[i], changed = job, true

@@ -11,11 +11,10 @@ import (
 // Laid is a bundle that this program laid out for a lane, from files that are in no bundle's form
 // (package app).
 type Laid struct {
-	Dir    string                   // holds the bundle; it is read once
-	Called string                   // the name of what it was made from, for people
-	Places map[string]userapp.Place // by path in Dir
-	// Overrides are what was changed or added. NotVerified is what was left out.
-	Overrides, NotVerified []string
+	Dir                    string                   // holds the bundle; it is read once
+	Called                 string                   // the name of what it was made from, for people
+	Places                 map[string]userapp.Place // by path in Dir
+	Overrides, NotVerified []string                 // what was changed or added; what was left out
 	userapp.Extra
 }
 

@@ -24,9 +24,8 @@ func (c *checker) recreated(o *bundle.Object, r reference) {
 		return
 	}
 	ttl := time.Duration(*job.Spec.TTLSecondsAfterFinished) * time.Second
-	r.cause = "Job " + r.from.String()
 	r.text = fmt.Sprintf("is deleted %s after it has finished (spec.ttlSecondsAfterFinished: %d), and is no hook", ttl, *job.Spec.TTLSecondsAfterFinished)
-	r.then = "Argo CD creates it again each time, for ever (selfHeal); make it a hook, or remove the field"
+	r.cause, r.then = "Job "+r.from.String(), "Argo CD creates it again each time, for ever (selfHeal); make it a hook, or remove the field"
 	if ttl >= soon {
 		c.warn(r)
 		return
