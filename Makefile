@@ -53,7 +53,7 @@ test: lint ## Linters, unit tests, and on the real stack the lanes and the fault
 	@echo '==> the stack: compiled once, about 10 minutes on 2 cores, then kept in the cache directory'
 	$(GO) run ./cmd/matrix stack build
 	@echo '==> tests, two packages side by side: those on the real stack take minutes; each prints a line when it is done'
-	$(TESTS) -timeout 60m ./internal/matrix ./cmd/matrix ./...
+	$(TESTS) -timeout 60m ./internal/matrix ./cmd/matrix ./test/action ./...
 
 test-nightly: ## What takes minutes and rarely breaks: faults in every lane, second schedulers, trainer, gangs, a release
 	$(GO) run ./cmd/matrix stack build

@@ -119,7 +119,7 @@ func makeCommands() []docCommand {
 	return []docCommand{
 		{command: "make build", where: byMake, want: []string{"go build -o bin/matrix ./cmd/matrix", "go build -o bin/aicr ./cmd/aicr"}},
 		{command: "make lint", where: byMake, want: []string{"go vet ./...", "go tool staticcheck ./...", "go tool errcheck ./...", "go tool go-errorlint ./..."}},
-		{command: "make test", where: byMake, want: []string{"go vet ./...", "go run ./cmd/matrix stack build", gotestsum + " -timeout 60m ./internal/matrix ./cmd/matrix ./..."}},
+		{command: "make test", where: byMake, want: []string{"go vet ./...", "go run ./cmd/matrix stack build", gotestsum + " -timeout 60m ./internal/matrix ./cmd/matrix ./test/action ./..."}},
 		{command: "make test-nightly", where: byMake, want: []string{"go run ./cmd/matrix stack build --schedulers", gotestsum + " -timeout 120m -tags nightly -run ^TestNightly ./internal/matrix ./cmd/matrix ./test/action ./internal/infra/addons ./internal/infra/embedded"}},
 		{command: "make test-race", where: byMake, want: []string{"go test -race -short -count=1 -vet=off -timeout 30m ./internal/..."}},
 		{command: "make test-kind", where: byMake, want: []string{"go run ./test/kindnode test ./internal/infra/kind ./test/kindnode"}},
