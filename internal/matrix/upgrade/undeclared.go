@@ -2,6 +2,7 @@ package upgrade
 
 import (
 	"fmt"
+	"iter"
 	"reflect"
 	"regexp"
 	"slices"
@@ -58,21 +59,11 @@ var unmapped = regexp.MustCompile(`no matches for kind "([^"]+)" in version "([^
 // notInstalled explains a kind whose definition is new in a chart's crds/, which Helm leaves alone when it
 // upgrades a release.
 func (b Bundles) notInstalled(text string) []string {
-	if b.Now == nil || b.Before == nil {
-		return nil
-	}
 	var lines []string
 	for _, m := range unmapped.FindAllStringSubmatch(text, -1) {
-		for _, in := range b.Now.Installs {
-			i := slices.IndexFunc(b.Before.Installs, func(was bundle.Install) bool { return was.Release.Name == in.Release.Name })
-			if i < 0 {
-				continue
-			}
-			before := definitionsOf(b.Before.Installs[i])
-			for name, now := range definitionsOf(in) {
-				if _, had := before[name]; apis.Defines(now.object, schema.GroupKind{Group: m[2], Kind: m[1]}) && !had && find(b.Before, "CustomResourceDefinition", name) == nil {
-					lines = append(lines, fmt.Sprintf("CustomResourceDefinition %s is new in the chart's crds/ (component %s, %s), which Helm installs with a release, and not when it upgrades one; apply it before the upgrade (kubectl apply --server-side -f), or put the definitions in a release of their own before this one", name, in.Release.Component, now.place))
-				}
+		for d := range b.upgradedDefinitions() {
+			if apis.Defines(d.now.object, schema.GroupKind{Group: m[2], Kind: m[1]}) && d.old.object == nil && find(b.Before, "CustomResourceDefinition", d.name) == nil {
+				lines = append(lines, fmt.Sprintf("CustomResourceDefinition %s is new in the chart's crds/ (component %s, %s), which Helm installs with a release, and not when it upgrades one; apply it before the upgrade (kubectl apply --server-side -f), or put the definitions in a release of their own before this one", d.name, d.component, d.now.place))
 			}
 		}
 	}
@@ -82,20 +73,10 @@ func (b Bundles) notInstalled(text string) []string {
 // definedSince says which definition in a chart's crds/ has a field now and had none before; empty if
 // there is none.
 func (b Bundles) definedSince(field string) string {
-	if b.Now == nil || b.Before == nil {
-		return ""
-	}
 	path := strings.FieldsFunc(field, func(r rune) bool { return r == '.' || r == '[' })
-	for _, in := range b.Now.Installs {
-		i := slices.IndexFunc(b.Before.Installs, func(was bundle.Install) bool { return was.Release.Name == in.Release.Name })
-		if i < 0 {
-			continue
-		}
-		before := definitionsOf(b.Before.Installs[i])
-		for name, now := range definitionsOf(in) {
-			if old, ok := before[name]; ok && declares(now.object, path) && !declares(old.object, path) {
-				return fmt.Sprintf("CustomResourceDefinition %s in the cluster is that of before the upgrade, which has no %s (component %s, %s has it)", name, field, in.Release.Component, now.place)
-			}
+	for d := range b.upgradedDefinitions() {
+		if d.old.object != nil && declares(d.now.object, path) && !declares(d.old.object, path) {
+			return fmt.Sprintf("CustomResourceDefinition %s in the cluster is that of before the upgrade, which has no %s (component %s, %s has it)", d.name, field, d.component, d.now.place)
 		}
 	}
 	return ""
@@ -104,20 +85,10 @@ func (b Bundles) definedSince(field string) string {
 // definedOtherwise says which definition in a chart's crds/ has another schema of a field now than before;
 // empty if there is none.
 func (b Bundles) definedOtherwise(kind, group, field string) string {
-	if b.Now == nil || b.Before == nil {
-		return ""
-	}
 	path := strings.FieldsFunc(field, func(r rune) bool { return r == '.' || r == '[' })
-	for _, in := range b.Now.Installs {
-		i := slices.IndexFunc(b.Before.Installs, func(was bundle.Install) bool { return was.Release.Name == in.Release.Name })
-		if i < 0 {
-			continue
-		}
-		before := definitionsOf(b.Before.Installs[i])
-		for name, now := range definitionsOf(in) {
-			if old, ok := before[name]; ok && apis.Defines(now.object, schema.GroupKind{Group: group, Kind: kind}) && !reflect.DeepEqual(schemas(old.object, path), schemas(now.object, path)) {
-				return fmt.Sprintf("CustomResourceDefinition %s in the cluster is that of before the upgrade, which has another %s (component %s, %s has the new one)", name, field, in.Release.Component, now.place)
-			}
+	for d := range b.upgradedDefinitions() {
+		if d.old.object != nil && apis.Defines(d.now.object, schema.GroupKind{Group: group, Kind: kind}) && !reflect.DeepEqual(schemas(d.old.object, path), schemas(d.now.object, path)) {
+			return fmt.Sprintf("CustomResourceDefinition %s in the cluster is that of before the upgrade, which has another %s (component %s, %s has the new one)", d.name, field, d.component, d.now.place)
 		}
 	}
 	return ""
@@ -150,6 +121,35 @@ func schemas(crd *unstructured.Unstructured, path []string) (all []any) {
 type defined struct {
 	object *unstructured.Unstructured
 	place  string
+}
+
+// upgradedDefinition is a definition in a chart's crds/ now, and before; then without an object if the chart
+// did not have it.
+type upgradedDefinition struct {
+	name, component string
+	old, now        defined
+}
+
+// upgradedDefinitions are the definitions in the crds/ of the releases that both bundles have. Helm leaves
+// these alone when it upgrades a release.
+func (b Bundles) upgradedDefinitions() iter.Seq[upgradedDefinition] {
+	return func(yield func(upgradedDefinition) bool) {
+		if b.Now == nil || b.Before == nil {
+			return
+		}
+		for _, in := range b.Now.Installs {
+			i := slices.IndexFunc(b.Before.Installs, func(was bundle.Install) bool { return was.Release.Name == in.Release.Name })
+			if i < 0 {
+				continue
+			}
+			before := definitionsOf(b.Before.Installs[i])
+			for name, now := range definitionsOf(in) {
+				if !yield(upgradedDefinition{name, in.Release.Component, before[name], now}) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // definitionsOf are the definitions in the crds/ of a chart by name. What cannot be read is none: it
