@@ -16,8 +16,8 @@ require (
 	github.com/fluxcd/pkg/oci v0.68.1
 	github.com/fsnotify/fsnotify v1.10.1
 	github.com/gobwas/glob v0.2.3
-	github.com/google/cel-go v0.27.0
 	github.com/gofrs/flock v0.13.1
+	github.com/google/cel-go v0.27.0
 	github.com/google/go-containerregistry v0.21.6
 	github.com/google/pprof v0.0.0-20260115054156-294ebfa9ad83
 	github.com/google/uuid v1.6.1-0.20241114170450-2d3c2a9cc518
@@ -72,7 +72,7 @@ require (
 	github.com/IGLOU-EU/go-wildcard v1.0.3 // indirect
 	github.com/MakeNowJust/heredoc v1.0.0 // indirect
 	github.com/Masterminds/goutils v1.1.1 // indirect
-	github.com/Masterminds/sprig/v3 v3.3.0 // indirect
+	github.com/Masterminds/sprig/v3 v3.3.0
 	github.com/Masterminds/squirrel v1.5.4 // indirect
 	github.com/ProtonMail/go-crypto v1.4.1 // indirect
 	github.com/antlr4-go/antlr/v4 v4.13.1 // indirect

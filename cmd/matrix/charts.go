@@ -79,7 +79,7 @@ and NO_PROXY apply.`,
 
 func (a *app) chartsLockCommand() *cobra.Command {
 	var recipes cli.RecipeDirs
-	var app string
+	var app, environment string
 	cmd := &cobra.Command{
 		Use: "lock [RECIPE...]", Short: "Download the charts of the recipes and write charts.lock",
 		Long: `Download every chart of the recipes (default: all that set a service), and write where each is from and its digest to charts.lock
@@ -90,22 +90,23 @@ With --app, the charts are those that an app names, and the file is in its direc
 one in it.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if app != "" {
-				return a.lockApp(cmd.Context(), args, app, recipes)
+				return a.lockApp(cmd.Context(), args, app, environment, recipes)
 			}
 			return a.lockCharts(cmd.Context(), args, recipes)
 		},
 	}
 	cmd.Flags().StringVar(&app, "app", "", "lock the charts of what is at this `path`, as matrix run --app reads it, instead of recipes")
+	cmd.Flags().StringVar(&environment, "environment", "", "with --app and a helmfile: its `environment` (default: default)")
 	cli.RecipesFlags(cmd, &recipes)
 	return cmd
 }
 
 // lockApp writes the lock of an app's charts.
-func (a *app) lockApp(ctx context.Context, names []string, path string, dirs cli.RecipeDirs) error {
+func (a *app) lockApp(ctx context.Context, names []string, path, environment string, dirs cli.RecipeDirs) error {
 	if len(names) > 0 || dirs.Recipes != "" || dirs.Data != "" {
 		return cli.Usagef("charts lock --app %s needs no recipes; leave them out", path)
 	}
-	pins, err := appPins(ctx, path)
+	pins, err := appPins(ctx, path, environment)
 	if err != nil {
 		return err
 	}

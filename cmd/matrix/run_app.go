@@ -33,6 +33,9 @@ func (f *runFlags) settleApp(ctx context.Context) error {
 	if b.found, err = appdir.Find(ctx, b.app, b.values); err == nil && b.namespace != "" && !b.found.IsChart() {
 		err = fmt.Errorf("--namespace is for a chart, and %s has no Chart.yaml", b.app)
 	}
+	if err == nil && b.environment != "" && !b.found.IsHelmfile() {
+		err = fmt.Errorf("--environment is for a helmfile, and %s is none", b.app)
+	}
 	if err != nil {
 		return reason.Wrap(reason.Usage, err)
 	}
@@ -69,12 +72,16 @@ func appDirectory(app string) string {
 	return app
 }
 
-// appPins are the charts from elsewhere that an app names.
-func appPins(ctx context.Context, path string) ([]charts.Pin, error) {
+// appPins are the charts from elsewhere that an app names, in an environment if it is a helmfile.
+func appPins(ctx context.Context, path, environment string) ([]charts.Pin, error) {
 	found, err := appdir.Find(ctx, path, nil)
+	if err == nil && environment != "" && !found.IsHelmfile() {
+		err = fmt.Errorf("--environment is for a helmfile, and %s is none", path)
+	}
 	if err != nil {
 		return nil, reason.Wrap(reason.Usage, err)
 	}
+	found.Environment = environment
 	d, err := bundle.ByName([]string{found.Deployer})
 	if err != nil {
 		return nil, err
@@ -97,7 +104,7 @@ func (a *app) openApp(ctx context.Context, args []string, f bundlerFlags, d bund
 	if err != nil {
 		return nil, nil, err
 	}
-	f.found.Namespace = f.namespace
+	f.found.Namespace, f.found.Environment = f.namespace, f.environment
 	read, err := f.found.Open(ctx, d)
 	if err != nil {
 		return nil, nil, reason.Wrap(reason.Usage, err)

@@ -31,7 +31,9 @@ type bundlerFlags struct {
 	values []string
 	// namespace is that of the chart's release.
 	namespace string
-	found     *appdir.App
+	// environment is that of a helmfile.
+	environment string
+	found       *appdir.App
 }
 
 // The values of --bundler.
@@ -54,6 +56,7 @@ func (f *bundlerFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.app, "app", "", "run what is at this `path`, without recipes: Applications of Argo CD, HelmReleases and Kustomizations of Flux, a helmfile.yaml, a chart, or manifests; RECIPE is only its name (default: that of the path)")
 	cmd.Flags().StringArrayVar(&f.values, "values", nil, "with --app and a chart: `file` of values (repeatable; later ones win)")
 	cmd.Flags().StringVar(&f.namespace, "namespace", "", "with --app and a chart: the `namespace` of its release, as of helm install (default: default)")
+	cmd.Flags().StringVar(&f.environment, "environment", "", "with --app and a helmfile: its `environment`, as of helmfile --environment (default: default)")
 	cmd.Flags().StringVar(&f.service, "service", "", "with --bundle-dir and --app: the `service` whose nodes are simulated, e.g. eks (default: that of the bundle's recipe.yaml; with --app kind)")
 	cmd.Flags().StringVar(&f.accelerator, "accelerator", "", "with --bundle-dir and --app: the `accelerator` of these nodes (default: any)")
 }
@@ -119,6 +122,8 @@ func (f bundlerFlags) check(args []string, run runFlags) error {
 		return cli.Usagef("--service and --accelerator choose the nodes for --bundle-dir and --app; a recipe has its own criteria")
 	case f.app == "" && f.namespace != "":
 		return cli.Usagef("--namespace is for --app with a chart; the releases of a recipe or a bundle have their own")
+	case f.app == "" && f.environment != "":
+		return cli.Usagef("--environment is for --app with a helmfile")
 	case f.app == "" && len(f.values) > 0:
 		return cli.Usagef("--values is for --app with a chart; a recipe has its own values")
 	case f.app == "" && slices.Contains(run.charts, charts.UnlockedName):
@@ -252,7 +257,7 @@ func planOne(read *foreign.Bundle, name string, d bundle.Deployer, service, acce
 func (f bundlerFlags) rerun() []string {
 	var parts []string
 	for _, flag := range []struct{ name, value string }{
-		{"--aicr", f.aicr}, {"--bundle-dir", f.dir}, {"--app", f.app}, {"--namespace", f.namespace}, {"--service", f.service}, {"--accelerator", f.accelerator},
+		{"--aicr", f.aicr}, {"--bundle-dir", f.dir}, {"--app", f.app}, {"--namespace", f.namespace}, {"--environment", f.environment}, {"--service", f.service}, {"--accelerator", f.accelerator},
 	} {
 		if flag.value != "" {
 			parts = append(parts, flag.name, flag.value)

@@ -20,6 +20,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/app/checkout"
+	"github.com/nvidia/aicr-action/internal/bundle/app/statefile"
 	"github.com/nvidia/aicr-action/internal/bundle/foreign"
 	"github.com/nvidia/aicr-action/internal/bundle/foreign/userapp"
 	"github.com/nvidia/aicr-action/internal/bundle/projects"
@@ -34,6 +35,8 @@ type App struct {
 	Deployer string
 	// Namespace is that of a chart; empty for Helm's default.
 	Namespace string
+	// Environment is that of a helmfile; empty for helmfile's default.
+	Environment string
 
 	name     string
 	repo     *repository
@@ -67,7 +70,7 @@ func Find(ctx context.Context, at string, values []string) (*App, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the app in %s: %w", at, err)
 	}
-	a := &App{repo: repo, name: strings.TrimSuffix(path.Base(rel), path.Ext(rel))}
+	a := &App{repo: repo, name: strings.TrimSuffix(strings.TrimSuffix(path.Base(rel), statefile.Template), path.Ext(strings.TrimSuffix(rel, statefile.Template)))}
 	if rel == "." {
 		a.name = filepath.Base(repo.Root)
 	}
@@ -122,6 +125,9 @@ func Find(ctx context.Context, at string, values []string) (*App, error) {
 	}
 	return a, nil
 }
+
+// IsHelmfile reports whether the app is a helmfile, which has environments.
+func (a *App) IsHelmfile() bool { return a.helmfile != "" }
 
 // IsChart reports whether the app is one chart, which has a release of its own.
 func (a *App) IsChart() bool { return a.chart != "" }

@@ -12,6 +12,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/app/checkout"
 	"github.com/nvidia/aicr-action/internal/bundle/app/sops"
+	"github.com/nvidia/aicr-action/internal/bundle/app/statefile"
 	"github.com/nvidia/aicr-action/internal/bundle/parameters"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
@@ -21,33 +22,34 @@ import (
 // package allowed; what is here is left out, since it says how helm is called or to whom, and not
 // what is installed.
 var (
-	leftOutOfFile    = []string{"environments", "kubeContext", "helmBinary", "bases"}
+	leftOutOfFile    = []string{"environments", "values", "templates", "defaultInherit", "namespace", "commonLabels", "missingFileHandler", "kubeContext", "helmBinary", "kustomizeBinary", "lockFilePath"}
 	leftOutOfDefault = []string{"kubeContext", "atomic", "cleanupOnFail", "historyMax", "verify", "skipDeps", "force", "reuseValues", "resetValues", "diffArgs", "syncArgs", "devel"}
 	leftOutOfSource  = []string{"username", "password", "certFile", "keyFile", "caFile", "passCredentials", "skipTLSVerify", "keyring", "verify", "forceUpdate"}
-	leftOutOfRelease = []string{"kubeContext", "atomic", "cleanupOnFail", "historyMax", "verify", "skipDeps", "force", "reuseValues", "resetValues", "labels", "missingFileHandler", "devel", "installed", "set"}
+	leftOutOfRelease = []string{"kubeContext", "atomic", "cleanupOnFail", "historyMax", "verify", "skipDeps", "force", "reuseValues", "resetValues", "labels", "missingFileHandler", "devel", "installed", "set", "setString", "description"}
 )
 
 // helmfileApp is files of helmfile in the making of a bundle: a level for each file.
 type helmfileApp struct {
 	*layout
+	reader *statefile.Reader
 	levels []string          // names of the files
 	seen   map[string]string // releases, with their places
 	read   map[string]bool   // files
 }
 
-// helmfileOf is the file of helmfile at a path: that itself, or helmfile.yaml in a directory; empty
-// for anything else.
+// helmfileOf is the file of helmfile at a path: that itself, or helmfile.yaml in a directory, which
+// may be a template; empty for anything else.
 func helmfileOf(r *repository, at string) (string, error) {
 	if r.HasDir(at) {
-		for _, name := range []string{bundle.HelmfileRoot, "helmfile.yml"} {
+		for _, name := range []string{bundle.HelmfileRoot, bundle.HelmfileRoot + statefile.Template, "helmfile.yml"} {
 			if r.Has(path.Join(at, name)) {
 				return path.Join(at, name), nil
 			}
 		}
-		if name := path.Join(at, bundle.HelmfileRoot+".gotmpl"); r.Has(name) {
-			return "", &recipe.FileError{File: r.Shown(name), Err: fmt.Errorf("this is a template of helmfile, %s", noTemplate)}
-		}
 		return "", nil
+	}
+	if path.Ext(at) == statefile.Template {
+		return at, nil // nothing else at the path of an app is a template
 	}
 	if ext := path.Ext(at); ext != ".yaml" && ext != ".yml" {
 		return "", nil
@@ -68,13 +70,11 @@ func helmfileOf(r *repository, at string) (string, error) {
 	return "", nil
 }
 
-// noTemplate says why a template is not run, and what to do.
-const noTemplate = "which may read the environment and run programs, so it is not evaluated: write what it makes for one environment to a file of its own, e.g. with `helmfile build`"
-
 // helmfile lays out helmfile.yaml and the files that it names.
 func (l *layout) helmfile(a *App) error {
-	h := &helmfileApp{layout: l, seen: map[string]string{}, read: map[string]bool{}}
-	if err := h.file(a.helmfile, nil, 0); err != nil {
+	h := &helmfileApp{layout: l, reader: &statefile.Reader{Repo: l.repo, Environment: a.Environment, Note: l.override}, seen: map[string]string{}, read: map[string]bool{}}
+	defer h.reader.Close()
+	if err := h.file(a.helmfile, nil, nil, 0); err != nil {
 		return err
 	}
 	if len(h.seen) == 0 {
@@ -87,13 +87,14 @@ func (l *layout) helmfile(a *App) error {
 	return l.add(bundle.HelmfileRoot, a.helmfile, []byte(text), map[int]int{})
 }
 
-// file lays out what a file names, and then its own releases, as helmfile installs them.
-func (h *helmfileApp) file(name string, by *object, depth int) error {
+// file lays out what a file names, and then its own releases, as helmfile installs them. Given are
+// the values that the entry which names it has for it.
+func (h *helmfileApp) file(name string, by *object, given map[string]any, depth int) error {
 	if h.read[name] || depth > mostNested {
 		return h.repo.Bad(*by, nil, "%s is named twice, or by itself", h.repo.Shown(name))
 	}
 	h.read[name] = true
-	state, err := h.merged(name)
+	state, err := h.reader.Read(h.by.ctx, name, given)
 	if err != nil {
 		return err
 	}
@@ -109,22 +110,22 @@ func (h *helmfileApp) file(name string, by *object, depth int) error {
 	if releases == nil || len(releases.Content) == 0 {
 		return nil
 	}
-	if n := yamlx.Find(state.Node, "environments"); n != nil {
-		h.unknown("%s: environments are not used, since no template here reads them", h.repo.Shown(name))
-	}
-	h.drop(state, state.Node, leftOutOfFile)
 	if n := yamlx.Find(state.Node, "helmDefaults"); n != nil {
-		h.drop(state, n, leftOutOfDefault)
+		h.drop(state.Object, n, leftOutOfDefault)
 	}
 	if list := yamlx.Find(state.Node, "repositories"); list != nil {
 		for _, item := range list.Content {
-			h.drop(state, item, leftOutOfSource)
+			h.drop(state.Object, item, leftOutOfSource)
 		}
 	}
 	var kept []*yamlv3.Node
 	for _, r := range releases.Content {
-		if yamlx.Text(r, "installed") == "false" {
-			h.override("release %s is left out: installed is false", yamlx.Text(r, "name"))
+		installed, why, err := h.reader.Settle(h.by.ctx, state, r)
+		if err != nil {
+			return err
+		}
+		if !installed {
+			h.override("release %s is left out: %s", yamlx.Text(r, "name"), why)
 			continue
 		}
 		if err := h.release(state, r); err != nil {
@@ -132,96 +133,46 @@ func (h *helmfileApp) file(name string, by *object, depth int) error {
 		}
 		kept = append(kept, r)
 	}
+	h.drop(state.Object, state.Node, leftOutOfFile)
 	if releases.Content = kept; len(kept) == 0 {
 		return nil
 	}
 	level := fmt.Sprintf("level-%d.yaml", len(h.levels))
 	h.levels = append(h.levels, level)
-	return h.put(level, state)
+	return h.put(level, state.Object)
 }
 
-// child lays out an entry of helmfiles.
-func (h *helmfileApp) child(state object, item *yamlv3.Node, depth int) error {
+// child lays out an entry of helmfiles, which names a file, or several by a pattern.
+func (h *helmfileApp) child(state *statefile.State, item *yamlv3.Node, depth int) error {
 	name := item.Value
+	var given map[string]any
 	if item.Kind == yamlv3.MappingNode {
-		if name = yamlx.Text(item, "path"); len(yamlx.Keys(item)) > 1 {
-			return h.repo.BadAt(state, item, "this entry of helmfiles has more than a path, which may change what is installed; want the path of a file")
-		}
-	}
-	at := path.Join(path.Dir(state.File), name)
-	if h.repo.HasDir(at) {
-		file, err := helmfileOf(h.repo, at)
-		if err != nil {
-			return err
-		}
-		at = file
-	}
-	switch {
-	case path.Ext(name) == ".gotmpl":
-		return h.repo.BadAt(state, item, "%s is a template of helmfile, %s", name, noTemplate)
-	case at == "" || !h.repo.Has(at):
-		return h.repo.BadAt(state, item, "%s is no file of helmfile in this repository; want one path, without * and from no other place", name)
-	}
-	return h.file(at, &object{File: state.File, Node: item}, depth+1)
-}
-
-// merged reads a file with its bases and its documents, whose lists helmfile joins.
-func (h *helmfileApp) merged(name string) (object, error) {
-	content, err := h.repo.Read(name)
-	if err != nil {
-		return object{}, err
-	}
-	for i, line := range strings.Split(string(content), "\n") {
-		if text, _, _ := strings.Cut(line, "#"); strings.Contains(text, "{{") {
-			return object{}, h.repo.BadLine(object{File: name}, i+1, fmt.Errorf("this line is a template of helmfile, %s", noTemplate))
-		}
-	}
-	docs, err := yamlx.Documents(content)
-	if err != nil {
-		p := yamlx.Problems(err)[0]
-		return object{}, h.repo.BadLine(object{File: name}, p.Line, errors.New(p.Text))
-	}
-	whole := object{File: name, Node: &yamlv3.Node{Kind: yamlv3.MappingNode, Tag: "!!map", Line: 1}}
-	for _, d := range docs {
-		if len(d.Content) != 1 || d.Content[0].Kind != yamlv3.MappingNode {
-			continue
-		}
-		if bases := yamlx.Find(d.Content[0], "bases"); bases != nil {
-			for _, b := range bases.Content {
-				at := path.Join(path.Dir(name), b.Value)
-				if !h.repo.Has(at) || path.Ext(at) == ".gotmpl" {
-					return whole, h.repo.BadAt(whole, b, "the base %s is no YAML file of this repository", b.Value)
-				}
-				base, err := h.merged(at)
-				if err != nil {
-					return whole, err
-				}
-				h.placeIn(whole, base.Node, at)
-				if err := h.join(whole, base.Node); err != nil {
-					return whole, err
-				}
+		name = yamlx.Text(item, "path")
+		for _, key := range yamlx.Keys(item) {
+			if key != "path" && key != "values" {
+				return h.repo.BadAt(state.Object, item, "this entry of helmfiles has %s, which may change what is installed; want a path, and values", key)
 			}
 		}
-		if err := h.join(whole, d.Content[0]); err != nil {
-			return whole, err
+		var err error
+		if given, err = h.reader.Values(h.by.ctx, state, yamlx.Find(item, "values"), false, false); err != nil {
+			return err
 		}
 	}
-	return whole, nil
-}
-
-// join adds a part to a whole: lists are joined, and what is no list may be in one part only.
-func (h *helmfileApp) join(whole object, part *yamlv3.Node) error {
-	for i := 0; i+1 < len(part.Content); i += 2 {
-		key, value := part.Content[i], part.Content[i+1]
-		have := yamlx.Find(whole.Node, key.Value)
-		switch {
-		case have == nil:
-			whole.Node.Content = append(whole.Node.Content, key, value)
-		case have.Kind == yamlv3.SequenceNode && value.Kind == yamlv3.SequenceNode:
-			have.Content = append(have.Content, value.Content...)
-		case slices.Contains(leftOutOfFile, key.Value):
-		default:
-			return h.repo.BadAt(whole, key, "%s is in two of the documents and bases of one file of helmfile: write it once", key.Value)
+	files, err := h.reader.Named(state, item, name)
+	if err != nil {
+		return err
+	}
+	for _, at := range files {
+		if h.repo.HasDir(at) {
+			if at, err = helmfileOf(h.repo, at); err != nil {
+				return err
+			}
+		}
+		if at == "" || !h.repo.Has(at) {
+			return h.repo.BadAt(state.Object, item, "%s is no file of helmfile in this repository, nor a directory with one", name)
+		}
+		if err := h.file(at, &object{File: state.File, Node: item}, given, depth+1); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -238,12 +189,8 @@ func (h *helmfileApp) drop(state object, n *yamlv3.Node, fields []string) {
 }
 
 // release lays out a release with its chart and values, if these are in the repository.
-func (h *helmfileApp) release(state object, r *yamlv3.Node) error {
-	file := state.File
-	if at, _ := h.repo.Place(state, r.Line); at != "" {
-		file = at
-	}
-	o := checkout.New(state.File, r)
+func (h *helmfileApp) release(s *statefile.State, r *yamlv3.Node) error {
+	state, o := s.Object, checkout.New(s.File, r)
 	name := yamlx.Text(r, "name")
 	if err := nameable(name); err != nil {
 		return h.repo.BadAt(state, r, "%w", err)
@@ -258,10 +205,10 @@ func (h *helmfileApp) release(state object, r *yamlv3.Node) error {
 	if yamlx.Text(r, "namespace") == "" {
 		yamlx.Set(r, "namespace", "!!str", "default")
 	}
-	if err := h.chartOf(state, r, path.Dir(file)); err != nil {
+	if err := h.chartOf(state, r, s.Dir); err != nil {
 		return err
 	}
-	if err := h.valuesOf(state, r, path.Dir(file)); err != nil {
+	if err := h.valuesOf(s, r); err != nil {
 		return err
 	}
 	h.drop(state, r, leftOutOfRelease)
@@ -295,7 +242,8 @@ func (h *helmfileApp) chartOf(state object, r *yamlv3.Node, from string) error {
 }
 
 // valuesOf lays out a release's values as files.
-func (h *helmfileApp) valuesOf(state object, r *yamlv3.Node, from string) error {
+func (h *helmfileApp) valuesOf(s *statefile.State, r *yamlv3.Node) error {
+	state := s.Object
 	name := yamlx.Text(r, "name")
 	mayMiss := slices.Contains([]string{"Warn", "Info", "Debug"}, yamlx.Text(r, "missingFileHandler"))
 	list := yamlx.Find(r, "values")
@@ -310,28 +258,42 @@ func (h *helmfileApp) valuesOf(state object, r *yamlv3.Node, from string) error 
 			if err := h.put(to, checkout.New(state.File, item)); err != nil {
 				return err
 			}
-		case item.Kind != yamlv3.ScalarNode || path.Ext(item.Value) == ".gotmpl":
-			return h.repo.BadAt(state, item, "the values %s of release %s are a template of helmfile, %s", item.Value, name, strings.Replace(noTemplate, "helmfile build", "helmfile write-values", 1))
+		case item.Kind != yamlv3.ScalarNode:
+			return h.repo.BadAt(state, item, "values of release %s: want mappings and names of files", name)
 		default:
-			at := path.Join(from, item.Value)
+			at := path.Join(s.Dir, item.Value)
 			if !h.repo.Has(at) && mayMiss {
 				h.override("release %s: values file %s is left out: it does not exist, and missingFileHandler is set", name, item.Value)
 				continue
 			}
-			content, err := h.repo.Read(at)
-			if err != nil {
+			if !h.repo.Has(at) {
 				return h.repo.BadAt(state, item, "values file %s of release %s is no file of this repository", item.Value, name)
+			}
+			content, lines, err := h.reader.ValuesFile(h.by.ctx, s, r, at)
+			if err != nil {
+				return err
 			}
 			if docs, err := yamlx.Documents(content); err == nil && len(docs) == 1 && len(docs[0].Content) == 1 && sops.Encrypted(docs[0].Content[0]) {
 				return h.repo.BadAt(state, item, "values file %s of release %s is encrypted by SOPS, and its key is not here: name a copy with test values", item.Value, name)
 			}
-			if err := h.add(to, at, content, nil); err != nil {
+			if err := h.add(to, at, content, lines); err != nil {
 				return err
 			}
 		}
 		files = append(files, &yamlv3.Node{Kind: yamlv3.ScalarNode, Tag: "!!str", Value: "./" + to, Line: item.Line})
 	}
-	if set := yamlx.Find(r, "set"); set != nil {
+	set := yamlx.Find(r, "set")
+	if texts := yamlx.Find(r, "setString"); texts != nil {
+		for _, item := range texts.Content {
+			yamlx.Set(item, "forceString", "!!bool", "true")
+		}
+		if set == nil {
+			set = texts
+		} else {
+			set.Content = append(set.Content, texts.Content...)
+		}
+	}
+	if set != nil {
 		to := name + "/values/set.yaml"
 		if err := h.set(state, name, yamlx.Text(r, "namespace"), to, set); err != nil {
 			return err
@@ -350,7 +312,7 @@ func (h *helmfileApp) valuesOf(state object, r *yamlv3.Node, from string) error 
 func (h *helmfileApp) set(state object, name, namespace, to string, set *yamlv3.Node) error {
 	for _, item := range set.Content {
 		for _, key := range yamlx.Keys(item) {
-			if key != "name" && key != "value" {
+			if key != "name" && key != "value" && key != "forceString" {
 				return h.repo.BadAt(state, item, "set of release %s has a %s; want name and value, or write it under values", name, key)
 			}
 		}

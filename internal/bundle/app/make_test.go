@@ -10,9 +10,10 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/charts/render"
 	"github.com/nvidia/aicr-action/internal/testkit/workers"
+	"github.com/nvidia/aicr-action/internal/util/texttemplate"
 )
 
-func TestMain(m *testing.M) { workers.Main(m, render.Hidden()) }
+func TestMain(m *testing.M) { workers.Main(m, render.Hidden(), texttemplate.Hidden()) }
 
 // TestOpen_Waits: a Kustomization that asks for nothing is ready once its objects are applied, whatever they
 // then wait for, and a HelmRelease waits for its own until its timeout.

@@ -46,12 +46,21 @@ type Template struct {
 	Strict bool
 	// Arithmetic adds the functions mul and div.
 	Arithmetic bool
+	// Helmfile, if not nil, makes it a template of helmfile, whatever Strict and Arithmetic are.
+	Helmfile *Helmfile
 	// Most is how long the result may be, in bytes.
 	Most int
 }
 
 // Parse finds what is wrong with the template's text, and executes nothing.
 func (t Template) Parse() (*template.Template, error) {
+	return t.parse(new([]string))
+}
+
+func (t Template) parse(asked *[]string) (*template.Template, error) {
+	if t.Helmfile != nil {
+		return t.Helmfile.parse(t.Text, asked)
+	}
 	parsed := template.New(t.Name)
 	if t.Arithmetic {
 		parsed = parsed.Funcs(arithmetic())
@@ -74,21 +83,28 @@ func (r *Renderer) Close() { r.worker.Close() }
 // Execute gives the template's text with these values: what YAML can have. Errors are the
 // template's own words, those of a limit, or ctx's.
 func (r *Renderer) Execute(ctx context.Context, t Template, values map[string]any) (string, error) {
+	text, _, err := r.Ask(ctx, t, values)
+	return text, err
+}
+
+// Ask is Execute, and gives the names of the variables of the environment that the template asked
+// for. It got empty ones.
+func (r *Renderer) Ask(ctx context.Context, t Template, values map[string]any) (text string, asked []string, err error) {
 	if !r.once {
 		register()
 		r.worker.Name, r.worker.Limits, r.once = execution, confined.Limits{Time: 10 * time.Second, Memory: 512 << 20}, true
 	}
 	got, err := r.worker.Ask(ctx, question{Template: t, Values: values})
 	if limit := (*confined.LimitError)(nil); errors.As(err, &limit) {
-		return "", fmt.Errorf("%s: %w; no template needs that: look for a loop that never ends, or a text that grows", t.Name, err)
+		return "", nil, fmt.Errorf("%s: %w; no template needs that: look for a loop that never ends, or a text that grows", t.Name, err)
 	}
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	if got.Err != "" {
-		return "", errors.New(got.Err)
+		return "", nil, errors.New(got.Err)
 	}
-	return got.Text, nil
+	return got.Text, got.Asked, nil
 }
 
 type question struct {
@@ -96,7 +112,10 @@ type question struct {
 	Values   map[string]any
 }
 
-type result struct{ Text, Err string }
+type result struct {
+	Text, Err string
+	Asked     []string
+}
 
 func answer(q question) (r result) {
 	defer func() {
@@ -104,15 +123,16 @@ func answer(q question) (r result) {
 			r = result{Err: fmt.Sprintf("%s: %v", q.Template.Name, failed)}
 		}
 	}()
-	parsed, err := q.Template.Parse()
+	var asked []string
+	parsed, err := q.Template.parse(&asked)
 	if err != nil {
 		return result{Err: err.Error()}
 	}
 	text := &limited{most: q.Template.Most}
-	if err := parsed.Execute(text, q.Values); err != nil {
+	if err := parsed.Execute(text, withEmpty(q.Values)); err != nil {
 		return result{Err: err.Error()}
 	}
-	return result{Text: text.String()}
+	return result{Text: text.String(), Asked: asked}
 }
 
 // limited ends a template that prints without end.
