@@ -12,6 +12,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle/rendering"
 	"github.com/nvidia/aicr-action/internal/matrix/change"
 	"github.com/nvidia/aicr-action/internal/matrix/compare"
+	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
 // invalid matches what the API server says of an object that it does not let change:
@@ -41,52 +42,58 @@ var incomplete = regexp.MustCompile(`CustomResourceDefinition(?:\.[a-z0-9.-]+)? 
 // unresizable matches what the API server says of a claim whose class does not let it grow.
 var unresizable = regexp.MustCompile(`persistentvolumeclaims "([^"]+)" is forbidden: (only dynamically provisioned pvc can be resized[^\n]*)`)
 
+// refusal is what a sentence of the API server or of Helm means: pattern finds the sentence, and cause
+// makes a line of its groups, which is empty if the cause is another.
+type refusal struct {
+	pattern *regexp.Regexp
+	cause   func(m []string) string
+}
+
+// refusals are the sentences that are understood, in the order in which their lines are printed.
+func (b Bundles) refusals() []refusal {
+	return []refusal{
+		{invalid, func(m []string) string {
+			if !unchangeable.MatchString(m[4]) {
+				return ""
+			}
+			return b.immutable(m[1], m[2], m[3], m[4])
+		}},
+		{unresizable, func(m []string) string {
+			return b.immutable("PersistentVolumeClaim", m[1], "spec.resources.requests.storage", m[2])
+		}},
+		{owned, func(m []string) string { return b.foreign(m[1], m[2], m[4]) }},
+		{noPorts, func(m []string) string { return b.portsLost(m[1]) }},
+		{allocated, func(m []string) string { return b.takenBy(m[1], m[2]) }},
+		{denied, func(m []string) string { return b.byPolicy(m[1], m[2]) }},
+		{incomplete, func(m []string) string { return b.halfLeft(m[1]) }},
+	}
+}
+
 // explain names, for each object that the API server or Helm did not let change, the field, the
 // chart's template and what to do.
 func (b Bundles) explain(text string) []string {
 	var lines []string
-	add := func(line string) {
-		if !slices.Contains(lines, line) {
-			lines = append(lines, line)
+	for _, r := range b.refusals() {
+		for _, m := range r.pattern.FindAllStringSubmatch(text, -1) {
+			lines = append(lines, r.cause(m))
 		}
 	}
-	for _, m := range invalid.FindAllStringSubmatch(text, -1) {
-		if unchangeable.MatchString(m[4]) {
-			add(b.immutable(m[1], m[2], m[3], m[4]))
-		}
+	lines = slices.Concat(lines, b.stale(text), b.older(text), b.notInstalled(text))
+	return lists.Unique(slices.DeleteFunc(lines, func(line string) bool { return line == "" }))
+}
+
+// portsLost says why a patch has removed every port of a Service; empty if not for a number that two of
+// them have.
+func (b Bundles) portsLost(name string) string {
+	o := find(b.Before, "Service", name)
+	if o == nil {
+		return ""
 	}
-	for _, m := range unresizable.FindAllStringSubmatch(text, -1) {
-		add(b.immutable("PersistentVolumeClaim", m[1], "spec.resources.requests.storage", m[2]))
+	n := portTwice(o.Object)
+	if n == "" {
+		return ""
 	}
-	for _, m := range owned.FindAllStringSubmatch(text, -1) {
-		add(b.foreign(m[1], m[2], m[4]))
-	}
-	for _, m := range noPorts.FindAllStringSubmatch(text, -1) {
-		if o := find(b.Before, "Service", m[1]); o != nil {
-			if n := portTwice(o.Object); n != "" {
-				add(fmt.Sprintf("Service %s: port %s was there twice, with two protocols (%s), and a client-side apply tells ports apart by their number alone, so that its patch removes them all; delete the Service before the upgrade, or apply it with kubectl apply --server-side", m[1], n, Place(b.Before, o, "spec.ports")))
-			}
-		}
-	}
-	for _, m := range allocated.FindAllStringSubmatch(text, -1) {
-		if line := b.takenBy(m[1], m[2]); line != "" {
-			add(line)
-		}
-	}
-	for _, m := range denied.FindAllStringSubmatch(text, -1) {
-		if line := b.byPolicy(m[1], m[2]); line != "" {
-			add(line)
-		}
-	}
-	for _, m := range incomplete.FindAllStringSubmatch(text, -1) {
-		if line := b.halfLeft(m[1]); line != "" {
-			add(line)
-		}
-	}
-	for _, line := range slices.Concat(b.stale(text), b.older(text), b.notInstalled(text)) {
-		add(line)
-	}
-	return lines
+	return fmt.Sprintf("Service %s: port %s was there twice, with two protocols (%s), and a client-side apply tells ports apart by their number alone, so that its patch removes them all; delete the Service before the upgrade, or apply it with kubectl apply --server-side", name, n, Place(b.Before, o, "spec.ports"))
 }
 
 // portTwice is a number that two ports of a Service have; empty if none is there twice.
