@@ -14,6 +14,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/adjust"
 	"github.com/nvidia/aicr-action/internal/bundle/oci"
+	"github.com/nvidia/aicr-action/internal/bundle/readiness"
+	"github.com/nvidia/aicr-action/internal/bundle/vendored"
 	"github.com/nvidia/aicr-action/internal/charts"
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/cli/aicrconfig"
@@ -33,6 +35,9 @@ type bundleFlags struct {
 	charts, set, setJSON, setFile        []string
 	dynamic, workloadSelector            []string
 	workloadGate, storageClass           string
+	sharedStorageClass, evictionLabel    string
+	gateImage                            string
+	vendorCharts, readinessHooks, serial bool
 	names                                adjust.Names
 	config                               configFlag
 	scheduling                           cli.SchedulingFlags
@@ -65,16 +70,22 @@ what the recipe sets. README.md in the bundle lists everything that was injected
 	flags.StringVarP(&f.recipe, "recipe", "r", "", "`address` of the recipe: a file, https://…, cm://NAMESPACE/NAME, or - for standard input (required)")
 	flags.StringVarP(&f.output, "output", "o", ".", "`directory` to write to, which must be empty or absent, or oci://HOST/PATH[:TAG] to publish to")
 	flags.StringVarP(&f.deployer, "deployer", "d", bundle.Helm, "deployer: one of "+strings.Join(bundle.Names(), ", ")+", or AICR's argocd, argocd-helm, flux, which become the one that suits the address")
-	flags.StringArrayVar(&f.set, "set", nil, "`COMPONENT:PATH=VALUE` to set, over what the recipe sets, as helm --set does (repeatable); COMPONENT:enabled=false leaves it out")
+	flags.StringArrayVar(&f.set, "set", nil, "`COMPONENT:PATH=VALUE` to set, over what the recipe sets, as helm --set does (repeatable); COMPONENT:enabled=false leaves it out; deployer:KEY=VALUE changes Argo CD's Applications")
 	flags.StringArrayVar(&f.setJSON, "set-json", nil, "`COMPONENT:PATH=JSON` to set, over --set and --set-file: a map is merged, anything else replaces (repeatable)")
 	flags.StringArrayVar(&f.setFile, "set-file", nil, "`COMPONENT:PATH=FILE` to set to the YAML or JSON value in the file, over --set (repeatable)")
 	flags.StringArrayVar(&f.dynamic, "dynamic", nil, "`COMPONENT:PATH` of a value that is filled in where the bundle is installed (repeatable; not for argocd-oci and argocd-appset)")
 	flags.StringVar(&f.storageClass, "storage-class", "", "`name` of the StorageClass, for the components that want to know it")
+	flags.StringVar(&f.sharedStorageClass, "shared-storage-class", "", "`name` of the StorageClass of shared file systems (ReadWriteMany); --storage-class never stands in for it")
+	flags.StringVar(&f.evictionLabel, "dra-eviction-node-label", "", "`KEY=VALUE` of the node label by which the GPU Operator makes the DRA driver leave a node before it replaces the GPU driver")
 	flags.StringVar(&f.workloadGate, "workload-gate", "", "`KEY=VALUE:EFFECT` of the taint that nodes have until they are tuned")
 	flags.StringArrayVar(&f.workloadSelector, "workload-selector", nil, "`KEY=VALUE` of a pod label: node tuning waits for such pods (repeatable)")
 	flags.StringVar(&f.names.App, "app-name", "", "`name` of the root Application of Argo CD (default: nvidia-stack, or aicr-stack of argocd-helm-oci)")
 	flags.StringVar(&f.names.FluxNamespace, "flux-namespace", "", "`namespace` of Flux's objects (default: flux-system)")
 	flags.StringVar(&f.names.FluxSource, "flux-oci-source-name", "", "`name` of the source that Flux reads the bundle from (default: aicr-bundle)")
+	flags.BoolVar(&f.vendorCharts, "vendor-charts", false, "put the charts into the bundle, so that it needs no chart repository (they are read from --charts, or else upstream)")
+	flags.BoolVar(&f.readinessHooks, "readiness-hooks", false, "wait after each component that has a readiness.yaml until it is ready (helm and Argo CD)")
+	flags.StringVar(&f.gateImage, "gate-image", readiness.Image, "`image` that waits, with --readiness-hooks; that of your AICR release is ghcr.io/nvidia/aicr-gate:VERSION")
+	flags.BoolVar(&f.serial, "serial", false, "deploy one component after another, in deploymentOrder, where a deployer does several at once")
 	f.config.register(cmd)
 	f.scheduling.Register(flags)
 	flags.IntVar(&f.nodes, "nodes", 0, "number of GPU nodes, for the components that want to know it")
@@ -120,7 +131,7 @@ func (a *app) bundle(ctx context.Context, f bundleFlags) error {
 	if err := f.names.Check(deployer.Name()); err != nil {
 		return cli.WrapUsage(err)
 	}
-	in, dynamic, err := a.bundleInput(ctx, &f)
+	in, made, err := a.bundleInput(ctx, &f)
 	if err != nil {
 		return err
 	}
@@ -128,14 +139,11 @@ func (a *app) bundle(ctx context.Context, f bundleFlags) error {
 		f.repo, f.revision = cli.FirstOf(f.repo, ociScheme+target.repo), cli.FirstOf(f.revision, target.tag)
 	}
 	in.RepoURL, in.ChartRepository, in.PlainHTTP = f.repo, f.chartRepository, f.plainHTTP
-	b, in, err := cli.MakeBundle(ctx, deployer, in, "--repo", cli.FirstOf(f.revision, f.revisionOf(deployer.Name(), in)))
+	b, in, err := cli.MakeBundle(ctx, deployer, in, "--repo", cli.FirstOf(f.revision, f.revisionOf(deployer.Name(), in, made)))
 	if err != nil {
 		return err
 	}
-	if err := f.names.Apply(b); err != nil {
-		return cli.WrapUsage(err)
-	}
-	if err := adjust.ApplyDynamic(b, dynamic); err != nil {
+	if err := f.finish(b, made); err != nil {
 		return cli.WrapUsage(err)
 	}
 	slog.Debug("made the bundle", "deployer", b.Deployer, "releases", len(b.Installs), "files", len(b.Files), "revision", in.TargetRevision)
@@ -152,10 +160,11 @@ func (a *app) bundle(ctx context.Context, f bundleFlags) error {
 	return a.TellBundle(b, in, where, cli.AsTable)
 }
 
-// readCharts opens the chart source, which is only for checking: none is the default, since the
-// deployer pulls the charts itself.
-func (a *app) readCharts(ctx context.Context, f *bundleFlags, in *bundle.Input) error {
-	if values := cli.ChartValues(f.charts); slices.Contains(values, noCharts) {
+// readCharts opens the chart source for checking, and for charts that become part of the bundle. Neither is the default,
+// since the deployer pulls the charts itself.
+func (a *app) readCharts(ctx context.Context, f *bundleFlags, in *bundle.Input, p *putIn) error {
+	values := cli.ChartValues(f.charts)
+	if in.Unrendered = slices.Contains(values, noCharts); in.Unrendered {
 		if len(values) > 1 {
 			return cli.Usagef("--charts none cannot be one of a list: with it, no chart is read")
 		}
@@ -165,20 +174,33 @@ func (a *app) readCharts(ctx context.Context, f *bundleFlags, in *bundle.Input) 
 		if f.chartRepository != "" { // there, a version is spelled as the chart spells it, which may not be as the recipe does
 			return cli.Usagef("--chart-repository needs the charts' own versions: name where the charts can be read, --charts upstream or a directory")
 		}
-		in.Unrendered = true
-		return nil
+		if !f.vendorCharts {
+			return nil
+		}
+		values = []string{charts.UpstreamName}
+	}
+	if f.vendorCharts && (f.chartRepository != "" || f.deployer == bundle.HelmTemplate) {
+		return cli.Usagef("--vendor-charts puts the charts into the bundle: it goes neither with --chart-repository nor with --deployer %s, which has them in other ways", bundle.HelmTemplate)
 	}
 	if err := a.Open(); err != nil { // the cache of charts, and the Kubernetes version that they are rendered for
 		return err
 	}
-	source, err := a.Charts(f.charts, a.inBinary(f.dirs).Recipes)
+	source, err := a.Charts(values, a.inBinary(f.dirs).Recipes)
 	if err != nil {
 		return err
 	}
 	if err := a.PullCharts(ctx, source, [][]charts.Pin{charts.Pins(in.Components)}); err != nil {
 		return err
 	}
-	in.Charts, in.KubeVersion, in.APIs = source, a.Stack.KubeVersion(), bundle.StackAPIs()
+	if f.vendorCharts {
+		if in.Vendored, p.charts, err = vendored.Charts(ctx, in.Components, source); err != nil {
+			return err
+		}
+		in.PutIn = append(in.PutIn, fmt.Sprintf("charts: %d in the bundle, from %s (--vendor-charts)", len(p.charts), source.Name()))
+	}
+	if !in.Unrendered {
+		in.Charts, in.KubeVersion, in.APIs = source, a.Stack.KubeVersion(), bundle.StackAPIs()
+	}
 	return nil
 }
 
@@ -212,13 +234,30 @@ func (f *bundleFlags) target() (ociTarget, error) {
 	return t, nil
 }
 
-// revisionOf is the tag of a bundle whose files are changed once it is made; empty if they are not.
-func (f *bundleFlags) revisionOf(deployer string, in bundle.Input) string {
-	if len(f.dynamic) == 0 && f.names == (adjust.Names{}) {
+// revisionOf is the tag of a bundle that depends on more than its input says; empty if it does not.
+func (f *bundleFlags) revisionOf(deployer string, in bundle.Input, made putIn) string {
+	if len(f.dynamic) == 0 && f.names == (adjust.Names{}) && made.argo == (adjust.ArgoOptions{}) && !f.serial && len(made.charts) == 0 {
 		return ""
 	}
-	sum := sha256.Sum256(fmt.Append(nil, bundle.Revision(in), f.dynamic, f.names))
+	sum := sha256.Sum256(fmt.Append(nil, bundle.Revision(in), f.dynamic, f.names, made.argo, f.serial, made.charts))
 	return bundle.Tag(deployer, hex.EncodeToString(sum[:])[:7])
+}
+
+// finish changes the files of a bundle that was made.
+func (f *bundleFlags) finish(b *bundle.Bundle, made putIn) error {
+	if err := made.argo.Apply(b, f.names.Root(b.Deployer)); err != nil {
+		return err
+	}
+	if err := f.names.Apply(b); err != nil {
+		return err
+	}
+	if err := adjust.ApplyDynamic(b, made.dynamic); err != nil {
+		return err
+	}
+	if err := readiness.Wait(b, made.gates); err != nil {
+		return err
+	}
+	return vendored.Provenance(b, made.charts)
 }
 
 // publish pushes a bundle: one that is a Helm chart as such, any other as an artifact with one

@@ -2,12 +2,15 @@ package main
 
 import (
 	"context"
+	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	names "k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/adjust"
+	"github.com/nvidia/aicr-action/internal/bundle/readiness"
+	"github.com/nvidia/aicr-action/internal/bundle/vendored"
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/recipe/document"
@@ -21,6 +24,11 @@ type putIn struct {
 	scheduling       bundle.Scheduling
 	workloadGate     []corev1.Toleration
 	workloadSelector map[string]string
+	eviction         adjust.EvictionLabel
+	argo             adjust.ArgoOptions
+	// gates are the releases that wait for a component, and charts those that the bundle has.
+	gates  []string
+	charts []vendored.Record
 }
 
 // parse reads the flags without a recipe.
@@ -28,7 +36,14 @@ func (f *bundleFlags) parse() (p putIn, err error) {
 	if p.scheduling, err = f.scheduling.Scheduling(); err != nil {
 		return p, err
 	}
-	if p.sets, err = adjust.ParseSets(f.set); err != nil {
+	sets := f.set
+	if p.argo, sets, err = adjust.ParseArgoOptions(f.set); err == nil {
+		err = p.argo.Check(f.deployer)
+	}
+	if err != nil {
+		return p, cli.WrapUsage(err)
+	}
+	if p.sets, err = adjust.ParseSets(sets); err != nil {
 		return p, cli.WrapUsage(err)
 	}
 	if p.typed, err = adjust.ParseTyped(f.setJSON, f.setFile); err != nil {
@@ -51,49 +66,54 @@ func (f *bundleFlags) parse() (p putIn, err error) {
 	if p.workloadSelector, err = adjust.ParsePodSelector(f.workloadSelector...); err != nil {
 		return p, cli.Usagef("--workload-selector: %w", err)
 	}
-	if f.storageClass != "" {
-		if problems := names.IsDNS1123Subdomain(f.storageClass); len(problems) > 0 {
-			return p, cli.Usagef("--storage-class %.100q: %s", f.storageClass, problems[0])
+	for flag, class := range map[string]string{"--storage-class": f.storageClass, "--shared-storage-class": f.sharedStorageClass} {
+		if class == "" {
+			continue
+		}
+		if problems := names.IsDNS1123Subdomain(class); len(problems) > 0 {
+			return p, cli.Usagef("%s %.100q: %s", flag, class, problems[0])
 		}
 	}
-	return p, nil
+	if p.eviction, err = adjust.ParseEvictionLabel(f.evictionLabel); err == nil && f.readinessHooks {
+		err = readiness.CanWait(f.deployer)
+	}
+	return p, cli.WrapUsage(err)
 }
 
 // bundleInput reads the recipe and everything that it names, and injects what the flags set. The
 // input still has the dynamic values, which are removed from the bundle's files later.
-func (a *app) bundleInput(ctx context.Context, f *bundleFlags) (in bundle.Input, dynamic []adjust.Dynamic, err error) {
-	p, err := f.parse()
-	if err != nil {
-		return in, nil, err
+func (a *app) bundleInput(ctx context.Context, f *bundleFlags) (in bundle.Input, p putIn, err error) {
+	if p, err = f.parse(); err != nil {
+		return in, p, err
 	}
 	store, err := a.openRecipes(f.dirs)
 	if err != nil {
-		return in, nil, err
+		return in, p, err
 	}
 	data, called, err := a.places(f.kubeconfig).Read(ctx, "recipe", f.recipe)
 	if err != nil {
-		return in, nil, err
+		return in, p, err
 	}
 	result, err := recipe.ReadResult(called, data)
 	if err != nil {
-		return in, nil, cli.WrapUsage(err)
+		return in, p, cli.WrapUsage(err)
 	}
 	if document.GenerationOf(result.APIVersion) != recipe.March {
 		p.scheduling = f.scheduling.Tolerating(p.scheduling)
 	}
 	entries := store.Entries()
 	if p.sets, err = p.sets.Names(entries, result); err != nil {
-		return in, nil, cli.WrapUsage(err)
+		return in, p, cli.WrapUsage(err)
 	}
 	if p.typed, err = adjust.NameTyped(p.typed, entries, result); err != nil {
-		return in, nil, cli.WrapUsage(err)
+		return in, p, cli.WrapUsage(err)
 	}
 	if result, in.PutIn, err = p.sets.Enable(result); err != nil {
-		return in, nil, cli.WrapUsage(err)
+		return in, p, cli.WrapUsage(err)
 	}
 	components, err := store.Components(result)
 	if err != nil {
-		return in, nil, cli.WrapUsage(err)
+		return in, p, cli.WrapUsage(err)
 	}
 	locked := adjust.Lock(result, components)
 	lines, err := a.fill(f, p, entries, components)
@@ -101,14 +121,38 @@ func (a *app) bundleInput(ctx context.Context, f *bundleFlags) (in bundle.Input,
 		err = locked.Check(components)
 	}
 	if err == nil {
-		dynamic, err = adjust.NameDynamic(p.dynamic, entries, result, components, locked)
+		p.dynamic, err = adjust.NameDynamic(p.dynamic, entries, result, components, locked)
+	}
+	if err == nil {
+		err = p.eviction.Refuses(p.dynamic, components)
 	}
 	if err != nil {
-		return in, nil, cli.WrapUsage(err)
+		return in, p, cli.WrapUsage(err)
 	}
-	in.PutIn = append(append(in.PutIn, lines...), adjust.DescribeDynamic(dynamic)...)
+	in.PutIn = append(append(in.PutIn, lines...), adjust.DescribeDynamic(p.dynamic)...)
+	if line := p.eviction.WithoutLabeler(components); line != "" {
+		in.PutIn = append(in.PutIn, line)
+	}
+	if f.readinessHooks {
+		files, display := store.FS()
+		if components, p.gates, err = readiness.Gates(files, display, components, f.deployer, f.gateImage); err != nil {
+			return in, p, cli.WrapUsage(err)
+		}
+		for _, gate := range p.gates {
+			in.PutIn = append(in.PutIn, fmt.Sprintf("%s: --readiness-hooks with %s", gate, f.gateImage))
+		}
+		switch {
+		case len(p.gates) == 0:
+			a.note("warning: --readiness-hooks has no effect: no component of this recipe has a components/NAME/readiness.yaml")
+		case f.gateImage == readiness.Image:
+			a.note("warning: %s is no published image: name that of your AICR release with --gate-image", f.gateImage)
+		}
+	}
+	if f.serial {
+		adjust.Serial(components)
+	}
 	in.Recipe, in.Components, in.Scheduling = result, components, p.scheduling
-	return in, dynamic, a.readCharts(ctx, f, &in)
+	return in, p, a.readCharts(ctx, f, &in, &p)
 }
 
 // fill puts the flags' values into the components, the ones with the last word last.
@@ -120,10 +164,12 @@ func (a *app) fill(f *bundleFlags, p putIn, entries []recipe.Entry, components [
 	}{
 		{"--nodes", f.nodes > 0, func() ([]string, error) { return adjust.Nodes(components, f.nodes) }},
 		{"--storage-class", f.storageClass != "", func() ([]string, error) { return adjust.StorageClass(components, entries, f.storageClass) }},
+		{"--shared-storage-class", f.sharedStorageClass != "", func() ([]string, error) { return adjust.SharedStorageClass(components, entries, f.sharedStorageClass) }},
 		{"--workload-gate", len(p.workloadGate) > 0, func() ([]string, error) { return adjust.WorkloadGate(components, p.workloadGate[0]) }},
 		{"--workload-selector", len(p.workloadSelector) > 0, func() ([]string, error) { return adjust.WorkloadSelector(components, entries, p.workloadSelector) }},
 		{"", true, func() ([]string, error) { return p.sets.Apply(components) }},
 		{"", true, func() ([]string, error) { return adjust.ApplyTyped(p.typed, components) }},
+		{"--dra-eviction-node-label", f.evictionLabel != "", func() ([]string, error) { return p.eviction.Apply(components) }},
 	} {
 		if !step.given {
 			continue
@@ -133,7 +179,11 @@ func (a *app) fill(f *bundleFlags, p putIn, entries []recipe.Entry, components [
 			return nil, err
 		}
 		if len(more) == 0 && step.flag != "" {
-			a.note("warning: %s has no effect: the registry names no value path for it in a component of this recipe", step.flag)
+			why := "the registry names no value path for it in a component of this recipe"
+			if step.flag == "--dra-eviction-node-label" {
+				why = "it needs both nvidia-dra-driver-gpu and gpu-operator in the recipe"
+			}
+			a.note("warning: %s has no effect: %s", step.flag, why)
 		}
 		lines = append(lines, more...)
 	}

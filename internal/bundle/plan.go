@@ -79,7 +79,7 @@ func planOf(ctx context.Context, in Input, deployer string) (*plan, error) {
 	if p.elsewhere != (in.ChartRepository != "") {
 		return nil, errors.New("bundle: this input was prepared with a chart repository and has none now, or the other way round")
 	}
-	return p.at(in.ChartRepository), nil
+	return p.at(in.ChartRepository).carrying(in.Vendored)
 }
 
 // get makes the plan for the controllers of a deployer, once.
@@ -117,6 +117,29 @@ func (p *plan) at(chartRepository string) *plan {
 			fmt.Sprintf("charts: repository %s in place of %s", chartRepository, strings.Join(p.replaced, ", ")))
 	}
 	return &moved
+}
+
+// carrying gives the plan with charts in the bundle that are made of those of the input.
+func (p *plan) carrying(vendored map[string]Vendored) (*plan, error) {
+	if len(vendored) == 0 {
+		return p, nil
+	}
+	own := *p
+	own.releases, own.expectation.Releases = nil, nil
+	for _, r := range p.releases {
+		v, ok := vendored[r.Component]
+		if with := *r; ok && !r.Local {
+			values, err := marshal(map[string]any{v.Chart: r.values})
+			if err != nil {
+				return nil, err
+			}
+			with.Local, with.Carried = true, v.Chart
+			with.files = append(slices.Clone(v.Files), File{"values.yaml", 0o644, values})
+			r = &with
+		}
+		own.releases, own.expectation.Releases = append(own.releases, r), append(own.expectation.Releases, r.Release)
+	}
+	return &own, nil
 }
 
 // makePlan makes the plan for a deployer, or, without one, for whoever sees the APIs that Helm sees,

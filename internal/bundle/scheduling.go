@@ -2,7 +2,6 @@ package bundle
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -117,7 +116,7 @@ func inject(c *recipe.Component, s Scheduling, generation recipe.Generation) (va
 			if v, _ := at(values, path); v != nil || len(k.tolerations) == 0 || generation != recipe.March {
 				continue
 			}
-			if err := put(values, path, FormatToleration(k.tolerations[len(k.tolerations)-1])); err != nil {
+			if err := put(values, path, toleration.Format(k.tolerations[len(k.tolerations)-1])); err != nil {
 				return nil, nil, fail(path, err)
 			}
 			taints = append(taints, path)
@@ -127,10 +126,10 @@ func inject(c *recipe.Component, s Scheduling, generation recipe.Generation) (va
 				overrides = append(overrides, fmt.Sprintf("%s: %s %s at %s", c.Name, k.node, what, strings.Join(paths, ", ")))
 			}
 		}
-		line("nodeSelector "+formatSelector(k.selector), selectors)
-		line("tolerations "+formatTolerations(k.tolerations), tolerations)
+		line("nodeSelector "+toleration.FormatLabels(k.selector), selectors)
+		line("tolerations "+toleration.FormatAll(k.tolerations), tolerations)
 		if len(taints) > 0 {
-			line("taint "+FormatToleration(k.tolerations[len(k.tolerations)-1]), taints)
+			line("taint "+toleration.Format(k.tolerations[len(k.tolerations)-1]), taints)
 		}
 	}
 	return values, overrides, nil
@@ -208,37 +207,5 @@ func originOf(c *recipe.Component, path string) recipe.Origin {
 
 // setByRecipe reports whether a file of the recipe sets a value path, or something below it.
 func setByRecipe(c *recipe.Component, path string) bool { return originOf(c, path) != c.Declared }
-
-// FormatToleration is a toleration as flags and reports have it: KEY=VALUE:EFFECT, or KEY:EFFECT
-// for any value; * is that of every taint.
-func FormatToleration(t corev1.Toleration) string {
-	s := t.Key
-	if s == "" {
-		s = "*"
-	}
-	if t.Operator != corev1.TolerationOpExists {
-		s += "=" + t.Value
-	}
-	if t.Effect != "" {
-		s += ":" + string(t.Effect)
-	}
-	return s
-}
-
-func formatTolerations(ts []corev1.Toleration) string {
-	var out []string
-	for _, t := range ts {
-		out = append(out, FormatToleration(t))
-	}
-	return strings.Join(out, ",")
-}
-
-func formatSelector(m map[string]string) string {
-	var out []string
-	for _, k := range slices.Sorted(maps.Keys(m)) {
-		out = append(out, k+"="+m[k])
-	}
-	return strings.Join(out, ",")
-}
 
 func sortedUnique(in []string) []string { return slices.Compact(slices.Sorted(slices.Values(in))) }

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/nvidia/aicr-action/internal/bundle/toleration"
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
@@ -128,7 +129,7 @@ func TestFormatTolerations(t *testing.T) {
 		"a=b:NoSchedule":                   {{Key: "a", Operator: "Equal", Value: "b", Effect: "NoSchedule"}},
 		"a:NoExecute,c=d:PreferNoSchedule": {{Key: "a", Operator: "Exists", Effect: "NoExecute"}, {Key: "c", Value: "d", Effect: "PreferNoSchedule"}},
 	} {
-		if got := formatTolerations(tolerations); got != want {
+		if got := toleration.FormatAll(tolerations); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}

@@ -80,7 +80,17 @@ type Input struct {
 	// name of the release. Nil for a bundle that is generated.
 	Given map[string]Given
 
+	// Vendored are the charts that become part of the bundle, by the name of the component.
+	Vendored map[string]Vendored
+
 	prepared *plan // set by Prepare
+}
+
+// Vendored is a chart around a component's own, which is in it: its name, and its files besides
+// values.yaml. It has the component's values below the name of that chart.
+type Vendored struct {
+	Chart string
+	Files []File
 }
 
 // File is one file of a bundle.
@@ -99,6 +109,9 @@ type Release struct {
 	Chart        string
 	ChartVersion string
 	Local        bool // the chart is inside the bundle
+	// Carried is the name of the chart that a local one carries along, below which the values are;
+	// empty if it carries none.
+	Carried string
 	// SeenVersion is the version that the chart's templates see, if it is another.
 	SeenVersion string
 	// FromOCI: the recipe's own source of the chart is an OCI registry.
@@ -339,6 +352,9 @@ func (r Release) Tag() string {
 	}
 	return strings.ReplaceAll(r.ChartVersion, "+", "_")
 }
+
+// ValuesKey is the key of a local chart's values.yaml that has the component's values.
+func (r Release) ValuesKey() string { return cmp.Or(r.Carried, r.Component) }
 
 // InHelm is the name of the release in Helm, and to the templates of its chart.
 func (r Release) InHelm() string { return cmp.Or(r.Given.HelmName, r.Name) }

@@ -53,13 +53,13 @@ type registryEntry struct {
 
 	// MixinSafeOverridePaths are the values that a mixin may set in a component that the overlays have.
 	MixinSafeOverridePaths []string `json:"mixinSafeOverridePaths"`
-	// StorageClassPaths are the values that the bundler's flag --storage-class sets.
-	StorageClassPaths []string `json:"storageClassPaths"`
+	// The values that the bundler's flags --storage-class and --shared-storage-class set.
+	StorageClassPaths       []string `json:"storageClassPaths"`
+	SharedStorageClassPaths []string `json:"sharedStorageClassPaths"`
 
 	// The rest decides nothing on a first installation by the deployers that there are. It is read,
 	// and not used.
 
-	SharedStorageClassPaths []string `json:"sharedStorageClassPaths"`
 	// Two settings for Helmfile, which must not read kinds of a CRD that does not exist yet, and
 	// the setting for which component may upgrade the CRDs.
 	HasSelfRefCRDs        bool `json:"hasSelfRefCRDs"`
@@ -248,8 +248,9 @@ type Entry struct {
 	ManifestOnly bool
 	// ValueOverrideKeys are what --set of the bundler calls the component, besides its name.
 	ValueOverrideKeys []string
-	// At these paths the bundler sets the class of --storage-class, and --workload-selector.
-	StorageClassPaths, WorkloadSelectorPaths []string
+	// At these paths the bundler sets the classes of --storage-class and --shared-storage-class, and
+	// --workload-selector.
+	StorageClassPaths, SharedStorageClassPaths, WorkloadSelectorPaths []string
 	// Upgrades is the file that records how one version becomes another; empty if there is none.
 	Upgrades string
 }
@@ -260,7 +261,8 @@ func (s *Store) Entries() []Entry {
 	for _, name := range slices.Sorted(maps.Keys(s.registry)) {
 		r := s.registry[name]
 		e := Entry{ComponentRef: ComponentRef{Name: name}, DisplayName: r.DisplayName, Origin: r.origin, ValueOverrideKeys: slices.Clone(r.ValueOverrideKeys)}
-		e.StorageClassPaths, e.WorkloadSelectorPaths = slices.Clone(r.StorageClassPaths), slices.Clone(r.PodScheduling.Workload.WorkloadSelectorPaths)
+		e.StorageClassPaths, e.SharedStorageClassPaths = slices.Clone(r.StorageClassPaths), slices.Clone(r.SharedStorageClassPaths)
+		e.WorkloadSelectorPaths = slices.Clone(r.PodScheduling.Workload.WorkloadSelectorPaths)
 		e.Upgrades = r.registryEntry.Upgrades.File
 		setIfEmpty(&e.DisplayName, name)
 		r.defaults(&e.ComponentRef)

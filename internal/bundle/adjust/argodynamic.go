@@ -19,9 +19,9 @@ func argoHelmDynamic(f *files, r bundle.Release, dynamic []Dynamic) error {
 	ours := fmt.Sprintf("(index .Values %q)", r.Component)
 	var own map[string]any
 	if r.Local {
-		own = stubs(dynamic, r.Component, f.valuesBelow("local/"+r.Name+"/values.yaml", r.Component))
+		own = stubs(dynamic, r.Component, f.valuesBelow("local/"+r.Name+"/values.yaml", r.ValuesKey()))
 		line := "      releaseName: " + r.Name
-		f.swap(child, line+"\n", line+"\n      valuesObject:{{ dict "+fmt.Sprintf("%q", r.Component)+" "+ours+" | toYaml | nindent 8 }}\n")
+		f.swap(child, line+"\n", line+"\n      valuesObject:{{ dict "+fmt.Sprintf("%q", r.ValuesKey())+" "+ours+" | toYaml | nindent 8 }}\n")
 	} else {
 		f.edit(values, func(all map[string]any) { own = stubs(dynamic, r.Component, all) })
 		old := fmt.Sprintf("{{ .Files.Get %q | nindent 8 }}", values)

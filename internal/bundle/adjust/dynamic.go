@@ -180,7 +180,7 @@ func fluxDynamic(f *files, r bundle.Release, dynamic []Dynamic) error {
 		namespace, _ = meta["namespace"].(string)
 		values, _ := spec["values"].(map[string]any)
 		if r.Local {
-			own = map[string]any{r.Component: stubs(dynamic, r.Component, f.chartValues(r))}
+			own = map[string]any{r.ValuesKey(): stubs(dynamic, r.Component, f.chartValues(r))}
 		} else {
 			own = stubs(dynamic, r.Component, values)
 		}
@@ -208,7 +208,7 @@ func fluxDynamic(f *files, r bundle.Release, dynamic []Dynamic) error {
 // its name, in its own values.yaml, where they stay as defaults.
 func releaseStubs(f *files, r bundle.Release, dynamic []Dynamic, file string) (map[string]any, error) {
 	if r.Local {
-		return map[string]any{r.Component: stubs(dynamic, r.Component, f.chartValues(r))}, nil
+		return map[string]any{r.ValuesKey(): stubs(dynamic, r.Component, f.chartValues(r))}, nil
 	}
 	var own map[string]any
 	f.edit(file, func(values map[string]any) { own = stubs(dynamic, r.Component, values) })

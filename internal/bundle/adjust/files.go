@@ -93,7 +93,7 @@ func (f *files) editAll(path string, change func(map[string]any) bool) {
 
 // chartValues are the values of a component in the chart of its manifests.
 func (f *files) chartValues(r bundle.Release) map[string]any {
-	return f.valuesBelow(r.Name+"/chart/values.yaml", r.Component)
+	return f.valuesBelow(r.Name+"/chart/values.yaml", r.ValuesKey())
 }
 
 // valuesBelow are the values below a key of a file.

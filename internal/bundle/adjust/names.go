@@ -2,6 +2,7 @@ package adjust
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"regexp"
 	"strings"
@@ -50,6 +51,14 @@ func (n Names) Check(deployer string) error {
 		}
 	}
 	return nil
+}
+
+// Root is the name of the root Application of a deployer's bundle.
+func (n Names) Root(deployer string) string {
+	if n.App == "" && deployer == bundle.ArgoCDHelmOCI {
+		return bundle.ArgoHelmApplication
+	}
+	return cmp.Or(n.App, bundle.ArgoRootApplication)
 }
 
 // Apply gives the objects of a bundle the names.

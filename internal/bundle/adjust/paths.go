@@ -8,7 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/toleration"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/recipe/document"
 	"github.com/nvidia/aicr-action/internal/util/lists"
@@ -18,6 +18,12 @@ import (
 // over what the recipe sets, and says where.
 func StorageClass(components []recipe.Component, entries []recipe.Entry, class string) ([]string, error) {
 	return putAt(components, "--storage-class "+class, class, func(c *recipe.Component) []string { return entryOf(entries, c.Name).StorageClassPaths })
+}
+
+// SharedStorageClass is StorageClass for file systems that many pods write to at once. It never stands in
+// for the other.
+func SharedStorageClass(components []recipe.Component, entries []recipe.Entry, class string) ([]string, error) {
+	return putAt(components, "--shared-storage-class "+class, class, func(c *recipe.Component) []string { return entryOf(entries, c.Name).SharedStorageClassPaths })
 }
 
 // WorkloadSelector puts the labels of pods that node tuning must not evict at the value paths that
@@ -34,7 +40,7 @@ func WorkloadSelector(components []recipe.Component, entries []recipe.Entry, lab
 // WorkloadGate puts the taint that nodes carry until they are tuned at the value paths that the
 // registry names for taints, and says where.
 func WorkloadGate(components []recipe.Component, taint corev1.Toleration) ([]string, error) {
-	text := bundle.FormatToleration(taint)
+	text := toleration.Format(taint)
 	lines, err := putAt(components, "--workload-gate "+text, text, func(c *recipe.Component) []string {
 		return slices.Concat(c.NodeScheduling.System.TaintStrPaths, c.NodeScheduling.Accelerated.TaintStrPaths)
 	})

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/toleration"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/util/lists"
 )
@@ -116,7 +117,7 @@ func DescribeScheduling(s bundle.Scheduling) []string {
 		if len(kind.tolerations) > 0 {
 			var taints []string
 			for _, t := range kind.tolerations {
-				taints = append(taints, bundle.FormatToleration(t))
+				taints = append(taints, toleration.Format(t))
 			}
 			parts = append(parts, "tolerations "+strings.Join(taints, ","))
 		}

@@ -23,6 +23,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle/foreign/once"
 	"github.com/nvidia/aicr-action/internal/bundle/foreign/pushed"
 	"github.com/nvidia/aicr-action/internal/bundle/foreign/resolved"
+	"github.com/nvidia/aicr-action/internal/bundle/toleration"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/util/bounded"
 	"github.com/nvidia/aicr-action/internal/util/removal"
@@ -275,7 +276,7 @@ func schedulingFlags(s bundle.Scheduling) []string {
 			args = append(args, "--"+kind+"-node-selector", k+"="+v)
 		}
 		for _, t := range tolerations {
-			args = append(args, "--"+kind+"-node-toleration", bundle.FormatToleration(t))
+			args = append(args, "--"+kind+"-node-toleration", toleration.Format(t))
 		}
 	}
 	add("system", s.SystemNodeSelector, s.SystemTolerations)

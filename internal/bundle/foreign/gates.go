@@ -7,6 +7,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/foreign/gate"
+	"github.com/nvidia/aicr-action/internal/bundle/toleration"
 )
 
 // gates are the ends of the names of folders that AICR's CLI adds by itself: a Job that waits for a
@@ -16,9 +17,9 @@ func gates() []string { return []string{"-readiness", "-premigrate"} }
 // admitGates lets the Jobs of these folders run on simulated nodes, whose taint no node of a real
 // cluster has: no value of the bundle gives them a toleration. It returns what it added, for people.
 func (t *tree) admitGates() (overrides []string) {
-	taint := bundle.FormatToleration(bundle.KwokScheduling().SystemTolerations[0])
+	taint := toleration.Format(bundle.KwokScheduling().SystemTolerations[0])
 	for _, name := range t.names() {
-		dir, file, ok := strings.Cut(name, "/")
+		dir, file, ok := strings.Cut(strings.TrimPrefix(name, "local/"), "/") // where this program's chart of Applications has them
 		isGate := slices.ContainsFunc(gates(), func(suffix string) bool { return strings.HasSuffix(dir, suffix) })
 		if !ok || !isGate || !strings.HasSuffix(file, ".yaml") || !strings.HasPrefix(file, "templates/") && !strings.HasPrefix(file, "chart/templates/") {
 			continue

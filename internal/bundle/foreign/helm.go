@@ -110,7 +110,7 @@ func (f *helmForm) read(script string) error {
 func changesInstallation(words []string) bool {
 	for i := 0; i < len(words); i++ {
 		switch name, _, attached := strings.Cut(words[i], "="); name {
-		case "", "--force-conflicts", "--wait", "--create-namespace":
+		case "", "--force-conflicts", "--wait", "--wait-for-jobs", "--create-namespace":
 		case "--kube-context", "--kubeconfig", "--timeout":
 			if !attached {
 				i++
@@ -156,7 +156,7 @@ func (t *tree) crdScript(from string, line int, dir, name string) (string, error
 func helmFlags() map[string]bool {
 	return map[string]bool{
 		"--namespace": true, "-n": true, "--version": true, "--repo": true, "--values": true, "-f": true, "--timeout": true,
-		"--create-namespace": false, "--plain-http": false, "--force-conflicts": false, "--wait": false, "--install": false,
+		"--create-namespace": false, "--plain-http": false, "--force-conflicts": false, "--wait": false, "--wait-for-jobs": false, "--install": false,
 	}
 }
 

@@ -1,8 +1,11 @@
-// Package toleration has tolerations as values of charts have them. It must not know whose they are.
+// Package toleration has tolerations, and labels of nodes, as values of charts and flags have them. It must
+// not know whose they are.
 package toleration
 
 import (
+	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -47,4 +50,38 @@ func same(have any, want map[string]any) bool {
 		}
 	}
 	return m["tolerationSeconds"] == nil
+}
+
+// Format is a toleration as flags and reports have it: KEY=VALUE:EFFECT, or KEY:EFFECT
+// for any value; * is that of every taint.
+func Format(t corev1.Toleration) string {
+	s := t.Key
+	if s == "" {
+		s = "*"
+	}
+	if t.Operator != corev1.TolerationOpExists {
+		s += "=" + t.Value
+	}
+	if t.Effect != "" {
+		s += ":" + string(t.Effect)
+	}
+	return s
+}
+
+// FormatAll are several of them.
+func FormatAll(ts []corev1.Toleration) string {
+	var out []string
+	for _, t := range ts {
+		out = append(out, Format(t))
+	}
+	return strings.Join(out, ",")
+}
+
+// FormatLabels are labels of nodes as flags have them.
+func FormatLabels(m map[string]string) string {
+	var out []string
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		out = append(out, k+"="+m[k])
+	}
+	return strings.Join(out, ",")
 }

@@ -99,6 +99,7 @@ type bundleSection struct {
 		Nodes                      int               `json:"nodes"`
 		StorageClass               string            `json:"storageClass"`
 		SharedStorageClass         string            `json:"sharedStorageClass"`
+		DRAEvictionNodeLabel       string            `json:"draEvictionNodeLabel"`
 	} `json:"scheduling"`
 	Attestation struct {
 		Enabled                   bool   `json:"enabled"`
@@ -204,8 +205,6 @@ func (r *reader) bundle(s *bundleSection) {
 		why   string
 	}{
 		{"output.imageRefs", s.Output.ImageRefs != "", "the digest is printed, and written to no file"},
-		{"deployment.vendorCharts", s.Deployment.VendorCharts, "charts are pulled by the deployer, and not put into the bundle"},
-		{"scheduling.sharedStorageClass", s.Scheduling.SharedStorageClass != "", "there is no class of shared file systems; set the values with deployment.set"},
 		{"attestation.enabled", s.Attestation.Enabled, "it signs nothing; sign the bundle with AICR's own CLI"},
 		{"registry.insecureTLS", s.Registry.InsecureTLS, "certificates of registries are always checked"},
 	} {
@@ -233,6 +232,11 @@ func (r *reader) bundle(s *bundleSection) {
 	r.value(Bundle, "scheduling.workloadSelector", "workload-selector", pairs(n.WorkloadSelector)...)
 	r.value(Bundle, "scheduling.nodes", "nodes", number(n.Nodes))
 	r.value(Bundle, "scheduling.storageClass", "storage-class", n.StorageClass)
+	r.value(Bundle, "scheduling.sharedStorageClass", "shared-storage-class", n.SharedStorageClass)
+	r.value(Bundle, "scheduling.draEvictionNodeLabel", "dra-eviction-node-label", n.DRAEvictionNodeLabel)
+	if d.VendorCharts {
+		r.value(Bundle, "deployment.vendorCharts", "vendor-charts", "true")
+	}
 	if s.Registry.PlainHTTP {
 		r.value(Bundle, "registry.plainHTTP", "plain-http", "true")
 	}
