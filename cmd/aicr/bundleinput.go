@@ -9,6 +9,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/adjust"
+	"github.com/nvidia/aicr-action/internal/bundle/preconditions"
 	"github.com/nvidia/aicr-action/internal/bundle/readiness"
 	"github.com/nvidia/aicr-action/internal/bundle/vendored"
 	"github.com/nvidia/aicr-action/internal/cli"
@@ -66,12 +67,9 @@ func (f *bundleFlags) parse() (p putIn, err error) {
 	if p.workloadSelector, err = adjust.ParsePodSelector(f.workloadSelector...); err != nil {
 		return p, cli.Usagef("--workload-selector: %w", err)
 	}
-	for flag, class := range map[string]string{"--storage-class": f.storageClass, "--shared-storage-class": f.sharedStorageClass} {
-		if class == "" {
-			continue
-		}
-		if problems := names.IsDNS1123Subdomain(class); len(problems) > 0 {
-			return p, cli.Usagef("%s %.100q: %s", flag, class, problems[0])
+	for _, class := range []struct{ flag, name string }{{"--storage-class", f.storageClass}, {"--shared-storage-class", f.sharedStorageClass}} {
+		if problems := names.IsDNS1123Subdomain(class.name); class.name != "" && len(problems) > 0 {
+			return p, cli.Usagef("%s %.100q: %s", class.flag, class.name, problems[0])
 		}
 	}
 	if p.eviction, err = adjust.ParseEvictionLabel(f.evictionLabel); err == nil && f.readinessHooks {
@@ -111,6 +109,9 @@ func (a *app) bundleInput(ctx context.Context, f *bundleFlags) (in bundle.Input,
 	if result, in.PutIn, err = p.sets.Enable(result); err != nil {
 		return in, p, cli.WrapUsage(err)
 	}
+	if p.eviction.Labels(result) {
+		store = store.WithNodeLabeler()
+	}
 	components, err := store.Components(result)
 	if err != nil {
 		return in, p, cli.WrapUsage(err)
@@ -126,13 +127,22 @@ func (a *app) bundleInput(ctx context.Context, f *bundleFlags) (in bundle.Input,
 	if err == nil {
 		err = p.eviction.Refuses(p.dynamic, components)
 	}
+	if err == nil && document.GenerationOf(result.APIVersion) != recipe.March {
+		err = adjust.RefusePolicy(p.dynamic)
+		for _, line := range adjust.PolicyChanged(components) {
+			a.note("warning: %s", line)
+		}
+	}
+	if err == nil {
+		err = preconditions.Check(result, components, preconditions.Asked{
+			WorkloadSelector: len(p.workloadSelector) > 0, SystemSelector: len(p.scheduling.SystemNodeSelector) > 0, AcceleratedSelector: len(p.scheduling.AcceleratedNodeSelector) > 0,
+			AcceleratedTolerations: p.scheduling.AcceleratedTolerations, StorageClassPaths: adjust.StorageClassPaths(entries), Advice: true,
+		})
+	}
 	if err != nil {
 		return in, p, cli.WrapUsage(err)
 	}
 	in.PutIn = append(append(in.PutIn, lines...), adjust.DescribeDynamic(p.dynamic)...)
-	if line := p.eviction.WithoutLabeler(components); line != "" {
-		in.PutIn = append(in.PutIn, line)
-	}
 	if f.readinessHooks {
 		files, display := store.FS()
 		if components, p.gates, err = readiness.Gates(files, display, components, f.deployer, f.gateImage); err != nil {

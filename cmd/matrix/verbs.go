@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/preconditions"
 	"github.com/nvidia/aicr-action/internal/charts"
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
@@ -112,6 +113,9 @@ README.md in the bundle lists everything that was injected.`,
 				return err
 			}
 			in.Scheduling = scheduling
+			if err := preconditions.Check(in.Recipe, in.Components, preconditions.Asked{SystemSelector: len(scheduling.SystemNodeSelector) > 0, AcceleratedSelector: len(scheduling.AcceleratedNodeSelector) > 0, AcceleratedTolerations: scheduling.AcceleratedTolerations}); err != nil {
+				return reason.Wrap(reason.BundleFailed, err)
+			}
 			in.ChartRepository, in.PlainHTTP, in.RepoURL = f.chartRepository, f.plainHTTP, f.repoURL
 			b, in, err := cli.MakeBundle(cmd.Context(), deployer, in, "--repo-url", f.revision)
 			if err != nil {

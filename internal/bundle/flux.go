@@ -285,6 +285,9 @@ func helmRelease(r *release, repository string, git bool) map[string]any {
 			spec["values"] = r.values
 		}
 	}
+	if r.Carried != "" { // a null in a chart's own values does not reach the one in it
+		spec["values"] = map[string]any{r.Carried: r.values}
+	}
 	var after []any
 	for _, d := range r.DependsOn {
 		after = append(after, map[string]any{"name": d})

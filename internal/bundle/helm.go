@@ -77,7 +77,7 @@ func (d helmfileDeployer) Bundle(ctx context.Context, in Input) (*Bundle, error)
 	return build(ctx, in, d.Name(), func(p *plan, in Input, s *fileSet, _ *Expectation) error {
 		var releases []helmfile.Release
 		for _, r := range p.releases {
-			releases = append(releases, helmfile.Release{Name: r.Name, Namespace: r.Namespace, Component: r.Component, Chart: r.Chart, Version: r.ChartVersion, Source: r.source, Local: r.Local, PlainHTTP: in.plainCharts(r.source), DependsOn: r.DependsOn})
+			releases = append(releases, helmfile.Release{Name: r.Name, Namespace: r.Namespace, Component: r.Component, Chart: r.Chart, Version: r.ChartVersion, Source: r.source, Local: r.Local, Carries: r.Carried != "", PlainHTTP: in.plainCharts(r.source), DependsOn: r.DependsOn})
 			if r.Local {
 				s.addDir(r.Name+"/chart", r.files)
 			} else {

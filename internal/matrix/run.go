@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/preconditions"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/recipe"
@@ -133,6 +134,9 @@ func (r *Runner) planRecipe(name string) (p Plan, err error) {
 	}
 	if p.validation, err = r.planValidation(res); err != nil {
 		return p, err
+	}
+	if err := preconditions.Simulated(res, components, r.Bundler == nil); err != nil {
+		return p, reason.Wrap(reason.BundleFailed, err)
 	}
 	p.input = bundle.Input{
 		Recipe: res, Components: components, Scheduling: bundle.KwokScheduling(), Charts: r.Charts, KubeVersion: on.KubeVersion(), APIs: on.APIs(), PlainHTTP: true,

@@ -13,6 +13,14 @@ const installKey = "install"
 // draNodeLabeler labels the nodes that are to have the DRA driver, if the bundler is told which label.
 const draNodeLabeler = "dra-node-labeler"
 
+// WithNodeLabeler is a copy whose Components keep the component that gives nodes the label of
+// --dra-eviction-node-label.
+func (s *Store) WithNodeLabeler() *Store {
+	c := *s
+	c.labels = true
+	return &c
+}
+
 // Components gives the result's components with everything that a bundle needs, in deployment
 // order. The result must have been resolved from the same recipes directory, which is where values
 // and manifests are read.
@@ -35,8 +43,8 @@ func (s *Store) Components(r *Result) ([]Component, error) {
 		if err != nil {
 			p.AddAll([]*FileError{err})
 		}
-		if on && ref.Name == draNodeLabeler && s.generation != document.March {
-			on, notes = false, append(notes, ref.Name+" is in the recipe and not in the bundle, as with AICR's bundler without --dra-eviction-node-label")
+		if on && ref.Name == draNodeLabeler && s.generation != document.March && !s.labels {
+			on, notes = false, append(notes, ref.Name+" is in the recipe and not in the bundle, as with AICR's bundler without --dra-eviction-node-label, or without both components that the label is for")
 		}
 		enabled[ref.Name] = on
 		if !slices.Contains(r.DeploymentOrder, ref.Name) {
@@ -70,7 +78,7 @@ func (s *Store) Components(r *Result) ([]Component, error) {
 			}
 		}
 		c.DependencyRefs = deps
-		c.Undone = s.registry[name].undone(r.Criteria, s.generation)
+		c.Undone, c.Validations = s.registry[name].undone(r.Criteria, s.generation), s.registry[name].Validations
 		components = append(components, *c)
 	}
 	if err := p.Err(); err != nil {

@@ -30,6 +30,7 @@ type Store struct {
 
 	sources          map[string]Source // that Kustomize components may have besides directories of the recipes
 	noKustomizations bool
+	labels           bool // the component dra-node-labeler has a task
 }
 
 // Open reads and checks the recipes directory fsys, which messages call root. If anything in it is

@@ -44,7 +44,7 @@ type registryEntry struct {
 			WorkloadSelectorPaths []string `json:"workloadSelectorPaths"`
 		} `json:"workload"`
 	} `json:"podScheduling"`
-	Validations []validation `json:"validations"`
+	Validations []Validation `json:"validations"`
 	// ManifestFiles are those of every recipe that has the component and names none.
 	ManifestFiles []string `json:"manifestFiles"`
 	// GKECriticalPriority: its pods have a priority that GKE admits only where a ResourceQuota says
@@ -72,12 +72,13 @@ type registryEntry struct {
 	TestTier string `json:"testTier"`
 }
 
-// validation is a check that AICR's bundler makes before it bundles the component.
-type validation struct {
+// Validation is a check that AICR's bundler makes before it bundles the component.
+type Validation struct {
 	Function   string         `json:"function"`
 	Severity   string         `json:"severity"`
-	Conditions map[string]any `json:"conditions"`
+	Conditions map[string]any `json:"conditions"` // lists of values of criteria
 	Message    string         `json:"message"`
+	Origin     Origin         `json:"-"`
 }
 
 type helmDefaults struct {
@@ -100,12 +101,10 @@ type manifestDefaults struct {
 // registries is how messages call the registry.
 func (s *Store) registries() string { return s.files.Places(registryFile, " and ") }
 
-// registered is a registry entry and its place, and those of what the bundler does not do.
+// registered is a registry entry and its place, and that of gkeCriticalPriority.
 type registered struct {
 	*registryEntry
-	origin   Origin
-	priority Origin   // gkeCriticalPriority
-	checks   []Origin // validations
+	origin, priority Origin
 }
 
 // loadRegistry reads the registry, and that of a data directory on top; the result is nil if one
@@ -181,7 +180,7 @@ func (l *loader) registryOf(layer document.Files) map[string]registered {
 		}
 		made := registered{registryEntry: entry, origin: at, priority: Origin{File: d.File, Line: document.LineOf(root, "components", i, "gkeCriticalPriority")}}
 		for j := range entry.Validations {
-			made.checks = append(made.checks, Origin{File: d.File, Line: document.LineOf(root, "components", i, "validations", j)})
+			entry.Validations[j].Origin = Origin{File: d.File, Line: document.LineOf(root, "components", i, "validations", j)}
 		}
 		entries[entry.Name] = made
 	}
@@ -274,33 +273,10 @@ func (s *Store) Entries() []Entry {
 
 // undone lists what AICR's own bundler does for a recipe with these criteria because of the
 // registry, and this program does not do. The reader of a verdict must know of it, since this
-// bundle may pass where AICR's would be rejected, or may lack an object that AICR's has.
+// bundle may lack an object that AICR's has.
 func (r registered) undone(query Criteria, generation Generation) []string {
-	var all []string
-	if r.GKECriticalPriority && query.Service == "gke" && generation == March {
-		all = append(all, fmt.Sprintf("%s sets gkeCriticalPriority (%s): on GKE, AICR's bundler adds a ResourceQuota, without which GKE admits none of its pods that have a system priority. This bundle has none", r.Name, r.priority))
+	if !r.GKECriticalPriority || query.Service != "gke" || generation != March {
+		return nil
 	}
-	for i, v := range r.Validations {
-		// What only warns or informs does not decide whether there is a bundle.
-		if v.Severity == "error" && v.applies(query) {
-			all = append(all, fmt.Sprintf("%s has the check %s (%s), by which AICR's bundler may refuse the recipe. It was not made here", r.Name, v.Function, r.checks[i]))
-		}
-	}
-	return all
-}
-
-// applies reports whether the conditions, each a list of values of a criterion, hold for the query.
-// One that is not of this form holds: a note too many is better than one too few.
-func (v validation) applies(query Criteria) bool {
-	asked := map[string]string{
-		"service": query.Service, "accelerator": query.Accelerator, "intent": query.Intent, "os": query.OS, "platform": query.Platform,
-	}
-	for name, values := range v.Conditions {
-		list, isList := values.([]any)
-		value, known := asked[name]
-		if isList && known && !slices.Contains(list, any(value)) {
-			return false
-		}
-	}
-	return true
+	return []string{fmt.Sprintf("%s sets gkeCriticalPriority (%s): on GKE, AICR's bundler adds a ResourceQuota, without which GKE admits none of its pods that have a system priority. This bundle has none", r.Name, r.priority)}
 }

@@ -187,6 +187,9 @@ components:
 	if text := strings.Join(components[0].Undone, "\n"); !strings.Contains(text, "dra-node-labeler is in the recipe and not in the bundle") {
 		t.Errorf("got %q", text)
 	}
+	if components, err = s.WithNodeLabeler().Components(r); err != nil || len(components) != 2 || len(components[0].DependencyRefs)+len(components[1].DependencyRefs) != 1 {
+		t.Errorf("got %+v, %v", components, err)
+	}
 }
 
 // A measured system leaves out leaves, by their own constraints and by those of their mixins; what was

@@ -59,8 +59,7 @@ type SchedulingPaths struct {
 	// KEY=VALUE:EFFECT.
 	TaintPaths    []string `json:"taintPaths,omitempty"`
 	TaintStrPaths []string `json:"taintStrPaths,omitempty"`
-	// AICR's bundler refuses a bundle without a node selector for these. The harness always has
-	// one, so they change nothing here.
+	// AICR's bundler refuses a bundle without a node selector for these.
 	RequireNodeSelector                  bool `json:"requireNodeSelector,omitempty"`
 	RequireNodeSelectorIfStorageClassSet bool `json:"requireNodeSelectorIfStorageClassSet,omitempty"`
 }
@@ -121,6 +120,8 @@ type Component struct {
 	// Undone lists what AICR's own bundler does about the component because of the registry, and
 	// this program does not do: messages with file and line.
 	Undone []string
+	// Validations are the checks that the registry has for the component, on any condition.
+	Validations []Validation
 }
 
 // ManifestOnly reports whether the component has no chart, but manifests or a kustomization that

@@ -179,10 +179,14 @@ func fluxDynamic(f *files, r bundle.Release, dynamic []Dynamic) error {
 		meta, _ := o["metadata"].(map[string]any)
 		namespace, _ = meta["namespace"].(string)
 		values, _ := spec["values"].(map[string]any)
-		if r.Local {
-			own = map[string]any{r.ValuesKey(): stubs(dynamic, r.Component, f.chartValues(r))}
-		} else {
-			own = stubs(dynamic, r.Component, values)
+		inner := values
+		if r.Carried != "" {
+			inner, _ = values[r.Carried].(map[string]any)
+		} else if r.Local {
+			inner = f.chartValues(r)
+		}
+		if own = stubs(dynamic, r.Component, inner); r.Local {
+			own = map[string]any{r.ValuesKey(): own}
 		}
 		if len(values) == 0 {
 			delete(spec, "values")

@@ -111,29 +111,12 @@ func (l EvictionLabel) Apply(components []recipe.Component) (lines []string, err
 	return lines, nil
 }
 
-// WithoutLabeler leaves the component out whose only task is the label, unless it has one and somebody who reads it.
-// The line says so; it is empty if nothing was left out.
-func (l EvictionLabel) WithoutLabeler(components []recipe.Component) string {
-	i := slices.IndexFunc(components, func(c recipe.Component) bool { return c.Name == labeler && c.Overrides[enabled] != false })
-	driver, _ := pair(components)
-	why := "without " + evictionFlag
-	switch {
-	case i < 0, l.Key != "" && driver != nil && !strings.HasSuffix(driver.Name, "-ocp"):
-		return ""
-	case l.Key != "":
-		why = "without both nvidia-dra-driver-gpu and gpu-operator"
+// Labels reports whether the component that gives nodes the label has a task in the recipe's bundle.
+func (l EvictionLabel) Labels(result *recipe.Result) bool {
+	has := func(name string) bool {
+		return slices.ContainsFunc(result.ComponentRefs, func(ref recipe.ComponentRef) bool { return ref.Name == name && ref.Overrides[enabled] != false })
 	}
-	own := map[string]any{enabled: false}
-	for k, v := range components[i].Overrides {
-		if k != enabled {
-			own[k] = v
-		}
-	}
-	components[i].Overrides = own
-	for j := range components {
-		components[j].DependencyRefs = slices.DeleteFunc(slices.Clone(components[j].DependencyRefs), func(name string) bool { return name == labeler })
-	}
-	return labeler + ": left out " + why
+	return l.Key != "" && has("nvidia-dra-driver-gpu") && has("gpu-operator")
 }
 
 // Refuses says which of the dynamic values the label decides: where they are filled in later, its two halves could be

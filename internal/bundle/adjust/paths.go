@@ -70,6 +70,11 @@ func putAt(components []recipe.Component, flag string, value any, paths func(*re
 	return lines, nil
 }
 
+// StorageClassPaths gives the value paths of a component that name its StorageClass.
+func StorageClassPaths(entries []recipe.Entry) func(component string) []string {
+	return func(component string) []string { return entryOf(entries, component).StorageClassPaths }
+}
+
 func entryOf(entries []recipe.Entry, name string) recipe.Entry {
 	if i := slices.IndexFunc(entries, func(e recipe.Entry) bool { return e.Name == name }); i >= 0 {
 		return entries[i]

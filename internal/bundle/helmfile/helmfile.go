@@ -14,6 +14,7 @@ type Release struct {
 	Name, Namespace, Component string
 	Chart, Version, Source     string
 	Local, PlainHTTP           bool
+	Carries                    bool // the chart has another one in it, as an archive
 	DependsOn                  []string
 }
 
@@ -72,6 +73,9 @@ func File(level []Release) map[string]any {
 		entry := map[string]any{"name": r.Name, "namespace": r.Namespace}
 		if r.Local {
 			entry["chart"] = "./" + r.Name + "/chart"
+			if r.Carries { // or else helmfile looks for it in a repository
+				entry["skipDeps"] = true
+			}
 		} else {
 			name := alias(r.Source)
 			repositories[name] = repository(name, r)

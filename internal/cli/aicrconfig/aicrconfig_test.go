@@ -23,6 +23,7 @@ const whole = head + `  recipe:
       set: [gpuoperator:a=b, "gpuoperator:c=d"]
       dynamic: [gpuoperator:e]
       appName: mine
+      vendorCharts: true
     scheduling:
       systemNodeSelector: {role: system, a: b}
       systemNodeTolerations: [x=y:NoSchedule]
@@ -32,6 +33,8 @@ const whole = head + `  recipe:
       workloadSelector: {type: training}
       nodes: 2
       storageClass: gp3
+      sharedStorageClass: efs
+      draEvictionNodeLabel: a=b
     attestation: {enabled: false}
     registry: {plainHTTP: true}
   verify: {policy: {minTrustLevel: max}}
@@ -50,8 +53,9 @@ func TestRead(t *testing.T) {
 	want := []string{
 		"5 --service eks", "5 --accelerator h100", "5 --nodes 8", "6 --profile gpuStack=managed", "7 --output recipe.yaml", "7 --format json", "8 --data ./mine", "9 --criteria-strict false",
 		"11 --recipe recipe.yaml", "12 --output oci://example.com/a/b", "14 --deployer flux-oci", "15 --repo oci://example.com/a/b", "16 --set gpuoperator:a=b | gpuoperator:c=d", "17 --dynamic gpuoperator:e",
-		"18 --app-name mine", "20 --system-node-selector a=b | role=system", "21 --system-node-toleration x=y:NoSchedule", "22 --accelerated-node-selector gpu=true", "23 --accelerated-node-toleration z:NoExecute",
-		"24 --workload-gate g=h:NoSchedule", "25 --workload-selector type=training", "26 --nodes 2", "27 --storage-class gp3", "29 --plain-http true",
+		"18 --app-name mine", "21 --system-node-selector a=b | role=system", "22 --system-node-toleration x=y:NoSchedule", "23 --accelerated-node-selector gpu=true", "24 --accelerated-node-toleration z:NoExecute",
+		"25 --workload-gate g=h:NoSchedule", "26 --workload-selector type=training", "27 --nodes 2", "28 --storage-class gp3", "29 --shared-storage-class efs", "30 --dra-eviction-node-label a=b",
+		"19 --vendor-charts true", "32 --plain-http true",
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
@@ -76,7 +80,7 @@ func TestReadRefuses(t *testing.T) {
 		"format":       {head + "  recipe: {output: {format: xml}}\n", `c.yaml:4: spec.recipe.output.format is "xml"`},
 		"two recipes":  {head + "  recipe: {output: {path: a}}\n  bundle: {input: {recipe: b}}\n", "c.yaml:5: spec.bundle.input.recipe is b, and spec.recipe.output.path is a"},
 		"signing":      {head + "  bundle: {attestation: {enabled: true}}\n", "c.yaml:4: spec.bundle.attestation.enabled is not for this program: it signs nothing"},
-		"vendored":     {head + "  bundle:\n    deployment:\n      vendorCharts: true\n", "c.yaml:6: spec.bundle.deployment.vendorCharts is not for this program"},
+		"certificates": {head + "  bundle:\n    registry:\n      insecureTLS: true\n", "c.yaml:6: spec.bundle.registry.insecureTLS is not for this program"},
 		"not a number": {head + "  bundle: {scheduling: {nodes: many}}\n", "c.yaml:4: spec.bundle.scheduling.nodes must be a whole number"},
 	} {
 		if _, err := Read("c.yaml", []byte(c.text)); err == nil || !strings.Contains(err.Error(), c.want) {

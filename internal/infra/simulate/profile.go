@@ -214,6 +214,8 @@ func (p *Profile) node(i int) *corev1.Node {
 		labels["nvidia.com/gpu.present"] = "true"
 		labels["nvidia.com/gpu.product"] = g.Product
 		labels["nvidia.com/gpu.count"] = fmt.Sprint(g.Count)
+		// Given with the node pool: a bundle that lets the GPU Operator evict the DRA driver's plugin selects it.
+		labels["nvidia.com/dra-kubelet-plugin"] = "true"
 		labels["nvidia.com/gpu.memory"] = fmt.Sprint(g.MemoryMiB)
 		maps.Copy(labels, operators.GPUDeployLabels())
 		labels["nvidia.com/cuda.driver.major"] = major

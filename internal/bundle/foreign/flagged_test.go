@@ -1,0 +1,118 @@
+package foreign
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/readiness"
+	"github.com/nvidia/aicr-action/internal/bundle/toleration"
+	"github.com/nvidia/aicr-action/internal/bundle/vendored"
+	"github.com/nvidia/aicr-action/internal/recipe"
+)
+
+// A bundle whose charts are inside of it delivers what one delivers that names them, in every lane.
+func TestVendoredRoundTrip(t *testing.T) {
+	six, err := bundle.ByNameFor([]string{"all"}, recipe.July)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if testing.Short() {
+		six = six[:3]
+	}
+	own, err := bundle.Prepare(context.Background(), ownInput(t, "kind"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	charts, records, err := vendored.Charts(context.Background(), own.Components, own.Charts)
+	if err != nil || len(records) == 0 {
+		t.Fatal(records, err)
+	}
+	objects := func(e *bundle.Expectation) []string {
+		var all []string
+		for _, o := range e.Objects {
+			all = append(all, fmt.Sprintf("%s %s %v %v", o.Component, path.Base(o.Template), o.Hook, o.Object.Object))
+		}
+		slices.Sort(all)
+		return all
+	}
+	for _, d := range append(six, mustDeployer(t, bundle.Helmfile)) {
+		t.Run(d.Name(), func(t *testing.T) {
+			in := own
+			in.Vendored = charts
+			made := elsewhere(t, d, in)
+			if err := vendored.Provenance(made, records); err != nil {
+				t.Fatal(err)
+			}
+			dir := written(t, made)
+			_, _, again := readBack(t, dir, d, own)
+			want, err := d.Bundle(context.Background(), ownInput(t, "kind").InRegistry(cellRegistry, cellRegistry, d.Name()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			same(t, "objects", objects(&want.Expectation), objects(&again.Expectation))
+			for _, r := range again.Expectation.Releases {
+				if !r.Local {
+					t.Errorf("%s has its chart from elsewhere", r.Name)
+				}
+			}
+			// Another archive than provenance.yaml says is refused.
+			for i := range made.Files {
+				if f := &made.Files[i]; strings.HasSuffix(f.Path, ".tgz") {
+					f.Content = append(slices.Clone(f.Content), 0)
+					break
+				}
+			}
+			if err := made.Sum(); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := Open(context.Background(), written(t, made), d); err == nil || !strings.Contains(err.Error(), "SHA-256") {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+// What waits for a component is read back, in its own place, and its Job can run on simulated nodes.
+func TestReadinessRoundTrip(t *testing.T) {
+	own := ownInput(t, "kind")
+	first := own.Components[0].Name
+	files := fstest.MapFS{"components/" + first + "/readiness.yaml": {Data: []byte("apiVersion: chainsaw.kyverno.io/v1alpha1\nkind: Test\nmetadata: {name: \"{{ x }}\"}\n")}}
+	for _, name := range []string{bundle.Helm, bundle.ArgoCDOCI, bundle.ArgoCDHelmOCI, bundle.ArgoCDGit} {
+		d := mustDeployer(t, name)
+		in := own
+		var gates []string
+		var err error
+		if in.Components, gates, err = readiness.Gates(files, func(file string) string { return file }, own.Components, name, "gate:1"); err != nil || len(gates) != 1 {
+			t.Fatal(gates, err)
+		}
+		made := elsewhere(t, d, in)
+		if err := readiness.Wait(made, gates); err != nil {
+			t.Fatal(err)
+		}
+		waits := slices.ContainsFunc(made.Files, func(f bundle.File) bool { return strings.Contains(string(f.Content), "--wait-for-jobs") })
+		if waits != (name == bundle.Helm) {
+			t.Errorf("%s: waits: %t", name, waits)
+		}
+		_, _, again := readBack(t, written(t, made), d, own)
+		at := slices.IndexFunc(again.Expectation.Releases, func(r bundle.Release) bool { return r.Name == gates[0] })
+		if at < 1 || again.Expectation.Releases[at-1].Component != first {
+			t.Fatalf("%s: releases %v", name, again.Expectation.Releases)
+		}
+		job := slices.IndexFunc(again.Expectation.Workloads, func(w bundle.Workload) bool { return w.Release == gates[0] && w.Kind == "Job" })
+		if job < 0 {
+			t.Fatalf("%s: no Job waits", name)
+		}
+		if w := again.Expectation.Workloads[job]; len(w.PodSpec.Tolerations) != 1 || toleration.Format(w.PodSpec.Tolerations[0]) != toleration.Format(bundle.KwokScheduling().SystemTolerations[0]) {
+			t.Errorf("%s: got tolerations %v", name, w.PodSpec.Tolerations)
+		}
+		if i := slices.IndexFunc(again.Expectation.Objects, func(o bundle.Object) bool { return o.Release == gates[0] && o.Object.GetKind() == "ConfigMap" }); i < 0 || !strings.Contains(fmt.Sprint(again.Expectation.Objects[i].Object.Object["data"]), "{{ x }}") {
+			t.Errorf("%s: the test is not in the bundle as it was written", name)
+		}
+	}
+}
