@@ -16,7 +16,7 @@ func formats() []string { return []string{"yaml", "json", "table"} }
 
 func (a *app) recipeCommand() *cobra.Command {
 	var f queryFlags
-	var output, format string
+	var output, format, inheritFrom string
 	cmd := &cobra.Command{
 		Use: "recipe", Short: "Generate the recipe for a kind of cluster", Args: cobra.NoArgs,
 		Long: `Generate the recipe for the cluster that the criteria describe: a RecipeResult with the components, their order and the constraints.
@@ -39,6 +39,19 @@ whose constraints do not hold on that system is left out. Both are said on stder
 			if err != nil {
 				return f.config.place(err)
 			}
+			if inheritFrom != "" {
+				deployed, err := a.side(cmd.Context(), "--inherit-from", inheritFrom, f.kubeconfig)
+				if err != nil {
+					return err
+				}
+				lines, err := inherit(result, deployed)
+				if err != nil {
+					return err
+				}
+				for _, line := range lines {
+					a.note("note: %s", line)
+				}
+			}
 			data, err := printRecipe(result, format)
 			if err != nil {
 				return err
@@ -50,6 +63,7 @@ whose constraints do not hold on that system is left out. Both are said on stder
 	f.register(cmd)
 	cmd.Flags().StringVarP(&output, "output", "o", "-", "`address` to write the recipe to: a file, cm://NAMESPACE/NAME, or - for standard output")
 	cmd.Flags().StringVar(&format, "format", "yaml", "output format: yaml, json or table")
+	cmd.Flags().StringVar(&inheritFrom, "inherit-from", "", "`address` of the recipe that is deployed, or its bundle's directory: its components stay in their namespaces, with their charts and manifests")
 	return cmd
 }
 

@@ -243,13 +243,17 @@ func oneName(args []string, own string) (string, error) {
 	return names[0], nil
 }
 
-// planOne plans the cell of a bundle.
+// planOne plans the cell of a bundle, and that of its upgrade.
 func planOne(read *foreign.Bundle, name string, d bundle.Deployer, service, accelerator string) func(*matrix.Runner) ([]matrix.Plan, error) {
 	in := bundle.Input{Recipe: read.Resolved(name)}
 	in.Components, in.Given = read.Components()
 	return func(r *matrix.Runner) ([]matrix.Plan, error) {
 		p, err := r.PlanBundle(d, in, service, accelerator)
-		return []matrix.Plan{p}, err
+		if err != nil {
+			return nil, err
+		}
+		upgrades, err := r.PlanUpgrades(name, []matrix.Plan{p})
+		return append([]matrix.Plan{p}, upgrades...), err
 	}
 }
 

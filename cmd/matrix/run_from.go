@@ -63,8 +63,8 @@ func (f fromFlags) check(run *runFlags) error {
 		return cli.Usagef("--from-aicr is AICR's CLI of what runs before; it needs --from, and --bundler exec for what comes after")
 	case f.from == "":
 		return nil
-	case run.bundles.one() != "":
-		return cli.Usagef("--from is about recipes, and %s runs without any; leave one of them out", run.bundles.one())
+	case run.bundles.app != "":
+		return cli.Usagef("--from upgrades recipes and bundles, and --app is neither; leave one of them out")
 	case slices.Contains(run.charts, charts.DirectName):
 		return cli.Usagef("--from does not work with --charts %s: what the controllers may reach is decided by one recipe. Use --charts %s, which has the same charts", charts.DirectName, charts.UpstreamName)
 	}
@@ -91,6 +91,9 @@ func (a *app) openFrom(ctx context.Context, args []string, f runFlags, v validFl
 		return nil, remove, reason.Wrap(reason.Usage, err)
 	}
 	made := &matrix.From{Name: source.Name, Title: source.Title(), Commit: source.Commit}
+	if source.Recipes != "" && f.bundles.dir != "" {
+		return nil, remove, cli.Usagef("--from %s has recipes, and with --bundle-dir a bundle is upgraded from a bundle: give the directory of the old one, or what --artifacts kept of a run", f.before.from)
+	}
 	if source.Recipes == "" {
 		return made, remove, a.fromBundles(made, source, f, v)
 	}

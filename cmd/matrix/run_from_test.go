@@ -85,11 +85,17 @@ func TestFromBundles(t *testing.T) {
 			t.Errorf("--from %s: got %s\n%s", dir, got, r.stderr)
 		}
 	}
+	// A bundle without recipes is upgraded from one.
+	r, results := runTier(t, "--bundle-dir", old, "--deployer", "helm", "--from", kept)
+	if got := cellsOf(results); got != "eks-training/helm eks-training/helm from "+kept {
+		t.Errorf("--bundle-dir: got %s\n%s", got, r.stderr)
+	}
 	for name, tc := range map[string]struct {
 		recipe string
 		args   []string
 		want   string
 	}{
+		"recipes":          {"eks-training", []string{"--bundle-dir", old, "--deployer", "helm", "--from", "../../recipes"}, "with --bundle-dir a bundle is upgraded from a bundle"},
 		"all deployers":    {"eks-training", []string{"--from", old}, "is a bundle, which is for one deployer"},
 		"another deployer": {"eks-training", []string{"--from", old, "--deployer", "flux-oci"}, "the lane flux-oci cannot deliver what is there"},
 		"another recipe":   {"eks", []string{"--from", old, "--deployer", "helm"}, "is a bundle of recipe eks-training, and the upgrade is to eks"},

@@ -100,7 +100,7 @@ func (r *Runner) Plan(name string, deployers []bundle.Deployer) ([]Plan, error) 
 		p.Cell, p.Deployer, p.number = result.Cell{Recipe: name, Deployer: d.Name()}, d, r.planned
 		plans = append(plans, p)
 	}
-	upgrades, err := r.planUpgrades(name, plans)
+	upgrades, err := r.PlanUpgrades(name, plans)
 	return append(plans, upgrades...), err
 }
 

@@ -69,9 +69,9 @@ type upgradeRun struct {
 	state, after *change.State
 }
 
-// planUpgrades returns a plan for the upgrade of each of the plans' cells. An old recipe that cannot
+// PlanUpgrades returns a plan for the upgrade of each of the plans' cells. An old recipe that cannot
 // be resolved is an error: it would be a red base.
-func (r *Runner) planUpgrades(name string, plans []Plan) ([]Plan, error) {
+func (r *Runner) PlanUpgrades(name string, plans []Plan) ([]Plan, error) {
 	if r.From == nil {
 		return nil, nil
 	}

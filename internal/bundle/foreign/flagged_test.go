@@ -36,7 +36,7 @@ func TestVendoredRoundTrip(t *testing.T) {
 	objects := func(e *bundle.Expectation) []string {
 		var all []string
 		for _, o := range e.Objects {
-			all = append(all, fmt.Sprintf("%s %s %v %v", o.Component, path.Base(o.Template), o.Hook, o.Object.Object))
+			all = append(all, fmt.Sprintf("%s %s %v %v", o.Release, path.Base(o.Template), o.Hook, o.Object.Object))
 		}
 		slices.Sort(all)
 		return all

@@ -10,8 +10,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle/toleration"
 )
 
-// gates are the ends of the names of folders that AICR's CLI adds by itself: a Job that waits for a
-// component, and Jobs that move its objects before an upgrade.
+// gates are the ends of the names of folders with Jobs that wait for a component, or move its objects before an upgrade.
 func gates() []string { return []string{"-readiness", "-premigrate"} }
 
 // admitGates lets the Jobs of these folders run on simulated nodes, whose taint no node of a real
@@ -31,12 +30,11 @@ func (t *tree) admitGates() (overrides []string) {
 				parts[i], changed = job, true
 			}
 		}
-		if !changed {
-			continue
+		if changed {
+			f.Content = []byte(strings.Join(parts, "\n---"))
+			t.files[name] = f
+			overrides = append(overrides, fmt.Sprintf("bundle: the Job in %s tolerates %s, the taint of simulated nodes: the program that made the bundle cannot be told to add it", t.at(name, 0), taint))
 		}
-		f.Content = []byte(strings.Join(parts, "\n---"))
-		t.files[name] = f
-		overrides = append(overrides, fmt.Sprintf("bundle: the Job in %s tolerates %s, the taint of simulated nodes: the program that made the bundle cannot be told to add it", t.at(name, 0), taint))
 	}
 	return overrides
 }
