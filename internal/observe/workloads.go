@@ -39,8 +39,9 @@ type WaitingWorkload struct {
 	// Undecided means that a controller or the scheduler has still to speak: it exists, and has no
 	// pod and no refusal yet, or a pod that the scheduler has not looked at.
 	Undecided bool
-	// Absent means that it does not exist, although its deployer is to make it.
-	Absent bool
+	// Absent means that it does not exist, although its deployer is to make it; Unmade, although its
+	// operator is.
+	Absent, Unmade bool
 }
 
 func (w WaitingWorkload) String() string {
@@ -113,7 +114,7 @@ func (r *WorkloadReport) check(w *bundle.Workload, s *View, kinds map[string]bun
 		case !ok && w.Ephemeral:
 			return // a hook that ran and was deleted; the deployer says whether it succeeded
 		case !ok && w.Operator != "":
-			r.Waiting = append(r.Waiting, WaitingWorkload{Workload: w, Text: "not made yet from " + w.Operator})
+			r.Waiting = append(r.Waiting, WaitingWorkload{Workload: w, Text: "not made yet from " + w.Operator, Unmade: true})
 			return
 		case !ok:
 			r.Waiting = append(r.Waiting, WaitingWorkload{Workload: w, Text: "does not exist yet", Absent: true})

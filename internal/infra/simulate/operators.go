@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sort"
 	"sync"
@@ -38,6 +39,7 @@ type OperatorStandIns struct {
 	mu      sync.Mutex
 	started map[schema.GroupVersionKind]bool
 	used    map[string]bool
+	refused map[string]string // why an object was not handled at its last turn
 }
 
 // NewOperatorStandIns returns stand-ins that do nothing until Run: those of package operators, and
@@ -45,7 +47,7 @@ type OperatorStandIns struct {
 // pods whose image runs as a process; runs says which do, nil: none.
 func NewOperatorStandIns(c *infra.Clients, log *slog.Logger, stages []OperatorStage, runs func(image string) bool, real ...schema.GroupKind) *OperatorStandIns {
 	return &OperatorStandIns{
-		clients: c, log: log, player: newStagePlayer(stages), real: real, started: map[schema.GroupVersionKind]bool{}, used: map[string]bool{},
+		clients: c, log: log, player: newStagePlayer(stages), real: real, started: map[schema.GroupVersionKind]bool{}, used: map[string]bool{}, refused: map[string]string{},
 		devices: devices.New(c, log, runs),
 	}
 }
@@ -67,8 +69,28 @@ func (o *OperatorStandIns) Used() []string {
 	return append(all, o.devices.Used()...)
 }
 
-// Complaints are what the API server said of devices that it did not take, a line each.
-func (o *OperatorStandIns) Complaints() []string { return o.devices.Complaints() }
+// Complaints are what the API server said of objects and devices that it did not take, a line each.
+func (o *OperatorStandIns) Complaints() []string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var all []string
+	for _, of := range slices.Sorted(maps.Keys(o.refused)) {
+		all = append(all, fmt.Sprintf("the stand-in for the operator of %s: %s", of, o.refused[of]))
+	}
+	return append(all, o.devices.Complaints()...)
+}
+
+// note keeps what an object's last turn came to.
+func (o *OperatorStandIns) note(cr *unstructured.Unstructured, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	of := cr.GetKind() + " " + infra.NamespacedName(cr.GetNamespace(), cr.GetName())
+	if err == nil {
+		delete(o.refused, of)
+		return
+	}
+	o.refused[of] = err.Error()
+}
 
 // Run watches until ctx ends. A kind is watched from the moment that its CRD is established.
 func (o *OperatorStandIns) Run(ctx context.Context) {
@@ -121,7 +143,12 @@ func (o *OperatorStandIns) watchKind(ctx context.Context, gvr schema.GroupVersio
 	informer := factory.ForResource(gvr).Informer()
 	seen := func(obj any) {
 		if cr, ok := obj.(*unstructured.Unstructured); ok {
-			if err := o.reconcile(ctx, gvr, cr); err != nil && ctx.Err() == nil && !apierrors.IsNotFound(err) {
+			err := o.reconcile(ctx, gvr, cr)
+			if ctx.Err() != nil || apierrors.IsNotFound(err) {
+				return
+			}
+			o.note(cr, err)
+			if err != nil {
 				o.log.Warn("operator stand-in", "kind", cr.GetKind(), "object", infra.NamespacedName(cr.GetNamespace(), cr.GetName()), "err", err)
 			}
 		}

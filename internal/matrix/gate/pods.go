@@ -38,13 +38,14 @@ func (g *Gate) noPods() *result.Failure {
 }
 
 // podsExplain reports whether each open item belongs to a release with an existing workload that is
-// not ready. Helm, Argo CD and Flux wait for a hook's Job, and some of them for every pod, so that
-// the item is a consequence; so it is of a workload that it is behind. Roots and items that wait for others do not count.
+// not ready, or one that its operator has not made. Helm, Argo CD and Flux wait for a hook's Job, and some of them for
+// every pod, so that the item is a consequence; so it is of a workload that it is behind. Roots and items that wait for
+// others do not count.
 func (g *Gate) podsExplain(open []lane.Item) bool {
 	e := &g.Env.Bundle.Expectation
 	late := map[string]bool{}
 	for _, w := range g.lastReport.Waiting {
-		if w.Started {
+		if w.Started || w.Unmade {
 			late[w.Workload.Component] = true
 		}
 	}

@@ -75,6 +75,9 @@ func (g *Gate) poll(ctx, watched context.Context) wait.Result {
 	if f := g.failedCrashes(state, report); f != nil {
 		return wait.Never(&reason.Error{Reason: reason.WorkloadFailed, Err: f})
 	}
+	if f := g.failedUnmade(ctx, state, report); f != nil {
+		return wait.Never(&reason.Error{Reason: reason.WorkloadFailed, Err: f})
+	}
 	if why := g.lacking(state, report); why != "" {
 		g.gotAnswer()
 		g.resetTimers()
