@@ -63,6 +63,14 @@ func watchedFaults() []fault {
 			id: "F322", what: "pods for a scheduler that runs as the recipe's own pod, and that says nothing of them", verdict: "exit 1 with `--operators` or `--program` after 45 s, the scheduler named; it is not said to be missing, and one that starts slowly is no fault",
 			tests: []string{"internal/matrix/gate TestGatePods", "cmd/matrix TestNightlyCoschedulingInCells"},
 		},
+		{
+			id: "F350", what: "a custom resource of which nobody can make its workload: the API server refuses that, or the operator does", verdict: "exit 1 in every lane, 20 s after all else was ready, with the refusal",
+			seeds: []seed{{
+				nightly: families, recipe: watched("prometheuses", "apiVersion: monitoring.coreos.com/v1\nkind: Prometheus\nmetadata: {name: main}\nspec: {replicas: 1, podMetadata: {labels: {team: a b}}}\n"),
+				want: red(reason.WorkloadFailed, "StatefulSet b/prometheus-main: not made yet from Prometheus b/main").and("Invalid value: \"a b\"").in(100 * time.Second),
+			}},
+			tests: []string{"internal/matrix/gate TestUnmade", "internal/matrix TestNightlyOperators"},
+		},
 	}
 }
 

@@ -4,6 +4,7 @@ package matrix
 
 import (
 	"bytes"
+	"cmp"
 	"io/fs"
 	"strings"
 	"testing"
@@ -122,6 +123,7 @@ func TestNightlyOperators(t *testing.T) {
 	for _, c := range []struct {
 		name, expression, old, new string
 		file                       string        // of the edit; the operator's Deployment by default
+		lane                       string        // helm by default
 		reason                     reason.Reason // "": it passes
 		cause, screen              string
 	}{
@@ -147,6 +149,10 @@ func TestNightlyOperators(t *testing.T) {
 			reason: reason.WorkloadFailed, cause: "not made yet from Prometheus monitoring/kube-prometheus-stack-prometheus", screen: "failed to parse Prometheus version",
 		},
 		{
+			name: "F115 in Argo CD", lane: bundle.ArgoCDOCI, expression: "sum(up)", file: "prometheus/prometheus.yaml", old: "  retention: {{ .retention }}\n", new: "  retention: {{ .retention }}\n  version: tea\n",
+			reason: reason.WorkloadFailed, cause: "not made yet from Prometheus monitoring/kube-prometheus-stack-prometheus", screen: "failed to parse Prometheus version",
+		},
+		{
 			name: "F117 a CRD older than the operator", expression: "sum(up)", file: "crds/prometheuses.monitoring.coreos.com.yaml", old: "      status: {}\n", new: "",
 			reason: reason.DeployFailed, cause: "monitoring/kube-prometheus-stack-prometheus is not Available", screen: "failed to apply prometheus status subresource",
 		},
@@ -168,7 +174,7 @@ func TestNightlyOperators(t *testing.T) {
 				file = "prometheus-operator/deployment.yaml"
 			}
 			r.Charts = editedChart(t, "kube-prometheus-stack", file, c.old, c.new)
-			res := operatorCell(t, r, "watched", bundle.Helm)
+			res := operatorCell(t, r, "watched", cmp.Or(c.lane, bundle.Helm))
 			screen := strings.Join(append([]string{res.Cause}, res.Details...), "\n")
 			t.Logf("%s %s\n%s\nnotes: %s", res.Status, res.Reason, screen, strings.Join(res.Notes, "\n"))
 			testkit.WantText(t, "notes", strings.Join(res.Notes, "\n"), "operator prometheus-operator (Deployment monitoring/kube-prometheus-stack-operator): real, v0.93.1")
