@@ -39,6 +39,14 @@ var (
 	PrometheusOperatorSum []byte
 )
 
+// NFDMod and NFDSum are such copies of operators/node-feature-discovery/go.mod and go.sum.
+var (
+	//go:embed embedded/node-feature-discovery.mod
+	NFDMod []byte
+	//go:embed embedded/node-feature-discovery.sum
+	NFDSum []byte
+)
+
 // CertManagerMod and CertManagerSum are such copies of operators/cert-manager/go.mod and go.sum, and
 // CertManagerSources has those of its Go files, below embedded/cert-manager, with the suffix .txt.
 var (

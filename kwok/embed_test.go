@@ -18,6 +18,7 @@ func TestEmbeddedPartsList_UpToDate(t *testing.T) {
 	}{
 		{"stack/go.mod", StackMod}, {"stack/go.sum", StackSum}, {"schedulers/go.mod", SchedulersMod}, {"schedulers/go.sum", SchedulersSum}, {"helmfile/go.mod", HelmfileMod}, {"helmfile/go.sum", HelmfileSum},
 		{"operators/prometheus-operator/go.mod", PrometheusOperatorMod}, {"operators/prometheus-operator/go.sum", PrometheusOperatorSum},
+		{"operators/node-feature-discovery/go.mod", NFDMod}, {"operators/node-feature-discovery/go.sum", NFDSum},
 		{"operators/cert-manager/go.mod", CertManagerMod}, {"operators/cert-manager/go.sum", CertManagerSum},
 		{"kubernetes/1.34/go.mod", kubernetes(t, "kubernetes-1.34.mod")}, {"kubernetes/1.34/go.sum", kubernetes(t, "kubernetes-1.34.sum")},
 		{"kubernetes/1.35/go.mod", kubernetes(t, "kubernetes-1.35.mod")}, {"kubernetes/1.35/go.sum", kubernetes(t, "kubernetes-1.35.sum")},

@@ -168,4 +168,55 @@ func TestNightlyKueueInCells(t *testing.T) {
 			p.run(t, 5*time.Minute, nil, args(dir)...).want(t, 65, c.want)
 		})
 	}
+	for _, c := range []struct {
+		name, from, to string
+		code           int
+		want           string
+	}{
+		{"the recipe's queues", "", "", 0, "PASS"},
+		{"a queue of the recipe without its flavor", "{name: gpus}\n---", "{name: others}\n---", 51, "ClusterQueue.kueue.x-k8s.io all is not Active: Can't admit new workloads: references missing ResourceFlavor(s)"},
+		{"a queue that is stopped", "spec: {namespaceSelector: {},", "spec: {stopPolicy: Hold, namespaceSelector: {},", 1, "is not admitted by Kueue: "},
+		{"a Job of the recipe in a queue without quota", "nominalQuota: 8", "nominalQuota: 0", 1, "Job kueue-system/train (kueue): it is not admitted by Kueue: couldn't assign flavors to pod set main"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := onlyRecipe(t, "kueue", kueueRegistry, `source: "oci://registry.k8s.io/kueue/charts", version: 0.15.0, manifestFiles: [components/kueue/manifests/queues.yaml]`, kueueValues, kueueProbe)
+			file := filepath.Join(dir, "components", "kueue", "manifests", "queues.yaml")
+			if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(file, []byte(kueueQueues), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if c.from != "" {
+				edit(t, file, c.from, c.to)
+			}
+			p.run(t, 5*time.Minute, nil, "run", "trains", "--recipes-dir", dir, "--charts", charts, "--operators", "real", "--deployer", "helm").want(t, c.code, c.want)
+		})
+	}
 }
+
+// kueueQueues are a recipe's own queues, and a Job in them.
+const kueueQueues = `apiVersion: kueue.x-k8s.io/v1beta2
+kind: ResourceFlavor
+metadata: {name: gpus}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ClusterQueue
+metadata: {name: all}
+spec: {namespaceSelector: {}, resourceGroups: [{coveredResources: [nvidia.com/gpu], flavors: [{name: gpus, resources: [{name: nvidia.com/gpu, nominalQuota: 8}]}]}]}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: LocalQueue
+metadata: {name: mine, namespace: kueue-system}
+spec: {clusterQueue: all}
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: train, namespace: kueue-system, labels: {kueue.x-k8s.io/queue-name: mine}}
+spec:
+  template:
+    spec:
+      restartPolicy: Never
+      tolerations: [{key: nvidia.com/gpu, operator: Exists}, {key: kwok.x-k8s.io/node, operator: Exists}]
+      containers: [{name: main, image: "example.com/train:1", resources: {limits: {nvidia.com/gpu: 8}}}]
+`

@@ -6,6 +6,7 @@ package infra
 import (
 	"context"
 	"log/slog"
+	"path"
 	"strings"
 	"time"
 
@@ -121,9 +122,9 @@ type Cluster interface {
 	// can; it compiles those that are missing. It is called before Up. Reasons: USAGE if one is to run and cannot,
 	// STACK_BUILD_FAILED, TOOLCHAIN_MISSING, NO_SPACE.
 	RunOperators(ctx context.Context, objects []bundle.Object) (Operators, error)
-	// Runs reports whether pods with this image run, so that a scheduler in one of them need
+	// Runs reports whether pods with this container run, so that a scheduler in one of them need
 	// not be simulated.
-	Runs(image string) bool
+	Runs(c *corev1.Container) bool
 	// StartJobControllers starts these controllers, one after the other, and waits until they are
 	// ready. Their webhooks are called for the objects of one namespace, and for nothing that is
 	// written by other clients than the ones that it returns. Definitions that the cluster has are
@@ -205,6 +206,9 @@ type Contested interface {
 type Program struct {
 	// Image is the image exactly as pods name it.
 	Image string
+	// Command, if set, is the one command of the image that this is the program of: the image has others, whose
+	// containers stay simulated.
+	Command string
 	// Path is an executable file; empty if the image is unpacked.
 	Path string
 	// Unpacked, if set, is the image: a pod's process has its files as its root.
@@ -220,6 +224,11 @@ type Program struct {
 	Off []Off
 	// Noise are parts of the lines about errors that it logs only because nodes are simulated.
 	Noise []string
+}
+
+// Of reports whether it is the program of a container.
+func (p *Program) Of(c *corev1.Container) bool {
+	return p.Image == c.Image && (p.Command == "" || len(c.Command) > 0 && path.Base(c.Command[0]) == p.Command)
 }
 
 // Off is a server of a program that would listen on a port which no setting names, and which the

@@ -37,11 +37,11 @@ var word = regexp.MustCompile(`[A-Za-z0-9._-]+`)
 // driversOf are the drivers whose plugins a pod's containers start, sorted. A container starts a
 // plugin if its command names it, itself or in the script of a shell. A container whose image runs
 // as a process of its own publishes by itself.
-func driversOf(spec *corev1.PodSpec, runs func(image string) bool) []string {
+func driversOf(spec *corev1.PodSpec, runs func(*corev1.Container) bool) []string {
 	var all []string
 	for i := range spec.Containers {
 		c := &spec.Containers[i]
-		if runs != nil && runs(c.Image) {
+		if runs != nil && runs(c) {
 			continue
 		}
 		for _, text := range slices.Concat(c.Command, c.Args) {

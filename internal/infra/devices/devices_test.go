@@ -129,7 +129,7 @@ func TestDriversOf(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", name, got, tc.want)
 		}
 	}
-	if got := driversOf(&both, func(image string) bool { return image == "driver:1" }); got != nil {
+	if got := driversOf(&both, func(c *corev1.Container) bool { return c.Image == "driver:1" }); got != nil {
 		t.Errorf("got %q of an image that runs as a process", got)
 	}
 }

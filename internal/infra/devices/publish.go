@@ -30,8 +30,8 @@ import (
 type Publisher struct {
 	clients *infra.Clients
 	log     *slog.Logger
-	// runs reports whether an image has a process of its own, which publishes by itself; nil: none.
-	runs func(image string) bool
+	// runs reports whether a container has a process of its own, which publishes by itself; nil: none.
+	runs func(*corev1.Container) bool
 	// as returns a client with the rights that a pod has on its node.
 	as func(p *corev1.Pod) (kubernetes.Interface, error)
 
@@ -46,7 +46,7 @@ type slice struct{ node, driver string }
 func (s slice) name() string { return s.node + "-" + s.driver }
 
 // New returns a Publisher that does nothing until Run.
-func New(c *infra.Clients, log *slog.Logger, runs func(image string) bool) *Publisher {
+func New(c *infra.Clients, log *slog.Logger, runs func(*corev1.Container) bool) *Publisher {
 	return &Publisher{clients: c, log: log, runs: runs, followed: map[types.UID]bool{}, by: map[slice]map[types.UID]string{},
 		as: func(p *corev1.Pod) (kubernetes.Interface, error) { return asPod(c, p) }}
 }

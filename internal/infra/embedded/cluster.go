@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/addons"
@@ -200,8 +202,8 @@ func (c *cluster) Contested() ([]infra.Contest, error) {
 }
 
 // Runs of an infra.Cluster.
-func (c *cluster) Runs(image string) bool {
-	return slices.ContainsFunc(c.control.programs, func(p infra.Program) bool { return p.Image == image })
+func (c *cluster) Runs(container *corev1.Container) bool {
+	return slices.ContainsFunc(c.control.programs, func(p infra.Program) bool { return p.Of(container) })
 }
 
 func (c *cluster) Died() <-chan *infra.DeathError { return c.sup.Died() }

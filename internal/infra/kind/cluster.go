@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	kindcluster "sigs.k8s.io/kind/pkg/cluster"
 	"sigs.k8s.io/kind/pkg/cluster/nodes"
@@ -57,7 +58,7 @@ func (c *cluster) Clients() *infra.Clients        { return c.clients }
 func (c *cluster) Registry() infra.Registry       { return c.registry }
 func (c *cluster) Died() <-chan *infra.DeathError { return c.died }
 func (c *cluster) PlaySchedulers(names []string)  { c.schedulers = slices.Clone(names) }
-func (c *cluster) Runs(string) bool               { return false } // pods of a recipe are simulated here
+func (c *cluster) Runs(*corev1.Container) bool    { return false } // pods of a recipe are simulated here
 func (c *cluster) Complaints(string) []string {
 	if c.operators == nil {
 		return nil

@@ -302,7 +302,7 @@ func TestWithoutStack(t *testing.T) {
 // them.
 func TestNoProcessesHere(t *testing.T) {
 	c := testCluster(t, &fakeEngine{}, &fakeProvider{})
-	if got := [][]string{c.Sandbox(), c.Proxies(infra.ArgoCDControllers), c.Proxies(infra.FluxControllers)}; slices.ContainsFunc(got, func(lines []string) bool { return lines != nil }) || c.Processes() != nil || c.Runs("app:1") {
+	if got := [][]string{c.Sandbox(), c.Proxies(infra.ArgoCDControllers), c.Proxies(infra.FluxControllers)}; slices.ContainsFunc(got, func(lines []string) bool { return lines != nil }) || c.Processes() != nil || c.Runs(&corev1.Container{Image: "app:1"}) {
 		t.Errorf("got %q and %v", got, c.Processes())
 	}
 	if err := c.Snapshot(t.Context(), filepath.Join(t.TempDir(), "state"), clusterstate.About{}); err == nil || !strings.Contains(err.Error(), c.Name()) {

@@ -62,7 +62,9 @@ func TestUnsupported_Image(t *testing.T) {
 		}},
 	} {
 		p := podOf(c.pod)
-		got := unsupported(p, func(of string) (infra.Program, bool) { return infra.Program{Image: of, Unpacked: c.image}, of == "i" })
+		got := unsupported(p, func(of *corev1.Container) (infra.Program, bool) {
+			return infra.Program{Image: of.Image, Unpacked: c.image}, of.Image == "i"
+		})
 		if want == "" && got != "" || !strings.Contains(got, want) {
 			t.Errorf("got %q, want %q", got, want)
 		}
@@ -74,7 +76,7 @@ func TestUnsupported_Image(t *testing.T) {
 		c.Command = []string{"/bin/sh", "-c", "x"}
 		c.ReadinessProbe = &corev1.Probe{ProbeHandler: corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{"/grpc_health_probe"}}}}
 	})
-	if got := unsupported(p, func(string) (infra.Program, bool) {
+	if got := unsupported(p, func(*corev1.Container) (infra.Program, bool) {
 		return infra.Program{Unpacked: image(func(u *infra.Unpacked) { u.User = "" })}, true
 	}); got != "" {
 		t.Errorf("got %q", got)

@@ -284,7 +284,7 @@ func (r *Runner) Complaints(cause string) []string {
 	r.mu.Lock()
 	logs, noise := map[string]string{}, map[string][]string{}
 	for _, w := range r.pods {
-		program, _ := r.program(w.pod.Spec.Containers[0].Image) // none: not a pod that could run
+		program, _ := r.program(&w.pod.Spec.Containers[0]) // none: not a pod that could run
 		logs[w.name()], noise[w.name()] = w.log, program.Noise
 	}
 	r.mu.Unlock()

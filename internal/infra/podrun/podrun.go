@@ -53,7 +53,7 @@ type Runner struct {
 
 	mu   sync.Mutex
 	pods map[types.UID]*worker
-	used map[string]int // pods that were run, by image
+	used map[string]int // pods that were run, by image and command
 	wg   sync.WaitGroup
 }
 
@@ -116,9 +116,9 @@ func CheckPrograms(programs []infra.Program) ([]infra.Program, error) {
 	return all, nil
 }
 
-// program is that of an image.
-func (r *Runner) program(image string) (infra.Program, bool) {
-	i := slices.IndexFunc(r.Programs, func(p infra.Program) bool { return p.Image == image })
+// program is that of a container.
+func (r *Runner) program(c *corev1.Container) (infra.Program, bool) {
+	i := slices.IndexFunc(r.Programs, func(p infra.Program) bool { return p.Of(c) })
 	if i < 0 {
 		return infra.Program{}, false
 	}
@@ -128,7 +128,7 @@ func (r *Runner) program(image string) (infra.Program, bool) {
 // ours reports whether a pod is run here: one of its containers has a program. KWOK leaves exactly
 // these alone (Exclude), so an init container's image does not count.
 func (r *Runner) ours(p *corev1.Pod) bool {
-	return slices.ContainsFunc(p.Spec.Containers, func(c corev1.Container) bool { _, ok := r.program(c.Image); return ok })
+	return slices.ContainsFunc(p.Spec.Containers, func(c corev1.Container) bool { _, ok := r.program(&c); return ok })
 }
 
 // Used says which programs ran, a line each.
@@ -137,7 +137,7 @@ func (r *Runner) Used() []string {
 	defer r.mu.Unlock()
 	var all []string
 	for _, p := range r.Programs {
-		if n := r.used[p.Image]; n > 0 {
+		if n := r.used[p.Image+" "+p.Command]; n > 0 {
 			what := p.Path
 			switch {
 			case p.Unpacked != nil && p.Unpacked.Digest == "": // a program that was compiled
@@ -159,7 +159,7 @@ func (r *Runner) Unused(given []infra.Program) []string {
 	var all []string
 	for i, p := range given {
 		same := func(o infra.Program) bool { return o.Image == p.Image || o.Unpacked != nil && o.Unpacked == p.Unpacked }
-		if slices.ContainsFunc(given[:i], same) || slices.ContainsFunc(given, func(o infra.Program) bool { return same(o) && r.used[o.Image] > 0 }) {
+		if slices.ContainsFunc(given[:i], same) || slices.ContainsFunc(given, func(o infra.Program) bool { return same(o) && r.used[o.Image+" "+o.Command] > 0 }) {
 			continue
 		}
 		all = append(all, fmt.Sprintf("no pod has the image %s, so that its program did not run: a pod must name the image by exactly this text", p.Image))
@@ -214,8 +214,8 @@ func (r *Runner) changed(ctx context.Context, p *corev1.Pod) {
 		w = newWorker(r, p)
 		r.pods[p.UID] = w
 		for _, c := range p.Spec.Containers {
-			if _, ok := r.program(c.Image); ok {
-				r.used[c.Image]++
+			if program, ok := r.program(&c); ok {
+				r.used[program.Image+" "+program.Command]++
 			}
 		}
 		r.wg.Go(func() { w.run(ctx) })

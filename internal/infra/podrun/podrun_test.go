@@ -58,7 +58,9 @@ func podOf(change func(*corev1.PodSpec, *corev1.Container)) *corev1.Pod {
 	return p
 }
 
-func hasProgram(image string) (infra.Program, bool) { return infra.Program{Image: image}, image == "i" }
+func hasProgram(c *corev1.Container) (infra.Program, bool) {
+	return infra.Program{Image: c.Image}, c.Image == "i"
+}
 
 func TestUnsupported(t *testing.T) {
 	exec := func(command ...string) *corev1.Probe {

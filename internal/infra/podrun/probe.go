@@ -84,7 +84,7 @@ func (w *worker) probeExec(ctx context.Context, c *corev1.Container) bool {
 	}
 	command := c.ReadinessProbe.Exec.Command // in which a kubelet does not expand variables
 	spec.Args = slices.Clone(command[1:])
-	if program, _ := w.r.program(c.Image); program.Unpacked != nil {
+	if program, _ := w.r.program(c); program.Unpacked != nil {
 		spec.Path = command[0]
 	} else {
 		for i := range spec.Args {

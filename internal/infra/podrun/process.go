@@ -22,7 +22,7 @@ func (w *worker) spec(ctx context.Context, c *corev1.Container) (spec host.Proce
 	if err != nil {
 		return spec, nil, err
 	}
-	program, _ := w.r.program(c.Image) // unsupported has seen that it is there
+	program, _ := w.r.program(c) // unsupported has seen that it is there
 	if program.Unpacked != nil {
 		spec, err = w.imageSpec(c, program, m, env)
 	} else {

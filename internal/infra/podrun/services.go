@@ -186,7 +186,7 @@ func (w *worker) serves(p corev1.ServicePort) (int, bool) {
 
 // off reports whether the server behind a port of a Service does not run here.
 func (w *worker) off(p corev1.ServicePort) bool {
-	program, _ := w.r.program(w.pod.Spec.Containers[0].Image)
+	program, _ := w.r.program(&w.pod.Spec.Containers[0])
 	port := w.target(p)
 	return slices.ContainsFunc(program.Off, func(off infra.Off) bool { return off.Port == port })
 }

@@ -14,20 +14,20 @@ import (
 // shells are commands that start another program: which one, and with what, only the image knows.
 var shells = []string{"sh", "bash", "ash", "dash", "busybox", "env", "tini", "dumb-init"}
 
-// Unsupported says why a pod cannot be run as a process; empty if it can. program is that of an image,
+// Unsupported says why a pod cannot be run as a process; empty if it can. program is that of a container,
 // if there is one.
-func Unsupported(p *corev1.Pod, program func(image string) (infra.Program, bool)) string {
+func Unsupported(p *corev1.Pod, program func(*corev1.Container) (infra.Program, bool)) string {
 	return unsupported(p, program)
 }
 
 // unsupported says why a pod cannot be run here; empty if it can. What a kubelet would do and this
 // cannot is refused, and not left out in silence, if the pod's status depends on it.
 // docs/how-it-works.md lists both.
-func unsupported(p *corev1.Pod, program func(image string) (infra.Program, bool)) string {
+func unsupported(p *corev1.Pod, program func(*corev1.Container) (infra.Program, bool)) string {
 	if n := len(p.Spec.Containers); n != 1 {
 		var known []string
 		for _, c := range p.Spec.Containers {
-			if _, ok := program(c.Image); ok {
+			if _, ok := program(&c); ok {
 				known = append(known, c.Name)
 			}
 		}
@@ -38,7 +38,7 @@ func unsupported(p *corev1.Pod, program func(image string) (infra.Program, bool)
 	}
 	for i := range p.Spec.InitContainers {
 		c := &p.Spec.InitContainers[i]
-		of, ok := program(c.Image)
+		of, ok := program(c)
 		why := unsupportedContainer(p, c, of.Unpacked)
 		switch {
 		case c.RestartPolicy != nil:
@@ -51,7 +51,7 @@ func unsupported(p *corev1.Pod, program func(image string) (infra.Program, bool)
 		}
 	}
 	c := &p.Spec.Containers[0]
-	of, _ := program(c.Image)
+	of, _ := program(c)
 	if why := unsupportedContainer(p, c, of.Unpacked); why != "" {
 		return why
 	}

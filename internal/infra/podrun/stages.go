@@ -11,16 +11,20 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 )
 
-// Exclude makes the KWOK stages for pods in a configuration ignore pods with these images, by one
-// more expression in the selector of each. Without programs it returns the configuration unchanged.
+// Exclude makes the KWOK stages for pods in a configuration ignore pods that these programs are of, by
+// more expressions in the selector of each. Without programs it returns the configuration unchanged.
 // It fails if the configuration has no such stage, since KWOK would then write its own status.
 func Exclude(config []byte, programs []infra.Program) ([]byte, error) {
 	if len(programs) == 0 {
 		return config, nil
 	}
-	var images []any
+	var images, commands []any
 	for _, p := range programs {
-		images = append(images, p.Image)
+		if p.Command == "" {
+			images = append(images, p.Image)
+		} else {
+			commands = append(commands, p.Image+" "+p.Command)
+		}
 	}
 	var out bytes.Buffer
 	encoder := yaml.NewEncoder(&out)
@@ -37,7 +41,7 @@ func Exclude(config []byte, programs []infra.Program) ([]byte, error) {
 		if doc == nil {
 			continue
 		}
-		if exclude(doc, images) {
+		if exclude(doc, images, commands) {
 			found++
 		}
 		if err := encoder.Encode(doc); err != nil {
@@ -50,7 +54,10 @@ func Exclude(config []byte, programs []infra.Program) ([]byte, error) {
 	return out.Bytes(), encoder.Close()
 }
 
-func exclude(doc map[string]any, images []any) bool {
+// commandKey is the image of each container and the base name of its command, as infra.Program.Of compares them.
+const commandKey = `.spec.containers.[] | .image + " " + ((.command // [""])[0] | split("/") | last // "")`
+
+func exclude(doc map[string]any, images, commands []any) bool {
 	spec, _ := doc["spec"].(map[string]any)
 	ref, _ := spec["resourceRef"].(map[string]any)
 	if doc["kind"] != "Stage" || ref["kind"] != "Pod" {
@@ -62,6 +69,12 @@ func exclude(doc map[string]any, images []any) bool {
 		spec["selector"] = selector
 	}
 	expressions, _ := selector["matchExpressions"].([]any)
-	selector["matchExpressions"] = append(expressions, map[string]any{"key": ".spec.containers.[].image", "operator": "NotIn", "values": images})
+	if len(images) > 0 {
+		expressions = append(expressions, map[string]any{"key": ".spec.containers.[].image", "operator": "NotIn", "values": images})
+	}
+	if len(commands) > 0 {
+		expressions = append(expressions, map[string]any{"key": commandKey, "operator": "NotIn", "values": commands})
+	}
+	selector["matchExpressions"] = expressions
 	return true
 }

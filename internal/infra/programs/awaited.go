@@ -2,6 +2,7 @@ package programs
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -22,11 +23,28 @@ func (c *Choice) Awaited(objects []bundle.Object) []infra.Awaited {
 		condition := c.conditions[o.Object.GroupVersionKind().GroupKind()]
 		paused, _, _ := unstructured.NestedBool(o.Object.Object, "spec", "paused")
 		issuer, _, _ := unstructured.NestedString(o.Object.Object, "spec", "issuerRef", "group")
-		if condition != "" && !paused && (issuer == "" || issuer == certificatesGroup) { // others' issuers do not run
+		if condition != "" && !paused && !inactive(o.Object, objects) && (issuer == "" || issuer == certificatesGroup) { // others' issuers do not run
 			all = append(all, infra.Awaited{Object: o, Condition: condition})
 		}
 	}
 	return all
+}
+
+const queuesGroup = "kueue.x-k8s.io"
+
+// inactive reports whether a queue is not to admit anything, by the recipe's word: it is stopped, or what it admits from
+// is. One with an AdmissionCheck waits for whoever does the check, who may not run here.
+func inactive(queue *unstructured.Unstructured, objects []bundle.Object) bool {
+	if queue.GroupVersionKind().Group != queuesGroup {
+		return false
+	}
+	spec, _, _ := unstructured.NestedMap(queue.Object, "spec")
+	if stop := spec["stopPolicy"]; stop != nil && stop != "None" || spec["admissionChecks"] != nil || spec["admissionChecksStrategy"] != nil {
+		return true
+	}
+	return queue.GetKind() == "LocalQueue" && slices.ContainsFunc(objects, func(o bundle.Object) bool {
+		return o.Object.GetKind() == "ClusterQueue" && o.Object.GetName() == spec["clusterQueue"] && inactive(o.Object, objects)
+	})
 }
 
 const certificatesGroup = "cert-manager.io"

@@ -124,14 +124,15 @@ func (s *Set) Choose(objects []bundle.Object) (*Choice, error) {
 		if !ok || len(p.template.Spec.Containers) == 0 {
 			continue
 		}
-		for _, container := range p.template.Spec.Containers {
-			row, version := rowOf(container.Image)
+		for i := range p.template.Spec.Containers {
+			container := &p.template.Spec.Containers[i]
+			row, version := rowOf(container)
 			switch {
-			case row == nil && !c.given(container.Image) && stays(p.kind):
+			case row == nil && !c.given(container) && stays(p.kind):
 				c.unknown = append(c.unknown, shortName(container.Image))
 			case row == nil, !row.runsAs(p.kind):
 			default:
-				runs, err := s.choose(c, row, version, container.Image, p, objects)
+				runs, err := s.choose(c, row, version, container, p, objects)
 				if runs && len(row.listens) > 0 {
 					running = append(running, p)
 				}
@@ -189,39 +190,40 @@ func (r *Row) runsAs(kind string) bool {
 	return stays(kind)
 }
 
-// given reports whether an image has a program already.
-func (c *Choice) given(image string) bool {
-	return slices.ContainsFunc(c.Programs, func(p infra.Program) bool { return p.Image == image })
+// given reports whether a container has a program already.
+func (c *Choice) given(container *corev1.Container) bool {
+	return slices.ContainsFunc(c.Programs, func(p infra.Program) bool { return p.Of(container) })
 }
 
-// programOf is the given program of an image, or else one that the table may have: what is asked here
+// programOf is the given program of a container, or else one that the table may have: what is asked here
 // is whether a pod could run at all.
-func (c *Choice) programOf(image string) (infra.Program, bool) {
-	if i := slices.IndexFunc(c.Programs, func(p infra.Program) bool { return p.Image == image }); i >= 0 {
+func (c *Choice) programOf(container *corev1.Container) (infra.Program, bool) {
+	if i := slices.IndexFunc(c.Programs, func(p infra.Program) bool { return p.Of(container) }); i >= 0 {
 		return c.Programs[i], true
 	}
-	return infra.Program{Image: image}, true
+	return infra.Program{Image: container.Image}, true
 }
 
-// choose takes the program of a row for an image of these pods, if it can run.
-func (s *Set) choose(c *Choice, row *Row, version, image string, p pods, objects []bundle.Object) (runs bool, err error) {
+// choose takes the program of a row for a container of these pods, if it can run.
+func (s *Set) choose(c *Choice, row *Row, version string, container *corev1.Container, p pods, objects []bundle.Object) (runs bool, err error) {
 	what := fmt.Sprintf("operator %s (%s %s)", row.Name, p.kind, infra.NamespacedName(p.namespace, p.name))
 	if row.job {
 		what = fmt.Sprintf("%s (%s %s)", row.Name, p.kind, infra.NamespacedName(p.namespace, p.name))
 	}
+	image := container.Image
 	given := slices.ContainsFunc(s.Given, func(g infra.Program) bool { return g.Image == image })
 	why := row.why
-	if c.given(image) {
+	if c.given(container) {
 		why = ""
 	}
-	if why == "" && row.at != "" && !c.given(image) {
+	if why == "" && row.at != "" && !c.given(container) {
 		if err := sandbox.CanRoot(); err != nil {
 			why = err.Error()
 		}
 	}
 	if why == "" {
-		why = podrun.Unsupported(&corev1.Pod{Spec: p.template.Spec}, func(of string) (infra.Program, bool) {
-			if of == image && row.at != "" && !c.given(image) {
+		why = podrun.Unsupported(&corev1.Pod{Spec: p.template.Spec}, func(of *corev1.Container) (infra.Program, bool) {
+			if of.Image == image && row.at != "" && !c.given(container) {
 				return infra.Program{Image: image, Unpacked: row.unpacked("")}, true
 			}
 			return c.programOf(of)
@@ -249,7 +251,7 @@ func (s *Set) choose(c *Choice, row *Row, version, image string, p pods, objects
 		}
 		c.Lines = append(c.Lines, what+": real, by --program")
 	case row.hidden != "":
-		if !c.given(image) {
+		if !c.given(container) {
 			command, err := hidden.Process(row.hidden)
 			if err != nil {
 				return false, err
@@ -258,7 +260,7 @@ func (s *Set) choose(c *Choice, row *Row, version, image string, p pods, objects
 			if err != nil {
 				return false, err
 			}
-			c.Programs = append(c.Programs, infra.Program{Image: image, Path: self, Args: command.Args[1:]})
+			c.Programs = append(c.Programs, infra.Program{Image: image, Command: row.command, Path: self, Args: command.Args[1:]})
 		}
 		c.Lines = append(c.Lines, what+": a stand-in does its work, as the pod's ServiceAccount")
 	default:
@@ -268,8 +270,8 @@ func (s *Set) choose(c *Choice, row *Row, version, image string, p pods, objects
 		}
 		part := row.compiled()
 		c.Lines = append(c.Lines, what+": real, "+versions(of.Version(part.Module), version))
-		if !c.given(image) {
-			program := infra.Program{Image: image, Path: of.Bin(part.Name), Listens: row.listens, Config: row.config, Off: row.off, Noise: row.noise}
+		if !c.given(container) {
+			program := infra.Program{Image: image, Command: row.command, Path: of.Bin(part.Name), Listens: row.listens, Config: row.config, Off: row.off, Noise: row.noise}
 			if row.at != "" {
 				program.Path, program.Unpacked = "", row.unpacked(of.Root(part.Name))
 				c.roots = append(c.roots, root{of, part.Name, row.at})

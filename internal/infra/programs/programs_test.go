@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
@@ -30,9 +32,14 @@ func TestRowOf(t *testing.T) {
 		"registry.k8s.io/kueue/kueue:v0.15.0":                                                       {"kueue", "v0.15.0"},
 		"registry.k8s.io/scheduler-plugins/kube-scheduler:v0.34.7":                                  {"coscheduling", "v0.34.7"},
 		"registry.k8s.io/scheduler-plugins/controller:v0.34.7":                                      {"scheduler-plugins-controller", "v0.34.7"},
+		"registry.k8s.io/nfd/node-feature-discovery:v0.18.3 nfd-master":                             {"nfd-master", "v0.18.3"},
+		"registry.k8s.io/nfd/node-feature-discovery:v0.18.2 /usr/bin/nfd-gc":                        {"nfd-gc", "v0.18.2"},
+		"registry.k8s.io/nfd/node-feature-discovery:v0.18.3 nfd-worker":                             {},
+		"registry.k8s.io/nfd/node-feature-discovery:v0.18.3":                                        {},
 		"UPPER/CASE": {},
 	} {
-		row, version := rowOf(image)
+		image, command, _ := strings.Cut(image, " ")
+		row, version := rowOf(&corev1.Container{Image: image, Command: strings.Fields(command)})
 		name := ""
 		if row != nil {
 			name = row.Name
@@ -278,6 +285,60 @@ func TestAwaited(t *testing.T) {
 		}
 		if _, err := setOf(t, Real).Choose(objects); (err == nil) != (why == "") || err != nil && !strings.Contains(err.Error(), why) {
 			t.Errorf("%s, real: %v", spec, err)
+		}
+	}
+}
+
+// A queue says itself whether it can admit anything, unless the recipe has stopped it, or others are to check.
+func TestAwaited_Queues(t *testing.T) {
+	if sandbox.CanRoot() != nil { // TestChoose_JobControllers has this case
+		return
+	}
+	objects := objectsOf(t, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: kueue, namespace: k}, spec: {template: {spec: {containers: [{name: c, image: "registry.k8s.io/kueue/kueue:v0.15.0", command: [/manager]}]}}}}
+---
+{apiVersion: kueue.x-k8s.io/v1beta2, kind: ClusterQueue, metadata: {name: all}, spec: {stopPolicy: None}}
+---
+{apiVersion: kueue.x-k8s.io/v1beta1, kind: LocalQueue, metadata: {name: mine, namespace: x}, spec: {clusterQueue: all}}
+---
+{apiVersion: kueue.x-k8s.io/v1beta2, kind: ClusterQueue, metadata: {name: stopped}, spec: {stopPolicy: Hold}}
+---
+{apiVersion: kueue.x-k8s.io/v1beta2, kind: LocalQueue, metadata: {name: of-stopped, namespace: x}, spec: {clusterQueue: stopped}}
+---
+{apiVersion: kueue.x-k8s.io/v1beta2, kind: ClusterQueue, metadata: {name: checked}, spec: {admissionChecksStrategy: {admissionChecks: [{name: ours}]}}}`)
+	c, err := setOf(t, Real).Choose(objects)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, a := range c.Awaited(objects) {
+		got = append(got, a.Object.Object.GetKind()+" "+a.Object.Object.GetName()+" "+a.Condition)
+	}
+	if want := []string{"ClusterQueue all Active", "LocalQueue mine Active"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// The programs of one image are told apart by the containers' commands; its others are simulated.
+func TestChoose_Commands(t *testing.T) {
+	if sandbox.CanRoot() != nil { // TestChoose_JobControllers has this case
+		return
+	}
+	pod := func(kind, command string) string {
+		return "{apiVersion: apps/v1, kind: " + kind + ", metadata: {name: " + command + ", namespace: n}, spec: {template: {spec: {containers: [{name: c, image: \"registry.k8s.io/nfd/node-feature-discovery:v0.18.3\", command: [" + command + "]}]}}}}\n---\n"
+	}
+	c, err := setOf(t, Real).Choose(objectsOf(t, pod("Deployment", "nfd-master")+pod("Deployment", "nfd-gc")+pod("DaemonSet", "nfd-worker")))
+	if err != nil || len(c.Programs) != 2 || len(c.roots) != 2 {
+		t.Fatalf("%v, %+v", err, c)
+	}
+	for command, want := range map[string]string{"nfd-master": "nfd-master", "/usr/bin/nfd-gc": "nfd-gc", "nfd-worker": ""} {
+		got := ""
+		for i := range c.Programs {
+			if c.Programs[i].Of(&corev1.Container{Image: c.Programs[0].Image, Command: []string{command}}) {
+				got = c.Programs[i].Command
+			}
+		}
+		if got != want {
+			t.Errorf("%s: got %q, want %q", command, got, want)
 		}
 	}
 }

@@ -20,6 +20,7 @@ func Stacks(paths host.Paths) ([]*stack.Stack, error) {
 		sources  map[string][]byte
 	}{
 		{stack.GroupPrometheusOperator, kwok.PrometheusOperatorMod, kwok.PrometheusOperatorSum, nil},
+		{stack.GroupNFD, kwok.NFDMod, kwok.NFDSum, nil},
 		{stack.GroupCertManager, kwok.CertManagerMod, kwok.CertManagerSum, sources},
 	} {
 		s, err := stack.NewOperator(paths, string(list.group), list.group, list.mod, list.sum, list.sources)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
@@ -28,6 +29,8 @@ type Row struct {
 	group stack.Group
 	// part is the program of the group; empty for its one program.
 	part string
+	// command, if set, is the one command of the image that this is the program of.
+	command string
 	// job means that Jobs run it; other programs are those of Deployments and StatefulSets.
 	job bool
 	// hidden is the command of this program that stands in for it, in place of a compiled one.
@@ -103,6 +106,14 @@ func Table() []Row {
 		},
 		{Name: "cert-manager-startupapicheck", images: []string{"jetstack/cert-manager-startupapicheck"}, group: stack.GroupCertManager, part: "cert-manager-startupapicheck", job: true},
 		{Name: "kube-webhook-certgen", images: []string{"ingress-nginx/kube-webhook-certgen", "jkroepke/kube-webhook-certgen"}, hidden: certgen.Command, job: true},
+		{
+			Name: "nfd-master", images: []string{"nfd/node-feature-discovery"}, command: "nfd-master", group: stack.GroupNFD, part: "nfd-master", at: "/usr/bin/nfd-master",
+			listens: []infra.Listen{{Flag: "port", Default: "8080"}},
+		},
+		{
+			Name: "nfd-gc", images: []string{"nfd/node-feature-discovery"}, command: "nfd-gc", group: stack.GroupNFD, part: "nfd-gc", at: "/usr/bin/nfd-gc",
+			listens: []infra.Listen{{Flag: "port", Default: "8080"}},
+		},
 		{Name: "gpu-operator", images: []string{"nvidia/gpu-operator"}, why: notServed},
 		{Name: "network-operator", images: []string{"nvidia/cloud-native/network-operator"}, why: notServed},
 		{Name: "skyhook-operator", images: []string{"nvidia/skyhook/operator"}, why: notServed},
@@ -123,8 +134,9 @@ func Table() []Row {
 		},
 		{
 			Name: "kueue", images: []string{"kueue/kueue"}, group: stack.GroupKueue, at: manager,
-			config:  &infra.ConfigFile{Flag: "config", APIVersion: "config.kueue.x-k8s.io/v1beta2", Kind: "Configuration", Hosts: []string{"webhook.host"}},
-			off:     []infra.Off{{Gate: "VisibilityOnDemand", Port: 8082}},
+			config: &infra.ConfigFile{Flag: "config", APIVersion: "config.kueue.x-k8s.io/v1beta2", Kind: "Configuration", Hosts: []string{"webhook.host"}},
+			off:    []infra.Off{{Gate: "VisibilityOnDemand", Port: 8082}},
+			kinds:  []schema.GroupKind{{Group: queuesGroup, Kind: "ClusterQueue"}, {Group: queuesGroup, Kind: "LocalQueue"}}, condition: "Active",
 			listens: []infra.Listen{{Setting: "webhook.port", Default: "9443"}, {Setting: "metrics.bindAddress", Default: ":8443"}, {Setting: "health.healthProbeBindAddress", Default: ":8081"}, {Setting: "pprofBindAddress"}},
 		},
 		{
@@ -139,9 +151,10 @@ func Table() []Row {
 // manager is where the images of controllers that kubebuilder has laid out have their program.
 const manager = "/manager"
 
-// rowOf is the row of an image, and the version that the image names; nil if there is none. An image
+// rowOf is the row of a container, and the version that its image names; nil if there is none. An image
 // that cannot be read has none: the API server's check of it is another's.
-func rowOf(image string) (row *Row, version string) {
+func rowOf(c *corev1.Container) (row *Row, version string) {
+	image := c.Image
 	ref, err := name.ParseReference(image, name.WeakValidation)
 	if err != nil {
 		return nil, ""
@@ -156,7 +169,8 @@ func rowOf(image string) (row *Row, version string) {
 	}
 	for _, r := range Table() {
 		for _, of := range r.images {
-			if strings.HasSuffix(repository, "/"+of) {
+			program := infra.Program{Image: image, Command: r.command}
+			if strings.HasSuffix(repository, "/"+of) && program.Of(c) {
 				return &r, version
 			}
 		}

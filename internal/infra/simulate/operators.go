@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -44,8 +45,8 @@ type OperatorStandIns struct {
 
 // NewOperatorStandIns returns stand-ins that do nothing until Run: those of package operators, and
 // the stages, and the devices of DRA drivers. They leave the kinds alone whose operator is real, and
-// pods whose image runs as a process; runs says which do, nil: none.
-func NewOperatorStandIns(c *infra.Clients, log *slog.Logger, stages []OperatorStage, runs func(image string) bool, real ...schema.GroupKind) *OperatorStandIns {
+// pods that run as processes; runs says which do, nil: none.
+func NewOperatorStandIns(c *infra.Clients, log *slog.Logger, stages []OperatorStage, runs func(*corev1.Container) bool, real ...schema.GroupKind) *OperatorStandIns {
 	return &OperatorStandIns{
 		clients: c, log: log, player: newStagePlayer(stages), real: real, started: map[schema.GroupVersionKind]bool{}, used: map[string]bool{}, refused: map[string]string{},
 		devices: devices.New(c, log, runs),

@@ -60,8 +60,9 @@ const (
 	// GroupJobSet and GroupTrainer are controllers, which are parts of NewSchedulers too.
 	GroupJobSet  Group = "jobset"
 	GroupTrainer Group = "trainer"
-	// GroupPrometheusOperator and GroupCertManager are operators of recipes, each of a list of its own.
+	// GroupPrometheusOperator, GroupNFD and GroupCertManager are operators of recipes, each of a list of its own.
 	GroupPrometheusOperator Group = "prometheus-operator"
+	GroupNFD                Group = "node-feature-discovery"
 	GroupCertManager        Group = "cert-manager"
 	// GroupHelmfile is helmfile, the one part of NewHelmfile. It runs the helm of GroupHelm.
 	GroupHelmfile Group = "helmfile"
@@ -117,6 +118,9 @@ func (g Group) Parts() []Part {
 		return []Part{part("trainer-controller-manager", "github.com/kubeflow/trainer/v2", "/cmd/trainer-controller-manager")}
 	case GroupPrometheusOperator:
 		return []Part{part("prometheus-operator", "github.com/prometheus-operator/prometheus-operator", "/cmd/operator")}
+	case GroupNFD:
+		program := func(name string) Part { return part(name, "sigs.k8s.io/node-feature-discovery", "/cmd/"+name) }
+		return []Part{program("nfd-master"), program("nfd-gc")}
 	case GroupCertManager:
 		program := func(name string) Part { return part("cert-manager-"+name, certManagerModule, "/programs/"+name) }
 		return []Part{program("controller"), program("webhook"), program("cainjector"), program("startupapicheck")}

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/util/wait"
@@ -17,6 +19,37 @@ import (
 
 // heldFor is how long Kueue has to admit what it holds back: another job may leave the queue.
 const heldFor = 20 * time.Second
+
+// held moves the Jobs that the recipe's own Kueue may still admit, or is still to make a Workload of, from what is wrong
+// to what is waited for: a Job is suspended from its creation to its admission. What is said of the others is Kueue's.
+func (g *Gate) held(ctx context.Context, r *observe.WorkloadReport) {
+	seen := map[string]bool{}
+	var wrong []observe.WrongWorkload
+	for _, w := range r.Wrong {
+		if !slices.Contains(w.Fields, "spec.suspend") {
+			wrong = append(wrong, w)
+			continue
+		}
+		workloads, served := g.workloads(ctx, w.Workload.Namespace)
+		text, found := heldBack("Job", w.Workload.Name, workloads)
+		least := heldFor
+		if !found {
+			text, least = w.Text, pendingFor
+		}
+		key := "held " + observe.WorkloadKey(w.Workload.Kind, w.Workload.Namespace, w.Workload.Name) + text
+		seen[key] = true
+		if served && !g.lasts(key, least) {
+			r.Waiting = append(r.Waiting, observe.WaitingWorkload{Workload: w.Workload, Text: cmp.Or(text, "Kueue has admitted it, and it is still suspended"), Started: true})
+			continue
+		}
+		if found && text != "" {
+			w.Text, w.Fields = text, nil
+		}
+		wrong = append(wrong, w)
+	}
+	r.Wrong = wrong
+	g.keepOnly("held ", seen)
+}
 
 // workloads are what Kueue has made of the jobs of a namespace; false without Kueue.
 func (g *Gate) workloads(ctx context.Context, namespace string) (all []unstructured.Unstructured, served bool) {

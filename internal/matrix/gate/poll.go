@@ -44,6 +44,7 @@ func (g *Gate) poll(ctx, watched context.Context) wait.Result {
 		}
 		report = g.check(snap)
 	}
+	g.held(ctx, &report)
 	g.State, g.lastReport, g.View = state, report, snap
 	g.pace.note(time.Now(), &report)
 	g.listed, g.listTook, g.troubled = time.Now(), time.Since(start), len(report.Pending)+len(report.Refused) > 0

@@ -48,7 +48,7 @@ func (g *Gate) takesItsTime(p *corev1.Pod) bool {
 	}
 	for _, list := range [][]corev1.Container{p.Spec.InitContainers, p.Spec.Containers} {
 		for i := range list {
-			if g.Env.Cluster != nil && g.Env.Cluster.Runs(list[i].Image) {
+			if g.Env.Cluster != nil && g.Env.Cluster.Runs(&list[i]) {
 				return true
 			}
 		}

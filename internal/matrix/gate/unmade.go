@@ -44,9 +44,9 @@ func (g *Gate) failedUnmade(ctx context.Context, state lane.State, r observe.Wor
 			return nil // what it is made from is not in the cluster, which is another matter
 		}
 		ref := observe.WorkloadRef(late.Workload.Kind, late.Workload.Namespace, late.Workload.Name)
-		text := late.String() + refusals(of)
-		f.Story = append(f.Story, text)
+		text := late.String() + refusals(of, late.Workload.Name)
 		if i > 0 {
+			f.Story = append(f.Story, text)
 			f.Others = append(f.Others, ref)
 			continue
 		}
@@ -75,11 +75,12 @@ func (g *Gate) live(ctx context.Context, w *bundle.Workload) *unstructured.Unstr
 	return nil
 }
 
-// refusals are what an operator says in the status of its custom resource that it could not do.
-func refusals(of *unstructured.Unstructured) string {
+// refusals are what an operator says in the status of its custom resource that it could not do, but for that there is no
+// such workload.
+func refusals(of *unstructured.Unstructured, workload string) string {
 	text := ""
 	for _, c := range infra.Conditions(of) {
-		if c.Status == metav1.ConditionFalse && c.Message != "" {
+		if c.Status == metav1.ConditionFalse && c.Message != "" && !strings.Contains(c.Message, workload) {
 			text += fmt.Sprintf("; its status says %s=False: %s", c.Type, c.Message)
 		}
 	}

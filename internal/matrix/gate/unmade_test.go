@@ -20,7 +20,7 @@ import (
 // A custom resource is there, all else is ready, and its operator makes nothing of it.
 func TestUnmade(t *testing.T) {
 	cr := testkit.Parsed(t, `{apiVersion: monitoring.coreos.com/v1, kind: Prometheus, metadata: {name: main, namespace: x}, status: {conditions: [
-		{type: Reconciled, status: "False", message: no version tea}, {type: Available, status: "True", message: fine}]}}`)
+		{type: Reconciled, status: "False", message: no version tea}, {type: Degraded, status: "False", message: prometheus-main not found}, {type: Available, status: "True", message: fine}]}}`)
 	workload := testkit.Expected("StatefulSet", "prometheus-main", 1, testkit.Sys)
 	workload.Operator = "Prometheus x/main"
 	unmade := observe.WaitingWorkload{Workload: &workload, Text: "not made yet from Prometheus x/main", Unmade: true}

@@ -92,6 +92,6 @@ func (r *Run) mutates() bool {
 	e := &r.Env.Bundle.Expectation
 	return slices.ContainsFunc(e.Objects, func(o bundle.Object) bool { return o.Object.GetKind() == "MutatingAdmissionPolicyBinding" }) ||
 		slices.ContainsFunc(e.Workloads, func(w bundle.Workload) bool {
-			return slices.ContainsFunc(w.PodSpec.Containers, func(pod corev1.Container) bool { return r.Env.Cluster.Runs(pod.Image) })
+			return slices.ContainsFunc(w.PodSpec.Containers, func(pod corev1.Container) bool { return r.Env.Cluster.Runs(&pod) })
 		})
 }

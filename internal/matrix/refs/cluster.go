@@ -37,8 +37,8 @@ type Cluster struct {
 	Version string
 	// SelfHeals means that the deployer creates again what is missing.
 	SelfHeals bool
-	// Runs reports whether the pods of an image run as processes; nil: none does.
-	Runs func(image string) bool
+	// Runs reports whether the pods of a container run as processes; nil: none does.
+	Runs func(*corev1.Container) bool
 	// Devices are the claims, classes and slices of dynamic resource allocation.
 	Devices observe.Devices
 	// View is the gate's newest poll: its pods, nodes and workloads.

@@ -159,7 +159,7 @@ func runsScheduler(e *bundle.Expectation, name string) string {
 // that runs.
 func RunsForReal(e *bundle.Expectation, name string, runs func(image string) bool) bool {
 	return slices.ContainsFunc(e.Workloads, func(w bundle.Workload) bool {
-		return workloadRunsScheduler(e, &w, name) && slices.ContainsFunc(w.PodSpec.Containers, func(c corev1.Container) bool { return runs(c.Image) })
+		return workloadRunsScheduler(e, &w, name) && slices.ContainsFunc(w.PodSpec.Containers, func(c corev1.Container) bool { return runs(&c) })
 	})
 }
 

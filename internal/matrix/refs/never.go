@@ -101,7 +101,7 @@ func (c *checker) conversions(o *bundle.Object, r reference) {
 	service, ok, _ := unstructured.NestedMap(o.Object.Object, "spec", "conversion", "webhook", "clientConfig", "service")
 	s := c.have.service(fmt.Sprint(service["namespace"]), fmt.Sprint(service["name"]))
 	if !ok || s != nil && c.have.Runs != nil && slices.ContainsFunc(c.have.View.Pods, func(p corev1.Pod) bool {
-		return p.Namespace == s.Namespace && len(s.Spec.Selector) > 0 && labels.SelectorFromSet(s.Spec.Selector).Matches(labels.Set(p.Labels)) && c.have.Runs(p.Spec.Containers[0].Image)
+		return p.Namespace == s.Namespace && len(s.Spec.Selector) > 0 && labels.SelectorFromSet(s.Spec.Selector).Matches(labels.Set(p.Labels)) && c.have.Runs(&p.Spec.Containers[0])
 	}) {
 		return // its own program converts
 	}

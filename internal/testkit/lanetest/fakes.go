@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
@@ -108,7 +109,7 @@ func (Cluster) RunOperators(context.Context, []bundle.Object) (infra.Operators, 
 	return infra.Operators{}, nil
 }
 
-func (Cluster) Runs(string) bool { return false }
+func (Cluster) Runs(*corev1.Container) bool { return false }
 
 func (Cluster) StartJobControllers(context.Context, string, []string) (*infra.JobControllers, error) {
 	return nil, errors.New("not a real cluster")
