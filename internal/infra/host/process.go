@@ -204,13 +204,13 @@ func (s *Supervisor) Start(spec ProcessSpec) (*Process, error) {
 	go func() {
 		p.err = cmd.Wait()
 		p.use = p.useOf(cmd.ProcessState)
+		if spec.Alone {
+			p.left = endLeft(spec.Dir) // its group's too, which are counted
+		}
 		// The group may outlive its leader (Argo CD's repo-server runs helm). It is killed here,
 		// and not when Stop is called: by then the system may have given the number of an empty
 		// group to another program's group.
 		_ = syscall.Kill(-p.PID, syscall.SIGKILL)
-		if spec.Alone {
-			p.left = endLeft(spec.Dir)
-		}
 		close(p.done)
 		select {
 		case <-p.stopping:

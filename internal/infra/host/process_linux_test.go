@@ -48,10 +48,17 @@ func TestParentKilled(t *testing.T) {
 	testkit.WaitGone(t, child)
 }
 
-// What a process starts and leaves behind, in a session of its own, ends with it, as in a container.
+// What a process starts and leaves behind, in a session of its own or not, ends with it, as in a container, and is
+// counted.
 func TestLeftBehind(t *testing.T) {
+	for name, as := range map[string]string{"its session": "", "its own session": "setsid "} {
+		t.Run(name, func(t *testing.T) { testLeftBehind(t, as) })
+	}
+}
+
+func testLeftBehind(t *testing.T, as string) {
 	s := supervisor(t)
-	spec := shell(t, "leaves", "setsid sh -c 'echo $$ > pid; sleep 1000; true' & while [ ! -s pid ]; do sleep 0.01; done; exit 3")
+	spec := shell(t, "leaves", as+"sh -c 'echo $$ > pid; sleep 1000; true' & while [ ! -s pid ]; do sleep 0.01; done; exit 3")
 	spec.Alone, spec.Ends = true, true
 	other := shell(t, "other", "exec sleep 1000")
 	stays := start(t, s, other)
