@@ -56,8 +56,8 @@ func watchedFaults() []fault {
 			tests: []string{"internal/matrix/refs/jobsets TestFind"},
 		},
 		{
-			id: "F321", what: "a JobSet or a TrainJob of the recipe that its own Kueue never admits", verdict: "exit 1 with `--operators`, in Kueue's words; without, F288",
-			tests: []string{"internal/matrix/gate TestHeldBack"},
+			id: "F321", what: "a Job, a JobSet or a TrainJob of the recipe that its own Kueue never admits; a queue without its flavor", verdict: "exit 1 with `--operators`, in Kueue's words; without, F288",
+			tests: []string{"internal/matrix/gate TestHeld", "internal/matrix/gate TestHeldBack", "internal/infra/programs TestAwaited_Queues", "cmd/matrix TestNightlyKueueInCells"},
 		},
 		{
 			id: "F322", what: "pods for a scheduler that runs as the recipe's own pod, and that says nothing of them", verdict: "exit 1 with `--operators` or `--program` after 45 s, the scheduler named; it is not said to be missing, and one that starts slowly is no fault",

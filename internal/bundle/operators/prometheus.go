@@ -111,10 +111,14 @@ func (m monitor) statefulSet(cr *unstructured.Unstructured, name string, extra m
 // pod returns the pod spec, and the volume claim template if the resource requests storage.
 func (m monitor) pod(spec map[string]any, name string) (pod map[string]any, claim map[string]any) {
 	dbName := name + "-db"
+	port := "web"
+	if own, _ := spec["portName"].(string); own != "" {
+		port = own
+	}
 	main := map[string]any{
 		"name":  m.app,
 		"image": m.imageOf(spec),
-		"ports": []any{map[string]any{"name": "web", "containerPort": m.port, "protocol": "TCP"}},
+		"ports": []any{map[string]any{"name": port, "containerPort": m.port, "protocol": "TCP"}},
 	}
 	if r, ok := spec["resources"].(map[string]any); ok && len(r) > 0 {
 		main["resources"] = r
