@@ -221,5 +221,5 @@ func (r *release) request(values map[string]any, kubeVersion string, apis chartu
 	if r.seen != nil {
 		ch = r.seen
 	}
-	return render.Request{Chart: ch, Values: values, Name: r.InHelm(), Namespace: r.Namespace, KubeVersion: kubeVersion, APIVersions: apis}
+	return render.Request{Chart: ch, Values: values, Name: r.InHelm(), Namespace: r.Namespace, KubeVersion: kubeVersion, APIVersions: apis, Post: r.Given.Post}
 }

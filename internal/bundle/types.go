@@ -328,6 +328,8 @@ type Given struct {
 	// version that the chart's templates see then.
 	Source string
 	Seen   func(*chart.Chart) (string, error)
+	// Post are the kustomizations that Flux lays over the release's objects (render.Request.Post).
+	Post []string
 }
 
 // Foreign is what a Bundle has besides if another program made it.

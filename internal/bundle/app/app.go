@@ -189,6 +189,7 @@ type layout struct {
 	size                   int
 	overrides, notVerified []string
 	others                 []object // beside Applications
+	applied                []object // by Flux
 	dirs                   []string // of Applications' sources
 	userapp.Extra
 	gated string // the file that has Argo CD wait for Applications in sync waves

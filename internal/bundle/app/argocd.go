@@ -247,11 +247,15 @@ func (l *layout) here(o object) {
 		yamlx.Drop(policy, "syncOptions")
 		policy.Content = append(policy.Content, scalar("syncOptions"), options)
 	}
-	if !slices.ContainsFunc(options.Content, func(n *yamlv3.Node) bool { return n.Value == "CreateNamespace=true" }) {
-		options.Content = append(options.Content, scalar("CreateNamespace=true"))
-		l.override("Application %s creates its namespace (CreateNamespace=true)", o.Name())
+	creates := slices.ContainsFunc(options.Content, func(n *yamlv3.Node) bool { return n.Value == createNamespace })
+	if file := l.home(o, yamlx.LineOf(o.Node, "spec", "destination", "namespace"), yamlx.Text(to, "namespace"), creates, "Argo CD fails to sync: add "+createNamespace+" to spec.syncPolicy.syncOptions, or the Namespace to the repository"); file != "" {
+		options.Content = append(options.Content, scalar(createNamespace))
+		l.override("Application %s creates its namespace (%s), which %s has", o.Name(), createNamespace, file)
 	}
 }
+
+// createNamespace is the option by which Argo CD creates the namespace of an Application.
+const createNamespace = "CreateNamespace=true"
 
 // child gives the mapping under a key, and makes one where there is none.
 func child(n *yamlv3.Node, key string) *yamlv3.Node {

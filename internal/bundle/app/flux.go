@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -10,6 +11,8 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/app/checkout"
+	"github.com/nvidia/aicr-action/internal/bundle/app/kustomizations"
+	"github.com/nvidia/aicr-action/internal/util/lists"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
 
@@ -18,6 +21,8 @@ const (
 	groupSource    = "source.toolkit.fluxcd.io"
 	groupKustomize = "kustomize.toolkit.fluxcd.io"
 	groupPlain     = "kustomize.config.k8s.io" // of kustomization.yaml
+
+	groupFlux = ".toolkit.fluxcd.io" // as the groups of Flux's other controllers end
 
 	kindRelease       = "HelmRelease"
 	kindKustomization = "Kustomization"
@@ -30,8 +35,9 @@ type fluxApp struct {
 	*layout
 	lane    string
 	objects []object
-	// after are, by the object of a HelmRelease, the Kustomizations that its own depends on.
-	after map[*yamlv3.Node][]string
+	// within are, by the object of a HelmRelease, the names of Kustomizations; graph has these.
+	within map[*yamlv3.Node]string
+	graph  kustomizations.Graph
 	// of are the names of the HelmReleases in each Kustomization.
 	of   map[string][]string
 	read map[string]bool     // objects, by place and name
@@ -43,6 +49,7 @@ type fluxApp struct {
 	oci            map[string]ociChart   // by the name of an OCIRepository
 	packed         map[*yamlv3.Node]bool // HelmReleases that the layout made
 	own            int                   // objects of Flux's own installation
+	others         []string              // objects for controllers of Flux that deliver nothing
 	// kustomizations are those of Flux, whose sources and dependencies are looked at at the end.
 	kustomizations []object
 	awaited        []awaited
@@ -52,7 +59,7 @@ type fluxApp struct {
 // flux lays out HelmReleases and what they need, and what else Kustomizations apply, in the one
 // namespace that the lane looks in.
 func (l *layout) flux(a *App, lane string) error {
-	f := &fluxApp{layout: l, lane: lane, after: map[*yamlv3.Node][]string{}, of: map[string][]string{}, read: map[string]bool{}, urls: map[string]string{}, at: map[string][]string{}, oci: map[string]ociChart{}, paused: map[string]string{}, packed: map[*yamlv3.Node]bool{}}
+	f := &fluxApp{layout: l, lane: lane, within: map[*yamlv3.Node]string{}, graph: kustomizations.Graph{}, of: map[string][]string{}, read: map[string]bool{}, urls: map[string]string{}, at: map[string][]string{}, oci: map[string]ociChart{}, paused: map[string]string{}, packed: map[*yamlv3.Node]bool{}}
 	var within object
 	if a.plain {
 		within = l.kustomizationOf(a)
@@ -75,6 +82,10 @@ func (l *layout) flux(a *App, lane string) error {
 	}
 	if f.own > 0 {
 		f.override("%d objects of Flux's own installation are left out: the lane runs Flux", f.own)
+	}
+	f.applied = f.objects
+	if len(f.others) > 0 {
+		f.unknown("objects of Flux that deliver nothing, for controllers that the lane does not run, are left out: %s", strings.Join(lists.AtMost(f.others, 5), ", "))
 	}
 	names := map[string]string{}
 	var resources []string
@@ -220,9 +231,13 @@ func (f *fluxApp) adapt(before object, o *object) error {
 	if namespace != bundle.FluxNamespace {
 		f.override("HelmRelease %s is in %s in place of %s; its release is in %s all the same", o.Name(), bundle.FluxNamespace, namespace, target)
 	}
-	if install := child(spec, "install"); yamlx.Text(install, "createNamespace") != "true" {
+	if file := f.home(before, yamlx.LineOf(before.Node, "metadata", "namespace"), namespace, false, "Flux cannot apply it: add the Namespace to the repository, before it"); file != "" {
+		f.unknown("HelmRelease %s (%s) is in the namespace %s, which is in %s and not in this path", o.Name(), f.repo.At(before), namespace, file)
+	}
+	install := child(spec, "install")
+	if file := f.home(before, cmp.Or(yamlx.LineOf(before.Node, "spec", "targetNamespace"), before.Node.Line), target, yamlx.Text(install, "createNamespace") == "true", "its installation fails: set spec.install.createNamespace, or add the Namespace to the repository"); file != "" {
 		yamlx.Set(install, "createNamespace", "!!bool", "true")
-		f.override("HelmRelease %s creates its namespace (install.createNamespace)", o.Name())
+		f.override("HelmRelease %s creates its namespace (install.createNamespace), which %s has", o.Name(), file)
 	}
 	if err := f.dependsFound(before, namespace); err != nil {
 		return err
@@ -251,7 +266,7 @@ func (f *fluxApp) adapt(before object, o *object) error {
 	return f.chartOf(o, spec)
 }
 
-// dependsOn adds the HelmReleases of the Kustomizations that come before.
+// dependsOn adds the HelmReleases that are ready before Flux applies the Kustomization.
 func (f *fluxApp) dependsOn(before object, spec *yamlv3.Node) {
 	list := yamlx.Find(spec, "dependsOn")
 	known := map[string]bool{}
@@ -259,18 +274,15 @@ func (f *fluxApp) dependsOn(before object, spec *yamlv3.Node) {
 		yamlx.Drop(list.Content[i], "namespace")
 		known[yamlx.Text(list.Content[i], "name")] = true
 	}
-	for _, k := range f.after[before.Node] {
-		for _, name := range f.of[k] {
-			if known[name] {
-				continue
-			}
-			if list == nil {
-				list = &yamlv3.Node{Kind: yamlv3.SequenceNode, Tag: "!!seq"}
-				spec.Content = append(spec.Content, scalar("dependsOn"), list)
-			}
-			known[name] = true
-			list.Content = append(list.Content, &yamlv3.Node{Kind: yamlv3.MappingNode, Tag: "!!map", Content: []*yamlv3.Node{scalar("name"), scalar(name)}})
+	for _, name := range f.graph.Before(f.within[before.Node]) {
+		if known[name] || !slices.ContainsFunc(f.objects, func(o object) bool { return o.Kind() == kindRelease && o.Name() == name }) {
+			continue
 		}
+		if list == nil {
+			list = &yamlv3.Node{Kind: yamlv3.SequenceNode, Tag: "!!seq"}
+			spec.Content = append(spec.Content, scalar("dependsOn"), list)
+		}
+		list.Content = append(list.Content, &yamlv3.Node{Kind: yamlv3.MappingNode, Tag: "!!map", Content: []*yamlv3.Node{scalar("name"), scalar(name)}})
 	}
 }
 
@@ -287,6 +299,9 @@ func (f *fluxApp) chartOf(o *object, spec *yamlv3.Node) error {
 	yamlx.Drop(ref, "namespace")
 	switch kind := yamlx.Text(ref, "kind"); kind {
 	case kindHelmSource:
+		if n := yamlx.Find(chart, "valuesFiles"); n != nil {
+			return f.repo.BadAt(*o, n, "valuesFiles of HelmRelease %s are in the archive of a chart from elsewhere, which is not read here: write their values under spec.values, or take the chart into this repository", o.Name())
+		}
 		v, err := version(yamlx.Text(chart, "version"))
 		if err != nil {
 			return f.repo.BadAt(*o, under(chart, "version"), "chart of HelmRelease %s: %w", o.Name(), err)
@@ -309,6 +324,9 @@ func (f *fluxApp) chartOf(o *object, spec *yamlv3.Node) error {
 	}
 	to := "charts/" + o.Name()
 	if err := f.chart(dir, to); err != nil {
+		return err
+	}
+	if err := f.valuesFiles(*o, chart, to); err != nil {
 		return err
 	}
 	yamlx.Set(chart, "chart", "!!str", "./"+to)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/app/checkout"
+	"github.com/nvidia/aicr-action/internal/bundle/app/kustomizations"
 	"github.com/nvidia/aicr-action/internal/recipe/kustomize"
 	"github.com/nvidia/aicr-action/internal/util/lists"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
@@ -39,11 +40,13 @@ func (f *fluxApp) gather(objects []object, within object, depth int) error {
 		switch {
 		case yamlx.Text(o.Node, "metadata", "labels", "app.kubernetes.io/part-of") == "flux":
 			f.own++
+		case strings.HasSuffix(o.Group(), groupFlux) && !ours(o) && o.Group() != groupKustomize:
+			f.others = append(f.others, fmt.Sprintf("%s %s (%s)", o.Kind(), o.Name(), f.repo.At(o)))
 		case o.Group() == groupKustomize:
 			if depth > mostNested {
 				return f.repo.Bad(o, nil, "Kustomizations are nested more than %d deep", mostNested)
 			}
-			if err := f.kustomization(o, depth); err != nil {
+			if err := f.kustomization(o, within, depth); err != nil {
 				return err
 			}
 		default:
@@ -70,9 +73,32 @@ func (f *fluxApp) gather(objects []object, within object, depth int) error {
 func (f *fluxApp) release(o, within object) {
 	if within.Node != nil && o.Kind() == kindRelease && o.Group() == groupHelm {
 		f.of[within.Name()] = append(f.of[within.Name()], o.Name())
-		f.after[o.Node] = dependencies(within)
+		f.within[o.Node] = within.Name()
+		if n := f.graph[within.Name()]; n != nil && f.packed[o.Node] {
+			n.Applied = append(n.Applied, o.Name())
+		} else if n != nil {
+			n.Releases = append(n.Releases, o.Name())
+		}
 	}
 	f.objects = append(f.objects, o)
+}
+
+// nodeOf is a Kustomization, which another one applies or none, without its HelmReleases.
+func nodeOf(o, parent object) *kustomizations.Node {
+	n := &kustomizations.Node{DependsOn: dependencies(o), Waits: yamlx.Text(o.Node, "spec", "wait") == "true"}
+	if parent.Node != nil {
+		n.Parent = parent.Name()
+	}
+	list := yamlx.Find(o.Node, "spec", "healthChecks")
+	for i := 0; list != nil && i < len(list.Content); i++ {
+		switch c := list.Content[i]; groupOf(c) {
+		case groupHelm:
+			n.Checks = append(n.Checks, yamlx.Text(c, "name"))
+		case groupKustomize:
+			n.CheckedChildren = append(n.CheckedChildren, yamlx.Text(c, "name"))
+		}
+	}
+	return n
 }
 
 // dependencies are the names of what an object of Flux depends on.
@@ -158,7 +184,7 @@ func (f *fluxApp) keyOf(o object) string {
 }
 
 // kustomization gathers the objects of a Kustomization's directory.
-func (f *fluxApp) kustomization(o object, depth int) error {
+func (f *fluxApp) kustomization(o, within object, depth int) error {
 	spec := yamlx.Find(o.Node, "spec")
 	if n := yamlx.Find(spec, "suspend"); n != nil && n.Value != "false" {
 		f.paused[o.Name()] = f.repo.At(o)
@@ -181,6 +207,8 @@ func (f *fluxApp) kustomization(o object, depth int) error {
 	}
 	dir := pathOf(o)
 	f.kustomizations = append(f.kustomizations, o)
+	f.graph[o.Name()] = nodeOf(o, within)
+	f.dirs = append(f.dirs, dir)
 	if !f.repo.HasDir(dir) {
 		return f.repo.Bad(o, []string{"spec", "path"}, "path %q of Kustomization %s is no directory of this repository", yamlx.Text(spec, "path"), o.Name())
 	}
@@ -207,7 +235,7 @@ func (f *fluxApp) kustomization(o object, depth int) error {
 	if err := f.waits(o, inner); err != nil {
 		return err
 	}
-	f.override("Kustomization %s (%s) is replaced by the objects in %s; its HelmReleases wait for those of the Kustomizations that it depends on", o.Name(), f.repo.At(o), f.repo.Shown(dir))
+	f.override("Kustomization %s (%s) is replaced by the objects in %s; its HelmReleases wait for those that the Kustomizations wait for on which it depends", o.Name(), f.repo.At(o), f.repo.Shown(dir))
 	return f.gather(inner, o, depth+1)
 }
 

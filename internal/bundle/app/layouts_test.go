@@ -141,6 +141,9 @@ func TestOpen_Layouts(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if base, ok := tc.files["cluster/base.yaml"]; ok {
+				tc.files["cluster/base.yaml"] = base + "  wait: true\n"
+			}
 			dir := repo(t, tc.files)
 			b, err := open(t, filepath.Join(dir, tc.path), "")
 			if err != nil {

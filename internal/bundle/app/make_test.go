@@ -156,7 +156,9 @@ func TestMake_Plain(t *testing.T) {
 		"overlay":   {"overlay", "", map[string]string{"priorityClassName": "overlay/web.yaml:10", "nodeSelector": "overlay/patch.yaml:7"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := repo(t, plain())
+			files := plain()
+			files[".git/config"], files["other/front.yaml"] = gitConfig, "apiVersion: v1\nkind: Namespace\nmetadata: {name: front}\n"
+			dir := repo(t, files)
 			b, err := open(t, filepath.Join(dir, tc.path), tc.lane)
 			if err != nil {
 				t.Fatal(err)
@@ -173,7 +175,7 @@ func TestMake_Plain(t *testing.T) {
 			if len(made.Expectation.Workloads) != 1 {
 				t.Fatalf("got %d workloads", len(made.Expectation.Workloads))
 			}
-			// No file has the namespace that the Deployment names, and no cluster has it. Flux is given it beside the release.
+			// No file of the path has the namespace that the Deployment names, and no cluster has it. Flux is given it beside the release.
 			if lane != bundle.FluxGit && !slices.ContainsFunc(made.Expectation.Objects, func(o bundle.Object) bool { return o.Object.GetKind() == "Namespace" && o.Object.GetName() == "front" }) {
 				t.Error("the namespace front is not delivered")
 			}

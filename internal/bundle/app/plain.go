@@ -77,9 +77,9 @@ func (l *layout) kustomizationOf(a *App) object {
 	return o
 }
 
-// withNamespaces adds the namespaces that objects name and that neither they nor each cluster have.
+// withNamespaces adds the namespaces that objects name and that only other files of the repository have.
 func (l *layout) withNamespaces(objects []object) []object {
-	there := map[string]bool{"default": true, "kube-system": true, "kube-public": true, "kube-node-lease": true}
+	there := map[string]bool{}
 	for _, o := range objects {
 		if o.Kind() == "Namespace" {
 			there[o.Name()] = true
@@ -88,10 +88,13 @@ func (l *layout) withNamespaces(objects []object) []object {
 	var added []string
 	for _, o := range slices.Clone(objects) {
 		name := yamlx.Text(o.Node, "metadata", "namespace")
-		if name == "" || there[name] {
+		if there[name] {
 			continue
 		}
 		there[name] = true
+		if l.home(o, yamlx.LineOf(o.Node, "metadata", "namespace"), name, false, "no object in it can be created: add the Namespace to the repository") == "" {
+			continue
+		}
 		added = append(added, name)
 		meta := &yamlv3.Node{Kind: yamlv3.MappingNode, Tag: "!!map", Content: []*yamlv3.Node{scalar("name"), scalar(name)}}
 		n := &yamlv3.Node{Kind: yamlv3.MappingNode, Tag: "!!map", Content: []*yamlv3.Node{scalar("apiVersion"), scalar("v1"), scalar("kind"), scalar("Namespace"), scalar("metadata"), meta}}
@@ -99,7 +102,7 @@ func (l *layout) withNamespaces(objects []object) []object {
 		objects = append(objects, checkout.New(o.File, n))
 	}
 	if len(added) > 0 {
-		l.override("namespaces that objects name and that no file has are created: %s", strings.Join(lists.AtMost(added, 5), ", "))
+		l.override("namespaces that objects name and that other files have are created: %s", strings.Join(lists.AtMost(added, 5), ", "))
 	}
 	return objects
 }

@@ -46,11 +46,12 @@ type unit struct {
 	flux      *fluxUnit // nil if the lane is not one of Flux
 }
 
-// fluxUnit is what a HelmRelease says besides: how long Flux waits for it, 0 if it does not, and the
-// OCIRepository that its chart is from; empty if it is from elsewhere.
+// fluxUnit is what a HelmRelease says besides: how long Flux waits for it, 0 if it does not, the OCIRepository
+// that its chart is from, empty if it is from elsewhere, and its post-renderers.
 type fluxUnit struct {
 	within time.Duration
 	source string
+	post   []string
 }
 
 // form reads the layout of one deployer's bundle.
@@ -181,7 +182,7 @@ func (b *Bundle) Components() ([]recipe.Component, map[string]bundle.Given) {
 		if u.helmName != "" || u.dir != "" || u.crdScript != "" || u.flux != nil {
 			g := bundle.Given{Chart: local, HelmName: u.helmName, Path: u.dir, Whole: b.laid != nil && local != nil, CRDScript: u.crdScript}
 			if u.flux != nil {
-				g.Within, g.Unawaited, g.Source = u.flux.within, u.flux.within == 0, u.flux.source
+				g.Within, g.Unawaited, g.Source, g.Post = u.flux.within, u.flux.within == 0, u.flux.source, u.flux.post
 			}
 			if g.Source != "" {
 				g.Seen = oci.VersionInFlux

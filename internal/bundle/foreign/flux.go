@@ -12,6 +12,7 @@ import (
 	yamlv3 "go.yaml.in/yaml/v3"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/foreign/postrender"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
@@ -209,10 +210,10 @@ func (f *fluxForm) generator(file string, n *yamlv3.Node) error {
 // releaseFields are those of a HelmRelease's spec that do not change what is installed, and those
 // that are read.
 func releaseFields() []string {
-	return []string{
+	return append(postrender.Fields(),
 		"interval", "timeout", "releaseName", "targetNamespace", "storageNamespace", "install", "upgrade", "uninstall", "rollback", "maxHistory",
 		"chart", "chartRef", "values", "valuesFrom", "dependsOn", "driftDetection", "test", "healthCheckExprs",
-	}
+	)
 }
 
 func (f *fluxForm) release(file string, n *yamlv3.Node) (unit, error) {
@@ -269,6 +270,10 @@ func (f *fluxForm) release(file string, n *yamlv3.Node) (unit, error) {
 		u.repo, u.chart, u.version = url, path.Base(yamlx.Text(chart, "chart")), yamlx.Text(chart, "version")
 	}
 	u.flux.within = waitsFor(spec)
+	var err error
+	if u.flux.post, err = postrender.Read(spec); err != nil {
+		return u, t.bad(file, err.(*postrender.Error).Node.Line, "HelmRelease %s: %w", u.name, err)
+	}
 	v, err := f.valuesFrom(file, u.name, yamlx.Find(spec, "valuesFrom"))
 	if err != nil {
 		return u, err

@@ -45,7 +45,7 @@ func TestForms_Unknown(t *testing.T) {
 		"a resource outside":       {bundle.FluxOCI, "kustomization.yaml", "- helmrepositories.yaml", "- ../helmrepositories.yaml", []string{"kustomization.yaml:", "leads out of the bundle"}},
 		"an address for a file":    {bundle.FluxOCI, "kustomization.yaml", "- helmrepositories.yaml", "- https://example.org/x.yaml", []string{"kustomization.yaml:", "is not a file of the bundle"}},
 		"values from elsewhere":    {bundle.FluxOCI, release, "spec:\n", "spec:\n  valuesFrom: [{kind: Secret, name: x}]\n", []string{release + ":", "spec.valuesFrom of HelmRelease cert-manager: the bundle has no Secret x"}},
-		"post-renderers":           {bundle.FluxOCI, release, "spec:\n", "spec:\n  postRenderers: []\n", []string{release + ":", "spec.postRenderers"}},
+		"post-renderers":           {bundle.FluxOCI, release, "spec:\n", "spec:\n  postRenderers: [{kustomize: {patches: [{}]}}]\n", []string{release + ":", "spec.postRenderers: a patch has no text"}},
 		"a missing repository":     {bundle.FluxOCI, release, "kind: HelmRepository", "kind: GitRepository", []string{release + ":", "want one of a HelmRepository of the bundle"}},
 		"a dependency that is not": {bundle.FluxOCI, release, "spec:\n", "spec:\n  dependsOn: [{name: nobody}]\n", []string{release + ":", "depends on nobody, which is not in the bundle"}},
 		"a circle":                 {bundle.FluxOCI, release, "spec:\n", "spec:\n  dependsOn: [{name: cert-manager}]\n", []string{release + ":", "in a circle"}},

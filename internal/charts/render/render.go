@@ -47,6 +47,9 @@ type Request struct {
 	// the APIs that they see.
 	KubeVersion string
 	APIVersions []string
+	// Post are what Kustomize does to the objects afterwards, one after another: kustomizations with
+	// patches and images, as JSON, in the way of Flux's postRenderers.
+	Post []string
 }
 
 // Release is what the templates have made.

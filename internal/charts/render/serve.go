@@ -136,7 +136,11 @@ func template(req wireRequest) (*helmrelease.Release, error) {
 	if values == nil {
 		values = map[string]any{}
 	}
-	return inst.Run(c, values)
+	rel, err := inst.Run(c, values)
+	if err != nil || len(req.Post) == 0 {
+		return rel, err
+	}
+	return rel, postRender(rel, req.Post)
 }
 
 // installable is what Helm's CLI checks of a chart before it installs it, and its library does not; and what

@@ -18,6 +18,7 @@ type wireRequest struct {
 	Name, Namespace string
 	KubeVersion     string
 	APIVersions     []string
+	Post            []string
 	// Kustomization is what is to be built, in place of a chart.
 	Kustomization *kustomize.Input
 }
@@ -55,7 +56,7 @@ var Register = sync.OnceFunc(func() {
 
 func encode(r Request) wireRequest {
 	return wireRequest{
-		Chart: EncodeChart(r.Chart), Values: asMap(encodeValue(r.Values)), Name: r.Name, Namespace: r.Namespace, KubeVersion: r.KubeVersion, APIVersions: r.APIVersions,
+		Chart: EncodeChart(r.Chart), Values: asMap(encodeValue(r.Values)), Name: r.Name, Namespace: r.Namespace, KubeVersion: r.KubeVersion, APIVersions: r.APIVersions, Post: r.Post,
 	}
 }
 

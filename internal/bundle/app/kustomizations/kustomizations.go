@@ -1,0 +1,74 @@
+// Package kustomizations tells which HelmReleases have to be ready before Flux applies a Kustomization.
+// It must not know files or clusters.
+package kustomizations
+
+import "slices"
+
+// Graph has Kustomizations by name.
+type Graph map[string]*Node
+
+// Node is a Kustomization.
+type Node struct {
+	// Parent is the Kustomization that applies it; empty for none.
+	Parent    string
+	DependsOn []string
+	// Waits: it is ready once all of its objects are. Else it is once they are applied, and what
+	// Checks and Children names is ready.
+	Waits bool
+	// Releases are its HelmReleases; Checks are those that its health checks name, and CheckedChildren
+	// the Kustomizations.
+	Releases, Checks, CheckedChildren []string
+	// Applied are HelmReleases that stand for what it applies itself.
+	Applied []string
+}
+
+// Before are the HelmReleases that are ready before Flux applies a Kustomization.
+func (g Graph) Before(name string) []string { return g.before(name, map[string]bool{}) }
+
+// Ready are the HelmReleases that are ready before a Kustomization is.
+func (g Graph) Ready(name string) []string { return g.ready(name, map[string]bool{}) }
+
+func (g Graph) before(name string, seen map[string]bool) []string {
+	n := g[name]
+	if n == nil || seen["before "+name] {
+		return nil
+	}
+	seen["before "+name] = true
+	var all []string
+	for _, d := range n.DependsOn {
+		all = union(all, g.ready(d, seen))
+	}
+	return union(all, g.before(n.Parent, seen))
+}
+
+func (g Graph) ready(name string, seen map[string]bool) []string {
+	n := g[name]
+	if n == nil || seen["ready "+name] {
+		return nil
+	}
+	seen["ready "+name] = true
+	all := union(union(g.before(name, seen), n.Applied), n.Checks)
+	for _, child := range n.CheckedChildren {
+		all = union(all, g.ready(child, seen))
+	}
+	if !n.Waits {
+		return all
+	}
+	all = union(all, n.Releases)
+	for child, c := range g {
+		if c.Parent == name {
+			all = union(all, g.ready(child, seen))
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+func union(all, more []string) []string {
+	for _, name := range more {
+		if !slices.Contains(all, name) {
+			all = append(all, name)
+		}
+	}
+	return all
+}

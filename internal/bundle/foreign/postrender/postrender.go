@@ -1,0 +1,100 @@
+// Package postrender reads what a HelmRelease has helm-controller do to the objects of its chart after
+// they are rendered. It must not know files or clusters.
+package postrender
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	yamlv3 "go.yaml.in/yaml/v3"
+
+	"github.com/nvidia/aicr-action/internal/util/yamlx"
+)
+
+// Fields are those of a HelmRelease's spec that this package reads.
+func Fields() []string { return []string{"postRenderers", "commonMetadata"} }
+
+// Error is what is wrong with a node.
+type Error struct {
+	Node *yamlv3.Node
+	Err  error
+}
+
+func (e *Error) Error() string { return e.Err.Error() }
+func (e *Error) Unwrap() error { return e.Err }
+
+// image and patch are what Flux's Kustomize takes: nothing that reads a file.
+type image struct {
+	Name    string `json:"name,omitempty" yaml:"name"`
+	NewName string `json:"newName,omitempty" yaml:"newName"`
+	NewTag  string `json:"newTag,omitempty" yaml:"newTag"`
+	Digest  string `json:"digest,omitempty" yaml:"digest"`
+}
+
+type patch struct {
+	Patch  string            `json:"patch" yaml:"patch"`
+	Target map[string]string `json:"target,omitempty" yaml:"target"`
+}
+
+type kustomization struct {
+	Patches []patch `json:"patches,omitempty" yaml:"patches"`
+	Images  []image `json:"images,omitempty" yaml:"images"`
+}
+
+// Read gives the kustomizations that are laid over a release's objects, one after another, as JSON. The
+// error is an *Error.
+func Read(spec *yamlv3.Node) ([]string, error) {
+	var all []string
+	add := func(n *yamlv3.Node, k kustomization) error {
+		text, err := json.Marshal(k)
+		if err != nil {
+			return &Error{n, err}
+		}
+		all = append(all, string(text))
+		return nil
+	}
+	list := yamlx.Find(spec, "postRenderers")
+	for i := 0; list != nil && i < len(list.Content); i++ {
+		n := yamlx.Find(list.Content[i], "kustomize")
+		if n == nil {
+			continue
+		}
+		for _, key := range yamlx.Keys(n) {
+			if !slices.Contains([]string{"patches", "images"}, key) {
+				return nil, &Error{yamlx.Find(n, key), fmt.Errorf("spec.postRenderers.kustomize.%s is not understood; want patches and images", key)}
+			}
+		}
+		var k kustomization
+		if err := n.Decode(&k); err != nil {
+			return nil, &Error{n, fmt.Errorf("spec.postRenderers: %w", err)}
+		}
+		if slices.ContainsFunc(k.Patches, func(p patch) bool { return strings.TrimSpace(p.Patch) == "" }) {
+			return nil, &Error{n, errors.New("spec.postRenderers: a patch has no text under patch")}
+		}
+		if err := add(n, k); err != nil {
+			return nil, err
+		}
+	}
+	common := yamlx.Find(spec, "commonMetadata")
+	if common == nil {
+		return all, nil
+	}
+	meta := map[string]any{"name": "all"}
+	for _, key := range []string{"labels", "annotations"} {
+		set := map[string]string{}
+		if n := yamlx.Find(common, key); n != nil {
+			if err := n.Decode(&set); err != nil {
+				return nil, &Error{n, fmt.Errorf("spec.commonMetadata.%s: %w", key, err)}
+			}
+			meta[key] = set
+		}
+	}
+	text, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "All", "metadata": meta})
+	if err != nil {
+		return nil, &Error{common, err}
+	}
+	return all, add(common, kustomization{Patches: []patch{{Patch: string(text), Target: map[string]string{"kind": ".*"}}}})
+}

@@ -1,0 +1,85 @@
+package render
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	"helm.sh/helm/v3/pkg/chartutil"
+	helmrelease "helm.sh/helm/v3/pkg/release"
+	"helm.sh/helm/v3/pkg/releaseutil"
+
+	"github.com/nvidia/aicr-action/internal/charts/kustomize"
+)
+
+// postRender has Kustomize change the objects of a release, hooks included, as helm-controller does,
+// with which Helm sorts hooks and manifests afterwards. Each object keeps the name of its template.
+func postRender(rel *helmrelease.Release, post []string) error {
+	var templates, docs []string
+	add := func(template, text string) {
+		if text = strings.TrimSpace(text); text != "" {
+			templates, docs = append(templates, template), append(docs, text)
+		}
+	}
+	template := ""
+	for _, doc := range strings.Split("\n"+rel.Manifest, "\n---\n") {
+		if line, _, _ := strings.Cut(strings.TrimSpace(doc), "\n"); strings.HasPrefix(line, source) {
+			template = strings.TrimPrefix(line, source)
+		}
+		add(template, doc)
+	}
+	for _, h := range rel.Hooks {
+		add(h.Path, h.Manifest)
+	}
+	for i, p := range post {
+		var err error
+		if templates, docs, err = postRendered(templates, docs, p); err != nil {
+			return fmt.Errorf("spec.postRenderers[%d]: %w", i, err)
+		}
+	}
+	files := map[string]string{}
+	for i, doc := range docs {
+		files[templates[i]] += "---\n" + doc + "\n"
+	}
+	hooks, manifests, err := releaseutil.SortManifests(files, chartutil.DefaultVersionSet, releaseutil.InstallOrder)
+	if err != nil {
+		return err
+	}
+	var text strings.Builder
+	for _, m := range manifests {
+		text.WriteString("---\n" + source + m.Name + "\n" + strings.TrimSpace(m.Content) + "\n")
+	}
+	rel.Manifest, rel.Hooks = text.String(), hooks
+	return nil
+}
+
+// source begins the comment by which Helm names the template of an object.
+const source = "# Source: "
+
+// postRendered is one step of it: documents and their templates.
+func postRendered(templates, docs []string, post string) (from, all []string, err error) {
+	in := kustomize.Input{Dir: ".", Files: map[string][]byte{}}
+	var resources []string
+	at := map[string]int{}
+	for i, doc := range docs {
+		name := fmt.Sprintf("%05d.yaml", i)
+		in.Files[name] = []byte(doc + "\n")
+		at[name] = i
+		resources = append(resources, name)
+	}
+	if in.Files["kustomization.yaml"], err = kustomize.With(post, resources); err != nil {
+		return nil, nil, err
+	}
+	out, err := kustomize.Build(in)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, o := range out.Objects {
+		template := ""
+		if i, ok := at[path.Base(o.From)]; ok {
+			template = templates[i]
+		}
+		from, all = append(from, template), append(all, o.YAML)
+	}
+	return from, all, nil
+}
