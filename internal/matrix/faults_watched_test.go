@@ -71,6 +71,10 @@ func watchedFaults() []fault {
 			}},
 			tests: []string{"internal/matrix/gate TestUnmade", "internal/matrix TestNightlyOperators"},
 		},
+		{
+			id: "F351", what: "a Role by which Node Feature Discovery cannot label nodes that pods of the recipe wait for", verdict: "exit 1 with `--operators`, with what its master says; passes with the right, once the label is there",
+			tests: []string{"internal/matrix TestNightlyFeatureDiscovery", "internal/infra/programs TestChoose_Commands"},
+		},
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/matrix/refs"
@@ -53,7 +55,7 @@ func probeValues(groups []simulate.NodeGroup) probe.Values {
 // playedSchedulers returns the schedulers that the recipe installs, that its pods or probes
 // request, and that kube-scheduler has to simulate. Those whose images run for real are noted in
 // c.running instead.
-func (c *cellRun) playedSchedulers(runs func(image string) bool) []string {
+func (c *cellRun) playedSchedulers(runs func(*corev1.Container) bool) []string {
 	e := &c.env.Bundle.Expectation
 	names := refs.Schedulers(e, runs)
 	c.running = refs.OwnSchedulers(e, runs)

@@ -113,7 +113,7 @@ func (c *checker) mayCreate(job *bundle.Object, spec *corev1.PodSpec, kind strin
 // Schedulers returns the names of the schedulers besides Kubernetes' own that pods of the recipe
 // are for and that the recipe itself runs, sorted. A platform whose pods are simulated has to
 // simulate them, except those whose images run, according to runs.
-func Schedulers(e *bundle.Expectation, runs func(image string) bool) []string {
+func Schedulers(e *bundle.Expectation, runs func(*corev1.Container) bool) []string {
 	names := map[string]bool{}
 	for i := range e.Workloads {
 		if name := observe.OtherScheduler(&e.Workloads[i].PodSpec); name != "" && runsScheduler(e, name) != "" && !RunsForReal(e, name, runs) {
@@ -125,7 +125,7 @@ func Schedulers(e *bundle.Expectation, runs func(image string) bool) []string {
 
 // OwnSchedulers returns the names of the schedulers that pods of the recipe are for and that run for
 // real, as pods of the recipe, sorted.
-func OwnSchedulers(e *bundle.Expectation, runs func(image string) bool) []string {
+func OwnSchedulers(e *bundle.Expectation, runs func(*corev1.Container) bool) []string {
 	names := map[string]bool{}
 	for i := range e.Workloads {
 		if name := observe.OtherScheduler(&e.Workloads[i].PodSpec); name != "" && RunsForReal(e, name, runs) {
@@ -157,7 +157,7 @@ func runsScheduler(e *bundle.Expectation, name string) string {
 
 // RunsForReal reports whether a workload that seems to run the scheduler of that name has an image
 // that runs.
-func RunsForReal(e *bundle.Expectation, name string, runs func(image string) bool) bool {
+func RunsForReal(e *bundle.Expectation, name string, runs func(*corev1.Container) bool) bool {
 	return slices.ContainsFunc(e.Workloads, func(w bundle.Workload) bool {
 		return workloadRunsScheduler(e, &w, name) && slices.ContainsFunc(w.PodSpec.Containers, func(c corev1.Container) bool { return runs(&c) })
 	})

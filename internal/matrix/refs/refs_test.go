@@ -350,7 +350,7 @@ func TestSchedulers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			real := func(image string) bool { return image == "real:1" }
+			real := func(c *corev1.Container) bool { return c.Image == "real:1" }
 			if got := Schedulers(expected(t, tt.objects), real); !slices.Equal(got, tt.want) {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
