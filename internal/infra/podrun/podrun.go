@@ -45,6 +45,9 @@ type Options struct {
 	Sandbox *sandbox.Profile
 }
 
+// use names a program as a pod does.
+type use struct{ image, command string }
+
 // Runner runs the pods of one cluster.
 type Runner struct {
 	Options
@@ -53,7 +56,7 @@ type Runner struct {
 
 	mu   sync.Mutex
 	pods map[types.UID]*worker
-	used map[string]int // pods that were run, by image and command
+	used map[use]int // pods that were run
 	wg   sync.WaitGroup
 }
 
@@ -73,7 +76,7 @@ func New(o Options) (*Runner, error) {
 		return nil, fmt.Errorf("run pods: %w", err)
 	}
 	return &Runner{
-		Options: o, server: server, pods: map[types.UID]*worker{}, used: map[string]int{},
+		Options: o, server: server, pods: map[types.UID]*worker{}, used: map[use]int{},
 		kinds: definitions{metadata: named, dynamic: o.Clients.Dynamic, discovery: o.Clients.Discovery, served: map[types.UID]bool{}},
 	}, nil
 }
@@ -137,7 +140,7 @@ func (r *Runner) Used() []string {
 	defer r.mu.Unlock()
 	var all []string
 	for _, p := range r.Programs {
-		if n := r.used[p.Image+" "+p.Command]; n > 0 {
+		if n := r.used[use{p.Image, p.Command}]; n > 0 {
 			what := p.Path
 			switch {
 			case p.Unpacked != nil && p.Unpacked.Digest == "": // a program that was compiled
@@ -159,7 +162,7 @@ func (r *Runner) Unused(given []infra.Program) []string {
 	var all []string
 	for i, p := range given {
 		same := func(o infra.Program) bool { return o.Image == p.Image || o.Unpacked != nil && o.Unpacked == p.Unpacked }
-		if slices.ContainsFunc(given[:i], same) || slices.ContainsFunc(given, func(o infra.Program) bool { return same(o) && r.used[o.Image+" "+o.Command] > 0 }) {
+		if slices.ContainsFunc(given[:i], same) || slices.ContainsFunc(given, func(o infra.Program) bool { return same(o) && r.used[use{o.Image, o.Command}] > 0 }) {
 			continue
 		}
 		all = append(all, fmt.Sprintf("no pod has the image %s, so that its program did not run: a pod must name the image by exactly this text", p.Image))
@@ -215,7 +218,7 @@ func (r *Runner) changed(ctx context.Context, p *corev1.Pod) {
 		r.pods[p.UID] = w
 		for _, c := range p.Spec.Containers {
 			if program, ok := r.program(&c); ok {
-				r.used[program.Image+" "+program.Command]++
+				r.used[use{program.Image, program.Command}]++
 			}
 		}
 		r.wg.Go(func() { w.run(ctx) })

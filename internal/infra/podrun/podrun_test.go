@@ -166,6 +166,14 @@ spec: {resourceRef: {apiGroup: v1, kind: Node}}
 	if n := strings.Count(string(got), "NotIn"); n != 1 {
 		t.Errorf("%d stages were changed, want 1:\n%s", n, got)
 	}
+	got, err = Exclude(config, []infra.Program{{Image: "one:1", Command: "master"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	testkit.WantText(t, "the configuration of a command", string(got), "- one:1 master", ".command")
+	if strings.Contains(string(got), "- one:1\n") {
+		t.Errorf("the image's other commands are left out:\n%s", got)
+	}
 	if same, err := Exclude(config, nil); err != nil || string(same) != string(config) {
 		t.Errorf("without programs it became %v:\n%s", err, same)
 	}
@@ -367,7 +375,7 @@ func TestWorkDir(t *testing.T) {
 func TestUnused(t *testing.T) {
 	pulled, other := &infra.Unpacked{}, &infra.Unpacked{}
 	given := []infra.Program{{Image: "a:1", Path: "/a"}, {Image: "b:1", Path: "/b"}, {Image: "c:1@sha256:1", Unpacked: pulled}, {Image: "c:1", Unpacked: pulled}, {Image: "d:1@sha256:1", Unpacked: other}, {Image: "d:1", Unpacked: other}}
-	r := &Runner{used: map[string]int{"a:1": 2, "c:1": 1}}
+	r := &Runner{used: map[use]int{{image: "a:1"}: 2, {image: "c:1"}: 1}}
 	got := r.Unused(given)
 	if len(got) != 2 || !strings.HasPrefix(got[0], "no pod has the image b:1,") || !strings.HasPrefix(got[1], "no pod has the image d:1@sha256:1,") {
 		t.Errorf("got %q, want b and d", got)
