@@ -150,10 +150,10 @@ func TestUpgradeCheck(t *testing.T) {
 	safe := newer(t, "  - from: \"<1.18.0\"\n    to: \">=1.18.0 <1.19.0\"\n    verdict: safe\n    verifiedBy: a run on KWOK\n")
 	invoke(t, "upgrade-check", "--from", old, "--recipes-dir", safe).want(t, 0)
 	for want, more := range map[string][]string{
-		"--deployer: the upgrade of cert-manager needs steps": {},
-		`--deployer "kustomize": want one of argocd`:          {"-d", "kustomize"},
-		"--from cluster: this program does not read":          {"--from", "cluster"},
-		"components/cert-manager/upgrades.yaml:7: verdict is": {"--recipes-dir", newer(t, strings.Replace(manualRecord, "manual", "perhaps", 1))},
+		"--deployer: the upgrade of cert-manager needs steps":          {},
+		`--deployer "kustomize": want one of argocd`:                   {"-d", "kustomize"},
+		"--from cluster: a cluster does not say which recipe it is of": {"--from", "cluster"},
+		"components/cert-manager/upgrades.yaml:7: verdict is":          {"--recipes-dir", newer(t, strings.Replace(manualRecord, "manual", "perhaps", 1))},
 	} {
 		invoke(t, append(args, more...)...).want(t, 2, want)
 	}

@@ -35,9 +35,9 @@ func (a *app) upgradeCheckCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "upgrade-check", Short: "Say whether the components of one recipe can be upgraded to those of another", Args: cobra.NoArgs,
 		Long: `Compare two recipes component by component, and judge each move by the records of upgrades that the recipe files have
-(components/NAME/upgrades.yaml, named in the registry). No cluster is looked at.
+(components/NAME/upgrades.yaml, named in the registry).
 
-A side is a recipe, or the directory of a bundle, which has one. Without --to, the criteria of --from are resolved again with the recipe
+A side is a recipe, or the directory of a bundle, which has one; --from cluster is what --deployer has installed there. Without --to, the criteria of --from are resolved again with the recipe
 files that are there now: what an upgrade to them would be.
 
 The verdict is safe, manual or blocked as a record says; unknown if none does, and unversioned if versions cannot be compared. A move that
@@ -52,7 +52,7 @@ without a record it proposes one. A file never makes a verdict: anyone can write
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.upgradeCheck(cmd.Context(), f) },
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&f.from, "from", "f", "", "`address` of the recipe that is deployed, or the directory of its bundle (required)")
+	flags.StringVarP(&f.from, "from", "f", "", "`address` of the recipe that is deployed, or the directory of its bundle; or cluster, what --deployer has installed (required)")
 	flags.StringVar(&f.to, "to", "", "`address` of the recipe to upgrade to, or the directory of its bundle (default: the criteria of --from, resolved now)")
 	flags.StringVarP(&f.deployer, "deployer", "d", "", "deployer whose steps are shown: "+strings.Join(upgrades.Deployers(), ", ")+"; needed if there are steps")
 	flags.StringArrayVar(&f.evidence, "evidence", nil, "`file` of matrix run --evidence, to compare with (repeatable)")
@@ -75,11 +75,12 @@ func (a *app) upgradeCheck(ctx context.Context, f upgradeFlags) error {
 	if err != nil {
 		return err
 	}
-	from, err := a.side(ctx, "--from", f.from, f.kubeconfig)
-	if err != nil {
-		return err
+	from, to, called := (*recipe.Result)(nil), (*recipe.Result)(nil), f.to
+	if f.from != fromCluster {
+		if from, err = a.side(ctx, "--from", f.from, f.kubeconfig); err != nil {
+			return err
+		}
 	}
-	to, called := (*recipe.Result)(nil), f.to
 	if f.to == "" {
 		if to, err = resolveAgain(store, from); err != nil {
 			return err
@@ -88,7 +89,15 @@ func (a *app) upgradeCheck(ctx context.Context, f upgradeFlags) error {
 	} else if to, err = a.side(ctx, "--to", f.to, f.kubeconfig); err != nil {
 		return err
 	}
-	before, after := upgradable(from), upgradable(to)
+	after, before := upgradable(to), []upgrades.Component(nil)
+	if from != nil {
+		before = upgradable(from)
+	} else if before, err = a.installed(ctx, f.kubeconfig, deployer, namesOf(store, after), func(name string) (upgrades.Component, bool) {
+		i := slices.IndexFunc(after, func(c upgrades.Component) bool { return c.Name == name })
+		return after[max(i, 0)], i >= 0
+	}); err != nil {
+		return err
+	}
 	records, err := recordsFor(store, before, after)
 	if err != nil {
 		return cli.WrapUsage(err)
@@ -124,8 +133,10 @@ func (f *upgradeFlags) check() (string, error) {
 	switch {
 	case f.from == "":
 		return "", cli.Usagef("--from: name the recipe that is deployed, or the directory of its bundle")
-	case f.from == "cluster":
-		return "", cli.Usagef("--from cluster: this program does not read what is installed in a cluster; name the recipe or the bundle that was deployed (a directory of that name is ./cluster)")
+	case f.from == fromCluster && (f.to == "" || f.deployer == ""):
+		return "", cli.Usagef("--from cluster: a cluster does not say which recipe it is of, nor which deployer knows it; name --to and --deployer (a directory of that name is ./cluster)")
+	case f.from == fromCluster && len(f.evidence) > 0:
+		return "", cli.Usagef("--evidence is of one recipe's upgrade to another, and --from cluster is none; name the recipe that was deployed")
 	case f.from == "-" && f.to == "-":
 		return "", cli.Usagef("--from and --to cannot both be read from standard input")
 	}
@@ -186,6 +197,20 @@ func upgradable(r *recipe.Result) []upgrades.Component {
 		})
 	}
 	return all
+}
+
+// namesOf are the names of the components that a cluster may have: those of the registry, and of a recipe.
+func namesOf(store *recipe.Store, of []upgrades.Component) []string {
+	var names []string
+	for _, e := range store.Entries() {
+		names = append(names, e.Name)
+	}
+	for _, c := range of {
+		if !slices.Contains(names, c.Name) {
+			names = append(names, c.Name)
+		}
+	}
+	return names
 }
 
 // mostRecord is the largest file of records that is read, in bytes.
