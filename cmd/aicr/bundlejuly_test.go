@@ -52,6 +52,18 @@ func TestBundleForms(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 
+	// To Flux a null in a chart's own values is none, so that the values are in the HelmRelease too.
+	flux, _ := bundled(t, append(repo, "-r", made, "-d", "flux-oci", "--vendor-charts", "--charts", "simulated", "--dynamic", "gpuoperator:driver.version")...)
+	release := yamlFile(t, flux, "gpu-operator/helmrelease.yaml")
+	if at(release, "spec.values.gpu-operator.driver.enabled") != true || at(release, "spec.values.gpu-operator.driver.version") != nil || !strings.Contains(flux["gpu-operator/configmap-values.yaml"], "gpu-operator:") {
+		t.Errorf("got %v\n%s", at(release, "spec.values"), flux["gpu-operator/configmap-values.yaml"])
+	}
+	// helmfile would look for the charts in a repository.
+	helmfile, _ := bundled(t, "-r", made, "-d", "helmfile", "--vendor-charts", "--charts", "simulated")
+	if !strings.Contains(helmfile["level-0.yaml"], "skipDeps: true") {
+		t.Errorf("got\n%s", helmfile["level-0.yaml"])
+	}
+
 	files, r = bundled(t, append(repo, "-r", made, "-d", "argocd-oci", "--data", gated(t), "--readiness-hooks")...)
 	r.want(t, 0, "no published image: name that of your AICR release with --gate-image")
 	if at(yamlFile(t, files, "gpu-operator-readiness/application.yaml"), "spec.source.path") != "gpu-operator-readiness/chart" || !strings.Contains(files["README.md"], "--readiness-hooks with ghcr.io/nvidia/aicr-gate:dev") {

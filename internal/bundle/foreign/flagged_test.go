@@ -22,8 +22,9 @@ func TestVendoredRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	six = append(six, mustDeployer(t, bundle.Helmfile))
 	if testing.Short() {
-		six = six[:3]
+		six = []bundle.Deployer{mustDeployer(t, bundle.FluxOCI)}
 	}
 	own, err := bundle.Prepare(context.Background(), ownInput(t, "kind"))
 	if err != nil {
@@ -41,7 +42,7 @@ func TestVendoredRoundTrip(t *testing.T) {
 		slices.Sort(all)
 		return all
 	}
-	for _, d := range append(six, mustDeployer(t, bundle.Helmfile)) {
+	for _, d := range six {
 		t.Run(d.Name(), func(t *testing.T) {
 			in := own
 			in.Vendored = charts
@@ -83,7 +84,11 @@ func TestReadinessRoundTrip(t *testing.T) {
 	own := ownInput(t, "kind")
 	first := own.Components[0].Name
 	files := fstest.MapFS{"components/" + first + "/readiness.yaml": {Data: []byte("apiVersion: chainsaw.kyverno.io/v1alpha1\nkind: Test\nmetadata: {name: \"{{ x }}\"}\n")}}
-	for _, name := range []string{bundle.Helm, bundle.ArgoCDOCI, bundle.ArgoCDHelmOCI, bundle.ArgoCDGit} {
+	lanes := []string{bundle.Helm, bundle.ArgoCDHelmOCI, bundle.ArgoCDOCI, bundle.ArgoCDGit}
+	if testing.Short() {
+		lanes = lanes[:2]
+	}
+	for _, name := range lanes {
 		d := mustDeployer(t, name)
 		in := own
 		var gates []string
