@@ -105,6 +105,32 @@ func TestConfiguration_Inventory(t *testing.T) {
 	}
 }
 
+// On GKE a recipe that says nothing of the inventory gets it, with the values that the others have.
+func TestConfiguration_InventoryGranted(t *testing.T) {
+	s := accounted(t, map[string]string{
+		"overlays/gke":                `{metadata: {name: gke}, spec: {criteria: {service: gke}}}`,
+		"overlays/oke":                `{metadata: {name: oke}, spec: {criteria: {service: oke}}}`,
+		"components/k8s-aibom/values": "a: b\n",
+	})
+	r, err := s.ResolveWith(Criteria{Service: "gke"}, Choices{Configuration: configuration.Choice{Inventory: "enabled"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := s.Components(r)
+	if err != nil || len(all) != 2 || all[1].Name != "k8s-aibom" || all[1].Version != "1.0" || all[1].Values["a"] != "b" || r.Configuration.Choice().Inventory != "enabled" {
+		t.Fatalf("got %+v, %v", all, err)
+	}
+	for _, c := range []struct{ service, mode string }{{"gke", "disabled"}, {"oke", "enabled"}} {
+		if _, err := s.ResolveWith(Criteria{Service: c.service}, Choices{Configuration: configuration.Choice{Inventory: c.mode}}); err == nil || !strings.Contains(err.Error(), "only on gke is it added") {
+			t.Errorf("%s, %s: got %v", c.service, c.mode, err)
+		}
+	}
+	r, err = s.ResolveWith(Criteria{Service: "gke"}, Choices{})
+	if err != nil || len(r.DeploymentOrder) != 1 {
+		t.Errorf("got %v, %v", r, err)
+	}
+}
+
 func TestConfiguration_Refused(t *testing.T) {
 	s := accounted(t, map[string]string{
 		"overlays/lke": `{metadata: {name: lke}, spec: {base: slurm, criteria: {service: lke, platform: slurm}, profile: {name: p, default: a, values: {a: {componentRefs: [{name: slinky-slurm, overrides: {accounting: {enabled: true}}}]}}}}}`,

@@ -110,6 +110,13 @@ func (s *Store) mergedOf(r *Result) (*merged, error) {
 // configure puts the values that follow from a choice on top of everything else.
 func (s *Store) configure(m *merged, query Criteria, choice configuration.Choice, selected *profile.Selected) (*configuration.Configuration, error) {
 	m.installs = m.installs || choice != configuration.Choice{} // overrides.install came with these choices
+	if name := choice.Granted(query.Service); name != "" && m.components[name] == nil && s.registry[name].registryEntry != nil {
+		c := &mergedComponent{declared: s.registry[name].origin, ref: ComponentRef{Name: name}}
+		if file := "components/" + name + "/values.yaml"; s.values[file] != nil {
+			c.ref.ValuesFile, c.values = file, c.declared
+		}
+		m.components[name] = c
+	}
 	has := func(name string) bool { return m.components[name] != nil }
 	on := func(name string) bool {
 		ref := m.components[name].ref

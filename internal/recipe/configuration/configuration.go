@@ -49,7 +49,9 @@ const enabled = "enabled"
 const (
 	slurm     = "slinky-slurm"
 	inventory = "k8s-aibom"
-	install   = "install"
+	// inventoryService is where AICR has tried the inventory with every recipe (its issue 2962).
+	inventoryService = "gke"
+	install          = "install"
 )
 
 // databases are the components of the recipe's own database.
@@ -71,6 +73,15 @@ func (c Choice) Check() error {
 		}
 	}
 	return nil
+}
+
+// Granted is the component that a choice adds to a recipe of a service which does not have it, and does not leave it out;
+// empty if there is none.
+func (c Choice) Granted(service string) string {
+	if c.Inventory == enabled && service == inventoryService {
+		return inventory
+	}
+	return ""
 }
 
 // Choice is what a recipe was resolved with.
@@ -123,7 +134,7 @@ func Of(r Recipe, c Choice) (*Configuration, map[string]map[string]any, error) {
 	if c.Inventory != "" {
 		switch {
 		case !r.Has(inventory):
-			return nil, nil, fmt.Errorf("--runtime-inventory %s: the recipe has no component %s; leave it away, or add the component to an overlay", c.Inventory, inventory)
+			return nil, nil, fmt.Errorf("--runtime-inventory %s: the recipe has no component %s, and only on %s is it added to one; leave it away, or add the component to an overlay", c.Inventory, inventory, inventoryService)
 		case c.Inventory == enabled && !r.On(inventory):
 			return nil, nil, fmt.Errorf("--runtime-inventory %s: the recipe leaves component %s out on purpose; leave it away, or correct the overlay", c.Inventory, inventory)
 		}
