@@ -81,7 +81,7 @@ spec:
 			if res.Reason != reason.SchedulingFailed {
 				t.Errorf("got %s, %s; want %s", res.Status, res.Reason, reason.SchedulingFailed)
 			}
-			testkit.WantText(t, "first screen", screen, c.screen, "nfd-master")
+			testkit.WantText(t, "first screen", screen, c.screen, "pod nfd/node-feature-discovery-master-")
 		})
 	}
 }
