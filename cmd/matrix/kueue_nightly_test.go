@@ -176,7 +176,7 @@ func TestNightlyKueueInCells(t *testing.T) {
 		{"the recipe's queues", "", "", 0, "PASS"},
 		{"a queue of the recipe without its flavor", "{name: gpus}\n---", "{name: others}\n---", 51, "ClusterQueue.kueue.x-k8s.io all is not Active: Can't admit new workloads: references missing ResourceFlavor(s)"},
 		{"a queue that is stopped", "spec: {namespaceSelector: {},", "spec: {stopPolicy: Hold, namespaceSelector: {},", 1, "is not admitted by Kueue: "},
-		{"a Job of the recipe in a queue without quota", "nominalQuota: 8", "nominalQuota: 0", 1, "Job kueue-system/train (kueue): it is not admitted by Kueue: couldn't assign flavors to pod set main"},
+		{"a Job of the recipe in a queue without quota", "nominalQuota: 8", "nominalQuota: 0", 1, "Job teams/train (kueue): it is not admitted by Kueue: couldn't assign flavors to pod set main"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := onlyRecipe(t, "kueue", kueueRegistry, `source: "oci://registry.k8s.io/kueue/charts", version: 0.15.0, manifestFiles: [components/kueue/manifests/queues.yaml]`, kueueValues, kueueProbe)
@@ -196,7 +196,11 @@ func TestNightlyKueueInCells(t *testing.T) {
 }
 
 // kueueQueues are a recipe's own queues, and a Job in them.
-const kueueQueues = `apiVersion: kueue.x-k8s.io/v1beta2
+const kueueQueues = `apiVersion: v1
+kind: Namespace
+metadata: {name: teams}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
 kind: ResourceFlavor
 metadata: {name: gpus}
 ---
@@ -207,12 +211,12 @@ spec: {namespaceSelector: {}, resourceGroups: [{coveredResources: [nvidia.com/gp
 ---
 apiVersion: kueue.x-k8s.io/v1beta2
 kind: LocalQueue
-metadata: {name: mine, namespace: kueue-system}
+metadata: {name: mine, namespace: teams}
 spec: {clusterQueue: all}
 ---
 apiVersion: batch/v1
 kind: Job
-metadata: {name: train, namespace: kueue-system, labels: {kueue.x-k8s.io/queue-name: mine}}
+metadata: {name: train, namespace: teams, labels: {kueue.x-k8s.io/queue-name: mine}}
 spec:
   template:
     spec:
