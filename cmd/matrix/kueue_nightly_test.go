@@ -173,8 +173,9 @@ func TestNightlyKueueInCells(t *testing.T) {
 		code           int
 		want           string
 	}{
-		{"the recipe's queues", "", "", 0, "PASS"},
-		{"a queue of the recipe without its flavor", "{name: gpus}\n---", "{name: others}\n---", 51, "ClusterQueue.kueue.x-k8s.io all is not Active: Can't admit new workloads: references missing ResourceFlavor(s)"},
+		{"the recipe's queues", "", "", 0, "1 passed"},
+		{"a Job of the recipe in a queue without its flavor", "{name: gpus}\n---", "{name: others}\n---", 1, "Job teams/train (kueue): it is not admitted by Kueue: ClusterQueue all is inactive: Can't admit new workloads: references missing ResourceFlavor(s)"},
+		{"a queue of the recipe without its flavor", kueueFlavor + "---\n", "", 51, "ClusterQueue.kueue.x-k8s.io all is not Active: Can't admit new workloads: references missing ResourceFlavor(s)"},
 		{"a queue that is stopped", "spec: {namespaceSelector: {},", "spec: {stopPolicy: Hold, namespaceSelector: {},", 1, "is not admitted by Kueue: "},
 		{"a Job of the recipe in a queue without quota", "nominalQuota: 8", "nominalQuota: 0", 1, "Job teams/train (kueue): it is not admitted by Kueue: couldn't assign flavors to pod set main"},
 	} {
@@ -190,20 +191,16 @@ func TestNightlyKueueInCells(t *testing.T) {
 			if c.from != "" {
 				edit(t, file, c.from, c.to)
 			}
+			if c.code == 51 {
+				edit(t, file, kueueJob, "")
+			}
 			p.run(t, 5*time.Minute, nil, "run", "trains", "--recipes-dir", dir, "--charts", charts, "--operators", "real", "--deployer", "helm").want(t, c.code, c.want)
 		})
 	}
 }
 
 // kueueQueues are a recipe's own queues, and a Job in them.
-const kueueQueues = `apiVersion: v1
-kind: Namespace
-metadata: {name: teams}
----
-apiVersion: kueue.x-k8s.io/v1beta2
-kind: ResourceFlavor
-metadata: {name: gpus}
----
+const kueueQueues = "apiVersion: v1\nkind: Namespace\nmetadata: {name: teams}\n---\n" + kueueFlavor + `---
 apiVersion: kueue.x-k8s.io/v1beta2
 kind: ClusterQueue
 metadata: {name: all}
@@ -213,7 +210,11 @@ apiVersion: kueue.x-k8s.io/v1beta2
 kind: LocalQueue
 metadata: {name: mine, namespace: teams}
 spec: {clusterQueue: all}
----
+` + kueueJob
+
+const kueueFlavor = "apiVersion: kueue.x-k8s.io/v1beta2\nkind: ResourceFlavor\nmetadata: {name: gpus}\n"
+
+const kueueJob = `---
 apiVersion: batch/v1
 kind: Job
 metadata: {name: train, namespace: teams, labels: {kueue.x-k8s.io/queue-name: mine}}

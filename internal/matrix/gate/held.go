@@ -42,8 +42,11 @@ func (g *Gate) held(ctx context.Context, r *observe.WorkloadReport) {
 			r.Waiting = append(r.Waiting, observe.WaitingWorkload{Workload: w.Workload, Text: cmp.Or(text, "Kueue has admitted it, and it is still suspended"), Started: true})
 			continue
 		}
-		if found && text != "" {
+		switch {
+		case found && text != "":
 			w.Text, w.Fields = text, nil
+		case !found && served:
+			w.Text += "; Kueue has made no Workload of it"
 		}
 		wrong = append(wrong, w)
 	}

@@ -28,7 +28,7 @@ func TestHeld(t *testing.T) {
 		want   string
 	}{
 		"no Kueue":    {want: nothing},
-		"no Workload": {served: true, after: pendingFor, want: nothing},
+		"no Workload": {served: true, after: pendingFor, want: nothing + "; Kueue has made no Workload of it"},
 		"no room":     {served: true, status: "{conditions: [{type: QuotaReserved, status: \"False\", message: no room}]}", after: heldFor, want: "it is not admitted by Kueue: no room"},
 	} {
 		t.Run(name, func(t *testing.T) {
