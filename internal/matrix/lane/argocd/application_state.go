@@ -2,6 +2,7 @@ package argocd
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -43,13 +44,15 @@ func applicationItem(name string, app *unstructured.Unstructured, root bool) lan
 		}
 		return it
 	}
-	if refused, again := failedResources(app); phase != "Succeeded" && len(refused)+len(again) > 0 {
-		it.Text = strings.Join(append(refused, again...), "\n")
+	if refused, again, degraded := failedResources(app); phase != "Succeeded" && len(refused)+len(again)+len(degraded) > 0 {
+		it.Text = strings.Join(slices.Concat(refused, again, degraded), "\n")
 		switch {
 		case len(refused) > 0:
 			it.State = lane.ItemFailed
 		case phase == "Failed" || phase == "Error": // its retries are used up
 			it.State = lane.ItemSuspect
+		case len(degraded) > 0:
+			it.State, it.Patience = lane.ItemSuspect, degradedPatience
 		}
 		return it
 	}
@@ -157,9 +160,15 @@ func errorCondition(app *unstructured.Unstructured) (string, string) {
 	return "", ""
 }
 
+// degradedPatience is how long a sync may rest between two tries because an object is Degraded. An operator that runs
+// says of its object that no pod is ready, until one is; each of the five tries looks again, after 5, 10, 20, 40 and 80
+// seconds.
+const degradedPatience = 45 * time.Second
+
 // failedResources quotes the API server on the objects that could not be applied: those that it
-// rejects for good, and those that another try may apply.
-func failedResources(app *unstructured.Unstructured) (refused, again []string) {
+// rejects for good, and those that another try may apply. Those that were applied, and that a sync with
+// a later wave or hook does not wait for since they are Degraded, come last (gitops-engine, sync_context.go).
+func failedResources(app *unstructured.Unstructured) (refused, again, degraded []string) {
 	results, _, _ := unstructured.NestedSlice(app.Object, "status", "operationState", "syncResult", "resources")
 	for _, r := range results {
 		m, _ := r.(map[string]any)
@@ -171,11 +180,15 @@ func failedResources(app *unstructured.Unstructured) (refused, again []string) {
 		name, _ := m["name"].(string)
 		message, _ := m["message"].(string)
 		text := fmt.Sprintf("%s %s: %s", kind, infra.NamespacedName(namespace, name), message)
-		if lane.Retryable(message) {
+		hook, _ := m["hookType"].(string)
+		switch {
+		case m["status"] == "Synced" && hook == "":
+			degraded = append(degraded, text+" (applied, and Argo CD finds it Degraded)")
+		case lane.Retryable(message):
 			again = append(again, text)
-		} else {
+		default:
 			refused = append(refused, text)
 		}
 	}
-	return refused, again
+	return refused, again, degraded
 }

@@ -151,9 +151,15 @@ func TestApplicationItem(t *testing.T) {
 		},
 		"a failed hook": {
 			appStatus{sync: "OutOfSync", health: "Missing", phase: "Running", resources: []any{
-				map[string]any{"kind": "Job", "namespace": "web", "name": "hook", "status": "Synced", "hookPhase": "Failed", "message": "Job has reached the specified backoff limit"},
+				map[string]any{"kind": "Job", "namespace": "web", "name": "hook", "status": "Synced", "hookType": "PostSync", "hookPhase": "Failed", "message": "Job has reached the specified backoff limit"},
 			}},
 			lane.ItemFailed, []string{"Job web/hook: Job has reached the specified backoff limit"},
+		},
+		"an object that is Degraded while a hook waits": { // prometheus-operator says so until the first pod is ready
+			appStatus{sync: "OutOfSync", health: "Missing", phase: "Running", resources: []any{
+				map[string]any{"kind": "Prometheus", "namespace": "web", "name": "p", "status": "Synced", "hookPhase": "Failed", "message": "p serverside-applied"},
+			}},
+			lane.ItemSuspect, []string{"Prometheus web/p: p serverside-applied (applied, and Argo CD finds it Degraded)"},
 		},
 		"an operation that failed for want of a connection": {
 			appStatus{sync: "OutOfSync", health: "Missing", phase: "Error", message: "dial tcp: connection refused"}, lane.ItemSuspect, []string{"sync error: dial tcp"},
