@@ -174,12 +174,16 @@ func TestInputs_EveryField(t *testing.T) {
 			"ChartRepository", "PlainHTTP", "RepoURL", "TargetRevision", "Project", "APIs", "prepared",
 			// injected values are in the values too; a cell is always rendered; only what another
 			// program laid out may be empty
-			"PutIn", "Unrendered", "MayBeEmpty"},
+			"PutIn", "Unrendered", "MayBeEmpty",
+			// only aicr bundle sets it
+			"Vendored"},
 		// hashed: Values, PreManifests, Manifests, Kustomization (its files and patches), NodeScheduling,
 		// GKECriticalPriority, ValueOverrideKeys; ComponentRef is part of the recipe
 		"recipe.Component": {"ComponentRef", "ValueOverrideKeys", "NodeScheduling", "GKECriticalPriority", "Values", "PreManifests", "Manifests", "Kustomization",
 			// for people only
-			"DisplayName", "Origins", "Declared", "Registered", "Undone"},
+			"DisplayName", "Origins", "Declared", "Registered", "Undone",
+			// a recipe that one of these checks refuses has no plan
+			"Validations"},
 	}
 	for _, of := range []reflect.Type{reflect.TypeFor[bundle.Input](), reflect.TypeFor[recipe.Component]()} {
 		for i := range of.NumField() {
