@@ -128,7 +128,7 @@ func (a *app) bundleInput(ctx context.Context, f *bundleFlags) (in bundle.Input,
 		err = p.eviction.Refuses(p.dynamic, components)
 	}
 	if err == nil && document.GenerationOf(result.APIVersion) != recipe.March {
-		err = adjust.RefusePolicy(p.dynamic)
+		err = adjust.RefusePolicy(p.dynamic, result.Configuration.Choice().Accounting != "")
 		for _, line := range adjust.PolicyChanged(components) {
 			a.note("warning: %s", line)
 		}

@@ -113,3 +113,29 @@ func TestArgoOptions(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestPolicy(t *testing.T) {
+	for flag, want := range map[string]string{
+		"nvidia-dra-driver-gpu:resources.gpus":    "resources.gpus.enabled decides who hands out GPUs",
+		"gpu-operator-ocp:devicePlugin.enabled":   "devicePlugin.enabled decides who hands out GPUs",
+		"slinky-slurm:accounting":                 "accounting.enabled decides what the recipe says of accounting",
+		"slinky-slurm:accounting.storageConfig.a": "",
+		"gpu-operator:devicePlugin.version":       "",
+	} {
+		all, err := ParseDynamic([]string{flag})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := RefusePolicy(all, true); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", flag, err, want)
+		}
+	}
+	if all, _ := ParseDynamic([]string{"slinky-slurm:accounting"}); RefusePolicy(all, false) != nil {
+		t.Error("a recipe that says nothing of accounting decides it")
+	}
+	set := component("gpu-operator", map[string]any{"devicePlugin": map[string]any{"enabled": false}})
+	set.Origins = map[string]recipe.Origin{"devicePlugin.enabled": {File: "--set gpuoperator:devicePlugin.enabled=false"}}
+	if lines := PolicyChanged([]recipe.Component{set, component("gpu-operator", nil)}); len(lines) != 1 || !strings.Contains(lines[0], "devicePlugin.enabled decides who hands out GPUs") || !strings.Contains(lines[0], "(--set gpuoperator:") {
+		t.Errorf("got %q", lines)
+	}
+}

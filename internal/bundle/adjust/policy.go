@@ -35,15 +35,20 @@ func PolicyChanged(components []recipe.Component) []string {
 	return lines
 }
 
-// RefusePolicy refuses dynamic values that are among them: nobody could hold a cluster against one.
-func RefusePolicy(dynamic []Dynamic) error {
+// RefusePolicy refuses dynamic values that are among them, and the one that says whether Slurm has accounting: nobody
+// could hold a cluster against them.
+func RefusePolicy(dynamic []Dynamic, accounting bool) error {
 	var all []error
 	for _, d := range dynamic {
+		paths, decides := policy(d.key), "who hands out GPUs, and is known when the bundle is made; set it in an overlay"
+		if d.key == "slinky-slurm" && accounting {
+			paths, decides = []string{"accounting.enabled"}, "what the recipe says of accounting; generate it again with --slurm-accounting-mode"
+		}
 		given := strings.Join(d.path, ".") + "."
-		if i := slices.IndexFunc(policy(d.key), func(path string) bool {
+		if i := slices.IndexFunc(paths, func(path string) bool {
 			return strings.HasPrefix(path+".", given) || strings.HasPrefix(given, path+".")
 		}); i >= 0 {
-			all = append(all, fmt.Errorf("--dynamic %q: the value %s decides who hands out GPUs, and is known when the bundle is made; set it in an overlay", d.text, policy(d.key)[i]))
+			all = append(all, fmt.Errorf("--dynamic %q: the value %s decides %s", d.text, paths[i], decides))
 		}
 	}
 	return errors.Join(all...)

@@ -65,6 +65,7 @@ func Check(result *recipe.Result, components []recipe.Component, asked Asked) er
 			}
 		}
 		refuse(c.Declared, sharedStorage(c))
+		refuse(c.Declared, accounting(in, result, c))
 		refuse(c.Registered, selectors(asked, c))
 		c.Undone = slices.Clone(c.Undone)
 		for _, v := range c.Validations {

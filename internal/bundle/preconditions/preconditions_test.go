@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/recipe/configuration"
 )
 
 func with(name string, values map[string]any, checks ...recipe.Validation) recipe.Component {
@@ -172,6 +173,63 @@ func TestSelectors(t *testing.T) {
 		one.Registered = recipe.Origin{File: "registry.yaml", Line: 3}
 		err := Check(&recipe.Result{}, []recipe.Component{one}, c.asked)
 		if (err == nil) != (c.want == "") || err != nil && (!strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "registry.yaml:3: a: ")) {
+			t.Errorf("%s: got %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+func TestAccounting(t *testing.T) {
+	storage := func(pairs ...any) map[string]any {
+		s := m("host", "mariadb", "port", int64(3306), "database", "acct", "username", "slurm", "passwordKeyRef", m("name", "secret", "key", "password"))
+		for i := 0; i < len(pairs); i += 2 {
+			s[pairs[i].(string)] = pairs[i+1]
+		}
+		return s
+	}
+	provided := func(pairs ...any) map[string]any {
+		db := m("username", "slurm", "database", "acct", "passwordSecretKeyRef", m("name", "secret", "key", "password", "generate", true))
+		for i := 0; i < len(pairs); i += 2 {
+			db[pairs[i].(string)] = pairs[i+1]
+		}
+		return m("fullnameOverride", "mariadb", "mariadb", db)
+	}
+	users := provided()
+	users["users"] = []any{m("name", "a")}
+	for name, c := range map[string]struct {
+		mode    string
+		enabled any
+		storage map[string]any
+		db      map[string]any
+		want    string
+	}{
+		"none":                  {"", true, nil, nil, ""},
+		"disabled":              {configuration.Disabled, false, nil, nil, ""},
+		"disabled by the mode":  {configuration.Disabled, true, nil, nil, "accounting.enabled is true, and the recipe has the accounting disabled"},
+		"disabled by a value":   {configuration.CustomerManaged, false, storage(), nil, "accounting.enabled is false"},
+		"customer":              {configuration.CustomerManaged, true, storage(), nil, ""},
+		"a number of JSON":      {configuration.CustomerManaged, true, storage("port", 3306.0), nil, ""},
+		"no host":               {configuration.CustomerManaged, true, storage("host", ""), nil, "accounting.storageConfig.host is ; write which database"},
+		"no key":                {configuration.CustomerManaged, true, storage("passwordKeyRef", m("name", "a")), nil, "passwordKeyRef.key is <nil>"},
+		"a port in quotes":      {configuration.CustomerManaged, true, storage("port", "3306"), nil, `port is "3306"`},
+		"half a port":           {configuration.CustomerManaged, true, storage("port", 3306.5), nil, "port is 3306.5"},
+		"provided":              {configuration.Provided, true, storage(), provided(), ""},
+		"no database":           {configuration.Provided, true, storage(), nil, "component slurm-accounting-mariadb is left out"},
+		"another host":          {configuration.Provided, true, storage("host", "db"), provided(), "host is db, and fullnameOverride of slurm-accounting-mariadb is mariadb"},
+		"another user":          {configuration.Provided, true, storage(), provided("username", "root"), "username is slurm, and mariadb.username"},
+		"another secret":        {configuration.Provided, true, storage("passwordKeyRef", m("name", "other", "key", "password")), provided(), "passwordKeyRef.name is other"},
+		"a password of nobody":  {configuration.Provided, true, storage(), provided("passwordSecretKeyRef", m("name", "secret", "key", "password", "generate", "true")), `generate of slurm-accounting-mariadb is "true"`},
+		"users of another kind": {configuration.Provided, true, storage(), users, "has values at users"},
+	} {
+		result := &recipe.Result{}
+		if c.mode != "" {
+			result.Configuration = &configuration.Configuration{Slurm: &configuration.Slurm{Accounting: &configuration.Mode{Mode: c.mode}}}
+		}
+		all := []recipe.Component{with("mariadb-operator-crds", nil), with("mariadb-operator", nil), with("slinky-slurm", m("accounting", m("enabled", c.enabled, "storageConfig", c.storage)))}
+		if c.db != nil {
+			all = append(all, with("slurm-accounting-mariadb", c.db))
+		}
+		err := Check(result, all, Asked{})
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %q", name, err, c.want)
 		}
 	}

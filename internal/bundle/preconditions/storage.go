@@ -14,7 +14,7 @@ import (
 // sharedStorage: the shared file systems of Slurm, where its values ask for them, need what a claim of each needs.
 func sharedStorage(c *recipe.Component) string {
 	storage, _ := c.Values["storage"].(map[string]any)
-	if c.Name != "slinky-slurm" || storage["enabled"] != true {
+	if c.Name != slurm || storage["enabled"] != true {
 		return ""
 	}
 	for _, key := range slices.Sorted(maps.Keys(storage)) {
