@@ -18,6 +18,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle/projects"
 	"github.com/nvidia/aicr-action/internal/bundle/steering"
 	"github.com/nvidia/aicr-action/internal/charts/catalog"
+	"github.com/nvidia/aicr-action/internal/charts/render"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
 )
@@ -328,8 +329,8 @@ type Given struct {
 	// version that the chart's templates see then.
 	Source string
 	Seen   func(*chart.Chart) (string, error)
-	// Post are the kustomizations that Flux lays over the release's objects (render.Request.Post).
-	Post []string
+	// Post is what Flux does to the release's objects.
+	Post render.Post
 }
 
 // Foreign is what a Bundle has besides if another program made it.

@@ -1,10 +1,8 @@
 package app
 
 import (
+	"errors"
 	"fmt"
-	"maps"
-	"path"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -32,7 +30,7 @@ func (l *layout) generated(o object) ([]object, error) {
 	}
 	var all []object
 	for _, g := range list.Content {
-		sets, err := l.parameters(o, g, true)
+		sets, err := l.parameters(o, g)
 		if err != nil {
 			return nil, err
 		}
@@ -59,158 +57,32 @@ func (l *layout) generated(o object) ([]object, error) {
 }
 
 // parameters gives the parameters of each Application that a generator makes.
-func (l *layout) parameters(o object, g *yamlv3.Node, outer bool) ([]map[string]any, error) {
-	keys := slices.DeleteFunc(yamlx.Keys(g), func(key string) bool { return key == "selector" || key == "template" })
-	if len(keys) != 1 || yamlx.Find(g, "selector") != nil || yamlx.Find(g, "template") != nil {
-		return nil, l.repo.BadAt(o, g, "a generator of ApplicationSet %s is not understood: want one of list, git, clusters and matrix, without selector and template", o.Name())
+func (l *layout) parameters(o object, g *yamlv3.Node) ([]map[string]any, error) {
+	from := generators.Source{
+		Own: l.repo.Own, NotOwn: l.repo.NotOwn, Read: l.repo.Read, Goes: yamlx.Text(o.Node, "spec", "goTemplate") == "true", Evaluate: l.evaluated,
+		Files: func() ([]string, error) { return l.repo.Walk(".", nil) },
+		Clusters: func() []map[string]any {
+			l.override("ApplicationSet %s: the cell's cluster stands for the clusters that it selects", o.Name())
+			return []map[string]any{{"name": "in-cluster", "nameNormalized": "in-cluster", "server": localServer, "project": "", "metadata": map[string]any{"labels": map[string]any{}, "annotations": map[string]any{}}}}
+		},
 	}
-	inner := yamlx.Find(g, keys[0])
-	var sets []map[string]any
-	var err error
-	switch {
-	case keys[0] == "list":
-		sets, err = l.listed(o, inner)
-	case keys[0] == "git":
-		sets, err = l.inGit(o, inner)
-	case keys[0] == "clusters":
-		l.override("ApplicationSet %s: the cell's cluster stands for the clusters that it selects", o.Name())
-		sets = []map[string]any{{"name": "in-cluster", "nameNormalized": "in-cluster", "server": localServer, "project": "", "metadata": map[string]any{"labels": map[string]any{}, "annotations": map[string]any{}}}}
-	case keys[0] == "matrix" && outer:
-		sets, err = l.product(o, inner)
-	default:
-		return nil, l.repo.BadAt(o, g, "the generator %s of ApplicationSet %s depends on more than this repository: want list, git, clusters, or a matrix of these", keys[0], o.Name())
+	sets, err := from.Parameters(g)
+	if wrong := (*generators.Error)(nil); errors.As(err, &wrong) {
+		return nil, l.repo.BadAt(o, wrong.Node, "a generator of ApplicationSet %s: %w", o.Name(), wrong.Err)
 	}
-	if err != nil {
-		return nil, err
-	}
-	var more map[string]any
-	if n := yamlx.Find(inner, "values"); n != nil {
-		if err := n.Decode(&more); err != nil {
-			return nil, l.repo.BadAt(o, n, "values of a generator of ApplicationSet %s: %w", o.Name(), err)
-		}
-		for _, params := range sets {
-			params["values"] = more
-		}
-	}
-	if len(sets) > mostGenerated {
+	if err == nil && len(sets) > mostGenerated {
 		return nil, l.repo.BadAt(o, g, "ApplicationSet %s generates more than %d Applications", o.Name(), mostGenerated)
 	}
-	return sets, nil
-}
-
-func (l *layout) listed(o object, list *yamlv3.Node) ([]map[string]any, error) {
-	var sets []map[string]any
-	elements := yamlx.Find(list, "elements")
-	if elements == nil {
-		return nil, l.repo.BadAt(o, list, "the list of ApplicationSet %s has no elements", o.Name())
-	}
-	for _, n := range elements.Content {
-		params := map[string]any{}
-		if err := n.Decode(&params); err != nil {
-			return nil, l.repo.BadAt(o, n, "an element of ApplicationSet %s: %w", o.Name(), err)
-		}
-		sets = append(sets, params)
-	}
-	return sets, nil
-}
-
-// product joins each set of one generator with each of another.
-func (l *layout) product(o object, matrix *yamlv3.Node) ([]map[string]any, error) {
-	list := yamlx.Find(matrix, "generators")
-	if list == nil || len(list.Content) != 2 {
-		return nil, l.repo.BadAt(o, matrix, "the matrix of ApplicationSet %s is not understood: want two generators", o.Name())
-	}
-	if strings.Contains(generators.Text(list), "{{") {
-		return nil, l.repo.BadAt(o, matrix, "the matrix of ApplicationSet %s has a generator with parameters of the other one, which is not understood", o.Name())
-	}
-	first, err := l.parameters(o, list.Content[0], false)
-	if err != nil {
-		return nil, err
-	}
-	second, err := l.parameters(o, list.Content[1], false)
-	if err != nil {
-		return nil, err
-	}
-	var sets []map[string]any
-	for _, a := range first {
-		for _, b := range second {
-			params := maps.Clone(a)
-			maps.Copy(params, b)
-			sets = append(sets, params)
-		}
-	}
-	return sets, nil
-}
-
-// inGit gives the parameters of directories or files of this repository.
-func (l *layout) inGit(o object, git *yamlv3.Node) ([]map[string]any, error) {
-	if at := yamlx.Text(git, "repoURL"); !l.repo.Own(at) {
-		return nil, l.repo.BadAt(o, git, "a generator of ApplicationSet %s: %s", o.Name(), l.repo.NotOwn(at))
-	}
-	files, err := l.repo.Walk(".", nil)
-	if err != nil {
-		return nil, err
-	}
-	list, ofFiles := yamlx.Find(git, "directories"), false
-	names := files
-	if list == nil {
-		list, ofFiles = yamlx.Find(git, "files"), true
-	} else {
-		names = generators.Directories(files)
-	}
-	if list == nil {
-		return nil, l.repo.BadAt(o, git, "a generator of ApplicationSet %s has neither directories nor files", o.Name())
-	}
-	var sets []map[string]any
-	for _, name := range names {
-		if !generators.Selected(list, name) {
-			continue
-		}
-		params := map[string]any{}
-		if ofFiles {
-			content, err := l.repo.Read(name)
-			if err != nil {
-				return nil, err
-			}
-			if err := yaml.Unmarshal(content, &params); err != nil {
-				return nil, l.repo.BadAt(o, git, "%s, a file of ApplicationSet %s: %w", l.repo.Shown(name), o.Name(), err)
-			}
-			name = path.Dir(name)
-		}
-		at := map[string]any{"path": name, "basename": path.Base(name), "basenameNormalized": generators.Normalized(path.Base(name))}
-		var segments []any
-		for _, s := range strings.Split(name, "/") {
-			segments = append(segments, s)
-		}
-		at["segments"] = segments
-		params["path"] = at
-		sets = append(sets, params)
-	}
-	return sets, nil
+	return sets, err
 }
 
 // instance is the Application for one set of parameters. Its lines are those of the template.
 func (l *layout) instance(o object, params map[string]any) (object, error) {
-	for _, key := range []string{"templatePatch"} {
-		if n := yamlx.Find(o.Node, "spec", key); n != nil {
-			return object{}, l.repo.BadAt(o, n, "%s of ApplicationSet %s is not understood", key, o.Name())
-		}
-	}
 	template := yamlx.Clone(yamlx.Find(o.Node, "spec", "template"))
 	if template == nil || yamlx.Find(template, "spec") == nil {
 		return object{}, l.repo.Bad(o, []string{"spec"}, "ApplicationSet %s has no template", o.Name())
 	}
-	var scalars []*yamlv3.Node
-	var gather func(*yamlv3.Node)
-	gather = func(n *yamlv3.Node) {
-		if n.Kind == yamlv3.ScalarNode && strings.Contains(n.Value, "{{") {
-			scalars = append(scalars, n)
-		}
-		for _, c := range n.Content {
-			gather(c)
-		}
-	}
-	gather(template)
+	scalars := generators.Templates(template)
 	var texts []string
 	for _, n := range scalars {
 		texts = append(texts, n.Value)
@@ -237,7 +109,29 @@ func (l *layout) instance(o object, params map[string]any) (object, error) {
 			node.Content = append(node.Content, name, n)
 		}
 	}
-	return checkout.New(o.File, node), nil
+	made := checkout.New(o.File, node)
+	return made, l.patched(o, made, params)
+}
+
+// patched lays spec.templatePatch, a template of one text, over an Application.
+func (l *layout) patched(o, made object, params map[string]any) error {
+	n := yamlx.Find(o.Node, "spec", "templatePatch")
+	if n == nil {
+		return nil
+	}
+	texts, err := l.evaluated([]string{n.Value}, params)
+	if err != nil {
+		return l.repo.BadAt(o, n, "templatePatch of ApplicationSet %s: %w", o.Name(), err)
+	}
+	docs, err := yamlx.Documents([]byte(texts[0]))
+	if err != nil || len(docs) > 1 || len(docs) == 1 && (len(docs[0].Content) != 1 || docs[0].Content[0].Kind != yamlv3.MappingNode) {
+		return l.repo.BadAt(o, n, "templatePatch of ApplicationSet %s makes no YAML mapping for Application %s", o.Name(), made.Name())
+	}
+	if len(docs) == 1 {
+		shift(docs[0].Content[0], n.Line)
+		mergePatch(made.Node, docs[0].Content[0])
+	}
+	return nil
 }
 
 // evaluated evaluates templates of Go, in the process in which charts are rendered: they are
@@ -265,7 +159,7 @@ func (l *layout) evaluated(texts []string, params map[string]any) ([]string, err
 	var all []string
 	for i := range texts {
 		value := object.Data["s"+strconv.Itoa(i)]
-		if strings.Contains(value, "<no value>") || texts[i] != "" && value == "" {
+		if strings.Contains(value, "<no value>") || texts[i] != "" && value == "" && !strings.Contains(texts[i], "if ") {
 			return nil, fmt.Errorf("%s has no value", texts[i])
 		}
 		all = append(all, value)

@@ -42,7 +42,7 @@ func (f *fluxApp) valuesFiles(o object, chart *yamlv3.Node, to string) error {
 			merged = checkout.New(name, n)
 		} else {
 			f.placeIn(merged, n, name)
-			overlaid(merged.Node, n)
+			laidOver(merged.Node, n)
 		}
 	}
 	if merged.Node == nil {
@@ -52,13 +52,13 @@ func (f *fluxApp) valuesFiles(o object, chart *yamlv3.Node, to string) error {
 	return f.put(to+"/values.yaml", merged)
 }
 
-// overlaid lays a mapping of values over another one, as Flux does: null is a value.
-func overlaid(into, over *yamlv3.Node) {
+// laidOver lays a mapping of values over another one, as Flux does: null is a value.
+func laidOver(into, over *yamlv3.Node) {
 	for i := 0; i+1 < len(over.Content); i += 2 {
 		key, value := over.Content[i], over.Content[i+1]
 		have := yamlx.Find(into, key.Value)
 		if have != nil && have.Kind == yamlv3.MappingNode && value.Kind == yamlv3.MappingNode {
-			overlaid(have, value)
+			laidOver(have, value)
 			continue
 		}
 		yamlx.Drop(into, key.Value)

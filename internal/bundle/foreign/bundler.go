@@ -21,6 +21,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle/forgotten"
 	"github.com/nvidia/aicr-action/internal/bundle/oci"
 	"github.com/nvidia/aicr-action/internal/charts/archive"
+	"github.com/nvidia/aicr-action/internal/charts/render"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/util/egress"
@@ -51,7 +52,7 @@ type unit struct {
 type fluxUnit struct {
 	within time.Duration
 	source string
-	post   []string
+	post   render.Post
 }
 
 // form reads the layout of one deployer's bundle.

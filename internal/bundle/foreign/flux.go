@@ -271,7 +271,7 @@ func (f *fluxForm) release(file string, n *yamlv3.Node) (unit, error) {
 	}
 	u.flux.within = waitsFor(spec)
 	var err error
-	if u.flux.post, err = postrender.Read(spec); err != nil {
+	if u.flux.post, err = postrender.Read(spec, place); err != nil {
 		return u, t.bad(file, err.(*postrender.Error).Node.Line, "HelmRelease %s: %w", u.name, err)
 	}
 	v, err := f.valuesFrom(file, u.name, yamlx.Find(spec, "valuesFrom"))

@@ -13,8 +13,9 @@ import (
 )
 
 // postRender has Kustomize change the objects of a release, hooks included, as helm-controller does,
-// with which Helm sorts hooks and manifests afterwards. Each object keeps the name of its template.
-func postRender(rel *helmrelease.Release, post []string) error {
+// with which Helm sorts hooks and manifests afterwards. An object that only has other images keeps the
+// name of its template.
+func postRender(rel *helmrelease.Release, post Post) error {
 	var templates, docs []string
 	add := func(template, text string) {
 		if text = strings.TrimSpace(text); text != "" {
@@ -31,10 +32,10 @@ func postRender(rel *helmrelease.Release, post []string) error {
 	for _, h := range rel.Hooks {
 		add(h.Path, h.Manifest)
 	}
-	for i, p := range post {
+	for i, p := range post.Steps {
 		var err error
-		if templates, docs, err = postRendered(templates, docs, p); err != nil {
-			return fmt.Errorf("spec.postRenderers[%d]: %w", i, err)
+		if templates, docs, err = postRendered(templates, docs, p, post.At); err != nil {
+			return fmt.Errorf("%s, step %d: %w", post.At, i+1, err)
 		}
 	}
 	files := map[string]string{}
@@ -57,7 +58,7 @@ func postRender(rel *helmrelease.Release, post []string) error {
 const source = "# Source: "
 
 // postRendered is one step of it: documents and their templates.
-func postRendered(templates, docs []string, post string) (from, all []string, err error) {
+func postRendered(templates, docs []string, post, called string) (from, all []string, err error) {
 	in := kustomize.Input{Dir: ".", Files: map[string][]byte{}}
 	var resources []string
 	at := map[string]int{}
@@ -67,16 +68,33 @@ func postRendered(templates, docs []string, post string) (from, all []string, er
 		at[name] = i
 		resources = append(resources, name)
 	}
-	if in.Files["kustomization.yaml"], err = kustomize.With(post, resources); err != nil {
-		return nil, nil, err
+	build := func(without ...string) ([]kustomize.Object, error) {
+		text, err := kustomize.With(post, resources, without...)
+		if err != nil {
+			return nil, err
+		}
+		in.Files["kustomization.yaml"] = text
+		out, err := kustomize.Build(in)
+		if err != nil {
+			return nil, err
+		}
+		return out.Objects, nil
 	}
-	out, err := kustomize.Build(in)
+	objects, err := build()
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, o := range out.Objects {
-		template := ""
-		if i, ok := at[path.Base(o.From)]; ok {
+	plain, err := build("patches")
+	if err != nil {
+		return nil, nil, err
+	}
+	unpatched := map[string]string{}
+	for _, o := range plain {
+		unpatched[o.From] = o.YAML
+	}
+	for _, o := range objects {
+		template := called
+		if i, ok := at[path.Base(o.From)]; ok && unpatched[o.From] == o.YAML {
 			template = templates[i]
 		}
 		from, all = append(from, template), append(all, o.YAML)

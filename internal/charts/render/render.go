@@ -47,9 +47,15 @@ type Request struct {
 	// the APIs that they see.
 	KubeVersion string
 	APIVersions []string
-	// Post are what Kustomize does to the objects afterwards, one after another: kustomizations with
-	// patches and images, as JSON, in the way of Flux's postRenderers.
-	Post []string
+	Post        Post
+}
+
+// Post is what Kustomize does to the objects afterwards, in the way of Flux's postRenderers.
+type Post struct {
+	// Steps are kustomizations with patches and images, as JSON, one after another.
+	Steps []string
+	// At is where a person finds them: what objects have in place of a template that patches change.
+	At string
 }
 
 // Release is what the templates have made.

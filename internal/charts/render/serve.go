@@ -137,7 +137,7 @@ func template(req wireRequest) (*helmrelease.Release, error) {
 		values = map[string]any{}
 	}
 	rel, err := inst.Run(c, values)
-	if err != nil || len(req.Post) == 0 {
+	if err != nil || len(req.Post.Steps) == 0 {
 		return rel, err
 	}
 	return rel, postRender(rel, req.Post)

@@ -18,7 +18,7 @@ type wireRequest struct {
 	Name, Namespace string
 	KubeVersion     string
 	APIVersions     []string
-	Post            []string
+	Post            Post
 	// Kustomization is what is to be built, in place of a chart.
 	Kustomization *kustomize.Input
 }

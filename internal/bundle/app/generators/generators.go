@@ -1,5 +1,5 @@
 // Package generators has what an ApplicationSet's generators and templates do with paths and texts, in the
-// way of Argo CD. It must not know files, charts or clusters.
+// way of Argo CD. It must not know charts or clusters.
 package generators
 
 import (
@@ -95,13 +95,4 @@ func flatten(at string, value any, into map[string]string) {
 	for key, v := range inner {
 		flatten(strings.TrimPrefix(at+"."+key, "."), v, into)
 	}
-}
-
-// Text is all that a node has.
-func Text(n *yamlv3.Node) string {
-	text := n.Value
-	for _, c := range n.Content {
-		text += "\n" + Text(c)
-	}
-	return text
 }

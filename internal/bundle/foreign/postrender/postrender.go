@@ -11,6 +11,8 @@ import (
 
 	yamlv3 "go.yaml.in/yaml/v3"
 
+	"github.com/nvidia/aicr-action/internal/charts/render"
+	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
 
@@ -44,16 +46,21 @@ type kustomization struct {
 	Images  []image `json:"images,omitempty" yaml:"images"`
 }
 
-// Read gives the kustomizations that are laid over a release's objects, one after another, as JSON. The
-// error is an *Error.
-func Read(spec *yamlv3.Node) ([]string, error) {
-	var all []string
+// Read gives what is done to a release's objects, whose place is that of a line. The error is an *Error.
+func Read(spec *yamlv3.Node, place func(line int) recipe.Origin) (render.Post, error) {
+	var all render.Post
+	for _, field := range Fields() {
+		if n := yamlx.Find(spec, field); n != nil {
+			all.At = fmt.Sprintf("spec.%s in %s", field, place(yamlx.LineOf(spec, field)))
+			break
+		}
+	}
 	add := func(n *yamlv3.Node, k kustomization) error {
 		text, err := json.Marshal(k)
 		if err != nil {
 			return &Error{n, err}
 		}
-		all = append(all, string(text))
+		all.Steps = append(all.Steps, string(text))
 		return nil
 	}
 	list := yamlx.Find(spec, "postRenderers")
@@ -64,18 +71,18 @@ func Read(spec *yamlv3.Node) ([]string, error) {
 		}
 		for _, key := range yamlx.Keys(n) {
 			if !slices.Contains([]string{"patches", "images"}, key) {
-				return nil, &Error{yamlx.Find(n, key), fmt.Errorf("spec.postRenderers.kustomize.%s is not understood; want patches and images", key)}
+				return all, &Error{yamlx.Find(n, key), fmt.Errorf("spec.postRenderers.kustomize.%s is not understood; want patches and images", key)}
 			}
 		}
 		var k kustomization
 		if err := n.Decode(&k); err != nil {
-			return nil, &Error{n, fmt.Errorf("spec.postRenderers: %w", err)}
+			return all, &Error{n, fmt.Errorf("spec.postRenderers: %w", err)}
 		}
 		if slices.ContainsFunc(k.Patches, func(p patch) bool { return strings.TrimSpace(p.Patch) == "" }) {
-			return nil, &Error{n, errors.New("spec.postRenderers: a patch has no text under patch")}
+			return all, &Error{n, errors.New("spec.postRenderers: a patch has no text under patch")}
 		}
 		if err := add(n, k); err != nil {
-			return nil, err
+			return all, err
 		}
 	}
 	common := yamlx.Find(spec, "commonMetadata")
@@ -87,14 +94,14 @@ func Read(spec *yamlv3.Node) ([]string, error) {
 		set := map[string]string{}
 		if n := yamlx.Find(common, key); n != nil {
 			if err := n.Decode(&set); err != nil {
-				return nil, &Error{n, fmt.Errorf("spec.commonMetadata.%s: %w", key, err)}
+				return all, &Error{n, fmt.Errorf("spec.commonMetadata.%s: %w", key, err)}
 			}
 			meta[key] = set
 		}
 	}
 	text, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "All", "metadata": meta})
 	if err != nil {
-		return nil, &Error{common, err}
+		return all, &Error{common, err}
 	}
 	return all, add(common, kustomization{Patches: []patch{{Patch: string(text), Target: map[string]string{"kind": ".*"}}}})
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	yamlv3 "go.yaml.in/yaml/v3"
+
+	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
 func TestRead(t *testing.T) {
@@ -29,8 +31,8 @@ func TestRead(t *testing.T) {
 			if err := yamlv3.Unmarshal([]byte(tc.spec), &doc); err != nil {
 				t.Fatal(err)
 			}
-			got, err := Read(doc.Content[0])
-			if !slices.Equal(got, tc.want) && tc.err == "" {
+			got, err := Read(doc.Content[0], func(line int) recipe.Origin { return recipe.Origin{File: "a.yaml", Line: line} })
+			if !slices.Equal(got.Steps, tc.want) && tc.err == "" {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
 			wrong := (*Error)(nil)
