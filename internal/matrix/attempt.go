@@ -2,31 +2,10 @@ package matrix
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/nvidia/aicr-action/internal/result"
 )
-
-// crashError says that a program of the stack crashed, and neither stopped with an error of its own
-// nor was terminated from outside. This is a defect of that program and no verdict about the
-// recipe. kube-apiserver has such a defect: a client that reads /openapi/v3 at the moment when a
-// group is added can crash it.
-type crashError struct {
-	error
-	line string // see infra.DeathError
-}
-
-func (e *crashError) Unwrap() error { return e.error }
-
-// crashOf returns how a program of the stack crashed if that ended the cell.
-func crashOf(err error) string {
-	var crash *crashError
-	if errors.As(err, &crash) {
-		return crash.line
-	}
-	return ""
-}
 
 // runAgain runs a cell once more, from scratch, if a program of the stack crashed. A recipe that
 // makes a program crash does so again, and then the cell fails. With Keep there is no second

@@ -2,7 +2,6 @@ package matrix
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -78,19 +77,5 @@ func TestRunAgain(t *testing.T) {
 				t.Errorf("the warning is %q", w)
 			}
 		})
-	}
-}
-
-// Only the crash of a program is one, however deep it stands in an error.
-func TestCrashOf(t *testing.T) {
-	died := reason.New(reason.ComponentDied, "etcd ended")
-	if got := crashOf(fmt.Errorf("deploying: %w", &crashError{died, nilPointer})); got != nilPointer {
-		t.Errorf("got %q", got)
-	}
-	if got := reason.Of(&crashError{died, nilPointer}); got != reason.ComponentDied {
-		t.Errorf("its reason is %s", got)
-	}
-	if got := crashOf(died); got != "" {
-		t.Errorf("a death without a crash: got %q", got)
 	}
 }

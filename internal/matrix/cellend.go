@@ -125,21 +125,7 @@ func (c *cellRun) watchProcesses(ctx context.Context, cancel context.CancelCause
 	select {
 	case death := <-c.env.Cluster.Died():
 		c.env.Log.Error("a process ended", "component", death.Name, "err", death.Err)
-		said := []string{"its log is empty"}
-		if len(death.Tail) > 0 {
-			said = append([]string{"last lines of its log:"}, death.Tail...)
-		}
-		if death.Help != "" {
-			said = []string{death.Help}
-		}
-		died := &reason.Error{Reason: death.Reason, Component: death.Name, Err: result.NewFailure(result.Finding{
-			Cause: fmt.Sprintf("%s ended unexpectedly (%v)", death.Name, death.Err), Story: said,
-		})}
-		if death.Crash != "" {
-			cancel(&crashError{died, death.Crash})
-			return
-		}
-		cancel(died)
+		cancel(death.Failure())
 	case <-ctx.Done():
 	}
 }

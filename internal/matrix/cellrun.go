@@ -76,7 +76,7 @@ type cellRun struct {
 type finishedCell struct {
 	result.Result
 	captured *compare.Captured
-	crash    string // how a program of the stack crashed, if that ended the cell; see crashError
+	crash    string // how a program of the stack crashed, if that ended the cell; see infra.CrashError
 }
 
 // Run runs one cell to its verdict. It returns after everything that it started has stopped; with
@@ -113,7 +113,7 @@ func (c *cellRun) finish(err error) finishedCell {
 	c.result.Verdict = result.VerdictOf(err)
 	c.result.Duration = time.Since(c.turn.at)
 	if c.result.Status != result.Passed {
-		return finishedCell{Result: c.result, crash: crashOf(err)}
+		return finishedCell{Result: c.result, crash: infra.CrashOf(err)}
 	}
 	return finishedCell{Result: c.result, captured: c.captured}
 }
