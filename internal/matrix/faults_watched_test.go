@@ -64,6 +64,10 @@ func watchedFaults() []fault {
 			tests: []string{"internal/matrix/gate TestGatePods", "cmd/matrix TestNightlyCoschedulingInCells"},
 		},
 		{
+			id: "F323", what: "a recipe that AICR's bundler refuses by the checks of the registry, and that this program's bundler could deliver", verdict: "exit 52 in every lane: the check, its line in the registry, and what to set; with `--bundler exec`, AICR's CLI refuses it",
+			tests: []string{"internal/matrix TestPlan_Preconditions", "internal/bundle/preconditions TestCheck"},
+		},
+		{
 			id: "F350", what: "a custom resource of which nobody can make its workload: the API server refuses that, or the operator does", verdict: "exit 1 in every lane, 20 s after all else was ready, with the refusal",
 			seeds: []seed{{
 				nightly: families, recipe: watched("prometheuses", "apiVersion: monitoring.coreos.com/v1\nkind: Prometheus\nmetadata: {name: main}\nspec: {replicas: 1, podMetadata: {labels: {team: a b}}}\n"),
