@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -118,4 +119,18 @@ func kubernetes(t *testing.T, name string) []byte {
 		t.Fatal(err)
 	}
 	return raw
+}
+
+// A runtime without a number of replicas has one, by its definition: Kubeflow Trainer's webhook refuses another number, and
+// runs for real (matrix run --operators).
+func TestRuntimeDefaults(t *testing.T) {
+	for _, plural := range []string{"clustertrainingruntimes", "trainingruntimes"} {
+		text, err := Files.ReadFile("charts/kubeflow-trainer/crds/" + plural + ".trainer.kubeflow.org.yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !regexp.MustCompile(` replicas:\n +type: integer\n +default: 1\n`).Match(text) {
+			t.Errorf("%s: replicatedJobs[*].replicas has no default of 1", plural)
+		}
+	}
 }

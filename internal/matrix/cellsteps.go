@@ -7,8 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/oci"
 	"github.com/nvidia/aicr-action/internal/infra"
@@ -171,18 +169,13 @@ func (c *cellRun) gate(ctx context.Context) error {
 	if c.env.Before == nil { // else they began before it
 		c.result.OutOfOrder = lane.EarlyStarts(c.gated.State.Items)
 	}
-	uses, unanswered := gate.HealthAnswers(c.env.Bundle.Expectation.Objects, c.health, c.reported)
+	uses, unanswered := gate.HealthAnswers(c.env.Bundle.Expectation.Objects, c.health, c.platform.Plays, c.awaited...)
 	c.result.HealthPolicy = uses
 	c.result.Notes = append(c.result.Notes, unanswered...)
 	if err == nil {
 		err = c.lane.Unchanged(ctx)
 	}
 	return err
-}
-
-// reported reports whether somebody writes the status of a kind: a stand-in, or an operator that runs.
-func (c *cellRun) reported(kind schema.GroupVersionKind) bool {
-	return c.platform.Plays(kind) || slices.ContainsFunc(c.awaited, func(a infra.Awaited) bool { return a.Condition != "" && a.Object.Object.GroupVersionKind() == kind })
 }
 
 // sayWarnings adds the API server's warnings to the result.

@@ -15,15 +15,16 @@ import (
 )
 
 // HealthAnswers says for each kind of custom resource in the expectation why its objects counted as
-// healthy, unless a stand-in simulates their operator. uses are the entries of the health policy;
+// healthy, unless a stand-in simulates their operator, or one that runs is to report on them (awaited). uses are the entries of the health policy;
 // unanswered are the kinds that it lacks. The gate itself only requires that a custom resource
 // exists. Flux's kstatus takes one without a status as current, and Argo CD one that it has no
 // health check for as healthy.
-func HealthAnswers(objects []bundle.Object, policy health.Policy, plays func(schema.GroupVersionKind) bool) (uses, unanswered []string) {
+func HealthAnswers(objects []bundle.Object, policy health.Policy, plays func(schema.GroupVersionKind) bool, awaited ...infra.Awaited) (uses, unanswered []string) {
 	names := map[schema.GroupVersionKind][]string{}
 	for _, o := range objects {
 		gvk := o.Object.GroupVersionKind()
-		if customKind(gvk) && !plays(gvk) {
+		reported := func(a infra.Awaited) bool { return a.Condition != "" && a.Object.Object.GroupVersionKind() == gvk }
+		if customKind(gvk) && !plays(gvk) && !slices.ContainsFunc(awaited, reported) {
 			names[gvk] = append(names[gvk], infra.NamespacedName(o.Object.GetNamespace(), o.Object.GetName()))
 		}
 	}
