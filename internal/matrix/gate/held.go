@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,6 +33,7 @@ func (g *Gate) held(ctx context.Context, r *observe.WorkloadReport) {
 		}
 		workloads, served := g.workloads(ctx, w.Workload.Namespace)
 		text, found := heldBack("Job", w.Workload.Name, workloads)
+		text = g.inactive(ctx, text)
 		least := heldFor
 		if !found {
 			text, least = w.Text, pendingFor
@@ -56,16 +58,35 @@ func (g *Gate) held(ctx context.Context, r *observe.WorkloadReport) {
 
 // workloads are what Kueue has made of the jobs of a namespace; false without Kueue.
 func (g *Gate) workloads(ctx context.Context, namespace string) (all []unstructured.Unstructured, served bool) {
+	return g.ofKueue(ctx, "workloads", namespace)
+}
+
+// ofKueue are the objects of a resource of Kueue; false if it is not served.
+func (g *Gate) ofKueue(ctx context.Context, resource, namespace string) (all []unstructured.Unstructured, served bool) {
 	if g.Env.Clients.Dynamic == nil {
 		return nil, false
 	}
 	for _, version := range []string{"v1beta2", "v1beta1"} {
-		of := schema.GroupVersionResource{Group: queues, Version: version, Resource: "workloads"}
+		of := schema.GroupVersionResource{Group: queues, Version: version, Resource: resource}
 		if list, err := g.Env.Clients.Dynamic.Resource(of).Namespace(namespace).List(ctx, metav1.ListOptions{}); err == nil {
 			return list.Items, true
 		}
 	}
 	return nil, false
+}
+
+// inactive adds why a queue admits nothing to what Kueue says of a job: only that the queue is inactive.
+func (g *Gate) inactive(ctx context.Context, text string) string {
+	if !strings.HasSuffix(text, " is inactive") {
+		return text
+	}
+	all, _ := g.ofKueue(ctx, "clusterqueues", "")
+	for i := range all {
+		if status, said := infra.Condition(&all[i], "Active"); status == string(metav1.ConditionFalse) && strings.HasSuffix(text, "ClusterQueue "+all[i].GetName()+" is inactive") {
+			return text + ": " + said
+		}
+	}
+	return text
 }
 
 // queues is Kueue's API group.
@@ -83,6 +104,7 @@ func (g *Gate) checkHeld(ctx context.Context) (r wait.Result, ok bool) {
 		}
 		workloads, _ := g.workloads(ctx, o.Object.GetNamespace())
 		text, _ := heldBack(o.Object.GetKind(), o.Object.GetName(), workloads)
+		text = g.inactive(ctx, text)
 		if text == "" {
 			continue // Kueue does not run, or it has admitted the object
 		}

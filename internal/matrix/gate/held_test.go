@@ -27,9 +27,10 @@ func TestHeld(t *testing.T) {
 		after  time.Duration
 		want   string
 	}{
-		"no Kueue":    {want: nothing},
-		"no Workload": {served: true, after: pendingFor, want: nothing + "; Kueue has made no Workload of it"},
-		"no room":     {served: true, status: "{conditions: [{type: QuotaReserved, status: \"False\", message: no room}]}", after: heldFor, want: "it is not admitted by Kueue: no room"},
+		"no Kueue":          {want: nothing},
+		"no Workload":       {served: true, after: pendingFor, want: nothing + "; Kueue has made no Workload of it"},
+		"an inactive queue": {served: true, status: "{conditions: [{type: QuotaReserved, status: \"False\", message: ClusterQueue all is inactive}]}", after: heldFor, want: "it is not admitted by Kueue: ClusterQueue all is inactive: no flavor"},
+		"no room":           {served: true, status: "{conditions: [{type: QuotaReserved, status: \"False\", message: no room}]}", after: heldFor, want: "it is not admitted by Kueue: no room"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -39,7 +40,9 @@ func TestHeld(t *testing.T) {
 					if c.status != "" {
 						all = append(all, testkit.Parsed(t, "{apiVersion: kueue.x-k8s.io/v1beta2, kind: Workload, metadata: {name: w, namespace: "+testkit.TestNamespace+", ownerReferences: [{kind: Job, name: train, uid: u, controller: true}]}, status: "+c.status+"}"))
 					}
-					env.Clients.Dynamic = dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{{Group: queues, Version: "v1beta2", Resource: "workloads"}: "WorkloadList"}, all...)
+					env.Clients.Dynamic = dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
+						{Group: queues, Version: "v1beta2", Resource: "workloads"}: "WorkloadList", {Group: queues, Version: "v1beta2", Resource: "clusterqueues"}: "ClusterQueueList",
+					}, append(all, testkit.Parsed(t, "{apiVersion: kueue.x-k8s.io/v1beta2, kind: ClusterQueue, metadata: {name: all}, status: {conditions: [{type: Active, status: \"False\", message: no flavor}]}}"))...)
 				}
 				g := New(env, &lanetest.Lane{}, lane.Budgets{}, Deadline{}, func(string) {})
 				job := testkit.Expected("Job", "train", 1, testkit.Sys)
