@@ -116,6 +116,12 @@ func (l *layout) each(objects []object, seen map[string]known, depth int) error 
 			}
 			continue
 		}
+		if parts := l.split(o); len(parts) > 1 {
+			if err := l.each(parts, seen, depth); err != nil {
+				return err
+			}
+			continue
+		}
 		text, err := yamlx.Encode([]*yamlv3.Node{o.Node})
 		if err != nil {
 			return l.repo.Bad(o, nil, "it cannot be written again: %w", err)

@@ -53,13 +53,14 @@ type fluxApp struct {
 	// kustomizations are those of Flux, whose sources and dependencies are looked at at the end.
 	kustomizations []object
 	awaited        []awaited
+	artifacts      map[string]bool   // OCIRepositories that stand for this repository
 	paused         map[string]string // places of suspended Kustomizations, by name
 }
 
 // flux lays out HelmReleases and what they need, and what else Kustomizations apply, in the one
 // namespace that the lane looks in.
 func (l *layout) flux(a *App, lane string) error {
-	f := &fluxApp{layout: l, lane: lane, within: map[*yamlv3.Node]string{}, graph: kustomizations.Graph{}, of: map[string][]string{}, read: map[string]bool{}, urls: map[string]string{}, at: map[string][]string{}, oci: map[string]ociChart{}, paused: map[string]string{}, packed: map[*yamlv3.Node]bool{}}
+	f := &fluxApp{layout: l, lane: lane, within: map[*yamlv3.Node]string{}, graph: kustomizations.Graph{}, of: map[string][]string{}, read: map[string]bool{}, urls: map[string]string{}, at: map[string][]string{}, oci: map[string]ociChart{}, artifacts: map[string]bool{}, paused: map[string]string{}, packed: map[*yamlv3.Node]bool{}}
 	var within object
 	if a.plain {
 		within = l.kustomizationOf(a)
@@ -157,6 +158,9 @@ func (f *fluxApp) addresses() error {
 		f.urls[key] = url
 		f.at[key] = append(f.at[key], f.namespaceOf(o))
 		if o.Kind() == kindGitSource || again {
+			continue
+		}
+		if o.Kind() == kindOCISource && f.artifacts[o.Name()] {
 			continue
 		}
 		if o.Kind() == kindOCISource {

@@ -202,10 +202,16 @@ func (f *fluxApp) kustomization(o, within object, depth int) error {
 	if err := f.allowed(rest); err != nil {
 		return err
 	}
-	if kind := yamlx.Text(spec, "sourceRef", "kind"); kind != kindGitSource {
-		return f.repo.Bad(o, []string{"spec", "sourceRef"}, "the source of Kustomization %s is a %s; want a GitRepository, which is this checkout", o.Name(), kind)
-	}
 	dir := pathOf(o)
+	switch kind := yamlx.Text(spec, "sourceRef", "kind"); {
+	case kind == kindOCISource && dir != "." && f.repo.HasDir(dir): // an artifact that was made from this repository
+		f.override("Kustomization %s (%s): the artifact of %s %s is taken to be this checkout, which has its path", o.Name(), f.repo.At(o), kind, yamlx.Text(spec, "sourceRef", "name"))
+		f.artifacts[yamlx.Text(spec, "sourceRef", "name")] = true
+	case kind == kindOCISource:
+		return f.repo.Bad(o, []string{"spec", "path"}, "the source of Kustomization %s is an OCIRepository, and path %q does not tell which directory of this repository its artifact has: run that directory itself, with --app", o.Name(), yamlx.Text(spec, "path"))
+	case kind != kindGitSource:
+		return f.repo.Bad(o, []string{"spec", "sourceRef"}, "the source of Kustomization %s is a %s; want a GitRepository, which is this checkout, or an OCIRepository with a path of it", o.Name(), kind)
+	}
 	f.kustomizations = append(f.kustomizations, o)
 	f.graph[o.Name()] = nodeOf(o, within)
 	f.dirs = append(f.dirs, dir)
