@@ -12,6 +12,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle/app/checkout"
 	"github.com/nvidia/aicr-action/internal/bundle/app/generators"
+	"github.com/nvidia/aicr-action/internal/bundle/app/overlays"
 	"github.com/nvidia/aicr-action/internal/charts/render"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
@@ -129,7 +130,7 @@ func (l *layout) patched(o, made object, params map[string]any) error {
 	}
 	if len(docs) == 1 {
 		shift(docs[0].Content[0], n.Line)
-		mergePatch(made.Node, docs[0].Content[0])
+		overlays.MergePatch(made.Node, docs[0].Content[0])
 	}
 	return nil
 }

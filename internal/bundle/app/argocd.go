@@ -16,7 +16,10 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
 
-const kindApplication = "Application"
+const (
+	kindApplication = "Application"
+	createNamespace = "CreateNamespace=true" // the option of an Application
+)
 
 // ownURL stands for the address of the bundle until the lane knows it.
 const ownURL = "https://app.invalid/bundle.git"
@@ -259,9 +262,6 @@ func (l *layout) here(o object) {
 		l.override("Application %s creates its namespace (%s), which %s has", o.Name(), createNamespace, file)
 	}
 }
-
-// createNamespace is the option by which Argo CD creates the namespace of an Application.
-const createNamespace = "CreateNamespace=true"
 
 // child gives the mapping under a key, and makes one where there is none.
 func child(n *yamlv3.Node, key string) *yamlv3.Node {

@@ -7,6 +7,7 @@ import (
 
 	yamlv3 "go.yaml.in/yaml/v3"
 
+	"github.com/nvidia/aicr-action/internal/bundle/app/overlays"
 	"github.com/nvidia/aicr-action/internal/charts/argosource"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
@@ -63,7 +64,7 @@ func (l *layout) mergeFile(o object, source *yamlv3.Node, file string) error {
 		yamlx.Drop(patch, key)
 	}
 	l.placeIn(o, patch, file)
-	mergePatch(source, patch)
+	overlays.MergePatch(source, patch)
 	l.override("Application %s: %s is merged into its source, as Argo CD does", o.Name(), l.repo.Shown(file))
 	return nil
 }
@@ -73,23 +74,5 @@ func (l *layout) placeIn(o object, n *yamlv3.Node, file string) {
 	n.Line = l.repo.Spot(o, file, n.Line)
 	for _, c := range n.Content {
 		l.placeIn(o, c, file)
-	}
-}
-
-// mergePatch merges a mapping into another one (RFC 7386): null removes, lists are replaced.
-func mergePatch(into, patch *yamlv3.Node) {
-	for i := 0; i+1 < len(patch.Content); i += 2 {
-		key, value := patch.Content[i], patch.Content[i+1]
-		have := yamlx.Find(into, key.Value)
-		switch {
-		case have != nil && have.Kind == yamlv3.MappingNode && value.Kind == yamlv3.MappingNode:
-			mergePatch(have, value)
-			continue
-		case have != nil:
-			yamlx.Drop(into, key.Value)
-		}
-		if value.Tag != "!!null" {
-			into.Content = append(into.Content, key, value)
-		}
 	}
 }

@@ -6,14 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path"
 	"slices"
 	"strings"
-	"time"
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/nvidia/aicr-action/internal/bundle/app/checkout"
 	charts "github.com/nvidia/aicr-action/internal/charts/kustomize"
 	"github.com/nvidia/aicr-action/internal/charts/render"
 	"github.com/nvidia/aicr-action/internal/recipe"
@@ -28,40 +27,6 @@ type builder struct {
 	renderer render.Renderer
 }
 
-// reader is the repository as a kustomization's files. It has one file more if written is not nil.
-type reader struct {
-	*repository
-	name    string
-	written []byte
-}
-
-func (r reader) Read(name string) ([]byte, error) {
-	if r.written != nil && name == r.name {
-		return r.written, nil
-	}
-	return r.repository.Read(name)
-}
-
-func (r reader) Stat(name string) (fs.FileInfo, error) {
-	if r.written != nil && name == r.name {
-		return writtenFile{path.Base(name), int64(len(r.written))}, nil
-	}
-	return fs.Lstat(r.FSys, name)
-}
-
-// writtenFile is a file that exists in memory only.
-type writtenFile struct {
-	name string
-	size int64
-}
-
-func (f writtenFile) Name() string     { return f.name }
-func (f writtenFile) Size() int64      { return f.size }
-func (writtenFile) Mode() fs.FileMode  { return 0o444 }
-func (writtenFile) ModTime() time.Time { return time.Time{} }
-func (writtenFile) IsDir() bool        { return false }
-func (writtenFile) Sys() any           { return nil }
-
 // overlay is what a deployer lays over a kustomization: patches, other fields of a kustomization, and
 // directories of components.
 type overlay struct {
@@ -75,15 +40,15 @@ func (o overlay) empty() bool { return len(o.patches)+len(o.settings)+len(o.comp
 // build gives what Kustomize makes of a directory, with what a deployer lays over it. The lines of each
 // object are those of the file, or of the patch, that sets them.
 func (l *layout) build(dir string, over overlay) ([]object, error) {
-	r := reader{repository: l.repo}
+	r := checkout.Reader{Repository: l.repo}
 	if len(over.components) > 0 {
-		r.name = l.repo.Kustomization(dir)
-		content, err := l.repo.Read(r.name)
+		r.Name = l.repo.Kustomization(dir)
+		content, err := l.repo.Read(r.Name)
 		if err != nil {
 			return nil, err
 		}
-		if r.written, err = withComponents(content, over.components); err != nil {
-			return nil, &recipe.FileError{File: l.repo.Shown(r.name), Err: err}
+		if r.Written, err = withComponents(content, over.components); err != nil {
+			return nil, &recipe.FileError{File: l.repo.Shown(r.Name), Err: err}
 		}
 	}
 	return l.buildOf(r, dir, over)
@@ -148,10 +113,10 @@ func (l *layout) unlisted(dir string, over overlay) ([]object, error) {
 	if err != nil {
 		return nil, err
 	}
-	return l.buildOf(reader{l.repo, path.Join(dir, kustomizationFile), text}, dir, over)
+	return l.buildOf(checkout.Reader{Repository: l.repo, Name: path.Join(dir, kustomizationFile), Written: text}, dir, over)
 }
 
-func (l *layout) buildOf(r reader, dir string, over overlay) ([]object, error) {
+func (l *layout) buildOf(r checkout.Reader, dir string, over overlay) ([]object, error) {
 	files, problems := kustomize.Walk(r, dir)
 	if len(problems) > 0 {
 		p := problems[0]

@@ -1,7 +1,6 @@
 package app
 
 import (
-	"encoding/json"
 	"fmt"
 	"path"
 	"slices"
@@ -83,35 +82,6 @@ func (f *fluxApp) release(o, within object) {
 	f.objects = append(f.objects, o)
 }
 
-// nodeOf is a Kustomization, which another one applies or none, without its HelmReleases.
-func nodeOf(o, parent object) *kustomizations.Node {
-	n := &kustomizations.Node{DependsOn: dependencies(o), Waits: yamlx.Text(o.Node, "spec", "wait") == "true"}
-	if parent.Node != nil {
-		n.Parent = parent.Name()
-	}
-	list := yamlx.Find(o.Node, "spec", "healthChecks")
-	for i := 0; list != nil && i < len(list.Content); i++ {
-		switch c := list.Content[i]; groupOf(c) {
-		case groupHelm:
-			n.Checks = append(n.Checks, yamlx.Text(c, "name"))
-		case groupKustomize:
-			n.CheckedChildren = append(n.CheckedChildren, yamlx.Text(c, "name"))
-		}
-	}
-	return n
-}
-
-// dependencies are the names of what an object of Flux depends on.
-func dependencies(o object) []string {
-	var names []string
-	if list := yamlx.Find(o.Node, "spec", "dependsOn"); list != nil {
-		for _, item := range list.Content {
-			names = append(names, yamlx.Text(item, "name"))
-		}
-	}
-	return names
-}
-
 // built replaces the files of directories that are Kustomize's with what Kustomize makes of them.
 func (f *fluxApp) built(objects []object) ([]object, error) {
 	var dirs []string
@@ -170,7 +140,9 @@ func (f *fluxApp) inOrder(objects []object) []object {
 	left := slices.Clone(objects)
 	for len(left) > 0 {
 		i := slices.IndexFunc(left, func(o object) bool {
-			return !isKustomization(o) || !slices.ContainsFunc(left, func(k object) bool { return isKustomization(k) && slices.Contains(dependencies(o), k.Name()) })
+			return !isKustomization(o) || !slices.ContainsFunc(left, func(k object) bool {
+				return isKustomization(k) && slices.Contains(kustomizations.DependsOn(o.Node), k.Name())
+			})
 		})
 		i = max(i, 0) // of a circle, the first; the HelmReleases in it are refused later
 		sorted, left = append(sorted, left[i]), slices.Delete(left, i, i+1)
@@ -213,7 +185,7 @@ func (f *fluxApp) kustomization(o, within object, depth int) error {
 		return f.repo.Bad(o, []string{"spec", "sourceRef"}, "the source of Kustomization %s is a %s; want a GitRepository, which is this checkout, or an OCIRepository with a path of it", o.Name(), kind)
 	}
 	f.kustomizations = append(f.kustomizations, o)
-	f.graph[o.Name()] = nodeOf(o, within)
+	f.graph[o.Name()] = kustomizations.Of(o.Node, within.Node)
 	f.dirs = append(f.dirs, dir)
 	if !f.repo.HasDir(dir) {
 		return f.repo.Bad(o, []string{"spec", "path"}, "path %q of Kustomization %s is no directory of this repository", yamlx.Text(spec, "path"), o.Name())
@@ -243,27 +215,6 @@ func (f *fluxApp) kustomization(o, within object, depth int) error {
 	}
 	f.override("Kustomization %s (%s) is replaced by the objects in %s; its HelmReleases wait for those that the Kustomizations wait for on which it depends", o.Name(), f.repo.At(o), f.repo.Shown(dir))
 	return f.gather(inner, o, depth+1)
-}
-
-// patches reads spec.patches of a Kustomization.
-func (f *fluxApp) patches(o object) ([]fluxPatch, error) {
-	list := yamlx.Find(o.Node, "spec", "patches")
-	if list == nil {
-		return nil, nil
-	}
-	var all []fluxPatch
-	for _, n := range list.Content {
-		var value map[string]any
-		if err := n.Decode(&value); err != nil {
-			return nil, f.repo.BadAt(o, n, "a patch of Kustomization %s: %w", o.Name(), err)
-		}
-		text, err := json.Marshal(value)
-		if err != nil || value["patch"] == nil {
-			return nil, f.repo.BadAt(o, n, "a patch of Kustomization %s has no text under patch", o.Name())
-		}
-		all = append(all, fluxPatch{Entry: string(text), File: o.File, Node: n})
-	}
-	return all, nil
 }
 
 // pack lays out what a Kustomization applies beside objects of Flux as a chart with a HelmRelease:

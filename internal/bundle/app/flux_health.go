@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/app/kustomizations"
 	"github.com/nvidia/aicr-action/internal/bundle/healthcheck"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
@@ -183,7 +184,7 @@ func (f *fluxApp) kustomizationLate(a awaited) string {
 		}
 		if j := find(open[0]); j >= 0 && !seen[open[0]] {
 			seen[open[0]] = true
-			open = append(open, dependencies(f.kustomizations[j])...)
+			open = append(open, kustomizations.DependsOn(f.kustomizations[j].Node)...)
 		}
 	}
 	return ""

@@ -7,6 +7,7 @@ import (
 	yamlv3 "go.yaml.in/yaml/v3"
 
 	"github.com/nvidia/aicr-action/internal/bundle/app/checkout"
+	"github.com/nvidia/aicr-action/internal/bundle/app/overlays"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
 
@@ -42,7 +43,7 @@ func (f *fluxApp) valuesFiles(o object, chart *yamlv3.Node, to string) error {
 			merged = checkout.New(name, n)
 		} else {
 			f.placeIn(merged, n, name)
-			laidOver(merged.Node, n)
+			overlays.Values(merged.Node, n)
 		}
 	}
 	if merged.Node == nil {
@@ -50,18 +51,4 @@ func (f *fluxApp) valuesFiles(o object, chart *yamlv3.Node, to string) error {
 	}
 	f.override("HelmRelease %s: its valuesFiles are the values.yaml of its chart, whose version Flux marks with +1", o.Name())
 	return f.put(to+"/values.yaml", merged)
-}
-
-// laidOver lays a mapping of values over another one, as Flux does: null is a value.
-func laidOver(into, over *yamlv3.Node) {
-	for i := 0; i+1 < len(over.Content); i += 2 {
-		key, value := over.Content[i], over.Content[i+1]
-		have := yamlx.Find(into, key.Value)
-		if have != nil && have.Kind == yamlv3.MappingNode && value.Kind == yamlv3.MappingNode {
-			laidOver(have, value)
-			continue
-		}
-		yamlx.Drop(into, key.Value)
-		into.Content = append(into.Content, key, value)
-	}
 }

@@ -15,7 +15,8 @@ func (l *layout) home(o object, line int, namespace string, creates bool, otherw
 	if userapp.EveryCluster(namespace) {
 		return ""
 	}
-	if !creates && !l.delivers(namespace) {
+	applied := slices.ContainsFunc(l.applied, func(o object) bool { return o.Kind() == "Namespace" && o.Name() == namespace })
+	if !creates && !applied {
 		var left string
 		if elsewhere, left = l.fileOf(namespace, path.Dir(o.File)); left != "" && elsewhere == "" {
 			otherwise += " (" + left + " has it, and is not delivered)"
@@ -24,11 +25,6 @@ func (l *layout) home(o object, line int, namespace string, creates bool, otherw
 	of := result.Ref{Group: o.Group(), Kind: o.Kind(), Namespace: yamlx.Text(o.Node, "metadata", "namespace"), Name: o.Name()}
 	l.Homes = append(l.Homes, userapp.Home{Of: of, At: l.repo.Origin(o, line), Namespace: namespace, Creates: creates || elsewhere != "", Else: otherwise})
 	return elsewhere
-}
-
-// delivers reports whether Flux applies a namespace here.
-func (l *layout) delivers(namespace string) bool {
-	return slices.ContainsFunc(l.applied, func(o object) bool { return o.Kind() == "Namespace" && o.Name() == namespace })
 }
 
 // fileOf is a file of the repository that has a namespace, or may have it; empty if there is none. One in

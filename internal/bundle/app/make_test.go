@@ -221,3 +221,41 @@ func TestMake_StorageNamespace(t *testing.T) {
 		})
 	}
 }
+
+// A namespace that nothing creates is an error with its place, as in a cluster; one of another path is not.
+func TestMake_Homes(t *testing.T) {
+	ns := "apiVersion: v1\nkind: Namespace\nmetadata: {name: web}\n"
+	for name, tc := range map[string]struct {
+		over map[string]string
+		want string // the place; empty for none
+	}{
+		"none":              {nil, "apps/web.yaml:5"},
+		"of another path":   {map[string]string{"other/ns.yaml": ns}, ""},
+		"delivered":         {map[string]string{"apps/ns.yaml": ns, "apps/kustomization.yaml": "resources: [web.yaml, ns.yaml]\n"}, ""},
+		"beside, forgotten": {map[string]string{"apps/ns.yaml": ns}, "apps/web.yaml:5"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files := flux(tc.over)
+			files["cluster/apps.yaml"] = strings.Replace(files["cluster/apps.yaml"], "  dependsOn: [{name: base}]\n", "", 1)
+			dir := repo(t, files)
+			b, err := open(t, filepath.Join(dir, "cluster/apps.yaml"), "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			in := bundle.Input{Recipe: b.Resolved("test"), KubeVersion: "v1.36.1", APIs: bundle.StackAPIs()}
+			_, made, err := b.Make(t.Context(), in.InRegistry("127.0.0.1:5000", "127.0.0.1:5000", bundle.FluxGit))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got string
+			for _, d := range made.Expectation.Doomed {
+				if strings.Contains(d.Text, "needs the namespace web") {
+					got = strings.TrimPrefix(d.At.String(), dir+"/")
+				}
+			}
+			if got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}

@@ -11,15 +11,11 @@ import (
 
 // overlay is what a Kustomization of Flux lays over its directory, in the way of kustomize-controller.
 func (f *fluxApp) overlay(o object) (overlay, error) {
-	patches, err := f.patches(o)
-	if err != nil {
-		return overlay{}, err
-	}
 	options, err := overlays.Flux(yamlx.Find(o.Node, "spec"))
 	if wrong := (*overlays.Error)(nil); errors.As(err, &wrong) {
 		return overlay{}, f.repo.BadAt(o, wrong.Node, "spec of Kustomization %s: %w", o.Name(), err)
 	}
-	return overlay{patches: patches, settings: options.Settings, components: options.Components}, nil
+	return overlaidBy(o, options), err
 }
 
 // commonMetadata gives objects the labels and annotations of a Kustomization.
@@ -41,9 +37,14 @@ func (l *layout) builtFor(o object, source *yamlv3.Node, dir string) ([]object, 
 	if wrong := (*overlays.Error)(nil); errors.As(err, &wrong) {
 		return nil, l.repo.BadAt(o, wrong.Node, "kustomize of Application %s: %w", o.Name(), err)
 	}
+	return l.build(dir, overlaidBy(o, options))
+}
+
+// overlaidBy is what an object lays over a kustomization.
+func overlaidBy(o object, options overlays.Options) overlay {
 	over := overlay{settings: options.Settings, components: options.Components}
 	for _, p := range options.Patches {
 		over.patches = append(over.patches, fluxPatch{Entry: p.Entry, File: o.File, Node: p.Node})
 	}
-	return l.build(dir, over)
+	return over
 }

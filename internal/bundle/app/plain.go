@@ -88,14 +88,11 @@ func (l *layout) withNamespaces(objects []object) []object {
 	var added []string
 	for _, o := range slices.Clone(objects) {
 		name := yamlx.Text(o.Node, "metadata", "namespace")
-		if there[name] {
+		if there[name] || l.home(o, yamlx.LineOf(o.Node, "metadata", "namespace"), name, false, "no object in it can be created: add the Namespace to the repository") == "" {
+			there[name] = true
 			continue
 		}
-		there[name] = true
-		if l.home(o, yamlx.LineOf(o.Node, "metadata", "namespace"), name, false, "no object in it can be created: add the Namespace to the repository") == "" {
-			continue
-		}
-		added = append(added, name)
+		there[name], added = true, append(added, name)
 		meta := &yamlv3.Node{Kind: yamlv3.MappingNode, Tag: "!!map", Content: []*yamlv3.Node{scalar("name"), scalar(name)}}
 		n := &yamlv3.Node{Kind: yamlv3.MappingNode, Tag: "!!map", Content: []*yamlv3.Node{scalar("apiVersion"), scalar("v1"), scalar("kind"), scalar("Namespace"), scalar("metadata"), meta}}
 		shift(n, o.Node.Line)

@@ -7,12 +7,11 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"time"
 
 	yamlv3 "go.yaml.in/yaml/v3"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/bundle/foreign/postrender"
+	"github.com/nvidia/aicr-action/internal/bundle/foreign/helmrelease"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
@@ -210,7 +209,7 @@ func (f *fluxForm) generator(file string, n *yamlv3.Node) error {
 // releaseFields are those of a HelmRelease's spec that do not change what is installed, and those
 // that are read.
 func releaseFields() []string {
-	return append(postrender.Fields(),
+	return append(helmrelease.Fields(),
 		"interval", "timeout", "releaseName", "targetNamespace", "storageNamespace", "install", "upgrade", "uninstall", "rollback", "maxHistory",
 		"chart", "chartRef", "values", "valuesFrom", "dependsOn", "driftDetection", "test", "healthCheckExprs",
 	)
@@ -230,7 +229,7 @@ func (f *fluxForm) release(file string, n *yamlv3.Node) (unit, error) {
 			return bad(key, "spec.%s of HelmRelease %s is not understood, and may change what is installed", key, u.name)
 		}
 	}
-	if name := helmName(n); name != u.name {
+	if name := helmrelease.Name(n); name != u.name {
 		u.helmName = name
 	}
 	if ref := yamlx.Find(spec, "chartRef"); yamlx.Text(ref, "kind") == kindOCI {
@@ -269,10 +268,10 @@ func (f *fluxForm) release(file string, n *yamlv3.Node) (unit, error) {
 		}
 		u.repo, u.chart, u.version = url, path.Base(yamlx.Text(chart, "chart")), yamlx.Text(chart, "version")
 	}
-	u.flux.within = waitsFor(spec)
+	u.flux.within = helmrelease.Waits(spec)
 	var err error
-	if u.flux.post, err = postrender.Read(spec, place); err != nil {
-		return u, t.bad(file, err.(*postrender.Error).Node.Line, "HelmRelease %s: %w", u.name, err)
+	if u.flux.post, err = helmrelease.Post(spec, place); err != nil {
+		return u, t.bad(file, err.(*helmrelease.Error).Node.Line, "HelmRelease %s: %w", u.name, err)
 	}
 	v, err := f.valuesFrom(file, u.name, yamlx.Find(spec, "valuesFrom"))
 	if err != nil {
@@ -288,18 +287,6 @@ func (f *fluxForm) release(file string, n *yamlv3.Node) (unit, error) {
 		u.local = effective(u.local, u.values.values)
 	}
 	return u, f.dependsOn(&u, file, yamlx.Find(spec, "dependsOn"))
-}
-
-// waitsFor is how long helm-controller waits for the objects of a release that it installs; 0 if it does not.
-func waitsFor(spec *yamlv3.Node) time.Duration {
-	if yamlx.Text(spec, "install", "disableWait") == "true" {
-		return 0
-	}
-	d, err := time.ParseDuration(cmp.Or(yamlx.Text(spec, "install", "timeout"), yamlx.Text(spec, "timeout")))
-	if err != nil || d <= 0 {
-		return bundle.FluxTimeout // which is helm-controller's default
-	}
-	return d
 }
 
 func (f *fluxForm) dependsOn(u *unit, file string, list *yamlv3.Node) error {
@@ -323,15 +310,6 @@ func (f *fluxForm) generatorOf(artifact string) result.Ref {
 		}
 	}
 	return fluxRef(groupExtension, "ArtifactGenerator", artifact)
-}
-
-// helmName is the name that helm-controller gives a release: the one that is asked for, or one made
-// of the namespace and the object's name.
-func helmName(n *yamlv3.Node) string {
-	if name := yamlx.Text(n, "spec", "releaseName"); name != "" {
-		return bundle.FluxReleaseName("", name)
-	}
-	return bundle.FluxReleaseName(yamlx.Text(n, "spec", "targetNamespace"), yamlx.Text(n, "metadata", "name"))
 }
 
 // sort puts every release behind those that it depends on; otherwise they keep their order.

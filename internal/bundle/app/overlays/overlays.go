@@ -87,23 +87,36 @@ func Argo(n *yamlv3.Node) (Options, error) {
 		replicas = append(replicas, map[string]any{"name": r.Name, "count": r.Count})
 	}
 	set("replicas", replicas, len(replicas) > 0)
-	if list := yamlx.Find(n, "patches"); list != nil {
-		for _, item := range list.Content {
-			var value map[string]any
-			if err := item.Decode(&value); err != nil {
-				return bad(item, err)
-			}
-			if value["patch"] == nil {
-				return bad(item, errors.New("a patch has no text under patch"))
-			}
-			text, err := json.Marshal(value)
-			if err != nil {
-				return bad(item, err)
-			}
-			over.Patches = append(over.Patches, Patch{string(text), item})
-		}
+	patches, err := patchesOf(n)
+	if err != nil {
+		return over, err
 	}
+	over.Patches = patches
 	return over, nil
+}
+
+// patchesOf reads the field patches. The error is an *Error.
+func patchesOf(n *yamlv3.Node) ([]Patch, error) {
+	list := yamlx.Find(n, "patches")
+	if list == nil {
+		return nil, nil
+	}
+	var all []Patch
+	for _, item := range list.Content {
+		var value map[string]any
+		if err := item.Decode(&value); err != nil {
+			return nil, &Error{item, err}
+		}
+		if value["patch"] == nil {
+			return nil, &Error{item, errors.New("a patch has no text under patch")}
+		}
+		text, err := json.Marshal(value)
+		if err != nil {
+			return nil, &Error{item, err}
+		}
+		all = append(all, Patch{string(text), item})
+	}
+	return all, nil
 }
 
 // imageOf reads an image as kustomize edit set image does: [OLD=]NAME[:TAG][@DIGEST].
@@ -128,7 +141,7 @@ func imageOf(text string) map[string]any {
 	return image
 }
 
-// Flux reads the spec of a Kustomization, but for its patches. The error is an *Error.
+// Flux reads the spec of a Kustomization. The error is an *Error.
 func Flux(spec *yamlv3.Node) (Options, error) {
 	over := Options{Settings: map[string]any{}}
 	for field, key := range map[string]string{"namePrefix": "namePrefix", "nameSuffix": "nameSuffix", "targetNamespace": "namespace"} {
@@ -148,5 +161,7 @@ func Flux(spec *yamlv3.Node) (Options, error) {
 			return over, &Error{n, fmt.Errorf("components: %w", err)}
 		}
 	}
-	return over, nil
+	var err error
+	over.Patches, err = patchesOf(spec)
+	return over, err
 }

@@ -1,22 +1,26 @@
-// Package postrender reads what a HelmRelease has helm-controller do to the objects of its chart after
-// they are rendered. It must not know files or clusters.
-package postrender
+// Package helmrelease reads what a HelmRelease says besides its chart and values: its name, how long Flux
+// waits, and what helm-controller does to the objects of its chart after they are rendered. It must not
+// know files or clusters.
+package helmrelease
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	yamlv3 "go.yaml.in/yaml/v3"
 
+	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/charts/render"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
 
-// Fields are those of a HelmRelease's spec that this package reads.
+// Fields are those of a HelmRelease's spec that Post reads.
 func Fields() []string { return []string{"postRenderers", "commonMetadata"} }
 
 // Error is what is wrong with a node.
@@ -46,8 +50,8 @@ type kustomization struct {
 	Images  []image `json:"images,omitempty" yaml:"images"`
 }
 
-// Read gives what is done to a release's objects, whose place is that of a line. The error is an *Error.
-func Read(spec *yamlv3.Node, place func(line int) recipe.Origin) (render.Post, error) {
+// Post gives what is done to a release's objects, whose place is that of a line. The error is an *Error.
+func Post(spec *yamlv3.Node, place func(line int) recipe.Origin) (render.Post, error) {
 	var all render.Post
 	for _, field := range Fields() {
 		if n := yamlx.Find(spec, field); n != nil {
@@ -104,4 +108,25 @@ func Read(spec *yamlv3.Node, place func(line int) recipe.Origin) (render.Post, e
 		return all, &Error{common, err}
 	}
 	return all, add(common, kustomization{Patches: []patch{{Patch: string(text), Target: map[string]string{"kind": ".*"}}}})
+}
+
+// Waits is how long helm-controller waits for the objects of a release that it installs; 0 if it does not.
+func Waits(spec *yamlv3.Node) time.Duration {
+	if yamlx.Text(spec, "install", "disableWait") == "true" {
+		return 0
+	}
+	d, err := time.ParseDuration(cmp.Or(yamlx.Text(spec, "install", "timeout"), yamlx.Text(spec, "timeout")))
+	if err != nil || d <= 0 {
+		return bundle.FluxTimeout // which is helm-controller's default
+	}
+	return d
+}
+
+// Name is the name that helm-controller gives a release: the one that is asked for, or one made
+// of the namespace and the object's name.
+func Name(n *yamlv3.Node) string {
+	if name := yamlx.Text(n, "spec", "releaseName"); name != "" {
+		return bundle.FluxReleaseName("", name)
+	}
+	return bundle.FluxReleaseName(yamlx.Text(n, "spec", "targetNamespace"), yamlx.Text(n, "metadata", "name"))
 }

@@ -1,4 +1,4 @@
-package postrender
+package helmrelease
 
 import (
 	"errors"
@@ -11,7 +11,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
-func TestRead(t *testing.T) {
+func TestPost(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		spec string
@@ -31,7 +31,7 @@ func TestRead(t *testing.T) {
 			if err := yamlv3.Unmarshal([]byte(tc.spec), &doc); err != nil {
 				t.Fatal(err)
 			}
-			got, err := Read(doc.Content[0], func(line int) recipe.Origin { return recipe.Origin{File: "a.yaml", Line: line} })
+			got, err := Post(doc.Content[0], func(line int) recipe.Origin { return recipe.Origin{File: "a.yaml", Line: line} })
 			if !slices.Equal(got.Steps, tc.want) && tc.err == "" {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
