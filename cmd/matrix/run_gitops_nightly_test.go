@@ -26,7 +26,7 @@ func applied(name, dir, more string) string {
 
 // synced is an Application of Argo CD for a directory.
 func synced(name, project, dir, more string) string {
-	return fmt.Sprintf("apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: %s, namespace: argocd%s}\nspec:\n  project: %s\n  destination: {server: https://kubernetes.default.svc, namespace: %[1]s}\n  source: {repoURL: https://github.com/acme/fleet.git, path: %[4]s}\n---\n", name, more, project, dir)
+	return fmt.Sprintf("apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: %s, namespace: argocd%s}\nspec:\n  project: %s\n  destination: {server: https://kubernetes.default.svc, namespace: %[1]s}\n  source: {repoURL: https://github.com/acme/fleet.git, path: %[4]s}\n  syncPolicy: {syncOptions: [CreateNamespace=true]}\n---\n", name, more, project, dir)
 }
 
 // Repositories as their users have them: what Flux and Argo CD would never make ready is red, with its
@@ -35,7 +35,7 @@ func TestNightlyGitOps(t *testing.T) {
 	const (
 		takes    = ", envFrom: [{configMapRef: {name: settings}}]"
 		settings = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {a: b}\n"
-		fromOCI  = "apiVersion: source.toolkit.fluxcd.io/v1\nkind: OCIRepository\nmetadata: {name: web, namespace: web}\nspec: {interval: 10m, url: \"oci://registry.example.com/charts/web\", ref: {tag: 1.2.3}}\n---\napiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: web, namespace: web}\nspec: {interval: 10m, chartRef: {kind: OCIRepository, name: web}}\n"
+		fromOCI  = "apiVersion: source.toolkit.fluxcd.io/v1\nkind: OCIRepository\nmetadata: {name: web, namespace: web}\nspec: {interval: 10m, url: \"oci://registry.example.com/charts/web\", ref: {tag: 1.2.3}}\n---\napiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: web, namespace: web}\nspec: {interval: 10m, chartRef: {kind: OCIRepository, name: web}}\n---\napiVersion: v1\nkind: Namespace\nmetadata: {name: web}\n"
 		chart    = "apiVersion: v2\nname: web\nversion: 1.2.3\n"
 		project  = "apiVersion: argoproj.io/v1alpha1\nkind: AppProject\nmetadata: {name: team}\nspec: {sourceRepos: ['*'], destinations: [{server: '*', namespace: web}]}\n"
 		wave     = ", annotations: {argocd.argoproj.io/sync-wave: \"1\"}"

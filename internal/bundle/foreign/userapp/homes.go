@@ -51,6 +51,10 @@ func (l *Extra) homeless(e *bundle.Expectation) []projects.Refusal {
 		if h.Creates || made[h.Namespace] || EveryCluster(h.Namespace) {
 			continue
 		}
+		// Argo CD needs the namespace of an Application for the objects in it only, Helm for its own record.
+		if h.Of.Kind == "Application" && !slices.ContainsFunc(e.Objects, func(o bundle.Object) bool { return o.Release == h.Of.Name && o.Object.GetNamespace() == h.Namespace }) {
+			continue
+		}
 		all = append(all, projects.Refusal{Of: h.Of, At: h.At, Text: fmt.Sprintf("needs the namespace %s, which nothing here creates", h.Namespace), Then: h.Else})
 	}
 	return all
