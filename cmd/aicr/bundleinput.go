@@ -37,11 +37,11 @@ func (f *bundleFlags) parse() (p putIn, err error) {
 	if p.scheduling, err = f.scheduling.Scheduling(); err != nil {
 		return p, err
 	}
-	sets := f.set
-	if p.argo, sets, err = adjust.ParseArgoOptions(f.set); err == nil {
-		err = p.argo.Check(f.deployer)
+	var sets []string
+	if p.argo, sets, err = adjust.ParseArgoOptions(f.set); err != nil {
+		return p, cli.WrapUsage(err)
 	}
-	if err != nil {
+	if err := p.argo.Check(f.deployer); err != nil {
 		return p, cli.WrapUsage(err)
 	}
 	if p.sets, err = adjust.ParseSets(sets); err != nil {

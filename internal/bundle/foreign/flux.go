@@ -271,7 +271,7 @@ func (f *fluxForm) release(file string, n *yamlv3.Node) (unit, error) {
 	u.flux.within = helmrelease.Waits(spec)
 	var err error
 	if u.flux.post, err = helmrelease.Post(spec, place); err != nil {
-		return u, t.bad(file, err.(*helmrelease.Error).Node.Line, "HelmRelease %s: %w", u.name, err)
+		return u, t.bad(file, helmrelease.Line(err), "HelmRelease %s: %w", u.name, err)
 	}
 	v, err := f.valuesFrom(file, u.name, yamlx.Find(spec, "valuesFrom"))
 	if err != nil {

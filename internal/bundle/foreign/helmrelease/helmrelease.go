@@ -32,6 +32,15 @@ type Error struct {
 func (e *Error) Error() string { return e.Err.Error() }
 func (e *Error) Unwrap() error { return e.Err }
 
+// Line is the line of the node that an error of this package is about; 0 if it names none.
+func Line(err error) int {
+	var wrong *Error
+	if errors.As(err, &wrong) {
+		return wrong.Node.Line
+	}
+	return 0
+}
+
 // image and patch are what Flux's Kustomize takes: nothing that reads a file.
 type image struct {
 	Name    string `json:"name,omitempty" yaml:"name"`
