@@ -149,11 +149,10 @@ var (
 // disordered gives the line of releases beside, or before, environments or bases, which helmfile
 // evaluates first and so refuses there (its pkg/policy); 0 if there is none.
 func disordered(text string) (line int, key string) {
-	releases, beside := false, false // so far in the file, and in the document
-	environments := false            // so far in the document
+	releases, environments := false, false // so far: in the file, and in the document
 	for i, l := range strings.Split(text, "\n") {
 		if seam.MatchString(l) {
-			environments, beside = false, false
+			environments = false
 			continue
 		}
 		m := top.FindStringSubmatch(l)
@@ -165,9 +164,9 @@ func disordered(text string) (line int, key string) {
 			if environments {
 				return i + 1, "environments"
 			}
-			releases, beside = true, true
+			releases = true
 		case "environments", "bases":
-			if releases || beside {
+			if releases {
 				return i + 1, m[1]
 			}
 			environments = environments || m[1] == "environments"
