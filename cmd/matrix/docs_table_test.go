@@ -200,6 +200,8 @@ func lastCommands() []docCommand {
 		{command: "matrix run eks-training --plain-controllers", where: elsewhere, test: "internal/matrix TestFaultInjection", why: ownMachine},
 		{command: "matrix run eks-training -d LANE", where: elsewhere, test: "internal/matrix TestLanes", why: ownMachine},
 		{command: "matrix run eks-training --parallel 1 --plain-controllers", where: elsewhere, test: "internal/matrix TestFaultInjection", why: ownMachine},
+		{command: "matrix run eks-training -d LANE --from recipes --parallel 1", where: elsewhere, test: "internal/matrix TestFaultInjection", why: ownMachine},
+		{command: "matrix run eks-training -d helm --operators simulated", where: elsewhere, test: "internal/matrix TestNightlyOperators", why: ownMachine},
 		{command: "matrix run eks-training -d helm", where: elsewhere, test: "internal/matrix TestLanes", why: ownMachine},
 		{command: "matrix run eks-training -d helm,argocd-git,flux-git", where: elsewhere, test: "internal/matrix TestNullValue", why: ownMachine},
 		{command: "matrix run eks-training -d argocd-oci", where: elsewhere, test: "internal/matrix TestLanes", why: ownMachine},
