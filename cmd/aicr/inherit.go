@@ -16,7 +16,7 @@ func inherit(r, deployed *recipe.Result) (lines []string, err error) {
 	for i := range r.ComponentRefs {
 		to := &r.ComponentRefs[i]
 		at := slices.IndexFunc(deployed.ComponentRefs, func(ref recipe.ComponentRef) bool { return ref.Name == to.Name })
-		if at < 0 || left(deployed.ComponentRefs[at]) || left(*to) {
+		if at < 0 || deployed.ComponentRefs[at].LeftOut() || to.LeftOut() {
 			continue
 		}
 		from := deployed.ComponentRefs[at]
@@ -47,9 +47,4 @@ func inherit(r, deployed *recipe.Result) (lines []string, err error) {
 		}
 	}
 	return lines, nil
-}
-
-// left reports whether a recipe leaves a component out.
-func left(ref recipe.ComponentRef) bool {
-	return ref.Overrides["enabled"] == false || ref.Overrides["install"] == false
 }

@@ -187,7 +187,7 @@ func resolveAgain(store *recipe.Store, of *recipe.Result) (*recipe.Result, error
 func upgradable(r *recipe.Result) []upgrades.Component {
 	var all []upgrades.Component
 	for _, ref := range r.ComponentRefs {
-		if ref.Overrides["enabled"] == false || ref.Overrides["install"] == false {
+		if ref.LeftOut() {
 			continue
 		}
 		all = append(all, upgrades.Component{

@@ -152,7 +152,7 @@ func makePlan(ctx context.Context, in Input, deployer string) (*plan, error) {
 	p.expectation.Overrides = slices.Clone(in.PutIn)
 	var components []*recipe.Component
 	for i := range in.Components {
-		if c := &in.Components[i]; !disabled(c) {
+		if c := &in.Components[i]; !c.Disabled() {
 			components = append(components, c)
 		}
 	}
@@ -259,7 +259,7 @@ func (p *plan) link(components []recipe.Component) error {
 		for _, d := range r.component.DependencyRefs {
 			at, ok := position[d]
 			if !ok {
-				if slices.ContainsFunc(components, func(c recipe.Component) bool { return c.Name == d && disabled(&c) }) {
+				if slices.ContainsFunc(components, func(c recipe.Component) bool { return c.Name == d && c.Disabled() }) {
 					p.warnf("%s depends on %s, which the recipe disables", r.Component, d)
 					continue
 				}

@@ -103,12 +103,6 @@ func contribute(ctx context.Context, in Input, c *recipe.Component) (*contributi
 	return out, nil
 }
 
-// disabled: overrides.enabled: false leaves a component out of the bundle.
-func disabled(c *recipe.Component) bool {
-	enabled, ok := c.Overrides["enabled"].(bool)
-	return ok && !enabled
-}
-
 // A component's name becomes a directory, a Helm release, an Application and a HelmRelease.
 var componentName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,51}[a-z0-9])?$`)
 

@@ -10,6 +10,13 @@ import (
 // installKey does the same as document.EnabledKey, since AICR's apiVersion v1beta1. It keeps the component in the inventory.
 const installKey = "install"
 
+// Disabled reports whether the component is left out of the bundle (overrides.enabled: false).
+func (r *ComponentRef) Disabled() bool { return r.Overrides[document.EnabledKey] == false }
+
+// LeftOut reports whether nothing of the component is deployed: it is disabled, or only listed
+// (overrides.install: false).
+func (r *ComponentRef) LeftOut() bool { return r.Disabled() || r.Overrides[installKey] == false }
+
 // draNodeLabeler labels the nodes that are to have the DRA driver, if the bundler is told which label.
 const draNodeLabeler = "dra-node-labeler"
 

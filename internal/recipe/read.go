@@ -175,7 +175,7 @@ func (d *decoder) checkResult(root *yaml.Node, r *Result) {
 		placed[name] = true
 	}
 	for i, ref := range r.ComponentRefs {
-		off := ref.Overrides[document.EnabledKey] == false || ref.Overrides[installKey] == false
+		off := ref.LeftOut()
 		if !placed[ref.Name] && !(off && document.GenerationOf(r.APIVersion) != document.March) {
 			d.Add(Origin{File: d.File, Line: document.LineOf(root, "componentRefs", i)}, "component %.100q is not in deploymentOrder; add it", ref.Name)
 		}

@@ -50,7 +50,7 @@ func (b *Bundle) compareRecipe(without []string) {
 		deployed[u.name] = true
 	}
 	for _, ref := range b.recipe.ComponentRefs {
-		if ref.Overrides["enabled"] == false || ref.Overrides["install"] == false || slices.Contains(without, ref.Name) {
+		if ref.LeftOut() || slices.Contains(without, ref.Name) {
 			continue
 		}
 		if !deployed[ref.Name] {

@@ -39,7 +39,7 @@ func operatorVersion(r *recipe.Result, values map[string]any) []string {
 	version := ""
 	for i := range r.ComponentRefs {
 		ref := &r.ComponentRefs[i]
-		if ref.Name == operator && ref.Overrides["enabled"] != false && ref.Overrides["install"] != false {
+		if ref.Name == operator && !ref.LeftOut() {
 			version = ref.Version
 		}
 	}

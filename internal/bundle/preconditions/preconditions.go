@@ -56,7 +56,7 @@ func Check(result *recipe.Result, components []recipe.Component, asked Asked) er
 	in := bundled{asked, components}
 	for i := range components {
 		c := &components[i]
-		if disabled(c) {
+		if c.Disabled() {
 			continue
 		}
 		refuse := func(at recipe.Origin, problem string) {
@@ -102,8 +102,6 @@ func Simulated(result *recipe.Result, components []recipe.Component, own bool) e
 	return Check(result, components, Asked{SystemSelector: true, AcceleratedSelector: true, AcceleratedTolerations: s.AcceleratedTolerations})
 }
 
-func disabled(c *recipe.Component) bool { return c.Overrides["enabled"] == false }
-
 // applies reports whether the conditions, each a list of values of a criterion, hold for the query.
 // One that is not of this form holds: a note too many is better than one too few.
 func applies(v recipe.Validation, query recipe.Criteria) bool {
@@ -122,7 +120,7 @@ func applies(v recipe.Validation, query recipe.Criteria) bool {
 
 func (in bundled) find(names ...string) *recipe.Component {
 	for i := range in.components {
-		if c := &in.components[i]; slices.Contains(names, c.Name) && !disabled(c) {
+		if c := &in.components[i]; slices.Contains(names, c.Name) && !c.Disabled() {
 			return c
 		}
 	}

@@ -49,7 +49,7 @@ func Gates(files fs.FS, display func(string) string, components []recipe.Compone
 			}
 		}
 		out = append(out, c)
-		if c.Overrides["enabled"] == false {
+		if c.Disabled() {
 			continue
 		}
 		file := "components/" + c.Name + "/readiness.yaml"

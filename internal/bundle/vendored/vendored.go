@@ -37,7 +37,7 @@ type Record struct {
 func Charts(ctx context.Context, components []recipe.Component, source catalog.Source) (map[string]bundle.Vendored, []Record, error) {
 	var with []*recipe.Component
 	for i := range components {
-		if c := &components[i]; !c.ManifestOnly() && c.Chart != "" && c.Overrides["enabled"] != false {
+		if c := &components[i]; !c.ManifestOnly() && c.Chart != "" && !c.Disabled() {
 			with = append(with, c)
 		}
 	}

@@ -83,7 +83,7 @@ func (l *observation) outcome() Outcome {
 func (in *Inputs) enabled() []recipe.ComponentRef {
 	var refs []recipe.ComponentRef
 	for _, ref := range in.Recipe.ComponentRefs {
-		if ref.Overrides["enabled"] != false {
+		if !ref.Disabled() {
 			refs = append(refs, ref)
 		}
 	}
