@@ -57,9 +57,9 @@ func (l *layout) generated(o object) ([]object, error) {
 	return all, nil
 }
 
-// parameters gives the parameters of each Application that a generator makes.
-func (l *layout) parameters(o object, g *yamlv3.Node) ([]map[string]any, error) {
-	from := generators.Source{
+// evaluator is what the generators and the template of an ApplicationSet are evaluated with.
+func (l *layout) evaluator(o object) generators.Source {
+	return generators.Source{
 		Own: l.repo.Own, NotOwn: l.repo.NotOwn, Read: l.repo.Read, Goes: yamlx.Text(o.Node, "spec", "goTemplate") == "true", Evaluate: l.evaluated,
 		Files: func() ([]string, error) { return l.repo.Walk(".", nil) },
 		Clusters: func() []map[string]any {
@@ -67,7 +67,11 @@ func (l *layout) parameters(o object, g *yamlv3.Node) ([]map[string]any, error) 
 			return []map[string]any{{"name": "in-cluster", "nameNormalized": "in-cluster", "server": localServer, "project": "", "metadata": map[string]any{"labels": map[string]any{}, "annotations": map[string]any{}}}}
 		},
 	}
-	sets, err := from.Parameters(g)
+}
+
+// parameters gives the parameters of each Application that a generator makes.
+func (l *layout) parameters(o object, g *yamlv3.Node) ([]map[string]any, error) {
+	sets, err := l.evaluator(o).Parameters(g)
 	if wrong := (*generators.Error)(nil); errors.As(err, &wrong) {
 		return nil, l.repo.BadAt(o, wrong.Node, "a generator of ApplicationSet %s: %w", o.Name(), wrong.Err)
 	}
@@ -79,26 +83,13 @@ func (l *layout) parameters(o object, g *yamlv3.Node) ([]map[string]any, error) 
 
 // instance is the Application for one set of parameters. Its lines are those of the template.
 func (l *layout) instance(o object, params map[string]any) (object, error) {
-	template := yamlx.Clone(yamlx.Find(o.Node, "spec", "template"))
+	template := yamlx.Find(o.Node, "spec", "template")
 	if template == nil || yamlx.Find(template, "spec") == nil {
 		return object{}, l.repo.Bad(o, []string{"spec"}, "ApplicationSet %s has no template", o.Name())
 	}
-	scalars := generators.Templates(template)
-	var texts []string
-	for _, n := range scalars {
-		texts = append(texts, n.Value)
-	}
-	var err error
-	if yamlx.Text(o.Node, "spec", "goTemplate") == "true" {
-		texts, err = l.evaluated(texts, params)
-	} else {
-		texts, err = generators.Filled(texts, params)
-	}
+	template, err := l.evaluator(o).Fill(template, params)
 	if err != nil {
 		return object{}, l.repo.Bad(o, []string{"spec", "template"}, "the template of ApplicationSet %s: %w", o.Name(), err)
-	}
-	for i, n := range scalars {
-		n.Value, n.Tag = texts[i], "!!str"
 	}
 	node := &yamlv3.Node{Kind: yamlv3.MappingNode, Tag: "!!map", Line: template.Line}
 	yamlx.Set(node, "apiVersion", "!!str", "argoproj.io/v1alpha1")

@@ -61,8 +61,8 @@ func (s Source) parameters(g *yamlv3.Node, more map[string]any, depth int) ([]ma
 	inner := yamlx.Find(g, keys[0])
 	if more != nil {
 		var err error
-		if inner, err = s.filled(inner, more); err != nil {
-			return nil, err
+		if inner, err = s.Fill(inner, more); err != nil {
+			return nil, bad(inner, "%w", err)
 		}
 	}
 	if inner == nil {
@@ -101,9 +101,9 @@ func (s Source) parameters(g *yamlv3.Node, more map[string]any, depth int) ([]ma
 // values adds the values of a generator, which may have its parameters.
 func (s Source) values(n *yamlv3.Node, sets []map[string]any) error {
 	for _, params := range sets {
-		filled, err := s.filled(n, params)
+		filled, err := s.Fill(n, params)
 		if err != nil {
-			return err
+			return bad(n, "%w", err)
 		}
 		var values map[string]any
 		if err := filled.Decode(&values); err != nil {
@@ -339,10 +339,11 @@ func objectsOf(content []byte) ([]map[string]any, error) {
 	return []map[string]any{params}, nil
 }
 
-// filled gives a generator with the parameters of another one.
-func (s Source) filled(n *yamlv3.Node, params map[string]any) (*yamlv3.Node, error) {
+// Fill is a copy of a node whose templates are filled with parameters: of a generator in another one, or of
+// the template of Applications.
+func (s Source) Fill(n *yamlv3.Node, params map[string]any) (*yamlv3.Node, error) {
 	n = yamlx.Clone(n)
-	scalars := Templates(n)
+	scalars := templates(n)
 	if len(scalars) == 0 {
 		return n, nil
 	}
@@ -357,7 +358,7 @@ func (s Source) filled(n *yamlv3.Node, params map[string]any) (*yamlv3.Node, err
 		texts, err = Filled(texts, params)
 	}
 	if err != nil {
-		return nil, bad(n, "%w", err)
+		return n, err
 	}
 	for i, c := range scalars {
 		c.Value, c.Tag = texts[i], "!!str"
@@ -365,8 +366,8 @@ func (s Source) filled(n *yamlv3.Node, params map[string]any) (*yamlv3.Node, err
 	return n, nil
 }
 
-// Templates are the scalars in a node that have a template.
-func Templates(n *yamlv3.Node) []*yamlv3.Node {
+// templates are the scalars in a node that have a template.
+func templates(n *yamlv3.Node) []*yamlv3.Node {
 	if n == nil {
 		return nil
 	}
@@ -375,7 +376,7 @@ func Templates(n *yamlv3.Node) []*yamlv3.Node {
 		all = append(all, n)
 	}
 	for _, c := range n.Content {
-		all = append(all, Templates(c)...)
+		all = append(all, templates(c)...)
 	}
 	return all
 }
