@@ -70,7 +70,8 @@ func Find(ctx context.Context, at string, values []string) (*App, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the app in %s: %w", at, err)
 	}
-	a := &App{repo: repo, name: strings.TrimSuffix(strings.TrimSuffix(path.Base(rel), statefile.Template), path.Ext(strings.TrimSuffix(rel, statefile.Template)))}
+	file := strings.TrimSuffix(path.Base(rel), statefile.Template)
+	a := &App{repo: repo, name: strings.TrimSuffix(file, path.Ext(file))}
 	if rel == "." {
 		a.name = filepath.Base(repo.Root)
 	}

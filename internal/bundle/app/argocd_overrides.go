@@ -7,6 +7,7 @@ import (
 
 	yamlv3 "go.yaml.in/yaml/v3"
 
+	"github.com/nvidia/aicr-action/internal/bundle/app/checkout"
 	"github.com/nvidia/aicr-action/internal/bundle/app/overlays"
 	"github.com/nvidia/aicr-action/internal/charts/argosource"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
@@ -71,8 +72,5 @@ func (l *layout) mergeFile(o object, source *yamlv3.Node, file string) error {
 
 // placeIn gives the nodes of another file their place in an object.
 func (l *layout) placeIn(o object, n *yamlv3.Node, file string) {
-	n.Line = l.repo.Spot(o, file, n.Line)
-	for _, c := range n.Content {
-		l.placeIn(o, c, file)
-	}
+	checkout.Renumber(n, func(line int) int { return l.repo.Spot(o, file, line) })
 }

@@ -284,9 +284,4 @@ spec:
 }
 
 // shift gives all nodes of an object a line.
-func shift(n *yamlv3.Node, line int) {
-	n.Line = line
-	for _, c := range n.Content {
-		shift(c, line)
-	}
-}
+func shift(n *yamlv3.Node, line int) { checkout.Renumber(n, func(int) int { return line }) }

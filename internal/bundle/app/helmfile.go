@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"slices"
 	"strings"
 
 	yamlv3 "go.yaml.in/yaml/v3"
@@ -245,7 +244,6 @@ func (h *helmfileApp) chartOf(state object, r *yamlv3.Node, from string) error {
 func (h *helmfileApp) valuesOf(s *statefile.State, r *yamlv3.Node) error {
 	state := s.Object
 	name := yamlx.Text(r, "name")
-	mayMiss := slices.Contains([]string{"Warn", "Info", "Debug"}, yamlx.Text(r, "missingFileHandler"))
 	list := yamlx.Find(r, "values")
 	if list == nil {
 		list = &yamlv3.Node{Kind: yamlv3.SequenceNode, Tag: "!!seq", Line: r.Line}
@@ -262,7 +260,7 @@ func (h *helmfileApp) valuesOf(s *statefile.State, r *yamlv3.Node) error {
 			return h.repo.BadAt(state, item, "values of release %s: want mappings and names of files", name)
 		default:
 			at := path.Join(s.Dir, item.Value)
-			if !h.repo.Has(at) && mayMiss {
+			if !h.repo.Has(at) && statefile.MayMiss(r) {
 				h.override("release %s: values file %s is left out: it does not exist, and missingFileHandler is set", name, item.Value)
 				continue
 			}
@@ -282,16 +280,9 @@ func (h *helmfileApp) valuesOf(s *statefile.State, r *yamlv3.Node) error {
 		}
 		files = append(files, &yamlv3.Node{Kind: yamlv3.ScalarNode, Tag: "!!str", Value: "./" + to, Line: item.Line})
 	}
-	set := yamlx.Find(r, "set")
-	if texts := yamlx.Find(r, "setString"); texts != nil {
-		for _, item := range texts.Content {
-			yamlx.Set(item, "forceString", "!!bool", "true")
-		}
-		if set == nil {
-			set = texts
-		} else {
-			set.Content = append(set.Content, texts.Content...)
-		}
+	set, err := h.setOf(state, r)
+	if err != nil {
+		return err
 	}
 	if set != nil {
 		to := name + "/values/set.yaml"
@@ -308,15 +299,34 @@ func (h *helmfileApp) valuesOf(s *statefile.State, r *yamlv3.Node) error {
 	return nil
 }
 
-// set writes what --set would set as a file of values, which comes after the others too.
-func (h *helmfileApp) set(state object, name, namespace, to string, set *yamlv3.Node) error {
-	for _, item := range set.Content {
-		for _, key := range yamlx.Keys(item) {
-			if key != "name" && key != "value" && key != "forceString" {
-				return h.repo.BadAt(state, item, "set of release %s has a %s; want name and value, or write it under values", name, key)
+// setOf joins what --set and --set-string would set of a release; nil if that is nothing.
+func (h *helmfileApp) setOf(state object, r *yamlv3.Node) (all *yamlv3.Node, err error) {
+	for _, field := range []string{"set", "setString"} {
+		list := yamlx.Find(r, field)
+		if list == nil {
+			continue
+		}
+		for _, item := range list.Content {
+			for _, key := range yamlx.Keys(item) {
+				if key != "name" && key != "value" {
+					return nil, h.repo.BadAt(state, item, "%s of release %s has a %s; want name and value, or write it under values", field, yamlx.Text(r, "name"), key)
+				}
+			}
+			if field == "setString" {
+				yamlx.Set(item, "forceString", "!!bool", "true")
 			}
 		}
+		if all == nil {
+			all = list
+		} else {
+			all.Content = append(all.Content, list.Content...)
+		}
 	}
+	return all, nil
+}
+
+// set writes what --set would set as a file of values, which comes after the others too.
+func (h *helmfileApp) set(state object, name, namespace, to string, set *yamlv3.Node) error {
 	values := map[string]any{}
 	if _, wrong := parameters.Apply(values, set, name, namespace); wrong != nil {
 		return h.repo.BadAt(state, &yamlv3.Node{Line: wrong.Line}, "set of release %s: %w", name, wrong)

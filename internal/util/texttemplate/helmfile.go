@@ -26,8 +26,8 @@ type Helmfile struct {
 // mostIncluded is how deep templates may include each other, as for helmfile.
 const mostIncluded = 1000
 
-// helmfile are the functions for one template, which is made with them. Names of variables that
-// the template asks for go to asked.
+// functions are those of one template, which include finds templates in. Names of variables that it
+// asks for go to asked.
 func (h *Helmfile) functions(t *template.Template, asked *[]string) template.FuncMap {
 	all := sprig.HermeticTxtFuncMap()
 	all["sprigGet"] = all["get"]

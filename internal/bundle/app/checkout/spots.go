@@ -255,6 +255,14 @@ func Number(now, before *yamlv3.Node, lines map[int]int) {
 	}
 }
 
+// Renumber gives a node and those in it other lines.
+func Renumber(n *yamlv3.Node, to func(line int) int) {
+	n.Line = to(n.Line)
+	for _, c := range n.Content {
+		Renumber(c, to)
+	}
+}
+
 // SameLines gives a node and those in it the lines of the node that it was made from; what that does
 // not have is on the line around it.
 func SameLines(n, from *yamlv3.Node, around int) {

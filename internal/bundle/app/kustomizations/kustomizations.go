@@ -2,7 +2,11 @@
 // It must not know files or clusters.
 package kustomizations
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/nvidia/aicr-action/internal/util/lists"
+)
 
 // Graph has Kustomizations by name.
 type Graph map[string]*Node
@@ -64,11 +68,4 @@ func (g Graph) ready(name string, seen map[string]bool) []string {
 	return all
 }
 
-func union(all, more []string) []string {
-	for _, name := range more {
-		if !slices.Contains(all, name) {
-			all = append(all, name)
-		}
-	}
-	return all
-}
+func union(all, more []string) []string { return lists.Unique(slices.Concat(all, more)) }

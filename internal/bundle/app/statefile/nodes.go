@@ -73,14 +73,6 @@ func plain(n *yamlv3.Node) *yamlv3.Node {
 	return n
 }
 
-// move gives each node another line.
-func move(n *yamlv3.Node, to func(int) int) {
-	n.Line = to(n.Line)
-	for _, c := range n.Content {
-		move(c, to)
-	}
-}
-
 // actions are those of a template, some of which span lines.
 var actions = regexp.MustCompile(`(?s)\{\{.*?\}\}`)
 
