@@ -10,38 +10,16 @@ import (
 	"strings"
 	"testing"
 
-	aicraction "github.com/nvidia/aicr-action"
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/infra/embedded"
-	"github.com/nvidia/aicr-action/internal/infra/host"
-	"github.com/nvidia/aicr-action/internal/infra/simulate"
-	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/internal/recipe"
-	"github.com/nvidia/aicr-action/kwok"
 )
 
 // F25: the recipe of a cell is the one of its name, with all that this overlay adds to those below
 // it. Each of the shipped ones that sets a service can be run: it has node profiles, and its
 // constraint holds.
 func TestCellName_Overlay(t *testing.T) {
-	paths := host.Paths{Root: t.TempDir()}
-	stack, err := stack.NewStack(paths, kwok.StackMod, kwok.StackSum, kwok.StackSources)
-	if err != nil {
-		t.Fatal(err)
-	}
-	profiles, err := simulate.LoadProfiles(kwok.Files, "profiles")
-	if err != nil {
-		t.Fatal(err)
-	}
-	recipes, err := fs.Sub(aicraction.Recipes, "recipes")
-	if err != nil {
-		t.Fatal(err)
-	}
-	store, err := recipe.Open(recipes, "recipes")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &Runner{Platform: &embedded.Platform{Paths: paths, Stack: stack}, Inputs: Inputs{Store: store, Profiles: profiles, Nodes: simulate.DefaultNodeGroups(2, 4)}}
+	r := unitRunner(t)
+	store := r.Store
 	has := map[string]bool{}
 	for _, name := range store.Names() {
 		if o, _ := store.Overlay(name); !o.Testable() {

@@ -6,27 +6,13 @@ import (
 	"testing/fstest"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/infra/embedded"
-	"github.com/nvidia/aicr-action/internal/infra/host"
-	"github.com/nvidia/aicr-action/internal/infra/simulate"
-	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result/reason"
-	"github.com/nvidia/aicr-action/kwok"
 )
 
 // F323: what AICR's bundler refuses is refused before a cluster exists, unless AICR's own CLI makes the bundle, and says
 // so itself.
 func TestPlan_Preconditions(t *testing.T) {
-	paths := host.Paths{Root: t.TempDir()}
-	stack, err := stack.NewStack(paths, kwok.StackMod, kwok.StackSum, kwok.StackSources)
-	if err != nil {
-		t.Fatal(err)
-	}
-	profiles, err := simulate.LoadProfiles(kwok.Files, "profiles")
-	if err != nil {
-		t.Fatal(err)
-	}
 	const head = "apiVersion: aicr.run/v1alpha2\n"
 	for root, refused := range map[string]bool{"/": true, "/run/nvidia/driver": false} {
 		store, err := recipe.Open(fstest.MapFS{
@@ -46,7 +32,8 @@ components:
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := &Runner{Platform: &embedded.Platform{Paths: paths, Stack: stack}, Inputs: Inputs{Store: store, Profiles: profiles, Nodes: simulate.DefaultNodeGroups(2, 4)}}
+		r := unitRunner(t)
+		r.Store = store
 		_, err = r.Plan("eks", bundle.Deployers()[:1])
 		if (err != nil) != refused || refused && (reason.Of(err) != reason.BundleFailed || !strings.Contains(err.Error(), "recipes/registry.yaml:7") || !strings.Contains(err.Error(), "set nvidia-dra-driver-gpu:nvidiaDriverRoot=/run/nvidia/driver")) {
 			t.Errorf("%s: got %v", root, err)
