@@ -41,11 +41,11 @@ func gitOpsFaults() []fault {
 		},
 		{
 			id: "F299", what: "with `--app`, a source or a HelmRelease that another object of Flux looks for in the wrong namespace; an object that needs a namespace and gets none, of a Kustomization or an Application", verdict: "exit 2, or 51 in Argo CD, before anything is deployed, with the line",
-			tests: []string{"cmd/matrix TestNightlyGitOps", "internal/bundle/app TestFlux_Refused", "internal/bundle/app TestHomes"},
+			tests: []string{"cmd/matrix TestNightlyGitOps", "internal/bundle/app TestFlux_Refused", "internal/bundle/app TestUnplaced"},
 		},
 		{
 			id: "F330", what: "with `--app`, a namespace that nothing creates: of an Application, of a HelmRelease or of its release, of manifests", verdict: "exit 51 before anything is deployed, with the line and the edit; a Namespace of another path of the repository is created, which the result says",
-			tests: []string{"internal/bundle/app TestMake_Homes", "cmd/matrix TestNightlyGitOps"},
+			tests: []string{"internal/bundle/app TestMake_MissingNamespaces", "cmd/matrix TestNightlyGitOps"},
 		},
 		{
 			id: "F331", what: "with `--app`, a template of a helmfile that reads a variable, the machine or a secret store, or runs a program; an environment that the file does not have; releases of two documents, of which helmfile installs the later ones only", verdict: "the variable is empty, which an override says; exit 2 with the template's line; an override",

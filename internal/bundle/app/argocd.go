@@ -257,7 +257,7 @@ func (l *layout) here(o object) {
 		policy.Content = append(policy.Content, scalar("syncOptions"), options)
 	}
 	creates := slices.ContainsFunc(options.Content, func(n *yamlv3.Node) bool { return n.Value == createNamespace })
-	if file := l.home(o, yamlx.LineOf(o.Node, "spec", "destination", "namespace"), yamlx.Text(to, "namespace"), creates, "Argo CD fails to sync: add "+createNamespace+" to spec.syncPolicy.syncOptions, or the Namespace to the repository"); file != "" {
+	if file := l.namespace(o, yamlx.LineOf(o.Node, "spec", "destination", "namespace"), yamlx.Text(to, "namespace"), creates, "Argo CD fails to sync: add "+createNamespace+" to spec.syncPolicy.syncOptions, or the Namespace to the repository"); file != "" {
 		options.Content = append(options.Content, scalar(createNamespace))
 		l.override("Application %s creates its namespace (%s), which %s has", o.Name(), createNamespace, file)
 	}

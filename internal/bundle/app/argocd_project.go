@@ -78,8 +78,8 @@ func (l *layout) project(name string) (*projects.Project, error) {
 	return nil, nil
 }
 
-// homes notes an Application that gives its objects no namespace where one of them needs it.
-func (l *layout) homes(o object, objects []object) {
+// unplaced notes an Application that gives its objects no namespace where one of them needs it.
+func (l *layout) unplaced(o object, objects []object) {
 	to := yamlx.Find(o.Node, "spec", "destination")
 	i := slices.IndexFunc(objects, homeless)
 	if i < 0 || to == nil || yamlx.Text(to, "namespace") != "" {

@@ -116,7 +116,7 @@ func (l *layout) kustomized(o object, source *yamlv3.Node, dir string) error {
 	if len(objects) == 0 {
 		return l.repo.BadAt(o, under(source, "path"), "the kustomization in %s, of Application %s, makes no object: name files under resources", l.repo.Shown(dir), o.Name())
 	}
-	l.homes(o, objects)
+	l.unplaced(o, objects)
 	l.override("Application %s: what Kustomize makes of %s is delivered as a chart", o.Name(), l.repo.Shown(dir))
 	return l.asChart(o.Name(), o.Name()+"/chart", objects)
 }
@@ -152,7 +152,7 @@ func (l *layout) directory(o object, source *yamlv3.Node, dir string) error {
 	if err != nil {
 		return err
 	}
-	l.homes(o, objects)
+	l.unplaced(o, objects)
 	if len(files) == 0 {
 		return l.repo.BadAt(o, under(source, "path"), "%s, the directory of Application %s, has no Chart.yaml and no manifest", l.repo.Shown(dir), o.Name())
 	}

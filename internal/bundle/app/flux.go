@@ -235,11 +235,11 @@ func (f *fluxApp) adapt(before object, o *object) error {
 	if namespace != bundle.FluxNamespace {
 		f.override("HelmRelease %s is in %s in place of %s; its release is in %s all the same", o.Name(), bundle.FluxNamespace, namespace, target)
 	}
-	if file := f.home(before, yamlx.LineOf(before.Node, "metadata", "namespace"), namespace, false, "Flux cannot apply it: add the Namespace to the repository, before it"); file != "" {
+	if file := f.namespace(before, yamlx.LineOf(before.Node, "metadata", "namespace"), namespace, false, "Flux cannot apply it: add the Namespace to the repository, before it"); file != "" {
 		f.unknown("HelmRelease %s (%s) is in the namespace %s, which is in %s and not in this path", o.Name(), f.repo.At(before), namespace, file)
 	}
 	install := child(spec, "install")
-	if file := f.home(before, cmp.Or(yamlx.LineOf(before.Node, "spec", "targetNamespace"), before.Node.Line), target, yamlx.Text(install, "createNamespace") == "true", "its installation fails: set spec.install.createNamespace, or add the Namespace to the repository"); file != "" {
+	if file := f.namespace(before, cmp.Or(yamlx.LineOf(before.Node, "spec", "targetNamespace"), before.Node.Line), target, yamlx.Text(install, "createNamespace") == "true", "its installation fails: set spec.install.createNamespace, or add the Namespace to the repository"); file != "" {
 		yamlx.Set(install, "createNamespace", "!!bool", "true")
 		f.override("HelmRelease %s creates its namespace (install.createNamespace), which %s has", o.Name(), file)
 	}

@@ -185,7 +185,7 @@ func TestProjects(t *testing.T) {
 }
 
 // Argo CD takes no object without a namespace.
-func TestHomes(t *testing.T) {
+func TestUnplaced(t *testing.T) {
 	const plain = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: plain}\n"
 	for text, want := range map[string]string{plain: "has no destination.namespace, and neither has ConfigMap plain (", strings.Replace(plain, "plain}", "plain, namespace: x}", 1): "", "apiVersion: v1\nkind: Namespace\nmetadata: {name: plain}\n": "", "apiVersion: gateway.networking.k8s.io/v1\nkind: GatewayClass\nmetadata: {name: plain}\n": ""} {
 		app := "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: web}\nspec:\n  destination: {server: https://kubernetes.default.svc}\n  source: {repoURL: https://example.com/team/apps.git, path: plain}\n"

@@ -223,7 +223,7 @@ func TestMake_StorageNamespace(t *testing.T) {
 }
 
 // A namespace that nothing creates is an error with its place, as in a cluster; one of another path is not.
-func TestMake_Homes(t *testing.T) {
+func TestMake_MissingNamespaces(t *testing.T) {
 	ns := "apiVersion: v1\nkind: Namespace\nmetadata: {name: web}\n"
 	for name, tc := range map[string]struct {
 		over map[string]string

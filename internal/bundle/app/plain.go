@@ -88,7 +88,7 @@ func (l *layout) withNamespaces(objects []object) []object {
 	var added []string
 	for _, o := range slices.Clone(objects) {
 		name := yamlx.Text(o.Node, "metadata", "namespace")
-		if there[name] || l.home(o, yamlx.LineOf(o.Node, "metadata", "namespace"), name, false, "no object in it can be created: add the Namespace to the repository") == "" {
+		if there[name] || l.namespace(o, yamlx.LineOf(o.Node, "metadata", "namespace"), name, false, "no object in it can be created: add the Namespace to the repository") == "" {
 			there[name] = true
 			continue
 		}

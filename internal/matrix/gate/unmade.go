@@ -58,10 +58,10 @@ func (g *Gate) failedUnmade(ctx context.Context, state lane.State, r observe.Wor
 
 // live is the custom resource in the cluster that a workload is made from; nil if it is not there.
 func (g *Gate) live(ctx context.Context, w *bundle.Workload) *unstructured.Unstructured {
+	if g.Env.Clients.Dynamic == nil {
+		return nil
+	}
 	for i := range g.Env.Bundle.Expectation.Objects {
-		if g.Env.Clients.Dynamic == nil {
-			break
-		}
 		o := &g.Env.Bundle.Expectation.Objects[i]
 		if o.Object.GetKind()+" "+infra.NamespacedName(o.Object.GetNamespace(), o.Object.GetName()) != w.Operator {
 			continue

@@ -31,8 +31,8 @@ type Extra struct {
 	// Applications that theirs refuse.
 	Projects map[string]projects.Member
 	Refused  []projects.Refusal
-	// Homes are the namespaces of what a deployer installs.
-	Homes []Home
+	// Namespaces are those of what a deployer installs.
+	Namespaces []Namespace
 }
 
 // refused are the objects, and the Applications, that an AppProject refuses. Of each Application one is
@@ -81,7 +81,7 @@ func (l *Extra) Add(in bundle.Input, made *bundle.Bundle) {
 		}
 	}
 	e.Doomed = append(e.Doomed, l.refused(e)...)
-	e.Doomed = append(e.Doomed, l.homeless(e)...)
+	e.Doomed = append(e.Doomed, l.withoutNamespace(e)...)
 	for _, c := range l.Checks {
 		c.Live = c.Live && c.Wrong == "" && (slices.ContainsFunc(e.Objects, func(o bundle.Object) bool { return o.Ref() == c.Object && !o.Ephemeral }) ||
 			slices.ContainsFunc(e.Applied, func(o *unstructured.Unstructured) bool { return (&bundle.Object{Object: o}).Ref() == c.Object }) ||

@@ -9,9 +9,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
 
-// home notes the namespace of an object, and what to do if nothing creates it. It gives the file of the
+// namespace notes the namespace of an object, and what to do if nothing creates it. It gives the file of the
 // repository that has it if the cell has to create it, since what is delivered here may not.
-func (l *layout) home(o object, line int, namespace string, creates bool, otherwise string) (elsewhere string) {
+func (l *layout) namespace(o object, line int, namespace string, creates bool, otherwise string) (elsewhere string) {
 	if userapp.EveryCluster(namespace) {
 		return ""
 	}
@@ -23,7 +23,7 @@ func (l *layout) home(o object, line int, namespace string, creates bool, otherw
 		}
 	}
 	of := result.Ref{Group: o.Group(), Kind: o.Kind(), Namespace: yamlx.Text(o.Node, "metadata", "namespace"), Name: o.Name()}
-	l.Homes = append(l.Homes, userapp.Home{Of: of, At: l.repo.Origin(o, line), Namespace: namespace, Creates: creates || elsewhere != "", Else: otherwise})
+	l.Namespaces = append(l.Namespaces, userapp.Namespace{Of: of, At: l.repo.Origin(o, line), Name: namespace, Creates: creates || elsewhere != "", Else: otherwise})
 	return elsewhere
 }
 

@@ -12,11 +12,11 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// Home is a namespace in which a user's repository has something.
-type Home struct {
-	Of        result.Ref
-	At        recipe.Origin
-	Namespace string
+// Namespace is a namespace in which a user's repository has something.
+type Namespace struct {
+	Of   result.Ref
+	At   recipe.Origin
+	Name string
 	// Creates: the deployer creates it. Else it has to exist, and Else says what makes that so, for
 	// people who look at a cluster without it.
 	Creates bool
@@ -28,9 +28,9 @@ func EveryCluster(namespace string) bool {
 	return slices.Contains([]string{"", "default", "kube-system", "kube-public", "kube-node-lease", bundle.ArgoNamespace, bundle.FluxNamespace}, namespace)
 }
 
-// homeless are the objects whose namespace nothing creates: neither an object that is delivered, nor a
+// withoutNamespace are the objects whose namespace nothing creates: neither an object that is delivered, nor a
 // deployer for another release.
-func (l *Extra) homeless(e *bundle.Expectation) []projects.Refusal {
+func (l *Extra) withoutNamespace(e *bundle.Expectation) []projects.Refusal {
 	made := map[string]bool{}
 	note := func(o *unstructured.Unstructured) {
 		if o.GetKind() == "Namespace" && o.GroupVersionKind().Group == "" {
@@ -43,19 +43,19 @@ func (l *Extra) homeless(e *bundle.Expectation) []projects.Refusal {
 	for _, o := range e.Applied {
 		note(o)
 	}
-	for _, h := range l.Homes {
-		made[h.Namespace] = made[h.Namespace] || h.Creates
+	for _, n := range l.Namespaces {
+		made[n.Name] = made[n.Name] || n.Creates
 	}
 	var all []projects.Refusal
-	for _, h := range l.Homes {
-		if h.Creates || made[h.Namespace] || EveryCluster(h.Namespace) {
+	for _, n := range l.Namespaces {
+		if made[n.Name] || EveryCluster(n.Name) {
 			continue
 		}
 		// Argo CD needs the namespace of an Application for the objects in it only, Helm for its own record.
-		if h.Of.Kind == "Application" && !slices.ContainsFunc(e.Objects, func(o bundle.Object) bool { return o.Release == h.Of.Name && o.Object.GetNamespace() == h.Namespace }) {
+		if n.Of.Kind == "Application" && !slices.ContainsFunc(e.Objects, func(o bundle.Object) bool { return o.Release == n.Of.Name && o.Object.GetNamespace() == n.Name }) {
 			continue
 		}
-		all = append(all, projects.Refusal{Of: h.Of, At: h.At, Text: fmt.Sprintf("needs the namespace %s, which nothing here creates", h.Namespace), Then: h.Else})
+		all = append(all, projects.Refusal{Of: n.Of, At: n.At, Text: fmt.Sprintf("needs the namespace %s, which nothing here creates", n.Name), Then: n.Else})
 	}
 	return all
 }
