@@ -177,8 +177,18 @@ type Refused struct {
 	Rule Rule
 }
 
+// programs are fields of a source whose reason is known: another program than Helm or Kustomize makes
+// the manifests.
+var programs = map[string]string{
+	"plugin":  "a plugin beside Argo CD's repo-server",
+	"jsonnet": "Jsonnet",
+}
+
 // Error says which field it is, and which there may be.
 func (r *Refused) Error() string {
+	if program := programs[r.Path[len(r.Path)-1]]; program != "" && (slices.Contains(r.Path, "source") || slices.Contains(r.Path, "sources")) {
+		return fmt.Sprintf("%s of %s has %s make the manifests, which is not done here; commit what it makes, and pass that with --app or in the bundle", strings.Join(r.Path, "."), r.Rule.Kind, program)
+	}
 	return fmt.Sprintf("%s of %s may configure a controller beyond what a bundle needs; allowed are %s", strings.Join(r.Path, "."), r.Rule.Kind, strings.Join(r.Rule.Fields, ", "))
 }
 

@@ -46,3 +46,17 @@ func TestCheck(t *testing.T) {
 		}
 	}
 }
+
+// Of a field that has another program make the manifests, the error names the program.
+func TestRefused(t *testing.T) {
+	for want, source := range map[string]map[string]any{
+		"spec.source.plugin of Application has a plugin beside Argo CD's repo-server make the manifests": {"plugin": map[string]any{}},
+		"spec.source.directory.jsonnet of Application has Jsonnet make the manifests":                    {"directory": map[string]any{"jsonnet": map[string]any{}}},
+		"spec.source.kustomize of Application may configure a controller":                                {"kustomize": map[string]any{}},
+	} {
+		refused := Check("Application", map[string]any{"spec": map[string]any{"source": source}})
+		if refused == nil || !strings.HasPrefix(refused.Error(), want) {
+			t.Errorf("got %v, want %s", refused, want)
+		}
+	}
+}

@@ -199,7 +199,7 @@ func (r *reference) configuration(n *yaml.Node, line int) {
 		r.add(r.file, line, "%s %s is a plugin, a program that Kustomize starts, and none is ever started here; use fields of the kustomization, or a plugin of apiVersion builtin", version, kind)
 		return
 	case strings.HasPrefix(kind, "HelmChart"):
-		r.add(r.file, line, "%s has Kustomize start helm and fetch a chart, which is never done here; make the chart a component of type Helm", kind)
+		r.add(r.file, line, startsHelm, kind)
 		return
 	}
 	r.field(n, "path", r.manifest)

@@ -160,6 +160,10 @@ func (w *walker) documents(file string, content []byte) ([]*yaml.Node, bool) {
 	return nil, false
 }
 
+// startsHelm is the error of what makes objects of a chart. Of the deployers, only Argo CD does it, with
+// --enable-helm among its kustomize.buildOptions.
+const startsHelm = "%s has Kustomize start helm, which is never done here, and by Argo CD only with --enable-helm; deliver the chart by itself: as a component of type Helm, an Application or a HelmRelease"
+
 // kustomization follows the fields that name files, and refuses those that need a program or a
 // network.
 func (w *walker) kustomization(r *reference, root *yaml.Node) {
@@ -186,7 +190,7 @@ func (w *walker) kustomization(r *reference, root *yaml.Node) {
 		case "configMapGenerator", "secretGenerator":
 			r.each(value, r.generator)
 		case "helmCharts", "helmChartInflationGenerator", "helmGlobals":
-			w.add(r.file, key.Line, "%s has Kustomize start helm and fetch a chart, which is never done here; make the chart a component of type Helm", key.Value)
+			w.add(r.file, key.Line, startsHelm, key.Value)
 		}
 	}
 }
