@@ -96,7 +96,8 @@ func (o *Overview) line(now time.Time) string {
 		parts = append(parts, fmt.Sprintf("%d running", running))
 	}
 	text := strings.Join(parts, ", ") + ", " + about(now.Sub(o.started)) + " so far"
-	if left, known := o.left.At(now); known && len(o.status) < len(o.order) {
+	// Under a second: what still runs takes longer than expected, so that nothing is known.
+	if left, known := o.left.At(now); known && left >= time.Second && len(o.status) < len(o.order) {
 		text += ", about " + about(left) + " left"
 	}
 	return text

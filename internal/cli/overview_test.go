@@ -108,6 +108,24 @@ func TestOverview_Terminal(t *testing.T) {
 	})
 }
 
+// While the last cell takes longer than expected, the line does not say that no time is left.
+func TestOverview_Late(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		out := &testkit.Log{}
+		p := NewProgress(out, func(string) string { return "" })
+		defer p.Close()
+		cells := cellsOf("eks")
+		o := ShowOverview(p, durations.New(), cells, 2)
+		o.Tell(begin(cells[0]))
+		o.Tell(begin(cells[1]))
+		time.Sleep(47 * time.Second)
+		o.Tell(end(cells[0], result.Passed, 47*time.Second))
+		if got, want := out.String(), " = 1 of 2 cells, 1 passed, 1 running, 47s so far\n"; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	})
+}
+
 // In a log there is a line after each cell, and nothing that only a terminal shows. One cell alone
 // has none.
 func TestOverview_Log(t *testing.T) {
