@@ -91,7 +91,7 @@ func Find(ctx context.Context, at string, values []string) (*App, error) {
 	}
 	if repo.HasKustomization(rel) {
 		l := newLayout(ctx, repo)
-		defer l.by.renderer.Close()
+		defer l.by.close()
 		a.objects, err = l.build(rel, overlay{})
 	} else {
 		a.objects, err = repo.Objects(rel)
@@ -143,7 +143,7 @@ func (a *App) Name() string {
 // Open lays the app out as a bundle for a deployer's lane.
 func (a *App) Open(ctx context.Context, d bundle.Deployer) (*foreign.Bundle, error) {
 	l := newLayout(ctx, a.repo)
-	defer l.by.renderer.Close()
+	defer l.by.close()
 	var err error
 	switch {
 	case d.Name() == bundle.Helm && a.chart != "":

@@ -524,7 +524,7 @@ func TestHelmfile_Dependencies(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := newLayout(t.Context(), a.repo)
-	t.Cleanup(func() { l.by.renderer.Close() })
+	t.Cleanup(func() { l.by.close() })
 	if err := l.helmfile(a); err != nil {
 		t.Fatal(err)
 	}

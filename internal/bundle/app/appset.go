@@ -3,17 +3,14 @@ package app
 import (
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 
 	yamlv3 "go.yaml.in/yaml/v3"
-	"helm.sh/helm/v3/pkg/chart"
-	"sigs.k8s.io/yaml"
 
 	"github.com/nvidia/aicr-action/internal/bundle/app/checkout"
 	"github.com/nvidia/aicr-action/internal/bundle/app/generators"
 	"github.com/nvidia/aicr-action/internal/bundle/app/overlays"
-	"github.com/nvidia/aicr-action/internal/charts/render"
+	"github.com/nvidia/aicr-action/internal/util/texttemplate"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
 
@@ -59,12 +56,20 @@ func (l *layout) generated(o object) ([]object, error) {
 
 // evaluator is what the generators and the template of an ApplicationSet are evaluated with.
 func (l *layout) evaluator(o object) generators.Source {
+	var options []string
+	if n := yamlx.Find(o.Node, "spec", "goTemplateOptions"); n != nil {
+		for _, c := range n.Content {
+			options = append(options, c.Value)
+		}
+	}
 	return generators.Source{
-		Own: l.repo.Own, NotOwn: l.repo.NotOwn, Read: l.repo.Read, Goes: yamlx.Text(o.Node, "spec", "goTemplate") == "true", Evaluate: l.evaluated,
+		Own: l.repo.Own, NotOwn: l.repo.NotOwn, Read: l.repo.Read, Goes: yamlx.Text(o.Node, "spec", "goTemplate") == "true",
 		Files: func() ([]string, error) { return l.repo.Walk(".", nil) },
-		Clusters: func() []map[string]any {
+		Cluster: func() {
 			l.override("ApplicationSet %s: the cell's cluster stands for the clusters that it selects", o.Name())
-			return []map[string]any{{"name": "in-cluster", "nameNormalized": "in-cluster", "server": localServer, "project": "", "metadata": map[string]any{"labels": map[string]any{}, "annotations": map[string]any{}}}}
+		},
+		Evaluate: func(texts []string, params map[string]any) ([]string, error) {
+			return l.evaluated(options, texts, params)
 		},
 	}
 }
@@ -111,7 +116,7 @@ func (l *layout) patched(o, made object, params map[string]any) error {
 	if n == nil {
 		return nil
 	}
-	texts, err := l.evaluated([]string{n.Value}, params)
+	texts, err := l.evaluator(o).FillTexts([]string{n.Value}, params)
 	if err != nil {
 		return l.repo.BadAt(o, n, "templatePatch of ApplicationSet %s: %w", o.Name(), err)
 	}
@@ -126,33 +131,18 @@ func (l *layout) patched(o, made object, params map[string]any) error {
 	return nil
 }
 
-// evaluated evaluates templates of Go, in the process in which charts are rendered: they are
-// programs of an untrusted person.
-func (l *layout) evaluated(texts []string, params map[string]any) ([]string, error) {
-	var text strings.Builder
-	for i, t := range texts {
-		fmt.Fprintf(&text, "{{- define \"s%d\" -}}%s{{- end }}\n", i, t)
-	}
-	text.WriteString("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: texts}\ndata:\n")
-	for i := range texts {
-		fmt.Fprintf(&text, "  s%d: {{ include \"s%d\" .Values | toJson }}\n", i, i)
-	}
-	ch := &chart.Chart{Metadata: &chart.Metadata{APIVersion: "v2", Name: "texts", Version: "0.0.0"}, Templates: []*chart.File{{Name: "templates/texts.yaml", Data: []byte(text.String())}}}
-	made, err := l.by.renderer.Release(l.by.ctx, render.Request{Chart: ch, Values: params, Name: "texts", Namespace: "default"})
-	if err != nil {
-		return nil, err
-	}
-	var object struct {
-		Data map[string]string `json:"data"`
-	}
-	if err := yaml.Unmarshal([]byte(made.Manifest), &object); err != nil {
-		return nil, err
-	}
-	var all []string
-	for i := range texts {
-		value := object.Data["s"+strconv.Itoa(i)]
-		if strings.Contains(value, "<no value>") || texts[i] != "" && value == "" && !strings.Contains(texts[i], "if ") {
-			return nil, fmt.Errorf("%s has no value", texts[i])
+// mostTemplate is how long what a template makes may be, in bytes.
+const mostTemplate = 1 << 20
+
+// evaluated evaluates templates of Go, in a process of their own: they are programs of an untrusted person.
+func (l *layout) evaluated(options, texts []string, params map[string]any) (all []string, err error) {
+	for _, text := range texts {
+		value, err := l.by.templates.Execute(l.by.ctx, texttemplate.Template{Name: "template", Text: text, ApplicationSet: &texttemplate.ApplicationSet{Options: options}, Most: mostTemplate}, params)
+		if err != nil {
+			return nil, err
+		}
+		if strings.Contains(value, "<no value>") {
+			return nil, fmt.Errorf("%s has no value", text)
 		}
 		all = append(all, value)
 	}

@@ -17,14 +17,21 @@ import (
 	"github.com/nvidia/aicr-action/internal/charts/render"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/recipe/kustomize"
+	"github.com/nvidia/aicr-action/internal/util/texttemplate"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
 
-// builder has Kustomize and Helm make objects, in one process without rights that it starts when it
-// is first needed.
+// builder has Kustomize and Helm make objects, and executes templates, in processes without rights that it
+// starts when they are first needed.
 type builder struct {
-	ctx      context.Context
-	renderer render.Renderer
+	ctx       context.Context
+	renderer  render.Renderer
+	templates texttemplate.Renderer
+}
+
+func (b *builder) close() {
+	b.renderer.Close()
+	b.templates.Close()
 }
 
 // overlay is what a deployer lays over a kustomization: patches, other fields of a kustomization, and

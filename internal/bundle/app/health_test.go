@@ -19,7 +19,7 @@ func laidOut(t *testing.T, files map[string]string, at, lane string) (*layout, e
 		t.Fatal(err)
 	}
 	l := newLayout(t.Context(), a.repo)
-	t.Cleanup(l.by.renderer.Close)
+	t.Cleanup(l.by.close)
 	return l, l.flux(a, lane)
 }
 
@@ -248,7 +248,7 @@ func TestOverlays(t *testing.T) {
 		t.Fatal(err)
 	}
 	l = newLayout(t.Context(), a.repo)
-	defer l.by.renderer.Close()
+	defer l.by.close()
 	if err := l.applications(a); err != nil {
 		t.Fatal(err)
 	}
@@ -276,7 +276,7 @@ func TestWaves(t *testing.T) {
 		if err := l.applications(a); err != nil {
 			t.Fatal(err)
 		}
-		l.by.renderer.Close()
+		l.by.close()
 		want := "map[]"
 		if settings != "" {
 			want = "map[web:[redis]]"

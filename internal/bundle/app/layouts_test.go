@@ -78,7 +78,7 @@ spec:
   generators:
   - matrix:
       generators:
-      - list: {elements: [{env: dev, at: {zone: west}}, {env: qa, at: {zone: east}}]}
+      - list: {elements: [{env: dev, values: {zone: west}}, {env: qa, values: {zone: east}}]}
       - clusters: {}
   template:
     metadata: {name: 'web-{{env}}'}
@@ -90,7 +90,7 @@ spec:
         path: charts/web
         helm:
           values: |
-            zone: {{at.zone}}
+            zone: {{values.zone}}
 `
 
 // directoryOfApps has an Application for a directory of Applications, which Argo CD reads as the field directory says.
@@ -190,7 +190,7 @@ func TestOpen_LayoutsRefused(t *testing.T) {
 		"a template that is none": {files: set("{{.path.path}}", "{{.path"), path: "apps", want: []string{"web.yaml:11", "ApplicationSet set"}},
 		"an endless template":     {files: set("{{.path.path}}", `{{ env "HOME" }}`), path: "apps", want: []string{"web.yaml:11", `function "env" not defined`}},
 		"a misspelt parameter": {
-			files: argo(map[string]string{"apps/redis.yaml": "", "apps/web.yaml": strings.Replace(setOfEnvironments, "at.zone", "at.zoen", 1)}), path: "apps", want: []string{"web.yaml:11", "{{at.zoen}}", "at.zone"},
+			files: argo(map[string]string{"apps/redis.yaml": "", "apps/web.yaml": strings.Replace(setOfEnvironments, "values.zone", "values.zoen", 1)}), path: "apps", want: []string{"web.yaml:11", "{{values.zoen}}", "values.zone"},
 		},
 		"a patch without its place": {files: overlaid(map[string]string{"apps/kustomization.yaml": "resources: [worker.yaml]\npatches: [{target: {kind: Deployment}, patch: '[{op: remove, path: /spec/none}]'}]\n"}), path: "cluster", want: []string{"apps/kustomization.yaml", "does not build", "/spec/none"}},
 		"a suspended Kustomization": {files: overlaid(map[string]string{"cluster/base.yaml": strings.Replace(flux(nil)["cluster/base.yaml"], "interval: 10m", "suspend: true", 1)}), path: "cluster", want: []string{"apps.yaml:8", "Kustomization base (", "which is suspended"}},

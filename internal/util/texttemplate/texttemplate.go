@@ -48,6 +48,8 @@ type Template struct {
 	Arithmetic bool
 	// Helmfile, if not nil, makes it a template of helmfile, whatever Strict and Arithmetic are.
 	Helmfile *Helmfile
+	// ApplicationSet, if not nil, makes it one of an ApplicationSet of Argo CD, likewise.
+	ApplicationSet *ApplicationSet
 	// Most is how long the result may be, in bytes.
 	Most int
 }
@@ -60,6 +62,9 @@ func (t Template) Parse() (*template.Template, error) {
 func (t Template) parse(asked *[]string) (*template.Template, error) {
 	if t.Helmfile != nil {
 		return t.Helmfile.parse(t.Text, asked)
+	}
+	if t.ApplicationSet != nil {
+		return t.ApplicationSet.parse(t.Text)
 	}
 	parsed := template.New(t.Name)
 	if t.Arithmetic {

@@ -62,6 +62,28 @@ func TestExecute_NoFilesNoNetwork(t *testing.T) {
 	}
 }
 
+// One of an ApplicationSet has more functions, and none that tells about the machine.
+func TestApplicationSet_NoVariables(t *testing.T) {
+	t.Setenv("AICR_TEST_TOKEN", "a secret of the job")
+	of := func(text string, options ...string) Template {
+		return Template{Name: "set", Text: text, ApplicationSet: &ApplicationSet{Options: options}, Most: 1 << 20}
+	}
+	for text, want := range map[string]string{
+		`{{env "AICR_TEST_TOKEN"}}`: "not defined", `{{expandenv "$AICR_TEST_TOKEN"}}`: "not defined", `{{getHostByName "localhost"}}`: "not defined", `{{slugify true "a"}}`: "argument 1 of slugify is true",
+	} {
+		if got, err := renderer(t).Execute(t.Context(), of(text), nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %q, %v", text, got, err)
+		}
+	}
+	if _, err := of("a", "missingkey=maybe").Parse(); err == nil || !strings.Contains(err.Error(), "is none of missingkey=default") {
+		t.Errorf("got %v", err)
+	}
+	got, err := renderer(t).Execute(t.Context(), of(`{{ (fromYaml .text).a }} {{ index (fromYamlArray .list) 1 }} {{ .map | toYaml }} {{ .none | default "x" }}`), map[string]any{"text": "a: b", "list": "[c, d]", "map": map[string]any{"e": "f"}})
+	if err != nil || got != "b d e: f x" {
+		t.Errorf("got %q, %v", got, err)
+	}
+}
+
 // A template that never ends, or grows without end, is an error that says so, and the next one is
 // executed.
 func TestLimits(t *testing.T) {

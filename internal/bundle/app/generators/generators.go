@@ -1,5 +1,5 @@
-// Package generators has what an ApplicationSet's generators and templates do with paths and texts, in the
-// way of Argo CD. It must not know charts or clusters.
+// Package generators makes what an ApplicationSet's generators and templates make of paths, texts and
+// files, in the way of Argo CD 3.5. It must not know charts or clusters.
 package generators
 
 import (
@@ -16,26 +16,23 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
 
-// Directories are those of files, sorted.
+// Directories are those of files, sorted, without hidden ones, which Argo CD leaves out.
 func Directories(files []string) []string {
 	all := map[string]bool{}
 	for _, name := range files {
 		for dir := path.Dir(name); dir != "." && !all[dir]; dir = path.Dir(dir) {
-			all[dir] = true
+			all[dir] = !strings.HasPrefix(dir, ".") && !strings.Contains(dir, "/.")
 		}
 	}
+	maps.DeleteFunc(all, func(_ string, shown bool) bool { return !shown })
 	return slices.Sorted(maps.Keys(all))
 }
 
-// Selected reports whether a pattern of a list selects a path, and none excludes it. Hidden
-// directories are never selected. A ** stands for any number of directories, as in Argo CD.
-func Selected(list *yamlv3.Node, name string) bool {
-	if strings.HasPrefix(name, ".") || strings.Contains(name, "/.") {
-		return false
-	}
+// selects reports whether a pattern of a list of paths matches, and none that excludes does.
+func selects(list *yamlv3.Node, matches func(pattern string) bool) bool {
 	yes := false
 	for _, n := range list.Content {
-		if !glob(yamlx.Text(n, "path")).MatchString(name) {
+		if !matches(yamlx.Text(n, "path")) {
 			continue
 		}
 		if yamlx.Text(n, "exclude") == "true" {
@@ -46,53 +43,77 @@ func Selected(list *yamlv3.Node, name string) bool {
 	return yes
 }
 
-func glob(pattern string) *regexp.Regexp {
-	text := regexp.QuoteMeta(strings.Trim(pattern, "/"))
-	text = strings.NewReplacer(`\*\*/`, "(.*/)?", `\*\*`, ".*", `\*`, "[^/]*", `\?`, "[^/]").Replace(text)
-	return regexp.MustCompile("^" + text + "$")
-}
-
-// Normalized is a name as Argo CD makes it one of an object.
-func Normalized(name string) string {
-	return strings.Trim(regexp.MustCompile(`[^a-z0-9.-]+`).ReplaceAllString(strings.ToLower(name), "-"), "-.")
-}
-
-// Filled replaces parameters of the form {{path.basename}}.
-func Filled(texts []string, params map[string]any) ([]string, error) {
-	flat := map[string]string{}
-	flatten("", params, flat)
-	if at, ok := params["path"].(map[string]any); ok { // {{path}} is the path itself
-		flat["path"] = fmt.Sprint(at["path"])
-		segments, _ := at["segments"].([]any)
-		for i, s := range segments {
-			flat["path["+strconv.Itoa(i)+"]"] = fmt.Sprint(s)
-		}
+// pathspec reports whether a file is one that git ls-files lists for a pattern, which is how Argo CD finds
+// them unless its repo-server is told to do it in another way: a * stands for slashes too, and a directory
+// for all that is in it.
+func pathspec(pattern, name string) bool {
+	if !strings.ContainsAny(pattern, `*?[\`) {
+		pattern = strings.TrimSuffix(pattern, "/")
+		return name == pattern || strings.HasPrefix(name, pattern+"/") || pattern == "."
 	}
+	text := regexp.QuoteMeta(pattern)
+	text = regexp.MustCompile(`(\\\*)+`).ReplaceAllString(text, ".*")
+	text = strings.ReplaceAll(text, `\?`, ".")
+	text = regexp.MustCompile(`\\\[(!|\\\^)?(.+?)\\\]`).ReplaceAllStringFunc(text, func(class string) string {
+		class = strings.TrimSuffix(strings.TrimPrefix(class, `\[`), `\]`)
+		if rest, not := strings.CutPrefix(strings.Replace(class, `\^`, "!", 1), "!"); not {
+			return "[^" + rest + "]"
+		}
+		return "[" + class + "]"
+	})
+	re, err := regexp.Compile("^(?s:" + text + ")$")
+	return err == nil && re.MatchString(name)
+}
+
+// tag is a template without Go's, and parameter what a parameter may be called in one.
+var (
+	tag       = regexp.MustCompile(`\{\{(.*?)\}\}`)
+	parameter = regexp.MustCompile(`^[^\s.][^\s]*$`)
+)
+
+// filled replaces parameters of the form {{path.basename}}. Argo CD leaves one that is none, or no text, as
+// it is written, which nobody wants: it is an error. A template of Go stays, e.g. {{ .Release.Name }} in
+// values of a chart.
+func filled(texts []string, params map[string]any) ([]string, error) {
 	var unknown string
 	var all []string
 	for _, text := range texts {
-		all = append(all, regexp.MustCompile(`\{\{\s*([^{}]*?)\s*\}\}`).ReplaceAllStringFunc(text, func(match string) string {
-			name := strings.TrimSpace(strings.Trim(match, "{}"))
-			value, ok := flat[name]
-			if !ok {
+		all = append(all, tag.ReplaceAllStringFunc(text, func(match string) string {
+			name := strings.TrimSpace(match[2 : len(match)-2])
+			value, ok := params[name].(string)
+			switch {
+			case ok:
+				return value
+			case parameter.MatchString(name):
 				unknown = match
 			}
-			return value
+			return match
 		}))
 	}
 	if unknown != "" {
-		return nil, fmt.Errorf("no generator has the parameter %s; there are %s", unknown, strings.Join(slices.Sorted(maps.Keys(flat)), ", "))
+		return nil, fmt.Errorf("no generator has the parameter %s, or it is no text; there are %s", unknown, strings.Join(slices.Sorted(maps.Keys(params)), ", "))
 	}
 	return all, nil
 }
 
-func flatten(at string, value any, into map[string]string) {
-	inner, ok := value.(map[string]any)
-	if !ok {
-		into[at] = fmt.Sprint(value)
-		return
+// flattened are parameters by their names with dots; of lists, with numbers.
+func flattened(params map[string]any) map[string]string {
+	all := map[string]string{}
+	var walk func(at string, value any)
+	walk = func(at string, value any) {
+		switch value := value.(type) {
+		case map[string]any:
+			for key, v := range value {
+				walk(strings.TrimPrefix(at+"."+key, "."), v)
+			}
+		case []any:
+			for i, v := range value {
+				walk(at+"."+strconv.Itoa(i), v)
+			}
+		default:
+			all[at] = fmt.Sprint(value)
+		}
 	}
-	for key, v := range inner {
-		flatten(strings.TrimPrefix(at+"."+key, "."), v, into)
-	}
+	walk("", params)
+	return all
 }

@@ -1,19 +1,20 @@
 package generators
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"path"
-	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
+	"dario.cat/mergo"
 	yamlv3 "go.yaml.in/yaml/v3"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/yaml"
 
+	"github.com/nvidia/aicr-action/internal/util/texttemplate"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
 
@@ -25,9 +26,10 @@ type Source struct {
 	// Files are all of its files, which Read reads.
 	Files func() ([]string, error)
 	Read  func(name string) ([]byte, error)
-	// Clusters are the parameters of the clusters.
-	Clusters func() []map[string]any
-	// Goes: templates are those of Go, which Evaluate evaluates. Else they are {{NAME}}.
+	// Cluster is told that the cell's cluster stands for those that a generator selects.
+	Cluster func()
+	// Goes: templates are those of Go, which Evaluate evaluates, and parameters may be in each other. Else
+	// templates are {{NAME}}, and parameters are texts; those in each other have names with dots.
 	Goes     bool
 	Evaluate func(texts []string, params map[string]any) ([]string, error)
 }
@@ -59,7 +61,7 @@ func (s Source) parameters(g *yamlv3.Node, more map[string]any, depth int) ([]ma
 		return nil, bad(g, "it is not understood: want one of list, git, clusters, matrix and merge, and no template")
 	}
 	inner := yamlx.Find(g, keys[0])
-	if more != nil {
+	if len(more) > 0 {
 		var err error
 		if inner, err = s.Fill(inner, more); err != nil {
 			return nil, bad(inner, "%w", err)
@@ -79,7 +81,7 @@ func (s Source) parameters(g *yamlv3.Node, more map[string]any, depth int) ([]ma
 	case "git":
 		sets, err = s.git(inner)
 	case "clusters":
-		sets = s.Clusters()
+		sets, err = s.clusters(inner)
 	case "matrix":
 		sets, err = s.matrix(inner, depth)
 	case "merge":
@@ -90,76 +92,121 @@ func (s Source) parameters(g *yamlv3.Node, more map[string]any, depth int) ([]ma
 	if err != nil {
 		return nil, err
 	}
-	if n := yamlx.Find(inner, "values"); n != nil {
-		if err := s.values(n, sets); err != nil {
-			return nil, err
-		}
-	}
 	return selected(yamlx.Find(g, "selector"), sets)
 }
 
 // values adds the values of a generator, which may have its parameters.
-func (s Source) values(n *yamlv3.Node, sets []map[string]any) error {
+func (s Source) values(generator *yamlv3.Node, sets []map[string]any) error {
+	n := yamlx.Find(generator, "values")
+	if n == nil {
+		return nil
+	}
 	for _, params := range sets {
 		filled, err := s.Fill(n, params)
 		if err != nil {
 			return bad(n, "%w", err)
 		}
-		var values map[string]any
-		if err := filled.Decode(&values); err != nil {
-			return bad(n, "values: %w", err)
+		values := map[string]any{}
+		for _, key := range yamlx.Keys(filled) {
+			values[key] = yamlx.Text(filled, key)
 		}
-		params["values"] = values
+		if s.Goes {
+			params["values"] = values
+			continue
+		}
+		for key, value := range values {
+			params["values."+key] = value
+		}
 	}
 	return nil
 }
 
-// selected keeps the sets whose parameters a selector of labels selects.
-func selected(n *yamlv3.Node, sets []map[string]any) ([]map[string]any, error) {
-	if n == nil {
-		return sets, nil
-	}
+// read gives a node's value as Argo CD has it, which reads JSON: numbers are of floating point.
+func read[T any](n *yamlv3.Node) (v T, err error) {
 	content, err := yamlx.Encode([]*yamlv3.Node{n})
 	if err != nil {
-		return nil, bad(n, "selector: %w", err)
+		return v, err
 	}
-	var selector metav1.LabelSelector
-	if err := yaml.UnmarshalStrict(content, &selector); err != nil {
-		return nil, bad(n, "selector: %w", err)
-	}
-	match, err := metav1.LabelSelectorAsSelector(&selector)
-	if err != nil {
-		return nil, bad(n, "selector: %w", err)
-	}
-	return slices.DeleteFunc(sets, func(params map[string]any) bool {
-		flat := labels.Set{}
-		flatten("", params, flat)
-		return !match.Matches(flat)
-	}), nil
+	return v, yaml.Unmarshal(content, &v)
 }
 
 func (s Source) list(list *yamlv3.Node) ([]map[string]any, error) {
 	elements, text := yamlx.Find(list, "elements"), yamlx.Find(list, "elementsYaml")
-	if text != nil {
-		docs, err := yamlx.Documents([]byte(text.Value))
-		if err != nil || len(docs) != 1 || len(docs[0].Content) != 1 {
-			return nil, bad(text, "elementsYaml is no YAML list")
-		}
-		elements = docs[0].Content[0]
-	}
-	if elements == nil || elements.Kind != yamlv3.SequenceNode {
+	if text == nil && (elements == nil || elements.Kind != yamlv3.SequenceNode) {
 		return nil, bad(list, "the list has no elements")
 	}
 	var sets []map[string]any
-	for _, n := range elements.Content {
-		params := map[string]any{}
-		if err := n.Decode(&params); err != nil {
-			return nil, bad(n, "an element: %w", err)
+	if elements != nil {
+		for _, n := range elements.Content {
+			params, err := read[map[string]any](n)
+			if err != nil {
+				return nil, bad(n, "an element: %w", err)
+			}
+			if !s.Goes {
+				if params, err = texts(params); err != nil {
+					return nil, bad(n, "an element: %w", err)
+				}
+			}
+			sets = append(sets, params)
 		}
-		sets = append(sets, params)
+	}
+	if text != nil {
+		var more []map[string]any
+		if err := yaml.Unmarshal([]byte(text.Value), &more); err != nil {
+			return nil, bad(text, "elementsYaml is no YAML list of mappings: %w", err)
+		}
+		sets = append(sets, more...)
 	}
 	return sets, nil
 }
+
+// texts are the parameters of a list's element without templates of Go: texts, and a mapping of texts
+// under values.
+func texts(element map[string]any) (map[string]any, error) {
+	all := maps.Clone(element)
+	if inner, ok := element["values"].(map[string]any); ok {
+		delete(all, "values")
+		for key, value := range inner {
+			all["values."+key] = value
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		if _, ok := all[key].(string); !ok || key == "values" {
+			return nil, fmt.Errorf("%s is no text, and Argo CD takes nothing else without goTemplate: quote it", key)
+		}
+	}
+	return all, nil
+}
+
+// clusters gives the parameters of the cell's cluster, which stands for the selected ones. It has the
+// labels that the selector wants.
+func (s Source) clusters(n *yamlv3.Node) ([]map[string]any, error) {
+	s.Cluster()
+	params := map[string]any{"name": "in-cluster", "nameNormalized": "in-cluster", "server": localServer, "project": ""}
+	wanted, err := labelsOf(yamlx.Find(n, "selector"))
+	if err != nil {
+		return nil, err
+	}
+	if s.Goes && len(wanted) > 0 {
+		params["metadata"] = map[string]any{"labels": wanted}
+	}
+	for key, value := range wanted {
+		if !s.Goes {
+			params["metadata.labels."+key] = value
+		}
+	}
+	sets := []map[string]any{params}
+	if err := s.values(n, sets); err != nil {
+		return nil, err
+	}
+	if yamlx.Text(n, "flatList") == "true" {
+		return []map[string]any{{"clusters": []any{params}}}, nil
+	}
+	return sets, nil
+}
+
+// localServer is the cluster that Argo CD runs in.
+const localServer = "https://kubernetes.default.svc"
 
 // both gives the generators of a matrix or a merge.
 func both(n *yamlv3.Node, kind string, least, most int) ([]*yamlv3.Node, error) {
@@ -170,7 +217,8 @@ func both(n *yamlv3.Node, kind string, least, most int) ([]*yamlv3.Node, error) 
 	return list.Content, nil
 }
 
-// matrix joins each set of one generator with each that another one makes with its parameters.
+// matrix joins each set of one generator with each that another one makes with its parameters. Of a
+// parameter that both have, the first one's counts with templates of Go; without, they have to be equal.
 func (s Source) matrix(n *yamlv3.Node, depth int) ([]map[string]any, error) {
 	list, err := both(n, "matrix", 2, 2)
 	if err != nil {
@@ -187,12 +235,45 @@ func (s Source) matrix(n *yamlv3.Node, depth int) ([]map[string]any, error) {
 			return nil, err
 		}
 		for _, b := range second {
-			params := maps.Clone(a)
-			maps.Copy(params, b)
+			params := map[string]any{}
+			if s.Goes {
+				if err := errors.Join(merged(params, b), merged(params, a)); err != nil {
+					return nil, bad(n, "%w", err)
+				}
+				sets = append(sets, params)
+				continue
+			}
+			for key, value := range a {
+				params[key] = fmt.Sprint(value)
+			}
+			for key, value := range b {
+				if had, both := params[key]; both && had != fmt.Sprint(value) {
+					return nil, bad(n, "both generators of a matrix have the parameter %s, once %v and once %v: Argo CD refuses that; set pathParamPrefix of one, or goTemplate", key, had, value)
+				}
+				params[key] = fmt.Sprint(value)
+			}
 			sets = append(sets, params)
 		}
 	}
 	return sets, nil
+}
+
+// merged lays parameters over others, as Argo CD does with templates of Go: with the same library.
+func merged(params, over map[string]any) error {
+	copied, err := copyOf(over)
+	if err != nil {
+		return err
+	}
+	return mergo.Merge(&params, copied, mergo.WithOverride)
+}
+
+// copyOf is a copy with all that is in it, since mergo changes what it is given.
+func copyOf(params map[string]any) (all map[string]any, err error) {
+	text, err := json.Marshal(params)
+	if err != nil {
+		return nil, err
+	}
+	return all, json.Unmarshal(text, &all)
 }
 
 // merge lays sets of later generators over those of the first that have the same values under its keys.
@@ -205,65 +286,50 @@ func (s Source) merge(n *yamlv3.Node, depth int) ([]map[string]any, error) {
 	if at := yamlx.Find(n, "mergeKeys"); at == nil || at.Decode(&keys) != nil || len(keys) == 0 {
 		return nil, bad(n, "the merge has no mergeKeys")
 	}
-	of := func(params map[string]any) string { // with templates of Go a parameter within another one is no key
-		flat := map[string]string{}
-		flatten("", params, flat)
-		text := ""
-		for _, key := range keys {
-			if value, ok := flat[key]; ok && !s.Goes {
-				text += fmt.Sprintf("%q ", value)
-			} else {
-				text += fmt.Sprintf("%#v ", params[key])
-			}
+	of := func(g *yamlv3.Node) (sets []map[string]any, at map[string]int, err error) {
+		if sets, err = s.parameters(g, nil, depth+1); err != nil {
+			return nil, nil, err
 		}
-		return text
+		at = map[string]int{}
+		for i, params := range sets {
+			var key []any
+			for _, k := range keys {
+				key = append(key, params[k]) // with templates of Go a parameter within another one is no key
+			}
+			text, err := json.Marshal(key)
+			if err != nil {
+				return nil, nil, bad(g, "%w", err)
+			}
+			if _, again := at[string(text)]; again {
+				return nil, nil, bad(g, "two sets of parameters of a merge have the same values under %s, or none: Argo CD refuses them", strings.Join(keys, ", "))
+			}
+			at[string(text)] = i
+		}
+		return sets, at, nil
 	}
-	base, err := s.parameters(list[0], nil, depth+1)
+	base, at, err := of(list[0])
 	if err != nil {
 		return nil, err
 	}
-	at := map[string]int{}
-	for i, params := range base {
-		key := of(params)
-		if _, again := at[key]; again {
-			return nil, bad(list[0], "two sets of parameters of a merge have the same values under %s, or none: Argo CD refuses them", strings.Join(keys, ", "))
-		}
-		at[key] = i
-	}
 	for _, g := range list[1:] {
-		over, err := s.parameters(g, nil, depth+1)
+		over, there, err := of(g)
 		if err != nil {
 			return nil, err
 		}
-		seen := map[string]bool{}
-		for _, params := range over {
-			key := of(params)
-			if seen[key] {
-				return nil, bad(g, "two sets of parameters of a merge have the same values under %s, or none: Argo CD refuses them", strings.Join(keys, ", "))
-			}
-			seen[key] = true
-			if i, there := at[key]; there {
-				base[i] = s.laid(base[i], params)
+		for key, i := range there {
+			j, ok := at[key]
+			switch {
+			case !ok:
+			case s.Goes:
+				if err := merged(base[j], over[i]); err != nil {
+					return nil, bad(g, "%w", err)
+				}
+			default:
+				maps.Copy(base[j], over[i])
 			}
 		}
 	}
 	return base, nil
-}
-
-// laid is one set over another one. With templates of Go an empty value is none.
-func (s Source) laid(below, above map[string]any) map[string]any {
-	all := maps.Clone(below)
-	for key, value := range above {
-		if v := reflect.ValueOf(value); s.Goes && (!v.IsValid() || v.IsZero()) {
-			continue
-		}
-		a, ok := all[key].(map[string]any)
-		if b, also := value.(map[string]any); ok && also {
-			value = s.laid(a, b)
-		}
-		all[key] = value
-	}
-	return all
 }
 
 // git gives the parameters of directories or files of the repository.
@@ -275,68 +341,96 @@ func (s Source) git(git *yamlv3.Node) ([]map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, ofFiles := yamlx.Find(git, "directories"), false
-	if list == nil {
-		list, ofFiles = yamlx.Find(git, "files"), true
-	} else {
-		names = Directories(names)
-	}
-	if list == nil {
-		return nil, bad(git, "it has neither directories nor files")
-	}
-	prefix := yamlx.Text(git, "pathParamPrefix")
+	directories, files := yamlx.Find(git, "directories"), yamlx.Find(git, "files")
 	var sets []map[string]any
-	for _, name := range names {
-		if !Selected(list, name) {
-			continue
+	switch {
+	case directories != nil && len(directories.Content) > 0:
+		for _, dir := range Directories(names) {
+			if selects(directories, func(pattern string) bool { ok, err := path.Match(pattern, dir); return ok && err == nil }) {
+				sets = append(sets, s.at(git, map[string]any{}, dir, ""))
+			}
 		}
-		all := []map[string]any{{}}
-		dir := name
-		if ofFiles {
-			dir = path.Dir(name)
+	case files != nil && len(files.Content) > 0:
+		for _, name := range names {
+			if !selects(files, func(pattern string) bool { return pathspec(pattern, name) }) {
+				continue
+			}
 			content, err := s.Read(name)
 			if err != nil {
 				return nil, err
 			}
-			if all, err = objectsOf(content); err != nil {
+			objects, err := objectsOf(content)
+			if err != nil {
 				return nil, bad(git, "file %s: %w", name, err)
 			}
-		}
-		at := map[string]any{"path": dir, "basename": path.Base(dir), "basenameNormalized": Normalized(path.Base(dir))}
-		if ofFiles {
-			at["filename"], at["filenameNormalized"] = path.Base(name), Normalized(path.Base(name))
-		}
-		var segments []any
-		for _, part := range strings.Split(dir, "/") {
-			segments = append(segments, part)
-		}
-		at["segments"] = segments
-		for _, params := range all {
-			params["path"] = at
-			if prefix != "" {
-				delete(params, "path")
-				params[prefix] = map[string]any{"path": at}
+			for _, params := range objects {
+				if !s.Goes {
+					flat := map[string]any{}
+					for key, value := range flattened(params) {
+						flat[key] = value
+					}
+					params = flat
+				}
+				sets = append(sets, s.at(git, params, path.Dir(name), path.Base(name)))
 			}
-			sets = append(sets, params)
 		}
+	default:
+		return nil, bad(git, "it has neither directories nor files")
 	}
-	return sets, nil
+	return sets, s.values(git, sets)
 }
 
-// objectsOf reads a file of parameters: one object, or a list of them.
-func objectsOf(content []byte) ([]map[string]any, error) {
-	var list []map[string]any
-	if yaml.Unmarshal(content, &list) == nil && list != nil {
-		return list, nil
+// at adds the parameters that a directory, or a file in it, has by its path.
+func (s Source) at(git *yamlv3.Node, params map[string]any, dir, file string) map[string]any {
+	prefix := yamlx.Text(git, "pathParamPrefix")
+	all := map[string]any{"basename": path.Base(dir), "basenameNormalized": texttemplate.Normalized(path.Base(dir))}
+	if file != "" {
+		all["filename"], all["filenameNormalized"] = file, texttemplate.Normalized(file)
 	}
+	segments := strings.Split(dir, "/")
+	if !s.Goes {
+		name := strings.TrimPrefix(prefix+".path", ".")
+		params[name] = dir
+		for key, value := range all {
+			params[name+"."+key] = value
+		}
+		for i, segment := range segments {
+			params[name+"["+strconv.Itoa(i)+"]"] = segment
+		}
+		return params
+	}
+	var list []any
+	for _, segment := range segments {
+		list = append(list, segment)
+	}
+	all["path"], all["segments"] = dir, list
+	if prefix != "" {
+		params[prefix] = map[string]any{"path": all}
+	} else {
+		params["path"] = all
+	}
+	return params
+}
+
+// objectsOf reads a file of parameters: one object, or a list of them. An empty file is an object.
+func objectsOf(content []byte) ([]map[string]any, error) {
 	params := map[string]any{}
-	if err := yaml.Unmarshal(content, &params); err != nil {
+	if err := yaml.Unmarshal(content, &params); err == nil {
+		if params == nil {
+			params = map[string]any{}
+		}
+		return []map[string]any{params}, nil
+	}
+	var list []map[string]any
+	if err := yaml.Unmarshal(content, &list); err != nil {
 		return nil, err
 	}
-	if params == nil {
-		params = map[string]any{}
+	for i := range list {
+		if list[i] == nil {
+			list[i] = map[string]any{}
+		}
 	}
-	return []map[string]any{params}, nil
+	return list, nil
 }
 
 // Fill is a copy of a node whose templates are filled with parameters: of a generator in another one, or of
@@ -351,12 +445,7 @@ func (s Source) Fill(n *yamlv3.Node, params map[string]any) (*yamlv3.Node, error
 	for _, c := range scalars {
 		texts = append(texts, c.Value)
 	}
-	var err error
-	if s.Goes {
-		texts, err = s.Evaluate(texts, params)
-	} else {
-		texts, err = Filled(texts, params)
-	}
+	texts, err := s.FillTexts(texts, params)
 	if err != nil {
 		return n, err
 	}
@@ -364,6 +453,14 @@ func (s Source) Fill(n *yamlv3.Node, params map[string]any) (*yamlv3.Node, error
 		c.Value, c.Tag = texts[i], "!!str"
 	}
 	return n, nil
+}
+
+// FillTexts fills templates with parameters.
+func (s Source) FillTexts(texts []string, params map[string]any) ([]string, error) {
+	if s.Goes {
+		return s.Evaluate(texts, params)
+	}
+	return filled(texts, params)
 }
 
 // templates are the scalars in a node that have a template.
