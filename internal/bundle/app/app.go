@@ -274,5 +274,5 @@ func (l *layout) open(ctx context.Context, dir, called string, d bundle.Deployer
 			return nil, err
 		}
 	}
-	return foreign.OpenLaid(ctx, foreign.Laid{Dir: dir, Called: called, Places: l.places, Overrides: l.overrides, NotVerified: l.notVerified, Extra: l.Extra}, d)
+	return foreign.OpenLaid(ctx, foreign.Laid{Dir: dir, Called: called, Places: l.places, Overrides: lists.Unique(l.overrides), NotVerified: l.notVerified, Extra: l.Extra}, d)
 }
