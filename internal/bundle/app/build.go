@@ -86,31 +86,35 @@ func withComponents(content []byte, components []string) ([]byte, error) {
 // below the directory.
 func (l *layout) unlisted(dir string, over overlay) ([]object, error) {
 	var resources []string
-	var inner string // a directory of Kustomize, whose files it lists itself
-	names, err := l.repo.Walk(dir, func(name string) bool { return strings.HasPrefix(path.Base(name), ".") })
+	list := func(name string) {
+		resources = append(resources, strings.TrimPrefix(strings.TrimPrefix(name, dir), "/"))
+	}
+	names, err := l.repo.Walk(dir, func(name string) bool {
+		listed := l.repo.HasKustomization(name) // which lists its files itself
+		if listed {
+			list(name)
+		}
+		return listed
+	})
 	if err != nil {
 		return nil, err
 	}
 	for _, name := range names {
-		at := path.Dir(name)
-		ext := path.Ext(name)
+		if ext := path.Ext(name); ext != ".yaml" && ext != ".yml" {
+			continue
+		}
+		found, other, err := l.repo.Parsed(name)
 		switch {
-		case inner != "" && below(inner, at):
-			continue
-		case at != dir && l.repo.HasKustomization(at):
-			inner = at
-			resources = append(resources, strings.TrimPrefix(at, dir+"/"))
-			continue
-		case ext != ".yaml" && ext != ".yml":
-			continue
-		}
-		found, err := l.repo.Documents(name)
-		if err != nil {
+		case err != nil:
 			return nil, err
+		case other != nil:
+			return nil, l.repo.Bad(*other, nil, "a document without apiVersion or kind: of %s, which has no %s, Flux takes every YAML file for objects, and does not build it; list those that are objects in a %[2]s, or name this one in .sourceignore", l.repo.Shown(dir), kustomizationFile)
+		case len(found) > 0:
+			list(name)
 		}
-		if len(found) > 0 {
-			resources = append(resources, strings.TrimPrefix(name, dir+"/"))
-		}
+	}
+	if len(resources)+len(over.components) == 0 {
+		return nil, nil
 	}
 	made := map[string]any{"apiVersion": groupPlain + "/v1beta1", "kind": kindKustomization, "resources": resources}
 	if len(over.components) > 0 {

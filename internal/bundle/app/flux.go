@@ -3,6 +3,7 @@ package app
 import (
 	"cmp"
 	"fmt"
+	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -55,6 +56,7 @@ type fluxApp struct {
 	awaited        []awaited
 	artifacts      map[string]bool   // OCIRepositories that stand for this repository
 	paused         map[string]string // places of suspended Kustomizations, by name
+	whole          fs.FS             // the repository with what its artifact does not have
 }
 
 // flux lays out HelmReleases and what they need, and what else Kustomizations apply, in the one
@@ -64,6 +66,8 @@ func (l *layout) flux(a *App, lane string) error {
 	var within object
 	if a.plain {
 		within = l.kustomizationOf(a)
+	} else if err := f.asArtifact(a.objects); err != nil {
+		return err
 	}
 	if err := f.gather(a.objects, within, 0); err != nil {
 		return err

@@ -188,7 +188,7 @@ func (f *fluxApp) kustomization(o, within object, depth int) error {
 	f.graph[o.Name()] = kustomizations.Of(o.Node, within.Node)
 	f.dirs = append(f.dirs, dir)
 	if !f.repo.HasDir(dir) {
-		return f.repo.Bad(o, []string{"spec", "path"}, "path %q of Kustomization %s is no directory of this repository", yamlx.Text(spec, "path"), o.Name())
+		return f.repo.Bad(o, []string{"spec", "path"}, "path %q of Kustomization %s is no directory of this repository%s", yamlx.Text(spec, "path"), o.Name(), f.ignored(dir))
 	}
 	over, err := f.overlay(o)
 	if err != nil {
@@ -198,10 +198,8 @@ func (f *fluxApp) kustomization(o, within object, depth int) error {
 	switch {
 	case f.repo.HasKustomization(dir):
 		inner, err = f.build(dir, over)
-	case !over.empty():
-		inner, err = f.unlisted(dir, over)
 	default:
-		inner, err = f.repo.Objects(dir)
+		inner, err = f.unlisted(dir, over)
 	}
 	if err != nil {
 		return err

@@ -236,19 +236,27 @@ func (r *Repository) ObjectsIn(files []string) ([]Object, error) {
 	return all, nil
 }
 
-// Documents reads the objects of a file.
+// Documents reads the objects of a file. A document that is none is an error beside one, as for kubectl and
+// Argo CD.
 func (r *Repository) Documents(name string) ([]Object, error) {
+	all, other, err := r.Parsed(name)
+	if err == nil && other != nil && len(all) > 0 {
+		err = r.Bad(*other, nil, "a document without apiVersion or kind, in a file with objects of Kubernetes")
+	}
+	return all, err
+}
+
+// Parsed reads the objects of a file, and its first document that is none; nil if each is one.
+func (r *Repository) Parsed(name string) (all []Object, other *Object, err error) {
 	content, err := r.Read(name)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	docs, err := yamlx.Documents(content)
 	if err != nil {
 		p := yamlx.Problems(err)[0]
-		return nil, &recipe.FileError{File: r.Shown(name), Line: p.Line, Err: errors.New(p.Text)}
+		return nil, nil, &recipe.FileError{File: r.Shown(name), Line: p.Line, Err: errors.New(p.Text)}
 	}
-	var all []Object
-	var other *Object // no object of Kubernetes: an error beside one, as for kubectl, Argo CD and Flux
 	for _, d := range docs {
 		if len(d.Content) != 1 {
 			continue
@@ -257,17 +265,14 @@ func (r *Repository) Documents(name string) ([]Object, error) {
 		switch {
 		case o.Node.Tag == "!!null":
 		case o.Kind() == "List":
-			return nil, r.Bad(o, nil, "a List is not understood; write its items as documents of their own")
+			return nil, nil, r.Bad(o, nil, "a List is not understood; write its items as documents of their own")
 		case o.Kind() != "" && yamlx.Text(o.Node, "apiVersion") != "":
 			all = append(all, o)
 		case other == nil:
 			other = &o
 		}
 	}
-	if other != nil && len(all) > 0 {
-		return nil, r.Bad(*other, nil, "a document without apiVersion or kind, in a file with objects of Kubernetes")
-	}
-	return all, nil
+	return all, other, nil
 }
 
 // Own reports whether an address is that of the checkout, or of a fork, which has the same name at
