@@ -7,12 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"slices"
 	"strings"
 
 	"sigs.k8s.io/yaml"
 
 	"github.com/nvidia/aicr-action/internal/bundle/app/checkout"
+	"github.com/nvidia/aicr-action/internal/bundle/app/overlays"
 	charts "github.com/nvidia/aicr-action/internal/charts/kustomize"
 	"github.com/nvidia/aicr-action/internal/charts/render"
 	"github.com/nvidia/aicr-action/internal/recipe"
@@ -54,32 +54,11 @@ func (l *layout) build(dir string, over overlay) ([]object, error) {
 		if err != nil {
 			return nil, err
 		}
-		if r.Written, err = withComponents(content, over.components); err != nil {
+		if r.Written, err = overlays.WithComponents(content, over.components); err != nil {
 			return nil, &recipe.FileError{File: l.repo.Shown(r.Name), Err: err}
 		}
 	}
 	return l.buildOf(r, dir, over)
-}
-
-// withComponents adds components to a kustomization, behind its last line if it has none.
-func withComponents(content []byte, components []string) ([]byte, error) {
-	var fields map[string]any
-	if err := yaml.Unmarshal(content, &fields); err != nil {
-		return nil, err
-	}
-	added, err := yaml.Marshal(map[string]any{"components": components})
-	if err != nil {
-		return nil, err
-	}
-	list, _ := fields["components"].([]any)
-	if len(list) == 0 && fields["components"] == nil {
-		return slices.Concat(content, []byte("\n"), added), nil
-	}
-	for _, c := range components {
-		list = append(list, c)
-	}
-	fields["components"] = list
-	return yaml.Marshal(fields)
 }
 
 // unlisted is build for a directory without a kustomization.yaml: Flux writes one that lists what is

@@ -195,10 +195,9 @@ func (f *fluxApp) kustomization(o, within object, depth int) error {
 		return err
 	}
 	var inner []object
-	switch {
-	case f.repo.HasKustomization(dir):
+	if f.repo.HasKustomization(dir) {
 		inner, err = f.build(dir, over)
-	default:
+	} else {
 		inner, err = f.unlisted(dir, over)
 	}
 	if err != nil {
