@@ -161,27 +161,16 @@ func (l *layout) nested(o object) ([]object, error) {
 	case l.repo.HasKustomization(dir):
 		inner, err = l.builtFor(o, yamlx.Find(o.Node, "spec", "source"), dir)
 	default:
-		inner, err = l.objectsBeside(o, dir)
+		var files []string
+		if files, err = l.manifestFiles(o, yamlx.Find(o.Node, "spec", "source"), dir); err == nil {
+			inner, err = l.repo.ObjectsIn(files)
+		}
 	}
 	if err != nil || !slices.ContainsFunc(inner, ofArgoCD) {
 		return nil, err
 	}
 	l.override("Application %s (%s) is replaced by the Applications in %s", o.Name(), l.repo.At(o), l.repo.Shown(dir))
 	return inner, nil
-}
-
-// objectsBeside gives the objects of the files that Argo CD reads for an Application's directory, but
-// for those of charts in it.
-func (l *layout) objectsBeside(o object, dir string) ([]object, error) {
-	names, err := l.repo.Beside(dir)
-	if err != nil {
-		return nil, err
-	}
-	files, err := l.manifestFiles(o, yamlx.Find(o.Node, "spec", "source"), dir, names)
-	if err != nil {
-		return nil, err
-	}
-	return l.repo.ObjectsIn(files)
 }
 
 // ofArgoCD reports whether an object is an Application, or makes some.

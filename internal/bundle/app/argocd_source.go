@@ -1,6 +1,7 @@
 package app
 
 import (
+	"errors"
 	"fmt"
 	"path"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	yamlv3 "go.yaml.in/yaml/v3"
 
 	"github.com/nvidia/aicr-action/internal/bundle/app/argodir"
+	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
 
@@ -130,8 +132,15 @@ func under(source *yamlv3.Node, key string) *yamlv3.Node {
 }
 
 // manifestFiles gives those of a directory's files that Argo CD reads for a source.
-func (l *layout) manifestFiles(o object, source *yamlv3.Node, dir string, names []string) ([]string, error) {
-	files, err := argodir.Files(names, dir, yamlx.Find(source, "directory"))
+func (l *layout) manifestFiles(o object, source *yamlv3.Node, dir string) ([]string, error) {
+	names, err := l.repo.Walk(dir, nil)
+	if err != nil {
+		return nil, err
+	}
+	files, err := argodir.Files(names, dir, yamlx.Find(source, "directory"), l.repo.Read)
+	if wrong := (*argodir.Error)(nil); errors.As(err, &wrong) {
+		return nil, &recipe.FileError{File: l.repo.Shown(wrong.File), Line: wrong.Line, Err: fmt.Errorf("Application %s: %w", o.Name(), wrong.Err)}
+	}
 	if err != nil {
 		return nil, l.repo.BadAt(o, under(source, "directory"), "Application %s: %w", o.Name(), err)
 	}
@@ -140,11 +149,7 @@ func (l *layout) manifestFiles(o object, source *yamlv3.Node, dir string, names 
 
 // directory lays out a directory of manifests as a chart.
 func (l *layout) directory(o object, source *yamlv3.Node, dir string) error {
-	names, err := l.repo.Walk(dir, nil)
-	if err != nil {
-		return err
-	}
-	files, err := l.manifestFiles(o, source, dir, names)
+	files, err := l.manifestFiles(o, source, dir)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,8 @@
 package argodir
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -13,11 +15,21 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
 
+// Error is what is wrong with a file.
+type Error struct {
+	File string
+	Line int
+	Err  error
+}
+
+func (e *Error) Error() string { return e.Err.Error() }
+func (e *Error) Unwrap() error { return e.Err }
+
 // Files returns those of names, which are below dir, that Argo CD reads for a source with this field
 // directory, which may be nil: files of YAML and JSON, in dir alone unless it says recurse, with the patterns of
-// include and exclude for their paths from dir, in which * also stands for slashes. An error names the pattern
-// that cannot be read.
-func Files(names []string, dir string, directory *yamlv3.Node) ([]string, error) {
+// include and exclude for their paths from dir, in which * also stands for slashes, and without those that have
+// no objects. An error names the pattern that cannot be read, or is an *Error about a file of which Argo CD fails.
+func Files(names []string, dir string, directory *yamlv3.Node, read func(name string) ([]byte, error)) ([]string, error) {
 	include, err := pattern(directory, "include")
 	if err != nil {
 		return nil, err
@@ -29,14 +41,76 @@ func Files(names []string, dir string, directory *yamlv3.Node) ([]string, error)
 	recurse := yamlx.Text(directory, "recurse") == "true"
 	var files []string
 	for _, name := range names {
-		rel := strings.TrimPrefix(name, dir+"/")
-		if !slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(name)) || !recurse && strings.Contains(rel, "/") ||
+		rel := name
+		if dir != "." {
+			rel = strings.TrimPrefix(name, dir+"/")
+		}
+		if !slices.Contains([]string{".yaml", ".yml", ".json", ".jsonnet"}, path.Ext(name)) || !recurse && strings.Contains(rel, "/") ||
 			exclude != nil && exclude.Match(rel) || include != nil && !include.Match(rel) {
 			continue
 		}
-		files = append(files, name)
+		content, err := read(name)
+		if err != nil {
+			return nil, err
+		}
+		has, line, err := objects(name, content)
+		if err != nil {
+			return nil, &Error{name, line, err}
+		}
+		if has {
+			files = append(files, name)
+		}
 	}
 	return files, nil
+}
+
+// skipped marks a file that Argo CD does not read.
+const skipped = "+argocd:skip-file-rendering"
+
+// objects reports whether Argo CD takes a file for one of objects, as its repo-server does (findManifests): it
+// leaves out YAML that is something else, e.g. values, unless it looks like an object. All JSON has to be one.
+func objects(name string, content []byte) (has bool, line int, err error) {
+	ext := path.Ext(name)
+	switch {
+	case bytes.Contains(content, []byte(skipped)):
+		return false, 0, nil
+	case ext == ".jsonnet":
+		return false, 1, errors.New("Argo CD evaluates this file of Jsonnet, which is not done here; commit what it makes, or exclude it with directory.exclude")
+	}
+	looks := true
+	for _, key := range []string{"apiVersion:", "kind:", "metadata:"} {
+		looks = looks && bytes.Contains(content, []byte(key))
+	}
+	docs, err := yamlx.Documents(content)
+	if err != nil && !looks && ext != ".json" {
+		return false, 0, nil
+	}
+	if err != nil {
+		p := yamlx.Problems(err)[0]
+		return false, p.Line, errors.New(p.Text)
+	}
+	if ext == ".json" && len(docs) > 1 {
+		return false, docs[1].Line, errors.New("a second object in a file of JSON, of which Argo CD takes one")
+	}
+	for _, d := range docs {
+		if len(d.Content) != 1 || d.Content[0].Tag == "!!null" {
+			continue
+		}
+		n := d.Content[0]
+		kind := yamlx.Text(n, "kind")
+		switch {
+		case kind == "" && ext == ".json":
+			return false, n.Line, errors.New("this JSON is no object of Kubernetes, for which Argo CD takes every file of JSON in the directory; exclude it with directory.exclude")
+		case kind == "" && !has && !looks:
+			return false, 0, nil
+		case kind == "":
+			return false, n.Line, errors.New("a document without apiVersion or kind, in a file with objects of Kubernetes")
+		case yamlx.Text(n, "apiVersion") == "":
+			return false, n.Line, fmt.Errorf("a %s without apiVersion", kind)
+		}
+		has = true
+	}
+	return has, 0, nil
 }
 
 // pattern reads one of the two; nil if it is empty.
