@@ -257,22 +257,33 @@ func (r *Repository) Parsed(name string) (all []Object, other *Object, err error
 		p := yamlx.Problems(err)[0]
 		return nil, nil, &recipe.FileError{File: r.Shown(name), Line: p.Line, Err: errors.New(p.Text)}
 	}
+	var nodes []*yamlv3.Node
 	for _, d := range docs {
-		if len(d.Content) != 1 {
-			continue
-		}
-		o := Object{name, d.Content[0]}
+		nodes = append(nodes, listed(d.Content...)...)
+	}
+	for _, n := range nodes {
+		o := Object{name, n}
 		switch {
-		case o.Node.Tag == "!!null":
-		case o.Kind() == "List":
-			return nil, nil, r.Bad(o, nil, "a List is not understood; write its items as documents of their own")
-		case o.Kind() != "" && yamlx.Text(o.Node, "apiVersion") != "":
+		case n.Tag == "!!null":
+		case o.Kind() != "" && yamlx.Text(n, "apiVersion") != "":
 			all = append(all, o)
 		case other == nil:
 			other = &o
 		}
 	}
 	return all, other, nil
+}
+
+// listed are nodes, and in place of a List its items, as every deployer takes it.
+func listed(nodes ...*yamlv3.Node) (all []*yamlv3.Node) {
+	for _, n := range nodes {
+		if items := yamlx.Find(n, "items"); yamlx.Text(n, "kind") == "List" && items != nil {
+			all = append(all, listed(items.Content...)...)
+		} else {
+			all = append(all, n)
+		}
+	}
+	return all
 }
 
 // Own reports whether an address is that of the checkout, or of a fork, which has the same name at
