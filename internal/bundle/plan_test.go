@@ -67,6 +67,31 @@ func TestComponents_Invalid(t *testing.T) {
 	}
 }
 
+// Helm takes dots in the name of a release, and a bundle may give a long name another one in Helm, as Flux does.
+func TestComponents_Named(t *testing.T) {
+	long := strings.Repeat("w", 60)
+	for _, test := range []struct {
+		name, inHelm string
+		valid        bool
+	}{{"web.v1", "", true}, {".web", "", false}, {long, "", false}, {long, "apps-www-1a2b3c", true}, {"web", long, false}} {
+		in := fixture()
+		for i := range in.Components {
+			for j, dependency := range in.Components[i].DependencyRefs {
+				if dependency == in.Components[0].Name {
+					in.Components[i].DependencyRefs[j] = test.name
+				}
+			}
+		}
+		in.Components[0].Name = test.name
+		if test.inHelm != "" {
+			in = in.Named(map[string]string{test.name: test.inHelm})
+		}
+		if _, err := (helmDeployer{}).Bundle(context.Background(), in); (err == nil) != test.valid {
+			t.Errorf("%s, in Helm %q: got %v", test.name, test.inHelm, err)
+		}
+	}
+}
+
 func TestBundle_Cancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

@@ -1,9 +1,9 @@
 package bundle
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -62,7 +62,7 @@ type contribution struct {
 
 // contribute needs to know nothing of the other components.
 func contribute(ctx context.Context, in Input, c *recipe.Component) (*contribution, error) {
-	if err := checkComponent(c); err != nil {
+	if err := checkComponent(in, c); err != nil {
 		return nil, err
 	}
 	values, overrides, err := inject(c, in.Scheduling, document.GenerationOf(in.Recipe.APIVersion))
@@ -103,16 +103,18 @@ func contribute(ctx context.Context, in Input, c *recipe.Component) (*contributi
 	return out, nil
 }
 
-// A component's name becomes a directory, a Helm release, an Application and a HelmRelease.
-var componentName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,51}[a-z0-9])?$`)
+// named reports whether Helm takes the name that the release has in it.
+func (in Input) named(release string) bool {
+	return chartutil.ValidateReleaseName(cmp.Or(in.Given[release].HelmName, release)) == nil
+}
 
-func checkComponent(c *recipe.Component) error {
+func checkComponent(in Input, c *recipe.Component) error {
 	fail := func(problem string) error {
 		return &ComponentError{Component: c.Name, Origin: c.Declared, Problem: problem}
 	}
 	switch {
-	case !componentName.MatchString(c.Name):
-		return fail("its name cannot be a Helm release's: use at most 53 lower-case letters, digits and dashes")
+	case !in.named(c.Name):
+		return fail("its name cannot be a Helm release's: use at most 53 lower-case letters, digits, dashes and dots")
 	case c.Type == recipe.TypeKustomize && c.Kustomization == nil:
 		return fail("it is of type Kustomize, and the files of its kustomization were not read")
 	case c.Chart == "" && len(c.Manifests)+len(c.PreManifests) == 0:
@@ -184,7 +186,7 @@ const (
 func localRelease(in Input, c *recipe.Component, name string, manifests []recipe.Manifest, values map[string]any) (*release, error) {
 	r := &release{component: c}
 	r.Release = Release{Component: c.Name, Name: name, Namespace: namespace(c), Local: true}
-	if !componentName.MatchString(name) {
+	if !in.named(name) {
 		return nil, &ComponentError{Component: c.Name, Origin: c.Declared, Problem: "the release of its manifests, " + name + ", has a name of more than 53 characters"}
 	}
 	if r.chart = in.Given[name].Chart; r.chart == nil {
