@@ -106,7 +106,7 @@ func (l *appLane) Poll(ctx context.Context, env *lane.Env) (lane.State, error) {
 		}
 		if !d.Root {
 			neverComes(&it, e)
-			if env.Before != nil {
+			if env.Before != nil || hasNothing(app, e) {
 				nothingToSync(&it, app)
 			}
 		}

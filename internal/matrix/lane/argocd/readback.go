@@ -48,8 +48,11 @@ func (l *appLane) ReadBack(ctx context.Context, env *lane.Env) (lane.Record, err
 	for i := range list.Items {
 		app := &list.Items[i]
 		got := applicationDelivery(app)
-		if env.Before != nil {
+		switch {
+		case env.Before != nil:
 			got = upgradedDelivery(app, got)
+		case hasNothing(app, env.Bundle.Expectation):
+			syncedAsCompared(app, got)
 		}
 		rec.Got = append(rec.Got, got)
 		if !isRoot(env.Bundle.Expectation, app) { // whose objects are the Applications

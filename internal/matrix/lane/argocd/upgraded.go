@@ -21,13 +21,7 @@ const (
 // upgradedDelivery adds what an Application was compared with last. Where that made no difference,
 // Argo CD does not sync again: what it has compared counts as synced.
 func upgradedDelivery(app *unstructured.Unstructured, d lane.Delivery) lane.Delivery {
-	status, _, _ := unstructured.NestedString(app.Object, "status", "sync", "status")
-	compared := slices.IndexFunc(d.Facts, func(f lane.Fact) bool { return f.Name == "compared revision" })
-	for i := range d.Facts {
-		if d.Facts[i].Name == "synced revision" && status == "Synced" && compared >= 0 {
-			d.Facts[i].Value = d.Facts[compared].Value
-		}
-	}
+	syncedAsCompared(app, d)
 	with := ownSpec
 	for _, field := range []string{"source", "sources"} {
 		spec, _, _ := unstructured.NestedFieldNoCopy(app.Object, "spec", field)
@@ -40,8 +34,28 @@ func upgradedDelivery(app *unstructured.Unstructured, d lane.Delivery) lane.Deli
 	return d
 }
 
+// syncedAsCompared counts the revision that an Application was compared with as synced, if it is Synced.
+func syncedAsCompared(app *unstructured.Unstructured, d lane.Delivery) {
+	compared := slices.IndexFunc(d.Facts, func(f lane.Fact) bool { return f.Name == "compared revision" })
+	for i := range d.Facts {
+		if d.Facts[i].Name == "synced revision" && statusText(app, "sync", "status") == "Synced" && compared >= 0 {
+			d.Facts[i].Value = d.Facts[compared].Value
+		}
+	}
+}
+
+// hasNothing reports whether an Application of a first installation has no object, as the bundle has none for
+// its release: Argo CD finds it Synced from the first comparison on, and never syncs it.
+func hasNothing(app *unstructured.Unstructured, e bundle.Expectation) bool {
+	if app == nil || slices.ContainsFunc(e.Objects, func(o bundle.Object) bool { return o.Release == app.GetName() }) {
+		return false
+	}
+	resources, _, _ := unstructured.NestedSlice(app.Object, "status", "resources")
+	return len(resources) == 0
+}
+
 // nothingToSync makes an Application good that is new and has never synced, since all that it has is in
-// the cluster already, as it wants it: another Application had it before.
+// the cluster already, as it wants it: another Application had it before, or there is nothing.
 func nothingToSync(it *lane.Item, app *unstructured.Unstructured) {
 	if it.State != lane.ItemWaiting || app == nil {
 		return
@@ -52,7 +66,7 @@ func nothingToSync(it *lane.Item, app *unstructured.Unstructured) {
 	if synced || asked || statusText(app, "sync", "status") != "Synced" || statusText(app, "sync", "revision") == "" && len(several) == 0 || statusText(app, "health", "status") != "Healthy" {
 		return
 	}
-	it.State, it.Text = lane.ItemGood, "Synced, Healthy, without an operation: its objects were there"
+	it.State, it.Text = lane.ItemGood, "Synced, Healthy, without an operation: there was nothing to sync"
 }
 
 // filled leaves out what is empty, which Argo CD does not write.

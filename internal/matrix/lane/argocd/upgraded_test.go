@@ -56,6 +56,34 @@ func TestNothingToSync(t *testing.T) {
 	}
 }
 
+// A release that renders to nothing is delivered by an Application that never syncs. One without objects
+// that the bundle has some for has not been delivered.
+func TestHasNothing(t *testing.T) {
+	const empty = `status: {sync: {status: Synced, revision: r}, health: {status: Healthy}}`
+	for name, tc := range map[string]struct {
+		rest, release string
+		want          bool
+	}{
+		"nothing":                {empty, "b", true},
+		"objects of the bundle":  {empty, "a", false},
+		"objects of the cluster": {`status: {resources: [{kind: ConfigMap, name: c}]}`, "b", false},
+	} {
+		app := testkit.Parsed(t, `{apiVersion: argoproj.io/v1alpha1, kind: Application, metadata: {name: a}, `+tc.rest+`}`)
+		if got := hasNothing(app, bundle.Expectation{Objects: []bundle.Object{{Release: tc.release}}}); got != tc.want {
+			t.Errorf("%s: got %v", name, got)
+		}
+		if !tc.want {
+			continue
+		}
+		d := applicationDelivery(app)
+		syncedAsCompared(app, d)
+		want := []lane.Delivery{{ID: d.ID, Facts: []lane.Fact{{Name: "synced revision", Value: "r"}, {Name: "compared revision", Value: "r"}}}}
+		if f := lane.Mismatch(want, []lane.Delivery{d}); f != nil {
+			t.Errorf("%s: got %v", name, f)
+		}
+	}
+}
+
 // An Application that is being deleted waits for a person if one of its objects asks for it.
 func TestDeletionAsks(t *testing.T) {
 	const asks = `status: {resources: [{kind: ConfigMap, namespace: b, name: plain}, {kind: ConfigMap, namespace: b, name: asks, requiresDeletionConfirmation: true}]}`
