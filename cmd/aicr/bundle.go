@@ -13,12 +13,14 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/adjust"
+	"github.com/nvidia/aicr-action/internal/bundle/bundleinfo"
 	"github.com/nvidia/aicr-action/internal/bundle/oci"
 	"github.com/nvidia/aicr-action/internal/bundle/readiness"
 	"github.com/nvidia/aicr-action/internal/bundle/vendored"
 	"github.com/nvidia/aicr-action/internal/charts"
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/cli/aicrconfig"
+	"github.com/nvidia/aicr-action/internal/recipe/document"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/util/egress"
 )
@@ -143,7 +145,7 @@ func (a *app) bundle(ctx context.Context, f bundleFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := f.finish(b, made); err != nil {
+	if err := f.finish(b, made, in); err != nil {
 		return cli.WrapUsage(err)
 	}
 	slog.Debug("made the bundle", "deployer", b.Deployer, "releases", len(b.Installs), "files", len(b.Files), "revision", in.TargetRevision)
@@ -244,7 +246,7 @@ func (f *bundleFlags) revisionOf(deployer string, in bundle.Input, made putIn) s
 }
 
 // finish changes the files of a bundle that was made.
-func (f *bundleFlags) finish(b *bundle.Bundle, made putIn) error {
+func (f *bundleFlags) finish(b *bundle.Bundle, made putIn, in bundle.Input) error {
 	if err := made.argo.Apply(b, f.names.Root(b.Deployer)); err != nil {
 		return err
 	}
@@ -257,7 +259,17 @@ func (f *bundleFlags) finish(b *bundle.Bundle, made putIn) error {
 	if err := readiness.Wait(b, made.gates); err != nil {
 		return err
 	}
-	return vendored.Provenance(b, made.charts)
+	if err := vendored.Provenance(b, made.charts); err != nil || !document.WithIndex(in.Recipe.APIVersion) {
+		return err
+	}
+	var components []string
+	for _, ref := range in.Recipe.ComponentRefs {
+		components = append(components, ref.Name)
+	}
+	return bundleinfo.Add(b, bundleinfo.Settings{
+		AppName: f.names.Root(b.Deployer), RepoURL: in.RepoURL, TargetRevision: in.TargetRevision, StorageClass: f.storageClass, SharedStorageClass: f.sharedStorageClass,
+		NodeScheduling: bundleinfo.SchedulingOf(made.scheduling), ReadinessHooks: f.readinessHooks, Serial: f.serial, VendorCharts: f.vendorCharts,
+	}, cli.BuildOf(released).Version, components)
 }
 
 // publish pushes a bundle: one that is a Helm chart as such, any other as an artifact with one

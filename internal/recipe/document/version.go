@@ -65,6 +65,11 @@ func WithProfile(apiVersion string) bool {
 	return apiVersion == Group+"v1alpha3" || apiVersion == Group+"v1beta2" || newerThanKnown(OverlayKind, apiVersion)
 }
 
+// WithIndex reports whether the release of AICR that has such results writes an index into each bundle: since 1.0.
+func WithIndex(apiVersion string) bool {
+	return GenerationOf(apiVersion) != March && apiVersion != Group+"v1alpha2" && apiVersion != Group+"v1alpha3"
+}
+
 // GenerationOf gives the rules that go with an apiVersion.
 func GenerationOf(apiVersion string) Generation {
 	if strings.HasPrefix(apiVersion, Group) {
