@@ -98,3 +98,16 @@ func TestDerived_Missing(t *testing.T) {
 		t.Errorf("a field that is not known: %v", err)
 	}
 }
+
+// Who asks for another version is told all that there are, also those that are made of others.
+func TestDerived_Told(t *testing.T) {
+	for ref, want := range map[catalog.Ref]string{
+		{Name: "web", Version: "9.0.0"}:  "which has web 1.0.0, web 2.0.0:",
+		{Name: "site", Version: "9.0.0"}: "which has site v3.0.0, site v3.1.0:",
+		{Name: "none", Version: "9.0.0"}: "which has more 1.0.0, web 1.0.0:",
+	} {
+		if _, _, err := derivedSource(t).Load(t.Context(), ref); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: got %v, want %q", ref, err, want)
+		}
+	}
+}

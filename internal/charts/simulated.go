@@ -53,6 +53,9 @@ func (s *Simulated) Load(ctx context.Context, ref catalog.Ref) (*chart.Chart, st
 	if d := s.derived(ref, ch); d != nil {
 		return s.derive(ctx, d)
 	}
+	if missing != nil {
+		s.addDerived(ref.Name, missing)
+	}
 	if err == nil || ref.Version == "" {
 		return ch, from, err
 	}
@@ -75,6 +78,20 @@ func (s *Simulated) Load(ctx context.Context, ref catalog.Ref) (*chart.Chart, st
 		from = fmt.Sprintf("%s (%s in place of %s)", from, newest.Metadata.Version, ref.Version)
 	}
 	return made, from, nil
+}
+
+// addDerived adds the versions of a chart that are made of others to what an error says that there is.
+func (s *Simulated) addDerived(name string, missing *catalog.NotFoundError) {
+	var versions []string
+	for _, d := range s.Derived {
+		if d.Name == name {
+			versions = append(versions, d.Name+" "+d.Version)
+		}
+	}
+	if len(versions) > 0 { // else it may name the other charts
+		own := slices.DeleteFunc(slices.Clone(missing.Have), func(have string) bool { return !strings.HasPrefix(have, name+" ") })
+		missing.Have = append(own, versions...)
+	}
 }
 
 // derived gives the derivation with the name and version of ref, or, without a version, the newest
