@@ -109,6 +109,7 @@ func (a *app) resolve(ctx context.Context, f queryFlags) (*recipe.Store, *recipe
 	if err != nil {
 		return nil, nil, err
 	}
+	a.TellRead(store)
 	f.strict = f.strict || slices.Contains([]string{"1", "true", "yes", "on"}, strings.ToLower(a.Getenv(strictVariable)))
 	query := f.criteria.Usual()
 	if err := f.checkCriteria(store, query, "--"); err != nil {

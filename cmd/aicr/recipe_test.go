@@ -278,3 +278,25 @@ func TestCompletion(t *testing.T) {
 		invoke(t, "completion", shell).want(t, 0)
 	}
 }
+
+// Recipes of a release of AICR that is newer than this program are read, and whoever asks for one is told.
+func TestRecipe_Newer(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"registry.yaml":      "apiVersion: aicr.run/v1beta1\nkind: ComponentRegistry\ncomponents: []\n",
+		"overlays/base.yaml": "apiVersion: aicr.run/v1beta1\nkind: RecipeMetadata\nmetadata: {name: base}\nspec: {}\n",
+		"overlays/eks.yaml":  "apiVersion: aicr.run/v9\nkind: RecipeMetadata\nmetadata: {name: eks}\nspec: {base: base, criteria: {service: eks}}\n",
+	} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, args := range [][]string{{"recipe", "--service", "eks"}, {"query", "--service", "eks", "--selector", "criteria.service"}, {"recipe", "list"}} {
+		if r := invoke(t, append(args, "--recipes-dir", dir)...); !strings.Contains(r.stderr, "warning: apiVersion aicr.run/v9 of RecipeMetadata is newer than this tool") {
+			t.Errorf("%v: got %s", args, r.stderr)
+		}
+	}
+}

@@ -56,6 +56,7 @@ A filter keeps the overlays whose criteria have exactly that value; an overlay t
 			if err != nil {
 				return err
 			}
+			a.TellRead(store)
 			filter = filter.Usual()
 			if err := (&queryFlags{}).checkCriteria(store, filter, "--"); err != nil {
 				return err

@@ -75,6 +75,7 @@ func (a *app) upgradeCheck(ctx context.Context, f upgradeFlags) error {
 	if err != nil {
 		return err
 	}
+	a.TellRead(store)
 	from, to, called := (*recipe.Result)(nil), (*recipe.Result)(nil), f.to
 	if f.from != fromCluster {
 		if from, err = a.side(ctx, "--from", f.from, f.kubeconfig); err != nil {

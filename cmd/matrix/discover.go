@@ -177,6 +177,7 @@ func (a *app) discoverInput(ctx context.Context, f discoverFlags) (discover.Inpu
 	if err != nil {
 		return in, err
 	}
+	a.TellRead(store)
 	deployers, err := bundle.ByNameFor(cli.SplitList(f.deployers), store.Generation())
 	if err != nil {
 		return in, reason.Wrap(reason.Usage, err)

@@ -31,6 +31,7 @@ func (a *App) Inventory(f InventoryFlags) (inventory.Sources, error) {
 	if err != nil {
 		return inventory.Sources{}, err
 	}
+	a.TellRead(store)
 	source, err := a.Charts(f.Charts, f.Recipes.Recipes)
 	if err != nil {
 		return inventory.Sources{}, err

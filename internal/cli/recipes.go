@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -58,6 +59,14 @@ func (a *App) Recipes(dirs RecipeDirs) (*recipe.Store, string, error) {
 		return nil, "", err
 	}
 	return store.WithSources(sources), called, nil
+}
+
+// TellRead says how recipes were read that no bundle is made of, whose warnings have it too: e.g. by older
+// rules than their own.
+func (a *App) TellRead(store *recipe.Store) {
+	for _, note := range store.Notes() {
+		_, _ = fmt.Fprintln(a.Stderr, "warning:", note)
+	}
 }
 
 // RecipesOrHeaders is Recipes for a run whose recipes AICR's own CLI resolves: if they cannot be read as

@@ -5,8 +5,12 @@ package document
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/version"
 )
 
 // APIVersion is the apiVersion of this project's own documents, and of AICR's until March 2026.
@@ -78,10 +82,22 @@ func GenerationOf(apiVersion string) Generation {
 	return March
 }
 
-// newerThanKnown reports whether an apiVersion is of AICR's group, and of none of its releases that are
-// known here.
+// newerThanKnown reports whether an apiVersion is of AICR's group, and newer than those of its releases that
+// are known here. One that none of them had before, or that is misspelt, is not.
 func newerThanKnown(kind, apiVersion string) bool {
-	return strings.HasPrefix(apiVersion, Group) && !slices.Contains(ApiVersions(kind), apiVersion)
+	known := ApiVersions(kind)
+	name, ours := strings.CutPrefix(apiVersion, Group)
+	newest := strings.TrimPrefix(known[len(known)-1], Group)
+	return ours && versionName.MatchString(name) && majorOf(name) >= majorOf(newest) && !slices.Contains(known, apiVersion) &&
+		(majorOf(name) > majorOf(newest) || version.CompareKubeAwareVersionStrings(name, newest) > 0)
+}
+
+// versionName is what Kubernetes takes as the version of an API.
+var versionName = regexp.MustCompile(`^v([1-9][0-9]{0,3})((alpha|beta)[1-9][0-9]{0,3})?$`)
+
+func majorOf(name string) int {
+	major, _ := strconv.Atoi(versionName.FindStringSubmatch(name)[1]) // digits
+	return major
 }
 
 // ReadableVersion reports whether a document of that kind and apiVersion can be read. The note is
