@@ -86,7 +86,7 @@ helm upgrade --install ${FORCE} 'a' "${CHART_REF}" --version "${VERSION}" --name
 			}
 			files := map[string]string{"001-a/install.sh": strings.Replace(script, c.old, c.new, 1), "001-a/upstream.env": "CHART=oci://example.org/charts/a\nVERSION=1.0.0\n", "001-a/values.yaml": "x: 1\n"}
 			maps.Copy(files, c.files)
-			f, err := readHelm(treeOf(t, files))
+			f, _, err := readHelm(treeOf(t, files))
 			if c.want != "" {
 				if err == nil || !strings.Contains(err.Error(), c.want) {
 					t.Fatalf("got %v, want %q", err, c.want)
@@ -100,5 +100,53 @@ helm upgrade --install ${FORCE} 'a' "${CHART_REF}" --version "${VERSION}" --name
 				t.Errorf("got %+v", f.units())
 			}
 		})
+	}
+}
+
+// What a script changes in a cluster besides installing releases is not run, and the result says so. A
+// release of helm install is one too; one without a chart is refused with what is missing.
+func TestInstallScript_Besides(t *testing.T) {
+	const install = "source ./upstream.env\nhelm upgrade --install a \"${CHART}\" --repo \"${REPO}\" --version 1.0.0 --namespace n\n"
+	for name, tc := range map[string]struct {
+		script, env, besides, err string
+		releases                  int
+	}{
+		"nothing":       {"kubectl get nodes\nhelm version\n" + install, "CHART=a\nREPO=https://example.com\n", "", "", 1},
+		"applies":       {install + "kubectl --context x apply -f extra.yaml\n", "CHART=a\nREPO=https://example.com\n", "001-a/install.sh:3 has kubectl apply, and scripts are not run", "", 1},
+		"uninstalls":    {install + "helm uninstall b\n", "CHART=a\nREPO=https://example.com\n", "helm uninstall", "", 1},
+		"helm install":  {install + "helm install b ./b --namespace n\n", "CHART=a\nREPO=https://example.com\n", "", "", 2},
+		"without chart": {install, "REPO=https://example.com\n", "", "001-a/install.sh:2: release a has no chart: what names it in the script is empty", 0},
+	} {
+		f, besides, err := readHelm(treeOf(t, map[string]string{"001-a/install.sh": tc.script, "001-a/upstream.env": tc.env, "001-a/b/Chart.yaml": "apiVersion: v2\nname: b\nversion: 1.0.0\n"}))
+		if tc.err != "" {
+			if err == nil || !strings.Contains(err.Error(), tc.err) {
+				t.Errorf("%s: got %v, want %s", name, err, tc.err)
+			}
+			continue
+		}
+		if err != nil || len(f.units()) != tc.releases || !strings.Contains(strings.Join(besides, "\n"), tc.besides) || tc.besides == "" && len(besides) > 0 {
+			t.Errorf("%s: got %v, %v, %v", name, f, besides, err)
+		}
+	}
+}
+
+// A file that is too large, and values that are a list, are named with where they are.
+func TestOpen_Places(t *testing.T) {
+	d := mustDeployer(t, bundle.Helm)
+	made := elsewhere(t, d, ownInput(t, "eks-training"))
+	for text, want := range map[string]string{
+		"- 1\n":                         "cert-manager/values.yaml:1: this is no mapping",
+		strings.Repeat("#", mostFile+1): "/cert-manager/values.yaml: ",
+	} {
+		dir := written(t, made)
+		if err := os.WriteFile(filepath.Join(dir, "cert-manager", "values.yaml"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Remove(filepath.Join(dir, "checksums.txt")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Open(context.Background(), dir, d); err == nil || !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
 	}
 }

@@ -18,6 +18,8 @@ import (
 type helmForm struct {
 	tree *tree
 	list []unit
+	// besides is what the scripts do that is not run here.
+	besides []string
 }
 
 func (f *helmForm) units() []unit                      { return f.list }
@@ -39,24 +41,24 @@ func (t *tree) installScripts() []string {
 	return slices.DeleteFunc(t.names(), func(name string) bool { return !numbered.MatchString(name) })
 }
 
-func readHelm(t *tree) (form, error) {
+func readHelm(t *tree) (form, []string, error) {
 	f := &helmForm{tree: t}
 	scripts := t.installScripts()
 	if len(scripts) == 0 {
 		if _, ok := t.files["deploy.sh"]; !ok {
-			return nil, t.bad("", 0, "not a bundle for the helm lane: it has neither a deploy.sh nor directories 001-NAME with an install.sh")
+			return nil, nil, t.bad("", 0, "not a bundle for the helm lane: it has neither a deploy.sh nor directories 001-NAME with an install.sh")
 		}
 		scripts = []string{"deploy.sh"}
 	}
 	for _, script := range scripts {
 		if err := f.read(script); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	if len(f.list) == 0 {
-		return nil, t.bad("deploy.sh", 0, "no line of it is understood as the installation of a release: want release NAME NAMESPACE CHART [FLAG...], or an install.sh in directories 001-NAME")
+		return nil, nil, t.bad("deploy.sh", 0, "no line of it is understood as the installation of a release: want release NAME NAMESPACE CHART [FLAG...], or an install.sh in directories 001-NAME")
 	}
-	return f, nil
+	return f, f.besides, nil
 }
 
 // read finds the installations of a script. A deploy.sh may also name each release in one line that
@@ -78,11 +80,15 @@ func (f *helmForm) read(script string) error {
 			args = append([]string{words[1], words[3], "--namespace", words[2]}, words[4:]...)
 		case len(words) > 4 && slices.Equal(words[:3], []string{"helm", "upgrade", "--install"}):
 			args = words[3:]
+		case len(words) > 3 && slices.Equal(words[:2], []string{"helm", "install"}):
+			args = words[2:]
 		default:
 			if name, err := f.crdScript(script, c); err != nil {
 				return err
 			} else if name != "" {
 				ahead = name
+			} else if what := c.Changes(); what != "" {
+				f.besides = append(f.besides, "bundle: "+f.tree.at(script, c.Line).String()+" has "+what+", and scripts are not run: nothing verifies what it changes")
 			}
 			continue
 		}
@@ -197,7 +203,10 @@ func (f *helmForm) unit(script string, c shell.Command, args []string) (unit, er
 			files = append(files, value)
 		}
 	}
-	if len(positional) != 2 || positional[1] == "" {
+	if len(positional) == 2 && positional[1] == "" {
+		return u, f.tree.bad(script, line, "release %s has no chart: what names it in the script is empty, since upstream.env is missing or sets it in a way that is not read", positional[0])
+	}
+	if len(positional) != 2 {
 		return u, f.tree.bad(script, line, "want the name of a release and a chart, got %q", positional)
 	}
 	u.name = positional[0]

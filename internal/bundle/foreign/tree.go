@@ -83,7 +83,7 @@ func readTree(dir, called string) (*tree, error) {
 		}
 		data, err := bounded.FS(root.FS(), name, mostFile)
 		if err != nil {
-			return err
+			return t.bad(name, 0, "%w", err)
 		}
 		if size += len(data); size > mostBytes {
 			return fmt.Errorf("%s has more than %d MiB; no bundle needs that", dir, mostBytes>>20)
@@ -229,7 +229,7 @@ func (t *tree) documents(name string) ([]*yamlv3.Node, error) {
 		if len(d.Content) == 1 && d.Content[0].Kind == yamlv3.MappingNode {
 			roots = append(roots, d.Content[0])
 		} else if len(d.Content) == 1 && d.Content[0].Tag != "!!null" {
-			return nil, t.bad(name, d.Content[0].Line, "this is not an object of Kubernetes")
+			return nil, t.bad(name, d.Content[0].Line, "this is no mapping: write an object of Kubernetes, or values for Helm")
 		}
 	}
 	return roots, nil
