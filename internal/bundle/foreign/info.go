@@ -31,6 +31,9 @@ func (b *Bundle) checkInfo(row formRow) error {
 		return t.bad(infoFile, 0, "want one document of the kind BundleInfo, the index of the bundle")
 	}
 	info := docs[0]
+	if v := yamlx.Text(info, "apiVersion"); v != "aicr.run/v1" {
+		b.warnings = append(b.warnings, t.at(infoFile, yamlx.LineOf(info, "apiVersion")).String()+": apiVersion is "+v+", and the one that is known is aicr.run/v1, by which the file was read")
+	}
 	if made := yamlx.Text(info, "build", "deployer"); made != "" && !slices.Contains(row.infoNames(), made) {
 		return t.bad(infoFile, yamlx.LineOf(info, "build", "deployer"), "the bundle was made for the deployer %s, and the lane %s takes those for %s; run it in its own lane", made, b.deployer.Name(), strings.Join(row.infoNames(), " or "))
 	}

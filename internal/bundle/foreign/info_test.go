@@ -147,3 +147,20 @@ func TestInfo_Lies(t *testing.T) {
 		}
 	}
 }
+
+// An index of another version than the one that is known is read, and a warning says so; a chart inside the
+// bundle that cannot be read is named with the directory that has it.
+func TestInfo_Version(t *testing.T) {
+	files := gatedBundle(t)
+	files["bundle-info.yaml"] = strings.Replace(files["bundle-info.yaml"], "aicr.run/v1\n", "aicr.run/v7\n", 1)
+	b, _ := madeOf(t, small(t, files), bundle.Helm)
+	if got := strings.Join(b.warnings, "\n"); !strings.Contains(got, "bundle-info.yaml:1: apiVersion is aicr.run/v7, and the one that is known is aicr.run/v1") {
+		t.Errorf("got %q", got)
+	}
+	files["003-inner/charts/inner-1.2.3.tgz"] = "no archive"
+	delete(files, "provenance.yaml")
+	files["bundle-info.yaml"] = strings.Replace(files["bundle-info.yaml"], "  provenance: provenance.yaml\n", "", 1)
+	if _, err := Open(t.Context(), small(t, files), mustDeployer(t, bundle.Helm)); err == nil || !strings.Contains(err.Error(), "/003-inner: charts/inner-1.2.3.tgz: ") {
+		t.Errorf("got %v", err)
+	}
+}

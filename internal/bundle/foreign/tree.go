@@ -243,7 +243,7 @@ func (t *tree) chart(dir string) (*chart.Chart, error) {
 	}
 	files, err := archive.Directory(fsys, dir)
 	if err != nil {
-		return nil, err
+		return nil, t.bad(dir, 0, "%w", err)
 	}
 	for _, f := range files {
 		if read, ok := t.files[path.Join(dir, f.Name)]; ok {
