@@ -139,7 +139,7 @@ func (l *layout) manifestFiles(o object, source *yamlv3.Node, dir string) ([]str
 	}
 	files, err := argodir.Files(names, dir, yamlx.Find(source, "directory"), l.repo.Read)
 	if wrong := (*argodir.Error)(nil); errors.As(err, &wrong) {
-		return nil, &recipe.FileError{File: l.repo.Shown(wrong.File), Line: wrong.Line, Err: fmt.Errorf("Application %s: %w", o.Name(), wrong.Err)}
+		return nil, &recipe.FileError{File: l.repo.Shown(wrong.File), Line: wrong.Line, Err: fmt.Errorf("the directory of Application %s: %w", o.Name(), wrong.Err)}
 	}
 	if err != nil {
 		return nil, l.repo.BadAt(o, under(source, "directory"), "Application %s: %w", o.Name(), err)

@@ -42,8 +42,6 @@ type overlay struct {
 	components []string
 }
 
-func (o overlay) empty() bool { return len(o.patches)+len(o.settings)+len(o.components) == 0 }
-
 // build gives what Kustomize makes of a directory, with what a deployer lays over it. The lines of each
 // object are those of the file, or of the patch, that sets them.
 func (l *layout) build(dir string, over overlay) ([]object, error) {

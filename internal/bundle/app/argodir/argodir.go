@@ -75,7 +75,7 @@ func objects(name string, content []byte) (has bool, line int, err error) {
 	case bytes.Contains(content, []byte(skipped)):
 		return false, 0, nil
 	case ext == ".jsonnet":
-		return false, 1, errors.New("Argo CD evaluates this file of Jsonnet, which is not done here; commit what it makes, or exclude it with directory.exclude")
+		return false, 1, errors.New("a file of Jsonnet, which Argo CD evaluates, and which is not done here; commit what it makes, or exclude it with directory.exclude")
 	}
 	looks := true
 	for _, key := range []string{"apiVersion:", "kind:", "metadata:"} {
