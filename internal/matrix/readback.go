@@ -181,8 +181,8 @@ func (c *cellRun) runRemoval(ctx context.Context) error {
 	c.stopObserving() // pods that are removed are no placement
 	_, sync := c.lane.Budget(c.budgets())
 	run := leftover.Run{Env: c.env, Lane: c.lane, Budget: c.Deadline.Shrink(sync)}
-	lines, err := run.Do(ctx)
-	c.result.LeftBehind = lines
+	lines, warnings, err := run.Do(ctx)
+	c.result.LeftBehind, c.result.Warnings = lines, append(c.result.Warnings, warnings...)
 	return err
 }
 

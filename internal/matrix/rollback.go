@@ -58,6 +58,7 @@ func (c *cellRun) gateRollback(ctx context.Context) error {
 // verifyRollback compares the objects with those before the upgrade, and judges what the rollback has
 // removed. Reasons: UPGRADE_DIVERGED, UPGRADE_FAILED.
 func (c *cellRun) verifyRollback(ctx context.Context) error {
+	c.bundles().Settled(ctx, c.env)
 	if err := c.taken(ctx, upgrade.RollbackTo(c.plan.base.name), reason.UpgradeDiverged); err != nil {
 		return err
 	}

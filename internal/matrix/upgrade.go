@@ -274,6 +274,7 @@ func (c *cellRun) taken(ctx context.Context, what string, code reason.Reason) er
 // verifyUpgrade reads back what was delivered, and what it has changed in the cluster.
 func (c *cellRun) verifyUpgrade(ctx context.Context) error {
 	what := upgrade.UpgradeFrom(c.plan.base.name)
+	c.bundles().Settled(ctx, c.env)
 	if err := c.taken(ctx, what, reason.UpgradeDiverged); err != nil {
 		return err
 	}

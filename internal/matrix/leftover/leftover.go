@@ -15,6 +15,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/guarded"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
+	"github.com/nvidia/aicr-action/internal/matrix/races"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/util/lists"
@@ -33,36 +34,45 @@ type Run struct {
 // removes its own in less.
 const stuckFor = 20 * time.Second
 
+// unplacedFor is how long a pod of a hook must have no node. No node comes here.
+const unplacedFor = 10 * time.Second
+
 // afterwards is how long the control plane may take for what was deleted in the background.
 const afterwards = time.Minute
 
-// Do removes the bundle. It returns what stays and blocks nothing, a line per kind of leftover.
-// Reasons: LEFT_BEHIND, and those of the cluster that are not the recipe's.
-func (r *Run) Do(ctx context.Context) (lines []string, err error) {
+// Do removes the bundle. It returns what stays and blocks nothing, a line per kind of leftover, and what
+// went well by luck. Reasons: LEFT_BEHIND, and those of the cluster that are not the recipe's.
+func (r *Run) Do(ctx context.Context) (lines, warnings []string, err error) {
 	removing, cancel := context.WithCancel(ctx)
 	defer cancel()
 	ended := make(chan error, 1)
 	go func() { ended <- r.Lane.Remove(removing, r.Env, r.Budget) }()
 	watch := &watch{run: r, ended: ended, since: map[string]time.Time{}}
+	if slices.Contains(r.Lane.Controllers(), infra.FluxControllers) {
+		watch.races = races.OfRemoval(&r.Env.Bundle.Expectation)
+	}
 	err = wait.For(ctx, "what was removed to be gone", wait.Options{Budget: r.Budget + afterwards, Interval: 2 * time.Second, Changed: r.Env.Tell}, watch.poll)
 	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+		return nil, nil, context.Cause(ctx)
 	}
 	if err != nil && (!wait.IsTimeout(err) || watch.answered.IsZero()) {
-		return nil, reason.Wrap(reason.ClusterFailed, err)
+		return nil, nil, reason.Wrap(reason.ClusterFailed, err)
 	}
 	if watch.removed != nil && !reason.OfRecipe(watch.removed) {
-		return nil, watch.removed
+		return nil, nil, watch.removed
 	}
 	if f := watch.verdict(); f != nil {
-		return nil, &reason.Error{Reason: reason.LeftBehind, Err: f}
+		return nil, nil, &reason.Error{Reason: reason.LeftBehind, Err: f}
 	}
 	if r.Lane.Order(r.Env).Uninstalls {
 		if f := guarded.Uninstalled(&r.Env.Bundle.Expectation); f != nil {
-			return nil, &reason.Error{Reason: reason.LeftBehind, Component: f.Component, Err: result.NewFailure(*f)}
+			return nil, nil, &reason.Error{Reason: reason.LeftBehind, Component: f.Component, Err: result.NewFailure(*f)}
 		}
 	}
-	return summary(watch.left), nil
+	for _, race := range watch.races {
+		warnings = append(warnings, race.Warning("the removal"))
+	}
+	return summary(watch.left), warnings, nil
 }
 
 // watch is the state of the wait.
@@ -74,6 +84,9 @@ type watch struct {
 	left     []left
 	since    map[string]time.Time // when an object was first seen waiting for such a finalizer
 	answered time.Time
+	races    []races.Race
+	// vain is what the deployer waits for in vain; empty if that is not known.
+	vain result.Finding
 }
 
 // poll is done when the deployer has ended and nothing is being deleted any more, or when something
@@ -91,6 +104,9 @@ func (w *watch) poll(ctx context.Context) wait.Result {
 		return wait.NotYet("%v", err)
 	}
 	w.left, w.answered = found, time.Now()
+	if !w.over && w.inVain(ctx) {
+		return wait.Done()
+	}
 	stuck, leaving := "", 0
 	for _, l := range found {
 		if !l.leaving {
@@ -119,9 +135,36 @@ func (w *watch) poll(ctx context.Context) wait.Result {
 	return wait.NotYet("%s still in the cluster", lists.Count(len(found), "object"))
 }
 
+// inVain finds what the deployer waits for, and that never comes: a hook whose pod no node takes, or a
+// release that cannot be uninstalled since a definition went before it.
+func (w *watch) inVain(ctx context.Context) bool {
+	env := w.run.Env
+	for _, r := range w.races {
+		if lost := r.Lost(ctx, env); lost != "" {
+			ref := r.Object.Ref()
+			w.vain = result.Finding{Object: &ref, Component: r.Object.Component, Cause: "the removal: " + lost, Story: []string{
+				fmt.Sprintf("%s: %s (component %s); its definition: %s (component %s)", ref, r.Object.Where(), r.Object.Component, r.Definition.Where(), r.Definition.Component), r.Order(),
+			}}
+			return true
+		}
+	}
+	for _, f := range Farewells(ctx, env.Clients.Kube, env.Bundle.Expectation.Releases) {
+		key := f.String()
+		if w.since[key].IsZero() {
+			w.since[key] = time.Now()
+		}
+		if time.Since(w.since[key]) >= unplacedFor {
+			ref := result.Ref{Group: "batch", Kind: "Job", Namespace: f.Namespace, Name: f.Name}
+			w.vain = result.Finding{Object: &ref, Component: f.Release.Component, Cause: fmt.Sprintf("the removal: %s, cannot run: %s", key, f.Why)}
+			return true
+		}
+	}
+	return false
+}
+
 // verdict is what blocks; nil if nothing does. A deployer that fails is a cause of its own.
 func (w *watch) verdict() *result.Failure {
-	var f result.Finding
+	f := w.vain
 	var blocking []left
 	for _, l := range w.left {
 		// While the deployer is still at it, only what it waits for in vain counts: the rest may go.
@@ -130,7 +173,7 @@ func (w *watch) verdict() *result.Failure {
 		}
 	}
 	for i, l := range blocking {
-		if i == 0 {
+		if i == 0 && f.Cause == "" {
 			f.Object = &blocking[0].ref
 			f.Cause = "after the removal, " + l.ref.String() + " " + l.why
 			if n := len(blocking) - 1; n > 0 {

@@ -75,7 +75,7 @@ func TestLeftover(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				began := time.Now()
 				run := Run{Env: clusterOf(t, test.hook, test.objects...), Lane: &removing{takes: test.takes, says: test.says}, Budget: time.Minute}
-				lines, err := run.Do(t.Context())
+				lines, _, err := run.Do(t.Context())
 				text := strings.Join(lines, "\n")
 				if err != nil {
 					text = err.Error()
@@ -89,6 +89,47 @@ func TestLeftover(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A hook whose pod no node takes is waited for in vain, whoever waits.
+func TestFarewell(t *testing.T) {
+	for annotation, want := range map[string]reason.Reason{"helm.sh/hook: pre-delete": reason.LeftBehind, "helm.sh/hook: pre-install": "", "argocd.argoproj.io/hook: 'PreDelete, Sync'": reason.LeftBehind} {
+		synctest.Test(t, func(t *testing.T) {
+			env := clusterOf(t, true, `{apiVersion: batch/v1, kind: Job, metadata: {namespace: b, name: bye, annotations: {`+annotation+`}}}`)
+			env.Bundle.Expectation.Releases = []bundle.Release{{Name: "b", Namespace: "b", Component: "b"}}
+			pod := testkit.Pod("bye-1", "Job", "bye", "", testkit.Refused("0/6 nodes are available"))
+			pod.Namespace, pod.Labels = "b", map[string]string{"batch.kubernetes.io/job-name": "bye"}
+			if _, err := env.Clients.Kube.CoreV1().Pods("b").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			began := time.Now()
+			_, _, err := (&Run{Env: env, Lane: &removing{takes: time.Minute}, Budget: 5 * time.Minute}).Do(t.Context())
+			if reason.Of(err) != want || want != "" && (!strings.Contains(err.Error(), "the removal: Job b/bye, a hook (") || !strings.Contains(err.Error(), ") of release b, cannot run: 0/6 nodes are available") || time.Since(began) > 15*time.Second) {
+				t.Errorf("%s: got %v after %s", annotation, err, time.Since(began))
+			}
+		})
+	}
+}
+
+// A race that was won is a warning, in Flux's lanes.
+func TestRaces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		env := clusterOf(t, false)
+		for release, text := range map[string]string{"a": `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: widgets.x.y}, spec: {group: x.y, names: {kind: Widget}}}`, "b": `{apiVersion: x.y/v1, kind: Widget, metadata: {namespace: b, name: one}}`} {
+			env.Bundle.Expectation.Objects = append(env.Bundle.Expectation.Objects, bundle.Object{Release: release, Component: release, Object: testkit.Parsed(t, text)})
+		}
+		_, warnings, err := (&Run{Env: env, Lane: &fluxLane{}, Budget: time.Minute}).Do(t.Context())
+		if err != nil || len(warnings) != 1 || !strings.Contains(warnings[0], "remove component b first") {
+			t.Errorf("got %q, %v", warnings, err)
+		}
+	})
+}
+
+// fluxLane removes at once.
+type fluxLane struct{ removing }
+
+func (*fluxLane) Controllers() []infra.ControllerKind {
+	return []infra.ControllerKind{infra.FluxControllers}
 }
 
 // uninstalling is a lane that removes with helm uninstall.
@@ -109,7 +150,7 @@ func TestGuarded(t *testing.T) {
 			for _, text := range []string{`{apiVersion: v1, kind: Service, metadata: {namespace: b, name: web}}`, `{apiVersion: apps/v1, kind: Deployment, metadata: {namespace: b, name: web}}`, closed} {
 				env.Bundle.Expectation.Objects = append(env.Bundle.Expectation.Objects, bundle.Object{Release: "b", Object: testkit.Parsed(t, text)})
 			}
-			_, err := (&Run{Env: env, Lane: tc.lane, Budget: time.Minute}).Do(t.Context())
+			_, _, err := (&Run{Env: env, Lane: tc.lane, Budget: time.Minute}).Do(t.Context())
 			if reason.Of(err) != tc.want {
 				t.Errorf("%T: got %v, want %q", tc.lane, err, tc.want)
 			}

@@ -56,12 +56,11 @@ func (b Bundles) Aftermath(ctx context.Context, a Arrived) (said Said, err error
 	}
 	left = b.staying(ctx, a.Env, left)
 	if slices.Contains(a.Lane.Controllers(), infra.FluxControllers) {
-		if err := b.Raced(a.What); err != nil {
+		won, err := b.Raced(a.What)
+		if err != nil {
 			return said, err
 		}
-	}
-	if slices.Contains(a.Lane.Controllers(), infra.FluxControllers) {
-		said.Warnings = append(said.Warnings, allInWords(a.What, b.Orphaned(left))...)
+		said.Warnings = append(said.Warnings, append(won, allInWords(a.What, b.Orphaned(left))...)...)
 	}
 	if back && len(left) > 0 { // the difference shows it of an upgrade
 		said.Notes = append(said.Notes, leftBehind(a.What, left))

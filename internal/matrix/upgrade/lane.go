@@ -59,6 +59,7 @@ func (l *Lane) Poll(ctx context.Context, env *lane.Env) (lane.State, error) {
 	state.Items[at].State, state.Items[at].Text = lane.ItemWaiting, "not what was delivered last: "+f.Findings[0].Story[0]
 	l.Bundles.waitedFor(ctx, env, &state.Items[at])
 	l.Bundles.farewell(ctx, env, &state.Items[at])
+	l.Bundles.outrun(ctx, env, &state.Items[at])
 	l.deleted(ctx, env, &state.Items[at])
 	return state, nil
 }

@@ -140,22 +140,23 @@ func TestRaced(t *testing.T) {
 	for name, tc := range map[string]struct {
 		before, now []string
 		after       string // a, the definition's release, waits for it
-		want        bool
+		want, warn  bool
 	}{
-		"the definition's component goes": {[]string{"a " + crd, "b " + widget}, []string{"b " + other}, "", true},
-		"in no order":                     {[]string{"a " + crd, "b " + widget}, []string{"a " + other, "b " + other}, "", true},
-		"the object goes first":           {[]string{"a " + crd, "b " + widget}, []string{"a " + other, "b " + other}, "b", false},
-		"one release has both":            {[]string{"a " + crd, "a " + widget}, []string{"a " + other}, "", false},
-		"the definition stays":            {[]string{"a " + crd, "b " + widget}, []string{"a " + crd, "b " + other}, "", false},
-		"the object's component goes too": {[]string{"a " + crd, "b " + widget}, []string{"c " + other}, "", false},
+		"the definition's component goes": {[]string{"a " + crd, "b " + widget}, []string{"b " + other}, "", true, false},
+		"in no order":                     {[]string{"a " + crd, "b " + widget}, []string{"a " + other, "b " + other}, "", true, false},
+		"the object goes first":           {[]string{"a " + crd, "b " + widget}, []string{"a " + other, "b " + other}, "b", false, false},
+		"one release has both":            {[]string{"a " + crd, "a " + widget}, []string{"a " + other}, "", false, false},
+		"the definition stays":            {[]string{"a " + crd, "b " + widget}, []string{"a " + crd, "b " + other}, "", false, false},
+		"the object's component goes too": {[]string{"a " + crd, "b " + widget}, []string{"c " + other}, "", false, true},
+		"only the object's goes":          {[]string{"a " + crd, "b " + widget}, []string{"a " + other}, "", false, true},
 	} {
 		b := Bundles{Before: bundleOf(t, tc.before...), Now: bundleOf(t, tc.now...)}
 		if tc.after != "" {
 			b.Now.Expectation.Releases[0].DependsOn = []string{tc.after}
 		}
-		err := b.Raced("the upgrade from main")
-		if (reason.Of(err) == reason.UpgradeFailed) != tc.want {
-			t.Errorf("%s: got %v", name, err)
+		warnings, err := b.Raced("the upgrade from main")
+		if (reason.Of(err) == reason.UpgradeFailed) != tc.want || (len(warnings) > 0) != tc.warn {
+			t.Errorf("%s: got %v, %q", name, err, warnings)
 		}
 		if tc.want {
 			testkit.WantText(t, name, result.VerdictOf(err).Cause, "the upgrade from main: release b had Widget.x.y ns/one, and release a its definition, CustomResourceDefinition")

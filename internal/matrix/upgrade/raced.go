@@ -1,43 +1,55 @@
 package upgrade
 
 import (
+	"context"
 	"fmt"
-	"maps"
 	"slices"
 
-	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/bundle/apis"
+	"github.com/nvidia/aicr-action/internal/matrix/lane"
+	"github.com/nvidia/aicr-action/internal/matrix/races"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// Raced is the failure of a delivery by Flux that arrived by luck: one release loses a definition and
-// another one an object of its kind, and nothing makes the second come first. Helm cannot read a release
-// with an object of a kind that is not served any more, and Flux does not try that again. nil if there is
-// no such race. Reason: UPGRADE_FAILED.
-func (b Bundles) Raced(what string) error {
-	all := b.removed()
-	for _, of := range slices.Sorted(maps.Keys(all)) {
-		for _, definition := range all[of] {
-			kind := apis.DefinedBy(definition.Object)
-			if kind.Kind == "" {
-				continue
-			}
-			for _, release := range slices.Sorted(maps.Keys(all)) {
-				if release == of || namespaceOf(b.Now, release) == "" || namespaceOf(b.Now, release) != namespaceOf(b.Before, release) || b.comesAfter(of, release) {
-					continue
-				}
-				i := slices.IndexFunc(all[release], func(o *bundle.Object) bool {
-					gvk := o.Object.GroupVersionKind()
-					return gvk.Kind == kind.Kind && gvk.Group == kind.Group
-				})
-				if i >= 0 {
-					return b.raced(what, definition, all[release][i])
-				}
-			}
+// Raced judges a delivery by Flux that arrived by luck: one release loses a definition and another one an
+// object of its kind, and nothing makes the second come first. If the second is upgraded, that is a failure:
+// Helm cannot read a release with an object of a kind that is not served any more, and Flux does not try that
+// again. If it is uninstalled, it is a warning. Reason: UPGRADE_FAILED.
+func (b Bundles) Raced(what string) (warnings []string, err error) {
+	for _, r := range b.races() {
+		if b.stays(r.Object.Release) {
+			return nil, b.raced(what, r)
+		}
+		warnings = append(warnings, r.Warning(what))
+	}
+	return warnings, nil
+}
+
+func (b Bundles) races() []races.Race {
+	if b.Before == nil || b.Now == nil {
+		return nil
+	}
+	return races.Find(b.removed(), b.comesAfter)
+}
+
+// stays reports whether a release is upgraded, and not uninstalled.
+func (b Bundles) stays(release string) bool {
+	ns := namespaceOf(b.Now, release)
+	return ns != "" && ns == namespaceOf(b.Before, release)
+}
+
+// outrun gives an item that waits for the removal of a release the definition that went before it.
+func (b Bundles) outrun(ctx context.Context, env *lane.Env, it *lane.Item) {
+	for _, r := range b.races() {
+		if b.stays(r.Object.Release) || env.Clients == nil || env.Clients.Dynamic == nil {
+			continue
+		}
+		if lost := r.Lost(ctx, env); lost != "" {
+			it.State, it.Reason, it.Patience = lane.ItemSuspect, reason.DeployFailed, 0
+			it.Text = lost + "; " + r.Order()
+			return
 		}
 	}
-	return nil
 }
 
 // comesAfter reports whether a release of the new bundle waits for another one.
@@ -50,7 +62,8 @@ func (b Bundles) comesAfter(release, other string) bool {
 	return false
 }
 
-func (b Bundles) raced(what string, definition, o *bundle.Object) error {
+func (b Bundles) raced(what string, r races.Race) error {
+	definition, o := r.Definition, r.Object
 	ref := o.Ref()
 	return &reason.Error{Reason: reason.UpgradeFailed, Component: o.Component, Err: result.NewFailure(result.Finding{
 		Object: &ref, Component: o.Component,
