@@ -17,7 +17,7 @@ import (
 func twiceFaults() []fault {
 	helm, argo, flux := []string{bundle.Helm}, []string{bundle.ArgoCDOCI}, []string{bundle.FluxOCI}
 	controllers, byHelm := slices.Concat(argo, flux), slices.Concat(helm, flux)
-	back := func(r *Runner) { r.Rollback = true }
+	back, away := func(r *Runner) { r.Rollback = true }, func(r *Runner) { r.Remove = true }
 	return []fault{
 		{
 			id: "F300", what: "a Secret that an operator has filled, and that a rollback empties", verdict: "exit 74 in the words of the rollback, with the key, the number of bytes, and what to do: the old templates are what they are",
@@ -56,6 +56,29 @@ func twiceFaults() []fault {
 				{nightly: flux, old: older(saysFarewell), recipe: func(*tinyRecipe) {}, want: red(reason.UpgradeFailed, "the upgrade from old: ").and("Job d/bye, a hook (pre-delete) of release d, which the recipe has no more, cannot run: 0/6 nodes are available").in(3 * time.Minute)},
 			},
 			tests: []string{"internal/matrix/upgrade TestLane_Farewell"},
+		},
+		{
+			id: "F333", what: "a component that goes with its definition, and another one that goes with an object of that kind, in Flux, which uninstalls both in no order: an upgrade, a rollback or a removal", verdict: "passes with a warning that names the kind, both components with their lines, and the order that helps; exit 73 or 76 within seconds where the definition went first and helm-controller cannot uninstall the other release",
+			seeds: []seed{
+				{name: "upgrade", nightly: flux, old: older(gadgetOfE), recipe: func(*tinyRecipe) {}, want: outcomeWanted{check: warning("the upgrade from old removes CustomResourceDefinition widgets.faults.example.com with release d (component d, d/templates/crd.yaml:2), and Widget.faults.example.com e/e with release e (component e, e/templates/widget.yaml:2)")}},
+				{name: "removal", nightly: flux, runner: away, recipe: gadgetOfE, want: outcomeWanted{check: warning("remove component e first, and component d in a delivery after that")}},
+				{name: "removal", nightly: slices.Concat(helm, argo), runner: away, recipe: gadgetOfE, want: outcomeWanted{check: withoutWarning("in no order")}},
+			},
+			tests: []string{"internal/matrix/races TestOfRemoval", "internal/matrix/races TestLost", "internal/matrix/leftover TestRaces"},
+		},
+		{
+			id: "F334", what: "the removal of a recipe with a pre-delete hook whose pod no node takes", verdict: "exit 76 within seconds: the Job and the scheduler's message, where helm and helm-controller wait until their timeout",
+			seeds: []seed{
+				{nightly: slices.Concat(helm, argo, flux), runner: away, recipe: saysFarewell, want: red(reason.LeftBehind, "the removal: Job d/bye, a hook (pre-delete) of release d, cannot run: 0/6 nodes are available").in(2 * time.Minute)},
+			},
+			tests: []string{"internal/matrix/leftover TestFarewell"},
+		},
+		{
+			id: "F335", what: "a rollback that brings back a Namespace, and what is in it, which the upgrade has removed", verdict: "passes: it is delivered once the Namespace is gone, which takes the control plane seconds; the difference says that both were removed",
+			seeds: []seed{
+				{nightly: slices.Concat(helm, argo, flux), runner: back, old: older(namespaceOfB), recipe: func(*tinyRecipe) {}, want: outcomeWanted{check: endsAlikeAndBack}},
+			},
+			tests: []string{"internal/matrix/upgrade TestSettled"},
 		},
 		{
 			id: "F304", what: "definitions that leave a chart's crds/ for the templates of a component of their own, and a rollback of that", verdict: "passes in Argo CD, which neither prunes a definition nor waits for one; exit 73 on the way back in Flux, in seconds: the definition was deleted, though helm-controller waits for its timeout; exit 73 on the way there in helm",
@@ -162,6 +185,17 @@ func installsSecret(image string) func(*tinyRecipe) {
 // saysFarewell has a component more, with a hook of its removal that no node takes.
 func saysFarewell(r *tinyRecipe) {
 	r.components = append(r.components, &tinyComponent{name: "d", templates: map[string]string{"web.yaml": webTemplate, "bye.yaml": "apiVersion: batch/v1\nkind: Job\nmetadata: {name: bye, annotations: {helm.sh/hook: pre-delete}}\nspec: {template: {spec: {restartPolicy: Never, nodeSelector: {no: such}, containers: [{name: main, image: \"example.com/bye:1\"}]}}}\n"}})
+}
+
+// gadgetOfE has a definition in one component and an object of its kind in another one, which nothing else needs.
+func gadgetOfE(r *tinyRecipe) {
+	r.components = append(r.components, &tinyComponent{name: "d", templates: map[string]string{"web.yaml": webTemplate, "crd.yaml": widgetCRD}},
+		&tinyComponent{name: "e", after: []string{"d"}, templates: map[string]string{"web.yaml": webTemplate, "widget.yaml": widget}})
+}
+
+// namespaceOfB has a Namespace of its own, with an object in it.
+func namespaceOfB(r *tinyRecipe) {
+	r.part("b").add("extra.yaml", "apiVersion: v1\nkind: Namespace\nmetadata: {name: extra}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: inside, namespace: extra}\ndata: {a: x}\n")
 }
 
 func nodePortOf(name string) func(*tinyRecipe) {

@@ -146,7 +146,7 @@ func (c *cellRun) runDrift(ctx context.Context) error {
 	}
 	_, sync := c.lane.Budget(c.budgets())
 	run := drift.Run{
-		Env: c.env, Lane: c.lane, Budget: c.Deadline.Shrink(sync),
+		Env: c.env, Lane: c.lane, Budget: c.Deadline.Shrink(sync), Again: c.renderedAgain,
 		Capture: func(ctx context.Context) (*compare.Captured, error) {
 			var rec lane.Record
 			if err := c.patiently(ctx, "the deployer's records", func(ctx context.Context) (err error) {

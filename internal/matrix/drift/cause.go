@@ -109,7 +109,11 @@ func usesIn(text string) []use {
 		if strings.HasPrefix(strings.TrimLeft(action, "{- "), "/*") {
 			continue
 		}
-		for _, word := range unsteady.FindAllString(action, -1) {
+		words := unsteady.FindAllString(action, -1)
+		if order := orderOf(action); order != "" {
+			words = append(words, order)
+		}
+		for _, word := range words {
 			one := use{1 + strings.Count(text[:at[0]], "\n"), word}
 			if !slices.Contains(found, one) {
 				found = append(found, one)

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/matrix/compare"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -27,6 +28,8 @@ type Run struct {
 	Capture func(context.Context) (*compare.Captured, error)
 	// Gate waits until the cluster is as the bundle says.
 	Gate func(context.Context) error
+	// Again renders the charts once more.
+	Again func(context.Context) ([]bundle.Object, error)
 	// Hooks are those that Do found replaced and that do not end by themselves, which is no change.
 	Hooks []result.Ref
 }
@@ -69,6 +72,9 @@ func (r *Run) Do(ctx context.Context) (note string, err error) {
 		if failed != nil {
 			return "", fails(failed)
 		}
+	}
+	if err := r.byLuck(ctx); err != nil {
+		return "", err
 	}
 	return fmt.Sprintf("delivered a second time: none of %d objects changed, and no pod was replaced", before.objects.Len()), nil
 }

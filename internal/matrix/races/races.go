@@ -58,9 +58,9 @@ func OfRemoval(e *bundle.Expectation) []Race {
 	return Find(guarded.Owned(e, rendering.KeptAtUninstall, func(*bundle.Object) bool { return true }), func(string, string) bool { return false })
 }
 
-// Warning says of a race in a delivery or a removal, which what names, that it was won.
+// Warning says of a race in a delivery or a removal, which what names, that it went well.
 func (r Race) Warning(what string) string {
-	return fmt.Sprintf("%s removes %s with release %s (component %s, %s), and %s with release %s (component %s, %s): Flux uninstalls both in no order, and here the object went first. Had the definition, it would have taken every %s with it, and helm-controller could not uninstall %s, whose kind the API server does not serve any more; %s",
+	return fmt.Sprintf("%s removes %s with release %s (component %s, %s), and %s with release %s (component %s, %s): Flux does both in no order. Here that went well; where the definition goes first, it takes every %s with it, and helm-controller cannot uninstall %s, with a kind that the API server does not serve any more; %s",
 		what, r.Definition.Ref(), r.Definition.Release, r.Definition.Component, r.Definition.Where(), r.Object.Ref(), r.Object.Release, r.Object.Component, r.Object.Where(), r.Object.Object.GetKind(), r.Object.Release, r.Order())
 }
 

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/republished"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -46,6 +47,8 @@ func (b Bundles) Aftermath(ctx context.Context, a Arrived) (said Said, err error
 	}
 	if argo {
 		said.Warnings = append(said.Warnings, allInWords(a.What, append(b.Moving(), b.Unkept(removed)...))...)
+		kept, late := republished.InArgoCD(b.Before, b.Now, a.Env.Input.Recipe)
+		said.Warnings, said.Notes = append(said.Warnings, kept...), append(said.Notes, late...)
 	} else if a.Deployer != bundle.HelmTemplate { // which removes nothing
 		if err := b.Guarded(a.What, a.before(), a.Was); err != nil {
 			return said, err

@@ -2,12 +2,15 @@ package argocd
 
 import (
 	"context"
+	"maps"
 	"reflect"
 	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/republished"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
@@ -104,18 +107,27 @@ func filled(value any) any {
 	return value
 }
 
-// notify asks for a comparison of every Application after a push to the branch that they follow, as
-// the webhook of a Git server does. Otherwise Argo CD looks every three minutes.
+// notify asks for a comparison of what a second delivery has changed behind Argo CD's back, as the webhook
+// of a Git server or a registry does: of every Application after a push to the branch that they follow, and
+// of one whose chart has other content under its version. Otherwise Argo CD looks every two to three minutes.
 func notify(ctx context.Context, env *lane.Env) error {
-	if env.Before == nil || !bundle.ByGit(env.Cell.Deployer) {
+	if env.Before == nil {
 		return nil
 	}
-	apps, err := applications(ctx, env)
-	if err != nil {
-		return reason.Wrap(reason.ClusterFailed, err)
+	var names []string
+	if bundle.ByGit(env.Cell.Deployer) {
+		apps, err := applications(ctx, env)
+		if err != nil {
+			return reason.Wrap(reason.ClusterFailed, err)
+		}
+		names = slices.Collect(maps.Keys(apps))
+	} else {
+		for _, r := range republished.Releases(env.Before, env.Bundle) {
+			names = append(names, r.Name)
+		}
 	}
-	for name := range apps {
-		if err := askRefresh(ctx, env, name, "normal"); err != nil {
+	for _, name := range names {
+		if err := askRefresh(ctx, env, name, "normal"); err != nil && !apierrors.IsNotFound(err) {
 			return reason.New(reason.ClusterFailed, "ask for a comparison of Application %s: %w", name, err)
 		}
 	}

@@ -69,7 +69,7 @@ func (helmLane) Deploy(ctx context.Context, env *lane.Env) error {
 		Name: bundle.WrapperRelease(bundle.RecipeName(env.Input.Recipe)), Namespace: infra.ArgoCDNamespace, Pull: pull, Values: values,
 	})
 	if err == nil {
-		return nil
+		return notify(ctx, env)
 	}
 	what := "install the wrapper chart"
 	if failed := (*helminstall.Error)(nil); errors.As(err, &failed) {
