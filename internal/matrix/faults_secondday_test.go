@@ -66,7 +66,7 @@ func secondDayFaults() []fault {
 			seeds: []seed{
 				{name: "kept", nightly: flux, old: textOf("one"), recipe: textOf("two"), want: red(reason.UpgradeDiverged, `ConfigMap b/b-config  data.text  first installation: "two"; after the upgrade: "one"`, "the version of its chart did not change (1.0.0), so that Flux neither fetches the chart again nor upgrades the release")},
 				{name: "delivered", nightly: helm, old: textOf("one"), recipe: textOf("two"), want: outcomeWanted{check: endsAlike}},
-				{name: "delivered", nightly: argo, old: textOf("one"), recipe: textOf("two"), want: outcomeWanted{check: warning("chart example/b 1.0.0 (component b) has other content than before under the same version")}.in(100 * time.Second)}, // by itself Argo CD looks a minute or two later
+				{name: "delivered", nightly: argo, old: textOf("one"), recipe: textOf("two"), want: outcomeWanted{check: warning("chart b 1.0.0 (component b) has other content than before under the same version")}.in(100 * time.Second)}, // by itself Argo CD looks a minute or two later
 			},
 			tests: []string{"internal/matrix/compare TestUpgraded"},
 		},

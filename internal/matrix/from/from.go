@@ -74,12 +74,15 @@ func (r Request) Open(ctx context.Context) (*Source, error) {
 	info, err := os.Stat(r.Text)
 	switch path := isPath(r.Text); {
 	case err == nil && !info.IsDir():
+		if ref := r.ref(ctx); ref != "" && !path {
+			return nil, fmt.Errorf("--from %s is a file and also a Git ref; write %s for the ref, or give the directory of a recipe, a bundle or kept files (--artifacts)", r.Text, ref)
+		}
 		return nil, fmt.Errorf("--from %s is a file; give the directory of a recipe, a bundle or kept files (--artifacts)", r.Text)
 	case err == nil && path:
 		return r.openDir(r.Text)
 	case err == nil:
-		if r.hasRef(ctx) {
-			return nil, fmt.Errorf("--from %s is a directory and also a Git ref; write .%c%s for the directory, or refs/heads/%s for the branch", r.Text, filepath.Separator, r.Text, r.Text)
+		if ref := r.ref(ctx); ref != "" {
+			return nil, fmt.Errorf("--from %s is a directory and also a Git ref; write .%c%s for the directory, or %s for the ref", r.Text, filepath.Separator, r.Text, ref)
 		}
 		return r.openDir(r.Text)
 	case !errors.Is(err, fs.ErrNotExist):
@@ -95,14 +98,22 @@ func isPath(text string) bool {
 	return strings.HasPrefix(text, ".") || filepath.IsAbs(text) || strings.HasSuffix(text, "/")
 }
 
-// hasRef reports whether the text names a commit, too. Without a repository it does not.
-func (r Request) hasRef(ctx context.Context) bool {
+// ref is the unmistakable name of the branch, tag or commit that the text names, too; empty if it names none,
+// or if there is no repository.
+func (r Request) ref(ctx context.Context) string {
 	repo, err := r.repo(ctx)
 	if err != nil {
-		return false
+		return ""
 	}
-	_, err = repo.Tip(ctx, r.Text)
-	return err == nil
+	for _, kind := range []string{"refs/heads/", "refs/tags/", "refs/remotes/"} {
+		if _, err := repo.Tip(ctx, kind+r.Text); err == nil {
+			return kind + r.Text
+		}
+	}
+	if commit, err := repo.Tip(ctx, r.Text); err == nil {
+		return commit
+	}
+	return ""
 }
 
 func (r Request) repo(ctx context.Context) (*discover.Repo, error) {

@@ -229,7 +229,7 @@ func TestOpenBadInput(t *testing.T) {
 		"recipes in the binary":   {"main", "", []string{"--recipes-dir DIR"}},
 		"no recipes in it":        {"empty", recipes, []string{"has no directory recipes"}},
 		"no such directory":       {"../gone-elsewhere", recipes, []string{"there is no such directory"}},
-		"a file":                  {file, recipes, []string{"is a file"}},
+		"a file":                  {file, recipes, []string{"is a file; give the directory"}},
 		"nothing in it":           {t.TempDir(), recipes, []string{"no recipes", "no bundle", "no kept cells"}},
 		"empty":                   {" ", recipes, []string{"--from is empty"}},
 		"no pull request":         {Base, recipes, []string{"--from base", "no pull request"}},
@@ -328,5 +328,23 @@ func TestNoRecipe_Many(t *testing.T) {
 	got := (&NoRecipeError{Source: "main", Recipe: "h100-eks-trainin", Has: has}).Error()
 	if want := `and 89 more; did you mean "h100-eks-training"?`; !strings.HasSuffix(got, want) || len(got) > 400 {
 		t.Errorf("got %s\nwant it to end with %s", got, want)
+	}
+}
+
+// A name that a file or directory has as well is refused, with the ref's whole name.
+func TestOpen_AlsoARef(t *testing.T) {
+	dir, v1, _ := history(t)
+	git(t, dir, "tag", "both-tag", v1)
+	git(t, dir, "branch", "both-branch", v1)
+	here := t.TempDir()
+	t.Chdir(here)
+	write(t, here, map[string]string{"both-tag": "", "both-branch/x": "", v1 + "/x": ""})
+	for text, want := range map[string]string{"both-tag": "is a file and also a Git ref; write refs/tags/both-tag for the ref", "both-branch": "./both-branch for the directory, or refs/heads/both-branch for the ref", v1: "is a directory and also a Git ref"} {
+		if _, err := open(t, text, filepath.Join(dir, "recipes"), none); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", text, err, want)
+		}
+	}
+	if s, err := open(t, "refs/tags/both-tag", filepath.Join(dir, "recipes"), none); err != nil || s.Commit != v1 {
+		t.Errorf("got %+v, %v", s, err)
 	}
 }

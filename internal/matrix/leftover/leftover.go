@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/guarded"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
@@ -87,6 +89,8 @@ type watch struct {
 	races    []races.Race
 	// vain is what the deployer waits for in vain; empty if that is not known.
 	vain result.Finding
+	// unrun is a hook that had no node while it was there; empty if there was none, or if it got one.
+	unrun result.Finding
 }
 
 // poll is done when the deployer has ended and nothing is being deleted any more, or when something
@@ -105,6 +109,10 @@ func (w *watch) poll(ctx context.Context) wait.Result {
 	}
 	w.left, w.answered = found, time.Now()
 	if !w.over && w.inVain(ctx) {
+		return wait.Done()
+	}
+	if w.over && w.vain.Cause == "" && w.unrun.Cause != "" { // Argo CD goes on if its cache does not have the hook yet
+		w.vain = w.unrun
 		return wait.Done()
 	}
 	stuck, leaving := "", 0
@@ -148,15 +156,24 @@ func (w *watch) inVain(ctx context.Context) bool {
 			return true
 		}
 	}
+	if hook := w.unrun.Object; hook != nil {
+		if _, err := env.Clients.Kube.BatchV1().Jobs(hook.Namespace).Get(ctx, hook.Name, metav1.GetOptions{}); err == nil {
+			w.unrun = result.Finding{} // see below whether it has a node now
+		}
+	}
 	for _, f := range Farewells(ctx, env.Clients.Kube, env.Bundle.Expectation.Releases) {
 		key := f.String()
 		if w.since[key].IsZero() {
 			w.since[key] = time.Now()
 		}
-		if time.Since(w.since[key]) >= unplacedFor {
-			ref := result.Ref{Group: "batch", Kind: "Job", Namespace: f.Namespace, Name: f.Name}
-			w.vain = result.Finding{Object: &ref, Component: f.Release.Component, Cause: fmt.Sprintf("the removal: %s, cannot run: %s", key, f.Why)}
+		ref := result.Ref{Group: "batch", Kind: "Job", Namespace: f.Namespace, Name: f.Name}
+		said := result.Finding{Object: &ref, Component: f.Release.Component, Cause: fmt.Sprintf("the removal: %s, cannot run: %s", key, f.Why)}
+		switch lasts := time.Since(w.since[key]); {
+		case lasts >= unplacedFor:
+			w.vain = said
 			return true
+		case lasts > 0: // seen twice
+			w.unrun = said
 		}
 	}
 	return false

@@ -111,6 +111,34 @@ func TestFarewell(t *testing.T) {
 	}
 }
 
+// Argo CD may go on although the hook has no node: it did not run.
+func TestFarewell_Unrun(t *testing.T) {
+	for name, want := range map[string]reason.Reason{"it goes": reason.LeftBehind, "it gets a node": ""} {
+		synctest.Test(t, func(t *testing.T) {
+			env := clusterOf(t, true, `{apiVersion: batch/v1, kind: Job, metadata: {namespace: b, name: bye, annotations: {helm.sh/hook: pre-delete}}}`)
+			env.Bundle.Expectation.Releases = []bundle.Release{{Name: "b", Namespace: "b"}}
+			pod := testkit.Pod("bye-1", "Job", "bye", "", testkit.Refused("0/6 nodes are available"))
+			pod.Namespace, pod.Labels = "b", map[string]string{"batch.kubernetes.io/job-name": "bye"}
+			kube := env.Clients.Kube
+			if _, err := kube.CoreV1().Pods("b").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			time.AfterFunc(5*time.Second, func() {
+				if want == "" {
+					pod.Status.Conditions = nil
+					_, _ = kube.CoreV1().Pods("b").UpdateStatus(context.Background(), pod, metav1.UpdateOptions{})
+					return
+				}
+				_ = kube.BatchV1().Jobs("b").Delete(context.Background(), "bye", metav1.DeleteOptions{})
+			})
+			_, _, err := (&Run{Env: env, Lane: &removing{takes: 9 * time.Second}, Budget: time.Minute}).Do(t.Context())
+			if reason.Of(err) != want {
+				t.Errorf("%s: got %v", name, err)
+			}
+		})
+	}
+}
+
 // A race that was won is a warning, in Flux's lanes.
 func TestRaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
