@@ -49,7 +49,29 @@ func causes(b *bundle.Bundle, changes []compare.Change, generated map[string]map
 	case len(generated) > 0:
 		lines = append(lines, "Two renderings of the same charts differ. Set the value in the recipe, or take it from a Secret that the chart does not make.")
 	case len(lines) == 0:
+		if lines = served(b, told); len(lines) > 0 {
+			return lines
+		}
 		lines = append(lines, "Two renderings of the same charts are equal: look for a second owner, a mutation, or a default that the deployer does not know.")
+	}
+	return lines
+}
+
+// asksServed is what a template asks about the kinds that the API server serves.
+var asksServed = regexp.MustCompile(`\.Capabilities\.APIVersions\b`)
+
+// served names the templates of these releases that ask what the API server serves: the first delivery of
+// definitions changes that.
+func served(b *bundle.Bundle, releases []string) (lines []string) {
+	for i := range b.Installs {
+		if in := &b.Installs[i]; in.Chart != nil && slices.Contains(releases, in.Release.Name) {
+			templatesOf(in, func(name string, t *chart.File) {
+				text := string(t.Data)
+				if at := asksServed.FindStringIndex(text); at != nil && len(lines) < mostCauses {
+					lines = append(lines, fmt.Sprintf("likely cause: %s:%d uses .Capabilities.APIVersions, and the first delivery has brought definitions, so that the API server serves more kinds", name, 1+strings.Count(text[:at[0]], "\n")))
+				}
+			})
+		}
 	}
 	return lines
 }

@@ -8,6 +8,7 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/matrix/compare"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/testkit"
@@ -47,5 +48,16 @@ func TestByLuck(t *testing.T) {
 		if want && !strings.Contains(strings.Join(usesOf(&b.Installs[0], ""), "\n"), "b/templates/x.yaml:2 uses ") {
 			t.Errorf("%s: no line is named", text)
 		}
+	}
+}
+
+// What the API server serves is a cause only of charts that ask for it.
+func TestCauses_Served(t *testing.T) {
+	for text, want := range map[string]string{`{{ if .Capabilities.APIVersions.Has "x/v1" }}`: "likely cause: b/templates/x.yaml:2 uses .Capabilities.APIVersions", "a: b": "Two renderings of the same charts are equal"} {
+		b := &bundle.Bundle{Installs: []bundle.Install{{Release: bundle.Release{Name: "b"}, Chart: &chart.Chart{Metadata: &chart.Metadata{Name: "b"}, Templates: []*chart.File{{Name: "templates/x.yaml", Data: []byte("a: b\n" + text)}}}}}}
+		o := testkit.Parsed(t, `{apiVersion: v1, kind: ConfigMap, metadata: {namespace: ns, name: x}}`)
+		b.Expectation.Objects = []bundle.Object{{Release: "b", Object: o}}
+		lines := causes(b, []compare.Change{{Object: lane.Object{GVK: o.GroupVersionKind(), Namespace: "ns", Name: "x"}}}, nil)
+		testkit.WantText(t, text, strings.Join(lines, "\n"), want)
 	}
 }

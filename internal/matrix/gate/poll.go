@@ -152,7 +152,7 @@ func (g *Gate) missing(ctx context.Context) ([]observe.MissingObject, error) {
 		if err != nil || len(missing) == 0 {
 			return missing, err
 		}
-		more, err := g.notRendered(func(o bundle.Object) bool {
+		more, err := g.notRendered(ctx, func(o bundle.Object) bool {
 			return slices.ContainsFunc(missing, func(m observe.MissingObject) bool { return m.Is(o.Ref()) })
 		})
 		if err != nil || !more {

@@ -45,7 +45,7 @@ func (g *Gate) expectation() *bundle.Expectation {
 
 // notRendered learns, once a deployer has delivered everything, which of the objects that do not
 // exist the cluster's own rendering does not have. It reports whether there are more of them.
-func (g *Gate) notRendered(missing func(bundle.Object) bool) (bool, error) {
+func (g *Gate) notRendered(ctx context.Context, missing func(bundle.Object) bool) (bool, error) {
 	var all []bundle.Object
 	for _, o := range g.expectation().Objects {
 		if missing(o) {
@@ -55,7 +55,7 @@ func (g *Gate) notRendered(missing func(bundle.Object) bool) (bool, error) {
 	if len(all) == 0 {
 		return false, nil
 	}
-	without, err := unforeseen.NotRendered(g.Env, all)
+	without, err := unforeseen.NotRendered(ctx, g.Env, all)
 	g.differs.without = append(g.differs.without, without...)
 	return len(without) > 0, err
 }
@@ -74,7 +74,7 @@ func (g *Gate) absentWorkloads(ctx context.Context, state lane.State, r *observe
 	if len(absent) == 0 {
 		return false, nil
 	}
-	return g.notRendered(func(o bundle.Object) bool { return absent[o.Ref()] })
+	return g.notRendered(ctx, func(o bundle.Object) bool { return absent[o.Ref()] })
 }
 
 // notes says what was not foreseen.

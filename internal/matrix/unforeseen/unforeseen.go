@@ -6,6 +6,7 @@ package unforeseen
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -36,7 +37,7 @@ const (
 )
 
 // reason says, for people, how a template renders otherwise in a cluster.
-const reason = "by lookup, .Capabilities or .Release"
+const reason = "by lookup, .Capabilities, .Release, or with a name that is generated each time"
 
 // Find returns the workloads in a view that a release of the bundle delivered and its expectation
 // does not have, by kind, namespace and name. What has an owner is another's work, as is what a
@@ -202,10 +203,13 @@ func Explain(err error, found []bundle.Workload) {
 	}
 }
 
-// NotRendered returns those of the objects which Helm, by its own record, did not render in the
+// NotRendered returns those of the objects which Helm or Argo CD, by its own record, did not render in the
 // cluster. A release that is not deployed, or that another program delivered, says nothing; neither
 // does a hook, which is in no record of what exists.
-func NotRendered(env *lane.Env, missing []bundle.Object) ([]bundle.Object, error) {
+func NotRendered(ctx context.Context, env *lane.Env, missing []bundle.Object) ([]bundle.Object, error) {
+	if strings.HasPrefix(env.Cell.Deployer, "argocd-") {
+		return notInApplication(ctx, env, missing)
+	}
 	var rec lane.Record
 	if err := lane.ReadHelmStorage(env, nil, &rec); err != nil {
 		return nil, err
