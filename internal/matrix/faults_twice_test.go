@@ -17,7 +17,7 @@ import (
 func twiceFaults() []fault {
 	helm, argo, flux := []string{bundle.Helm}, []string{bundle.ArgoCDOCI}, []string{bundle.FluxOCI}
 	controllers, byHelm := slices.Concat(argo, flux), slices.Concat(helm, flux)
-	back, away := func(r *Runner) { r.Rollback = true }, func(r *Runner) { r.Remove = true }
+	back, away, again := func(r *Runner) { r.Rollback = true }, func(r *Runner) { r.Remove = true }, func(r *Runner) { r.Drift = true }
 	return []fault{
 		{
 			id: "F300", what: "a Secret that an operator has filled, and that a rollback empties", verdict: "exit 74 in the words of the rollback, with the key, the number of bytes, and what to do: the old templates are what they are",
@@ -79,6 +79,22 @@ func twiceFaults() []fault {
 				{nightly: slices.Concat(helm, argo, flux), runner: back, old: older(namespaceOfB), recipe: func(*tinyRecipe) {}, want: outcomeWanted{check: endsAlikeAndBack}},
 			},
 			tests: []string{"internal/matrix/upgrade TestSettled"},
+		},
+		{
+			id: "F336", what: "a template that renders a list in another order each time (keys or values without sortAlpha)", verdict: "exit 77 with --drift in every lane, also where the second delivery happens to be the same: the object, and the template's line",
+			seeds: []seed{
+				{nightly: families, runner: again, recipe: inOrderOf("{{ keys .Values.m | join \",\" | quote }}"), want: red(reason.NeverSettles, "ConfigMap b/order").and("uses keys, a list in another order each time (sortAlpha)")},
+				{name: "sorted", nightly: helm, runner: again, recipe: inOrderOf("{{ keys .Values.m | sortAlpha | join \",\" | quote }}"), want: outcomeWanted{check: noWarnings}},
+			},
+			tests: []string{"internal/matrix/drift TestByLuck"},
+		},
+		{
+			id: "F337", what: "an object whose template generates its name", verdict: "passes with a note in every lane: Argo CD, too, renders another name than the harness; exit 77 with --drift",
+			seeds: []seed{
+				{nightly: slices.Concat(helm, argo), recipe: namedByChance, want: outcomeWanted{check: note("is not in the cluster: Helm rendered its release without it there")}},
+				{name: "delivered again", nightly: slices.Concat(helm, argo), runner: again, recipe: namedByChance, want: red(reason.NeverSettles, "ConfigMap b/run-").and("uses randAlpha")},
+			},
+			tests: []string{"internal/matrix/unforeseen TestNotRendered_ArgoCD"},
 		},
 		{
 			id: "F304", what: "definitions that leave a chart's crds/ for the templates of a component of their own, and a rollback of that", verdict: "passes in Argo CD, which neither prunes a definition nor waits for one; exit 73 on the way back in Flux, in seconds: the definition was deleted, though helm-controller waits for its timeout; exit 73 on the way there in helm",
@@ -191,6 +207,17 @@ func saysFarewell(r *tinyRecipe) {
 func gadgetOfE(r *tinyRecipe) {
 	r.components = append(r.components, &tinyComponent{name: "d", templates: map[string]string{"web.yaml": webTemplate, "crd.yaml": widgetCRD}},
 		&tinyComponent{name: "e", after: []string{"d"}, templates: map[string]string{"web.yaml": webTemplate, "widget.yaml": widget}})
+}
+
+func inOrderOf(list string) func(*tinyRecipe) {
+	return func(r *tinyRecipe) {
+		r.part("b").add("order.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: order}\ndata:\n  list: "+list+"\n")
+		r.part("b").values = "m: {a: 1, b: 2, c: 3, d: 4, e: 5, f: 6, g: 7, h: 8}"
+	}
+}
+
+func namedByChance(r *tinyRecipe) {
+	r.part("b").add("run.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: 'run-{{ randAlpha 5 | lower }}'}\ndata: {a: x}\n")
 }
 
 func noWarnings(t *testing.T, r result.Result) {
