@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -282,7 +283,8 @@ func readLive(ctx context.Context, env *lane.Env, mapper meta.RESTMapper, w *wan
 }
 
 // Generated lists, by object, the paths at which two renderings of the same charts differ:
-// passwords, certificates, dates.
+// passwords, certificates, dates. Of a kind and namespace with names that differ, i.e. of a key without its
+// name, it lists those names that do not.
 func (c *Captured) Generated(ctx context.Context) (map[string]map[string]bool, error) {
 	if c.Render == nil {
 		return nil, nil
@@ -302,8 +304,18 @@ func (c *Captured) Generated(ctx context.Context) (map[string]map[string]bool, e
 		return all
 	}
 	found := map[string]map[string]bool{}
-	again := byKey(second)
-	for key, a := range byKey(first) {
+	once, again := byKey(first), byKey(second)
+	for key := range once {
+		if kind, _ := keyParts(key); again[key] == nil && found[kind] == nil {
+			found[kind] = map[string]bool{}
+			for other := range once {
+				if of, name := keyParts(other); of == kind && again[other] != nil {
+					found[kind][name] = true
+				}
+			}
+		}
+	}
+	for key, a := range once {
 		b, ok := again[key]
 		if !ok {
 			continue
@@ -316,6 +328,12 @@ func (c *Captured) Generated(ctx context.Context) (map[string]map[string]bool, e
 		}
 	}
 	return found, nil
+}
+
+// keyParts splits an object's key before its name.
+func keyParts(key string) (kind, name string) {
+	i := strings.LastIndex(key, "/") + 1
+	return key[:i], key[i:]
 }
 
 func renderedKey(gvk schema.GroupVersionKind, namespace, name string) string {

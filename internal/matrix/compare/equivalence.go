@@ -136,6 +136,10 @@ func (c *comparison) isGenerated(ctx context.Context, key, path string) (bool, e
 		}
 		c.generated, c.rendered = found, true
 	}
+	if kind, name := keyParts(key); path == "" { // the whole object
+		steady, ok := c.generated[kind]
+		return ok && !steady[name], nil
+	}
 	for at := range c.generated[key] {
 		rest, ok := strings.CutPrefix(path, at)
 		if ok && (rest == "" || strings.ContainsAny(rest[:1], ".[ ")) {

@@ -145,6 +145,36 @@ func TestGeneratedValues(t *testing.T) {
 	}
 }
 
+// An object with a generated name is no difference. One of a steady name beside it is.
+func TestGeneratedNames(t *testing.T) {
+	named := func(names ...string) (all []string) {
+		for _, name := range names {
+			all = append(all, `{apiVersion: v1, kind: ConfigMap, metadata: {namespace: ns, name: `+name+`}}`)
+		}
+		return all
+	}
+	for name, tc := range map[string]struct {
+		other []string
+		want  result.Status
+	}{
+		"another name":   {named("steady", "run-b"), result.Passed},
+		"a steady name":  {named("run-b"), result.Failed},
+		"another's kind": {append(named("steady", "run-b"), `{apiVersion: v1, kind: Secret, metadata: {namespace: ns, name: run-b}}`), result.Failed},
+	} {
+		a, renders := taken(t, named("steady", "run-a")...), 0
+		a.Render = func(context.Context) (all []bundle.Object, err error) {
+			renders++
+			for _, text := range named("steady", fmt.Sprint("run-", renders)) {
+				all = append(all, bundle.Object{Object: testkit.Parsed(t, text)})
+			}
+			return all, nil
+		}
+		if got := compareAll(t, []Lane{lanePassed("a", "helm", a), lanePassed("a", "flux-oci", taken(t, tc.other...))})[1]; got.Status != tc.want {
+			t.Errorf("%s: got %s: %s", name, got.Status, got.Cause)
+		}
+	}
+}
+
 // A known difference is a note and no failure; it holds for its own lanes only.
 func TestBenignDifferences(t *testing.T) {
 	rule := benignRule{object: "Deployment ns/*", path: "spec.rep*", lanes: []string{"flux-oci"}, reason: "because", link: "https://example.com"}
