@@ -3,6 +3,7 @@ package podrun
 import (
 	"bytes"
 	"maps"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -224,6 +225,30 @@ func TestRoute(t *testing.T) {
 	if _, ok, err := r.Route("web.n.svc:443"); ok || err == nil || !strings.Contains(err.Error(), "no pod of Service n/web is ready") {
 		t.Errorf("before the pod is ready: %t, %v", ok, err)
 	}
+	// One without a readiness probe is, once it listens.
+	w.runs.Store(true)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	on := listener.Addr().(*net.TCPAddr).Port
+	w.listens.of[10250] = on
+	if to, ok, err := r.Route("web.n.svc:443"); !ok || to != loopback(on) {
+		t.Errorf("without a readiness probe, once it listens: %q, %t, %v", to, ok, err)
+	}
+	w.pod.Spec.Containers[0].ReadinessProbe = &corev1.Probe{}
+	if _, ok, _ := r.Route("web.n.svc:443"); ok {
+		t.Error("with a readiness probe that has not passed, it has a route")
+	}
+	w.pod.Spec.Containers[0].ReadinessProbe = nil
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok, _ := r.Route("web.n.svc:443"); ok {
+		t.Error("it does not listen any more, and has a route")
+	}
+	w.runs.Store(false)
+	w.listens.of[10250] = 4711
 	w.ready.Store(true)
 	for address, want := range map[string]string{
 		"web.n.svc:443": "127.0.0.1:4711", "web.n.svc.cluster.local:443": "127.0.0.1:4711", "10.0.0.1:443": "127.0.0.1:4711",

@@ -25,14 +25,14 @@ import (
 // probe of the kind exec is the container's program with the arguments of the probe's command, in
 // the same sandbox; one of the kinds httpGet and tcpSocket asks the port on this machine. Defaults
 // are those of Kubernetes: every 10 s, 1 s each, ready after 1 success, not ready after 3 failures;
-// but until the pod is ready it asks every second.
+// but until the pod is ready it asks more often, since a cell that waits for it takes a minute.
 func (w *worker) probe(ctx context.Context, s state) {
 	p := w.pod.Spec.Containers[0].ReadinessProbe
 	period := time.Duration(cmp.Or(p.PeriodSeconds, 10)) * time.Second
 	if !sleep(ctx, time.Duration(p.InitialDelaySeconds)*time.Second) {
 		return
 	}
-	passed, missed := int32(0), int32(0)
+	passed, missed, first := int32(0), int32(0), time.Now()
 	for {
 		if w.probeOnce(ctx, time.Duration(cmp.Or(p.TimeoutSeconds, 1))*time.Second) {
 			passed, missed = passed+1, 0
@@ -55,12 +55,21 @@ func (w *worker) probe(ctx context.Context, s state) {
 		}
 		next := period
 		if !s.ready {
-			next = min(period, time.Second) // a cell that waits for it takes a minute
+			next = min(period, w.unready(first))
 		}
 		if !sleep(ctx, next) {
 			return
 		}
 	}
+}
+
+// unready is how long to wait until a pod that is not ready is asked again. A process is started for
+// a probe of the kind exec.
+func (w *worker) unready(first time.Time) time.Duration {
+	if w.pod.Spec.Containers[0].ReadinessProbe.Exec != nil {
+		return time.Second
+	}
+	return often(first, 200*time.Millisecond, time.Second)
 }
 
 func (w *worker) probeOnce(ctx context.Context, timeout time.Duration) bool {

@@ -130,7 +130,7 @@ func (r *Runner) route(ctx context.Context, address string) (string, bool, error
 		if w.off(s.Spec.Ports[i]) {
 			return "", false, nil // a stand-in answers
 		}
-		if on, ok := w.serves(s.Spec.Ports[i]); ok {
+		if on, ok := w.serves(ctx, s.Spec.Ports[i]); ok {
 			return net.JoinHostPort("127.0.0.1", strconv.Itoa(on)), true, nil
 		}
 	}
@@ -176,12 +176,14 @@ func (r *Runner) behind(s *corev1.Service) []*worker {
 
 // serves is the port of this machine behind a port of a Service; false if the pod is not ready, or
 // its program did not get that port from here: a recipe must not make the API server dial any port
-// of the machine.
-func (w *worker) serves(p corev1.ServicePort) (int, bool) {
-	if !w.ready.Load() {
-		return 0, false
+// of the machine. A pod without a readiness probe gets calls as soon as it runs, as in Kubernetes,
+// where they fail until it listens (steady calls it ready later).
+func (w *worker) serves(ctx context.Context, p corev1.ServicePort) (int, bool) {
+	on, ok := w.listens.own(w.target(p))
+	if !ok || w.ready.Load() {
+		return on, ok
 	}
-	return w.listens.own(w.target(p))
+	return on, w.runs.Load() && w.pod.Spec.Containers[0].ReadinessProbe == nil && probeTCP(ctx, on)
 }
 
 // off reports whether the server behind a port of a Service does not run here.

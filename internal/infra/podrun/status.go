@@ -122,6 +122,7 @@ const writeBudget = 30 * time.Second
 // name.
 func (w *worker) write(ctx context.Context, s state) {
 	w.ready.Store(s.ready && s.running)
+	w.runs.Store(s.running && s.init == 0)
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": w.pod.UID}, "status": w.status(s)})
 	if err == nil {
 		err = wait.For(ctx, "the status of pod "+w.name(), wait.Options{Budget: writeBudget, Interval: 500 * time.Millisecond}, func(ctx context.Context) wait.Result {

@@ -34,8 +34,8 @@ type worker struct {
 	deleting bool
 	ended    chan struct{} // closed when the process has ended for good
 
-	ready   atomic.Bool
-	listens listens // where the main container's program listens
+	runs, ready atomic.Bool // the main container
+	listens     listens     // where the main container's program listens
 
 	initialized []state // the init containers that succeeded; only life touches it
 }
@@ -216,10 +216,18 @@ func (w *worker) backOff(ctx context.Context, s *state) bool {
 	return sleep(w.ctx, backoff)
 }
 
+// What a process needs to start is looked for often at first: it is there within a second, as a rule,
+// and a Job or a webhook that something waits for would lose the second.
+const (
+	beginOften    = 200 * time.Millisecond
+	beginSeldom   = time.Second
+	beginOftenFor = 10 * time.Second
+)
+
 // begin starts the process, as soon as the objects that it needs exist. It returns false if the pod
 // is to end.
 func (w *worker) begin(ctx context.Context, c *corev1.Container, s state) (*host.Process, *mounts, bool) {
-	said := ""
+	said, first := "", time.Now()
 	for {
 		spec, m, err := w.spec(w.ctx, c)
 		if err == nil {
@@ -242,10 +250,18 @@ func (w *worker) begin(ctx context.Context, c *corev1.Container, s state) (*host
 			s.waiting, s.message = "ContainerCreating", text
 			w.write(ctx, s)
 		}
-		if !sleep(w.ctx, time.Second) {
+		if !sleep(w.ctx, often(first, beginOften, beginSeldom)) {
 			return nil, nil, false
 		}
 	}
+}
+
+// often is how long to wait until the next look: the shorter time, for a while from the first look on.
+func often(first time.Time, short, long time.Duration) time.Duration {
+	if time.Since(first) < beginOftenFor {
+		return short
+	}
+	return long
 }
 
 // sandbox is what the process may do: the caller's profile, its mounts, and the ports that the
