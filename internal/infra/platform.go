@@ -177,11 +177,12 @@ type Operators struct {
 
 // Awaited is an object whose operator runs, and the condition that is True once it has done its
 // work; or, without one, the reason of the event by which the operator says that it leaves the object
-// out.
+// out, and the operator's image.
 type Awaited struct {
 	bundle.Object
 	Condition string
 	Rejects   string
+	Operator  string
 }
 
 // Contest is an object that ServiceAccounts write in turns.

@@ -12,13 +12,17 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
+// rejecter is an operator, by its image, and the reason of the event by which it says that it leaves
+// an object out.
+type rejecter struct{ reason, image string }
+
 // Awaited are the objects of a bundle of which an operator that runs will report a condition, or that
 // it leaves out.
 func (c *Choice) Awaited(objects []bundle.Object) []infra.Awaited {
 	var all []infra.Awaited
 	for _, o := range objects {
-		if reason := c.rejects[o.Object.GroupVersionKind().GroupKind()]; reason != "" {
-			all = append(all, infra.Awaited{Object: o, Rejects: reason})
+		if by := c.rejects[o.Object.GroupVersionKind().GroupKind()]; by.reason != "" {
+			all = append(all, infra.Awaited{Object: o, Rejects: by.reason, Operator: by.image})
 		}
 		condition := c.conditions[o.Object.GroupVersionKind().GroupKind()]
 		paused, _, _ := unstructured.NestedBool(o.Object.Object, "spec", "paused")

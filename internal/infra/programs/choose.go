@@ -74,9 +74,9 @@ type Choice struct {
 	services []service // of pods that run
 	// conditions are those that operators which run report of these kinds.
 	conditions map[schema.GroupKind]string
-	rejects    map[schema.GroupKind]string // likewise, of the events
-	without    []string                    // the operators that have no program
-	unknown    []string                    // images of Deployments and StatefulSets that the table does not have
+	rejects    map[schema.GroupKind]rejecter // likewise, of the events
+	without    []string                      // the operators that have no program
+	unknown    []string                      // images of Deployments and StatefulSets that the table does not have
 }
 
 type service struct{ namespace, name string }
@@ -113,7 +113,7 @@ func podsOf(o *unstructured.Unstructured) (pods, bool) {
 // the table has a program for, and it cannot. An operator without a program is simulated in every
 // mode; Real says so first.
 func (s *Set) Choose(objects []bundle.Object) (*Choice, error) {
-	c := &Choice{Programs: slices.Clone(s.Given), conditions: map[schema.GroupKind]string{}, rejects: map[schema.GroupKind]string{}}
+	c := &Choice{Programs: slices.Clone(s.Given), conditions: map[schema.GroupKind]string{}, rejects: map[schema.GroupKind]rejecter{}}
 	if s.Mode == Simulated || s.Mode == "" {
 		return c, nil
 	}
@@ -271,7 +271,7 @@ func (s *Set) choose(c *Choice, row *Row, version string, container *corev1.Cont
 		part := row.compiled()
 		c.Lines = append(c.Lines, what+": real, "+versions(of.Version(part.Module), version))
 		if !c.given(container) {
-			program := infra.Program{Image: image, Command: row.command, Path: of.Bin(part.Name), Listens: row.listens, Config: row.config, Off: row.off, Noise: row.noise}
+			program := infra.Program{Image: image, Command: row.command, Path: of.Bin(part.Name), Args: row.args, Listens: row.listens, Config: row.config, Off: row.off, Noise: row.noise}
 			if row.at != "" {
 				program.Path, program.Unpacked = "", row.unpacked(of.Root(part.Name))
 				c.roots = append(c.roots, root{of, part.Name, row.at})
@@ -290,7 +290,7 @@ func (s *Set) choose(c *Choice, row *Row, version string, container *corev1.Cont
 		c.conditions[kind] = row.condition
 	}
 	for _, kind := range row.judges {
-		c.rejects[kind] = row.rejects
+		c.rejects[kind] = rejecter{row.rejects, image}
 	}
 	return true, nil
 }

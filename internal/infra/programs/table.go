@@ -38,7 +38,9 @@ type Row struct {
 	// at is where the program is in its image. It is set for one that reads files at paths which no
 	// argument names: its process then has a root of its own, with this program and the container's
 	// volumes.
-	at      string
+	at string
+	// args are those that it gets before the container's own, which decide where both name a flag.
+	args    []string
 	listens []infra.Listen
 	// config is the configuration file that has settings of listens.
 	config *infra.ConfigFile
@@ -104,7 +106,7 @@ func Table() []Row {
 			Name: "cert-manager-cainjector", images: []string{"jetstack/cert-manager-cainjector"}, group: stack.GroupCertManager, part: "cert-manager-cainjector",
 			listens: []infra.Listen{metrics},
 		},
-		{Name: "cert-manager-startupapicheck", images: []string{"jetstack/cert-manager-startupapicheck"}, group: stack.GroupCertManager, part: "cert-manager-startupapicheck", job: true},
+		{Name: "cert-manager-startupapicheck", images: []string{"jetstack/cert-manager-startupapicheck"}, group: stack.GroupCertManager, part: "cert-manager-startupapicheck", job: true, args: []string{"--interval=200ms"}},
 		{Name: "kube-webhook-certgen", images: []string{"ingress-nginx/kube-webhook-certgen", "jkroepke/kube-webhook-certgen"}, hidden: certgen.Command, job: true},
 		{
 			Name: "nfd-master", images: []string{"nfd/node-feature-discovery"}, command: "nfd-master", group: stack.GroupNFD, part: "nfd-master", at: "/usr/bin/nfd-master",

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -17,8 +18,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
-// rejectedAfter is how long an operator that runs has, once all else is as expected, to say that it
-// leaves an object out. It reads an object within a second of its creation here.
+// rejectedAfter is how long an operator that runs has to say that it leaves an object out, once
+// nothing has changed that it reads. It reads an object within a second of its creation here.
 const rejectedAfter = 2 * time.Second
 
 // checkRejected checks that no operator that runs leaves an object out of what it makes: a rule that
@@ -31,7 +32,13 @@ func (g *Gate) checkRejected(ctx context.Context) (r wait.Result, ok bool) {
 		return wait.Done(), true
 	}
 	if !g.lasts("rejected", rejectedAfter) {
-		return wait.NotYet("the operator is still to read %s", read[len(read)-1].Object.Ref()), false
+		since, err := g.unchangedSince(ctx)
+		if err != nil {
+			return g.readFailed(ctx, err), false
+		}
+		if time.Since(since) < g.stretched(rejectedAfter, since) {
+			return wait.NotYet("the operator is still to read %s", read[len(read)-1].Object.Ref()), false
+		}
 	}
 	events, err := g.Env.Clients.Kube.CoreV1().Events("").List(ctx, metav1.ListOptions{FieldSelector: "type=" + corev1.EventTypeWarning})
 	if err != nil {
@@ -61,6 +68,45 @@ func (g *Gate) checkRejected(ctx context.Context) (r wait.Result, ok bool) {
 		}
 	}
 	return wait.Done(), true
+}
+
+// unchangedSince is when the last of what operators read was changed, and they were ready: each of
+// these times is to the second, so that it may have been a second later.
+func (g *Gate) unchangedSince(ctx context.Context) (time.Time, error) {
+	var latest time.Time
+	see := func(at time.Time) {
+		if at = at.Add(time.Second); at.After(latest) {
+			latest = at
+		}
+	}
+	for _, a := range g.Awaited {
+		ref := a.Object.Ref()
+		live, err := g.Env.Clients.Dynamic.Resource(infra.ResourceFor(a.Object.Object.GroupVersionKind())).Namespace(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return latest, err
+		}
+		if err == nil {
+			see(changed(live))
+		}
+	}
+	if g.View == nil {
+		return latest, nil
+	}
+	for i := range g.View.Pods {
+		p := &g.View.Pods[i]
+		runs := func(c corev1.Container) bool {
+			return slices.ContainsFunc(g.Awaited, func(a infra.Awaited) bool { return a.Operator == c.Image })
+		}
+		if !slices.ContainsFunc(p.Spec.Containers, runs) {
+			continue
+		}
+		for _, c := range p.Status.Conditions {
+			if c.Type == corev1.PodReady {
+				see(c.LastTransitionTime.Time)
+			}
+		}
+	}
+	return latest, nil
 }
 
 // about reports whether an event is about an object.

@@ -16,6 +16,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
+	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/testkit"
 	"github.com/nvidia/aicr-action/internal/testkit/lanetest"
 	"github.com/nvidia/aicr-action/internal/util/wait"
@@ -79,6 +80,36 @@ func TestRejected(t *testing.T) {
 				}
 				if left := strings.Join(g.leftOut, "\n"); c.left == "" && left != "" || !strings.Contains(left, c.left) {
 					t.Errorf("left out: %q, want %q", left, c.left)
+				}
+			})
+		})
+	}
+}
+
+// What has not changed for a while was read meanwhile, if the operator was ready.
+func TestRejected_Unchanged(t *testing.T) {
+	for name, c := range map[string]struct {
+		rule, other, ready time.Duration // ago
+		waits              bool
+	}{
+		"all long ago": {time.Minute, time.Minute, time.Minute, false}, "a new rule": {0, time.Minute, time.Minute, true},
+		"what it makes is new": {time.Minute, 0, time.Minute, true}, "ready just now": {time.Minute, time.Minute, 0, true}, "within the second": {2 * time.Second, time.Minute, time.Minute, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ago := func(d time.Duration) metav1.Time { return metav1.NewTime(time.Now().Add(-d)) }
+				rule := testkit.Parsed(t, "{apiVersion: monitoring.coreos.com/v1, kind: PrometheusRule, metadata: {name: ours, namespace: x}}")
+				rule.SetCreationTimestamp(ago(c.rule))
+				other := testkit.Parsed(t, "{apiVersion: monitoring.coreos.com/v1, kind: Prometheus, metadata: {name: p, namespace: x}}")
+				other.SetCreationTimestamp(ago(c.other))
+				env := lanetest.Env(fake.NewClientset(), bundle.Expectation{})
+				env.Clients.Dynamic = dynamicfake.NewSimpleDynamicClient(runtime.NewScheme(), rule, other)
+				g := New(env, &lanetest.Lane{}, lane.Budgets{}, Deadline{}, func(string) {})
+				g.Awaited = []infra.Awaited{{Object: bundle.Object{Object: rule}, Rejects: "Invalid", Operator: "op:1"}, {Object: bundle.Object{Object: other}, Condition: "Available"}}
+				pod := corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Image: "op:1"}}}, Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, LastTransitionTime: ago(c.ready)}}}}
+				g.View = &observe.View{Pods: []corev1.Pod{pod}}
+				if _, ok := g.checkRejected(t.Context()); ok == c.waits {
+					t.Errorf("it waits: %t", !ok)
 				}
 			})
 		})
