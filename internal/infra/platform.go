@@ -227,6 +227,10 @@ type Program struct {
 	Noise []string
 }
 
+// Unneeded is a program that was given for an image which no pod of a cell has, and the sentence about
+// it.
+type Unneeded struct{ Image, Text string }
+
 // Of reports whether it is the program of a container.
 func (p *Program) Of(c *corev1.Container) bool {
 	return p.Image == c.Image && (p.Command == "" || len(c.Command) > 0 && path.Base(c.Command[0]) == p.Command)

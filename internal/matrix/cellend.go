@@ -37,7 +37,7 @@ func (c *cellRun) locate(err error) {
 
 // unused is a cluster that knows which programs, given for pods, no pod needed: a misspelt image would
 // else be a pass of what did not run.
-type unused interface{ Unused() []string }
+type unused interface{ Unused() []infra.Unneeded }
 
 // close collects the debug artifacts and then stops everything, in reverse order of start. Each
 // part has a time of its own, whatever is left of the cell's: a cluster that is kept must not be
@@ -50,7 +50,9 @@ func (c *cellRun) close(ctx context.Context, failure error) error {
 			f.More = append(f.More, c.env.Cluster.Complaints(f.Cause())...)
 		}
 		if u, ok := c.env.Cluster.(unused); ok && failure == nil && !c.startedAhead {
-			c.result.Warnings = append(c.result.Warnings, u.Unused()...)
+			for _, p := range u.Unused() {
+				c.unneeded, c.result.Warnings = append(c.unneeded, p), append(c.result.Warnings, p.Text)
+			}
 		}
 	}
 	if failure != nil && !c.startedAhead {

@@ -57,6 +57,7 @@ type cellRun struct {
 	filled       *upgrade.Filled       // what operators wrote before a second delivery; nil before it
 	gated        *gate.Gate            // its last poll is a debug artifact; nil before the last step
 	awaited      []infra.Awaited       // what operators that run will report on
+	unneeded     []infra.Unneeded      // the programs that no pod has
 	own          []infra.JobController // of users' jobs, which run as pods of the recipe
 	played       []string              // schedulers that kube-scheduler simulates
 	running      []string              // schedulers of the recipe's pods and probes that run, as pods of the recipe
@@ -76,6 +77,7 @@ type cellRun struct {
 type finishedCell struct {
 	result.Result
 	captured *compare.Captured
+	unneeded []infra.Unneeded
 	crash    string // how a program of the stack crashed, if that ended the cell; see infra.CrashError
 }
 
@@ -115,7 +117,7 @@ func (c *cellRun) finish(err error) finishedCell {
 	if c.result.Status != result.Passed {
 		return finishedCell{Result: c.result, crash: infra.CrashOf(err)}
 	}
-	return finishedCell{Result: c.result, captured: c.captured}
+	return finishedCell{Result: c.result, captured: c.captured, unneeded: c.unneeded}
 }
 
 // newResult returns what is known of a cell before it runs.

@@ -5,9 +5,11 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/artifacts"
 	"github.com/nvidia/aicr-action/internal/matrix/compare"
 	"github.com/nvidia/aicr-action/internal/matrix/twins"
+	"github.com/nvidia/aicr-action/internal/matrix/unneeded"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
@@ -22,12 +24,14 @@ type ledger struct {
 	results []result.Result
 	left    map[string]int            // by recipe: cells that have not ended
 	live    map[int]*compare.Captured // by plan
+	// unneeded are the programs that the cells of plans had no pod for.
+	unneeded map[int][]infra.Unneeded
 }
 
 // newLedger lists every cell as not run, so that a partial list cannot be mistaken for a complete
 // one.
 func newLedger(r *Runner, plans []Plan) *ledger {
-	l := &ledger{runner: r, plans: plans, results: make([]result.Result, len(plans)), left: map[string]int{}, live: map[int]*compare.Captured{}}
+	l := &ledger{runner: r, plans: plans, results: make([]result.Result, len(plans)), left: map[string]int{}, live: map[int]*compare.Captured{}, unneeded: map[int][]infra.Unneeded{}}
 	for i, p := range plans {
 		l.results[i] = r.NotRun(p.Cell, result.Verdict{Status: result.NotRun, Reason: reason.Interrupted, Cause: "the cell had not ended when this was written"})
 		l.left[p.Cell.Recipe]++
@@ -39,7 +43,7 @@ func newLedger(r *Runner, plans []Plan) *ledger {
 func (l *ledger) enter(ctx context.Context, i int, e finishedCell) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.results[i] = e.Result
+	l.results[i], l.unneeded[i] = e.Result, e.unneeded
 	if e.captured != nil {
 		l.live[i] = e.captured
 		if l.runner.onCaptured != nil {
@@ -58,6 +62,22 @@ func (l *ledger) enter(ctx context.Context, i int, e finishedCell) {
 			}
 		}
 	}
+}
+
+// blame turns passes into failures if a program that was given ran in none of them.
+func (l *ledger) blame() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var cells []unneeded.Cell
+	for i, p := range l.plans {
+		of := i
+		if p.same != "" {
+			of = slices.IndexFunc(l.plans, func(o Plan) bool { return o.Cell == result.Cell{Recipe: p.same, Deployer: p.Cell.Deployer} })
+		}
+		cells = append(cells, unneeded.Cell{Result: &l.results[i], Programs: l.unneeded[of]})
+	}
+	unneeded.Blame(cells)
+	l.report()
 }
 
 // firstRed returns the first failed cell in the plans' order, or nil.

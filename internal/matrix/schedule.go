@@ -85,6 +85,7 @@ func (r *Runner) runAhead(ctx context.Context, plans []Plan, n int, run func(con
 	wg.Wait()
 	stop()
 	watching.Wait()
+	book.blame()
 	return book.results, count.Out()
 }
 

@@ -126,7 +126,7 @@ func (c *cluster) StandIns() []string {
 }
 
 // Unused says which of the user's programs no pod needed.
-func (c *cluster) Unused() []string {
+func (c *cluster) Unused() []infra.Unneeded {
 	if c.pods == nil {
 		return nil
 	}

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -27,6 +28,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/host"
+	"github.com/nvidia/aicr-action/internal/util/lists"
 	"github.com/nvidia/aicr-action/internal/util/sandbox"
 )
 
@@ -54,10 +56,11 @@ type Runner struct {
 	server *url.URL // of the API server
 	kinds  definitions
 
-	mu   sync.Mutex
-	pods map[types.UID]*worker
-	used map[use]int // pods that were run
-	wg   sync.WaitGroup
+	mu     sync.Mutex
+	pods   map[types.UID]*worker
+	used   map[use]int     // pods that were run
+	images map[string]bool // of all pods that were seen on a node
+	wg     sync.WaitGroup
 }
 
 // New returns a runner that does nothing until Run.
@@ -76,7 +79,7 @@ func New(o Options) (*Runner, error) {
 		return nil, fmt.Errorf("run pods: %w", err)
 	}
 	return &Runner{
-		Options: o, server: server, pods: map[types.UID]*worker{}, used: map[use]int{},
+		Options: o, server: server, pods: map[types.UID]*worker{}, used: map[use]int{}, images: map[string]bool{},
 		kinds: definitions{metadata: named, dynamic: o.Clients.Dynamic, discovery: o.Clients.Discovery, served: map[types.UID]bool{}},
 	}, nil
 }
@@ -154,18 +157,22 @@ func (r *Runner) Used() []string {
 	return all
 }
 
-// Unused says for which of these programs there was no pod, a line each. Programs of one image that is
-// unpacked are one: they are its names.
-func (r *Runner) Unused(given []infra.Program) []string {
+// Unused are those of these programs for which there was no pod. Programs of one image that is unpacked
+// are one: they are its names.
+func (r *Runner) Unused(given []infra.Program) []infra.Unneeded {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var all []string
+	var all []infra.Unneeded
 	for i, p := range given {
 		same := func(o infra.Program) bool { return o.Image == p.Image || o.Unpacked != nil && o.Unpacked == p.Unpacked }
 		if slices.ContainsFunc(given[:i], same) || slices.ContainsFunc(given, func(o infra.Program) bool { return same(o) && r.used[use{o.Image, o.Command}] > 0 }) {
 			continue
 		}
-		all = append(all, fmt.Sprintf("no pod has the image %s, so that its program did not run: a pod must name the image by exactly this text", p.Image))
+		text := fmt.Sprintf("no pod has the image %s, so that its program did not run: a pod must name the image by exactly this text", p.Image)
+		if near := lists.Nearest(p.Image, slices.Sorted(maps.Keys(r.images))); near != "" {
+			text += fmt.Sprintf("; did you mean %s?", near)
+		}
+		all = append(all, infra.Unneeded{Image: p.Image, Text: text})
 	}
 	return all
 }
@@ -177,7 +184,12 @@ func (r *Runner) Run(ctx context.Context) {
 	}))
 	informer := factory.Core().V1().Pods().Informer()
 	seen := func(obj any) {
-		if p, ok := obj.(*corev1.Pod); ok && r.ours(p) {
+		p, ok := obj.(*corev1.Pod)
+		if !ok {
+			return
+		}
+		r.saw(p)
+		if r.ours(p) {
 			r.changed(ctx, p)
 		}
 	}
@@ -200,6 +212,15 @@ func (r *Runner) Run(ctx context.Context) {
 	<-ctx.Done()
 	factory.Shutdown()
 	r.wg.Wait()
+}
+
+// saw keeps the images of a pod, for those who misspell one.
+func (r *Runner) saw(p *corev1.Pod) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, c := range p.Spec.Containers {
+		r.images[c.Image] = true
+	}
 }
 
 // changed starts the worker of a pod, or tells it that the pod is to be deleted.

@@ -375,9 +375,9 @@ func TestWorkDir(t *testing.T) {
 func TestUnused(t *testing.T) {
 	pulled, other := &infra.Unpacked{}, &infra.Unpacked{}
 	given := []infra.Program{{Image: "a:1", Path: "/a"}, {Image: "b:1", Path: "/b"}, {Image: "c:1@sha256:1", Unpacked: pulled}, {Image: "c:1", Unpacked: pulled}, {Image: "d:1@sha256:1", Unpacked: other}, {Image: "d:1", Unpacked: other}}
-	r := &Runner{used: map[use]int{{image: "a:1"}: 2, {image: "c:1"}: 1}}
+	r := &Runner{used: map[use]int{{image: "a:1"}: 2, {image: "c:1"}: 1}, images: map[string]bool{"b:2": true, "somewhere/else:3": true}}
 	got := r.Unused(given)
-	if len(got) != 2 || !strings.HasPrefix(got[0], "no pod has the image b:1,") || !strings.HasPrefix(got[1], "no pod has the image d:1@sha256:1,") {
-		t.Errorf("got %q, want b and d", got)
+	if len(got) != 2 || got[0].Image != "b:1" || !strings.HasPrefix(got[0].Text, "no pod has the image b:1,") || !strings.HasSuffix(got[0].Text, "; did you mean b:2?") || !strings.HasPrefix(got[1].Text, "no pod has the image d:1@sha256:1,") || strings.Contains(got[1].Text, "did you mean") {
+		t.Errorf("got %+v, want b and d", got)
 	}
 }
