@@ -120,7 +120,7 @@ func (c *cluster) Controllers(kind infra.ControllerKind, o infra.ControllerOptio
 func (c *cluster) StandIns() []string {
 	lines := simulate.StandInLines(c.control.schedulers, c.operators, c.apis)
 	if c.pods != nil {
-		lines = append(lines, c.pods.Used()...)
+		lines = append(append(lines, c.pods.Used()...), c.pods.Answered()...)
 	}
 	return lines
 }

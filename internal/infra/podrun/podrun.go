@@ -56,11 +56,12 @@ type Runner struct {
 	server *url.URL // of the API server
 	kinds  definitions
 
-	mu     sync.Mutex
-	pods   map[types.UID]*worker
-	used   map[use]int     // pods that were run
-	images map[string]bool // of all pods that were seen on a node
-	wg     sync.WaitGroup
+	mu       sync.Mutex
+	pods     map[types.UID]*worker
+	used     map[use]int        // pods that were run
+	answered map[types.UID]bool // pods whose replica has their port
+	images   map[string]bool    // of all pods that were seen on a node
+	wg       sync.WaitGroup
 }
 
 // New returns a runner that does nothing until Run.
@@ -79,7 +80,7 @@ func New(o Options) (*Runner, error) {
 		return nil, fmt.Errorf("run pods: %w", err)
 	}
 	return &Runner{
-		Options: o, server: server, pods: map[types.UID]*worker{}, used: map[use]int{}, images: map[string]bool{},
+		Options: o, server: server, pods: map[types.UID]*worker{}, used: map[use]int{}, images: map[string]bool{}, answered: map[types.UID]bool{},
 		kinds: definitions{metadata: named, dynamic: o.Clients.Dynamic, discovery: o.Clients.Discovery, served: map[types.UID]bool{}},
 	}, nil
 }

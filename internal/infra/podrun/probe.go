@@ -17,8 +17,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
-
-	"github.com/nvidia/aicr-action/internal/infra"
 )
 
 // probe runs the readiness probe until ctx ends, and writes the status when its answer changes. A
@@ -142,21 +140,6 @@ func probedPort(p *corev1.Probe, c *corev1.Container) (int, bool) {
 
 // loopback is where a program that listens on its pod's address listens here.
 func loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
-
-// portTaken: the ports of a process are its machine's. If another program listens on the one that
-// is probed, its answer would be taken for the pod's, so the pod waits.
-func (w *worker) portTaken(c *corev1.Container) error {
-	if _, ok := probedPort(c.ReadinessProbe, c); !ok {
-		return nil
-	}
-	port := w.probed(c)
-	conn, err := net.DialTimeout("tcp", loopback(port), time.Second)
-	if err != nil {
-		return nil
-	}
-	_ = conn.Close()
-	return fmt.Errorf(infra.PortTaken+"%d, which the readiness probe asks; a process has no ports of its own", port)
-}
 
 // probed is where on this machine the port of a container's readiness probe is; unsupported has seen
 // that the probe has one.

@@ -38,6 +38,7 @@ type worker struct {
 	listens     listens     // where the main container's program listens
 
 	initialized []state // the init containers that succeeded; only life touches it
+	learnt      []int   // ports that the program listens on and its container does not name; the same
 }
 
 func newWorker(r *Runner, p *corev1.Pod) *worker {
@@ -129,6 +130,10 @@ func (w *worker) life(ctx context.Context) *state {
 		}
 		s := w.attend(ctx, p, m, restarts)
 		w.quote(main, &s)
+		if w.learn(&s) {
+			restarts-- // it is not the program's fault
+			continue
+		}
 		again := w.pod.Spec.RestartPolicy == corev1.RestartPolicyAlways || w.pod.Spec.RestartPolicy == corev1.RestartPolicyOnFailure && s.exitCode != 0
 		if w.ctx.Err() != nil || !again {
 			s.final = true
@@ -239,15 +244,22 @@ func (w *worker) begin(ctx context.Context, c *corev1.Container, s state) (*host
 		if err == nil {
 			var p *host.Process
 			if p, err = w.r.Sup.Start(spec); err == nil {
+				w.alone()
 				return p, m, true
 			}
 		}
 		if w.ctx.Err() != nil {
 			return nil, nil, false
 		}
-		if text := err.Error(); text != said { // e.g. a ConfigMap that does not exist yet
+		if y := w.replicaAt(err); y != nil {
+			s.running, s.ready, s.started, s.waiting = true, y.ready.Load(), first, ""
+			if text := fmt.Sprint(y.name(), s.ready); text != said {
+				said = text
+				w.write(ctx, s)
+			}
+		} else if text := err.Error(); text != said { // e.g. a ConfigMap that does not exist yet
 			said = text
-			s.waiting, s.message = "ContainerCreating", text
+			s.running, s.ready, s.waiting, s.message = false, false, "ContainerCreating", text
 			w.write(ctx, s)
 		}
 		if !sleep(w.ctx, often(first, beginOften, beginSeldom)) {
@@ -289,7 +301,7 @@ func (w *worker) sandbox(program string, m *mounts, c *corev1.Container) *sandbo
 	if port, ok := probedPort(c.ReadinessProbe, c); ok { // which a container need not name
 		p.Bind = append(p.Bind, w.listens.at(port))
 	}
-	p.Bind = append(p.Bind, w.listens.all()...)
+	p.Bind = append(append(p.Bind, w.listens.all()...), w.learnt...)
 	p.Connect = append(append([]int(nil), p.Connect...), w.listens.all()...) // controllers dial their own webhooks to find that they answer
 	return &p
 }
