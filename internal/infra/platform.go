@@ -248,6 +248,9 @@ type Off struct {
 // CannotRun begins the message of a pod that is to run as a process and cannot, by its template alone.
 const CannotRun = "this pod cannot run as a process: "
 
+// ProbeFails begins the message of a pod that runs and whose readiness probe fails.
+const ProbeFails = "its readiness probe fails: "
+
 // PortTaken begins the message of a pod that waits for a port of this machine.
 const PortTaken = "another program of this machine listens on port "
 

@@ -3,10 +3,12 @@ package observe
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/infra"
 )
 
 // WorkloadReport is what one poll shows of the expected workloads.
@@ -304,6 +306,11 @@ func waitsFor(p *corev1.Pod) string {
 	for _, c := range p.Status.ContainerStatuses {
 		if w := c.State.Waiting; w != nil && w.Reason != "" {
 			return fmt.Sprintf(": %s, %s", w.Reason, w.Message)
+		}
+	}
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.ContainersReady && strings.HasPrefix(c.Message, infra.ProbeFails) {
+			return ": " + c.Message
 		}
 	}
 	return ""

@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/testkit"
 )
@@ -81,8 +82,11 @@ func TestCheckWorkloads(t *testing.T) {
 			testkit.Expected("Deployment", "d", 1, testkit.Sys), testkit.Objects(testkit.Deployment("d"), testkit.List(testkit.Pod("d-1", "ReplicaSet", "d", "a0"))),
 			wantReport{waiting: []string{"0 of 1"}, wrong: []string{"pod ns/d-1 is on node a0 (accelerated); it belongs on system nodes"}},
 		},
-		"pod anywhere":  {testkit.Expected("Deployment", "d", 1, bundle.NodeAny), testkit.Objects(testkit.Deployment("d"), testkit.List(testkit.Pod("d-1", "ReplicaSet", "d", "a0"))), wantReport{pods: 1}},
-		"pod failed":    {testkit.Expected("Deployment", "d", 1, testkit.Sys), testkit.Objects(testkit.Deployment("d"), testkit.List(testkit.Pod("d-1", "ReplicaSet", "d", "s0", testkit.Phase(corev1.PodFailed)))), wantReport{waiting: []string{"0 of 1"}, wrong: []string{"pod ns/d-1 is Failed"}}},
+		"pod anywhere": {testkit.Expected("Deployment", "d", 1, bundle.NodeAny), testkit.Objects(testkit.Deployment("d"), testkit.List(testkit.Pod("d-1", "ReplicaSet", "d", "a0"))), wantReport{pods: 1}},
+		"pod failed":   {testkit.Expected("Deployment", "d", 1, testkit.Sys), testkit.Objects(testkit.Deployment("d"), testkit.List(testkit.Pod("d-1", "ReplicaSet", "d", "s0", testkit.Phase(corev1.PodFailed)))), wantReport{waiting: []string{"0 of 1"}, wrong: []string{"pod ns/d-1 is Failed"}}},
+		"its probe fails": {testkit.Expected("Deployment", "d", 1, testkit.Sys), testkit.Objects(testkit.Deployment("d"), testkit.List(testkit.Pod("d-1", "ReplicaSet", "d", "s0", testkit.NotReady, func(p *corev1.Pod) {
+			p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.ContainersReady, Status: corev1.ConditionFalse, Message: infra.ProbeFails + "refused"})
+		}))), wantReport{waiting: []string{"Running but not Ready: its readiness probe fails: refused"}}},
 		"pod not ready": {testkit.Expected("Deployment", "d", 1, testkit.Sys), testkit.Objects(testkit.Deployment("d"), testkit.List(testkit.Pod("d-1", "ReplicaSet", "d", "s0", testkit.NotReady))), wantReport{waiting: []string{"Running but not Ready"}}},
 		"pod bound, not running (F04)": {
 			testkit.Expected("Deployment", "d", 1, testkit.Sys), testkit.Objects(testkit.Deployment("d"), testkit.List(testkit.Pod("d-1", "ReplicaSet", "d", "s0", testkit.Phase(corev1.PodPending)))), wantReport{waiting: []string{"is Pending"}},

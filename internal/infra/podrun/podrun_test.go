@@ -318,21 +318,29 @@ func TestProbes_Ports(t *testing.T) {
 		}}}
 	}
 	for path, want := range map[string]bool{"/200?a=b": true, "/302": true, "/400": false, "/503": false} {
-		if got := probeHTTP(t.Context(), get(path), port); got != want {
+		if got := probeHTTP(t.Context(), get(path), port) == nil; got != want {
 			t.Errorf("%s: got %v", path, got)
 		}
 		if asked.Host != "a.example.com" || asked.Header.Get("X-Mine") != "1" || strings.Contains(path, "?") != (asked.URL.RawQuery == "a=b") {
 			t.Errorf("%s: asked for %v", path, asked)
 		}
 	}
+	plain := get("/200")
+	plain.HTTPGet.Scheme = corev1.URISchemeHTTP
+	if err := probeHTTP(t.Context(), get("/503"), port); err == nil || !strings.Contains(err.Error(), "/503: 503 Service Unavailable") {
+		t.Errorf("an answer that is no success: %v", err)
+	}
+	if err := probeHTTP(t.Context(), plain, port); err == nil || !strings.Contains(err.Error(), "400 Bad Request") {
+		t.Errorf("the wrong scheme: %v", err)
+	}
 	tcp := &corev1.Probe{ProbeHandler: corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt(port)}}}
 	c.ReadinessProbe = tcp
 	w := newWorker(&Runner{}, podOf(nil))
-	if !probeTCP(t.Context(), w.probed(c)) || w.portTaken(c) == nil {
+	if probeTCP(t.Context(), w.probed(c)) != nil || w.portTaken(c) == nil {
 		t.Error("somebody listens, and is not seen")
 	}
 	server.Close()
-	if probeTCP(t.Context(), port) || probeHTTP(t.Context(), get("/200"), port) || w.portTaken(c) != nil {
+	if probeTCP(t.Context(), port) == nil || probeHTTP(t.Context(), get("/200"), port) == nil || w.portTaken(c) != nil {
 		t.Error("nobody listens, and somebody is seen")
 	}
 }

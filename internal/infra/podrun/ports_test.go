@@ -92,3 +92,25 @@ func TestPortTaken(t *testing.T) {
 		t.Errorf("an init container: %v", err)
 	}
 }
+
+// Of a pod that runs and is not ready its status has what the probe got, as a kubelet's event has.
+func TestStatus_Unready(t *testing.T) {
+	w := newWorker(&Runner{}, podOf(nil))
+	for _, c := range []struct {
+		state state
+		want  string
+	}{
+		{state{running: true, unready: "connection refused"}, "its readiness probe fails: connection refused"},
+		{state{running: true}, ""},
+		{state{running: true, ready: true}, ""},
+		{state{exited: true, unready: "connection refused"}, ""}, // it does not run
+	} {
+		got := ""
+		for _, condition := range w.status(c.state).Conditions {
+			got += condition.Message
+		}
+		if got != c.want {
+			t.Errorf("%+v: %q", c.state, got)
+		}
+	}
+}

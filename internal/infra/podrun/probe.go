@@ -32,7 +32,8 @@ func (w *worker) probe(ctx context.Context, s state) {
 	}
 	passed, missed, first := int32(0), int32(0), time.Now()
 	for {
-		if w.probeOnce(ctx, time.Duration(cmp.Or(p.TimeoutSeconds, 1))*time.Second) {
+		err := w.probeOnce(ctx, time.Duration(cmp.Or(p.TimeoutSeconds, 1))*time.Second)
+		if err == nil {
 			passed, missed = passed+1, 0
 		} else {
 			passed, missed = 0, missed+1
@@ -47,8 +48,15 @@ func (w *worker) probe(ctx context.Context, s state) {
 		case missed >= cmp.Or(p.FailureThreshold, 3):
 			is = false
 		}
-		if is != s.ready {
-			s.ready = is
+		why := s.unready
+		switch {
+		case is:
+			why = ""
+		case missed >= cmp.Or(p.FailureThreshold, 3):
+			why = err.Error()
+		}
+		if is != s.ready || why != s.unready {
+			s.ready, s.unready = is, why
 			w.write(ctx, s)
 		}
 		next := period
@@ -70,7 +78,7 @@ func (w *worker) unready(first time.Time) time.Duration {
 	return often(first, 200*time.Millisecond, time.Second)
 }
 
-func (w *worker) probeOnce(ctx context.Context, timeout time.Duration) bool {
+func (w *worker) probeOnce(ctx context.Context, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	c := &w.pod.Spec.Containers[0]
@@ -84,10 +92,10 @@ func (w *worker) probeOnce(ctx context.Context, timeout time.Duration) bool {
 	return w.probeExec(ctx, c)
 }
 
-func (w *worker) probeExec(ctx context.Context, c *corev1.Container) bool {
+func (w *worker) probeExec(ctx context.Context, c *corev1.Container) error {
 	spec, m, err := w.spec(ctx, c)
 	if err != nil {
-		return false
+		return err
 	}
 	command := c.ReadinessProbe.Exec.Command // in which a kubelet does not expand variables
 	spec.Args = slices.Clone(command[1:])
@@ -102,15 +110,18 @@ func (w *worker) probeExec(ctx context.Context, c *corev1.Container) bool {
 	spec.Alone = false // the container's own process has that directory too, and does not end with the probe
 	p, err := w.r.Sup.Start(spec)
 	if err != nil {
-		return false
+		return err
 	}
 	select {
 	case <-p.Done():
-		return p.ExitCode() == 0
+		if code := p.ExitCode(); code != 0 {
+			return fmt.Errorf("%s ended with exit code %d", command[0], code)
+		}
+		return nil
 	case <-ctx.Done():
 	}
 	p.Stop(0)
-	return false
+	return fmt.Errorf("%s did not end in time", command[0])
 }
 
 // probedPort is the port of a probe of the kinds httpGet and tcpSocket; false for other probes, and
@@ -148,27 +159,27 @@ func (w *worker) probed(c *corev1.Container) int {
 	return w.listens.at(port)
 }
 
-func probeTCP(ctx context.Context, port int) bool {
+func probeTCP(ctx context.Context, port int) error {
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "tcp", loopback(port))
 	if err != nil {
-		return false
+		return err
 	}
 	_ = conn.Close()
-	return true
+	return nil
 }
 
 // probeHTTP counts what a kubelet counts: 200 to 399 is success, and of a certificate nothing is
 // checked.
-func probeHTTP(ctx context.Context, p *corev1.Probe, port int) bool {
+func probeHTTP(ctx context.Context, p *corev1.Probe, port int) error {
 	target, err := url.Parse(p.HTTPGet.Path) // it may have a query
 	if err != nil {
-		return false
+		return err
 	}
 	target.Scheme, target.Host = strings.ToLower(cmp.Or(string(p.HTTPGet.Scheme), "http")), loopback(port)
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
 	if err != nil {
-		return false
+		return err
 	}
 	request.Header.Set("User-Agent", "kube-probe/aicr-action")
 	for _, h := range p.HTTPGet.HTTPHeaders {
@@ -184,10 +195,13 @@ func probeHTTP(ctx context.Context, p *corev1.Probe, port int) bool {
 	}
 	response, err := client.Do(request)
 	if err != nil {
-		return false
+		return err
 	}
 	_ = response.Body.Close() // its content does not matter
-	return response.StatusCode >= 200 && response.StatusCode < 400
+	if code := response.StatusCode; code < 200 || code >= 400 {
+		return fmt.Errorf("%s %s: %s", request.Method, target, response.Status)
+	}
+	return nil
 }
 
 // unsupportedProbe says why a readiness probe cannot be run; empty if it can, or without a probe.

@@ -183,7 +183,7 @@ func (w *worker) serves(ctx context.Context, p corev1.ServicePort) (int, bool) {
 	if !ok || w.ready.Load() {
 		return on, ok
 	}
-	return on, w.runs.Load() && w.pod.Spec.Containers[0].ReadinessProbe == nil && probeTCP(ctx, on)
+	return on, w.runs.Load() && w.pod.Spec.Containers[0].ReadinessProbe == nil && probeTCP(ctx, on) == nil
 }
 
 // off reports whether the server behind a port of a Service does not run here.

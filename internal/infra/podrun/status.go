@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
@@ -18,6 +19,7 @@ type state struct {
 	waiting, message  string // the reason of a container that waits
 	running, exited   bool
 	ready             bool
+	unready           string // why the readiness probe fails
 	final             bool   // it has exited for good
 	exitCode, left    int    // left behind: processes
 	said              string // by a process that failed: the end of its log
@@ -97,6 +99,9 @@ func (w *worker) status(s state) corev1.PodStatus {
 		c := corev1.PodCondition{Type: kind, Status: corev1.ConditionTrue, LastTransitionTime: now}
 		if !is {
 			c.Status, c.Reason = corev1.ConditionFalse, reason
+			if kind == corev1.ContainersReady && s.unready != "" && s.running {
+				c.Message = infra.ProbeFails + s.unready
+			}
 		}
 		return c
 	}
