@@ -185,6 +185,16 @@ type Awaited struct {
 	Operator  string
 }
 
+// Denial is what a ServiceAccount may not do, by the API server's authorization, and has never been
+// allowed to.
+type Denial struct {
+	Account   string // NAMESPACE/NAME
+	Verb      string
+	Resource  string // plural, with its group and subresource
+	Namespace string
+	Count     int
+}
+
 // Contest is an object that ServiceAccounts write in turns.
 type Contest struct {
 	Resource        schema.GroupVersionResource

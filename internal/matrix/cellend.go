@@ -10,6 +10,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/artifacts"
+	"github.com/nvidia/aicr-action/internal/matrix/denied"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/matrix/why"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -35,9 +36,12 @@ func (c *cellRun) locate(err error) {
 	}
 }
 
-// unused is a cluster that knows which programs, given for pods, no pod needed: a misspelt image would
-// else be a pass of what did not run.
-type unused interface{ Unused() []infra.Unneeded }
+// programmed is a cluster that knows which programs, given for pods, no pod needed, and what those that
+// ran may not do: either would else be a pass of what did not work.
+type programmed interface {
+	Unused() []infra.Unneeded
+	Denied() []infra.Denial
+}
 
 // close collects the debug artifacts and then stops everything, in reverse order of start. Each
 // part has a time of its own, whatever is left of the cell's: a cluster that is kept must not be
@@ -49,10 +53,11 @@ func (c *cellRun) close(ctx context.Context, failure error) error {
 		if f, ok := errors.AsType[*result.Failure](failure); ok {
 			f.More = append(f.More, c.env.Cluster.Complaints(f.Cause())...)
 		}
-		if u, ok := c.env.Cluster.(unused); ok && failure == nil && !c.startedAhead {
+		if u, ok := c.env.Cluster.(programmed); ok && failure == nil && !c.startedAhead {
 			for _, p := range u.Unused() {
 				c.unneeded, c.result.Warnings = append(c.unneeded, p), append(c.result.Warnings, p.Text)
 			}
+			c.result.Warnings = append(c.result.Warnings, denied.Lines(u.Denied(), c.env.Bundle.Expectation.Objects)...)
 		}
 	}
 	if failure != nil && !c.startedAhead {

@@ -201,6 +201,18 @@ func (c *cluster) Contested() ([]infra.Contest, error) {
 	return c.control.writes.Contested()
 }
 
+// Denied says what accounts may not do; see infra.Denial.
+func (c *cluster) Denied() []infra.Denial {
+	if c.control.writes == nil {
+		return nil
+	}
+	all, err := c.control.writes.Denied()
+	if err != nil {
+		c.spec.Log.Warn("read what accounts may not do", "err", err)
+	}
+	return all
+}
+
 // Runs of an infra.Cluster.
 func (c *cluster) Runs(container *corev1.Container) bool {
 	return slices.ContainsFunc(c.control.programs, func(p infra.Program) bool { return p.Of(container) })

@@ -38,7 +38,7 @@ rules:
   - {group: authentication.k8s.io}
   - {group: authorization.k8s.io}
 - level: Metadata
-  verbs: [create, update, patch, delete]
+  verbs: [create, update, patch, delete, get, list, watch, deletecollection] # of the reads, those that are denied
   userGroups: ["system:serviceaccounts"]
 - level: None
 `)
@@ -54,7 +54,11 @@ type Log struct {
 	mu      sync.Mutex
 	at      int64
 	objects map[object]*turns
+	denied  map[request]int // how often; none that was allowed once
 }
+
+// request is what an account asks for, of whatever name.
+type request struct{ account, verb, group, resource, namespace string }
 
 // object is what is written; the subresource status is another writer's than the rest.
 type object struct {
@@ -71,7 +75,9 @@ type turns struct {
 }
 
 // Follow returns what follows the log at a path, which need not exist yet.
-func Follow(path string) *Log { return &Log{path: path, objects: map[object]*turns{}} }
+func Follow(path string) *Log {
+	return &Log{path: path, objects: map[object]*turns{}, denied: map[request]int{}}
+}
 
 // event is a line of the log (audit.k8s.io/v1).
 type event struct {
@@ -87,7 +93,8 @@ type event struct {
 	ResponseStatus struct {
 		Code int `json:"code"`
 	} `json:"responseStatus"`
-	At time.Time `json:"stageTimestamp"`
+	Annotations map[string]string `json:"annotations"`
+	At          time.Time         `json:"stageTimestamp"`
 }
 
 // Contested are the objects that accounts write in turns and did until now, the most turns first: in
@@ -108,6 +115,42 @@ func (l *Log) Contested() ([]infra.Contest, error) {
 	}
 	slices.SortFunc(all, func(a, b infra.Contest) int {
 		return cmp.Or(cmp.Compare(b.Turns, a.Turns), strings.Compare(a.Resource.Resource+"/"+a.Namespace+"/"+a.Name, b.Resource.Resource+"/"+b.Namespace+"/"+b.Name))
+	})
+	return all, nil
+}
+
+// addRequest counts what authorization denies; a quota, a policy and a webhook answer 403 too.
+func (l *Log) addRequest(account string, e *event) {
+	of := request{account, e.Verb, e.ObjectRef.Group, e.ObjectRef.Resource, e.ObjectRef.Namespace}
+	if e.ObjectRef.Subresource != "" {
+		of.resource += "/" + e.ObjectRef.Subresource
+	}
+	switch {
+	case e.Annotations["authorization.k8s.io/decision"] == "forbid":
+		if n, seen := l.denied[of]; !seen || n > 0 {
+			l.denied[of]++
+		}
+	case e.ResponseStatus.Code != 403:
+		l.denied[of] = 0
+	}
+}
+
+// Denied is what accounts asked for and were never allowed, sorted.
+func (l *Log) Denied() ([]infra.Denial, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.read(); err != nil {
+		return nil, fmt.Errorf("read who may not do what: %w", err)
+	}
+	var all []infra.Denial
+	for of, n := range l.denied {
+		if n > 0 {
+			resource := schema.GroupResource{Group: of.group, Resource: of.resource}
+			all = append(all, infra.Denial{Account: of.account, Verb: of.verb, Resource: resource.String(), Namespace: of.namespace, Count: n})
+		}
+	}
+	slices.SortFunc(all, func(a, b infra.Denial) int {
+		return cmp.Or(cmp.Compare(a.Account, b.Account), cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Verb, b.Verb), cmp.Compare(a.Namespace, b.Namespace))
 	})
 	return all, nil
 }
@@ -152,6 +195,13 @@ func (l *Log) read() error {
 // kube-system, counts too.
 func (l *Log) add(e *event) {
 	account, ok := strings.CutPrefix(e.User.Username, "system:serviceaccount:")
+	if ok {
+		l.addRequest(strings.Replace(account, ":", "/", 1), e)
+	}
+	switch e.Verb {
+	case "get", "list", "watch", "deletecollection":
+		return // they change no object, or not this one
+	}
 	if !ok || e.ResponseStatus.Code < 200 || e.ResponseStatus.Code > 299 || e.ObjectRef.Name == "" {
 		return
 	}

@@ -5,10 +5,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/nvidia/aicr-action/internal/infra"
 )
 
 // line is an event as the API server writes it.
@@ -70,5 +73,29 @@ func TestPolicy(t *testing.T) {
 	var policy map[string]any
 	if err := yaml.UnmarshalStrict(Policy(), &policy); err != nil || policy["kind"] != "Policy" {
 		t.Errorf("%v, %v", policy, err)
+	}
+}
+
+// What an account is denied counts as long as it was not allowed once: it asks before its role is there.
+func TestDenied(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.log")
+	const one = "system:serviceaccount:a:one"
+	denied := func(user, verb, resource string) string {
+		return strings.Replace(line(user, verb, resource, "", "", 403, time.Now()), `"stageTimestamp"`, `"annotations":{"authorization.k8s.io/decision":"forbid"},"stageTimestamp"`, 1)
+	}
+	text := denied(one, "list", "deployments") + denied(one, "list", "deployments") + denied(one, "list", "deployments")
+	text += denied(one, "create", "daemonsets") + line(one, "create", "daemonsets", "x", "", 201, time.Now()) + denied(one, "create", "daemonsets")
+	text += line(one, "create", "statefulsets", "x", "", 403, time.Now()) // e.g. by a quota
+	text += denied("kubernetes-admin", "list", "replicasets")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l := Follow(path)
+	all, err := l.Denied()
+	if err != nil || len(all) != 1 || all[0] != (infra.Denial{Account: "a/one", Verb: "list", Resource: "deployments.apps", Namespace: "n", Count: 3}) {
+		t.Errorf("got %+v, %v", all, err)
+	}
+	if all, err := l.Contested(); err != nil || len(all) > 0 {
+		t.Errorf("reads are contests: %v, %v", all, err)
 	}
 }
