@@ -15,16 +15,10 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 )
 
-// least is from how many requests on it is said: an operator may ask once whether it may.
-const least = 3
-
 // Lines are a sentence each, with what the bundle binds the account to.
 func Lines(all []infra.Denial, objects []bundle.Object) []string {
 	var lines []string
 	for _, d := range all {
-		if d.Count < least {
-			continue
-		}
 		where := "in namespace " + d.Namespace
 		if d.Namespace == "" {
 			where = "in all namespaces"
@@ -33,7 +27,7 @@ func Lines(all []infra.Denial, objects []bundle.Object) []string {
 		if bound := rolesOf(d.Account, objects); len(bound) > 0 {
 			roles = "; it has " + strings.Join(bound, ", ")
 		}
-		lines = append(lines, fmt.Sprintf("ServiceAccount %s may not %s %s %s: its program was denied it %d times, and never allowed%s", d.Account, d.Verb, d.Resource, where, d.Count, roles))
+		lines = append(lines, fmt.Sprintf("ServiceAccount %s may not %s %s %s: its program was denied it (%d times), and never allowed%s", d.Account, d.Verb, d.Resource, where, d.Count, roles))
 	}
 	return lines
 }

@@ -2,13 +2,19 @@ package gate
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/matrix/lane"
+	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/util/wait"
@@ -22,8 +28,65 @@ const awaitedFor = 30 * time.Second
 // Helm does not, and others count an object without a status as healthy. False: the gate is not to
 // go on.
 func (g *Gate) checkAwaited(ctx context.Context) (r wait.Result, ok bool) {
-	seen := map[string]bool{}
-	late := ""
+	late, err := g.late(ctx)
+	if err != nil {
+		return g.readFailed(ctx, err), false
+	}
+	seen, over := map[string]bool{}, map[result.Ref]bool{}
+	for _, l := range late {
+		key := "awaited " + l.ref.String()
+		seen[key], over[l.ref] = true, g.lasts(key, awaitedFor)
+	}
+	g.keepOnly("awaited ", seen)
+	if len(late) == 0 {
+		return wait.Done(), true
+	}
+	first := causeOfLate(late)
+	if !over[first.ref] {
+		return wait.NotYet("%s", first.text), false
+	}
+	f := result.Finding{Cause: first.text, Object: &first.ref, Component: first.component}
+	for _, l := range late {
+		if l.ref != first.ref {
+			f.Story = append(f.Story, l.text)
+		}
+	}
+	return wait.Never(&reason.Error{Reason: reason.DeployFailed, Err: result.NewFailure(f)}), false
+}
+
+// failedAwaited is checkAwaited while the deployer itself waits for these objects, and nothing else is
+// late: it would until its budget is over. False: the gate is not to go on.
+func (g *Gate) failedAwaited(ctx context.Context, state lane.State, report observe.WorkloadReport) (r wait.Result, ok bool) {
+	open := slices.DeleteFunc(slices.Clone(state.Items), func(it lane.Item) bool { return it.State == lane.ItemGood || it.State == lane.ItemAccepted })
+	if len(g.Awaited) == 0 || len(open) == 0 && len(report.Waiting) == 0 {
+		return wait.Done(), true // checkObjects asks
+	}
+	late, err := g.late(ctx)
+	if err != nil {
+		return g.readFailed(ctx, err), false
+	}
+	in := map[string]bool{}
+	for _, l := range late {
+		in[l.component] = true
+	}
+	if len(report.Waiting) > 0 || !g.explained(open, in) {
+		g.keepOnly("awaited ", nil)
+		return wait.Done(), true
+	}
+	g.gotAnswer()
+	return g.checkAwaited(ctx)
+}
+
+// lateObject is one on which its operator has not reported as it should.
+type lateObject struct {
+	ref             result.Ref
+	component, text string
+	spec            string
+}
+
+// late are the awaited objects that are in the cluster and not as they should be.
+func (g *Gate) late(ctx context.Context) ([]lateObject, error) {
+	var all []lateObject
 	for _, a := range g.Awaited {
 		if a.Condition == "" {
 			continue
@@ -35,7 +98,7 @@ func (g *Gate) checkAwaited(ctx context.Context) (r wait.Result, ok bool) {
 			continue // checkObjects has its own word for it
 		}
 		if err != nil {
-			return g.readFailed(ctx, err), false
+			return nil, err
 		}
 		status, said := infra.Condition(live, a.Condition)
 		if status == string(metav1.ConditionTrue) {
@@ -47,18 +110,24 @@ func (g *Gate) checkAwaited(ctx context.Context) (r wait.Result, ok bool) {
 		} else {
 			text += ", and its operator says nothing of it in its status"
 		}
-		key := "awaited " + ref.String()
-		seen[key] = true
-		if late == "" {
-			late = text
+		spec, err := json.Marshal(live.Object["spec"])
+		if err != nil {
+			return nil, err
 		}
-		if g.lasts(key, awaitedFor) {
-			return wait.Never(&reason.Error{Reason: reason.DeployFailed, Err: result.NewFailure(result.Finding{Cause: text, Object: &ref, Component: a.Component})}), false
+		all = append(all, lateObject{ref, a.Component, text, string(spec)})
+	}
+	return all, nil
+}
+
+// causeOfLate is the first that names no other one: a Certificate waits for its Issuer, and a queue for
+// that which it is part of.
+func causeOfLate(late []lateObject) lateObject {
+	for _, l := range late {
+		if !slices.ContainsFunc(late, func(other lateObject) bool {
+			return other.ref != l.ref && strings.Contains(l.spec, strconv.Quote(other.ref.Name))
+		}) {
+			return l
 		}
 	}
-	g.keepOnly("awaited ", seen)
-	if late != "" {
-		return wait.NotYet("%s", late), false
-	}
-	return wait.Done(), true
+	return late[0]
 }

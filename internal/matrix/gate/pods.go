@@ -42,13 +42,18 @@ func (g *Gate) noPods() *result.Failure {
 // every pod, so that the item is a consequence; so it is of a workload that it is behind. Roots and items that wait for
 // others do not count.
 func (g *Gate) podsExplain(open []lane.Item) bool {
-	e := &g.Env.Bundle.Expectation
 	late := map[string]bool{}
 	for _, w := range g.lastReport.Waiting {
 		if w.Started || w.Unmade {
 			late[w.Workload.Component] = true
 		}
 	}
+	return g.explained(open, late)
+}
+
+// explained reports whether these items wait for what is late in these components, or for each other.
+func (g *Gate) explained(open []lane.Item, late map[string]bool) bool {
+	e := &g.Env.Bundle.Expectation
 	explained := 0
 	for _, it := range open {
 		root := slices.ContainsFunc(e.Delivered, func(d bundle.Delivered) bool { return d.Root && d.Ref == it.Ref })

@@ -79,6 +79,9 @@ func (g *Gate) poll(ctx, watched context.Context) wait.Result {
 	if f := g.failedUnmade(ctx, state, report); f != nil {
 		return wait.Never(&reason.Error{Reason: reason.WorkloadFailed, Err: f})
 	}
+	if r, ok := g.failedAwaited(ctx, state, report); !ok {
+		return r
+	}
 	if why := g.lacking(state, report); why != "" {
 		g.gotAnswer()
 		g.resetTimers()
