@@ -97,6 +97,15 @@ func Starts(path string) error {
 		return errors.New("it is empty")
 	}
 	if string(head[:2]) == "#!" {
+		by := Interpreters(path)
+		if len(by) == 0 {
+			return errors.New("it is a script without an interpreter")
+		}
+		for _, program := range by {
+			if _, err := os.Stat(program); err != nil {
+				return fmt.Errorf("it is a script for %s: %w", program, err)
+			}
+		}
 		return nil
 	}
 	if string(head) != elf.ELFMAG {

@@ -82,7 +82,7 @@ func TestStarts(t *testing.T) {
 	foreign := slices.Clone(sh)
 	foreign[18], foreign[19] = 0xF7, 0 // eBPF
 	for want, content := range map[string][]byte{
-		"": []byte("#!/bin/sh\n"), "this machine has " + runtime.GOARCH: foreign, "it is no program of Linux": []byte("echo\n"), "it is empty": nil, "bad": sh[:40],
+		"": []byte("#!/bin/sh\n"), "this machine has " + runtime.GOARCH: foreign, "it is no program of Linux": []byte("echo\n"), "it is empty": nil, "a script for /no/such": []byte("#!/no/such\n"), "without an interpreter": []byte("#!\n"), "bad": sh[:40],
 	} {
 		file := filepath.Join(dir, "file")
 		if err := os.WriteFile(file, content, 0o755); err != nil {

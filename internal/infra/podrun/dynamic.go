@@ -4,6 +4,8 @@ import (
 	"debug/elf"
 	"path/filepath"
 	"strings"
+
+	"github.com/nvidia/aicr-action/internal/infra/host"
 )
 
 // libraries are where a program that is linked dynamically finds its libraries.
@@ -33,4 +35,15 @@ func loaderDirectory(program string) string {
 		return filepath.Dir(linker)
 	}
 	return ""
+}
+
+// interpreters are the programs that run a script, as the files that they are.
+func interpreters(program string) []string {
+	var all []string
+	for _, name := range host.Interpreters(program) {
+		if file, err := filepath.EvalSymlinks(name); err == nil {
+			all = append(all, file)
+		}
+	}
+	return all
 }

@@ -288,10 +288,13 @@ func (w *worker) sandbox(program string, m *mounts, c *corev1.Container) *sandbo
 	if path.Dir(m.token) == tokenDirectory && sandbox.CanBind() {
 		p.Binds, p.Overlay = []sandbox.Bind{{Source: filepath.Join(m.root, tokenDirectory), Target: tokenDirectory}}, w.overlay()
 	}
-	if dir := loaderDirectory(program); dir != "" {
-		p.Execute = append([]string{dir}, p.Execute...)
-		p.Read = append(p.Read, libraries...)
+	for _, started := range append([]string{program}, interpreters(program)...) {
+		if dir := loaderDirectory(started); dir != "" {
+			p.Execute = append([]string{dir}, p.Execute...)
+			p.Read = append(p.Read, libraries...)
+		}
 	}
+	p.Execute = append(interpreters(program), p.Execute...)
 	p.Bind = append([]int(nil), p.Bind...)
 	for _, port := range c.Ports {
 		if port.Protocol == "" || port.Protocol == corev1.ProtocolTCP {
