@@ -28,6 +28,8 @@ func TestOpen_Artifact(t *testing.T) {
 		"one object in two files":     {map[string]string{"base/a.yaml": map1 + "a}\n", "base/b.yaml": map1 + "a}\n"}, "already registered id"},
 		"a directory of Kustomize":    {map[string]string{"base/in/kustomization.yaml": "resources: [a/map.yaml]\nnamePrefix: x-\n", "base/in/a/map.yaml": map1 + "a, namespace: default}\n", "base/in/other.yaml": "size: 1\n"}, ""},
 		"sources that do not agree":   {map[string]string{"cluster/source.yaml": source + "  ignore: a\n---\n" + strings.Replace(source, "name: flux-system", "name: other", 1)}, ""},
+		"values files that are not":   {map[string]string{"apps/web.yaml": strings.Replace(webRelease, "      sourceRef:", "      valuesFiles: [env/none.yaml]\n      sourceRef:", 1)}, "values file env/none.yaml of HelmRelease web is no file"},
+		"values files that may miss":  {map[string]string{"apps/web.yaml": strings.Replace(webRelease, "      sourceRef:", "      valuesFiles: [env/none.yaml]\n      ignoreMissingValuesFiles: true\n      sourceRef:", 1)}, ""},
 		"a directory without objects": {map[string]string{"base/redis.yaml": "# nothing yet\n"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
