@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"path"
 	"slices"
 	"strings"
 
@@ -24,8 +25,16 @@ import (
 // fromCluster is the value of --from that stands for what is installed.
 const fromCluster = "cluster"
 
+// versionAnnotation is where AICR's bundler writes, in each chart that it makes, the version of what is in it.
+const versionAnnotation = "aicr.run/component-version"
+
 // found is a component as a cluster has it.
-type found struct{ namespace, chart, version, source string }
+type found struct {
+	namespace, chart, version, source string
+	annotated                         string // by versionAnnotation
+	// unsettled says why the version is not known; empty if it is.
+	unsettled string
+}
 
 // installed are the components that a deployer has installed, of those with these names; as describes one as it is to
 // be. A component that is there twice is an error: nothing says which of the two is upgraded.
@@ -43,19 +52,8 @@ func (a *app) installed(ctx context.Context, kubeconfig, deployer string, names 
 		switch list := there[name]; len(list) {
 		case 0:
 		case 1:
-			c := upgrades.Component{Name: name, Version: list[0].version, Identity: map[string]string{"namespace": list[0].namespace}}
-			if like, ok := as(name); ok {
-				c.Files = like.Files
-				if like.Identity["chart"] == "" { // the chart is made of manifests, and its version says nothing
-					c.Version = ""
-				} else {
-					c.Identity["chart"] = list[0].chart
-				}
-			}
-			if list[0].source != "" {
-				c.Identity["source"] = list[0].source
-			}
-			all = append(all, c)
+			like, ok := as(name)
+			all = append(all, list[0].component(name, like, ok))
 		default:
 			var places []string
 			for _, f := range list {
@@ -68,6 +66,31 @@ func (a *app) installed(ctx context.Context, kubeconfig, deployer string, names 
 		return nil, cli.WrapUsage(httpstatus.With(http.StatusNotFound, fmt.Errorf("--from cluster: %s has installed none of the components; name the deployer that did with --deployer, or check the kubeconfig's cluster", deployer)))
 	}
 	return all, nil
+}
+
+// component is the component of a recipe that is found. Like is the same one as it is to be, if ok. A chart that the
+// bundler made has its own version, which is none of the component's; it counts only what its annotation says.
+func (f *found) component(name string, like upgrades.Component, ok bool) upgrades.Component {
+	c := upgrades.Component{Name: name, Version: cli.FirstOf(f.annotated, f.version), Unsettled: f.unsettled, Identity: map[string]string{"namespace": f.namespace}}
+	if f.source != "" {
+		c.Identity["source"] = f.source
+	}
+	if !ok {
+		return c
+	}
+	c.Files = like.Files
+	switch made := like.Identity["chart"] == ""; {
+	case made && like.Version == "": // nothing to compare it with
+		c.Version = ""
+	case made:
+		c.Version = f.annotated
+	default:
+		c.Identity["chart"] = f.chart
+	}
+	if c.Version == "" && like.Version != "" && c.Unsettled == "" {
+		c.Unsettled = "what is installed is a chart of the bundle without the annotation " + versionAnnotation + "; compare with the bundle that was deployed"
+	}
+	return c
 }
 
 // releases finds Helm's newest record of each component's release. A release of Flux may have its namespace in front of
@@ -95,8 +118,12 @@ func (a *app) releases(kubeconfig, deployer string, names []string, there map[st
 		if i < 0 || r.Info == nil || r.Info.Status == rspb.StatusUninstalled || r.Chart == nil || r.Chart.Metadata == nil {
 			continue
 		}
-		chart, version := carried(r.Chart)
-		there[names[i]] = append(there[names[i]], found{namespace: r.Namespace, chart: chart, version: version})
+		f := found{namespace: r.Namespace, annotated: r.Chart.Metadata.Annotations[versionAnnotation]}
+		if f.chart, f.version = carried(r.Chart); r.Info.Status != rspb.StatusDeployed {
+			f.version, f.annotated = "", ""
+			f.unsettled = fmt.Sprintf("revision %d of the Helm release %s/%s is %s, so an older version may still run; finish it or roll it back, then check again", r.Version, r.Namespace, r.Name, r.Info.Status)
+		}
+		there[names[i]] = append(there[names[i]], f)
 	}
 	for _, list := range there {
 		slices.SortFunc(list, func(a, b found) int { return strings.Compare(a.namespace, b.namespace) })
@@ -128,26 +155,70 @@ func (a *app) applications(ctx context.Context, kubeconfig string, names []strin
 		}
 		f := found{}
 		f.namespace, _, _ = unstructured.NestedString(o.Object, "spec", "destination", "namespace")
-		sources, _, _ := unstructured.NestedSlice(o.Object, "spec", "sources")
-		if source, ok, _ := unstructured.NestedMap(o.Object, "spec", "source"); ok {
-			sources = append(sources, source)
-		}
-		for _, v := range sources {
-			source, _ := v.(map[string]any)
-			if source["ref"] != nil { // has the values only
-				continue
-			}
-			f.source, _ = source["repoURL"].(string)
-			f.chart, _ = source["chart"].(string)
-			f.version, _ = source["targetRevision"].(string)
-			if f.chart == "" { // a chart in an OCI registry, or one of the bundle's own
-				at := strings.LastIndex(f.source, "/")
-				f.chart, f.source = f.source[at+1:], f.source[:max(at, 0)]
-			}
+		if synced := lastSync(o.Object); synced == nil {
+			f.unsettled = fmt.Sprintf("the Application %s/%s has completed no sync; wait for one, then check again", o.GetNamespace(), o.GetName())
+		} else {
+			f.chart, f.source, f.version = deployed(synced)
 		}
 		there[o.GetName()] = append(there[o.GetName()], f)
 	}
 	return nil
+}
+
+// lastSync is the part of an Application's status that has the sources of the last completed sync; nil without one.
+// What the spec asks for may not be deployed yet. An Application that Argo CD compared and found equal has what it
+// was compared to, whether or not a sync made it so.
+func lastSync(app map[string]any) map[string]any {
+	if status, _, _ := unstructured.NestedString(app, "status", "sync", "status"); status == "Synced" {
+		if compared, ok, _ := unstructured.NestedMap(app, "status", "sync", "comparedTo"); ok && len(sourcesOf(compared)) > 0 {
+			return compared
+		}
+	}
+	if history, _, _ := unstructured.NestedSlice(app, "status", "history"); len(history) > 0 { // the newest is the last
+		last, _ := history[len(history)-1].(map[string]any)
+		return last
+	}
+	// Without a history (revisionHistoryLimit: 0), the last operation, if it was all of a sync.
+	phase, _, _ := unstructured.NestedString(app, "status", "operationState", "phase")
+	sync, _, _ := unstructured.NestedMap(app, "status", "operationState", "operation", "sync")
+	if phase != "Succeeded" || sync["dryRun"] == true || sync["resources"] != nil {
+		return nil
+	}
+	made, ok, _ := unstructured.NestedMap(app, "status", "operationState", "syncResult")
+	if !ok || len(sourcesOf(made)) == 0 {
+		return nil
+	}
+	return made
+}
+
+// sourcesOf are the sources of a spec, or of a status that has the same fields, except those that have the values only.
+func sourcesOf(of map[string]any) []map[string]any {
+	list, _, _ := unstructured.NestedSlice(of, "sources")
+	var all []map[string]any
+	for _, v := range append(list, of["source"]) {
+		if source, ok := v.(map[string]any); ok && source["ref"] == nil && source["repoURL"] != nil && source["repoURL"] != "" {
+			all = append(all, source)
+		}
+	}
+	return all
+}
+
+// deployed is the chart of a sync, from which repository and in which version. A directory of the bundle has none of
+// these: its revision is the bundle's.
+func deployed(sync map[string]any) (chart, repository, version string) {
+	for _, source := range sourcesOf(sync) {
+		url, _ := source["repoURL"].(string)
+		revision, _ := source["targetRevision"].(string)
+		if name, _ := source["chart"].(string); name != "" {
+			return name, url, revision
+		}
+		// A chart in an OCI registry is the root of its artifact.
+		if dir, _ := source["path"].(string); dir == "" || path.Clean(dir) == "." {
+			at := strings.LastIndex(url, "/")
+			chart, repository, version = url[at+1:], url[:max(at, 0)], revision
+		}
+	}
+	return chart, repository, version
 }
 
 // installedError says what a cluster that cannot be read lacks.

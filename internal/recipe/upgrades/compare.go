@@ -12,6 +12,8 @@ import (
 // Component is a component of a recipe, as far as a move can change it.
 type Component struct {
 	Name, Version string
+	// Unsettled says why the version that is installed is not known; empty if it is.
+	Unsettled string
 	// Identity says where and what it is, besides its version: namespace, chart, source and so on. What
 	// only one side says is not compared.
 	Identity map[string]string
@@ -119,6 +121,8 @@ func judge(a, b Component, record *Record) (Row, bool) {
 	vb, errB := parseVersion(b.Version)
 	same := a.Version == b.Version || errA == nil && errB == nil && va.Equal(vb)
 	switch {
+	case a.Unsettled != "":
+		row.set(Unversioned, NotComparable, "the installed version is not known: %s", a.Unsettled)
 	case same && len(row.Moves) == 0:
 		return row, false
 	case same:
