@@ -149,7 +149,7 @@ func TestUpgradeFromApplication(t *testing.T) {
 		"several sources":    {map[string]any{"sync": map[string]any{"status": "Synced", "comparedTo": many(helm("v24.3.0"))}}, `"from": "v24.3.0"`},
 		"an upgrade pending": {map[string]any{"sync": map[string]any{"status": "OutOfSync", "comparedTo": one(helm("v25.10.1"))}, "history": []any{many(helm("v24.1.0")), many(helm("v24.2.0"))}}, `"from": "v24.2.0"`},
 		"no history kept":    {done("Succeeded", empty, one(helm("v24.3.0"))), `"from": "v24.3.0"`},
-		"in a registry":      {map[string]any{"history": []any{one(map[string]any{"repoURL": "oci://registry.example.com/charts/gpu-operator", "path": ".", "targetRevision": "v24.3.0"})}}, `"from": "v24.3.0"`},
+		"in a registry":      {map[string]any{"history": []any{many(map[string]any{"repoURL": "oci://registry.example.com/charts/gpu-operator", "path": ".", "targetRevision": "v24.3.0"})}}, `"from": "v24.3.0"`},
 		"never synced":       {empty, none},
 		"compared only":      {map[string]any{"sync": map[string]any{"status": "OutOfSync", "comparedTo": one(helm("v25.10.1"))}}, none},
 		"failed":             {done("Failed", empty, one(helm("v25.10.1"))), none},

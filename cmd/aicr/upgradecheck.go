@@ -27,6 +27,7 @@ type upgradeFlags struct {
 	fromRecipes                                    string // of the old charts' lock file
 	evidence, charts                               []string
 	failOnError                                    bool
+	scan, scanSet                                  bool // whether objects at risk are looked for, and whether that was said
 	dirs                                           cli.RecipeDirs
 }
 
@@ -44,24 +45,34 @@ The verdict is safe, manual or blocked as a record says; unknown if none does, a
 crosses two records, begins where its record does not, or ends past what its record was looked at, is blocked, and no steps are shown:
 they were written for another move. Anything but safe ends with code 2.
 
+--scan-cluster lists, of the kinds that crossed records name (affectedResources), the objects in the cluster without an
+owner: neither a Helm release nor an Application of Argo CD. The section AT RISK always stands in the report and says why it is empty. It never
+changes the exit code.
+
 --evidence names files that matrix run --from --evidence has written. Beside each safe, it says whether such a run has shown exactly that
 move: the same criteria, versions and files of the charts. A run in which the move failed contradicts it, which ends with code 2. For a move
 without a record it proposes one. A file never makes a verdict: anyone can write one, so read the run that it names.`,
 		Example: `  aicr upgrade-check --from old-recipe.yaml --to new-recipe.yaml --deployer helm
   aicr upgrade-check --from ./bundles --deployer flux`,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.upgradeCheck(cmd.Context(), f) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.scanSet = cmd.Flags().Changed("scan-cluster"); !f.scanSet {
+				f.scan = f.from == fromCluster
+			}
+			return a.upgradeCheck(cmd.Context(), f)
+		},
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&f.from, "from", "f", "", "`address` of the recipe that is deployed, or the directory of its bundle; or cluster, what --deployer has installed (required)")
 	flags.StringVar(&f.to, "to", "", "`address` of the recipe to upgrade to, or the directory of its bundle (default: the criteria of --from, resolved now)")
 	flags.StringVarP(&f.deployer, "deployer", "d", "", "deployer whose steps are shown: "+strings.Join(upgrades.Deployers(), ", ")+"; needed if there are steps")
 	flags.StringArrayVar(&f.evidence, "evidence", nil, "`file` of matrix run --evidence, to compare with (repeatable)")
+	flags.BoolVar(&f.scan, "scan-cluster", false, "list the objects in the cluster that the upgrade may remove and no deployer restores (default with --from cluster); the exit code does not count them")
 	cli.ChartsFlag(cmd, &f.charts, "with --evidence: `source` of the charts whose files are compared: auto (upstream where the recipes have a charts.lock), upstream, or a directory; repeat it for a list. Simulated charts are not compared")
 	flags.StringVar(&f.fromRecipes, "from-recipes-dir", "", "with --evidence: `directory` of the old recipe files, whose charts.lock has the old charts (default: that of the new ones)")
 	flags.BoolVar(&f.failOnError, "fail-on-error", true, "end with code 2 if a component needs attention")
 	flags.StringVarP(&f.output, "output", "o", "-", "`address` to write the report to: a file, cm://NAMESPACE/NAME, or - for standard output")
 	flags.StringVarP(&f.format, "format", "t", "table", "output format: table, json or yaml")
-	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig `file` for cm:// addresses (default: KUBECONFIG, ~/.kube/config, or the pod's own cluster)")
+	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig `file` for cm:// addresses, --from cluster and --scan-cluster (default: KUBECONFIG, ~/.kube/config, or the pod's own cluster)")
 	recipesFlags(cmd, &f.dirs)
 	return cmd
 }
@@ -116,6 +127,9 @@ func (a *app) upgradeCheck(ctx context.Context, f upgradeFlags) error {
 		return err
 	}
 	report := newUpgradeReport(ctx, f.from, called, deployer, rows, seen)
+	if report.AtRisk, err = a.scan(ctx, f, rows); err != nil {
+		return err
+	}
 	data, err := report.print(f.format)
 	if err != nil {
 		return err

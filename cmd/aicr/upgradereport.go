@@ -17,6 +17,7 @@ type upgradeReport struct {
 	Deployer   string        `json:"deployer,omitempty"`
 	Components []upgradeRow  `json:"components"`
 	Summary    upgradeTotals `json:"summary"`
+	AtRisk     atRisk        `json:"atRisk"`
 }
 
 type upgradeTotals struct {
@@ -96,7 +97,7 @@ func (r *upgradeReport) table() string {
 		text += "deployer: " + r.Deployer + "\n"
 	}
 	if len(r.Components) == 0 {
-		return text + "\nno component changes\n"
+		return text + "\nno component changes\n" + r.AtRisk.lines()
 	}
 	rows, details := [][]string{{"COMPONENT", "FROM", "TO", "VERDICT", "NOTES"}}, ""
 	for i := range r.Components {
@@ -104,7 +105,7 @@ func (r *upgradeReport) table() string {
 		rows = append(rows, []string{c.Component, dash(c.From), dash(c.To), dash(cli.FirstOf(string(c.Verdict), string(c.Change))), dash(c.Notes)})
 		details += c.details(r.Deployer)
 	}
-	return text + "\n" + cli.Table(rows) + details + fmt.Sprintf("\n%s, %d need attention\n", lists.Count(r.Summary.Components, "component change"), r.Summary.Failing)
+	return text + "\n" + cli.Table(rows) + details + r.AtRisk.lines() + fmt.Sprintf("\n%s, %d need attention\n", lists.Count(r.Summary.Components, "component change"), r.Summary.Failing)
 }
 
 // notes are what fits into a cell.

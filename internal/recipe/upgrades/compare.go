@@ -74,6 +74,8 @@ type Row struct {
 	Moves    []Move
 	// Record is the transition whose verdict this is; nil if none describes the move.
 	Record *Transition
+	// Crossed are all transitions that the move crosses, whatever the verdict.
+	Crossed []*Transition
 }
 
 // Attention reports whether a person has to look before the move is made.
@@ -180,6 +182,7 @@ func (r *Row) judge(from, to *semver.Version, record *Record) {
 		r.set(Unknown, NoBoundary, "%s has no record of a move between %s and %s", record.File, r.From, r.To)
 		return
 	}
+	r.Crossed = crossed
 	first := crossed[0]
 	if r.StoppedAt = first.To.String(); len(crossed) == 1 && first.From.Has(from) && !first.To.above(to) && first.Verdict != Blocked {
 		r.StoppedAt = ""

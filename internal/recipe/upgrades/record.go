@@ -54,7 +54,7 @@ type Transition struct {
 	steps []stepGroup
 }
 
-// Affected are the kinds of objects that the move changes.
+// Affected are the kinds of objects that the move changes or removes.
 type Affected struct {
 	Group string   `json:"group"`
 	Kinds []string `json:"kinds"`
@@ -122,6 +122,7 @@ func Read(file, component string, data []byte) (*Record, error) {
 		c := checker{d, root, i}
 		made.From, made.To = c.ranges(t.From, t.To)
 		c.verdict(&made)
+		c.affected(&made)
 		r.Transitions = append(r.Transitions, made)
 	}
 	if err := d.Err(); err != nil {
@@ -182,6 +183,15 @@ func (c checker) verdict(t *Transition) {
 		}
 	default:
 		c.add([]any{"verdict"}, "verdict is %.100q; write %s, %s or %s", t.Verdict, Safe, Manual, Blocked)
+	}
+}
+
+// affected checks that the objects which a transition affects can be looked for.
+func (c checker) affected(t *Transition) {
+	for i, a := range t.Affected {
+		if len(a.Kinds) == 0 || slices.Contains(a.Kinds, "") {
+			c.add([]any{"affectedResources", i}, "affectedResources of the group %.100q names no kind; add the kinds, e.g. kinds: [Certificate]", a.Group)
+		}
 	}
 }
 

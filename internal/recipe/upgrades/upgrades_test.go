@@ -82,6 +82,8 @@ func TestReadRefuses(t *testing.T) {
 		"deployer":        {header + transition("<1.0.0", "1.0.0", "manual", "    stepsByDeployer: [{deployers: [helmm], steps: [{id: a, description: b}]}, {steps: [{id: a, description: b}]}]\n"), `"helmm" is no deployer; did you mean "helm"?`},
 		"twice":           {header + transition("<1.0.0", "1.0.0", "manual", "    stepsByDeployer: [{deployers: [helm], steps: [{id: a, description: b}]}, {deployers: [helm], steps: [{id: a, description: b}]}, {steps: [{id: a, description: b}]}]\n"), "helm is in two groups"},
 		"two remainders":  {header + transition("<1.0.0", "1.0.0", "manual", "    stepsByDeployer: [{steps: [{id: a, description: b}]}, {steps: [{id: a, description: b}]}]\n"), "a second group without deployers"},
+		"no kinds":        {header + transition("<1.0.0", "1.0.0", "manual", remainder+"    affectedResources: [{group: example.com}]\n"), `upgrades.yaml:10: affectedResources of the group "example.com" names no kind`},
+		"empty kind":      {header + transition("<1.0.0", "1.0.0", "manual", remainder+"    affectedResources: [{group: example.com, kinds: [Thing, '']}]\n"), "names no kind"},
 		"step":            {header + transition("<1.0.0", "1.0.0", "manual", "    stepsByDeployer: [{steps: [{id: a, description: b}, {id: a, description: c}]}]\n"), "a step needs an id, which its group has once"},
 	} {
 		if _, err := Read("upgrades.yaml", "thing", []byte(c.text)); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -181,5 +183,31 @@ func TestSteps(t *testing.T) {
 	}
 	if step.Reversible != "false" || len(step.Affected) != 1 || step.References[0] != "https://example.com" || step.Origin.Line != 5 {
 		t.Errorf("got %+v", step)
+	}
+}
+
+// Every crossed record counts, also where the verdict is none of its own; one that is not crossed does not.
+func TestAffectedKinds(t *testing.T) {
+	affects := func(text string) string { return remainder + "    affectedResources: " + text + "\n" }
+	r := record(t,
+		transition("<1.0.0", ">=1.0.0 <1.9.0", "manual", affects("[{group: b.example.com, kinds: [Thing, Other]}]")),
+		transition(">=1.0.0 <2.0.0", ">=2.0.0 <2.9.0", "blocked", affects("[{group: b.example.com, kinds: [Thing]}, {kinds: [ConfigMap]}]")),
+		transition(">=2.0.0 <3.0.0", ">=3.0.0 <3.9.0", "manual", affects("[{group: c.example.com, kinds: [Later]}]")),
+	)
+	records := map[string]*Record{"thing": r, "same": r}
+	for name, c := range map[string]struct{ from, to, want string }{
+		"two boundaries":   {"0.9.0", "2.1.0", "[{ ConfigMap [same thing]} {b.example.com Other [same thing]} {b.example.com Thing [same thing]}]"},
+		"one":              {"1.1.0", "2.1.0", "[{ ConfigMap [same thing]} {b.example.com Thing [same thing]}]"},
+		"beyond the range": {"2.1.0", "4.0.0", "[{c.example.com Later [same thing]}]"},
+		"back":             {"2.1.0", "0.9.0", "[]"},
+		"none":             {"1.1.0", "1.2.0", "[]"},
+		"no version":       {"main", "2.1.0", "[]"},
+	} {
+		side := func(version string) []Component {
+			return []Component{{Name: "thing", Version: version}, {Name: "same", Version: version}}
+		}
+		if got := fmt.Sprint(AffectedKinds(Compare(side(c.from), side(c.to), records))); got != c.want {
+			t.Errorf("%s: got %s, want %s", name, got, c.want)
+		}
 	}
 }

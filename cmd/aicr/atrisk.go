@@ -1,0 +1,213 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/pager"
+
+	"github.com/nvidia/aicr-action/internal/cli"
+	"github.com/nvidia/aicr-action/internal/recipe/upgrades"
+	"github.com/nvidia/aicr-action/internal/util/lists"
+)
+
+// atRisk are the objects of the kinds that an upgrade affects which no deployer would bring back. The keys are those of
+// AICR's own CLI, and error besides.
+type atRisk struct {
+	// Scanned reports whether every kind was read; Reason says why not.
+	Scanned  bool          `json:"scanned"`
+	Reason   string        `json:"reason,omitempty"`
+	Kinds    []riskKind    `json:"kinds,omitempty"`
+	Findings []riskFinding `json:"findings,omitempty"`
+}
+
+type riskKind struct {
+	Group      string   `json:"group,omitempty"`
+	Kind       string   `json:"kind"`
+	Components []string `json:"components,omitempty"`
+	// Present reports whether the cluster has the kind.
+	Present  bool `json:"present"`
+	Examined int  `json:"examined"`
+	// Error says why the kind, or a part of its objects, was not read.
+	Error string `json:"error,omitempty"`
+}
+
+type riskFinding struct {
+	Group      string   `json:"group,omitempty"`
+	Kind       string   `json:"kind"`
+	Components []string `json:"components,omitempty"`
+	Namespace  string   `json:"namespace,omitempty"`
+	Name       string   `json:"name"`
+}
+
+// scanTime is how long a cluster may take to list the objects of one kind.
+const scanTime = time.Minute
+
+// scan looks in the cluster for objects at risk by the records that the rows cross. What cannot be read is said in the
+// result: the scan advises, and fails nothing. The error is the context's.
+func (a *app) scan(ctx context.Context, f upgradeFlags, rows []upgrades.Row) (atRisk, error) {
+	kinds := upgrades.AffectedKinds(rows)
+	switch {
+	case !f.scan && f.scanSet:
+		return atRisk{Reason: "--scan-cluster=false turned it off"}, nil
+	case !f.scan:
+		return atRisk{Reason: "no access to a cluster was asked for; --scan-cluster looks in that of --kubeconfig"}, nil
+	case len(kinds) == 0:
+		return atRisk{Scanned: true}, nil
+	}
+	kube, objects, err := a.cluster(f.kubeconfig)
+	var groups *metav1.APIGroupList
+	if err == nil {
+		groups, err = kube.Discovery().ServerGroups()
+	}
+	if err != nil {
+		return atRisk{Reason: fmt.Sprintf("the cluster cannot be read: %v; check the kubeconfig's server, the network and the login", err)}, ctx.Err()
+	}
+	var found atRisk
+	unread := 0
+	for _, kind := range kinds {
+		k, owned := riskKind{Group: kind.Group, Kind: kind.Kind, Components: kind.Components}, []riskFinding(nil)
+		resource, err := servedAs(kube.Discovery(), groups, kind)
+		if err == nil && resource != nil {
+			k.Present = true
+			owned, err = k.examine(ctx, objects.Resource(*resource))
+		}
+		if ctx.Err() != nil {
+			return atRisk{}, ctx.Err()
+		}
+		if err != nil {
+			k.Error = err.Error()
+			unread++
+		}
+		found.Kinds, found.Findings = append(found.Kinds, k), append(found.Findings, owned...)
+	}
+	if found.Scanned = unread == 0; !found.Scanned {
+		found.Reason = fmt.Sprintf("%d of %s could not be read", unread, lists.Count(len(kinds), "kind"))
+	}
+	return found, nil
+}
+
+// servedAs is the resource by which the cluster lists a kind; nil if it does not have the kind. A group that does not
+// answer is an error, and not a kind that is missing.
+func servedAs(client discovery.DiscoveryInterface, groups *metav1.APIGroupList, kind upgrades.AffectedKind) (*schema.GroupVersionResource, error) {
+	at := slices.IndexFunc(groups.Groups, func(g metav1.APIGroup) bool { return g.Name == kind.Group })
+	if at < 0 {
+		return nil, nil
+	}
+	group := groups.Groups[at]
+	versions := append([]metav1.GroupVersionForDiscovery{group.PreferredVersion}, group.Versions...)
+	for i, v := range versions {
+		if i > 0 && v == group.PreferredVersion {
+			continue
+		}
+		served, err := client.ServerResourcesForGroupVersion(v.GroupVersion)
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("ask for the kinds of %s: %w", v.GroupVersion, err)
+		}
+		for _, r := range served.APIResources {
+			if r.Kind == kind.Kind && !strings.Contains(r.Name, "/") {
+				return &schema.GroupVersionResource{Group: kind.Group, Version: v.Version, Resource: r.Name}, nil
+			}
+		}
+	}
+	return nil, nil
+}
+
+// examine lists the objects of a kind in all namespaces, and gives those without an owner, in the order of their names.
+func (k *riskKind) examine(ctx context.Context, client dynamic.ResourceInterface) ([]riskFinding, error) {
+	within, cancel := context.WithTimeout(ctx, scanTime)
+	defer cancel()
+	var found []riskFinding
+	list := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return client.List(ctx, o) })
+	err := list.EachListItem(within, metav1.ListOptions{}, func(object runtime.Object) error {
+		o, ok := object.(*unstructured.Unstructured)
+		if !ok {
+			return fmt.Errorf("the cluster listed a %T", object)
+		}
+		k.Examined++
+		if !ownedByDeployer(o) {
+			found = append(found, riskFinding{Group: k.Group, Kind: k.Kind, Components: k.Components, Namespace: o.GetNamespace(), Name: o.GetName()})
+		}
+		return nil
+	})
+	slices.SortFunc(found, func(a, b riskFinding) int { return strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name) })
+	switch {
+	case apierrors.IsNotFound(err) && k.Examined == 0: // its definition went meanwhile
+		k.Present = false
+		return nil, nil
+	case apierrors.IsForbidden(err):
+		err = fmt.Errorf("%w; it needs list on this kind in all namespaces", err)
+	case errors.Is(err, context.DeadlineExceeded):
+		err = fmt.Errorf("the cluster did not list its objects within %s; run the check again", scanTime)
+	}
+	return found, err
+}
+
+// ownedByDeployer reports whether an object has the marks of Helm, which Flux's HelmReleases have too, or that of
+// Argo CD. Others, such as the label app.kubernetes.io/instance, anyone may write: AICR's own CLI does not count them.
+func ownedByDeployer(o *unstructured.Unstructured) bool {
+	notes := o.GetAnnotations()
+	return notes["argocd.argoproj.io/tracking-id"] != "" ||
+		o.GetLabels()["app.kubernetes.io/managed-by"] == "Helm" && notes["meta.helm.sh/release-name"] != ""
+}
+
+// lines are the section of the report for people. It says why it is empty: an absent one reads as nothing at risk.
+func (r *atRisk) lines() string {
+	var b strings.Builder
+	b.WriteString("\nAT RISK (advisory)\n")
+	switch {
+	case len(r.Kinds) == 0 && !r.Scanned:
+		return b.String() + "  not scanned: " + r.Reason + "\n"
+	case len(r.Kinds) == 0:
+		return b.String() + "  nothing to look for: no crossed record names a kind of objects (affectedResources)\n"
+	case !r.Scanned:
+		b.WriteString("  scanned in part: " + r.Reason + "\n")
+	}
+	examined := 0
+	for _, k := range r.Kinds {
+		says := lists.Count(k.Examined, "object")
+		if !k.Present {
+			says = "the cluster does not have this kind"
+		}
+		if k.Error != "" {
+			says = "not read: " + k.Error
+		}
+		examined += k.Examined
+		fmt.Fprintf(&b, "  %s (%s): %s\n", kindName(k.Group, k.Kind), strings.Join(k.Components, ", "), says)
+	}
+	switch {
+	case len(r.Findings) > 0:
+		rows := [][]string{{"  COMPONENT", "KIND", "NAMESPACE", "NAME"}}
+		for _, f := range r.Findings {
+			rows = append(rows, []string{"  " + strings.Join(f.Components, ", "), kindName(f.Group, f.Kind), dash(f.Namespace), f.Name})
+		}
+		fmt.Fprintf(&b, "\n%s  %s at risk: no Helm release or Application restores what the upgrade removes. Save it, or make sure that it stays. The exit code does not count it.\n", cli.Table(rows), lists.Count(len(r.Findings), "object"))
+	case r.Scanned && examined > 0:
+		b.WriteString("  nothing at risk: a Helm release or an Application owns each object\n")
+	case r.Scanned:
+		b.WriteString("  nothing at risk: there are no objects of these kinds\n")
+	}
+	return b.String()
+}
+
+// kindName is a kind as kubectl takes it.
+func kindName(group, kind string) string {
+	if group == "" {
+		return kind
+	}
+	return kind + "." + group
+}
