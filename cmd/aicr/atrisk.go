@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/pager"
@@ -67,21 +69,25 @@ func (a *app) scan(ctx context.Context, f upgradeFlags, rows []upgrades.Row) (at
 		return atRisk{Scanned: true}, nil
 	}
 	kube, objects, err := a.cluster(f.kubeconfig)
-	var groups *metav1.APIGroupList
+	var served []*metav1.APIResourceList
 	if err == nil {
-		groups, err = kube.Discovery().ServerGroups()
+		_, served, err = discovery.ServerGroupsAndResources(kube.Discovery())
 	}
-	if err != nil {
+	slices.SortFunc(served, func(a, b *metav1.APIResourceList) int { // discovery gives them in no order
+		return -version.CompareKubeAwareVersionStrings(path.Base(a.GroupVersion), path.Base(b.GroupVersion))
+	})
+	failed, partly := discovery.GroupDiscoveryFailedErrorGroups(err)
+	if err != nil && !partly {
 		return atRisk{Reason: fmt.Sprintf("the cluster cannot be read: %v; check the kubeconfig's server, the network and the login", err)}, ctx.Err()
 	}
 	var found atRisk
 	unread := 0
 	for _, kind := range kinds {
-		k, owned := riskKind{Group: kind.Group, Kind: kind.Kind, Components: kind.Components}, []riskFinding(nil)
-		resource, err := servedAs(kube.Discovery(), groups, kind)
+		k, unowned := riskKind{Group: kind.Group, Kind: kind.Kind, Components: kind.Components}, []riskFinding(nil)
+		resource, err := servedAs(served, failed, kind)
 		if err == nil && resource != nil {
 			k.Present = true
-			owned, err = k.examine(ctx, objects.Resource(*resource))
+			unowned, err = k.examine(ctx, objects.Resource(*resource))
 		}
 		if ctx.Err() != nil {
 			return atRisk{}, ctx.Err()
@@ -90,7 +96,7 @@ func (a *app) scan(ctx context.Context, f upgradeFlags, rows []upgrades.Row) (at
 			k.Error = err.Error()
 			unread++
 		}
-		found.Kinds, found.Findings = append(found.Kinds, k), append(found.Findings, owned...)
+		found.Kinds, found.Findings = append(found.Kinds, k), append(found.Findings, unowned...)
 	}
 	if found.Scanned = unread == 0; !found.Scanned {
 		found.Reason = fmt.Sprintf("%d of %s could not be read", unread, lists.Count(len(kinds), "kind"))
@@ -98,30 +104,24 @@ func (a *app) scan(ctx context.Context, f upgradeFlags, rows []upgrades.Row) (at
 	return found, nil
 }
 
-// servedAs is the resource by which the cluster lists a kind; nil if it does not have the kind. A group that does not
-// answer is an error, and not a kind that is missing.
-func servedAs(client discovery.DiscoveryInterface, groups *metav1.APIGroupList, kind upgrades.AffectedKind) (*schema.GroupVersionResource, error) {
-	at := slices.IndexFunc(groups.Groups, func(g metav1.APIGroup) bool { return g.Name == kind.Group })
-	if at < 0 {
-		return nil, nil
-	}
-	group := groups.Groups[at]
-	versions := append([]metav1.GroupVersionForDiscovery{group.PreferredVersion}, group.Versions...)
-	for i, v := range versions {
-		if i > 0 && v == group.PreferredVersion {
+// servedAs is the resource by which the cluster lists a kind, in the most stable version; nil if it does not have the
+// kind. One of a group that does not answer is an error: that it is missing is not known.
+func servedAs(served []*metav1.APIResourceList, failed map[schema.GroupVersion]error, kind upgrades.AffectedKind) (*schema.GroupVersionResource, error) {
+	for _, list := range served {
+		at, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil || at.Group != kind.Group {
 			continue
 		}
-		served, err := client.ServerResourcesForGroupVersion(v.GroupVersion)
-		if apierrors.IsNotFound(err) {
-			continue
-		}
-		if err != nil {
-			return nil, fmt.Errorf("ask for the kinds of %s: %w", v.GroupVersion, err)
-		}
-		for _, r := range served.APIResources {
+		for _, r := range list.APIResources {
 			if r.Kind == kind.Kind && !strings.Contains(r.Name, "/") {
-				return &schema.GroupVersionResource{Group: kind.Group, Version: v.Version, Resource: r.Name}, nil
+				resource := at.WithResource(r.Name)
+				return &resource, nil
 			}
+		}
+	}
+	for at, err := range failed {
+		if at.Group == kind.Group {
+			return nil, fmt.Errorf("the cluster does not say which kinds %s has: %w; run the check again when its API server answers", at, err)
 		}
 	}
 	return nil, nil
@@ -195,7 +195,7 @@ func (r *atRisk) lines() string {
 		for _, f := range r.Findings {
 			rows = append(rows, []string{"  " + strings.Join(f.Components, ", "), kindName(f.Group, f.Kind), dash(f.Namespace), f.Name})
 		}
-		fmt.Fprintf(&b, "\n%s  %s at risk: no Helm release or Application restores what the upgrade removes. Save it, or make sure that it stays. The exit code does not count it.\n", cli.Table(rows), lists.Count(len(r.Findings), "object"))
+		fmt.Fprintf(&b, "\n%s  %s at risk: no Helm release or Application restores what the upgrade removes. Save them, or make sure that they stay. The exit code does not count them.\n", cli.Table(rows), lists.Count(len(r.Findings), "object"))
 	case r.Scanned && examined > 0:
 		b.WriteString("  nothing at risk: a Helm release or an Application owns each object\n")
 	case r.Scanned:
