@@ -32,6 +32,8 @@ type atRisk struct {
 	Reason   string        `json:"reason,omitempty"`
 	Kinds    []riskKind    `json:"kinds,omitempty"`
 	Findings []riskFinding `json:"findings,omitempty"`
+
+	unversioned []string // the components of which it is not known what they cross
 }
 
 type riskKind struct {
@@ -59,14 +61,19 @@ const scanTime = time.Minute
 // scan looks in the cluster for objects at risk by the records that the rows cross. What cannot be read is said in the
 // result: the scan advises, and fails nothing. The error is the context's.
 func (a *app) scan(ctx context.Context, f upgradeFlags, rows []upgrades.Row) (atRisk, error) {
-	kinds := upgrades.AffectedKinds(rows)
+	kinds, unversioned := upgrades.AffectedKinds(rows), []string(nil)
+	for i := range rows {
+		if rows[i].Verdict == upgrades.Unversioned {
+			unversioned = append(unversioned, rows[i].Component)
+		}
+	}
 	switch {
 	case !f.scan && f.scanSet:
 		return atRisk{Reason: "--scan-cluster=false turned it off"}, nil
 	case !f.scan:
 		return atRisk{Reason: "no access to a cluster was asked for; --scan-cluster looks in that of --kubeconfig"}, nil
 	case len(kinds) == 0:
-		return atRisk{Scanned: true}, nil
+		return atRisk{Scanned: true, unversioned: unversioned}, nil
 	}
 	kube, objects, err := a.cluster(f.kubeconfig)
 	var served []*metav1.APIResourceList
@@ -80,7 +87,7 @@ func (a *app) scan(ctx context.Context, f upgradeFlags, rows []upgrades.Row) (at
 	if err != nil && !partly {
 		return atRisk{Reason: fmt.Sprintf("the cluster cannot be read: %v; check the kubeconfig's server, the network and the login", err)}, ctx.Err()
 	}
-	var found atRisk
+	found := atRisk{unversioned: unversioned}
 	unread := 0
 	for _, kind := range kinds {
 		k, unowned := riskKind{Group: kind.Group, Kind: kind.Kind, Components: kind.Components}, []riskFinding(nil)
@@ -169,6 +176,9 @@ func ownedByDeployer(o *unstructured.Unstructured) bool {
 func (r *atRisk) lines() string {
 	var b strings.Builder
 	b.WriteString("\nAT RISK (advisory)\n")
+	if len(r.unversioned) > 0 {
+		fmt.Fprintf(&b, "  left out, since their versions cannot be compared: %s\n", strings.Join(r.unversioned, ", "))
+	}
 	switch {
 	case len(r.Kinds) == 0 && !r.Scanned:
 		return b.String() + "  not scanned: " + r.Reason + "\n"

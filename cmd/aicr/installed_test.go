@@ -89,6 +89,10 @@ func TestUpgradeFromUnsettledRelease(t *testing.T) {
 		record(t, kube, "gpu-operator", "gpu-operator", 2, status, &chart.Metadata{Name: "gpu-operator", Version: "v25.10.1"})
 		record(t, kube, "skyhook", "skyhook-customizations", 1, status, &chart.Metadata{Name: "skyhook-customizations", Version: "0.1.0"})
 		r := bench{client: kube}.run(t, "upgrade-check", "--from", "cluster", "--to", made, "-d", "helm", "--fail-on-error=false", "--format", "json")
+		table := bench{client: kube}.run(t, "upgrade-check", "--from", "cluster", "--to", made, "-d", "helm", "--fail-on-error=false")
+		if want := "\nAT RISK (advisory)\n  left out, since their versions cannot be compared: gpu-operator, skyhook-customizations\n"; !strings.Contains(table.stdout, want) {
+			t.Errorf("%s: want %q in\n%s", status, want, table.stdout)
+		}
 		for name, revision := range map[string]string{"gpu-operator": "revision 2 of the Helm release gpu-operator/gpu-operator is ", "skyhook-customizations": "revision 1 of the Helm release skyhook/skyhook-customizations is "} {
 			if part := rowOf(r.stdout, name); !strings.Contains(part, `"verdict": "unversioned"`) || !strings.Contains(part, revision+string(status)) || strings.Contains(part, `"from": `) {
 				t.Errorf("%s: %s: got %s%s", status, name, part, r.stderr)

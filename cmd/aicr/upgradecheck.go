@@ -38,7 +38,8 @@ func (a *app) upgradeCheckCommand() *cobra.Command {
 		Long: `Compare two recipes component by component, and judge each move by the records of upgrades that the recipe files have
 (components/NAME/upgrades.yaml, named in the registry).
 
-A side is a recipe, or the directory of a bundle, which has one; --from cluster is what --deployer has installed there. Without --to, the criteria of --from are resolved again with the recipe
+A side is a recipe, or the directory of a bundle, which has one; --from cluster is what --deployer has installed there: the chart of each deployed Helm release, or of each Application's
+last completed sync. Without --to, the criteria of --from are resolved again with the recipe
 files that are there now: what an upgrade to them would be.
 
 The verdict is safe, manual or blocked as a record says; unknown if none does, and unversioned if versions cannot be compared. A move that
