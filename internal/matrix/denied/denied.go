@@ -13,6 +13,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
 // Lines are a sentence each, with what the bundle binds the account to.
@@ -27,7 +28,7 @@ func Lines(all []infra.Denial, objects []bundle.Object) []string {
 		if bound := rolesOf(d.Account, objects); len(bound) > 0 {
 			roles = "; it has " + strings.Join(bound, ", ")
 		}
-		lines = append(lines, fmt.Sprintf("ServiceAccount %s may not %s %s %s: its program was denied it (%d times), and never allowed%s", d.Account, d.Verb, d.Resource, where, d.Count, roles))
+		lines = append(lines, fmt.Sprintf("ServiceAccount %s may not %s %s %s: its program was denied it (%s), and never allowed%s", d.Account, d.Verb, d.Resource, where, lists.Count(d.Count, "time"), roles))
 	}
 	return lines
 }
