@@ -197,13 +197,13 @@ func (r *atRisk) lines() string {
 			says = "not read: " + k.Error
 		}
 		examined += k.Examined
-		fmt.Fprintf(&b, "  %s (%s): %s\n", kindName(k.Group, k.Kind), strings.Join(k.Components, ", "), says)
+		fmt.Fprintf(&b, "  %s (%s): %s\n", schema.GroupKind{Group: k.Group, Kind: k.Kind}, strings.Join(k.Components, ", "), says)
 	}
 	switch {
 	case len(r.Findings) > 0:
 		rows := [][]string{{"  COMPONENT", "KIND", "NAMESPACE", "NAME"}}
 		for _, f := range r.Findings {
-			rows = append(rows, []string{"  " + strings.Join(f.Components, ", "), kindName(f.Group, f.Kind), dash(f.Namespace), f.Name})
+			rows = append(rows, []string{"  " + strings.Join(f.Components, ", "), schema.GroupKind{Group: f.Group, Kind: f.Kind}.String(), dash(f.Namespace), f.Name})
 		}
 		fmt.Fprintf(&b, "\n%s  %s at risk: no Helm release or Application restores what the upgrade removes. Save them, or make sure that they stay. The exit code does not count them.\n", cli.Table(rows), lists.Count(len(r.Findings), "object"))
 	case r.Scanned && examined > 0:
@@ -212,12 +212,4 @@ func (r *atRisk) lines() string {
 		b.WriteString("  nothing at risk: there are no objects of these kinds\n")
 	}
 	return b.String()
-}
-
-// kindName is a kind as kubectl takes it.
-func kindName(group, kind string) string {
-	if group == "" {
-		return kind
-	}
-	return kind + "." + group
 }

@@ -75,7 +75,7 @@ func (w *worker) unready(first time.Time) time.Duration {
 	if w.pod.Spec.Containers[0].ReadinessProbe.Exec != nil {
 		return time.Second
 	}
-	return often(first, 200*time.Millisecond, time.Second)
+	return often(first)
 }
 
 func (w *worker) probeOnce(ctx context.Context, timeout time.Duration) error {

@@ -262,18 +262,18 @@ func (w *worker) begin(ctx context.Context, c *corev1.Container, s state) (*host
 			s.running, s.ready, s.waiting, s.message = false, false, "ContainerCreating", text
 			w.write(ctx, s)
 		}
-		if !sleep(w.ctx, often(first, beginOften, beginSeldom)) {
+		if !sleep(w.ctx, often(first)) {
 			return nil, nil, false
 		}
 	}
 }
 
 // often is how long to wait until the next look: the shorter time, for a while from the first look on.
-func often(first time.Time, short, long time.Duration) time.Duration {
+func often(first time.Time) time.Duration {
 	if time.Since(first) < beginOftenFor {
-		return short
+		return beginOften
 	}
-	return long
+	return beginSeldom
 }
 
 // sandbox is what the process may do: the caller's profile, its mounts, and the ports that the

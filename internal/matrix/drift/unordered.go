@@ -18,11 +18,14 @@ import (
 // inNoOrder are the functions of templates that return a list in another order each time.
 var inNoOrder = regexp.MustCompile(`(?:^|[\s(|{-])(keys|values)\s`)
 
+// counts are those for which the order of a list does not matter.
+var counts = regexp.MustCompile(`\b(len|has)\b`)
+
 // orderOf is such a function in an action that does not put its list in order, or only counts it; empty if
 // there is none.
 func orderOf(action string) string {
 	m := inNoOrder.FindStringSubmatch(action)
-	if m == nil || strings.Contains(action, "sortAlpha") || regexp.MustCompile(`\b(len|has)\b`).MatchString(action) {
+	if m == nil || strings.Contains(action, "sortAlpha") || counts.MatchString(action) {
 		return ""
 	}
 	return m[1] + ", a list in another order each time (sortAlpha)"

@@ -32,6 +32,11 @@ func (g *Gate) checkAwaited(ctx context.Context) (r wait.Result, ok bool) {
 	if err != nil {
 		return g.readFailed(ctx, err), false
 	}
+	return g.judgeLate(late)
+}
+
+// judgeLate fails once an object that names no other one has been late for too long.
+func (g *Gate) judgeLate(late []lateObject) (r wait.Result, ok bool) {
 	seen, over := map[string]bool{}, map[result.Ref]bool{}
 	for _, l := range late {
 		key := "awaited " + l.ref.String()
@@ -74,7 +79,7 @@ func (g *Gate) failedAwaited(ctx context.Context, state lane.State, report obser
 		return wait.Done(), true
 	}
 	g.gotAnswer()
-	return g.checkAwaited(ctx)
+	return g.judgeLate(late)
 }
 
 // lateObject is one on which its operator has not reported as it should.

@@ -52,9 +52,12 @@ func applicationSetFunctions() template.FuncMap {
 // mostName is the longest name that an object may have.
 const mostName = 253
 
+// noName is what the name of an object does not have.
+var noName = regexp.MustCompile(`[^a-z0-9.-]`)
+
 // Normalized is a text as Argo CD makes it the name of an object.
 func Normalized(name string) string {
-	name = regexp.MustCompile(`[^a-z0-9.-]`).ReplaceAllString(strings.ToLower(name), "-")
+	name = noName.ReplaceAllString(strings.ToLower(name), "-")
 	return strings.Trim(name[:min(len(name), mostName)], "-.")
 }
 

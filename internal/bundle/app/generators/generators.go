@@ -28,33 +28,46 @@ func Directories(files []string) []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// selects reports whether a pattern of a list of paths matches, and none that excludes does.
-func selects(list *yamlv3.Node, matches func(pattern string) bool) bool {
-	yes := false
+// selection tells which paths a pattern of a list matches, and none that excludes does.
+func selection(list *yamlv3.Node, compile func(pattern string) func(name string) bool) func(name string) bool {
+	var includes, excludes []func(string) bool
 	for _, n := range list.Content {
-		if !matches(yamlx.Text(n, "path")) {
-			continue
+		if matches := compile(yamlx.Text(n, "path")); yamlx.Text(n, "exclude") == "true" {
+			excludes = append(excludes, matches)
+		} else {
+			includes = append(includes, matches)
 		}
-		if yamlx.Text(n, "exclude") == "true" {
-			return false
-		}
-		yes = true
 	}
-	return yes
+	return func(name string) bool {
+		matches := func(pattern func(string) bool) bool { return pattern(name) }
+		return slices.ContainsFunc(includes, matches) && !slices.ContainsFunc(excludes, matches)
+	}
 }
 
-// pathspec reports whether a file is one that git ls-files lists for a pattern, which is how Argo CD finds
-// them unless its repo-server is told to do it in another way: a * stands for slashes too, and a directory
-// for all that is in it.
-func pathspec(pattern, name string) bool {
+// glob matches directories as Argo CD does: of a pattern that is none, it matches nothing.
+func glob(pattern string) func(name string) bool {
+	return func(name string) bool { ok, err := path.Match(pattern, name); return ok && err == nil }
+}
+
+// The wildcards of a pathspec, as regexp.QuoteMeta writes them.
+var (
+	stars   = regexp.MustCompile(`(\\\*)+`)
+	classes = regexp.MustCompile(`\\\[(!|\\\^)?(.+?)\\\]`)
+)
+
+// pathspec matches files that git ls-files lists for a pattern, which is how Argo CD finds them unless its
+// repo-server is told to do it in another way: a * stands for slashes too, and a directory for all that is in
+// it.
+func pathspec(pattern string) func(name string) bool {
 	if !strings.ContainsAny(pattern, `*?[\`) {
 		pattern = strings.TrimSuffix(pattern, "/")
-		return name == pattern || strings.HasPrefix(name, pattern+"/") || pattern == "."
+		return func(name string) bool {
+			return name == pattern || strings.HasPrefix(name, pattern+"/") || pattern == "."
+		}
 	}
-	text := regexp.QuoteMeta(pattern)
-	text = regexp.MustCompile(`(\\\*)+`).ReplaceAllString(text, ".*")
+	text := stars.ReplaceAllString(regexp.QuoteMeta(pattern), ".*")
 	text = strings.ReplaceAll(text, `\?`, ".")
-	text = regexp.MustCompile(`\\\[(!|\\\^)?(.+?)\\\]`).ReplaceAllStringFunc(text, func(class string) string {
+	text = classes.ReplaceAllStringFunc(text, func(class string) string {
 		class = strings.TrimSuffix(strings.TrimPrefix(class, `\[`), `\]`)
 		if rest, not := strings.CutPrefix(strings.Replace(class, `\^`, "!", 1), "!"); not {
 			return "[^" + rest + "]"
@@ -62,38 +75,10 @@ func pathspec(pattern, name string) bool {
 		return "[" + class + "]"
 	})
 	re, err := regexp.Compile("^(?s:" + text + ")$")
-	return err == nil && re.MatchString(name)
-}
-
-// tag is a template without Go's, and parameter what a parameter may be called in one.
-var (
-	tag       = regexp.MustCompile(`\{\{(.*?)\}\}`)
-	parameter = regexp.MustCompile(`^[^\s.][^\s]*$`)
-)
-
-// filled replaces parameters of the form {{path.basename}}. Argo CD leaves one that is none, or no text, as
-// it is written, which nobody wants: it is an error. A template of Go stays, e.g. {{ .Release.Name }} in
-// values of a chart.
-func filled(texts []string, params map[string]any) ([]string, error) {
-	var unknown string
-	var all []string
-	for _, text := range texts {
-		all = append(all, tag.ReplaceAllStringFunc(text, func(match string) string {
-			name := strings.TrimSpace(match[2 : len(match)-2])
-			value, ok := params[name].(string)
-			switch {
-			case ok:
-				return value
-			case parameter.MatchString(name):
-				unknown = match
-			}
-			return match
-		}))
+	if err != nil {
+		return func(string) bool { return false }
 	}
-	if unknown != "" {
-		return nil, fmt.Errorf("no generator has the parameter %s, or it is no text; there are %s", unknown, strings.Join(slices.Sorted(maps.Keys(params)), ", "))
-	}
-	return all, nil
+	return re.MatchString
 }
 
 // flattened are parameters by their names with dots; of lists, with numbers.
