@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/infra"
@@ -217,23 +216,10 @@ func (c *cellRun) run(ctx context.Context) (err error) {
 			}
 		}
 		if err := c.doStep(ctx, s); err != nil {
-			// A process that died, or a signal, is the cause of the step's error.
-			if cause := context.Cause(ctx); cause != nil {
-				return interruption(cause, s.name)
-			}
-			return reason.Wrap(infra.DiskReason(err, reason.Internal), err) // a reason for errors that have none
+			return infra.StepError(ctx, s.name, err)
 		}
 	}
-	return c.lane.Unchanged(ctx) // once more: what ran since the gate may have changed it
-}
-
-// interruption returns the cause of a cell that was ended from outside; for the job's deadline,
-// with the step that was running.
-func interruption(cause error, title string) error {
-	if reason.Of(cause) == reason.JobDeadline {
-		return fmt.Errorf("%s: %w", strings.ToLower(title[:1])+title[1:], cause)
-	}
-	return cause
+	return infra.StepError(ctx, "Reading the policies again", c.lane.Unchanged(ctx)) // what ran since the gate may have changed them
 }
 
 func (c *cellRun) doStep(ctx context.Context, s step) error {
