@@ -2,10 +2,12 @@ package main
 
 import (
 	"runtime/debug"
+	"slices"
 	"testing"
 
 	"golang.org/x/mod/modfile"
 
+	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/kwok"
 )
 
@@ -15,20 +17,28 @@ import (
 // twice. To mend it, raise the lower one with `go get` (in kwok/stack, GOFLAGS=-mod=mod), and
 // `make generate`.
 func TestSharedPackages(t *testing.T) {
-	stack, err := modfile.Parse("kwok/stack/go.mod", kwok.StackMod, nil)
+	mod, err := modfile.Parse("kwok/stack/go.mod", kwok.StackMod, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	version := map[string]string{}
-	for _, r := range stack.Require {
+	for _, r := range mod.Require {
 		version[r.Mod.Path] = r.Mod.Version
 	}
-	for _, r := range stack.Replace {
+	for _, r := range mod.Replace {
 		version[r.Old.Path] = r.New.Version
 	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok || len(info.Deps) == 0 {
 		t.Fatal("this test's binary does not say which modules it was built from")
+	}
+	for _, module := range stack.Apart() {
+		if version[module] == "" {
+			t.Errorf("%s: compiled with flags of its own, and the stack has no such module", module)
+		}
+		if slices.ContainsFunc(info.Deps, func(d *debug.Module) bool { return d.Path == module }) {
+			t.Errorf("%s: compiled with flags of its own for the stack, and matrix has it too", module)
+		}
 	}
 	both := 0
 	for _, dep := range info.Deps {

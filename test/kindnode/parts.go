@@ -77,7 +77,8 @@ func (f *fixture) buildParts(ctx context.Context, bin string) error {
 		}
 		goTool := program{dir: filepath.Join(f.source, "parts", p.module), env: []string{"CGO_ENABLED=0", "GOFLAGS=-mod=readonly", "GOWORK=off"}}
 		err := step("Compiling "+p.name, func() error {
-			if _, err := goTool.run(ctx, "go", "build", "-buildvcs=false", "-ldflags", f.ldflags(), "-o", file+".partial", p.main); err != nil {
+			args := append([]string{"build", "-buildvcs=false", "-ldflags", f.ldflags()}, stack.CompilerFlags()...)
+			if _, err := goTool.run(ctx, "go", append(args, "-o", file+".partial", p.main)...); err != nil {
 				return err
 			}
 			return os.Rename(file+".partial", file)

@@ -191,6 +191,27 @@ func trimmed() bool {
 	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-trimpath", Value: "true"})
 }
 
+// Apart are the larger modules that the stack needs and matrix does not. TestSharedPackages holds it.
+func Apart() []string {
+	return []string{
+		"github.com/argoproj/argo-cd/gitops-engine", "github.com/argoproj/argo-cd/v3", "github.com/aws/aws-sdk-go-v2", "github.com/envoyproxy/go-control-plane/envoy",
+		"github.com/fluxcd/helm-controller", "github.com/fluxcd/kustomize-controller", "github.com/fluxcd/source-controller", "github.com/fluxcd/source-watcher/v2",
+		"github.com/getsops/sops/v3", "github.com/go-git/go-git/v5", "github.com/google/cadvisor", "github.com/sigstore/cosign/v3", "github.com/sigstore/rekor",
+		"github.com/tetratelabs/wazero", "go.etcd.io/etcd/server/v3", "helm.sh/helm/v4", "k8s.io/kube-aggregator", "k8s.io/kubernetes",
+	}
+}
+
+// CompilerFlags are arguments of go build: the packages of those modules are compiled without DWARF,
+// which the linker would drop. Packages that matrix has, too, must have its flags, or they would be
+// compiled twice; whatever shares a build cache with the stack should have these flags.
+func CompilerFlags() []string {
+	var args []string
+	for _, module := range Apart() {
+		args = append(args, "-gcflags", module+"/...=-dwarf=false")
+	}
+	return args
+}
+
 func (s *Stack) buildPart(ctx context.Context, goTool, src string, p Part, task infra.Task) (string, error) {
 	tmp := s.Bin("." + p.Name + ".partial")
 	defer func() { _ = os.Remove(tmp) }() // a success has renamed it
@@ -198,6 +219,7 @@ func (s *Stack) buildPart(ctx context.Context, goTool, src string, p Part, task 
 	if trimmed() {
 		args = append(args, "-trimpath")
 	}
+	args = append(args, CompilerFlags()...)
 	name, args := yielding(goTool, append(args, p.source())...)
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = src
