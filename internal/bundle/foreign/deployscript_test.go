@@ -130,6 +130,44 @@ func TestInstallScript_Besides(t *testing.T) {
 	}
 }
 
+// What a deploy.sh installs besides every install.sh is part of the bundle, in its place (F353).
+func TestDeployScript_More(t *testing.T) {
+	const loop = "for dir in \"${SCRIPT_DIR}\"/[0-9][0-9][0-9]-*/; do\n  attempt=0\n  while true; do\n    if ( cd \"${dir}\" && bash install.sh ); then break; fi\n    kubectl delete job \"$(kubectl get jobs)\"\n  done\ndone\n"
+	const more = "helm upgrade --install more oci://example.org/charts/more --version 2.0.0 --namespace m\n"
+	for name, tc := range map[string]struct{ script, releases, besides, note, err string }{
+		"no more":           {loop + "kubectl rollout restart ds/x\nkubectl taint node x y-\n", "a", "", "", ""},
+		"behind":            {loop + more, "a more", "", "", ""},
+		"before":            {more + loop, "more a", "", "", ""},
+		"objects":           {loop + "kubectl apply -f extra.yaml\n", "a", "deploy.sh:8 has kubectl apply", "", ""},
+		"perhaps":           {loop + "if kubectl get crd x; then\n  " + more + "fi\n", "a", "", "deploy.sh:9 may install a release besides every install.sh", ""},
+		"again":             {loop + "helm upgrade --install a oci://example.org/charts/a --namespace n --version 1.0.0\n", "", "", "", "deploy.sh:8: release a is installed twice: "},
+		"with another flag": {loop + "helm upgrade --install more oci://example.org/charts/more --set a=b\n", "", "", "", "deploy.sh:8: helm flag --set is not understood"},
+		"no shell":          {"if then\n", "a", "", "deploy.sh:1: this is not understood as a script of bash", ""},
+	} {
+		read := treeOf(t, map[string]string{"001-a/install.sh": "source ./upstream.env\nhelm upgrade --install a \"${CHART}\" --version 1.0.0 --namespace n\n", "001-a/upstream.env": "CHART=oci://example.org/charts/a\n", "deploy.sh": tc.script})
+		f, besides, err := readHelm(read)
+		if tc.err != "" {
+			if err == nil || !strings.Contains(err.Error(), tc.err) {
+				t.Errorf("%s: got %v, want %s", name, err, tc.err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		var releases []string
+		for _, u := range f.units() {
+			releases = append(releases, u.name)
+		}
+		for what, c := range map[string]struct{ got, want string }{"releases": {strings.Join(releases, " "), tc.releases}, "besides": {strings.Join(besides, "\n"), tc.besides}, "notes": {strings.Join(read.notes, "\n"), tc.note}} {
+			if !strings.Contains(c.got, c.want) || (c.want == "") != (c.got == "") || what == "releases" && c.got != c.want {
+				t.Errorf("%s: %s: got %q, want %q", name, what, c.got, c.want)
+			}
+		}
+	}
+}
+
 // A file that is too large, and values that are a list, are named with where they are.
 func TestOpen_Places(t *testing.T) {
 	d := mustDeployer(t, bundle.Helm)

@@ -3,12 +3,14 @@ package foreign
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/foreign/helmcommand"
 	"github.com/nvidia/aicr-action/internal/bundle/foreign/shell"
 )
 
@@ -20,7 +22,16 @@ type helmForm struct {
 	list []unit
 	// besides is what the scripts do that is not run here.
 	besides []string
+	// runs is how many releases a deploy.sh has installed when it runs every install.sh; negative before
+	// it does.
+	runs int
 }
+
+// deployScript installs everything.
+const deployScript = "deploy.sh"
+
+// repairs are what AICR's deploy.sh may do on a cluster that was used before.
+var repairs = []string{"kubectl delete", "kubectl rollout", "kubectl taint"}
 
 func (f *helmForm) units() []unit                      { return f.list }
 func (f *helmForm) place(in bundle.Input) bundle.Input { return in }
@@ -45,20 +56,44 @@ func readHelm(t *tree) (form, []string, error) {
 	f := &helmForm{tree: t}
 	scripts := t.installScripts()
 	if len(scripts) == 0 {
-		if _, ok := t.files["deploy.sh"]; !ok {
+		if _, ok := t.files[deployScript]; !ok {
 			return nil, nil, t.bad("", 0, "not a bundle for the helm lane: it has neither a deploy.sh nor directories 001-NAME with an install.sh")
 		}
-		scripts = []string{"deploy.sh"}
+		scripts = []string{deployScript}
 	}
 	for _, script := range scripts {
 		if err := f.read(script); err != nil {
 			return nil, nil, err
 		}
 	}
+	if err := f.more(); err != nil {
+		return nil, nil, err
+	}
 	if len(f.list) == 0 {
-		return nil, nil, t.bad("deploy.sh", 0, "no line of it is understood as the installation of a release: want release NAME NAMESPACE CHART [FLAG...], or an install.sh in directories 001-NAME")
+		return nil, nil, t.bad(deployScript, 0, "no line of it is understood as the installation of a release: want release NAME NAMESPACE CHART [FLAG...], or an install.sh in directories 001-NAME")
 	}
 	return f, f.besides, nil
+}
+
+// more reads what a deploy.sh installs by itself, before or behind the releases of every install.sh.
+func (f *helmForm) more() error {
+	_, ok := f.tree.files[deployScript]
+	if each := f.tree.installScripts(); !ok || len(each) == 0 {
+		return nil
+	}
+	installed := f.list
+	f.list, f.runs = nil, -1
+	if err := f.read(deployScript); err != nil {
+		return err
+	}
+	for _, u := range f.list {
+		if i := slices.IndexFunc(installed, func(v unit) bool { return v.name == u.name && v.namespace == u.namespace }); i >= 0 {
+			return f.tree.bad(deployScript, u.at.Line, "release %s is installed twice: %s does it too", u.name, installed[i].at)
+		}
+	}
+	before := max(f.runs, 0)
+	f.list = slices.Concat(f.list[:before], installed, f.list[before:])
+	return nil
 }
 
 // read finds the installations of a script. A deploy.sh may also name each release in one line that
@@ -69,34 +104,43 @@ func (f *helmForm) read(script string) error {
 		file, ok := f.tree.files[path.Join(dir, name)]
 		return file.Content, ok
 	})
+	beside := script == deployScript && f.runs < 0 // every release has an install.sh of its own
 	if wrong := (*shell.Error)(nil); errors.As(err, &wrong) {
+		if beside {
+			f.tree.notes = append(f.tree.notes, fmt.Sprintf("%s: %v; what it installs besides every install.sh is not known", f.tree.at(script, wrong.Line), wrong.Err))
+			return nil
+		}
 		return f.tree.bad(script, wrong.Line, "%w", wrong.Err)
 	}
 	ahead := "" // a script that applies the CRDs of the next release
 	for _, c := range commands {
 		var args []string
 		switch words := c.Words; {
-		case script == "deploy.sh" && len(words) > 3 && words[0] == "release":
+		case script == deployScript && len(words) > 3 && words[0] == "release":
 			args = append([]string{words[1], words[3], "--namespace", words[2]}, words[4:]...)
-		case len(words) > 4 && slices.Equal(words[:3], []string{"helm", "upgrade", "--install"}):
-			args = words[3:]
-		case len(words) > 3 && slices.Equal(words[:2], []string{"helm", "install"}):
-			args = words[2:]
+		case helmcommand.Arguments(words) != nil:
+			args = helmcommand.Arguments(words)
 		default:
 			if name, err := f.crdScript(script, c); err != nil {
 				return err
 			} else if name != "" {
 				ahead = name
-			} else if what := c.Changes(); what != "" {
+			} else if len(words) == 2 && path.Base(words[1]) == "install.sh" && f.runs < 0 {
+				f.runs = len(f.list)
+			} else if what := c.Changes(); what != "" && !(beside && slices.Contains(repairs, what)) {
 				f.besides = append(f.besides, "bundle: "+f.tree.at(script, c.Line).String()+" has "+what+", and scripts are not run: nothing verifies what it changes")
 			}
+			continue
+		}
+		if c.Maybe && beside {
+			f.tree.notes = append(f.tree.notes, f.tree.at(script, c.Line).String()+" may install a release besides every install.sh, by a condition of the script, which is read and not run: nothing verifies it")
 			continue
 		}
 		if c.Maybe {
 			return f.tree.bad(script, c.Line, "whether this release is installed depends on a condition of the script, which is read and not run")
 		}
 		for _, d := range c.Doubts {
-			if slices.ContainsFunc(d.Others, changesInstallation) {
+			if slices.ContainsFunc(d.Others, helmcommand.Changes) {
 				return f.tree.bad(script, c.Line, "the value of $%s depends on a condition of the script, which is read and not run", d.Name)
 			}
 		}
@@ -108,24 +152,6 @@ func (f *helmForm) read(script string) error {
 		f.list = append(f.list, u)
 	}
 	return nil
-}
-
-// changesInstallation reports whether words that a command may have besides change what it installs:
-// all but flags that say which cluster it is for, how conflicts of fields are decided, or what is
-// waited for.
-func changesInstallation(words []string) bool {
-	for i := 0; i < len(words); i++ {
-		switch name, _, attached := strings.Cut(words[i], "="); name {
-		case "", "--force-conflicts", "--wait", "--wait-for-jobs", "--create-namespace":
-		case "--kube-context", "--kubeconfig", "--timeout":
-			if !attached {
-				i++
-			}
-		default:
-			return true
-		}
-	}
-	return false
 }
 
 // crdScriptName is the script by which AICR's bundles, since v1.0, apply a chart's CRDs before an
@@ -157,60 +183,15 @@ func (t *tree) crdScript(from string, line int, dir, name string) (string, error
 	return full, nil
 }
 
-// Helm's flags that a script may have. Those with a value are true; of them, timeout says how long
-// to wait, and here nothing waits.
-func helmFlags() map[string]bool {
-	return map[string]bool{
-		"--namespace": true, "-n": true, "--version": true, "--repo": true, "--values": true, "-f": true, "--timeout": true,
-		"--create-namespace": false, "--plain-http": false, "--force-conflicts": false, "--wait": false, "--wait-for-jobs": false, "--install": false,
-	}
-}
-
 // unit reads NAME CHART and flags.
 func (f *helmForm) unit(script string, c shell.Command, args []string) (unit, error) {
-	line := c.Line
-	u := unit{at: f.tree.at(script, line), values: valueSet{values: map[string]any{}}}
-	var positional, files []string
-	flags := helmFlags()
-	for i := 0; i < len(args); i++ {
-		arg := args[i]
-		if !strings.HasPrefix(arg, "-") {
-			positional = append(positional, arg)
-			continue
-		}
-		name, value, attached := strings.Cut(arg, "=")
-		valued, known := flags[name]
-		if !known {
-			return u, f.tree.bad(script, line, "helm flag %s is not understood, and may change what is installed", name)
-		}
-		if !valued {
-			continue
-		}
-		if !attached {
-			if i++; i == len(args) {
-				return u, f.tree.bad(script, line, "helm flag %s has no value", name)
-			}
-			value = args[i]
-		}
-		switch name {
-		case "--namespace", "-n":
-			u.namespace = value
-		case "--version":
-			u.version = value
-		case "--repo":
-			u.repo = value
-		case "--values", "-f":
-			files = append(files, value)
-		}
+	u := unit{at: f.tree.at(script, c.Line), values: valueSet{values: map[string]any{}}}
+	in, err := helmcommand.Read(args)
+	if err != nil {
+		return u, f.tree.bad(script, c.Line, "%w", err)
 	}
-	if len(positional) == 2 && positional[1] == "" {
-		return u, f.tree.bad(script, line, "release %s has no chart: what names it in the script is empty, since upstream.env is missing or sets it in a way that is not read", positional[0])
-	}
-	if len(positional) != 2 {
-		return u, f.tree.bad(script, line, "want the name of a release and a chart, got %q", positional)
-	}
-	u.name = positional[0]
-	return u, f.chartOf(&u, script, c, positional[1], files)
+	u.name, u.namespace, u.version, u.repo = in.Name, in.Namespace, in.Version, in.Repo
+	return u, f.chartOf(&u, script, c, in.Chart, in.Files)
 }
 
 // chartOf fills in the chart and the values.
