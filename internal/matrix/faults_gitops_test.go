@@ -55,5 +55,17 @@ func gitOpsFaults() []fault {
 			id: "F332", what: "with `--app`, what Flux does to the objects of a HelmRelease (`postRenderers`, `commonMetadata`), and a patch of it that does not fit", verdict: "delivered as Flux delivers them; exit 51 before anything is deployed, with the line of postRenderers",
 			tests: []string{"internal/bundle/foreign/helmrelease TestPost", "internal/charts/render TestRelease_Post"},
 		},
+		{
+			id: "F370", what: "with `--app`, HelmReleases of two namespaces whose values are in ConfigMaps of the same name; Kustomizations of the same name in two namespaces", verdict: "each has the values, and waits for the dependencies, of its own namespace",
+			tests: []string{"internal/bundle/app TestFlux_Namesakes", "internal/bundle/app TestFlux_SameNames", "internal/bundle/app TestFlux_OwnNamespace"},
+		},
+		{
+			id: "F371", what: "with `--app`, a Kustomization that depends on one of another namespace without saying so, or whose GitRepository no file has, where another one is this repository", verdict: "exit 2 with the line: Flux would wait for ever",
+			tests: []string{"internal/bundle/app TestFlux_Refused"},
+		},
+		{
+			id: "F372", what: "with `--app`, an OCIRepository with a signature, or with a digest beside its tag; variables that SOPS encrypts and no object has", verdict: "passes, and the signature and the digest are not verified; one that an object has is exit 2 with the object's line",
+			tests: []string{"internal/bundle/app TestFlux_Signed", "internal/bundle/app TestFlux_SealedUnused", "internal/bundle/app TestOpen_Refused"},
+		},
 	}
 }

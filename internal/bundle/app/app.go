@@ -118,7 +118,7 @@ func Find(ctx context.Context, at string, values []string) (*App, error) {
 	default:
 		a.Deployer, a.plain = bundle.Helm, true
 		if inner := a.kustomizations(); !repo.HasKustomization(rel) && len(inner) > 0 {
-			return nil, fmt.Errorf("%s has several directories for Kustomize: pass the path of one, e.g. %s", at, strings.Join(lists.AtMost(inner, 5), ", "))
+			return nil, fmt.Errorf("%s has no kustomization.yaml, and directories in it have: pass the path of one, e.g. %s", at, strings.Join(lists.AtMost(inner, 5), ", "))
 		}
 		if len(a.objects) == 0 {
 			return nil, fmt.Errorf("%s has no %s, no %s, and no object of Kubernetes", at, chartFile, bundle.HelmfileRoot)

@@ -66,7 +66,7 @@ func (l *layout) chartOfApps(o object, dir string) ([]object, error) {
 		if len(d.Content) != 1 {
 			continue
 		}
-		inner := checkout.New(templateOf(d, ch.Name(), dir), d.Content[0])
+		inner := checkout.New(checkout.TemplateOf(d, ch.Name(), dir), d.Content[0])
 		if inner.Kind() == "" {
 			continue
 		}
@@ -75,21 +75,6 @@ func (l *layout) chartOfApps(o object, dir string) ([]object, error) {
 		all = append(all, inner)
 	}
 	return all, nil
-}
-
-// templateOf reads the name of a template from the comment that Helm writes above its objects.
-func templateOf(doc *yamlv3.Node, chart, dir string) string {
-	comment := doc.HeadComment
-	for n := doc; comment == "" && len(n.Content) > 0; {
-		n = n.Content[0]
-		comment = n.HeadComment
-	}
-	for _, line := range strings.Split(comment, "\n") {
-		if name, ok := strings.CutPrefix(line, "# Source: "+chart+"/"); ok {
-			return path.Join(dir, name)
-		}
-	}
-	return path.Join(dir, chartFile)
 }
 
 // helmValues are the values that an Application sets for its chart in this repository.

@@ -3,6 +3,7 @@ package app
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	yamlv3 "go.yaml.in/yaml/v3"
@@ -66,12 +67,17 @@ func (l *layout) evaluator(o object) generators.Source {
 		Own: l.repo.Own, NotOwn: l.repo.NotOwn, Read: l.repo.Read, Goes: yamlx.Text(o.Node, "spec", "goTemplate") == "true",
 		Files: func() ([]string, error) { return l.repo.Walk(".", nil) },
 		Cluster: func() {
-			l.override("ApplicationSet %s: the cell's cluster stands for the clusters that it selects", o.Name())
+			l.override("%s", standsIn(o))
 		},
 		Evaluate: func(texts []string, params map[string]any) ([]string, error) {
 			return l.evaluated(options, texts, params)
 		},
 	}
+}
+
+// standsIn is the override of an ApplicationSet with a generator of clusters.
+func standsIn(o object) string {
+	return fmt.Sprintf("ApplicationSet %s: the cell's cluster stands for the clusters that it selects", o.Name())
 }
 
 // parameters gives the parameters of each Application that a generator makes.
@@ -94,6 +100,9 @@ func (l *layout) instance(o object, params map[string]any) (object, error) {
 	}
 	template, err := l.evaluator(o).Fill(template, params)
 	if err != nil {
+		if strings.Contains(err.Error(), "has no ") && slices.Contains(l.overrides, "app: "+standsIn(o)) {
+			err = fmt.Errorf("%w; of a cluster that Argo CD knows, only the labels that a selector names are known here: put what the template needs under values of the generator, or run a copy with a list generator", err)
+		}
 		return object{}, l.repo.Bad(o, []string{"spec", "template"}, "the template of ApplicationSet %s: %w", o.Name(), err)
 	}
 	node := &yamlv3.Node{Kind: yamlv3.MappingNode, Tag: "!!map", Line: template.Line}

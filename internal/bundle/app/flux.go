@@ -12,6 +12,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/app/checkout"
+	"github.com/nvidia/aicr-action/internal/bundle/app/fluxobjects"
 	"github.com/nvidia/aicr-action/internal/bundle/app/kustomizations"
 	"github.com/nvidia/aicr-action/internal/util/lists"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
@@ -23,7 +24,8 @@ const (
 	groupKustomize = "kustomize.toolkit.fluxcd.io"
 	groupPlain     = "kustomize.config.k8s.io" // of kustomization.yaml
 
-	groupFlux = ".toolkit.fluxcd.io" // as the groups of Flux's other controllers end
+	groupFlux     = ".toolkit.fluxcd.io"     // as the groups of Flux's other controllers end
+	groupOperator = "fluxcd.controlplane.io" // of the operator that installs Flux
 
 	kindRelease       = "HelmRelease"
 	kindKustomization = "Kustomization"
@@ -36,10 +38,10 @@ type fluxApp struct {
 	*layout
 	lane    string
 	objects []object
-	// within are, by the object of a HelmRelease, the names of Kustomizations; graph has these.
+	// within are, by the object of a HelmRelease, the keys of Kustomizations; graph has these.
 	within map[*yamlv3.Node]string
 	graph  kustomizations.Graph
-	// of are the names of the HelmReleases in each Kustomization.
+	// of are the names of the HelmReleases in each Kustomization, by its key.
 	of   map[string][]string
 	read map[string]bool     // objects, by place and name
 	urls map[string]string   // addresses of sources, by kind and name
@@ -55,7 +57,7 @@ type fluxApp struct {
 	kustomizations []object
 	awaited        []awaited
 	artifacts      map[string]bool   // OCIRepositories that stand for this repository
-	paused         map[string]string // places of suspended Kustomizations, by name
+	paused         map[string]string // places of suspended Kustomizations, by key
 	whole          fs.FS             // the repository with what its artifact does not have
 }
 
@@ -86,17 +88,20 @@ func (l *layout) flux(a *App, lane string) error {
 		return err
 	}
 	if f.own > 0 {
-		f.override("%d objects of Flux's own installation are left out: the lane runs Flux", f.own)
+		f.override("left out, since the lane runs Flux: %s of Flux's own installation", lists.Count(f.own, "object"))
 	}
 	f.applied = f.objects
 	if len(f.others) > 0 {
-		f.unknown("objects of Flux that deliver nothing, for controllers that the lane does not run, are left out: %s", strings.Join(lists.AtMost(f.others, 5), ", "))
+		f.unknown("objects for controllers of Flux that the lane does not run, and what they would make, are left out: %s", strings.Join(lists.AtMost(f.others, 5), ", "))
 	}
 	names := map[string]string{}
 	var resources []string
 	for i, o := range f.objects {
 		file := fmt.Sprintf("%03d-%s-%s.yaml", i, strings.ToLower(o.Kind()), o.Name())
 		if err := nameable(o.Name()); err != nil {
+			if strings.Contains(o.Name(), "${") {
+				err = fmt.Errorf("%s %s has a variable of Flux, which the Kustomization of its directory replaces: pass the path of that", o.Kind(), o.Name())
+			}
 			return l.repo.Bad(o, []string{"metadata", "name"}, "%w", err)
 		}
 		before := o
@@ -182,7 +187,11 @@ func (f *fluxApp) addresses() error {
 			return err
 		}
 		name := yamlx.Text(k.Node, "spec", "sourceRef", "name")
-		if url, ok := f.urls[kindGitSource+" "+name]; ok && !f.repo.Own(url) {
+		if url, ok := f.urls[kindGitSource+" "+name]; !ok && yamlx.Text(k.Node, "spec", "sourceRef", "kind") == kindGitSource {
+			if err := f.sourceless(k, name); err != nil {
+				return err
+			}
+		} else if ok && !f.repo.Own(url) {
 			return f.repo.Bad(k, []string{"spec", "sourceRef"}, "Kustomization %s: %s", k.Name(), f.repo.NotOwn(url))
 		}
 	}
@@ -196,17 +205,11 @@ func (f *fluxApp) withoutLogin(o object) {
 		f.unknown("HelmRelease %s: whether its account %s may install its objects", o.Name(), account.Value)
 		yamlx.Drop(spec, "serviceAccountName")
 	}
-	for _, key := range loginFields() {
-		if o.Group() == groupSource && yamlx.Find(spec, key) != nil {
-			f.unknown("%s %s: whether its %s lets Flux reach %s", o.Kind(), o.Name(), key, yamlx.Text(spec, "url"))
-			yamlx.Drop(spec, key)
+	if o.Group() == groupSource {
+		for _, text := range fluxobjects.WithoutLogin(o.Node) {
+			f.unknown("%s", text)
 		}
 	}
-}
-
-// loginFields are the fields of a source that are about reaching it.
-func loginFields() []string {
-	return []string{"secretRef", "certSecretRef", "proxySecretRef", "serviceAccountName", "passCredentials"}
 }
 
 // adapt puts an object of Flux into the lane's namespace.
@@ -237,7 +240,7 @@ func (f *fluxApp) adapt(before object, o *object) error {
 		yamlx.Set(spec, "storageNamespace", "!!str", at)
 	}
 	if namespace != bundle.FluxNamespace {
-		f.override("HelmRelease %s is in %s in place of %s; its release is in %s all the same", o.Name(), bundle.FluxNamespace, namespace, target)
+		f.override("HelmRelease %s is in %s instead of %s; its release stays in %s", o.Name(), bundle.FluxNamespace, namespace, target)
 	}
 	if file := f.namespace(before, yamlx.LineOf(before.Node, "metadata", "namespace"), namespace, false, "Flux cannot apply it: add the Namespace to the repository, before it"); file != "" {
 		f.unknown("HelmRelease %s (%s) is in the namespace %s, which is in %s and not in this path", o.Name(), f.repo.At(before), namespace, file)
@@ -255,11 +258,11 @@ func (f *fluxApp) adapt(before object, o *object) error {
 	if err != nil {
 		return err
 	}
-	withExpressions(spec, f.told(*o, exprs))
+	fluxobjects.WithExpressions(spec, f.told(*o, exprs))
 	if err := f.readable(*o, namespace, yamlx.Find(spec, "valuesFrom")); err != nil {
 		return err
 	}
-	if from := yamlx.Find(spec, "valuesFrom"); from != nil && namespace != bundle.FluxNamespace {
+	if from := yamlx.Find(spec, "valuesFrom"); from != nil {
 		if err := f.stores(*o, namespace, from); err != nil {
 			return err
 		}
@@ -306,7 +309,12 @@ func (f *fluxApp) chartOf(o *object, spec *yamlv3.Node) error {
 	ref := child(chart, "sourceRef")
 	yamlx.Drop(ref, "namespace")
 	switch kind := yamlx.Text(ref, "kind"); kind {
+	case "":
+		return f.repo.Bad(*o, []string{"spec", "chart"}, "HelmRelease %s has no chart with a sourceRef: if it is a patch, pass the directory of the kustomization that has it", o.Name())
 	case kindHelmSource:
+		if _, there := f.urls[kindHelmSource+" "+yamlx.Text(ref, "name")]; !there {
+			return f.repo.BadAt(*o, ref, "the chart of HelmRelease %s is from HelmRepository %s, which is not among these files: correct the name, or pass a path that has both", o.Name(), yamlx.Text(ref, "name"))
+		}
 		if n := yamlx.Find(chart, "valuesFiles"); n != nil {
 			return f.repo.BadAt(*o, n, "valuesFiles of HelmRelease %s are in the archive of a chart from elsewhere, which is not read here: write their values under spec.values, or take the chart into this repository", o.Name())
 		}
@@ -359,9 +367,15 @@ func (f *fluxApp) stores(o object, namespace string, from *yamlv3.Node) error {
 		if i < 0 {
 			return f.repo.BadAt(o, item, "the values of HelmRelease %s are in %s %s/%s, which no file here has", o.Name(), kind, namespace, name)
 		}
-		if key := kind + "/" + name; !f.read[key] {
+		copied := checkout.New(f.values[i].File, yamlx.Clone(f.values[i].Node))
+		if namespace == bundle.FluxNamespace || slices.ContainsFunc(f.values, func(s object) bool {
+			return s.Kind() == kind && s.Name() == name && yamlx.Text(s.Node, "metadata", "namespace") != namespace
+		}) { // the lane has one namespace, where this is delivered too, or that of another namespace is copied
+			yamlx.Set(child(copied.Node, "metadata"), "name", "!!str", namespace+"."+name)
+			yamlx.Set(item, "name", "!!str", namespace+"."+name)
+		}
+		if key := kind + "/" + namespace + "/" + name; !f.read[key] {
 			f.read[key] = true
-			copied := checkout.New(f.values[i].File, yamlx.Clone(f.values[i].Node))
 			yamlx.Set(child(copied.Node, "metadata"), "namespace", "!!str", bundle.FluxNamespace)
 			f.copies = append(f.copies, copied)
 		}

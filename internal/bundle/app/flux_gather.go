@@ -10,6 +10,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/app/checkout"
+	"github.com/nvidia/aicr-action/internal/bundle/app/fluxobjects"
 	"github.com/nvidia/aicr-action/internal/bundle/app/kustomizations"
 	"github.com/nvidia/aicr-action/internal/recipe/kustomize"
 	"github.com/nvidia/aicr-action/internal/util/lists"
@@ -37,8 +38,10 @@ func (f *fluxApp) gather(objects []object, within object, depth int) error {
 		}
 		f.read[key] = true
 		switch {
-		case yamlx.Text(o.Node, "metadata", "labels", "app.kubernetes.io/part-of") == "flux":
+		case yamlx.Text(o.Node, "metadata", "labels", "app.kubernetes.io/part-of") == "flux", o.Group() == groupOperator && o.Kind() == "FluxInstance":
 			f.own++
+		case o.Group() == groupOperator:
+			f.others = append(f.others, fmt.Sprintf("%s %s (%s)", o.Kind(), o.Name(), f.repo.At(o)))
 		case strings.HasSuffix(o.Group(), groupFlux) && !ours(o) && o.Group() != groupKustomize:
 			f.others = append(f.others, fmt.Sprintf("%s %s (%s)", o.Kind(), o.Name(), f.repo.At(o)))
 		case o.Group() == groupKustomize:
@@ -71,9 +74,10 @@ func (f *fluxApp) gather(objects []object, within object, depth int) error {
 // release adds an object, which may be a HelmRelease of a Kustomization.
 func (f *fluxApp) release(o, within object) {
 	if within.Node != nil && o.Kind() == kindRelease && o.Group() == groupHelm {
-		f.of[within.Name()] = append(f.of[within.Name()], o.Name())
-		f.within[o.Node] = within.Name()
-		if n := f.graph[within.Name()]; n != nil && f.packed[o.Node] {
+		key := kustomizations.Key(within.Node)
+		f.of[key] = append(f.of[key], o.Name())
+		f.within[o.Node] = key
+		if n := f.graph[key]; n != nil && f.packed[o.Node] {
 			n.Applied = append(n.Applied, o.Name())
 		} else if n != nil {
 			n.Releases = append(n.Releases, o.Name())
@@ -141,7 +145,7 @@ func (f *fluxApp) inOrder(objects []object) []object {
 	for len(left) > 0 {
 		i := slices.IndexFunc(left, func(o object) bool {
 			return !isKustomization(o) || !slices.ContainsFunc(left, func(k object) bool {
-				return isKustomization(k) && slices.Contains(kustomizations.DependsOn(o.Node), k.Name())
+				return isKustomization(k) && slices.ContainsFunc(kustomizations.DependsOn(o.Node), func(d string) bool { return kustomizations.Names(d, kustomizations.Key(k.Node)) })
 			})
 		})
 		i = max(i, 0) // of a circle, the first; the HelmReleases in it are refused later
@@ -159,7 +163,7 @@ func (f *fluxApp) keyOf(o object) string {
 func (f *fluxApp) kustomization(o, within object, depth int) error {
 	spec := yamlx.Find(o.Node, "spec")
 	if n := yamlx.Find(spec, "suspend"); n != nil && n.Value != "false" {
-		f.paused[o.Name()] = f.repo.At(o)
+		f.paused[kustomizations.Key(o.Node)] = f.repo.At(o)
 		f.override("Kustomization %s (%s) is left out: it is suspended", o.Name(), f.repo.At(o))
 		return nil
 	}
@@ -185,7 +189,7 @@ func (f *fluxApp) kustomization(o, within object, depth int) error {
 		return f.repo.Bad(o, []string{"spec", "sourceRef"}, "the source of Kustomization %s is a %s; want a GitRepository, which is this checkout, or an OCIRepository with a path of it", o.Name(), kind)
 	}
 	f.kustomizations = append(f.kustomizations, o)
-	f.graph[o.Name()] = kustomizations.Of(o.Node, within.Node)
+	f.graph[kustomizations.Key(o.Node)] = kustomizations.Of(o.Node, within.Node)
 	f.dirs = append(f.dirs, dir)
 	if !f.repo.HasDir(dir) {
 		return f.repo.Bad(o, []string{"spec", "path"}, "path %q of Kustomization %s is no directory of this repository%s", yamlx.Text(spec, "path"), o.Name(), f.ignored(dir))
@@ -210,7 +214,7 @@ func (f *fluxApp) kustomization(o, within object, depth int) error {
 	if err := f.waits(o, inner); err != nil {
 		return err
 	}
-	f.override("Kustomization %s (%s) is replaced by the objects in %s; its HelmReleases wait for those that the Kustomizations wait for on which it depends", o.Name(), f.repo.At(o), f.repo.Shown(dir))
+	f.override("Kustomization %s (%s) is replaced by the objects in %s; what it depends on became dependsOn of its HelmReleases", o.Name(), f.repo.At(o), f.repo.Shown(dir))
 	return f.gather(inner, o, depth+1)
 }
 
@@ -233,33 +237,12 @@ func (f *fluxApp) pack(within object, objects []object) error {
 	if err := f.asChart(name, "charts/"+name, objects); err != nil {
 		return err
 	}
-	namespace := yamlx.Text(within.Node, "spec", "targetNamespace")
-	if namespace == "" {
-		namespace = "default"
-	}
-	waits := "" // a Kustomization is ready as soon as its objects are applied, unless it asks for more
-	if spec := yamlx.Find(within.Node, "spec"); yamlx.Text(spec, "wait") != "true" && yamlx.Find(spec, "healthChecks") == nil {
-		waits = ", disableWait: true"
-	} else if timeout := yamlx.Text(spec, "timeout"); timeout != "" {
-		waits = ", timeout: " + timeout
-	}
-	text := fmt.Sprintf(`apiVersion: helm.toolkit.fluxcd.io/v2
-kind: HelmRelease
-metadata: {name: %s, namespace: %s}
-spec:
-  interval: 10m
-  releaseName: %s
-  targetNamespace: %s
-  storageNamespace: %s
-  install: {createNamespace: true%s}
-  chart: {spec: {chart: ./charts/%s, reconcileStrategy: Revision, sourceRef: {kind: GitRepository, name: %s}}}
-`, name, bundle.FluxNamespace, name, namespace, namespace, waits, name, bundle.FluxSource)
-	docs, err := yamlx.Documents([]byte(text))
+	node, waits, err := fluxobjects.Packed(name, yamlx.Find(within.Node, "spec"))
 	if err != nil {
 		return f.repo.Bad(within, nil, "%w", err)
 	}
-	made := checkout.New(within.File, docs[0].Content[0])
-	if waits == "" || strings.Contains(waits, "timeout") {
+	made := checkout.New(within.File, node)
+	if waits {
 		exprs, err := f.expressions(within)
 		if err != nil {
 			return err
@@ -267,7 +250,7 @@ spec:
 		for i := range exprs { // the root waits for what they say
 			exprs[i].Current, exprs[i].Failed, exprs[i].InProgress = "true", "", ""
 		}
-		withExpressions(yamlx.Find(made.Node, "spec"), exprs)
+		fluxobjects.WithExpressions(yamlx.Find(made.Node, "spec"), exprs)
 	}
 	f.packed[made.Node] = true
 	shift(made.Node, within.Node.Line)
@@ -276,7 +259,7 @@ spec:
 	for _, o := range objects {
 		kinds = append(kinds, o.Kind()+" "+o.Name())
 	}
-	f.override("Kustomization %s: %s are delivered as the chart of a HelmRelease", within.Name(), strings.Join(lists.AtMost(kinds, 5), ", "))
+	f.override("Kustomization %s: delivered as the chart of a HelmRelease: %s", within.Name(), strings.Join(lists.AtMost(kinds, 5), ", "))
 	return nil
 }
 

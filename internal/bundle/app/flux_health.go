@@ -3,6 +3,7 @@ package app
 import (
 	"cmp"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -115,7 +116,7 @@ func (f *fluxApp) settleWaits() error {
 		}
 	}
 	for _, a := range f.awaited {
-		c := healthcheck.Check{Kustomization: a.within.Name(), At: f.repo.Origin(a.within, a.item.Line), Timeout: yamlx.Text(a.within.Node, "spec", "timeout"), Object: a.ref, Releases: f.of[a.within.Name()], Live: true}
+		c := healthcheck.Check{Kustomization: a.within.Name(), At: f.repo.Origin(a.within, a.item.Line), Timeout: yamlx.Text(a.within.Node, "spec", "timeout"), Object: a.ref, Releases: f.of[kustomizations.Key(a.within.Node)], Live: true}
 		_, c.Version, _ = strings.Cut("/"+a.apiVersion, c.Object.Group+"/")
 		switch {
 		case a.ref.Group == groupKustomize:
@@ -167,19 +168,23 @@ func (f *fluxApp) ownAwaited(a awaited, c *healthcheck.Check) bool {
 
 // kustomizationLate says why a Kustomization that another waits for is never ready before it; empty if it may be.
 func (f *fluxApp) kustomizationLate(a awaited) string {
-	find := func(name string) int {
-		return slices.IndexFunc(f.kustomizations, func(k object) bool { return k.Name() == name })
+	find := func(dependency string) int {
+		return slices.IndexFunc(f.kustomizations, func(k object) bool { return kustomizations.Names(dependency, kustomizations.Key(k.Node)) })
 	}
-	i := find(a.ref.Name)
+	awaited, own := a.ref.Namespace+"/"+a.ref.Name, kustomizations.Key(a.within.Node)
+	i := find(awaited)
 	if i < 0 {
+		if other := f.another(a.ref.Name); other != "" {
+			return "which no file here has; " + other
+		}
 		return "which no file here has"
 	}
-	if a.ref.Name == a.within.Name() {
+	if kustomizations.Names(awaited, own) {
 		return "" // Flux leaves it out
 	}
 	seen := map[string]bool{}
-	for open := []string{a.ref.Name}; len(open) > 0; open = open[1:] {
-		if open[0] == a.within.Name() {
+	for open := []string{awaited}; len(open) > 0; open = open[1:] {
+		if kustomizations.Names(open[0], own) {
 			return fmt.Sprintf("which depends on it (%s): each waits for the other", f.repo.At(f.kustomizations[i]))
 		}
 		if j := find(open[0]); j >= 0 && !seen[open[0]] {
@@ -190,20 +195,34 @@ func (f *fluxApp) kustomizationLate(a awaited) string {
 	return ""
 }
 
+// another says where a Kustomization of this name is; empty if there is none.
+func (f *fluxApp) another(name string) string {
+	i := slices.IndexFunc(f.kustomizations, func(k object) bool { return k.Name() == name })
+	if i < 0 {
+		return ""
+	}
+	return fmt.Sprintf("there is one in the namespace %s (%s)", f.namespaceOf(f.kustomizations[i]), f.repo.At(f.kustomizations[i]))
+}
+
 // dependenciesThere makes sure that Kustomizations depend on some that exist: Flux waits for another
 // for ever. One of another path of the repository is not verified.
 func (f *fluxApp) dependenciesThere() error {
 	for _, k := range f.kustomizations {
 		list := yamlx.Find(k.Node, "spec", "dependsOn")
-		for i := 0; list != nil && i < len(list.Content); i++ {
-			name := yamlx.Text(list.Content[i], "name")
-			if slices.ContainsFunc(f.kustomizations, func(other object) bool { return other.Name() == name }) {
+		for i, key := range kustomizations.DependsOn(k.Node) {
+			if slices.ContainsFunc(f.kustomizations, func(other object) bool { return kustomizations.Names(key, kustomizations.Key(other.Node)) }) {
 				continue
 			}
-			if at, paused := f.paused[name]; paused {
-				return f.repo.BadAt(k, list.Content[i], "Kustomization %s depends on Kustomization %s (%s), which is suspended: on a new cluster Flux waits for it for ever", k.Name(), name, at)
+			for paused, at := range f.paused {
+				if kustomizations.Names(key, paused) {
+					return f.repo.BadAt(k, list.Content[i], "Kustomization %s depends on Kustomization %s (%s), which is suspended: on a new cluster Flux waits for it for ever", k.Name(), path.Base(paused), at)
+				}
 			}
-			if file := f.elsewhere(name); file != "" {
+			in, name, _ := strings.Cut(key, "/")
+			if other := f.another(name); other != "" {
+				return f.repo.BadAt(k, list.Content[i], "Kustomization %s depends on Kustomization %s in the namespace %s, and %s: Flux would wait for it for ever; set namespace", k.Name(), name, in, other)
+			}
+			if file := elsewhere(f.repo, groupKustomize, kindKustomization, name); file != "" {
 				f.unknown("Kustomization %s (%s) depends on %s, which is in %s and not in this path", k.Name(), f.repo.At(k), name, f.repo.Shown(file))
 				continue
 			}
@@ -213,36 +232,17 @@ func (f *fluxApp) dependenciesThere() error {
 	return nil
 }
 
-// elsewhere is a file of the repository with a Kustomization of that name; empty if there is none.
-func (f *fluxApp) elsewhere(name string) string {
-	files, ok := f.repo.Having(groupKustomize, name)
+// elsewhere is a file of the repository with an object of that name; empty if there is none.
+func elsewhere(r *repository, group, kind, name string) string {
+	files, ok := r.Having(group, name)
 	if !ok {
 		return "the repository" // of which not all is read
 	}
 	for _, file := range files {
-		found, err := f.repo.Documents(file)
-		if err != nil || slices.ContainsFunc(found, func(o object) bool { return isKustomization(o) && o.Name() == name }) {
+		found, err := r.Documents(file)
+		if err != nil || slices.ContainsFunc(found, func(o object) bool { return o.Group() == group && o.Kind() == kind && o.Name() == name }) {
 			return file // one that cannot be read may have it
 		}
 	}
 	return ""
-}
-
-// withExpressions gives a HelmRelease expressions that tell whether its objects are ready.
-func withExpressions(spec *yamlv3.Node, all []healthcheck.Expressions) {
-	yamlx.Drop(spec, "healthCheckExprs")
-	if len(all) == 0 {
-		return
-	}
-	list := &yamlv3.Node{Kind: yamlv3.SequenceNode, Tag: "!!seq"}
-	for _, e := range all {
-		n := &yamlv3.Node{Kind: yamlv3.MappingNode, Tag: "!!map"}
-		for _, field := range []struct{ key, text string }{{"apiVersion", e.APIVersion}, {"kind", e.Kind}, {"current", e.Current}, {"failed", e.Failed}, {"inProgress", e.InProgress}} {
-			if field.text != "" {
-				yamlx.Set(n, field.key, "!!str", field.text)
-			}
-		}
-		list.Content = append(list.Content, n)
-	}
-	spec.Content = append(spec.Content, scalar("healthCheckExprs"), list)
 }

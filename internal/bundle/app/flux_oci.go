@@ -8,6 +8,7 @@ import (
 
 	yamlv3 "go.yaml.in/yaml/v3"
 
+	"github.com/nvidia/aicr-action/internal/bundle/app/fluxobjects"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
 
@@ -23,13 +24,13 @@ type ociChart struct {
 func (f *fluxApp) ociSource(o object) (ociChart, error) {
 	spec, c := yamlx.Find(o.Node, "spec"), ociChart{at: f.repo.At(o)}
 	for _, key := range yamlx.Keys(spec) {
-		if !slices.Contains([]string{"url", "ref", "interval", "timeout", "provider", "layerSelector"}, key) && !slices.Contains(loginFields(), key) {
+		if !slices.Contains([]string{"url", "ref", "interval", "timeout", "provider", "layerSelector", "verify"}, key) && !slices.Contains(fluxobjects.LoginFields(), key) {
 			return c, f.repo.Bad(o, []string{"spec", key}, "spec.%s of OCIRepository %s is not understood, and may decide which chart is pulled", key, o.Name())
 		}
 	}
 	for _, key := range yamlx.Keys(yamlx.Find(spec, "ref")) {
-		if key != "tag" && key != "semver" {
-			return c, f.repo.Bad(o, []string{"spec", "ref", key}, "spec.ref.%s of OCIRepository %s: want a tag, which is the chart's version, or semver, a range of versions", key, o.Name())
+		if key != "tag" && key != "semver" && (key != "digest" || yamlx.Text(spec, "ref", "tag") == "") {
+			return c, f.repo.Bad(o, []string{"spec", "ref", key}, "spec.ref.%s of OCIRepository %s: want a tag, which is the chart's version (beside a digest too), or semver, a range of versions", key, o.Name())
 		}
 	}
 	address, ok := strings.CutPrefix(yamlx.Text(spec, "url"), "oci://")

@@ -2,6 +2,7 @@ package app
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -25,6 +26,24 @@ func (f *fluxApp) found(o object, ref *yamlv3.Node, own string) error {
 	if there := f.at[kind+" "+name]; len(there) > 0 && !slices.Contains(there, in) {
 		return f.repo.BadAt(o, ref, "%s %s looks for %s %s in the namespace %s, and it is in %s: Flux would wait for it for ever; set namespace", o.Kind(), o.Name(), kind, name, in, strings.Join(there, ", "))
 	}
+	return nil
+}
+
+// sourceless refuses the GitRepository of a Kustomization that no file has, where another one has this checkout.
+// Where none has, it was made in another way, as a cloud's extension makes it.
+func (f *fluxApp) sourceless(k object, name string) error {
+	all := *f.repo
+	if f.whole != nil {
+		all.FSys = f.whole
+	}
+	if elsewhere(&all, groupSource, kindGitSource, name) == "" {
+		for _, key := range slices.Sorted(maps.Keys(f.urls)) {
+			if other, ok := strings.CutPrefix(key, kindGitSource+" "); ok && f.repo.Own(f.urls[key]) {
+				return f.repo.Bad(k, []string{"spec", "sourceRef"}, "Kustomization %s looks for GitRepository %s, which no file of this repository has: Flux would wait for it for ever; GitRepository %s is this repository", k.Name(), name, other)
+			}
+		}
+	}
+	f.unknown("Kustomization %s (%s): whether the cluster has its source, GitRepository %s, which is not in this path", k.Name(), f.repo.At(k), name)
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -34,8 +35,8 @@ func (f *fluxApp) substituted(o object, objects []object) ([]object, error) {
 			return nil, f.repo.BadAt(o, key, "spec.postBuild.%s of Kustomization %s is not understood", key.Value, o.Name())
 		}
 	}
-	vars, err := f.variables(o, post)
-	if err != nil || len(vars) == 0 {
+	vars, sealed, err := f.variables(o, post)
+	if err != nil || len(vars)+len(sealed) == 0 {
 		return objects, err
 	}
 	var all []object
@@ -45,7 +46,7 @@ func (f *fluxApp) substituted(o object, objects []object) ([]object, error) {
 			all = append(all, inner)
 			continue
 		}
-		made, err := f.substitute(inner, vars)
+		made, err := f.substitute(inner, vars, sealed)
 		if err != nil {
 			return nil, f.repo.Bad(inner, nil, "%s %s, with the variables of Kustomization %s (%s): %w", inner.Kind(), inner.Name(), o.Name(), f.repo.At(o), err)
 		}
@@ -54,32 +55,34 @@ func (f *fluxApp) substituted(o object, objects []object) ([]object, error) {
 	return all, nil
 }
 
-// variables are those of a Kustomization: its own, over those of ConfigMaps and Secrets.
-func (f *fluxApp) variables(o object, post *yamlv3.Node) (map[string]string, error) {
-	vars := map[string]string{}
+// variables are those of a Kustomization: its own, over those of ConfigMaps and Secrets. Sealed are those that
+// SOPS has encrypted, with their places.
+func (f *fluxApp) variables(o object, post *yamlv3.Node) (vars, sealed map[string]string, err error) {
+	vars, sealed = map[string]string{}, map[string]string{}
 	if list := yamlx.Find(post, "substituteFrom"); list != nil {
 		for _, ref := range list.Content {
-			if err := f.variablesFrom(o, ref, vars); err != nil {
-				return nil, err
+			if err := f.variablesFrom(o, ref, vars, sealed); err != nil {
+				return nil, nil, err
 			}
 		}
 	}
 	if own := yamlx.Find(post, "substitute"); own != nil && own.Kind == yamlv3.MappingNode {
 		for i := 0; i+1 < len(own.Content); i += 2 {
 			vars[own.Content[i].Value] = own.Content[i+1].Value
+			delete(sealed, own.Content[i].Value)
 		}
 	}
 	for name, value := range vars {
 		if !variable.MatchString(name) {
-			return nil, f.repo.BadAt(o, post, "variable %q of Kustomization %s: Flux takes letters, digits and _, and no digit in front", name, o.Name())
+			return nil, nil, f.repo.BadAt(o, post, "variable %q of Kustomization %s: Flux takes letters, digits and _, and no digit in front", name, o.Name())
 		}
 		vars[name] = strings.ReplaceAll(value, "\n", "")
 	}
-	return vars, nil
+	return vars, sealed, nil
 }
 
 // variablesFrom adds the variables of a ConfigMap or Secret, which must be among the files.
-func (f *fluxApp) variablesFrom(o object, ref *yamlv3.Node, into map[string]string) error {
+func (f *fluxApp) variablesFrom(o object, ref *yamlv3.Node, into, sealed map[string]string) error {
 	kind, name := yamlx.Text(ref, "kind"), yamlx.Text(ref, "name")
 	i := slices.IndexFunc(f.values, func(v object) bool {
 		return v.Kind() == kind && v.Name() == name && yamlx.Text(v.Node, "metadata", "namespace") == yamlx.Text(o.Node, "metadata", "namespace")
@@ -91,19 +94,28 @@ func (f *fluxApp) variablesFrom(o object, ref *yamlv3.Node, into map[string]stri
 		return f.repo.BadAt(o, ref, "Kustomization %s has variables from %s %s, which no file read before it has: set optional, or run a path that has it", o.Name(), kind, name)
 	}
 	from := f.values[i]
-	if sops.Encrypted(from.Node) {
-		return f.repo.BadAt(o, ref, "the variables of %s %s (%s), for Kustomization %s, are encrypted by SOPS, whose key is not here: run a copy of the path with test values", kind, name, f.repo.At(from), o.Name())
+	open := from.Node
+	if sops.Encrypted(open) {
+		open = yamlx.Clone(open)
+		for _, key := range sops.Unseal(open) {
+			sealed[key] = fmt.Sprintf("%s %s (%s)", kind, name, f.repo.At(from))
+			delete(into, key)
+		}
 	}
-	data, at, err := substitution.Data(from.Node)
+	data, at, err := substitution.Data(open)
 	if err != nil {
 		return f.repo.BadAt(from, at, "%s %s: %w", kind, name, err)
 	}
 	maps.Copy(into, data)
+	maps.DeleteFunc(sealed, func(key, _ string) bool { _, set := data[key]; return set })
 	return nil
 }
 
 // substitute replaces the variables in one object. Its lines stay those of its file.
-func (f *fluxApp) substitute(o object, vars map[string]string) (object, error) {
+func (f *fluxApp) substitute(o object, vars, sealed map[string]string) (object, error) {
+	for _, name := range substitution.Used(o.Node, slices.Sorted(maps.Keys(sealed))) {
+		return o, fmt.Errorf("variable %s is encrypted by SOPS in %s, and its key is not here: run a copy of the path in which this Secret has test values and no sops field", name, sealed[name])
+	}
 	made, unset, err := substitution.Replace(o.Node, vars)
 	if unset != nil && err == nil {
 		f.unknown("%s %s (%s): Flux replaces a variable that nothing sets by an empty text: %v; write $${NAME} to keep it", o.Kind(), o.Name(), f.repo.At(o), unset)

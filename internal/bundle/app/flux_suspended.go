@@ -5,6 +5,7 @@ import (
 
 	yamlv3 "go.yaml.in/yaml/v3"
 
+	"github.com/nvidia/aicr-action/internal/bundle/app/kustomizations"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
 
@@ -25,7 +26,7 @@ func (f *fluxApp) suspended() error {
 		left = append(left, o.Name())
 		f.override("HelmRelease %s (%s) is left out: it is suspended", o.Name(), f.repo.At(o))
 		for _, k := range f.kustomizations {
-			if n := yamlx.Find(k.Node, "spec", "wait"); n != nil && n.Value == "true" && slices.Contains(f.of[k.Name()], o.Name()) {
+			if n := yamlx.Find(k.Node, "spec", "wait"); n != nil && n.Value == "true" && slices.Contains(f.of[kustomizations.Key(k.Node)], o.Name()) {
 				return f.repo.BadAt(k, n, "Kustomization %s waits for HelmRelease %s (%s), which is suspended: on a new cluster it is never ready", k.Name(), o.Name(), f.repo.At(o))
 			}
 		}

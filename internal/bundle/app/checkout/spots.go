@@ -320,3 +320,18 @@ func Like(n *yamlv3.Node, lines []string, around int) {
 		key.Line = at
 	}
 }
+
+// TemplateOf reads the name of a template from the comment that Helm writes above its objects.
+func TemplateOf(doc *yamlv3.Node, chart, dir string) string {
+	comment := doc.HeadComment
+	for n := doc; comment == "" && len(n.Content) > 0; {
+		n = n.Content[0]
+		comment = n.HeadComment
+	}
+	for _, line := range strings.Split(comment, "\n") {
+		if name, ok := strings.CutPrefix(line, "# Source: "+chart+"/"); ok {
+			return path.Join(dir, name)
+		}
+	}
+	return path.Join(dir, chartFile)
+}

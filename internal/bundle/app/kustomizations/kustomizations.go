@@ -3,17 +3,35 @@
 package kustomizations
 
 import (
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
-// Graph has Kustomizations by name.
+// Graph has Kustomizations by their keys.
 type Graph map[string]*Node
+
+// Names reports whether a dependency, which is the key of what is waited for, is a Kustomization: it has that
+// name, and that namespace as far as both are known.
+func Names(dependency, key string) bool {
+	in, name, _ := strings.Cut(dependency, "/")
+	there, other, _ := strings.Cut(key, "/")
+	return name == other && (in == there || in == "" || there == "")
+}
+
+// named are the keys that a dependency names: its own, or else those that it may name.
+func (g Graph) named(dependency string) []string {
+	if g[dependency] != nil {
+		return []string{dependency}
+	}
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(g)), func(key string) bool { return !Names(dependency, key) })
+}
 
 // Node is a Kustomization.
 type Node struct {
-	// Parent is the Kustomization that applies it; empty for none.
+	// Parent is the key of the Kustomization that applies it; empty for none.
 	Parent    string
 	DependsOn []string
 	// Waits: it is ready once all of its objects are. Else it is once they are applied, and what
@@ -40,7 +58,9 @@ func (g Graph) before(name string, seen map[string]bool) []string {
 	seen["before "+name] = true
 	var all []string
 	for _, d := range n.DependsOn {
-		all = union(all, g.ready(d, seen))
+		for _, key := range g.named(d) {
+			all = union(all, g.ready(key, seen))
+		}
 	}
 	return union(all, g.before(n.Parent, seen))
 }
@@ -53,7 +73,9 @@ func (g Graph) ready(name string, seen map[string]bool) []string {
 	seen["ready "+name] = true
 	all := union(union(g.before(name, seen), n.Applied), n.Checks)
 	for _, child := range n.CheckedChildren {
-		all = union(all, g.ready(child, seen))
+		for _, key := range g.named(child) {
+			all = union(all, g.ready(key, seen))
+		}
 	}
 	if !n.Waits {
 		return all

@@ -1,6 +1,7 @@
 package kustomizations
 
 import (
+	"cmp"
 	"strings"
 
 	yamlv3 "go.yaml.in/yaml/v3"
@@ -12,7 +13,7 @@ import (
 func Of(o, parent *yamlv3.Node) *Node {
 	n := &Node{DependsOn: DependsOn(o), Waits: yamlx.Text(o, "spec", "wait") == "true"}
 	if parent != nil {
-		n.Parent = yamlx.Text(parent, "metadata", "name")
+		n.Parent = Key(parent)
 	}
 	list := yamlx.Find(o, "spec", "healthChecks")
 	for i := 0; list != nil && i < len(list.Content); i++ {
@@ -20,19 +21,27 @@ func Of(o, parent *yamlv3.Node) *Node {
 		case strings.HasPrefix(yamlx.Text(c, "apiVersion"), "helm.toolkit.fluxcd.io/"):
 			n.Checks = append(n.Checks, yamlx.Text(c, "name"))
 		case strings.HasPrefix(yamlx.Text(c, "apiVersion"), "kustomize.toolkit.fluxcd.io/"):
-			n.CheckedChildren = append(n.CheckedChildren, yamlx.Text(c, "name"))
+			n.CheckedChildren = append(n.CheckedChildren, keyOf(c, o))
 		}
 	}
 	return n
 }
 
-// DependsOn are the names of what an object of Flux depends on.
+// Key tells a Kustomization from others: its namespace, if its file or what applies it says one, and its name.
+func Key(o *yamlv3.Node) string { return keyOf(yamlx.Find(o, "metadata"), o) }
+
+// keyOf is the key that a reference of an object means.
+func keyOf(ref, o *yamlv3.Node) string {
+	return cmp.Or(yamlx.Text(ref, "namespace"), yamlx.Text(o, "metadata", "namespace")) + "/" + yamlx.Text(ref, "name")
+}
+
+// DependsOn are the keys of what a Kustomization depends on.
 func DependsOn(o *yamlv3.Node) []string {
-	var names []string
+	var keys []string
 	if list := yamlx.Find(o, "spec", "dependsOn"); list != nil {
 		for _, item := range list.Content {
-			names = append(names, yamlx.Text(item, "name"))
+			keys = append(keys, keyOf(item, o))
 		}
 	}
-	return names
+	return keys
 }

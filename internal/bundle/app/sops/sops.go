@@ -38,3 +38,20 @@ func Fill(n *yamlv3.Node) {
 		}
 	}
 }
+
+// Unseal leaves out what SOPS has encrypted of an object's data, and gives its keys.
+func Unseal(n *yamlv3.Node) (keys []string) {
+	for _, field := range []string{"data", "stringData"} {
+		data := yamlx.Find(n, field)
+		for i := 0; data != nil && i+1 < len(data.Content); i += 2 {
+			if IsEncrypted(data.Content[i+1].Value) {
+				keys = append(keys, data.Content[i].Value)
+			}
+		}
+	}
+	for _, key := range keys {
+		yamlx.Drop(yamlx.Find(n, "data"), key)
+		yamlx.Drop(yamlx.Find(n, "stringData"), key)
+	}
+	return keys
+}

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/fluxcd/pkg/envsubst"
 	yamlv3 "go.yaml.in/yaml/v3"
@@ -37,24 +38,45 @@ func Data(n *yamlv3.Node) (all map[string]string, at *yamlv3.Node, err error) {
 	return all, nil, nil
 }
 
+// Used are those of these variables that an object has.
+func Used(n *yamlv3.Node, names []string) (used []string) {
+	text, err := marshalled(n)
+	if err != nil || len(names) == 0 {
+		return nil // replacing them says what is wrong
+	}
+	_, _ = envsubst.Eval(text, func(name string) (string, bool) {
+		if slices.Contains(names, name) && !slices.Contains(used, name) {
+			used = append(used, name)
+		}
+		return "", true
+	})
+	return used
+}
+
+// marshalled is an object as Flux writes it: what has quotes there decides a value's type.
+func marshalled(n *yamlv3.Node) (string, error) {
+	var fields map[string]any
+	if err := n.Decode(&fields); err != nil {
+		return "", err
+	}
+	text, err := yaml.Marshal(fields)
+	return string(text), err
+}
+
 // Replace replaces the variables in an object; made is nil if it has none. unset says which of them
 // nothing sets.
 func Replace(n *yamlv3.Node, vars map[string]string) (made *yamlv3.Node, unset, err error) {
-	var fields map[string]any
-	if err := n.Decode(&fields); err != nil {
-		return nil, nil, err
-	}
-	text, err := yaml.Marshal(fields) // as Flux writes it: what has quotes there decides a value's type
+	text, err := marshalled(n)
 	if err != nil {
 		return nil, nil, err
 	}
-	replaced, unset := envsubst.Eval(string(text), func(name string) (string, bool) { v, ok := vars[name]; return v, ok })
+	replaced, unset := envsubst.Eval(text, func(name string) (string, bool) { v, ok := vars[name]; return v, ok })
 	if unset != nil {
-		if replaced, err = envsubst.Eval(string(text), func(name string) (string, bool) { return vars[name], true }); err != nil {
+		if replaced, err = envsubst.Eval(text, func(name string) (string, bool) { return vars[name], true }); err != nil {
 			return nil, nil, err
 		}
 	}
-	if replaced == string(text) {
+	if replaced == text {
 		return nil, unset, nil
 	}
 	docs, err := yamlx.Documents([]byte(replaced))
