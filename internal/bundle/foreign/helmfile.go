@@ -200,7 +200,7 @@ func (f *helmfileForm) hook(file, release string, hooks *yamlv3.Node) (string, e
 		known := !slices.ContainsFunc(yamlx.Keys(h), func(key string) bool { return !slices.Contains([]string{"events", "command", "args", "showlogs"}, key) })
 		if !known || script != nil || yamlx.Text(h, "command") != "bash" || events == nil || len(events.Content) != 1 || events.Content[0].Value != "presync" ||
 			args == nil || len(args.Content) != 1 || path.Base(args.Content[0].Value) != crdScriptName {
-			return "", f.tree.bad(file, h.Line, "releases.hooks: this hook of release %s is not understood, and may change what is installed; understood is one that runs, with bash, a script %s at presync", release, crdScriptName)
+			return "", f.tree.bad(file, h.Line, "releases.hooks: this hook of release %s runs a program, which may change what is installed, and is never run here: take the hook out in a copy (of hooks, only bash with a script %s at presync is understood)", release, crdScriptName)
 		}
 		script = args.Content[0]
 	}

@@ -110,9 +110,9 @@ func TestReadHelmfile_Refused(t *testing.T) {
 		want   string
 	}{
 		"no root":   {func(files map[string]string) { delete(files, "helmfile.yaml") }, "it has no helmfile.yaml"},
-		"hook":      {edit("level-0.yaml", "    disableValidation: true", "    hooks: [{events: [presync], command: bash, args: [./001-a/other.sh]}]"), "releases.hooks: this hook of release a is not understood"},
-		"program":   {edit("level-0.yaml", "    disableValidation: true", "    hooks: [{events: [presync], command: touch, args: [./001-a/apply-crds.sh]}]"), "releases.hooks: this hook of release a is not understood"},
-		"later":     {edit("level-0.yaml", "    disableValidation: true", "    hooks: [{events: [postsync], command: bash, args: [./001-a/apply-crds.sh]}]"), "releases.hooks: this hook of release a is not understood"},
+		"hook":      {edit("level-0.yaml", "    disableValidation: true", "    hooks: [{events: [presync], command: bash, args: [./001-a/other.sh]}]"), "releases.hooks: this hook of release a runs a program"},
+		"program":   {edit("level-0.yaml", "    disableValidation: true", "    hooks: [{events: [presync], command: touch, args: [./001-a/apply-crds.sh]}]"), "releases.hooks: this hook of release a runs a program"},
+		"later":     {edit("level-0.yaml", "    disableValidation: true", "    hooks: [{events: [postsync], command: bash, args: [./001-a/apply-crds.sh]}]"), "releases.hooks: this hook of release a runs a program"},
 		"no script": {edit("level-0.yaml", "    disableValidation: true", "    hooks: [{events: [presync], command: bash, args: [./001-a/apply-crds.sh]}]"), "001-a/apply-crds.sh is not in the bundle"},
 		"template":  {edit("helmfile.yaml", "level-1.yaml", "level-1.yaml.gotmpl"), "helmfile.yaml:3: this entry of helmfiles is not understood"},
 		"outside":   {edit("helmfile.yaml", "level-1.yaml", "../level-1.yaml"), "leads out of the bundle"},

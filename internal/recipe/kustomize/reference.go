@@ -76,7 +76,7 @@ func (r *reference) local(n *yaml.Node) (string, bool) {
 	case n.Kind != yaml.ScalarNode || name == "":
 		return "", false // Kustomize reports what it expects there
 	case remote.MatchString(name):
-		r.add(r.file, n.Line, "%.200q is a remote base or file, or could be taken for one; only files beside the recipes are read: copy it there and name the copy", name)
+		r.add(r.file, n.Line, "%.200q is a remote base or file, or could be taken for one; only files of the checkout are read: copy it there and name the copy", name)
 	case path.IsAbs(name) || strings.Contains(name, `\`):
 		r.add(r.file, n.Line, "%.200q is not a path relative to the kustomization; write it with slashes, from there", name)
 	default:
