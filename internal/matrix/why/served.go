@@ -24,14 +24,17 @@ func unserved(e *bundle.Expectation, f *result.Finding) (first *bundle.Object, l
 	}
 	all := e.Served()
 	for _, kind := range asked {
-		line := cmp.Or(servedNow(all, kind), definedHere(e, f, kind))
-		if line == "" {
-			continue
-		}
 		i := slices.IndexFunc(e.Objects, func(o bundle.Object) bool {
 			gvk := o.Object.GroupVersionKind()
 			return gvk.GroupKind() == kind.GroupKind() && (kind.Version == "" || gvk.Version == kind.Version) && (f.Component == "" || o.Component == f.Component)
 		})
+		line := cmp.Or(servedNow(all, kind), definedHere(e, f, kind))
+		if line == "" && i >= 0 {
+			line = undefined(all, f, kind)
+		}
+		if line == "" {
+			continue
+		}
 		if i >= 0 && first == nil {
 			first = &e.Objects[i]
 		}
@@ -56,6 +59,15 @@ func definedHere(e *bundle.Expectation, f *result.Finding, asked schema.GroupVer
 		}
 	}
 	return ""
+}
+
+// undefined says that nothing installs the definition of a custom resource; empty where the deployer's lane
+// has said it.
+func undefined(all []apis.API, f *result.Finding, asked schema.GroupVersionKind) string {
+	if !strings.Contains(asked.Group, ".") || apis.ServedAs(all, asked.GroupKind()) != "" || strings.Contains(f.Cause+strings.Join(f.Story, ""), "installs the CRD for") {
+		return ""
+	}
+	return fmt.Sprintf("nothing here installs the CRD for %s.%s: deliver the CRD, or the chart that has it, before", asked.Kind, asked.Group)
 }
 
 // servedNow says in which version a kind is served that was asked for in another one.

@@ -23,6 +23,7 @@ func TestLocate_RemovedAPI(t *testing.T) {
 		object("a", "\napiVersion: policy/v1beta1\nkind: PodSecurityPolicy\nmetadata: {name: web}\n"),
 		object("a", "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: things.example.com}\nspec: {group: example.com, names: {kind: Thing}, versions: [{name: v1, served: true}, {name: v1beta1, served: false}]}\n"),
 		object("a", "\n\n\napiVersion: example.com/v1beta1\nkind: Thing\nmetadata: {name: web}\n"),
+		object("a", "\n\n\n\n\napiVersion: cluster.x-k8s.io/v1\nkind: Cluster\nmetadata: {name: web}\n"),
 		object("a", "\n\n\n\napiVersion: example.com/v1\nkind: Thing\nmetadata: {name: new}\n"),
 	}}
 	for cause, want := range map[string][2]string{
@@ -34,6 +35,8 @@ func TestLocate_RemovedAPI(t *testing.T) {
 		`HelmRelease a: no matches for kind "PodSecurityPolicy" in version "policy/v1beta1"`:                                                                  {"Kubernetes has no PodSecurityPolicy since 1.25", "a.yaml:2"},
 		`HelmRelease a: no matches for kind "Thing" in version "example.com/v1beta1"`:                                                                         {"edit: `apiVersion: example.com/v1`", "a.yaml:4"},
 		`HelmRelease a: unable to build kubernetes objects from release manifest: no matches for kind "Thing" in version "example.com/v1"`:                    {"its definition is in the same release, a.yaml:2, and Helm asks for the kinds of all templates", "a.yaml:5"},
+		`Release a: no matches for kind "Cluster" in version "cluster.x-k8s.io/v1"`:                                                                           {"nothing here installs the CRD for Cluster.cluster.x-k8s.io: deliver the CRD", "a.yaml:6"},
+		`no component in the recipe installs the CRD for Cluster.cluster.x-k8s.io: no matches for kind "Cluster" in version "cluster.x-k8s.io/v1"`:            {"", ""},
 		`HelmRelease a: no matches for kind "Other" in version "example.com/v1beta1"`:                                                                         {"", ""},
 	} {
 		all := []result.Finding{{Component: "a", Object: &result.Ref{Kind: "Release", Name: "a"}, Cause: cause}}
