@@ -116,10 +116,18 @@ func (a *app) openApp(ctx context.Context, args []string, f bundlerFlags, d bund
 			return nil, err
 		}
 		if err := a.PullCharts(ctx, r.Charts, [][]charts.Pin{charts.Pins(plans[0].Components())}); err != nil {
-			return nil, err
+			return nil, offline(err)
 		}
 		return plans, haveCharts(ctx, r.Charts, plans[0].Components())
 	}, nil
+}
+
+// offline says what helps where a chart of an app cannot be downloaded.
+func offline(err error) error {
+	if reason.Of(err) != reason.ChartDownloadFailed {
+		return err
+	}
+	return fmt.Errorf("%w; without a network, put the chart, packaged or unpacked, into a directory and run with --charts DIR", err)
 }
 
 // haveCharts returns an error, at the place that names it, for a chart that no source has.

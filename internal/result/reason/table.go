@@ -131,7 +131,7 @@ func sourceRows() []Row {
 			"The message names the artifact. The registry's log has one line per request.",
 			[]Lead{{"registry.log", "which request failed, and how"}}},
 		{23, ChartDownloadFailed, ClassInfrastructure, "A chart could not be downloaded from its repository",
-			"With --charts upstream or direct, with --app, and for `matrix charts`: the message names the chart and its address, and quotes the server's answer. Check the network, the proxy (HTTPS_PROXY) and the login (`helm repo add`, `helm registry login`, `docker login`); if the server has no such chart, check source, chart and version in the recipe. Nothing was started. Charts that were already downloaded are kept.", nil},
+			"With --charts upstream or direct, with --app, and for `matrix charts`: the message names the chart and its address, and quotes the server's answer. Check the network, the proxy (HTTPS_PROXY) and the login (`helm repo add`, `helm registry login`, `docker login`); if the server has no such chart, check source, chart and version. Without a network, run with --charts DIR. Nothing was started. Downloaded charts are kept.", nil},
 		{24, DownloadFailed, ClassInfrastructure, "A recipe could not be downloaded from its address",
 			"The message quotes the server's answer, or names the limit that was exceeded. Check the address in a browser, the network and the proxy (HTTPS_PROXY), or download the file and pass its name.", nil},
 		{25, EngineUnusable, ClassInfrastructure, "No Docker engine can run a Kind cluster",
