@@ -167,6 +167,9 @@ starts in the 120 s before; debug artifacts of a failure get another 60 s.`,
 // run has the steps of the command: check the input, build, run, report.
 func (a *app) run(ctx context.Context, args []string, f runFlags) error {
 	a.ci.recipes = []string{a.RecipesDirectory(f.recipes.Recipes), a.DataDirectory(f.recipes.Data), f.bundles.dir, f.bundles.app}
+	if f.bundles.app != "" {
+		a.ci.recipes = append(a.ci.recipes, ".") // an app may have files of its whole checkout
+	}
 	this, nothing := a.prepareRun(ctx, args, f)
 	if this != nil {
 		defer this.close()

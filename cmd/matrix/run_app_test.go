@@ -1,10 +1,14 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 const apps = "../../examples/apps"
@@ -62,4 +66,36 @@ func clonedApps(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return filepath.Join(dir, "examples", "apps")
+}
+
+// Who has no network reads what to do.
+func TestOffline(t *testing.T) {
+	t.Parallel()
+	err := offline(reason.Wrap(reason.ChartDownloadFailed, errors.New("download chart a: no such host")))
+	if got := reason.Of(err); got != reason.ChartDownloadFailed || !strings.Contains(err.Error(), "no such host; without a network, put the chart") {
+		t.Errorf("got %s: %v", got, err)
+	}
+	if other := errors.New("a"); offline(other) != other || offline(nil) != nil {
+		t.Error("another error is changed")
+	}
+}
+
+// A mistake in a file that an app uses is annotated there, wherever in the checkout it is.
+func TestAppAnnotation(t *testing.T) {
+	dir := t.TempDir()
+	for file, text := range map[string]string{
+		".git/config":             "",
+		"c/apps.yaml":             "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: apps}\nspec: {path: ./apps, sourceRef: {kind: GitRepository, name: apps}}\n",
+		"apps/kustomization.yaml": "resources:\n- none.yaml\n",
+	} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, file)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(dir)
+	invoke(t, nil, "run", "--app", "c", "--annotations", "notes").want(t, 2, "apps/kustomization.yaml:2")
+	wantFile(t, "notes", "::error file=apps/kustomization.yaml,line=2,")
 }

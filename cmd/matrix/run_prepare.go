@@ -202,9 +202,9 @@ type runInputs struct {
 
 // openInputs opens them.
 func (a *app) openInputs(ctx context.Context, args []string, f runFlags, v validFlags) (in runInputs, err error) {
-	in.RecipesName = "none: the bundle in " + f.bundles.dir // which needs no recipes
+	in.RecipesName = result.RecipesOfBundle(f.bundles.dir) // which needs no recipes
 	if f.bundles.app != "" {
-		in.RecipesName = "none: the app in " + f.bundles.app
+		in.RecipesName = result.RecipesOfApp(f.bundles.app)
 	}
 	if f.bundles.one() == "" {
 		open := a.Recipes

@@ -50,7 +50,11 @@ func (r *Report) annotations(at Checkout) []Annotation {
 	var all []Annotation
 	for _, c := range r.causes() {
 		first := c.Cells[0]
-		text := clip(c.Text) + "\ncells: " + cellNames(c.Cells, 8)
+		text := clip(c.Text, 2500)
+		if lines := advice(storyLines(c.Story), c.Text); len(lines) > 0 {
+			text += "\n" + clip(strings.TrimSpace(lines[0]), 500)
+		}
+		text += "\ncells: " + cellNames(c.Cells, 8)
 		if known := standing(c.Cells); known != "" {
 			text += "\nbefore: " + known
 		}
@@ -94,7 +98,7 @@ func (r *Report) unfinished() []Annotation {
 // ErrorAnnotation is the annotation for a run that ended before there were cells. If the error, or
 // one that it wraps, knows a line of a file in one of the directories of recipes, it is put there.
 func ErrorAnnotation(title string, err error, recipes []string, at Checkout) Annotation {
-	a := at.annotation(inRecipes(recipes, result.PlaceOf(err)), clip(err.Error()))
+	a := at.annotation(inRecipes(recipes, result.PlaceOf(err)), clip(err.Error(), 3000))
 	a.Title = title
 	return a
 }
@@ -113,8 +117,7 @@ func (c Checkout) annotation(p result.Place, message string) Annotation {
 
 // clip leaves room for the cells and the command in the 4096 characters to which the runner cuts a
 // message. What is wrong is said at a text's beginning or, behind a long value, at its end.
-func clip(text string) string {
-	const most = 3000
+func clip(text string, most int) string {
 	if runes := []rune(text); len(runes) > most {
 		return string(runes[:most/2]) + " … " + string(runes[len(runes)-most/2:])
 	}

@@ -77,7 +77,7 @@ func rootCauses(cell *result.Result) []result.Finding {
 	var all []result.Finding
 	for _, f := range cell.Findings {
 		if f.SameAs == nil {
-			f.Place = inRecipes([]string{cell.Recipes, cell.Data}, f.Place)
+			f.Place = inRecipes(cell.Roots(), f.Place)
 			all = append(all, f)
 		}
 	}

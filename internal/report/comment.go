@@ -82,7 +82,7 @@ func ofRun(u *result.Upload, runURL string) *result.Upload {
 }
 
 // inCommand are the words of a command that a shell takes as they are.
-var inCommand = regexp.MustCompile(`^[A-Za-z0-9_./:,=@-]+$`)
+var inCommand = regexp.MustCompile(`^(?:[A-Za-z0-9_./:,=@-]+|'[A-Za-z0-9_][A-Za-z0-9_./:,=@^~-]*')$`)
 
 // harmless reports whether a person may paste an untrusted command into a shell.
 func harmless(command string) bool {
@@ -94,6 +94,7 @@ func harmless(command string) bool {
 		flag, _, _ := strings.Cut(w, "=")
 		if !inCommand.MatchString(w) || strings.HasPrefix(w, "-") && !slices.Contains([]string{
 			"--deployer", "--charts", "--recipes-dir", "--data", "--profiles", "--checks", "--probes", "--controller", "--validate", "--plain-controllers", "--platform", "--cluster", "--keep", "--app", "--values", "--service", "--accelerator",
+			"--namespace", "--environment", "--kubernetes", "--drift", "--remove", "--from", "--rollback",
 		}, flag) {
 			return false
 		}

@@ -207,7 +207,14 @@ func (r *Report) from() []labelled {
 		return strings.Join(values, ", ")
 	}
 	add("charts", distinct(func(x *result.Result) string { return x.Charts }))
-	add("recipes", distinct(func(x *result.Result) string { return x.Recipes }))
+	for _, kind := range []string{"recipes", "app", "bundle"} {
+		add(kind, distinct(func(x *result.Result) string {
+			if is, at := x.Input(); is == kind {
+				return at
+			}
+			return ""
+		}))
+	}
 	add("data", distinct(func(x *result.Result) string { return x.Data }))
 	add("cluster", distinct(func(x *result.Result) string { return x.Cluster }))
 	add("run", r.RunID)

@@ -180,7 +180,8 @@ func (r *Report) mdNarrow(g *grid) []string {
 func (r *Report) mdFrom() string {
 	first := r.Results[0]
 	from := []string{}
-	for _, p := range []struct{ name, value string }{{"charts", first.Charts}, {"recipes", first.Recipes}, {"data", first.Data}, {"cluster", first.Cluster}, {"run", r.RunID}} {
+	kind, at := first.Input()
+	for _, p := range []struct{ name, value string }{{"charts", first.Charts}, {kind, at}, {"data", first.Data}, {"cluster", first.Cluster}, {"run", r.RunID}} {
 		if p.value != "" {
 			from = append(from, p.name+" "+mdtext.Code(p.value))
 		}
@@ -225,10 +226,10 @@ func (r *Report) mdCauses() []string {
 		first := c.Cells[0]
 		fmt.Fprintf(&b, "\n#### %d. %s in %s\n\n", i+1, mdtext.Code(r.reasonText(first)), lists.Count(len(c.Cells), "cell"))
 		story := storyLines(c.Story)
-		open := len(story) > 1 && len(story) <= mostOpen && oneLine(story[0]) == c.Text
 		b.WriteString(mdtext.Code(c.Text) + "\n\n") // which wraps on a small screen, as a block of code does not
-		if open {
-			b.WriteString(mdtext.CodeList(story[1:]) + "\n")
+		shown, rest := opened(story, c.Text)
+		if len(shown) > 0 {
+			b.WriteString(mdtext.CodeList(shown) + "\n")
 		}
 		if c.Place.File != "" {
 			b.WriteString("Look at " + mdtext.Code(c.Place.String()) + ".\n\n")
@@ -240,13 +241,43 @@ func (r *Report) mdCauses() []string {
 		if first.Rerun != "" {
 			b.WriteString("Rerun:\n\n" + mdtext.Fence(first.Rerun, "sh") + "\n")
 		}
-		if !open && len(story) > 1 {
-			b.WriteString(mdtext.Folded("Details of", first.Cell.String(), mdtext.Fence(strings.Join(story, "\n"), "")))
+		if len(rest) > 0 {
+			b.WriteString(mdtext.Folded("Details of", first.Cell.String(), mdtext.Fence(strings.Join(rest, "\n"), "")))
 		}
 		b.WriteString(mdArtifacts(first))
 		parts = append(parts, b.String())
 	}
 	return parts
+}
+
+// mostLead is how many lines of a long story are shown above it: what to do.
+const mostLead = 3
+
+// opened divides a story into what stands below its cause, and what is folded. A story that does not begin
+// with its cause, e.g. of an upgrade, begins with what explains it, and says what to do.
+func opened(story []string, cause string) (shown, folded []string) {
+	if len(story) == 0 {
+		return nil, nil
+	}
+	leads := oneLine(story[0]) != cause
+	if len(story) <= mostOpen {
+		if leads {
+			return story, nil
+		}
+		return story[1:], nil
+	}
+	return advice(story, cause), story
+}
+
+// advice is what a story says that is to be done: its edits, and what is in front of the cause.
+func advice(story []string, cause string) (lines []string) {
+	leads := len(story) > 0 && oneLine(story[0]) != cause
+	for i, line := range story {
+		if len(lines) < mostLead && (leads && i < mostLead-1 || strings.HasPrefix(strings.TrimSpace(line), "edit: ")) {
+			lines = append(lines, line)
+		}
+	}
+	return lines
 }
 
 // inLink is a link's target that cannot end the link.

@@ -94,6 +94,14 @@ func oldIn(x *remark, kind result.RemarkKind) string {
 	return past.LastRun(x.Cells[0].Past)
 }
 
+// counted is a number of remarks, whose name is that of several.
+func counted(n int, what string) string {
+	if n == 1 {
+		what = strings.TrimSuffix(what, "s")
+	}
+	return fmt.Sprintf("%d %s", n, what)
+}
+
 // remarkLines are the remarks on one cell, each behind its label. As on the terminal, those that are
 // the same from run to run are counted, unless Explain is set.
 func (r *Report) remarkLines(c *result.Result) []string {
@@ -107,7 +115,7 @@ func (r *Report) remarkLines(c *result.Result) []string {
 				lines = append(lines, row.Label+": "+text)
 			}
 		case row.Counted != "":
-			counts = append(counts, fmt.Sprintf("%d %s", len(texts), row.Counted))
+			counts = append(counts, counted(len(texts), row.Counted))
 		}
 	}
 	if len(counts) > 0 {

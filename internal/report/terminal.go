@@ -45,7 +45,8 @@ func (r *Report) terminalInputs() string {
 	if first.Data != "" {
 		data = "   data: " + first.Data
 	}
-	return fmt.Sprintf("\ncharts: %s   recipes: %s%s   cluster: %s\n", first.Charts, first.Recipes, data, first.Cluster)
+	kind, at := first.Input()
+	return fmt.Sprintf("\ncharts: %s   %s: %s%s   cluster: %s\n", first.Charts, kind, at, data, first.Cluster)
 }
 
 // terminalFew is what follows the grid of a few recipes: first why cells failed, then the rest.
@@ -97,7 +98,7 @@ func (r *Report) terminalRemarks() []string {
 			}
 			kinds = append(kinds, k)
 		case k.Counted != "":
-			counts = append(counts, fmt.Sprintf("%d %s", len(k.Remarks), k.Counted))
+			counts = append(counts, counted(len(k.Remarks), k.Counted))
 		}
 	}
 	lines := r.explained(func() []string { return aboutRemarks(kinds) })
@@ -208,12 +209,14 @@ func (r *Report) terminalStory(c *result.Result) string {
 	return head + storyText(c.Details, c.Cause, c.Artifacts) + fmt.Sprintf("  rerun: %s\n", c.Rerun) + r.terminalArtifacts(c) + terminalKept(c)
 }
 
-// storyText is the first lines of a failure report. It skips a first line that repeats the cause.
+// storyText is the first lines of a failure report, without a first one that repeats the cause.
 func storyText(story []string, cause, artifacts string) string {
 	var b strings.Builder
 	for i, d := range story {
-		if i == 0 && d == cause {
-			continue
+		if i == 0 && oneLine(d) == cause {
+			if _, d, _ = strings.Cut(strings.TrimSpace(d), "\n"); d == "" {
+				continue
+			}
 		}
 		if i == mostDetails {
 			fmt.Fprintf(&b, "    … and %d more lines", len(story)-i)

@@ -141,7 +141,7 @@ func TestTerminal_Usual(t *testing.T) {
 			t.Errorf("%s: printed is %t in\n%s", row.Kind, shown, text)
 		}
 	}
-	if want := "\nnot shown: 1 not verified, 1 out of order, 1 stand-ins, 1 overrides (--explain shows them)\n"; !strings.Contains(text, want) {
+	if want := "\nnot shown: 1 not verified, 1 out of order, 1 stand-in, 1 override (--explain shows them)\n"; !strings.Contains(text, want) {
 		t.Errorf("want %q in\n%s", want, text)
 	}
 }

@@ -41,19 +41,32 @@ func TestMarkdown(t *testing.T) {
 	}
 }
 
-// The edit is read without a click: a short story stands in place of the cause, once. A long one is
-// folded.
+// What to do is read without a click: a short story stands below its cause, and the edit of a long one, and
+// the lines in front of the quotations of an upgrade, stand above its details.
 func TestMarkdown_EditUnfolded(t *testing.T) {
+	const details = "<details><summary>Details of <code>eks/flux-oci</code></summary>"
 	r := sample()
 	r.Results = r.Results[2:3]
-	for lines, want := range map[int]string{2: "", 20: "<details><summary>Details of <code>eks/flux-oci</code></summary>"} {
-		story := append([]string{"the cause"}, slices.Repeat([]string{"more"}, lines-1)...)
-		story[1] = "edit: change `a` in recipes/a.yaml:3"
+	for name, tc := range map[string]struct {
+		first  string
+		more   int
+		folded bool
+	}{
+		"short":               {"the cause", 1, false},
+		"long":                {"the cause", 19, true},
+		"an upgrade, short":   {"delete it before", 1, false},
+		"an upgrade, a line":  {"edit: delete it before", 0, false},
+		"an upgrade, quoting": {"delete it before", 30, true},
+	} {
+		story := append([]string{tc.first}, slices.Repeat([]string{"more"}, tc.more)...)
+		if tc.more > 0 {
+			story[min(5, tc.more)] = "edit: change `a` in recipes/a.yaml:3"
+		}
 		r.Results[0].Findings = []result.Finding{{Cause: "the cause", Story: story}}
 		text := r.markdown(maxMarkdown)
-		before, _, _ := strings.Cut(text, "edit: change")
-		if folded := strings.Contains(before, "Details of"); folded != (want != "") || !strings.Contains(text, want) || strings.Count(before, "the cause") != 1+strings.Count(want, "Details") {
-			t.Errorf("a story of %d lines:\n%s", lines, text)
+		before, _, folded := strings.Cut(text, details)
+		if folded != tc.folded || !strings.Contains(before, "edit: ") || strings.Count(before, "the cause") != 1 || tc.first != "the cause" && !strings.Contains(before, "delete it before") {
+			t.Errorf("%s:\n%s", name, text)
 		}
 	}
 }

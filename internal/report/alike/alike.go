@@ -17,7 +17,7 @@ import (
 func Lines(results []result.Result) []string {
 	var lines []string
 	for _, c := range comparisons(results) {
-		lines = append(lines, fmt.Sprintf("lanes: %s: %s produced the same %d objects as %s%s", c.recipe, lists.And(c.same), c.objects, c.with, declared(c.declared)))
+		lines = append(lines, fmt.Sprintf("lanes: %s: %s produced the same %s as %s%s", c.recipe, lists.And(c.same), lists.Count(c.objects, "object"), c.with, declared(c.declared)))
 	}
 	return lines
 }
