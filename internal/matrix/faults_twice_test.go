@@ -159,7 +159,7 @@ func twiceFaults() []fault {
 		{
 			id: "F312", what: "a Service with a port of the nodes, or an address, that gets another name", verdict: "exit 73 in every lane: what has the port still, and when that goes",
 			seeds: []seed{
-				{nightly: families, old: older(nodePortOf("web")), recipe: nodePortOf("b-web"), want: red(reason.UpgradeFailed, "the upgrade from old: ", "provided port is already allocated").and("30080 is that of Service b/web still (component b, b/templates/service.yaml:2), which the upgrade removes only after Service b-web")},
+				{nightly: families, old: older(nodePortOf("web")), recipe: nodePortOf("b-web"), want: red(reason.UpgradeFailed, "the upgrade from old: ", "provided port is already allocated").and("30080 still belongs to Service b/web (component b, b/templates/service.yaml:2), which the upgrade removes only after Service b-web")},
 			},
 			tests: []string{"internal/matrix/upgrade TestFailed_Allocated"},
 		},

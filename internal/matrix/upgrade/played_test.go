@@ -224,8 +224,8 @@ func TestFailed_Allocated(t *testing.T) {
 	}
 	const port, address = `ports: [{port: 80, nodePort: 30080}]`, `clusterIP: 10.0.0.50`
 	for name, tc := range map[string]struct{ before, now, said, want string }{
-		"removed": {service("web", port), service("b-web", port), `Service "b-web" is invalid: spec.ports[0].nodePort: Invalid value: 30080: provided port is already allocated`, "30080 is that of Service ns/web still (component b, b/templates/x.yaml), which the upgrade removes only after Service b-web"},
-		"address": {service("web", address), service("b-web", address), `Service "b-web" is invalid: spec.clusterIPs: Invalid value: ["10.0.0.50"]: failed to allocate IP 10.0.0.50: provided IP is already allocated`, "10.0.0.50 is that of Service ns/web still"},
+		"removed": {service("web", port), service("b-web", port), `Service "b-web" is invalid: spec.ports[0].nodePort: Invalid value: 30080: provided port is already allocated`, "30080 still belongs to Service ns/web (component b, b/templates/x.yaml), which the upgrade removes only after Service b-web"},
+		"address": {service("web", address), service("b-web", address), `Service "b-web" is invalid: spec.clusterIPs: Invalid value: ["10.0.0.50"]: failed to allocate IP 10.0.0.50: provided IP is already allocated`, "10.0.0.50 still belongs to Service ns/web"},
 		"kept":    {service("web", port), service("web", port), `Service "b-web" is invalid: spec.ports[0].nodePort: Invalid value: 30080: provided port is already allocated`, ""},
 	} {
 		got := strings.Join(result.VerdictOf(Failed("main", reason.New(reason.DeployFailed, "%s", tc.said), Bundles{Before: bundleOf(t, tc.before), Now: bundleOf(t, tc.now)}, nil)).Details, "\n")

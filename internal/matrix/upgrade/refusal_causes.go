@@ -80,7 +80,7 @@ func (b Bundles) takenBy(name, what string) string {
 			}
 			then = "changes"
 		}
-		return fmt.Sprintf("%s is that of %s still (component %s, %s), which the upgrade %s only after Service %s: give Service %[6]s another one, or delete the old Service before the upgrade", what, old.Ref(), old.Component, b.was(old), then, name)
+		return fmt.Sprintf("%s still belongs to %s (component %s, %s), which the upgrade %s only after Service %s: give Service %[6]s another value, or delete the old Service before the upgrade", what, old.Ref(), old.Component, b.was(old), then, name)
 	}
 	return ""
 }
