@@ -75,7 +75,7 @@ func TestOffline(t *testing.T) {
 	if got := reason.Of(err); got != reason.ChartDownloadFailed || !strings.Contains(err.Error(), "no such host; without a network, put the chart") {
 		t.Errorf("got %s: %v", got, err)
 	}
-	if other := errors.New("a"); offline(other) != other || offline(nil) != nil {
+	if other := errors.New("a"); offline(other).Error() != "a" || offline(nil) != nil {
 		t.Error("another error is changed")
 	}
 }
