@@ -75,7 +75,7 @@ of a recipe, and several recipes when there would be more than --max-jobs); cell
 	}
 	cmd.Flags().StringSliceVar(&f.tiers, "tier", []string{"auto"}, "tiers: auto, or a list of 1, 2, 3")
 	cmd.Flags().StringVar(&f.base, "base", "", "`commit` or branch to compare with (default: from GitHub's event)")
-	cmd.Flags().StringVar(&f.from, "from", "", "also plan an upgrade of each recipe from this `source`, as matrix run --from runs it; from base (of the pull request, or --base) only of recipes whose resolved bundle changed")
+	cmd.Flags().Var((*source)(&f.from), "from", "also plan an upgrade of each recipe from this `source`, as matrix run --from runs it; from base (of the pull request, or --base) only of recipes whose resolved bundle changed")
 	cmd.Flags().StringSliceVarP(&f.deployers, "deployer", "d", []string{"all"}, "deployers of tiers 1 and 3: all, which is AICR's own, or a list; tier 2 is helm only")
 	cli.RecipesFlags(cmd, &f.recipes)
 	cli.ProfilesFlag(cmd, &f.profiles)

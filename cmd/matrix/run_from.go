@@ -32,10 +32,26 @@ type fromFlags struct {
 }
 
 func (f *fromFlags) register(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.from, "from", "", "besides each first installation, run an upgrade from this `source`: a Git ref, base (of the pull request), or a directory of recipes, a bundle, or what --artifacts kept of an earlier run")
+	cmd.Flags().Var((*source)(&f.from), "from", "besides each first installation, run an upgrade from this `source`: a Git ref, base (of the pull request), or a directory of recipes, a bundle, or what --artifacts kept of an earlier run")
 	cmd.Flags().StringVar(&f.aicr, "from-aicr", "", "with --from and --bundler exec: AICR's CLI that makes the old bundles, a `path` or a name to find in PATH (default: built from the old recipes' checkout)")
 	cmd.Flags().StringVar(&f.evidence, "evidence", "", "with --from: `file` (JSON) for what the upgrades have shown, which aicr upgrade-check --evidence reads")
 	cmd.Flags().BoolVar(&f.rollback, "rollback", false, "with --from: after the upgrade, go back to what ran before (helm rollback; elsewhere as after a revert): the cluster must be as it was")
+}
+
+// source is the value of --from, which is given once: of two the last one would count, without a word of
+// the other.
+type source string
+
+func (s *source) String() string { return string(*s) }
+
+func (s *source) Type() string { return "source" }
+
+func (s *source) Set(text string) error {
+	if *s != "" {
+		return fmt.Errorf("it is given twice (%s before): an upgrade starts from one source; run matrix once for each", *s)
+	}
+	*s = source(text)
+	return nil
 }
 
 // rerun are the flags that run an upgrade again.

@@ -26,6 +26,7 @@ func TestFromInput(t *testing.T) {
 	}{
 		"no directory":       {[]string{"--from", "./no-such"}, []string{"--from ./no-such: there is no such directory"}},
 		"an empty variable":  {[]string{"--from", ""}, []string{"--from is empty", "without --from no upgrade runs"}},
+		"two sources":        {[]string{"--from", "main", "--from", "v1"}, []string{"--from", "given twice (main before)"}},
 		"nothing in it":      {[]string{"--from", t.TempDir()}, []string{"has no recipes"}},
 		"charts direct":      {[]string{"--from", ".", "--charts", "direct"}, []string{"--from does not work with --charts direct", "upstream"}},
 		"the old CLI alone":  {[]string{"--from", ".", "--from-aicr", "aicr"}, []string{"--from-aicr is AICR's CLI of what runs before", "--bundler exec"}},

@@ -42,13 +42,17 @@ func TestFiles_LastLineBreak(t *testing.T) {
 
 // What the deployers do not read alike is named, with its path, template and line: a key that a
 // document has twice, and a word that is a boolean in one version of YAML. The same key in two maps,
-// a merge, and a word in quotes are not.
+// a merge, and a word in quotes are not. So in a CustomResourceDefinition, too.
 func TestDoubtful(t *testing.T) {
+	crd := func(name, properties string) string {
+		return "# Source: c/templates/" + name + ".yaml\napiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: " + name + "s.example.com}\nspec:\n  versions:\n    - name: v1\n      schema:\n        openAPIV3Schema:\n          type: object\n          properties:\n              " + properties + "\n"
+	}
 	ch := &chart.Chart{Metadata: &chart.Metadata{Name: "c"}, Templates: []*chart.File{{Name: "templates/c.yaml", Data: []byte("# text\n\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n  on: x\n")}}}
 	objs, err := Parse("# Source: c/templates/a.yaml\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  labels: {a: x, a: z}\nimmutable: y\ndata:\n  a: \"1\"\n  b: \"2\"\n  b: \"3\"\n---\n"+
 		"# Source: c/templates/b.yaml\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: b, labels: {a: x}}\ndata: {a: 'y', \"n\": x, nope: \"no\"}\n---\n"+
-		"# Source: c/templates/c.yaml\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n  on: x\n", "")
-	if err != nil || len(objs) != 3 {
+		"# Source: c/templates/c.yaml\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n  on: x\n---\n"+
+		crd("d", "on: {type: boolean}\n              size: {type: string, description: 'a word, yes, and no: more', enum: [off, small]}")+"---\n"+crd("e", "\"on\": {type: boolean}"), "")
+	if err != nil || len(objs) != 5 {
 		t.Fatal(objs, err)
 	}
 	for i, want := range [][]string{
@@ -59,6 +63,11 @@ func TestDoubtful(t *testing.T) {
 		},
 		nil,
 		{"data.on is a key without quotes: Helm and Argo CD read it as true, and Flux as text (c/templates/c.yaml:7)"},
+		{
+			"spec.versions.0.schema.openAPIV3Schema.properties.on is a key without quotes: Helm and Argo CD read it as true, and Flux as text (c/templates/d.yaml, line 12 of the document of CustomResourceDefinition ds.example.com)",
+			"spec.versions.0.schema.openAPIV3Schema.properties.size.enum.0 is off without quotes: Helm and Argo CD read it as false, and Flux as text (c/templates/d.yaml, line 13 of the document of CustomResourceDefinition ds.example.com)",
+		},
+		nil,
 	} {
 		if got := objs[i].Doubtful(ch, objs[i].Template); !slices.Equal(got, want) {
 			t.Errorf("got %q, want %q", got, want)

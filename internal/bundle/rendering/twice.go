@@ -2,6 +2,7 @@ package rendering
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -17,7 +18,7 @@ import (
 // quotes. file names the template for people.
 func (o Object) Doubtful(ch *chart.Chart, file string) []string {
 	var doc yaml.Node
-	if documents.IsCRD(o.text) || yaml.Unmarshal([]byte(o.text), &doc) != nil {
+	if documents.IsCRD(o.text) && !maybeBoolean.MatchString(o.text) || yaml.Unmarshal([]byte(o.text), &doc) != nil {
 		return nil
 	}
 	var found []string
@@ -62,6 +63,10 @@ func (o Object) Doubtful(ch *chart.Chart, file string) []string {
 	walk(&doc, nil)
 	return found
 }
+
+// maybeBoolean matches a line of a CustomResourceDefinition that oldBoolean may be about. The others are
+// not parsed: their schemas have megabytes.
+var maybeBoolean = regexp.MustCompile(`(?m)(?:^[ \t-]*|[{,][ \t]*)(?i:y|yes|on|n|no|off)[ \t]*:(?:[ \t]|$)|(?:^[ \t-]+|:[ \t]+|[\[,][ \t]*)(?i:y|yes|on|n|no|off)[ \t]*(?:$|[\],}#])`)
 
 // oldBoolean reports whether a word without quotes is a boolean in YAML 1.1, by which Helm and Argo CD
 // read manifests, and text in YAML 1.2, by which Flux does.

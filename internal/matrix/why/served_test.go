@@ -37,6 +37,7 @@ func TestLocate_RemovedAPI(t *testing.T) {
 		`HelmRelease a: unable to build kubernetes objects from release manifest: no matches for kind "Thing" in version "example.com/v1"`:                    {"its definition is in the same release, a.yaml:2, and Helm asks for the kinds of all templates", "a.yaml:5"},
 		`Release a: no matches for kind "Cluster" in version "cluster.x-k8s.io/v1"`:                                                                           {"nothing here installs the CRD for Cluster.cluster.x-k8s.io: deliver the CRD", "a.yaml:6"},
 		`no component in the recipe installs the CRD for Cluster.cluster.x-k8s.io: no matches for kind "Cluster" in version "cluster.x-k8s.io/v1"`:            {"", ""},
+		`HelmRelease a: unable to build kubernetes objects from current release manifest: no matches for kind "Thing" in version "example.com/v1beta1"`:       {"", ""},
 		`HelmRelease a: no matches for kind "Other" in version "example.com/v1beta1"`:                                                                         {"", ""},
 	} {
 		all := []result.Finding{{Component: "a", Object: &result.Ref{Kind: "Release", Name: "a"}, Cause: cause}}
