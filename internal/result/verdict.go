@@ -105,7 +105,7 @@ const (
 )
 
 func short(line string) string {
-	if len(line) <= longest {
+	if line = dumped(line); len(line) <= longest {
 		return line
 	}
 	first, last := strings.ToValidUTF8(line[:stays], ""), strings.ToValidUTF8(line[len(line)-stays:], "")
@@ -113,12 +113,60 @@ func short(line string) string {
 }
 
 func shortened(lines []string) []string {
-	if !slices.ContainsFunc(lines, func(l string) bool { return len(l) > longest }) {
-		return lines
-	}
-	all := make([]string, len(lines))
-	for i, l := range lines {
+	all := slices.Clone(lines)
+	for i, l := range all {
 		all[i] = short(l)
 	}
 	return all
+}
+
+// invalidValue comes before a value that the API server rejects, which can be a whole pod template.
+const invalidValue = "Invalid value: "
+
+// mostQuoted is how many bytes such a value may have.
+const mostQuoted = 400
+
+// dumped leaves out of a line what is in long values between braces, which has the field's path before it and
+// the reason after it.
+func dumped(line string) string {
+	if len(line) <= mostQuoted {
+		return line
+	}
+	var out strings.Builder
+	for {
+		before, after, found := strings.Cut(line, invalidValue)
+		out.WriteString(before)
+		if !found {
+			return out.String()
+		}
+		out.WriteString(invalidValue)
+		open := strings.IndexAny(after, "{ ")
+		if end := closing(after); open < 0 || after[open] != '{' || end-open <= mostQuoted {
+			line = after
+		} else {
+			fmt.Fprintf(&out, "%s… (%d bytes left out)}", after[:open+1], end-open-1)
+			line = after[end+1:]
+		}
+	}
+}
+
+// closing is where the first brace of a text is closed; 0 if it is not. What is in quotes does not count.
+func closing(text string) int {
+	depth, quoted := 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{':
+			depth++
+		case c == '}':
+			if depth--; depth <= 0 {
+				return i
+			}
+		}
+	}
+	return 0
 }

@@ -31,3 +31,19 @@ func TestVerdictOf_Long(t *testing.T) {
 		t.Error("the error itself was changed")
 	}
 }
+
+// Of a whole object that the API server quotes, the report has the path and the reason: those of a Job's
+// template were thousands of bytes apart.
+func TestVerdictOf_Dumped(t *testing.T) {
+	object := `{"labels":{"a":"}}{ \" "},"Spec":{"Volumes":null,"Containers":["` + strings.Repeat("x", 900) + `"]}}`
+	for said, want := range map[string]string{
+		`Job.batch "m" is invalid: spec.template: Invalid value: ` + object + `: field is immutable`:                                                                         `Job.batch "m" is invalid: spec.template: Invalid value: {… (966 bytes left out)}: field is immutable`,
+		`[spec.selector: Invalid value: v1.LabelSelector` + object + `: field is immutable, spec.x: Invalid value: 5: must be 6, spec.y: Invalid value: ` + object + `: no]`: `[spec.selector: Invalid value: v1.LabelSelector{… (966 bytes left out)}: field is immutable, spec.x: Invalid value: 5: must be 6, spec.y: Invalid value: {… (966 bytes left out)}: no]`,
+		`spec.x: Invalid value: {"a":"b"}: ` + strings.Repeat("why, ", 200) + "why":                                                                                          `spec.x: Invalid value: {"a":"b"}: ` + strings.Repeat("why, ", 200) + "why",
+		`spec.x: Invalid value: {"a": ` + strings.Repeat("never closed ", 100) + `: why`:                                                                                     `spec.x: Invalid value: {"a": ` + strings.Repeat("never closed ", 100) + `: why`,
+	} {
+		if got := VerdictOf(reason.New(reason.DeployFailed, "%s", said)).Cause; got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+}
