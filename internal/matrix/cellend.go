@@ -51,7 +51,7 @@ func (c *cellRun) close(ctx context.Context, failure error) error {
 	if c.env.Cluster != nil {
 		c.result.StandIns = append(c.result.StandIns, c.env.Cluster.StandIns()...)
 		if f, ok := errors.AsType[*result.Failure](failure); ok {
-			f.More = append(f.More, c.env.Cluster.Complaints(f.Cause())...)
+			f.Quote(c.env.Cluster.Complaints(f.Cause()), reason.Of(failure))
 		}
 		if u, ok := c.env.Cluster.(programmed); ok && failure == nil && !c.startedAhead {
 			for _, p := range u.Unused() {

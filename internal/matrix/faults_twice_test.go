@@ -67,11 +67,11 @@ func twiceFaults() []fault {
 			tests: []string{"internal/matrix/races TestOfRemoval", "internal/matrix/races TestLost", "internal/matrix/leftover TestRaces"},
 		},
 		{
-			id: "F334", what: "the removal of a recipe with a pre-delete hook whose pod no node takes", verdict: "exit 76 within seconds: the Job and the scheduler's message, where helm and helm-controller wait until their timeout; in Argo CD, too, unless it goes on before its cache has the Job",
+			id: "F334", what: "the removal of a recipe with a pre-delete hook whose pod no node takes, or the API server rejects", verdict: "exit 76 within seconds: the Job and what the scheduler or the API server says, where helm and helm-controller wait until their timeout; in Argo CD, too, unless it goes on before its cache has the Job",
 			seeds: []seed{
 				{nightly: byHelm, runner: away, recipe: saysFarewell, want: red(reason.LeftBehind, "the removal: Job d/bye, a hook (pre-delete) of release d, cannot run: 0/6 nodes are available").in(2 * time.Minute)},
 			},
-			tests: []string{"internal/matrix/leftover TestFarewell"},
+			tests: []string{"internal/matrix/leftover TestFarewell", "internal/matrix/leftover TestFarewell_Rejected"},
 		},
 		{
 			id: "F335", what: "a rollback that brings back a Namespace, and what is in it, which the upgrade has removed", verdict: "passes: it is delivered once the Namespace is gone, which takes the control plane seconds; the difference says that both were removed",

@@ -1,6 +1,7 @@
 package leftover
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -15,12 +16,12 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle/rendering"
 )
 
-// Farewell is a Job that runs when a release is removed, and whose pod no node takes. Helm and
+// Farewell is a Job that runs when a release is removed, and whose pod no node takes or the API server rejects. Helm and
 // helm-controller wait for it until their timeout; so does Argo CD, without one, if it sees the Job in time.
 type Farewell struct {
 	Namespace, Name string
 	Event           string // pre-delete, post-delete, PreDelete or PostDelete
-	Why             string // in the scheduler's words
+	Why             string // in the scheduler's words, or the API server's
 	Release         bundle.Release
 }
 
@@ -43,11 +44,15 @@ func Farewells(ctx context.Context, kube kubernetes.Interface, releases []bundle
 			if err != nil {
 				continue
 			}
+			why := ""
 			for _, p := range pods.Items {
-				if why := unplaced(&p); why != "" {
-					all = append(all, Farewell{job.Namespace, job.Name, event, why, r})
-					break
-				}
+				why = cmp.Or(why, unplaced(&p))
+			}
+			if len(pods.Items) == 0 {
+				why = rejected(ctx, kube, &job)
+			}
+			if why != "" {
+				all = append(all, Farewell{job.Namespace, job.Name, event, why, r})
 			}
 		}
 	}
@@ -71,6 +76,20 @@ func deletes(annotations map[string]string) string {
 		}
 	}
 	return ""
+}
+
+// rejected is what the API server last said of the pods of a Job, e.g. that its ServiceAccount does not exist.
+func rejected(ctx context.Context, kube kubernetes.Interface, job *batchv1.Job) (said string) {
+	events, err := kube.CoreV1().Events(job.Namespace).List(ctx, metav1.ListOptions{FieldSelector: "reason=FailedCreate"})
+	if err != nil {
+		return ""
+	}
+	for _, e := range events.Items {
+		if e.InvolvedObject.Kind == "Job" && e.InvolvedObject.UID == job.UID && e.Reason == "FailedCreate" {
+			said = "the API server rejects its pods: " + strings.TrimPrefix(e.Message, "Error creating: ")
+		}
+	}
+	return said
 }
 
 // unplaced is what the scheduler says of a pod that it cannot place.

@@ -7,9 +7,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	discoveryfake "k8s.io/client-go/discovery/fake"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/fake"
@@ -106,6 +108,27 @@ func TestFarewell(t *testing.T) {
 			_, _, err := (&Run{Env: env, Lane: &removing{takes: time.Minute}, Budget: 5 * time.Minute}).Do(t.Context())
 			if reason.Of(err) != want || want != "" && (!strings.Contains(err.Error(), "the removal: Job b/bye, a hook (") || !strings.Contains(err.Error(), ") of release b, cannot run: 0/6 nodes are available") || time.Since(began) > 15*time.Second) {
 				t.Errorf("%s: got %v after %s", annotation, err, time.Since(began))
+			}
+		})
+	}
+}
+
+// The API server may reject the hook's pods: there is none that the scheduler could speak of.
+func TestFarewell_Rejected(t *testing.T) {
+	for name, tc := range map[string]struct {
+		of   types.UID
+		want reason.Reason
+	}{"the hook's": {"u", reason.LeftBehind}, "of an earlier Job": {"other", ""}} {
+		synctest.Test(t, func(t *testing.T) {
+			env := clusterOf(t, true, `{apiVersion: batch/v1, kind: Job, metadata: {namespace: b, name: bye, uid: u, annotations: {helm.sh/hook: pre-delete}}}`)
+			env.Bundle.Expectation.Releases = []bundle.Release{{Name: "b", Namespace: "b", Component: "b"}}
+			event := &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "b", Name: "bye.1"}, InvolvedObject: corev1.ObjectReference{Kind: "Job", Name: "bye", UID: tc.of}, Reason: "FailedCreate", Message: `Error creating: pods "bye-" is forbidden: error looking up service account b/gone: serviceaccount "gone" not found`}
+			if _, err := env.Clients.Kube.CoreV1().Events("b").Create(t.Context(), event, metav1.CreateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			_, _, err := (&Run{Env: env, Lane: &removing{takes: time.Minute}, Budget: 5 * time.Minute}).Do(t.Context())
+			if reason.Of(err) != tc.want || tc.want != "" && !strings.Contains(err.Error(), `of release b, cannot run: the API server rejects its pods: pods "bye-" is forbidden: error looking up service account b/gone`) {
+				t.Errorf("%s: got %v", name, err)
 			}
 		})
 	}
