@@ -47,6 +47,10 @@ func (p *plan) expect(ctx context.Context, in Input, deployer string) error {
 	e := &p.expectation
 	for i, r := range p.releases {
 		r.DefinitionJob = renderings[i].DefinitionJob
+		for _, o := range renderings[i].UpgradeHooks {
+			kinds.FillNamespace(o.Unstructured, r.Namespace)
+			r.UpgradeHooks = append(r.UpgradeHooks, Object{Component: r.Component, Release: r.Name, Template: r.fileOf(o.Template), Manifest: r.sources[o.Template], Chart: r.chart, Hook: true, Object: o.Unstructured})
+		}
 		p.argoDiffers = p.argoDiffers || renderings[i].ArgoDiffers
 		e.Releases = append(e.Releases, r.Release)
 		for _, o := range renderings[i].Objects {

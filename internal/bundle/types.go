@@ -121,9 +121,9 @@ type Release struct {
 	ChartFrom string
 	DependsOn []string
 	Given     Given // of Input.Given; zero in a generated bundle
-	// DefinitionJob is a hook Job that Helm runs at upgrades and that may write
-	// CustomResourceDefinitions; empty if the chart has none.
+	// DefinitionJob is a hook Job of upgrades that may write CustomResourceDefinitions; empty without one.
 	DefinitionJob string
+	UpgradeHooks  []Object // that Helm runs at upgrades; at installations, too, or not
 }
 
 // ValuePath is a value path that decides where a workload's pods go, and the place that set it.

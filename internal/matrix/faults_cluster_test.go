@@ -78,7 +78,7 @@ func clusterFaults() []fault {
 		},
 		{id: "F196", what: "a manifest with metadata.generateName and no name, hook or not", verdict: "exit 52 before there is a cluster: Helm and Flux look objects up by their names, and Argo CD makes a name for hooks only", tests: []string{"internal/bundle/documents TestParse_NoName"}},
 		{
-			id: "F197", what: "a word that is a boolean to Helm and Argo CD and text to Flux (y, n, yes, no, on, off without quotes), as a key or a value", verdict: "a warning in every lane, with the template's line; exit 53 where lanes differ by it",
+			id: "F197", what: "a word that is a boolean to Helm and Argo CD and text to Flux (y, n, yes, no, on, off without quotes), as a key or a value, in a CustomResourceDefinition too", verdict: "a warning in every lane, with the template's line; exit 53 where lanes differ by it",
 			seeds: []seed{{nightly: families, recipe: func(r *tinyRecipe) {
 				r.part("b").add("words.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: words}\ndata:\n  n: x\n")
 			}, want: outcomeWanted{check: warning("b: data.n is a key without quotes: Helm and Argo CD read it as false, and Flux as text (b/templates/words.yaml:5)")}}},

@@ -80,6 +80,7 @@ func faults() []fault {
 		popularFaults(),
 		againFaults(),
 		twiceFaults(),
+		clearingFaults(),
 		handedOverFaults(),
 		textFaults(),
 		reportedFaults(),

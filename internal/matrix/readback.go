@@ -166,7 +166,7 @@ func (c *cellRun) runDrift(ctx context.Context) error {
 	if note != "" {
 		c.result.Notes = append(c.result.Notes, note)
 	}
-	c.result.Warnings = append(c.result.Warnings, upgrade.TornDown(c.env.Bundle, run.Hooks, c.byArgo())...)
+	c.result.Warnings = append(c.result.Warnings, append(upgrade.TornDown(c.env.Bundle, run.Hooks, c.byArgo()), run.Jobs()...)...)
 	if err != nil && reason.Of(err) != reason.NeverSettles {
 		return err
 	}

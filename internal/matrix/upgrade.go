@@ -13,6 +13,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/matrix/compare"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/matrix/upgrade"
+	"github.com/nvidia/aicr-action/internal/matrix/upgradehooks"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -194,7 +195,7 @@ func (c *cellRun) upgradeSteps() []step {
 		{"Deploying what runs before", "before-deploy", c.ofBase(c.deploy), false},
 		{"Waiting for what runs before", "before-sync", c.ofBase(c.gateBase), false},
 		{"Reading what runs before", "before-verify", c.ofBase(c.readBase), false},
-		{"Delivering the upgrade", "upgrade", c.ofUpgrade(func(ctx context.Context) error { return c.deliver(ctx, c.upgrade.next) }), false},
+		{"Delivering the upgrade", "upgrade", c.ofUpgrade(c.deliverUpgrade), false},
 		{"Waiting for the upgrade", "sync", c.ofUpgrade(c.gate), false},
 		{"Reading back what was delivered", "verify", c.ofUpgrade(c.verifyUpgrade), false},
 	}
@@ -255,7 +256,7 @@ func (c *cellRun) readBase(ctx context.Context) error {
 // second delivery.
 func (c *cellRun) fill(ctx context.Context, b upgrade.Bundles) error {
 	return c.patiently(ctx, "what operators wrote into Secrets", func(ctx context.Context) (err error) {
-		if c.filled, err = upgrade.Fill(ctx, c.env, b); err == nil {
+		if c.filled, err = upgrade.Fill(ctx, c.env, c.lane, b); err == nil {
 			c.result.Notes = append(c.result.Notes, c.filled.Played()...)
 		}
 		return reason.Wrap(reason.ClusterFailed, err)
@@ -297,6 +298,17 @@ func (c *cellRun) aftermath(ctx context.Context, a upgrade.Arrived) error {
 
 func (c *cellRun) byArgo() bool {
 	return slices.Contains(c.lane.Controllers(), infra.ArgoCDControllers)
+}
+
+// deliverUpgrade judges the hooks that Helm runs before an upgrade, and delivers the new bundle.
+func (c *cellRun) deliverUpgrade(ctx context.Context) error {
+	hooks := upgradehooks.Bundles{Before: c.upgrade.old.bundle, Now: c.upgrade.next.bundle}
+	cleared, err := hooks.Judge(ctx, c.env, c.lane, upgrade.UpgradeFrom(c.plan.base.name))
+	c.result.NotVerified = append(c.result.NotVerified, cleared...)
+	if err != nil {
+		return err
+	}
+	return c.deliver(ctx, c.upgrade.next)
 }
 
 // deliver publishes another bundle in the place of the one that runs, and delivers it in the

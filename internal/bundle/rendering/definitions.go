@@ -15,6 +15,25 @@ func runsAtUpgrade(h *helmrelease.Hook) bool {
 	return slices.Contains(h.Events, helmrelease.HookPreUpgrade) || slices.Contains(h.Events, helmrelease.HookPostUpgrade)
 }
 
+// upgradeHooks are the objects of hooks that Helm runs at upgrades. One that cannot be read is left out:
+// it may be rendered at upgrades only.
+func upgradeHooks(hooks []*helmrelease.Hook) (all []Object) {
+	for _, h := range hooks {
+		if !runsAtUpgrade(h) {
+			continue
+		}
+		objs, err := Parse(h.Manifest, h.Path)
+		if err != nil {
+			continue
+		}
+		for _, o := range objs {
+			o.Hook = true
+			all = append(all, o)
+		}
+	}
+	return all
+}
+
 // definitionJob names the hook Job of an upgrade whose ServiceAccount may write
 // CustomResourceDefinitions: charts bring one since Helm does not upgrade what is in crds/. Empty if
 // there is none. A hook that cannot be read is none: it is rendered at upgrades only.

@@ -41,6 +41,8 @@ type Rendering struct {
 	Text    string // all of it, hooks included
 	// DefinitionJob is the hook Job of an upgrade that may write definitions; empty if there is none.
 	DefinitionJob string
+	// UpgradeHooks are the objects of hooks that Helm runs at upgrades, in its order.
+	UpgradeHooks []Object
 	// ArgoDiffers: Argo CD installs objects of this rendering that Helm does not.
 	ArgoDiffers bool
 }
@@ -108,7 +110,7 @@ func Release(ctx context.Context, renderer *render.Renderer, r render.Request, a
 	if err != nil {
 		return nil, err
 	}
-	out.DefinitionJob = definitionJob(rel.Hooks, objs)
+	out.DefinitionJob, out.UpgradeHooks = definitionJob(rel.Hooks, objs), upgradeHooks(rel.Hooks)
 	out.Objects = append(objs, out.Objects...)
 	added, err := atFirstSync(out.Objects, rel.Hooks)
 	if err != nil && argocd {

@@ -12,7 +12,9 @@ import (
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/compare"
+	"github.com/nvidia/aicr-action/internal/matrix/drift/expiring"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -77,6 +79,15 @@ func (r *Run) Do(ctx context.Context) (note string, err error) {
 		return "", err
 	}
 	return fmt.Sprintf("delivered a second time: none of %d objects changed, and no pod was replaced", before.objects.Len()), nil
+}
+
+// Jobs warns of those that run again with each delivery. Where Argo CD creates them again by itself, that
+// is said of them already.
+func (r *Run) Jobs() []string {
+	if slices.Contains(r.Lane.Controllers(), infra.ArgoCDControllers) {
+		return nil
+	}
+	return expiring.RunAgain(r.Env.Bundle)
 }
 
 func (r *Run) take(ctx context.Context) (state, error) {

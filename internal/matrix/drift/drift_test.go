@@ -89,6 +89,35 @@ func TestDrift(t *testing.T) {
 	}
 }
 
+// A Job that its time to live deletes is gone, new or about to go, by chance: that is no change, and a
+// warning says that it runs again.
+func TestDrift_Expiring(t *testing.T) {
+	job := func(more string) *unstructured.Unstructured {
+		return testkit.Parsed(t, `{apiVersion: batch/v1, kind: Job, metadata: {namespace: b, name: once`+more+`}, spec: {ttlSecondsAfterFinished: 3}}`)
+	}
+	b := &bundle.Bundle{Expectation: bundle.Expectation{Objects: []bundle.Object{{Component: "b", Release: "b", Template: "b/templates/job.yaml", Object: job("")}}}}
+	capture := func(all ...*unstructured.Unstructured) *compare.Captured {
+		taken := compare.New()
+		for _, o := range all {
+			if err := taken.Add(o, "b", false); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return taken
+	}
+	run := Run{Env: &lane.Env{Bundle: b}, Lane: &lanetest.Lane{}}
+	for name, after := range map[string]*compare.Captured{"gone": capture(), "new": capture(job(", uid: other")), "about to go": capture(job(", finalizers: [foregroundDeletion]"))} {
+		if found, err := run.compare(t.Context(), state{objects: capture(job(", uid: u"))}, state{objects: after}); err != nil || found != nil {
+			t.Errorf("%s: got %v, %v", name, found, err)
+		}
+	}
+	testkit.WantText(t, "warnings", strings.Join(run.Jobs(), "\n"), "Job b/once runs again with each delivery: it is deleted 3s after it has finished (spec.ttlSecondsAfterFinished), and is no hook (component b, b/templates/job.yaml")
+	b.Expectation.Objects[0].Hook = true
+	if got := run.Jobs(); len(got) > 0 {
+		t.Errorf("a hook: got %q", got)
+	}
+}
+
 // Pods that were replaced are a roll, and more pods or fewer are not.
 func TestRolled(t *testing.T) {
 	web, db := result.Ref{Kind: "Deployment", Name: "web"}, result.Ref{Kind: "StatefulSet", Name: "db"}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/matrix/compare"
+	"github.com/nvidia/aicr-action/internal/matrix/drift/expiring"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/result"
 )
@@ -21,6 +22,8 @@ func (r *Run) compare(ctx context.Context, before, after state) (*result.Failure
 	if err != nil {
 		return nil, err
 	}
+	jobs := expiring.Jobs(r.Env.Bundle) // which may be gone at any time, and are created again then
+	changes = slices.DeleteFunc(changes, func(c compare.Change) bool { return jobs[c.Object.Ref()] })
 	rolls := rolled(before.pods, after.pods)
 	for _, c := range changes { // which may not have started yet
 		if _, known := rolls[c.Object.Ref()]; !known && strings.HasPrefix(c.Path, "spec.template") && compare.Rolls(c.Object.GVK.Kind) {

@@ -12,6 +12,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/republished"
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/matrix/attached"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/util/lists"
@@ -43,7 +44,7 @@ func (b Bundles) Aftermath(ctx context.Context, a Arrived) (said Said, err error
 	}
 	back := isRollback(a.What)
 	if !back { // else the upgrade has said it, or the old pods are those of the old bundle
-		said.Warnings = append(TornDown(b.Now, replaced, argo), b.KeepPods()...)
+		said.Warnings = slices.Concat(TornDown(b.Now, replaced, argo), b.KeepPods(), attached.Rolls(b.Before, b.Now))
 	}
 	if argo {
 		said.Warnings = append(said.Warnings, allInWords(a.What, append(b.Moving(), b.Unkept(removed)...))...)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/matrix/drift/expiring"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -39,8 +40,8 @@ const placeholderKey = "operator"
 type Filled struct {
 	bundles Bundles
 	objects []*filledObject
-	// injected says where this program wrote a caBundle.
-	injected []string
+	// written says what else this program wrote or deleted.
+	written []string
 }
 
 type filledObject struct {
@@ -54,8 +55,8 @@ type filledObject struct {
 }
 
 // Fill notes what operators wrote into objects of both bundles, and fills each Secret that both
-// render without any value, as the operator would for which it is there.
-func Fill(ctx context.Context, env *lane.Env, b Bundles) (*Filled, error) {
+// render without any value, as the operator would for which it is there. Jobs that would be gone are deleted.
+func Fill(ctx context.Context, env *lane.Env, l lane.Lane, b Bundles) (*Filled, error) {
 	all := &Filled{bundles: b}
 	for i := range b.Now.Expectation.Objects {
 		now := &b.Now.Expectation.Objects[i]
@@ -92,6 +93,11 @@ func Fill(ctx context.Context, env *lane.Env, b Bundles) (*Filled, error) {
 	if err := all.make(ctx, env); err != nil {
 		return nil, err
 	}
+	expired, err := expiring.Expire(ctx, env, l, b.Before, b.Now)
+	if err != nil {
+		return nil, err
+	}
+	all.written = append(all.written, expired...)
 	return all, all.inject(ctx, env)
 }
 
@@ -110,7 +116,7 @@ func (all *Filled) Notes() (lines []string) {
 
 // Played says what else this program has written before the delivery, in the place of simulated operators.
 func (all *Filled) Played() []string {
-	lines := slices.Clone(all.injected)
+	lines := slices.Clone(all.written)
 	for _, f := range all.objects {
 		if f.maker != nil {
 			lines = append(lines, fmt.Sprintf("%s is what %s makes, whose operator is simulated; created before the second delivery in its place", f.now.Ref(), f.maker.Ref()))

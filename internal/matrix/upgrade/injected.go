@@ -44,7 +44,7 @@ func (all *Filled) inject(ctx context.Context, env *lane.Env) error {
 		if _, err := env.Clients.Dynamic.Resource(infra.CRDResource).Update(ctx, live, metav1.UpdateOptions{FieldManager: injector}); err != nil {
 			return fmt.Errorf("write a caBundle into %s, as an injector would: %w", now.Ref(), err)
 		}
-		all.injected = append(all.injected, fmt.Sprintf("%s is converted by a webhook without a caBundle, which an injector fills in: written before the second delivery in its place", now.Ref()))
+		all.written = append(all.written, fmt.Sprintf("%s is converted by a webhook without a caBundle, which an injector fills in: written before the second delivery in its place", now.Ref()))
 	}
 	return nil
 }

@@ -41,7 +41,7 @@ func TestFill_Made(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			env := envWith(t, tc.live...)
-			filled, err := Fill(t.Context(), env, Bundles{Before: bundleOf(t, tc.before), Now: bundleOf(t, tc.now)})
+			filled, err := Fill(t.Context(), env, &lanetest.Lane{}, Bundles{Before: bundleOf(t, tc.before), Now: bundleOf(t, tc.now)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -93,7 +93,7 @@ func TestFill_Injected(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			env, b := envWith(t, crd(tc.before)), Bundles{Before: bundleOf(t, crd(tc.before)), Now: bundleOf(t, crd(tc.now))}
 			env.Cluster = vouching{}
-			filled, err := Fill(t.Context(), env, b)
+			filled, err := Fill(t.Context(), env, &lanetest.Lane{}, b)
 			if err != nil || (len(filled.Played()) > 0) != tc.writes {
 				t.Fatalf("got %v, %q", err, filled.Played())
 			}

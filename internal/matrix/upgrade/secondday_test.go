@@ -76,7 +76,7 @@ func TestFilled(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			env := envWith(t, tc.live)
-			filled, err := Fill(t.Context(), env, Bundles{Before: bundleOf(t, tc.old), Now: bundleOf(t, tc.now)})
+			filled, err := Fill(t.Context(), env, &lanetest.Lane{}, Bundles{Before: bundleOf(t, tc.old), Now: bundleOf(t, tc.now)})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -8,6 +8,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/matrix/why"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -27,7 +28,7 @@ func standoff(what string, err error, b Bundles, view *observe.View) error {
 	report := observe.CheckWorkloads(b.Now.Expectation.Workloads, view)
 	switch reason.Of(err) {
 	case reason.SchedulingFailed:
-		waits = roomless(report, view)
+		waits = b.roomless(report, view)
 	case reason.WorkloadFailed:
 		waits = quotaless(report, view)
 	}
@@ -46,7 +47,9 @@ func standoff(what string, err error, b Bundles, view *observe.View) error {
 		if f.Object.Kind == "DaemonSet" {
 			edit = "edit: updateStrategy: {rollingUpdate: {maxSurge: 0, maxUnavailable: 1}}"
 		}
-		if o := find(b.Now, f.Object.Kind, f.Object.Name); o != nil {
+		if left := b.strays(*f.Object, report, view); left != nil {
+			edit = "edit: " + removalOf(left)
+		} else if o := find(b.Now, f.Object.Kind, f.Object.Name); o != nil {
 			edit += " in " + b.place(o, "spec")
 		}
 		f.Cause = strings.TrimRight(f.Cause, ".") + "; " + waits[*f.Object]
@@ -58,22 +61,49 @@ func standoff(what string, err error, b Bundles, view *observe.View) error {
 	return &reason.Error{Reason: reason.UpgradeFailed, Component: v.Component, Err: &result.Failure{Findings: findings, Stage: v.Stage}}
 }
 
-// roomless says which workloads wait for the room of their own old pods; nil if another one waits for
-// something else.
-func roomless(report observe.WorkloadReport, view *observe.View) map[result.Ref]string {
+// roomless says which workloads wait for the room of their own old pods, or of what the new bundle has no
+// more; nil if another one waits for something else.
+func (b Bundles) roomless(report observe.WorkloadReport, view *observe.View) map[result.Ref]string {
 	if len(report.Wrong) > 0 {
 		return nil
 	}
 	waits := map[result.Ref]string{}
 	for _, p := range report.Pending {
+		ref := observe.WorkloadRef(p.Workload.Kind, p.Workload.Namespace, p.Workload.Name)
 		live := view.Live[observe.WorkloadKey(p.Workload.Kind, p.Workload.Namespace, p.Workload.Name)]
 		old := olderPods(p.Pod, view.PodsOf[live.UID])
-		if live.Surge == "" || len(old) == 0 || !why.FitsWithout(p.Pod, old, view) {
+		if live.Surge != "" && len(old) > 0 && why.FitsWithout(p.Pod, old, view) {
+			waits[ref] = waitsFor(live, "room", old)
+		} else if left := b.strays(ref, report, view); left != nil {
+			waits[ref] = fmt.Sprintf("%s has the room: the new bundle has it no more (component %s, %s), and the deployer leaves it where it is", left.Ref(), left.Component, Place(b.Before, left, "spec"))
+		} else {
 			return nil
 		}
-		waits[observe.WorkloadRef(p.Workload.Kind, p.Workload.Namespace, p.Workload.Name)] = waitsFor(live, "room", old)
 	}
 	return waits
+}
+
+// strays is the workload that the new bundle has no more and whose pods keep those of another one from all
+// nodes; nil if there is none.
+func (b Bundles) strays(ref result.Ref, report observe.WorkloadReport, view *observe.View) *bundle.Object {
+	for _, p := range report.Pending {
+		if observe.WorkloadRef(p.Workload.Kind, p.Workload.Namespace, p.Workload.Name) != ref {
+			continue
+		}
+		for _, w := range b.Before.Expectation.Workloads {
+			old := observe.WorkloadRef(w.Kind, w.Namespace, w.Name)
+			left, pods := objectOf(b.Before, old), view.PodsOf[view.Live[observe.WorkloadKey(w.Kind, w.Namespace, w.Name)].UID]
+			if left != nil && objectOf(b.Now, old) == nil && len(pods) > 0 && !why.FitsWithout(p.Pod, nil, view) && why.FitsWithout(p.Pod, pods, view) {
+				return left
+			}
+		}
+	}
+	return nil
+}
+
+// removalOf is how a workload goes that the new bundle has no more: with its release, if that has gone.
+func removalOf(left *bundle.Object) string {
+	return fmt.Sprintf("before the upgrade, helm uninstall %s, or kubectl delete %s %s --namespace %s if release %[1]s stays", left.Release, strings.ToLower(left.Object.GetKind()), left.Object.GetName(), left.Object.GetNamespace())
 }
 
 // waitsFor says of a rolling update that its new pods wait for what its old pods have.

@@ -16,6 +16,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/testkit/lanetest"
 )
 
 // A new pod that a quota rejects is the upgrade's failure if it waits for its own old pods, which the
@@ -68,5 +69,46 @@ func TestFailed_Quota(t *testing.T) {
 				t.Errorf("got %s\n%q", v.Cause, v.Details)
 			}
 		})
+	}
+}
+
+// A pod that has no room since the deployer leaves what the recipe has no more is the upgrade's failure: a
+// first installation has none of that. What the recipe still has is no leftover.
+func TestStandoff_Left(t *testing.T) {
+	room := corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("8"), "pods": resource.MustParse("110")}
+	yes, one := true, int32(1)
+	set := func(name string) *appsv1.DaemonSet {
+		return &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(name)}, Status: appsv1.DaemonSetStatus{DesiredNumberScheduled: one, CurrentNumberScheduled: one}}
+	}
+	pod := func(of, node string) *corev1.Pod {
+		return &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: of + "-x", UID: types.UID(of + "-x"), OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: of, UID: types.UID(of), Controller: &yes}}},
+			Spec:       corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Name: "main", Resources: corev1.ResourceRequirements{Limits: room, Requests: corev1.ResourceList{"nvidia.com/gpu": room["nvidia.com/gpu"]}}}}},
+		}
+	}
+	waiting := pod("new", "")
+	waiting.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: "0/1 nodes are available: 1 Insufficient nvidia.com/gpu."}}
+	view := lanetest.ViewOf(t, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Status: corev1.NodeStatus{Capacity: room, Allocatable: room}}, set("old"), set("new"), waiting, pod("old", "n"))
+	object := func(name string) string {
+		return name + " {apiVersion: apps/v1, kind: DaemonSet, metadata: {namespace: ns, name: " + name + "}}"
+	}
+	workloads := func(names ...string) (all []bundle.Workload) {
+		for _, name := range names {
+			all = append(all, bundle.Workload{Component: name, Kind: "DaemonSet", Namespace: "ns", Name: name, Replicas: 1, Node: bundle.NodeAny})
+		}
+		return all
+	}
+	b := Bundles{Before: bundleOf(t, object("old")), Now: bundleOf(t, object("new"))}
+	b.Before.Expectation.Workloads, b.Now.Expectation.Workloads = workloads("old"), workloads("new")
+	ref := b.Now.Expectation.Objects[0].Ref()
+	err := &reason.Error{Reason: reason.SchedulingFailed, Err: result.NewFailure(result.Finding{Object: &ref, Cause: "no node."})}
+	v := result.VerdictOf(Failed("main", err, b, view))
+	if v.Reason != reason.UpgradeFailed || v.Cause != "the upgrade from main: no node; DaemonSet ns/old has the room: the new bundle has it no more (component old, old/templates/x.yaml), and the deployer leaves it where it is" || !strings.Contains(v.Details[0], "before the upgrade, helm uninstall old") {
+		t.Errorf("got %s: %s\n%q", v.Reason, v.Cause, v.Details)
+	}
+	b.Now = bundleOf(t, object("new"), object("old"))
+	b.Now.Expectation.Workloads = workloads("new")
+	if v := result.VerdictOf(Failed("main", err, b, view)); v.Reason != reason.SchedulingFailed {
+		t.Errorf("what the recipe still has: got %s: %s", v.Reason, v.Cause)
 	}
 }
