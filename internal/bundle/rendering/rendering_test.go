@@ -2,6 +2,7 @@ package rendering
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"helm.sh/helm/v3/pkg/chart"
@@ -71,6 +72,22 @@ func TestDoubtful(t *testing.T) {
 	} {
 		if got := objs[i].Doubtful(ch, objs[i].Template); !slices.Equal(got, want) {
 			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// Flux takes a List apart before it resolves aliases. An alias of the item's own anchor is no matter.
+func TestDoubtful_Aliases(t *testing.T) {
+	const item = "- apiVersion: v1\n  kind: ConfigMap\n  metadata: {name: "
+	text := "apiVersion: v1\nkind: List\nitems:\n" + item + "a, labels: &own {x: z}, annotations: *own}\n  data: &shared {a: b}\n" + item + "b}\n  data: *shared\n"
+	objs, err := Parse("# Source: c/templates/l.yaml\n"+text+"---\n# Source: c/templates/l.yaml\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, labels: &l {x: z}}\ndata: {<<: *l}\n", "")
+	if err != nil || len(objs) != 3 {
+		t.Fatal(objs, err)
+	}
+	for i := range objs {
+		got := objs[i].Doubtful(&chart.Chart{Metadata: &chart.Metadata{Name: "c"}}, objs[i].Template)
+		if found := len(got) == 1 && strings.HasPrefix(got[0], "*shared is an alias of what another item of its List has"); found != (i == 1) || len(got) > 1 {
+			t.Errorf("%s: got %q", objs[i].GetName(), got)
 		}
 	}
 }

@@ -14,8 +14,8 @@ import (
 )
 
 // Doubtful lists what the deployers do not read alike in the object's document, one line each with
-// the place in the chart: keys that are there twice in one map, and words like yes and n without
-// quotes. file names the template for people.
+// the place in the chart: keys that are there twice in one map, words like yes and n without
+// quotes, and aliases from one item of a List to another. file names the template for people.
 func (o Object) Doubtful(ch *chart.Chart, file string) []string {
 	var doc yaml.Node
 	if documents.IsCRD(o.text) && !maybeBoolean.MatchString(o.text) || yaml.Unmarshal([]byte(o.text), &doc) != nil {
@@ -27,7 +27,7 @@ func (o Object) Doubtful(ch *chart.Chart, file string) []string {
 		if at == o.Template || file != o.Template {
 			at = fmt.Sprintf("%s, line %d of the document of %s %s", file, line, o.GetKind(), o.GetName())
 		}
-		found = append(found, fmt.Sprintf("%s %s (%s)", strings.Join(path, "."), fmt.Sprintf(format, args...), at))
+		found = append(found, strings.TrimSpace(fmt.Sprintf("%s %s (%s)", strings.Join(path, "."), fmt.Sprintf(format, args...), at)))
 	}
 	var walk func(n *yaml.Node, path []string)
 	walk = func(n *yaml.Node, path []string) {
@@ -61,12 +61,64 @@ func (o Object) Doubtful(ch *chart.Chart, file string) []string {
 		}
 	}
 	walk(&doc, nil)
+	for _, alias := range o.foreign(&doc) {
+		say(nil, alias.Line, "*%s is an alias of what another item of its List has: Helm 3 and Argo CD read it, and Flux and Helm 4 with a post-renderer take the List apart first and reject it", alias.Value)
+	}
 	return found
 }
 
 // maybeBoolean matches a line of a CustomResourceDefinition that oldBoolean may be about. The others are
 // not parsed: their schemas have megabytes.
 var maybeBoolean = regexp.MustCompile(`(?m)(?:^[ \t-]*|[{,][ \t]*)(?i:y|yes|on|n|no|off)[ \t]*:(?:[ \t]|$)|(?:^[ \t-]+|:[ \t]+|[\[,][ \t]*)(?i:y|yes|on|n|no|off)[ \t]*(?:$|[\],}#])`)
+
+// foreign returns the aliases of an item of a List whose anchor is in no part of that item.
+func (o Object) foreign(doc *yaml.Node) []*yaml.Node {
+	if len(doc.Content) == 0 {
+		return nil
+	}
+	list := doc.Content[0]
+	if kind := child(list, "kind"); kind == nil || kind.Value != "List" {
+		return nil
+	}
+	items := child(list, "items")
+	if items == nil {
+		return nil
+	}
+	for _, item := range items.Content {
+		kind, name := child(item, "kind"), child(child(item, "metadata"), "name")
+		if kind == nil || name == nil || kind.Value != o.GetKind() || name.Value != o.GetName() {
+			continue
+		}
+		own := map[*yaml.Node]bool{}
+		var aliases []*yaml.Node
+		var walk func(*yaml.Node)
+		walk = func(n *yaml.Node) {
+			own[n] = true
+			if n.Kind == yaml.AliasNode {
+				aliases = append(aliases, n)
+			}
+			for _, c := range n.Content {
+				walk(c)
+			}
+		}
+		walk(item)
+		return slices.DeleteFunc(aliases, func(n *yaml.Node) bool { return own[n.Alias] })
+	}
+	return nil
+}
+
+// child is the value of a key of a map; nil if there is none.
+func child(n *yaml.Node, key string) *yaml.Node {
+	if n == nil || n.Kind != yaml.MappingNode {
+		return nil
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == key {
+			return n.Content[i+1]
+		}
+	}
+	return nil
+}
 
 // oldBoolean reports whether a word without quotes is a boolean in YAML 1.1, by which Helm and Argo CD
 // read manifests, and text in YAML 1.2, by which Flux does.

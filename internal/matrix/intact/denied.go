@@ -44,7 +44,8 @@ type trial struct {
 // quota, a limit or a pod security level of the recipe was in force: their controllers could not
 // create them again, e.g. once a node is drained. Of each owner one is tried, in a dry run and under
 // the controller's account, and the first pod of each workload that has none yet. It asks nothing where the recipe has none of these. Where these could be
-// made again and the recipe has a policy, it tries what the next delivery would change.
+// made again and the recipe has a policy, it tries what the next delivery would change, and then what was created
+// too early for what denies it.
 // Pods that a mutating policy of the recipe would change so that no node admits them are found
 // likewise; what such a policy takes from the next pod or delivery is a warning. Reasons: WORKLOAD_FAILED, DEPLOY_FAILED, CLUSTER_FAILED.
 func Denied(ctx context.Context, clients *infra.Clients, e *bundle.Expectation) (warnings []string, err error) {
@@ -66,6 +67,12 @@ func Denied(ctx context.Context, clients *infra.Clients, e *bundle.Expectation) 
 		var more []string
 		more, found, err = refusedNext(ctx, clients, e)
 		warnings = append(warnings, more...)
+	}
+	if err == nil && len(found) == 0 && waitFor(e) > 0 {
+		why = reason.DeployFailed
+		var all []refusal
+		all, err = refusedCreated(ctx, clients, e)
+		found = refusalFindings(e, all)
 	}
 	warnings = bounded(warnings)
 	if err != nil || len(found) == 0 {

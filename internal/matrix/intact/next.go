@@ -23,6 +23,7 @@ type refusal struct {
 	component string
 	what, why string
 	reported  bool // no delivery is denied, but a report of its status
+	created   bool // no update is denied, but its creation
 }
 
 // refusedNext finds what a policy of the recipe would deny the next delivery: an update of an object
@@ -61,7 +62,7 @@ func refusedNext(ctx context.Context, clients *infra.Clients, e *bundle.Expectat
 	var all []refusal
 	for i, why := range answers {
 		if why != "" {
-			all = append(all, refusal{e.Objects[i].Ref(), e.Objects[i].Component, "its next update", why, false})
+			all = append(all, refusal{e.Objects[i].Ref(), e.Objects[i].Component, "its next update", why, false, false})
 		}
 	}
 	records, err := refusedRecords(ctx, clients.Kube, e)
@@ -94,7 +95,7 @@ func refusedRecords(ctx context.Context, kube kubernetes.Interface, e *bundle.Ex
 			if at := slices.IndexFunc(e.Releases, func(r bundle.Release) bool { return r.InHelm() == s.Labels["name"] && r.Namespace == s.Namespace }); at >= 0 {
 				component = e.Releases[at].Component
 			}
-			all = append(all, refusal{result.Ref{Kind: "Secret", Namespace: s.Namespace, Name: s.Name}, component, "the next one, without which Helm delivers nothing", why, false})
+			all = append(all, refusal{result.Ref{Kind: "Secret", Namespace: s.Namespace, Name: s.Name}, component, "the next one, without which Helm delivers nothing", why, false, false})
 		}
 	}
 	return all, nil
@@ -115,6 +116,9 @@ func refusalFindings(e *bundle.Expectation, all []refusal) (found []result.Findi
 		f.Story = []string{f.Cause, "  it was delivered before the policy was in force: no later delivery can change it"}
 		if r.reported {
 			f.Story[1] = "  that it is ready was reported before the policy was in force: what becomes of it, nobody learns"
+		}
+		if r.created {
+			f.Story[1] = "  it was created before that was in force, though it comes later: the next installation may take longer"
 		}
 		if o := blamed(e, r.of.Namespace, r.why); o != nil {
 			blame(&f, o)

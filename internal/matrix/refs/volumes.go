@@ -10,6 +10,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/everyday"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/kubelet"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/volumenames"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -22,6 +23,10 @@ func (c *checker) volumes(w *bundle.Workload) {
 	r := reference{from: observe.WorkloadRef(w.Kind, w.Namespace, w.Name), component: w.Component, template: w.Template, then: "a kubelet waits for the volume for ever"}
 	for i := range w.PodSpec.Volumes {
 		v := &w.PodSpec.Volumes[i]
+		if what, driver := kubelet.Migrated(&v.VolumeSource); driver != "" {
+			c.migrated(r, what, driver)
+			continue
+		}
 		switch {
 		case v.CSI != nil:
 			c.csiVolume(r, v.CSI.Driver)
@@ -61,6 +66,25 @@ func (c *checker) csiVolume(r reference, driver string) {
 		}
 		r.text = "mounts an inline volume of CSI driver " + driver + ", which nothing in the recipe installs"
 	}
+	c.fail(reason.WorkloadFailed, r)
+}
+
+// migrated checks the driver of a volume that Kubernetes once mounted itself: a kubelet passes it to that
+// driver, and has nothing else for it.
+func (c *checker) migrated(r reference, what, driver string) {
+	r.name, r.cause = what, "CSIDriver "+driver
+	if _, exists := c.have.CSIDrivers[driver]; exists {
+		return
+	}
+	if by := everyday.ProviderOfDriver(driver); by != "" {
+		c.unverified("CSI driver "+driver, "is a part of "+by, r.from, "does not start", "do not start")
+		return
+	}
+	if m := c.maker("CSIDriver", "", driver, r.from); m != nil {
+		c.unverified("CSI driver "+driver, "is installed at run time by "+m.by, r.from, "does not start", "do not start")
+		return
+	}
+	r.text = "mounts a volume of type " + what + ", which needs CSI driver " + driver + ", and nothing in the recipe installs it"
 	c.fail(reason.WorkloadFailed, r)
 }
 

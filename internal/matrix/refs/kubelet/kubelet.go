@@ -24,11 +24,11 @@ type Refusal struct {
 
 // Refusals looks at every container of a template.
 func Refusals(spec *corev1.PodSpec) []Refusal {
-	all := slices.Concat(node(spec), fields(spec))
+	all := slices.Concat(node(spec), fields(spec), volumes(spec))
 	for _, list := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
 		for i := range list {
 			c := &list[i]
-			all = append(all, slices.Concat(image(c), root(spec, c), ports(c), paths(c))...)
+			all = append(all, slices.Concat(image(c), root(spec, c), ports(c), paths(c), never(c), unknown(c), proc(c))...)
 		}
 	}
 	return all
