@@ -85,7 +85,7 @@ func readFlux(t *tree, git bool) (form, []string, error) {
 			kind, object, group := yamlx.Text(n, "kind"), yamlx.Text(n, "metadata", "name"), strings.Split(yamlx.Text(n, "apiVersion"), "/")[0]
 			ours := group == groupHelm || group == groupSource || group == groupExtension
 			if ns := yamlx.Text(n, "metadata", "namespace"); ours && ns != bundle.FluxNamespace {
-				return nil, nil, t.bad(name, yamlx.LineOf(n, "metadata", "namespace"), "%s %s is in the namespace %q; the lane looks in %s", kind, object, ns, bundle.FluxNamespace)
+				return nil, nil, t.bad(name, yamlx.LineOf(n, "metadata", "namespace"), "%s %s is in the namespace %q; the lane looks in %s: generate the bundle without --flux-namespace", kind, object, ns, bundle.FluxNamespace)
 			}
 			if ours {
 				if err := t.fields(name, n, false); err != nil {

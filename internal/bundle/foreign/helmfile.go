@@ -35,10 +35,17 @@ type (
 	}
 )
 
+// units: a level begins when all before it is installed, as if its releases needed those.
 func (f *helmfileForm) units() (all []unit) {
+	var before []string
 	for _, l := range f.levels {
+		var names []string
 		for _, r := range l.releases {
-			all = append(all, r.unit)
+			r.unit.needs = slices.Concat(r.unit.needs, before)
+			all, names = append(all, r.unit), append(names, r.unit.name)
+		}
+		if len(names) > 0 {
+			before = names
 		}
 	}
 	return all

@@ -95,6 +95,9 @@ func TestReadHelmfile(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
+	if needs := f.units()[2].needs; !slices.Contains(needs, "a") || !slices.Contains(needs, "b") {
+		t.Errorf("a release of the next level: got needs %q, want those of the level before", needs)
+	}
 	if v := f.units()[1].values.values["limit"]; v == nil {
 		t.Error("the values of b are not those of its file")
 	}

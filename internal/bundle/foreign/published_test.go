@@ -33,31 +33,34 @@ func TestChecksums_AbsolutePaths(t *testing.T) {
 	}
 }
 
+// The version that an AICR CLI from a checkout gives itself is replaced, whatever ends the file's lines.
 func TestWrapper_VersionDev(t *testing.T) {
 	d := mustDeployer(t, "argocd-helm-oci")
-	dir := written(t, elsewhere(t, d, ownInput(t, "kind")))
-	file := filepath.Join(dir, "Chart.yaml")
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines := strings.Split(string(text), "\n")
-	for i, l := range lines {
-		if strings.HasPrefix(l, "version:") {
-			lines[i] = `version: "dev"`
+	made := elsewhere(t, d, ownInput(t, "kind"))
+	for _, end := range []string{"\n", "\r\n"} {
+		dir := written(t, made)
+		file := filepath.Join(dir, "Chart.yaml")
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	if err := os.WriteFile(file, []byte(strings.Join(lines, "\n")), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Remove(filepath.Join(dir, checksumsFile)); err != nil {
-		t.Fatal(err)
-	}
-	b, err := Open(t.Context(), dir, d)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(strings.Join(b.warnings, "\n"), "published as 0.0.0-dev") {
-		t.Errorf("it is not said: %q", b.warnings)
+		lines := strings.Split(string(text), "\n")
+		for i, l := range lines {
+			if strings.HasPrefix(l, "version:") {
+				lines[i] = `version: "dev"`
+			}
+		}
+		if err := os.WriteFile(file, []byte(strings.Join(lines, end)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Remove(filepath.Join(dir, checksumsFile)); err != nil {
+			t.Fatal(err)
+		}
+		b, err := Open(t.Context(), dir, d)
+		if err != nil {
+			t.Errorf("%q: %v", end, err)
+		} else if !strings.Contains(strings.Join(b.warnings, "\n"), "published as 0.0.0-dev") {
+			t.Errorf("%q: it is not said: %q", end, b.warnings)
+		}
 	}
 }

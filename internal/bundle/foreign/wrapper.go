@@ -76,7 +76,7 @@ func readWrapper(ctx context.Context, t *tree) (form, error) {
 	return f, nil
 }
 
-var devVersion = regexp.MustCompile(`(?m)^version: *["']?dev["']? *$`)
+var devVersion = regexp.MustCompile(`(?m)^version: *["']?dev["']? *\r?$`)
 
 // replaceDevVersion gives the bundle's chart a version that Helm takes. AICR's CLI writes its own
 // version there, and one that was built from a checkout calls itself dev.
