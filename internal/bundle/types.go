@@ -198,8 +198,12 @@ func (o *Object) Ref() result.Ref {
 	return result.Ref{Group: o.Object.GroupVersionKind().Group, Kind: o.Object.GetKind(), Namespace: o.Object.GetNamespace(), Name: o.Object.GetName()}
 }
 
-// InCRDs reports whether it is of a chart's crds/, which Helm counts as no release's.
-func (o *Object) InCRDs() bool { return strings.Contains(o.Template, "/crds/") }
+// InCRDs reports whether it is of a chart's crds/, which Helm counts as no release's. One of templates/crds/ is
+// a template as any other.
+func (o *Object) InCRDs() bool {
+	before, _, ok := strings.Cut(o.Template, "/crds/")
+	return ok && !strings.Contains(before+"/", "/templates/")
+}
 
 func (o Object) shared() owners.Object {
 	return owners.Object{Release: o.Release, Hook: o.Hook, Object: o.Object, Definition: o.definition, Before: o.definition != "" && !strings.Contains(o.Template, "/templates/")}

@@ -76,6 +76,7 @@ func faults() []fault {
 		leftFaults(),
 		operatedFaults(),
 		watchedFaults(),
+		inputFaults(),
 		ordinaryFaults(),
 		popularFaults(),
 		againFaults(),

@@ -6,6 +6,8 @@ import "time"
 type Order struct {
 	// ArgoCD reads its own annotations for hooks and sync waves besides Helm's.
 	ArgoCD bool
+	// Flux applies definitions alone from a chart's crds/.
+	Flux bool
 	// Heals means that Argo CD writes back what a hard refresh finds different, without running hooks.
 	Heals bool
 	// Ready means that it waits until the objects of one moment are ready before those of the next

@@ -32,6 +32,9 @@ func Impossible(ctx context.Context, e *bundle.Expectation, components []recipe.
 	if d.ArgoCD {
 		c.problems(leftout.Find(e))
 	}
+	if d.Flux {
+		c.problems(leftout.Definitions(e))
+	}
 	own, err := builtin.Find(ctx, e, kube)
 	if err != nil {
 		return err

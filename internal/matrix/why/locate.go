@@ -40,8 +40,10 @@ func Locate(components []recipe.Component, b *bundle.Bundle, findings []result.F
 				o = needs
 			}
 		}
-		if line := tooLong(e, f); line != "" {
-			f.Story = append(slices.Clone(f.Story), line)
+		for _, line := range []string{tooLong(e, f), ofThisCluster(f)} {
+			if line != "" {
+				f.Story = append(slices.Clone(f.Story), line)
+			}
 		}
 		if old, served := unserved(e, f); len(served) > 0 {
 			f.Story = slices.Concat(f.Story, served)

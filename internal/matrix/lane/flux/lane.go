@@ -52,7 +52,7 @@ func (l *fluxLane) Deployer() bundle.Deployer { return l.d }
 // Order is that of helm-controller, which waits for a release and for dependsOn. A bundle that is not
 // this program's says of each release whether it does.
 func (l *fluxLane) Order(env *lane.Env) lane.Order {
-	order := lane.Order{Ready: true, Releases: true}
+	order := lane.Order{Flux: true, Ready: true, Releases: true}
 	if env.Bundle.Foreign == nil {
 		order.Within = bundle.FluxTimeout
 	}

@@ -49,6 +49,7 @@ func Find(e *bundle.Expectation, have Cluster) []problem.Problem {
 		f.overlaps(o)
 		f.phased(o)
 		f.weight(o)
+		f.exported(o)
 		f.deadlines(o)
 		f.finalizers(o)
 		f.tokenless(o)
@@ -78,6 +79,9 @@ func Find(e *bundle.Expectation, have Cluster) []problem.Problem {
 			f.snapshot(o)
 		case "rbac.authorization.k8s.io/ClusterRole":
 			f.aggregates(o)
+			f.versioned(o)
+		case "rbac.authorization.k8s.io/Role":
+			f.versioned(o)
 		case "batch/CronJob":
 			f.schedule(o)
 		}

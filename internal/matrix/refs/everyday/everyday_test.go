@@ -50,6 +50,12 @@ func TestFind(t *testing.T) {
 		"a webhook elsewhere":        {webhook("https://a.example.com/x", "Fail"), "webhook a.b.c calls https://a.example.com/x, which is outside of the cluster"},
 		"one that fails open":        {webhook("https://a.example.com/x", "Ignore"), ""},
 		"one on this machine":        {webhook("https://127.0.0.1:8443/x", "Fail"), ""},
+		"an exported object":         {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: x, uid: \"1\", resourceVersion: \"2\"}\n", "has metadata.uid, as an object that was read from a cluster"},
+		"fields of somebody":         {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: x, managedFields: [{manager: m}]}\n", "has metadata.managedFields, as"},
+		"a generated definition":     {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: x, creationTimestamp: null, uid: \"\"}\n", ""},
+		"a group with a version":     {"apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {name: r, namespace: x}\nrules: [{apiGroups: [\"\", apps/v1], resources: [deployments], verbs: [get]}]\n", "has a rule for API group apps/v1; groups have no version, and this one is \"apps\""},
+		"the core group's version":   {"apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: r}\nrules: [{apiGroups: [v1], resources: [pods], verbs: [get]}]\n", "has a rule for API group v1; groups have no version, and this one is \"\""},
+		"a group":                    {"apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: r}\nrules: [{apiGroups: [\"\", apps, example.com], resources: [pods], verbs: [get]}, {nonResourceURLs: [/metrics], verbs: [get]}]\n", ""},
 		"a certificate that is made": {ingress(", annotations: {cert-manager.io/issuer: i}", "nope"), ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -71,3 +71,31 @@ func TestRefusals(t *testing.T) {
 		}
 	}
 }
+
+func TestNamed(t *testing.T) {
+	long := strings.Repeat("a", 25)
+	for _, c := range []struct {
+		kind, name, spec string
+		want             string
+	}{
+		{"Deployment", "web", "{setHostnameAsFQDN: true, subdomain: sub}", ""},
+		{"Deployment", "web", "{subdomain: sub, hostname: " + long + long + "}", ""},
+		{"Deployment", "web", "{setHostnameAsFQDN: true, hostname: " + long + long + "}", ""},
+		{"Deployment", long, "{setHostnameAsFQDN: true, subdomain: sub}", "has setHostnameAsFQDN: true, and the name " + long + "-xxxxxxxx-xxxxx.sub.ns.svc.cluster.local has 65 characters"},
+		{"StatefulSet", long, "{setHostnameAsFQDN: true, subdomain: sub}", ""},
+		{"DaemonSet", long + "-longest-of-all", "{setHostnameAsFQDN: true, subdomain: sub}", "-xxxxx.sub.ns.svc.cluster.local has "},
+		{"StatefulSet", long + long, "{setHostnameAsFQDN: true, subdomain: sub, hostname: db}", ""},
+	} {
+		var s corev1.PodSpec
+		if err := yaml.UnmarshalStrict([]byte(c.spec), &s); err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, r := range Named(c.kind, "ns", c.name, &s) {
+			got += r.Text
+		}
+		if !strings.Contains(got, c.want) || (got == "") != (c.want == "") {
+			t.Errorf("%+v: got %q", c, got)
+		}
+	}
+}

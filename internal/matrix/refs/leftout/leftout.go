@@ -1,4 +1,4 @@
-// Package leftout finds the objects of a bundle that Argo CD never applies.
+// Package leftout finds the objects of a bundle that Argo CD or Flux never applies.
 package leftout
 
 import (
@@ -49,6 +49,24 @@ func Find(e *bundle.Expectation) []problem.Problem {
 		if how == excluded.Default {
 			p.Then += ", or take the kind out of resource.exclusions in your Argo CD and run the recipe in other lanes"
 		}
+		found = append(found, p)
+	}
+	return found
+}
+
+// Definitions returns what a chart has in crds/ that is no definition. Flux applies nothing else from there,
+// and says nothing of it; Helm and Argo CD create it.
+func Definitions(e *bundle.Expectation) []problem.Problem {
+	var found []problem.Problem
+	for i := range e.Objects {
+		o := &e.Objects[i]
+		if !o.InCRDs() || o.Object.GetKind() == "CustomResourceDefinition" {
+			continue
+		}
+		p := problem.Of(o)
+		p.Reason, p.Cause = reason.DeployFailed, "in crds/ "+p.From.String()
+		p.Text = "is in the chart's crds/, of which Flux applies CustomResourceDefinitions alone"
+		p.Then = "its HelmRelease is Ready without it: move it to the chart's templates"
 		found = append(found, p)
 	}
 	return found

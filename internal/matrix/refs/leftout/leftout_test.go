@@ -8,6 +8,18 @@ import (
 	"github.com/nvidia/aicr-action/internal/testkit"
 )
 
+// Only what is in a chart's own crds/ counts, and no definition.
+func TestDefinitions(t *testing.T) {
+	object := func(template, text string) bundle.Object {
+		return bundle.Object{Template: template, Object: testkit.Parsed(t, text)}
+	}
+	const config, definition = "{apiVersion: v1, kind: ConfigMap, metadata: {name: c}}", "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: d}}"
+	found := Definitions(&bundle.Expectation{Objects: []bundle.Object{object("a/crds/d.yaml", definition), object("a/templates/crds/c.yaml", config), object("a/charts/b/crds/c.yaml", config)}})
+	if len(found) != 1 || found[0].Template != "a/charts/b/crds/c.yaml" || !strings.Contains(found[0].Text, "of which Flux applies CustomResourceDefinitions alone") {
+		t.Errorf("got %+v", found)
+	}
+}
+
 func TestFind(t *testing.T) {
 	for text, want := range map[string]string{
 		"apiVersion: discovery.k8s.io/v1\nkind: EndpointSlice\nmetadata: {name: db}":                                                         "is of a kind that Argo CD excludes by default (resource.exclusions in its settings), so that it never applies it",
