@@ -1,6 +1,7 @@
 package matrix
 
 import (
+	"strings"
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
@@ -30,15 +31,12 @@ func inputFaults() []fault {
 			tests: []string{"internal/matrix/refs/kubelet TestRefusals", "internal/matrix/refs/kubelet TestNamed"},
 		},
 		{
-			id: "F361", what: "a policy or a quota of the recipe that denies what comes after it, and that a fast deployer has created before the API server enforced it", verdict: "exit 51 in every lane: the object, and what denies it",
+			id: "F361", what: "a policy of the recipe that denies what comes after it, and that a fast deployer has created before the API server enforced it", verdict: "exit 51 in every lane: the object, and what denies it",
 			seeds: []seed{
 				{nightly: families, recipe: func(r *tinyRecipe) {
 					r.part("a").add("early.yaml", policy)
 					r.part("b").add("bad.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: bad}\ndata: {bad: x}\n")
 				}, want: red(reason.DeployFailed, "ValidatingAdmissionPolicy 'early' with binding 'early' denied request: no bad").in(at)},
-				{name: "a quota", nightly: families, recipe: func(r *tinyRecipe) {
-					r.part("b").add("quota.yaml", "apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: few}\nspec: {hard: {count/configmaps: '1'}}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: one}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: two}\n")
-				}, want: red(reason.DeployFailed, "exceeded quota: few").in(at)},
 			},
 			tests: []string{"internal/matrix/intact TestRefusedCreated"},
 		},
@@ -51,10 +49,20 @@ func inputFaults() []fault {
 			tests: []string{"internal/matrix/refs/leftout TestDefinitions"},
 		},
 		{
-			id: "F363", what: "an alias of what another item of a List has; an object with a uid, as it was read from a cluster; a rule of a Role for an API group that is written with a version", verdict: "a warning with the line in every lane, and Flux's own words where it rejects the chart", tests: []string{"internal/bundle/rendering TestDoubtful_Aliases", "internal/matrix/refs/everyday TestFind"},
+			id: "F363", what: "an alias of what another item of a List has; an object with a uid, as it was read from a cluster; a rule of a Role for an API group that is written with a version; a container that takes a request which its claim does not have", verdict: "a warning with the line in every lane, and Flux's own words where it rejects the chart", tests: []string{"internal/bundle/rendering TestDoubtful_Aliases", "internal/matrix/refs/everyday TestFind", "internal/matrix/refs/everyday TestRequested"},
 		},
 		{
 			id: "F364", what: "a Service with an address (clusterIP) of another cluster's range, or with two kinds of addresses (RequireDualStack)", verdict: "exit 51, saying that the range is the cluster's own, and what every cluster takes", tests: []string{"internal/matrix/why TestLocate_Addresses"},
+		},
+		{
+			id: "F365", what: "a policy that denies what kubelets report of their nodes (status, leases): Kubernetes takes all of them for dead within a minute", verdict: "exit 51 in every lane, with the policy",
+			seeds: []seed{{nightly: families, recipe: func(r *tinyRecipe) {
+				r.part("c").manifest += "---\n" + strings.NewReplacer("apiGroups: ['']", "apiGroups: [coordination.k8s.io]", "CREATE", "UPDATE", "configmaps", "leases", "'!has(object.data) || !has(object.data.bad)'", "object.metadata.namespace != 'kube-node-lease'", "no bad", "no leases").Replace(policy)
+			}, want: red(reason.DeployFailed, "the API server would reject what its kubelet reports next, without which Kubernetes takes it for dead", "denied request: no leases")}},
+			tests: []string{"internal/matrix/intact TestRefusedStatus"},
+		},
+		{
+			id: "F366", what: "a values schema whose definitions each refer twice to the next one, which the harness itself followed in each of 2ⁿ ways to see whether it names a value", verdict: "each reference is followed once; the sandbox ends Helm's own validation after two minutes", tests: []string{"internal/bundle/unread TestInSchema_References"},
 		},
 	}
 }

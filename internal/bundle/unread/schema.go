@@ -16,46 +16,55 @@ func inSchema(text []byte, keys []string) bool {
 	if err := json.Unmarshal(text, &root); err != nil {
 		return false // Helm says so when it renders
 	}
-	return (&schema{root: root}).names(root, keys, 0)
+	return (&schema{root: root, seen: map[followed]bool{}}).names(root, keys)
 }
 
-type schema struct{ root any }
+type schema struct {
+	root any
+	// seen are the references that were followed and named nothing. Two references in each of n definitions
+	// to the next one are 2ⁿ ways otherwise, and one that leads to itself has no end.
+	seen map[followed]bool
+}
 
-// mostSteps bounds references that lead to themselves.
-const mostSteps = 64
+// followed is a reference, with the number of the keys that were left then.
+type followed struct {
+	ref  string
+	keys int
+}
 
-func (s *schema) names(at any, keys []string, steps int) bool {
+func (s *schema) names(at any, keys []string) bool {
 	m, ok := at.(map[string]any)
-	if !ok || steps > mostSteps {
+	if !ok {
 		return false
 	}
 	if len(keys) == 0 {
 		return true
 	}
-	if ref, ok := m["$ref"].(string); ok {
+	if ref, ok := m["$ref"].(string); ok && !s.seen[followed{ref, len(keys)}] {
+		s.seen[followed{ref, len(keys)}] = true
 		target, local := s.resolve(ref)
-		if !local || s.names(target, keys, steps+1) {
+		if !local || s.names(target, keys) {
 			return true // what is in another document cannot be told
 		}
 	}
 	for _, each := range []string{"allOf", "anyOf", "oneOf"} {
 		list, _ := m[each].([]any)
 		for _, one := range list {
-			if s.names(one, keys, steps+1) {
+			if s.names(one, keys) {
 				return true
 			}
 		}
 	}
 	if properties, ok := m["properties"].(map[string]any); ok {
 		if property, ok := properties[keys[0]]; ok {
-			return s.names(property, keys[1:], steps+1)
+			return s.names(property, keys[1:])
 		}
 	}
 	if patterns, ok := m["patternProperties"].(map[string]any); ok && len(patterns) > 0 {
 		return true
 	}
 	more, ok := m["additionalProperties"].(map[string]any)
-	return ok && s.names(more, keys[1:], steps+1)
+	return ok && s.names(more, keys[1:])
 }
 
 // resolve follows a reference within the document.

@@ -171,3 +171,20 @@ func TestSimulated(t *testing.T) {
 		t.Error("the annotation is not read")
 	}
 }
+
+// A schema whose definitions each refer to the next one twice is read once, though there are 2⁵⁰ ways through it.
+func TestInSchema_References(t *testing.T) {
+	var definitions []string
+	for i := range 50 {
+		definitions = append(definitions, fmt.Sprintf(`"d%d": {"allOf": [{"$ref": "#/definitions/d%d"}, {"$ref": "#/definitions/d%[2]d"}]}`, i, i+1))
+	}
+	text := []byte(`{"$ref": "#/definitions/d0", "definitions": {` + strings.Join(definitions, ", ") + `, "d50": {"properties": {"a": {"properties": {"b": {}}}}}}}`)
+	for key, want := range map[string]bool{"a": true, "b": false} {
+		if got := inSchema(text, []string{key}); got != want {
+			t.Errorf("%s: got %v, want %v", key, got, want)
+		}
+	}
+	if !inSchema(text, []string{"a", "b"}) {
+		t.Error("a.b is not found")
+	}
+}

@@ -65,20 +65,20 @@ func resend[T any](ctx context.Context, read func(context.Context, string, metav
 	return err
 }
 
-// refusedPods tries one pod of each owner.
+// refusedPods tries one pod of each owner, and a node of them.
 func refusedPods(ctx context.Context, kube kubernetes.Interface, as accounts, e *bundle.Expectation) (all []refusal, err error) {
 	pods, err := kube.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("list the pods whose status is to be tried against the recipe's policies: %w", err)
 	}
-	tried := map[string]bool{}
+	tried, node := map[string]bool{}, ""
 	for i := range pods.Items {
 		pod := &pods.Items[i]
 		owner := metav1.GetControllerOf(pod)
 		if owner == nil || pod.Spec.NodeName == "" || tried[string(owner.UID)] {
 			continue
 		}
-		tried[string(owner.UID)] = true
+		tried[string(owner.UID)], node = true, pod.Spec.NodeName
 		kubelet, err := as.kubelet(pod.Spec.NodeName)
 		if err != nil {
 			return nil, err
@@ -89,5 +89,9 @@ func refusedPods(ctx context.Context, kube kubernetes.Interface, as accounts, e 
 			all = append(all, refusal{*f.Object, f.Component, "the next report of a pod's status", why, true, false})
 		}
 	}
-	return all, nil
+	if node == "" {
+		return all, nil
+	}
+	more, err := refusedNode(ctx, kube, as, e, node)
+	return append(all, more...), err
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -35,6 +36,10 @@ func TestRefusedStatus(t *testing.T) {
 		switch {
 		case r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/pods"):
 			_ = json.NewEncoder(w).Encode(corev1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, Items: []corev1.Pod{pod("waits", "w", ""), pod("s-0", "s", "n1"), pod("s-1", "s", "n1"), pod("t-0", "t", "n2")}})
+		case r.Method == http.MethodGet && r.URL.Path == "/api/v1/nodes/n2":
+			_ = json.NewEncoder(w).Encode(corev1.Node{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Node"}, ObjectMeta: metav1.ObjectMeta{Name: "n2"}})
+		case r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/leases/"):
+			_ = json.NewEncoder(w).Encode(coordinationv1.Lease{TypeMeta: metav1.TypeMeta{APIVersion: "coordination.k8s.io/v1", Kind: "Lease"}, ObjectMeta: metav1.ObjectMeta{Name: "n2", Namespace: "kube-node-lease"}})
 		case r.Method == http.MethodGet:
 			_ = json.NewEncoder(w).Encode(appsv1.StatefulSet{TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "StatefulSet"}, ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "s"}, Status: appsv1.StatefulSetStatus{ReadyReplicas: 2}})
 		default:
@@ -55,9 +60,11 @@ func TestRefusedStatus(t *testing.T) {
 		"PUT /apis/apps/v1/namespaces/ns/statefulsets/s/status system:serviceaccount:kube-system:statefulset-controller",
 		"PUT /api/v1/namespaces/ns/pods/s-0/status system:node:n1",
 		"PUT /api/v1/namespaces/ns/pods/t-0/status system:node:n2",
+		"PUT /api/v1/nodes/n2/status system:node:n2",
+		"PUT /apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/n2 system:node:n2",
 	}
 	for text, findings := range map[string][]string{
-		`statefulsets "s" is forbidden: ` + denies: {"StatefulSet ns/s (c): the API server would reject the next report of its status: " + denies + " (and of 1 more objects)"},
+		`statefulsets "s" is forbidden: ` + denies: {"StatefulSet ns/s (c): the API server would reject the next report of its status: " + denies + " (and of 2 more objects)"},
 		"the object has been modified":             nil,
 	} {
 		sent, message = nil, text

@@ -93,6 +93,7 @@ func Find(e *bundle.Expectation, have Cluster) []problem.Problem {
 		f.spread(&e.Workloads[i])
 		f.subdomain(&e.Workloads[i])
 		f.variables(&e.Workloads[i])
+		f.requested(&e.Workloads[i])
 	}
 	return f.found
 }
