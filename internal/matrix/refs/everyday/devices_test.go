@@ -16,7 +16,7 @@ func TestRequested(t *testing.T) {
 		"":          "",
 		"one":       "",
 		"one/large": "",
-		"two":       "container main takes request two of claim gpu, and ResourceClaimTemplate.resource.k8s.io x/gpus has no such request (it has one)",
+		"two":       "container main takes request two of claim gpu, and ResourceClaimTemplate x/gpus has no such request (it has one)",
 	} {
 		e := &bundle.Expectation{
 			Objects: []bundle.Object{{Object: testkit.Parsed(t, "{apiVersion: resource.k8s.io/v1, kind: ResourceClaimTemplate, metadata: {name: gpus, namespace: x}, spec: {spec: {devices: {requests: [{name: one}]}}}}")}},
