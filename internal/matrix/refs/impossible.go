@@ -29,12 +29,7 @@ import (
 // a workload's pods, a chart that Helm refuses for the version of the nodes' provider. Reasons: DEPLOY_FAILED, SCHEDULING_FAILED, CLUSTER_FAILED.
 func Impossible(ctx context.Context, e *bundle.Expectation, components []recipe.Component, d lane.Order, kube kubernetes.Interface) error {
 	c := &checker{expectation: e, components: components, merged: map[string]*result.Finding{}}
-	if d.ArgoCD {
-		c.problems(leftout.Find(e))
-	}
-	if d.Flux {
-		c.problems(leftout.Definitions(e))
-	}
+	c.problems(leftout.In(e, d.ArgoCD, d.Flux))
 	own, err := builtin.Find(ctx, e, kube)
 	if err != nil {
 		return err

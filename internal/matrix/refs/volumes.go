@@ -1,6 +1,7 @@
 package refs
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -24,34 +25,31 @@ func (c *checker) volumes(w *bundle.Workload) {
 	for i := range w.PodSpec.Volumes {
 		v := &w.PodSpec.Volumes[i]
 		if what, driver := kubelet.Migrated(&v.VolumeSource); driver != "" {
-			c.migrated(r, what, driver)
-			continue
+			c.csiVolume(r, driver, "mounts a volume of type "+what+", which needs")
 		}
 		switch {
 		case v.CSI != nil:
-			c.csiVolume(r, v.CSI.Driver)
+			c.csiVolume(r, v.CSI.Driver, "")
 		case v.FlexVolume != nil:
 			r.name, r.cause = v.FlexVolume.Driver, "flexVolume "+v.FlexVolume.Driver
 			r.text = "mounts a flexVolume of driver " + v.FlexVolume.Driver + ", a program that nothing in the recipe installs on a node"
 			c.fail(reason.WorkloadFailed, r)
 		case v.Projected != nil:
 			for _, s := range v.Projected.Sources {
-				if s.ClusterTrustBundle != nil {
-					c.trustBundle(r, s.ClusterTrustBundle)
-				}
+				c.trustBundle(r, s.ClusterTrustBundle)
 			}
 		}
 	}
 }
 
-// csiVolume checks the driver of an inline volume. A kubelet mounts one only if the driver's
-// CSIDriver has the mode Ephemeral
+// csiVolume checks the driver of an inline volume, or of one that Kubernetes once mounted itself. A kubelet mounts an
+// inline one only if the driver's CSIDriver has the mode Ephemeral
 // (https://kubernetes.io/docs/concepts/storage/ephemeral-volumes/#csi-ephemeral-volumes).
-func (c *checker) csiVolume(r reference, driver string) {
+func (c *checker) csiVolume(r reference, driver, migrated string) {
 	r.name, r.cause = driver, "CSIDriver "+driver
 	d, exists := c.have.CSIDrivers[driver]
 	switch {
-	case exists && slices.Contains(d.VolumeLifecycleModes, storagev1.VolumeLifecycleEphemeral):
+	case exists && migrated != "" || exists && slices.Contains(d.VolumeLifecycleModes, storagev1.VolumeLifecycleEphemeral):
 		return
 	case exists:
 		r.text = "mounts an inline volume of CSI driver " + driver + ", whose CSIDriver does not allow them (spec.volumeLifecycleModes without Ephemeral)"
@@ -64,37 +62,17 @@ func (c *checker) csiVolume(r reference, driver string) {
 			c.unverified("CSI driver "+driver, "is installed at run time by "+m.by, r.from, "does not start", "do not start")
 			return
 		}
-		r.text = "mounts an inline volume of CSI driver " + driver + ", which nothing in the recipe installs"
+		r.text = cmp.Or(migrated, "mounts an inline volume of") + " CSI driver " + driver + ", which nothing in the recipe installs"
 	}
-	c.fail(reason.WorkloadFailed, r)
-}
-
-// migrated checks the driver of a volume that Kubernetes once mounted itself: a kubelet passes it to that
-// driver, and has nothing else for it.
-func (c *checker) migrated(r reference, what, driver string) {
-	r.name, r.cause = what, "CSIDriver "+driver
-	if _, exists := c.have.CSIDrivers[driver]; exists {
-		return
-	}
-	if by := everyday.ProviderOfDriver(driver); by != "" {
-		c.unverified("CSI driver "+driver, "is a part of "+by, r.from, "does not start", "do not start")
-		return
-	}
-	if m := c.maker("CSIDriver", "", driver, r.from); m != nil {
-		c.unverified("CSI driver "+driver, "is installed at run time by "+m.by, r.from, "does not start", "do not start")
-		return
-	}
-	r.text = "mounts a volume of type " + what + ", which needs CSI driver " + driver + ", and nothing in the recipe installs it"
 	c.fail(reason.WorkloadFailed, r)
 }
 
 // trustBundle checks a projected ClusterTrustBundle.
 func (c *checker) trustBundle(r reference, p *corev1.ClusterTrustBundleProjection) {
-	if p.Optional != nil && *p.Optional {
+	if p == nil || p.Optional != nil && *p.Optional {
 		return
 	}
-	what := "ClusterTrustBundle " + deref(p.Name)
-	found := c.have.TrustBundles[deref(p.Name)] != nil
+	what, found := "ClusterTrustBundle "+deref(p.Name), c.have.TrustBundles[deref(p.Name)] != nil
 	if p.Name == nil {
 		what = "a ClusterTrustBundle of signer " + deref(p.SignerName)
 		for _, b := range c.have.TrustBundles {

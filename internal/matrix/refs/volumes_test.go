@@ -26,6 +26,8 @@ func TestVolumesAndReadiness(t *testing.T) {
 		"inline CSI there":         {objects: csi("inline.example.com")},
 		"inline CSI not allowed":   {objects: csi("disks.example.com"), reason: why, fault: "does not allow them (spec.volumeLifecycleModes without Ephemeral)"},
 		"inline CSI of a provider": {objects: csi("file.csi.azure.com"), note: "CSI driver file.csi.azure.com is a part of AKS; without it Deployment x/web does not start"},
+		"migrated":                 {objects: pod(`{volumes: [{name: a, cinder: {volumeID: v}}]}`), reason: why, fault: "mounts a volume of type cinder, which needs CSI driver cinder.csi.openstack.org, which nothing in the recipe installs"},
+		"migrated, a provider's":   {objects: pod(`{volumes: [{name: a, awsElasticBlockStore: {volumeID: v}}]}`), note: "CSI driver ebs.csi.aws.com is a part of EKS; without it Deployment x/web does not start"},
 		"flexVolume":               {objects: pod(`{volumes: [{name: a, flexVolume: {driver: example.com/old}}]}`), reason: why, fault: "mounts a flexVolume of driver example.com/old"},
 		"trust bundle":             {objects: pod(`{volumes: [{name: a, projected: {sources: [{clusterTrustBundle: {name: nope, path: ca}}]}}]}`), reason: why, fault: "mounts ClusterTrustBundle nope, which does not exist"},
 		"trust bundle of a signer": {objects: pod(`{volumes: [{name: a, projected: {sources: [{clusterTrustBundle: {signerName: example.com/s, path: ca}}]}}]}`), reason: why, fault: "mounts a ClusterTrustBundle of signer example.com/s"},

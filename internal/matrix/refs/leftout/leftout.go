@@ -24,6 +24,17 @@ func noHook(annotations map[string]string) (text string, ok bool) {
 	return text, ok && !own && annotations[rendering.HelmHook] == ""
 }
 
+// In returns what the lane's deployer never applies.
+func In(e *bundle.Expectation, argocd, flux bool) []problem.Problem {
+	switch {
+	case argocd:
+		return Find(e)
+	case flux:
+		return Definitions(e)
+	}
+	return nil
+}
+
 // Find returns the objects of kinds that Argo CD excludes: its Application says so in a warning, and
 // is Synced and Healthy without them. So it is without hooks that are misspelt.
 func Find(e *bundle.Expectation) []problem.Problem {
