@@ -31,7 +31,7 @@ func clearingFaults() []fault {
 			seeds: []seed{
 				{nightly: byHelm, old: older(claimsOf("1Gi")), recipe: clears(), want: outcomeWanted{check: func(t *testing.T, r result.Result) {
 					t.Helper()
-					testkit.WantText(t, "not verified", strings.Join(r.NotVerified, "\n"), "StatefulSet b/b-db cannot be changed, and hook Job b/b-job (pre-upgrade) of release b")
+					testkit.WantText(t, "notes", strings.Join(r.Notes, "\n"), "StatefulSet b/b-db cannot be changed, and hook Job b/b-job (pre-upgrade) of release b")
 				}}},
 				{nightly: argo, old: older(claimsOf("1Gi")), recipe: clears(), want: red(reason.UpgradeFailed, "the upgrade from old: ")},
 			},

@@ -304,7 +304,7 @@ func (c *cellRun) byArgo() bool {
 func (c *cellRun) deliverUpgrade(ctx context.Context) error {
 	hooks := upgradehooks.Bundles{Before: c.upgrade.old.bundle, Now: c.upgrade.next.bundle}
 	cleared, err := hooks.Judge(ctx, c.env, c.lane, upgrade.UpgradeFrom(c.plan.base.name))
-	c.result.NotVerified = append(c.result.NotVerified, cleared...)
+	c.result.Notes = append(c.result.Notes, cleared...)
 	if err != nil {
 		return err
 	}

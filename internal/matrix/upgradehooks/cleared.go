@@ -70,7 +70,7 @@ func (b Bundles) Clear(ctx context.Context, env *lane.Env) (notes []string, err 
 					return notes, err
 				}
 				if refused != "" {
-					notes = append(notes, fmt.Sprintf("%s cannot be changed, and hook %s (%s) of release %s, whose pod is simulated, deletes it: deleted in its place before the upgrade (%s)", o.Ref(), job.Ref(), before, r.Name, job.Where("spec")))
+					notes = append(notes, fmt.Sprintf("%s cannot be changed, and hook %s (%s) of release %s, whose pod is simulated, deletes it: deleted in its place before the upgrade (not verified: what it really does; %s)", o.Ref(), job.Ref(), before, r.Name, job.Where("spec")))
 				}
 			}
 		}

@@ -52,7 +52,7 @@ func (b Bundles) Late(what string) error {
 				}
 				ref := hook.Ref()
 				f := result.Finding{Object: &ref, Component: hook.Component, Cause: fmt.Sprintf("%s (%s): %s %s %s, which is new, and which the same release creates only after this hook (%s)", ref, hook.Component, n.How, n.Kind, infra.NamespacedName(ref.Namespace, n.Name), before), Story: []string{
-					then, fmt.Sprintf("edit: make %s a hook, too (helm.sh/hook: %s, with a lower helm.sh/hook-weight), in %s", n.Kind, before, late.Where("metadata")), "set in " + hook.Where("spec"),
+					then, fmt.Sprintf("edit: make %s a hook, too (helm.sh/hook: %s, with a lower helm.sh/hook-weight), in %s", late.Ref(), before, late.Where("metadata")), "set in " + hook.Where("spec"),
 				}}
 				if len(found) == 0 {
 					f.Cause = what + ": " + f.Cause
