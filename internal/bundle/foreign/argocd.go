@@ -14,6 +14,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/allowed"
+	"github.com/nvidia/aicr-action/internal/bundle/foreign/here"
 	"github.com/nvidia/aicr-action/internal/bundle/foreign/nulls"
 	"github.com/nvidia/aicr-action/internal/bundle/parameters"
 	"github.com/nvidia/aicr-action/internal/recipe"
@@ -316,6 +317,11 @@ func (f *applicationsForm) fit(_ context.Context, in bundle.Input, b *bundle.Bun
 			source = chart
 			yamlx.Set(values, "repoURL", "!!str", in.RepoURL)
 			yamlx.Set(values, "targetRevision", "!!str", in.TargetRevision)
+		}
+		for _, text := range here.Bring(node) {
+			if !slices.Contains(b.Expectation.Overrides, text) {
+				b.Expectation.Overrides = append(b.Expectation.Overrides, text)
+			}
 		}
 		all = append(all, nulls.Application{Release: a.unit.name, Node: node, Source: source, At: func(line int) recipe.Origin { return f.tree.at(a.file, line) }})
 		toRegistry(source, in, releaseOf(b, a.unit.name))

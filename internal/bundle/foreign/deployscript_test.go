@@ -134,7 +134,68 @@ func TestInstallScript_Besides(t *testing.T) {
 func TestDeployScript_More(t *testing.T) {
 	const loop = "for dir in \"${SCRIPT_DIR}\"/[0-9][0-9][0-9]-*/; do\n  attempt=0\n  while true; do\n    if ( cd \"${dir}\" && bash install.sh ); then break; fi\n    kubectl delete job \"$(kubectl get jobs)\"\n  done\ndone\n"
 	const more = "helm upgrade --install more oci://example.org/charts/more --version 2.0.0 --namespace m\n"
+	// The constructs of AICR's own script.
+	const today = `set -euo pipefail
+SCRIPT_DIR="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
+WORK="$(mktemp -d)"
+trap 'rm -rf "${WORK}"; exit 130' INT TERM
+RETRIES=5
+while [[ $# -gt 0 ]]; do
+  case "$1" in
+    --retries)
+      if ! [[ "$2" =~ ^[0-9]+$ ]]; then exit 1; fi
+      RETRIES="$2"; shift 2 ;;
+    *) echo "unknown"; exit 1 ;;
+  esac
+done
+CONN=()
+if [[ -n "${KUBE_CONTEXT:-}" ]]; then CONN+=(--context "${KUBE_CONTEXT}"); fi
+function _header() { local dir; printf -v dir '%q' "$2"; printf '%s\n' "${dir}"; }
+function cleanup() {
+  local names
+  names=$(kubectl ${CONN[@]+"${CONN[@]}"} get jobs -n "$1" || true)
+  while IFS= read -r name; do
+    [[ -z "${name}" ]] && continue
+    kubectl ${CONN[@]+"${CONN[@]}"} delete job "${name}" -n "$1" || true
+  done <<< "${names}"
+}
+function untaint() {
+  local -a keys=("a" "b")
+  for key in "${keys[@]}"; do
+    while IFS=$'\t' read -r node rest; do kubectl taint node "${node}" "${key}-" || true; done < <(kubectl get nodes | awk '{print $1}')
+  done
+}
+failed=false
+untaint
+if command -v jq &>/dev/null; then failed=false; fi
+if [[ "${failed}" == "true" ]]; then exit 1; fi
+cd "${WORK}"
+STEP=0
+for dir in "${SCRIPT_DIR}"/[0-9][0-9][0-9]-*/; do
+  [[ -d "${dir}" ]] || continue
+  dir="${dir%/}"
+  base="${dir##*/}"
+  name="${base#[0-9][0-9][0-9]-}"
+  STEP=$((STEP+1))
+  _header "${name}" "${dir}"
+  case "${name}" in
+    *-readiness) ARGS="--wait --timeout 90m" ;;
+    *) ARGS="--wait" ;;
+  esac
+  export ARGS
+  attempt=0
+  while true; do
+    if ( cd "${dir}" && bash install.sh ); then break; fi
+    attempt=$((attempt + 1))
+    if [[ ${attempt} -gt ${RETRIES} ]]; then exit 1; fi
+    cleanup "${name}"
+    sleep $(( attempt * attempt * 5 ))
+  done
+done
+`
 	for name, tc := range map[string]struct{ script, releases, besides, note, err string }{
+		"as today's":        {today, "a", "", "", ""},
+		"today's and more":  {today + "cd \"${SCRIPT_DIR}\"\n" + more, "a more", "", "", ""},
 		"no more":           {loop + "kubectl rollout restart ds/x\nkubectl taint node x y-\n", "a", "", "", ""},
 		"behind":            {loop + more, "a more", "", "", ""},
 		"before":            {more + loop, "more a", "", "", ""},
