@@ -209,16 +209,6 @@ func TestRecipeName(t *testing.T) {
 }
 
 func TestFlux_RepositoryNames(t *testing.T) {
-	for url, want := range map[string]string{
-		"oci://127.0.0.1:5500/charts":               "127-0-0-1-5500-charts",
-		"https://helm.ngc.nvidia.com/nvidia/":       "helm-ngc-nvidia-com-nvidia",
-		"https://" + strings.Repeat("a", 59) + "/b": strings.Repeat("a", 59),
-		"://": "charts",
-	} {
-		if got := repositoryName(url); got != want {
-			t.Errorf("%s: got %s, want %s", url, got, want)
-		}
-	}
 	p := &plan{}
 	for _, url := range []string{"https://a.b/c", "https://a.b/c", "https://a.b-c"} {
 		p.releases = append(p.releases, &release{source: url})

@@ -48,8 +48,7 @@ func (p *plan) expect(ctx context.Context, in Input, deployer string) error {
 	for i, r := range p.releases {
 		r.DefinitionJob = renderings[i].DefinitionJob
 		for _, o := range renderings[i].UpgradeHooks {
-			kinds.FillNamespace(o.Unstructured, r.Namespace)
-			r.UpgradeHooks = append(r.UpgradeHooks, Object{Component: r.Component, Release: r.Name, Template: r.fileOf(o.Template), Manifest: r.sources[o.Template], Chart: r.chart, Hook: true, Object: o.Unstructured})
+			r.UpgradeHooks = append(r.UpgradeHooks, r.object(kinds, o))
 		}
 		p.argoDiffers = p.argoDiffers || renderings[i].ArgoDiffers
 		e.Releases = append(e.Releases, r.Release)
@@ -57,11 +56,10 @@ func (p *plan) expect(ctx context.Context, in Input, deployer string) error {
 			for _, line := range o.Doubtful(r.chart, r.fileOf(o.Template)) {
 				p.warnf("%s: %s", r.Component, line)
 			}
-			kinds.FillNamespace(o.Unstructured, r.Namespace)
-			if err := deliverable(r, o); err != nil {
+			object := r.object(kinds, o)
+			if err := deliverable(r, object); err != nil {
 				return err
 			}
-			object := Object{Component: r.Component, Release: r.Name, Template: r.fileOf(o.Template), Manifest: r.sources[o.Template], Chart: r.chart, Hook: o.Hook, Ephemeral: o.Ephemeral, Object: o.Unstructured, definition: o.Definition}
 			e.Objects = append(e.Objects, object)
 			p.addWorkload(r, object, "", found)
 			for _, made := range synthesized(object, r.Namespace) {
@@ -84,18 +82,17 @@ func (p *plan) expect(ctx context.Context, in Input, deployer string) error {
 }
 
 // deliverable refuses an object that a recipe may not deliver.
-func deliverable(r *release, o rendering.Object) error {
-	problem, path := refused.Why(o.Unstructured)
+func deliverable(r *release, o Object) error {
+	problem, path := refused.Why(o.Object)
 	if problem == "" {
 		return nil
 	}
-	made := Object{Template: r.fileOf(o.Template), Manifest: r.sources[o.Template], Object: o.Unstructured}
 	origin := r.component.Declared
-	if at, ok := made.Origin(path...); ok {
+	if at, ok := o.Origin(path...); ok {
 		origin = at
 	}
-	kind, name := o.Unstructured.GetKind(), o.Unstructured.GetName()
-	in := manifestline.In(r.chart, made.Template, manifestline.Object{Kind: kind, Name: name}, path...)
+	kind, name := o.Object.GetKind(), o.Object.GetName()
+	in := manifestline.In(r.chart, o.Template, manifestline.Object{Kind: kind, Name: name}, path...)
 	return &ComponentError{Component: r.Component, Origin: origin, Problem: fmt.Sprintf("%s %s (%s) %s; a recipe may not deliver it", kind, name, in, problem)}
 }
 

@@ -2,15 +2,13 @@ package bundle
 
 import (
 	"context"
-	"crypto/sha256"
 	"fmt"
-	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/nvidia/aicr-action/internal/bundle/fluxnames"
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
@@ -200,7 +198,7 @@ func fluxRepositories(p *plan, plainHTTP func(source string) bool) (objects []an
 		if r.Local || names[r.source] != "" {
 			continue
 		}
-		base := repositoryName(r.source)
+		base := fluxnames.Repository(r.source)
 		name := base
 		for n := 2; slices.Contains(taken, name); n++ {
 			name = fmt.Sprintf("%s-%d", base, n)
@@ -217,40 +215,6 @@ func fluxRepositories(p *plan, plainHTTP func(source string) bool) (objects []an
 		objects = append(objects, fluxObject("source.toolkit.fluxcd.io/v1", "HelmRepository", name, spec))
 	}
 	return objects, names
-}
-
-var notInRepositoryName = regexp.MustCompile(`[^a-z0-9]+`)
-
-// repositoryName makes an object's name of a URL: oci://ghcr.io/nvidia becomes ghcr-io-nvidia.
-func repositoryName(url string) string {
-	_, rest, ok := strings.Cut(url, "://")
-	if !ok {
-		rest = url
-	}
-	name := strings.Trim(notInRepositoryName.ReplaceAllString(strings.ToLower(rest), "-"), "-")
-	if len(name) > 60 {
-		name = strings.Trim(name[:60], "-")
-	}
-	if name == "" {
-		return "charts"
-	}
-	return name
-}
-
-// longestReleaseName is how long helm-controller lets a name of a release be.
-const longestReleaseName = 53
-
-// FluxReleaseName is the name that helm-controller gives the release of a HelmRelease that has none
-// of its own: the target namespace and the object's name, cut off with a digest if that is too long.
-// https://fluxcd.io/flux/components/helm/helmreleases/#release-name
-func FluxReleaseName(namespace, name string) string {
-	if namespace != "" {
-		name = namespace + "-" + name
-	}
-	if len(name) > longestReleaseName {
-		name = fmt.Sprintf("%s-%.6x", name[:40], sha256.Sum256([]byte(name)))
-	}
-	return name
 }
 
 // helmRelease installs and keeps one release. Helm's record of it is in the release's namespace,

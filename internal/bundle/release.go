@@ -12,6 +12,8 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle/july"
 	"github.com/nvidia/aicr-action/internal/bundle/localfiles"
+	"github.com/nvidia/aicr-action/internal/bundle/rendering"
+	"github.com/nvidia/aicr-action/internal/bundle/scopes"
 	"github.com/nvidia/aicr-action/internal/charts/archive"
 	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/charts/render"
@@ -38,6 +40,12 @@ type release struct {
 	argocd bool
 	// seen is the chart with the version that its templates see; nil if that is its own.
 	seen *chart.Chart
+}
+
+// object is an object of its rendering, with the namespace that it is delivered to.
+func (r *release) object(kinds scopes.Custom, o rendering.Object) Object {
+	kinds.FillNamespace(o.Unstructured, r.Namespace)
+	return Object{Component: r.Component, Release: r.Name, Template: r.fileOf(o.Template), Manifest: r.sources[o.Template], Chart: r.chart, Hook: o.Hook, Ephemeral: o.Ephemeral, Object: o.Unstructured, definition: o.Definition}
 }
 
 func (r *release) oci() bool { return strings.HasPrefix(r.source, "oci://") }

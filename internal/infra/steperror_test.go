@@ -45,10 +45,10 @@ func TestStepError(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithCancelCause(t.Context())
 				time.AfterFunc(time.Second, func() { cancel(died) })
-				if got := endedBy(ctx, test.err); got != test.want {
+				if got := endedBy(ctx, test.err); !errors.Is(got, test.want) {
 					t.Errorf("got %v, want %v", got, test.want)
 				}
-				if cancel(died); endedBy(ctx, test.err) != died {
+				if cancel(died); !errors.Is(endedBy(ctx, test.err), died) {
 					t.Error("a death that is known already is not the cause")
 				}
 			})

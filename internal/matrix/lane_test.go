@@ -153,7 +153,7 @@ func TestLanes_Order(t *testing.T) {
 	env := func(file string) *lane.Env {
 		return &lane.Env{Bundle: &bundle.Bundle{Files: []bundle.File{{Path: "release.yaml", Content: []byte(file)}}}}
 	}
-	argocd, flux := lane.Order{ArgoCD: true, Heals: true, Ready: true}, lane.Order{Ready: true, Releases: true, Within: 5 * time.Minute}
+	argocd, flux := lane.Order{ArgoCD: true, Heals: true, Ready: true}, lane.Order{Flux: true, Ready: true, Releases: true, Within: 5 * time.Minute}
 	want := map[string]lane.Order{
 		bundle.Helm: {InOrder: true, Uninstalls: true}, bundle.HelmTemplate: {AtOnce: true}, bundle.Helmfile: {Needs: true, Uninstalls: true},
 		bundle.ArgoCDOCI: argocd, bundle.ArgoCDHelmOCI: argocd, bundle.ArgoCDGit: argocd, bundle.ArgoCDAppSet: {ArgoCD: true, Ready: true, Releases: true},

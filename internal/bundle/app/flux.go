@@ -14,6 +14,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle/app/checkout"
 	"github.com/nvidia/aicr-action/internal/bundle/app/fluxobjects"
 	"github.com/nvidia/aicr-action/internal/bundle/app/kustomizations"
+	"github.com/nvidia/aicr-action/internal/bundle/fluxnames"
 	"github.com/nvidia/aicr-action/internal/util/lists"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
@@ -215,18 +216,15 @@ func (f *fluxApp) withoutLogin(o object) {
 // adapt puts an object of Flux into the lane's namespace.
 func (f *fluxApp) adapt(before object, o *object) error {
 	meta, spec := child(o.Node, "metadata"), child(o.Node, "spec")
-	namespace := yamlx.Text(meta, "namespace")
+	namespace := cmp.Or(yamlx.Text(meta, "namespace"), "default")
 	yamlx.Set(meta, "namespace", "!!str", bundle.FluxNamespace)
-	if namespace == "" {
-		namespace = "default"
-	}
 	if o.Kind() != kindRelease || o.Group() != groupHelm {
 		return nil
 	}
 	yamlx.Drop(spec, "suspend")
 	target := yamlx.Text(spec, "targetNamespace")
 	if yamlx.Text(spec, "releaseName") == "" {
-		yamlx.Set(spec, "releaseName", "!!str", bundle.FluxReleaseName(target, o.Name()))
+		yamlx.Set(spec, "releaseName", "!!str", fluxnames.Release(target, o.Name()))
 	}
 	if target == "" {
 		yamlx.Set(spec, "targetNamespace", "!!str", namespace)

@@ -186,21 +186,6 @@ func compareExpectations(t *testing.T, want, got *bundle.Expectation) {
 			t.Errorf("%s %s: no value path of the bundle is known to bring its tolerations", want.Workloads[i].Kind, want.Workloads[i].Name)
 		}
 	}
-	type release struct {
-		bundle.Release
-		InHelm string
-	}
-	releases := func(e *bundle.Expectation) []release {
-		var all []release
-		for _, r := range e.Releases {
-			name := r.InHelm()
-			r.Given = bundle.Given{} // only another program's bundle has it
-			all = append(all, release{r, name})
-		}
-		return all
-	}
-	same(t, "releases", releases(want), releases(got))
-	same(t, "objects that the deployer reports on", want.Delivered, got.Delivered)
 	objects := func(list []bundle.Object) []string {
 		var all []string
 		for _, o := range list {
@@ -208,6 +193,24 @@ func compareExpectations(t *testing.T, want, got *bundle.Expectation) {
 		}
 		return all
 	}
+	type release struct {
+		bundle.Release
+		InHelm       string
+		UpgradeHooks []string
+	}
+	releases := func(e *bundle.Expectation) []release {
+		var all []release
+		for _, r := range e.Releases {
+			name := r.InHelm()
+			r.Given = bundle.Given{} // only another program's bundle has it
+			hooks := objects(r.UpgradeHooks)
+			r.UpgradeHooks = nil
+			all = append(all, release{r, name, hooks})
+		}
+		return all
+	}
+	same(t, "releases", releases(want), releases(got))
+	same(t, "objects that the deployer reports on", want.Delivered, got.Delivered)
 	same(t, "objects", objects(want.Objects), objects(got.Objects))
 	same(t, "objects that operators make", objects(want.Made), objects(got.Made))
 }

@@ -15,6 +15,7 @@ import (
 	yamlv3 "go.yaml.in/yaml/v3"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/fluxnames"
 	"github.com/nvidia/aicr-action/internal/charts/render"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
@@ -135,7 +136,7 @@ func Waits(spec *yamlv3.Node) time.Duration {
 // of the namespace and the object's name.
 func Name(n *yamlv3.Node) string {
 	if name := yamlx.Text(n, "spec", "releaseName"); name != "" {
-		return bundle.FluxReleaseName("", name)
+		return fluxnames.Release("", name)
 	}
-	return bundle.FluxReleaseName(yamlx.Text(n, "spec", "targetNamespace"), yamlx.Text(n, "metadata", "name"))
+	return fluxnames.Release(yamlx.Text(n, "spec", "targetNamespace"), yamlx.Text(n, "metadata", "name"))
 }
