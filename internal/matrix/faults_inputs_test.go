@@ -62,6 +62,14 @@ func inputFaults() []fault {
 			tests: []string{"internal/matrix/intact TestRefusedStatus"},
 		},
 		{
+			id: "F367", what: "a ResourceQuota that allows fewer objects than come with it, which Helm creates before the quota is counted", verdict: "exit 51 in every lane, with the numbers and the field",
+			seeds: []seed{{nightly: families, recipe: func(r *tinyRecipe) {
+				r.part("b").manifest += "---\napiVersion: v1\nkind: ResourceQuota\nmetadata: {name: few}\nspec: {hard: {count/configmaps: 2}}\n" +
+					"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: one}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: two}\n"
+			}, want: red(reason.DeployFailed, "allows 2 count/configmaps", "raise spec.hard.count/configmaps")}},
+			tests: []string{"internal/matrix/refs/counts TestFind"},
+		},
+		{
 			id: "F366", what: "a values schema whose definitions each refer twice to the next one, which the harness itself followed in each of 2ⁿ ways to see whether it names a value", verdict: "each reference is followed once; the sandbox ends Helm's own validation after two minutes", tests: []string{"internal/bundle/unread TestInSchema_References"},
 		},
 	}

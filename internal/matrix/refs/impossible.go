@@ -2,6 +2,7 @@ package refs
 
 import (
 	"context"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -11,6 +12,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/builtin"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/certificates"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/counts"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/idle"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/jobsets"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/kubeversions"
@@ -34,11 +36,7 @@ func Impossible(ctx context.Context, e *bundle.Expectation, components []recipe.
 	if err != nil {
 		return err
 	}
-	c.problems(own)
-	c.problems(certificates.Find(e))
-	c.problems(idle.Find(e))
-	c.problems(monitoring.Find(e))
-	c.problems(jobsets.Find(e))
+	c.problems(slices.Concat(own, certificates.Find(e), counts.Find(e), idle.Find(e), monitoring.Find(e), jobsets.Find(e)))
 	asks := !d.ArgoCD && !d.AtOnce && kubeversions.Any(e) // what the cluster's version is
 	if topologies.Any(e) || room.Any(e) || asks {
 		nodes, err := kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: "!" + infra.HostNodeLabel})
