@@ -66,7 +66,7 @@ func inputFaults() []fault {
 			seeds: []seed{{nightly: families, recipe: func(r *tinyRecipe) {
 				r.part("b").manifest += "---\napiVersion: v1\nkind: ResourceQuota\nmetadata: {name: few}\nspec: {hard: {count/configmaps: 2}}\n" +
 					"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: one}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: two}\n"
-			}, want: red(reason.DeployFailed, "allows 2 count/configmaps", "raise spec.hard.count/configmaps")}},
+			}, want: red(reason.DeployFailed, "ResourceQuota b/few (b): allows 2 count/configmaps, and with it and after it 3 are delivered to b: kube-root-ca.crt, one, two")}},
 			tests: []string{"internal/matrix/refs/counts TestFind"},
 		},
 		{

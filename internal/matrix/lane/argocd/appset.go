@@ -112,6 +112,9 @@ func (l appSetLane) Poll(ctx context.Context, env *lane.Env) (lane.State, error)
 			it.State = lane.ItemBlocked
 		}
 		neverComes(&it, env.Bundle.Expectation)
+		if env.Before != nil || hasNothing(apps[d.Name], env.Bundle.Expectation) {
+			nothingToSync(&it, apps[d.Name])
+		}
 		state.Items = append(state.Items, it)
 	}
 	holdWaves(state.Items[1:], apps)

@@ -48,6 +48,16 @@ func inWave(wave string, app *unstructured.Unstructured) *unstructured.Unstructu
 	return app
 }
 
+// neverSynced is an Application that Argo CD has found Synced from the first comparison on.
+func neverSynced(name string) *unstructured.Unstructured {
+	app := application(name, appStatus{sync: "Synced", health: "Healthy"})
+	if err := unstructured.SetNestedField(app.Object, "r", "status", "sync", "revision"); err != nil {
+		panic(err) // it is a map
+	}
+	unstructured.RemoveNestedField(app.Object, "status", "operationState")
+	return app
+}
+
 func TestAppSetPoll(t *testing.T) {
 	const upToDate, failed = "ResourcesUpToDate", "ErrorOccurred"
 	good := appStatus{sync: "Synced", health: "Healthy", phase: "Succeeded"}
@@ -114,6 +124,13 @@ func TestAppSetPoll(t *testing.T) {
 				inWave("2", application("b", open)), inWave("3", application("c", open)),
 			}, cluster: enabled,
 			want: []string{"aicr-stack good", "a failed", "b blocked", "c blocked"}, text: []string{"sync failed: denied"},
+		},
+		// RollingSync goes on behind an Application that is Synced and Healthy, synced or not.
+		"one renders to nothing": {
+			objects: []runtime.Object{
+				applicationSet(map[string]string{upToDate: ""}, three, element), inWave("1", neverSynced("a")), inWave("2", application("b", good)), inWave("3", application("c", good)),
+			}, cluster: enabled,
+			want: []string{"aicr-stack good", "a good", "b good", "c good"},
 		},
 		"all there": {
 			objects: []runtime.Object{
