@@ -198,6 +198,16 @@ func (o *Object) Ref() result.Ref {
 	return result.Ref{Group: o.Object.GroupVersionKind().Group, Kind: o.Object.GetKind(), Namespace: o.Object.GetNamespace(), Name: o.Object.GetName()}
 }
 
+// Object is the object with that reference; nil if there is none.
+func (e *Expectation) Object(ref result.Ref) *Object {
+	for i := range e.Objects {
+		if e.Objects[i].Ref() == ref {
+			return &e.Objects[i]
+		}
+	}
+	return nil
+}
+
 // InCRDs reports whether it is of a chart's crds/, which Helm counts as no release's. One of templates/crds/ is
 // a template as any other.
 func (o *Object) InCRDs() bool {

@@ -36,28 +36,13 @@ func upgradeHooks(hooks []*helmrelease.Hook) (all []Object) {
 
 // definitionJob names the hook Job of an upgrade whose ServiceAccount may write
 // CustomResourceDefinitions: charts bring one since Helm does not upgrade what is in crds/. Empty if
-// there is none. A hook that cannot be read is none: it is rendered at upgrades only.
-func definitionJob(hooks []*helmrelease.Hook, manifest []Object) string {
-	all := slices.Clone(manifest)
-	var jobs []*unstructured.Unstructured
-	for _, h := range hooks {
-		if !runsAtUpgrade(h) {
-			continue
-		}
-		objs, err := Parse(h.Manifest, h.Path)
-		if err != nil {
-			continue
-		}
-		all = append(all, objs...)
-		for _, o := range objs {
-			if o.Unstructured.GetKind() == "Job" {
-				jobs = append(jobs, o.Unstructured)
-			}
-		}
-	}
-	for _, job := range jobs {
-		if account, _, _ := unstructured.NestedString(job.Object, "spec", "template", "spec", "serviceAccountName"); writesDefinitions(account, all) {
-			return job.GetName()
+// there is none.
+func definitionJob(hooks, manifest []Object) string {
+	all := slices.Concat(manifest, hooks)
+	for _, o := range hooks {
+		account, _, _ := unstructured.NestedString(o.Unstructured.Object, "spec", "template", "spec", "serviceAccountName")
+		if o.Unstructured.GetKind() == "Job" && writesDefinitions(account, all) {
+			return o.Unstructured.GetName()
 		}
 	}
 	return ""

@@ -37,7 +37,7 @@ func TestDefinitionJob(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := definitionJob(hooks, manifest); got != tc.want {
+			if got := definitionJob(upgradeHooks(hooks), manifest); got != tc.want {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})

@@ -110,7 +110,8 @@ func Release(ctx context.Context, renderer *render.Renderer, r render.Request, a
 	if err != nil {
 		return nil, err
 	}
-	out.DefinitionJob, out.UpgradeHooks = definitionJob(rel.Hooks, objs), upgradeHooks(rel.Hooks)
+	out.UpgradeHooks = upgradeHooks(rel.Hooks)
+	out.DefinitionJob = definitionJob(out.UpgradeHooks, objs)
 	out.Objects = append(objs, out.Objects...)
 	added, err := atFirstSync(out.Objects, rel.Hooks)
 	if err != nil && argocd {

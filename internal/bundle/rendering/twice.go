@@ -11,6 +11,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle/documents"
 	"github.com/nvidia/aicr-action/internal/bundle/manifestline"
+	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
 
 // Doubtful lists what the deployers do not read alike in the object's document, one line each with
@@ -77,16 +78,12 @@ func (o Object) foreign(doc *yaml.Node) []*yaml.Node {
 		return nil
 	}
 	list := doc.Content[0]
-	if kind := child(list, "kind"); kind == nil || kind.Value != "List" {
-		return nil
-	}
-	items := child(list, "items")
-	if items == nil {
+	items := yamlx.Find(list, "items")
+	if yamlx.Text(list, "kind") != "List" || items == nil {
 		return nil
 	}
 	for _, item := range items.Content {
-		kind, name := child(item, "kind"), child(child(item, "metadata"), "name")
-		if kind == nil || name == nil || kind.Value != o.GetKind() || name.Value != o.GetName() {
+		if yamlx.Text(item, "kind") != o.GetKind() || yamlx.Text(item, "metadata", "name") != o.GetName() {
 			continue
 		}
 		own := map[*yaml.Node]bool{}
@@ -103,19 +100,6 @@ func (o Object) foreign(doc *yaml.Node) []*yaml.Node {
 		}
 		walk(item)
 		return slices.DeleteFunc(aliases, func(n *yaml.Node) bool { return own[n.Alias] })
-	}
-	return nil
-}
-
-// child is the value of a key of a map; nil if there is none.
-func child(n *yaml.Node, key string) *yaml.Node {
-	if n == nil || n.Kind != yaml.MappingNode {
-		return nil
-	}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		if n.Content[i].Value == key {
-			return n.Content[i+1]
-		}
 	}
 	return nil
 }

@@ -28,7 +28,7 @@ func Rolls(before, after *bundle.Bundle) (lines []string) {
 	for i := range after.Expectation.Objects {
 		now := &after.Expectation.Objects[i]
 		var d appsv1.Deployment
-		if now.Object.GetKind() != "Deployment" || !changes(find(before, now.Ref()), now) || !problem.Read(now, &d) || !surges(&d) {
+		if now.Object.GetKind() != "Deployment" || !changes(before.Expectation.Object(now.Ref()), now) || !problem.Read(now, &d) || !surges(&d) {
 			continue
 		}
 		for _, v := range d.Spec.Template.Spec.Volumes {
@@ -59,9 +59,9 @@ func surges(d *appsv1.Deployment) bool {
 // onOneNode reports whether a claim of both bundles is for a disk that one node at a time can have.
 func onOneNode(before, after *bundle.Bundle, namespace, name string) bool {
 	ref := result.Ref{Kind: "PersistentVolumeClaim", Namespace: namespace, Name: name}
-	o := find(after, ref)
+	o := after.Expectation.Object(ref)
 	var claim corev1.PersistentVolumeClaim
-	if o == nil || find(before, ref) == nil || !problem.Read(o, &claim) || len(claim.Spec.AccessModes) != 1 || claim.Spec.AccessModes[0] != corev1.ReadWriteOnce {
+	if o == nil || before.Expectation.Object(ref) == nil || !problem.Read(o, &claim) || len(claim.Spec.AccessModes) != 1 || claim.Spec.AccessModes[0] != corev1.ReadWriteOnce {
 		return false
 	}
 	class := claim.Spec.StorageClassName
@@ -70,7 +70,7 @@ func onOneNode(before, after *bundle.Bundle, namespace, name string) bool {
 
 // provisioner is that of a StorageClass of the bundle; empty if it is another's.
 func provisioner(in *bundle.Bundle, class string) string {
-	o := find(in, result.Ref{Group: "storage.k8s.io", Kind: "StorageClass", Name: class})
+	o := in.Expectation.Object(result.Ref{Group: "storage.k8s.io", Kind: "StorageClass", Name: class})
 	if o == nil {
 		return ""
 	}
@@ -86,13 +86,4 @@ func changes(was, is *bundle.Object) bool {
 	x, _, _ := unstructured.NestedMap(was.Object.Object, "spec", "template")
 	y, _, _ := unstructured.NestedMap(is.Object.Object, "spec", "template")
 	return !reflect.DeepEqual(x, y)
-}
-
-func find(in *bundle.Bundle, ref result.Ref) *bundle.Object {
-	for i := range in.Expectation.Objects {
-		if in.Expectation.Objects[i].Ref() == ref {
-			return &in.Expectation.Objects[i]
-		}
-	}
-	return nil
 }

@@ -1,6 +1,7 @@
 package intact
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -22,9 +23,14 @@ type refusal struct {
 	of        result.Ref
 	component string
 	what, why string
-	reported  bool // no delivery is denied, but a report of its status
-	created   bool // no update is denied, but its creation
+	then      string // what comes of it; empty if no later delivery can change the object
 }
+
+// What comes of a report that is denied, and of a creation. The deployer was faster than what denies it.
+const (
+	unreported = "that it is ready was reported before the policy was in force: what becomes of it, nobody learns"
+	tooEarly   = "it was created before that was in force, though it comes later: the next installation may take longer"
+)
 
 // refusedNext finds what a policy of the recipe would deny the next delivery: an update of an object
 // that is live, and, of Helm's, the record of the next release. Each is tried in a dry run that
@@ -62,7 +68,7 @@ func refusedNext(ctx context.Context, clients *infra.Clients, e *bundle.Expectat
 	var all []refusal
 	for i, why := range answers {
 		if why != "" {
-			all = append(all, refusal{e.Objects[i].Ref(), e.Objects[i].Component, "its next update", why, false, false})
+			all = append(all, refusal{e.Objects[i].Ref(), e.Objects[i].Component, "its next update", why, ""})
 		}
 	}
 	records, err := refusedRecords(ctx, clients.Kube, e)
@@ -95,7 +101,7 @@ func refusedRecords(ctx context.Context, kube kubernetes.Interface, e *bundle.Ex
 			if at := slices.IndexFunc(e.Releases, func(r bundle.Release) bool { return r.InHelm() == s.Labels["name"] && r.Namespace == s.Namespace }); at >= 0 {
 				component = e.Releases[at].Component
 			}
-			all = append(all, refusal{result.Ref{Kind: "Secret", Namespace: s.Namespace, Name: s.Name}, component, "the next one, without which Helm delivers nothing", why, false, false})
+			all = append(all, refusal{result.Ref{Kind: "Secret", Namespace: s.Namespace, Name: s.Name}, component, "the next one, without which Helm delivers nothing", why, ""})
 		}
 	}
 	return all, nil
@@ -113,13 +119,7 @@ func refusalFindings(e *bundle.Expectation, all []refusal) (found []result.Findi
 		}
 		at[r.why] = len(found)
 		f := result.Finding{Object: &r.of, Component: r.component, Cause: fmt.Sprintf("%s (%s): the API server would reject %s: %s", r.of, r.component, r.what, r.why)}
-		f.Story = []string{f.Cause, "  it was delivered before the policy was in force: no later delivery can change it"}
-		if r.reported {
-			f.Story[1] = "  that it is ready was reported before the policy was in force: what becomes of it, nobody learns"
-		}
-		if r.created {
-			f.Story[1] = "  it was created before that was in force, though it comes later: the next installation may take longer"
-		}
+		f.Story = []string{f.Cause, "  " + cmp.Or(r.then, "it was delivered before the policy was in force: no later delivery can change it")}
 		if o := blamed(e, r.of.Namespace, r.why); o != nil {
 			blame(&f, o)
 		}

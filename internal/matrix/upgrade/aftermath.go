@@ -112,7 +112,7 @@ func (b Bundles) staying(ctx context.Context, env *lane.Env, left []result.Ref) 
 				return true
 			}
 		}
-		o := objectOf(b.Before, ref)
+		o := b.Before.Expectation.Object(ref)
 		return o != nil && goes(o)
 	})
 }

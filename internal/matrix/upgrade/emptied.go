@@ -43,7 +43,7 @@ func (b Bundles) dropped() []move {
 	var all []move
 	for i := range b.Before.Expectation.Objects {
 		old := &b.Before.Expectation.Objects[i]
-		if old.Object.GetKind() != "Namespace" || old.Hook || objectOf(b.Now, old.Ref()) != nil {
+		if old.Object.GetKind() != "Namespace" || old.Hook || b.Now.Expectation.Object(old.Ref()) != nil {
 			continue
 		}
 		if now := b.firstIn(old.Object.GetName()); now != nil {

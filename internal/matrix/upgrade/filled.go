@@ -63,7 +63,7 @@ func Fill(ctx context.Context, env *lane.Env, l lane.Lane, b Bundles) (*Filled, 
 		if kind := now.Object.GetKind(); now.Ephemeral || kind != "Secret" && kind != "ConfigMap" {
 			continue
 		}
-		old := objectOf(b.Before, now.Ref())
+		old := b.Before.Expectation.Object(now.Ref())
 		if old == nil {
 			continue
 		}

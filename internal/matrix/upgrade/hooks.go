@@ -17,7 +17,7 @@ import (
 func TornDown(b *bundle.Bundle, replaced []result.Ref, untracked bool) []string {
 	var lines []string
 	for _, ref := range replaced {
-		o := objectOf(b, ref)
+		o := b.Expectation.Object(ref)
 		if o == nil || !o.Hook {
 			continue
 		}
@@ -41,8 +41,8 @@ func (b Bundles) notRun(ref *result.Ref) string {
 	if ref == nil || b.Before == nil {
 		return ""
 	}
-	o := objectOf(b.Now, *ref)
-	if was := objectOf(b.Before, *ref); o != nil && o.Hook && was != nil && !was.Hook && was.Release == o.Release {
+	o := b.Now.Expectation.Object(*ref)
+	if was := b.Before.Expectation.Object(*ref); o != nil && o.Hook && was != nil && !was.Hook && was.Release == o.Release {
 		return fmt.Sprintf("%s was an ordinary object of release %s and is a hook now (%s): Helm runs the hook, and then removes what the release has no more, which is the same object; give the hook another name, or make it an ordinary object, in %s",
 			ref, o.Release, o.Object.GetAnnotations()[rendering.HelmHook], Place(b.Now, o, ""))
 	}
@@ -67,7 +67,7 @@ func (b Bundles) Outlived(env *lane.Env, byArgo bool) (notes []string) {
 		if !o.Hook || o.Ephemeral || o.Object.GetKind() != "Job" || !rendering.RunsInHelm(o.Object.GetAnnotations(), "pre-upgrade") {
 			continue
 		}
-		if was := objectOf(b.Before, o.Ref()); was != nil && !was.Hook && was.Release == o.Release {
+		if was := b.Before.Expectation.Object(o.Ref()); was != nil && !was.Hook && was.Release == o.Release {
 			ran[o.Ref()] = true
 			notes = append(notes, fmt.Sprintf("%s was an ordinary object of release %s and is a hook before its upgrade now, so that Helm removes it once it has run: it may be gone (component %s, %s)", o.Ref(), o.Release, o.Component, Place(b.Now, o, "")))
 		}
@@ -87,14 +87,4 @@ func (b Bundles) Outlived(env *lane.Env, byArgo bool) (notes []string) {
 	}
 	env.Bundle = &changed
 	return notes
-}
-
-// objectOf is the object that a bundle renders; nil if there is none.
-func objectOf(b *bundle.Bundle, ref result.Ref) *bundle.Object {
-	for i := range b.Expectation.Objects {
-		if b.Expectation.Objects[i].Ref() == ref {
-			return &b.Expectation.Objects[i]
-		}
-	}
-	return nil
 }

@@ -61,7 +61,7 @@ func (b Bundles) unconverted() (all []*bundle.Object) {
 		if client == nil || client["service"] == nil || client["caBundle"] != nil || old.Ephemeral {
 			continue
 		}
-		if now := objectOf(b.Now, old.Ref()); now != nil && converter(now.Object) == nil {
+		if now := b.Now.Expectation.Object(old.Ref()); now != nil && converter(now.Object) == nil {
 			all = append(all, now)
 		}
 	}

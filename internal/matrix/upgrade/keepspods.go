@@ -48,7 +48,7 @@ func strategyOf(o *bundle.Object) string {
 
 // changesTemplate reports whether the delivery changes the pod template of a workload that was there before.
 func (b Bundles) changesTemplate(o *bundle.Object) bool {
-	old := objectOf(b.Before, o.Ref())
+	old := b.Before.Expectation.Object(o.Ref())
 	if old == nil {
 		return false
 	}

@@ -98,7 +98,7 @@ func (b Bundles) waitedFor(ctx context.Context, env *lane.Env, it *lane.Item) {
 	}
 	for i := range b.Before.Expectation.Objects {
 		o := &b.Before.Expectation.Objects[i]
-		if o.Object.GetName() == "" || namespaceOf(b.Now, o.Release) != "" || objectOf(b.Now, o.Ref()) != nil {
+		if o.Object.GetName() == "" || namespaceOf(b.Now, o.Release) != "" || b.Now.Expectation.Object(o.Ref()) != nil {
 			continue
 		}
 		live, err := read(ctx, env, o)

@@ -20,7 +20,7 @@ import (
 func (all *Filled) make(ctx context.Context, env *lane.Env) error {
 	for i := range all.bundles.Now.Expectation.Objects {
 		now := &all.bundles.Now.Expectation.Objects[i]
-		if now.Ephemeral || now.Hook || objectOf(all.bundles.Before, now.Ref()) != nil {
+		if now.Ephemeral || now.Hook || all.bundles.Before.Expectation.Object(now.Ref()) != nil {
 			continue
 		}
 		by, keys := madeBy(all.bundles.Before, now.Object)

@@ -84,7 +84,7 @@ func (b Bundles) Moving() []string {
 func (b Bundles) Unkept(removed []result.Ref) []string {
 	var lines []string
 	for _, ref := range removed {
-		o := objectOf(b.Before, ref)
+		o := b.Before.Expectation.Object(ref)
 		if o == nil || o.Hook || !rendering.KeptAtUpgrade(o.Object.GetAnnotations()) || namespaceOf(b.Now, o.Release) == "" {
 			continue
 		}
@@ -150,7 +150,7 @@ func (b Bundles) Recreated(what string, replaced []result.Ref) error {
 	var lost []move
 	for i := range b.Now.Expectation.Objects {
 		now := &b.Now.Expectation.Objects[i]
-		if old := objectOf(b.Before, now.Ref()); old != nil && holds(now.Object.GetKind()) != "" && slices.Contains(replaced, now.Ref()) {
+		if old := b.Before.Expectation.Object(now.Ref()); old != nil && holds(now.Object.GetKind()) != "" && slices.Contains(replaced, now.Ref()) {
 			lost = append(lost, move{old, now})
 		}
 	}

@@ -33,7 +33,7 @@ func (b Bundles) installedOnly(what string, err error, uid func(result.Ref) type
 		return err
 	}
 	ref := result.Ref{Kind: m[1], Namespace: m[2], Name: m[3]}
-	o := objectOf(b.Now, ref)
+	o := b.Now.Expectation.Object(ref)
 	if o == nil || o.Hook || uid(ref) == "" {
 		return err
 	}

@@ -74,7 +74,7 @@ func (b Bundles) takenBy(name, what string) string {
 			continue
 		}
 		then := "removes"
-		if now := objectOf(b.Now, old.Ref()); now != nil {
+		if now := b.Now.Expectation.Object(old.Ref()); now != nil {
 			if uses(now.Object, what) {
 				continue // it keeps it: that fails on a first installation too
 			}

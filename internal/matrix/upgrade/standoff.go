@@ -92,8 +92,8 @@ func (b Bundles) strays(ref result.Ref, report observe.WorkloadReport, view *obs
 		}
 		for _, w := range b.Before.Expectation.Workloads {
 			old := observe.WorkloadRef(w.Kind, w.Namespace, w.Name)
-			left, pods := objectOf(b.Before, old), view.PodsOf[view.Live[observe.WorkloadKey(w.Kind, w.Namespace, w.Name)].UID]
-			if left != nil && objectOf(b.Now, old) == nil && len(pods) > 0 && !why.FitsWithout(p.Pod, nil, view) && why.FitsWithout(p.Pod, pods, view) {
+			left, pods := b.Before.Expectation.Object(old), view.PodsOf[view.Live[observe.WorkloadKey(w.Kind, w.Namespace, w.Name)].UID]
+			if left != nil && b.Now.Expectation.Object(old) == nil && len(pods) > 0 && !why.FitsWithout(p.Pod, nil, view) && why.FitsWithout(p.Pod, pods, view) {
 				return left
 			}
 		}

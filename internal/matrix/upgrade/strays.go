@@ -19,7 +19,7 @@ import (
 // removed lists, by release, the ordinary objects that a release had and nothing has now, and that no
 // annotation keeps.
 func (b Bundles) removed() map[string][]*bundle.Object {
-	return guarded.Owned(&b.Before.Expectation, rendering.KeptAtUpgrade, func(o *bundle.Object) bool { return objectOf(b.Now, o.Ref()) == nil })
+	return guarded.Owned(&b.Before.Expectation, rendering.KeptAtUpgrade, func(o *bundle.Object) bool { return b.Now.Expectation.Object(o.Ref()) == nil })
 }
 
 // Guarded is the failure of a delivery by Helm that removes a webhook together with what it is asked about;
@@ -74,7 +74,7 @@ func (b Bundles) Orphaned(left []result.Ref) []string {
 		if n := len(stays) - 1; n > 0 {
 			more = fmt.Sprintf(" and %d more", n)
 		}
-		o := objectOf(b.Before, stays[0])
+		o := b.Before.Expectation.Object(stays[0])
 		lines = append(lines, fmt.Sprintf("the upgrade leaves behind: %s%s (component %s, %s): release %s moved from namespace %s to %s, and helm-controller looks for the objects of the old one in the new namespace; what is left runs on and belongs to no release: delete it by hand, or give the component another name", stays[0], more, o.Component, b.was(o), release, from, to))
 	}
 	return lines

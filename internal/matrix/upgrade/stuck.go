@@ -27,7 +27,7 @@ func (b Bundles) Gone(ctx context.Context, what string, env *lane.Env, replaced 
 	}
 	var left []*bundle.Object
 	for i := range b.Before.Expectation.Objects {
-		if o := &b.Before.Expectation.Objects[i]; o.Object.GetName() != "" && objectOf(b.Now, o.Ref()) == nil {
+		if o := &b.Before.Expectation.Objects[i]; o.Object.GetName() != "" && b.Now.Expectation.Object(o.Ref()) == nil {
 			left = append(left, o)
 		}
 	}
@@ -92,7 +92,7 @@ func (b Bundles) Settled(ctx context.Context, env *lane.Env) {
 	}
 	var leaving []*bundle.Object
 	for i := range b.Before.Expectation.Objects {
-		if o := &b.Before.Expectation.Objects[i]; o.Object.GetName() != "" && objectOf(b.Now, o.Ref()) == nil {
+		if o := &b.Before.Expectation.Objects[i]; o.Object.GetName() != "" && b.Now.Expectation.Object(o.Ref()) == nil {
 			leaving = append(leaving, o)
 		}
 	}

@@ -20,7 +20,7 @@ func (b Bundles) retied() (all []*bundle.Object) {
 		if now.Object.GetKind() != "Secret" || now.Object.Object["type"] != string(corev1.SecretTypeServiceAccountToken) || now.Hook {
 			continue
 		}
-		old := objectOf(b.Before, now.Ref())
+		old := b.Before.Expectation.Object(now.Ref())
 		if old != nil && !old.Hook && old.Object.GetAnnotations()[corev1.ServiceAccountNameKey] != now.Object.GetAnnotations()[corev1.ServiceAccountNameKey] {
 			all = append(all, now)
 		}
@@ -30,7 +30,7 @@ func (b Bundles) retied() (all []*bundle.Object) {
 
 func (b Bundles) untied(now *bundle.Object) string {
 	return fmt.Sprintf("%s was deleted by Kubernetes' token controller: the upgrade makes it the token of ServiceAccount %s, and it has the UID of ServiceAccount %s (%s); give the Secret another name (component %s, %s)",
-		now.Ref(), now.Object.GetAnnotations()[corev1.ServiceAccountNameKey], objectOf(b.Before, now.Ref()).Object.GetAnnotations()[corev1.ServiceAccountNameKey], corev1.ServiceAccountUIDKey, now.Component, b.place(now, "metadata.annotations"))
+		now.Ref(), now.Object.GetAnnotations()[corev1.ServiceAccountNameKey], b.Before.Expectation.Object(now.Ref()).Object.GetAnnotations()[corev1.ServiceAccountNameKey], corev1.ServiceAccountUIDKey, now.Component, b.place(now, "metadata.annotations"))
 }
 
 // untiedObject is untied for an object that is missing; empty if it is another one.

@@ -62,7 +62,7 @@ func (b Bundles) Clear(ctx context.Context, env *lane.Env) (notes []string, err 
 			}
 			for k := range b.Now.Expectation.Objects {
 				o := &b.Now.Expectation.Objects[k]
-				if o.Release != r.Name || o.Hook || find(b.Before, o.Ref()) == nil || !names(said, o) || !b.mayDelete(r, job, o) {
+				if o.Release != r.Name || o.Hook || b.Before.Expectation.Object(o.Ref()) == nil || !names(said, o) || !b.mayDelete(r, job, o) {
 					continue
 				}
 				refused, err := b.clear(ctx, env, o, orphans.MatchString(said))

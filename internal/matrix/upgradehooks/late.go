@@ -90,7 +90,7 @@ func needsOf(spec *corev1.PodSpec) []needs.Need {
 // what ran before nor an earlier hook has it; nil otherwise.
 func (b Bundles) late(r *bundle.Release, hook *bundle.Object, n needs.Need) *bundle.Object {
 	ref := result.Ref{Kind: n.Kind, Namespace: hook.Object.GetNamespace(), Name: n.Name}
-	if o := find(b.Before, ref); o != nil && !o.Ephemeral {
+	if o := b.Before.Expectation.Object(ref); o != nil && !o.Ephemeral {
 		return nil
 	}
 	for i := range r.UpgradeHooks {
@@ -98,7 +98,7 @@ func (b Bundles) late(r *bundle.Release, hook *bundle.Object, n needs.Need) *bun
 			return nil
 		}
 	}
-	if o := find(b.Now, ref); o != nil && !o.Hook && o.Release == r.Name {
+	if o := b.Now.Expectation.Object(ref); o != nil && !o.Hook && o.Release == r.Name {
 		return o
 	}
 	return nil
@@ -115,13 +115,4 @@ func runsBefore(o *bundle.Object) bool {
 func weight(o *bundle.Object) int {
 	n, _ := strconv.Atoi(strings.TrimSpace(o.Object.GetAnnotations()[rendering.HelmHookWeight]))
 	return n
-}
-
-func find(in *bundle.Bundle, ref result.Ref) *bundle.Object {
-	for i := range in.Expectation.Objects {
-		if in.Expectation.Objects[i].Ref() == ref {
-			return &in.Expectation.Objects[i]
-		}
-	}
-	return nil
 }

@@ -3,6 +3,7 @@
 package fluxobjects
 
 import (
+	"cmp"
 	"fmt"
 
 	yamlv3 "go.yaml.in/yaml/v3"
@@ -45,10 +46,7 @@ func WithoutLogin(source *yamlv3.Node) (unknown []string) {
 // reports whether the HelmRelease waits for its objects: a Kustomization is ready as soon as these are
 // applied, unless it asks for more.
 func Packed(name string, within *yamlv3.Node) (release *yamlv3.Node, waits bool, err error) {
-	namespace := yamlx.Text(within, "targetNamespace")
-	if namespace == "" {
-		namespace = "default"
-	}
+	namespace := cmp.Or(yamlx.Text(within, "targetNamespace"), "default")
 	install := ""
 	waits = yamlx.Text(within, "wait") == "true" || yamlx.Find(within, "healthChecks") != nil
 	if timeout := yamlx.Text(within, "timeout"); !waits {

@@ -14,7 +14,6 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
-	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // longBefore is a time to live after which a finished Job is gone before anybody upgrades. The second
@@ -30,7 +29,7 @@ func Expire(ctx context.Context, env *lane.Env, l lane.Lane, before, after *bund
 	}
 	for i := range after.Expectation.Objects {
 		now := &after.Expectation.Objects[i]
-		old := find(before, now.Ref())
+		old := before.Expectation.Object(now.Ref())
 		if old == nil || old.Hook || now.Hook || now.Object.GetKind() != "Job" || reflect.DeepEqual(jobSpec(old), jobSpec(now)) {
 			continue
 		}
@@ -54,15 +53,6 @@ func Expire(ctx context.Context, env *lane.Env, l lane.Lane, before, after *bund
 		notes = append(notes, fmt.Sprintf("%s is deleted %s after it has finished (spec.ttlSecondsAfterFinished): deleted before the second delivery, which comes sooner here", old.Ref(), ttl))
 	}
 	return notes, nil
-}
-
-func find(in *bundle.Bundle, ref result.Ref) *bundle.Object {
-	for i := range in.Expectation.Objects {
-		if in.Expectation.Objects[i].Ref() == ref {
-			return &in.Expectation.Objects[i]
-		}
-	}
-	return nil
 }
 
 // jobSpec is what a Job is created with, without its time to live, which may be changed.

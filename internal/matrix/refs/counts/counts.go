@@ -16,6 +16,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
 	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
 // older are the resources that a quota counts without "count/", too.
@@ -42,7 +43,7 @@ func Find(e *bundle.Expectation) []problem.Problem {
 			}
 			found = append(found, problem.Problem{
 				From: from, Component: o.Component, Template: o.Template, Name: string(name), Cause: fmt.Sprintf("count %s %s", from, name), Reason: reason.DeployFailed,
-				Text: fmt.Sprintf("allows %s %s, and with it and after it %d are delivered to %s: %s", allowed.String(), name, len(names), quota.Namespace, some(names)),
+				Text: fmt.Sprintf("allows %s %s, and with it and after it %d are delivered to %s: %s", allowed.String(), name, len(names), quota.Namespace, strings.Join(lists.AtMost(names, 4), ", ")),
 				Then: fmt.Sprintf("the API server refuses what comes once they are counted: raise spec.hard.%s", name),
 			})
 		}
@@ -78,13 +79,4 @@ const rootCA = "kube-root-ca.crt"
 
 func release(e *bundle.Expectation, o *bundle.Object) int {
 	return slices.IndexFunc(e.Releases, func(r bundle.Release) bool { return r.Name == o.Release && r.Component == o.Component })
-}
-
-// some is the first names of many.
-func some(names []string) string {
-	const most = 4
-	if len(names) <= most {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }

@@ -44,7 +44,7 @@ func TestFind(t *testing.T) {
 		"delivered before":      {[]bundle.Object{quota("count/configmaps", "2"), object("a", "v1", "ConfigMap", "zero", nil), one}, ""},
 		"others":                {[]bundle.Object{quota("count/configmaps", "2"), one, hook, elsewhere}, ""},
 		"nothing of the kind":   {[]bundle.Object{quota("count/configmaps", "0")}, ""},
-		"of a group":            {append([]bundle.Object{quota("count/deployments.apps", "5")}, seven...), "7 are delivered to ns: d0, d1, d2, d3 and 3 more"},
+		"of a group":            {append([]bundle.Object{quota("count/deployments.apps", "5")}, seven...), "7 are delivered to ns: d0, d1, d2, d3, and 3 more"},
 		"of another group":      {append([]bundle.Object{quota("count/deployments.example.com", "5")}, seven...), ""},
 		"no count":              {append([]bundle.Object{quota("deployments.apps", "5")}, seven...), ""},
 		"pods":                  {[]bundle.Object{quota("count/pods", "0"), object("b", "v1", "Pod", "p", nil)}, ""},
