@@ -75,6 +75,7 @@ func located(in bundle.Input, registry, git, deployer string) bundle.Input {
 }
 
 func (c *cellRun) startCluster(ctx context.Context) error {
+	defer c.refresh().Begin(ctx, c.env.Bundle)()
 	c.result.Sandbox = c.env.Cluster.Sandbox()
 	operators, err := c.env.Cluster.RunOperators(ctx, c.env.Bundle.Expectation.Objects)
 	c.result.Notes = append(c.result.Notes, operators.Lines...)
@@ -149,9 +150,13 @@ func (c *cellRun) impossible(ctx context.Context) error {
 	return refs.Impossible(ctx, &c.env.Bundle.Expectation, c.env.Input.Components, c.lane.Order(c.env), c.env.Clients.Kube)
 }
 
+func (c *cellRun) refresh() drift.Refresh {
+	return drift.Refresh{Heals: c.lane.Order(c.env).Heals, Delivered: c.drift, Again: c.renderedAgain}
+}
+
 // torn finds what a hard refresh of Argo CD would tear apart. Reasons: NEVER_SETTLES, INTERNAL.
 func (c *cellRun) torn(ctx context.Context) error {
-	lines, err := drift.Refresh{Heals: c.lane.Order(c.env).Heals, Delivered: c.drift, Again: c.renderedAgain}.Check(ctx, c.env.Bundle, c.env.Input.Components)
+	lines, err := c.refresh().Check(ctx, c.env.Bundle, c.env.Input.Components)
 	c.result.Warnings = append(c.result.Warnings, lines...)
 	return err
 }

@@ -54,7 +54,7 @@ func (c *cellRun) verify(ctx context.Context) error {
 	judged := c.judge(ctx, losses)
 	if judged == nil {
 		var said []string
-		said, judged = intact.Denied(ctx, c.env.Clients, &c.env.Bundle.Expectation)
+		said, judged = intact.Denied(ctx, c.env.Clients, &c.env.Bundle.Expectation, c.gated.Answered)
 		c.result.Warnings = append(c.result.Warnings, said...)
 	}
 	if err := c.captured.Fought(c.plan.Deployer.Name()); err != nil { // which explains what is not live

@@ -68,6 +68,23 @@ type Refresh struct {
 	Again func(context.Context) ([]bundle.Object, error)
 }
 
+// Begin renders the charts once more, if Check is going to ask for it, beside what is done until the
+// function that it returns is called. An error of it comes again in Check.
+func (r Refresh) Begin(ctx context.Context, b *bundle.Bundle) (end func()) {
+	if !r.compares(b) {
+		return func() {}
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_, _ = r.Again(ctx)
+	}()
+	return func() { <-done }
+}
+
+// compares reports whether two renderings of a bundle are compared before it is deployed.
+func (r Refresh) compares(b *bundle.Bundle) bool { return (!r.Delivered || !r.Heals) && MayTear(b) }
+
 // Check finds what a hard refresh of Argo CD would tear apart, and what its self-heal fights an autoscaler
 // for, before anything is deployed: nothing that happens in the cluster changes it. A lane without self-heal passes with warnings. Reasons:
 // NEVER_SETTLES, INTERNAL.
@@ -75,7 +92,7 @@ func (r Refresh) Check(ctx context.Context, b *bundle.Bundle, components []recip
 	if fights := Scaled(&b.Expectation, components); r.Heals && len(fights) > 0 {
 		return nil, &reason.Error{Reason: reason.NeverSettles, Err: &result.Failure{Findings: fights}}
 	}
-	if r.Delivered && r.Heals || !MayTear(b) {
+	if !r.compares(b) {
 		return nil, nil
 	}
 	again, err := r.Again(ctx)

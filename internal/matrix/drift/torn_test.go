@@ -3,6 +3,7 @@ package drift
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"helm.sh/helm/v3/pkg/chart"
@@ -146,5 +147,30 @@ func TestRefresh_Check(t *testing.T) {
 	}
 	if rendered != 1 {
 		t.Errorf("rendered %d times, want once", rendered)
+	}
+}
+
+// What Check needs is rendered beside the cluster's start, and nothing that it does not need.
+func TestRefresh_Begin(t *testing.T) {
+	b, again := renderedTwice(t, map[string]string{"x.yaml": "apiVersion: v1\nkind: Secret\nmetadata: {name: h, annotations: {helm.sh/hook: pre-install}}\nstringData: {p: {{ randAlphaNum 16 }}}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n"})
+	plain, _ := renderedTwice(t, map[string]string{"x.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n"})
+	for _, tc := range []struct {
+		refresh Refresh
+		bundle  *bundle.Bundle
+		want    int32
+	}{{Refresh{Heals: true}, b, 1}, {Refresh{}, b, 1}, {Refresh{Heals: true, Delivered: true}, b, 0}, {Refresh{Heals: true}, plain, 0}} {
+		var begun, ended atomic.Int32
+		goOn := make(chan struct{})
+		tc.refresh.Again = func(context.Context) ([]bundle.Object, error) {
+			begun.Add(1)
+			<-goOn
+			ended.Add(1)
+			return again, nil
+		}
+		end := tc.refresh.Begin(t.Context(), tc.bundle) // returns while the rendering waits
+		close(goOn)
+		if end(); begun.Load() != tc.want || ended.Load() != tc.want {
+			t.Errorf("%+v: %d renderings began and %d ended, want %d", tc.refresh, begun.Load(), ended.Load(), tc.want)
+		}
 	}
 }

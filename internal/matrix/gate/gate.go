@@ -61,9 +61,9 @@ type Gate struct {
 	differs differs
 	// references are what the bundle refers to, judged once everything exists.
 	references refs.Report
-	// answered is when a poll last read everything; zero if none ever did. ReadErr is the error of
+	// Answered is when a poll last read everything; zero if none ever did. ReadErr is the error of
 	// the newest poll.
-	answered time.Time
+	Answered time.Time
 	ReadErr  error
 	// Slowness, if set, is how many times slower than at its best the machine was since a time
 	// (host.Speed).
@@ -188,13 +188,13 @@ func (g *Gate) waitRoot(ctx context.Context, grace time.Duration) error {
 	return err
 }
 
-func (g *Gate) gotAnswer() { g.answered, g.ReadErr = time.Now(), nil }
+func (g *Gate) gotAnswer() { g.Answered, g.ReadErr = time.Now(), nil }
 
 // unanswered reports whether the API server was silent when the deadline passed: it never answered,
 // or not for SuspectFor, with errors or not at all. One failed poll just before the deadline is not
 // enough.
 func (g *Gate) unanswered() bool {
-	return g.answered.IsZero() || time.Since(g.answered) >= lane.SuspectFor
+	return g.Answered.IsZero() || time.Since(g.Answered) >= lane.SuspectFor
 }
 
 // noAnswer returns CLUSTER_FAILED: the API server did not respond, so the sync state is unknown.

@@ -22,14 +22,26 @@ const (
 	// order of creation.
 	overtakenBy = 15 * time.Second
 	// steps are the intervals before the deadline in each of which more pods must have become
-	// ready. readings are those that are kept, one a second.
+	// ready. readings are those that are kept, four a second at most.
 	steps    = 3
 	step     = standstill / steps
-	readings = 64
+	readings = 256
 	// turns divides the budget: controllers handle a large cluster's workloads in turn, so that one
 	// of them may wait for that long.
 	turns = 8
 )
+
+// soonest is the least pause between two polls.
+const soonest = 250 * time.Millisecond
+
+// soon is the pause until the next poll while only pods are lacking, which may be ready at any moment;
+// 0 for the usual one. A poll that takes long is a cluster, or a machine, that has better things to do.
+func (g *Gate) soon(state lane.State) time.Duration {
+	if slices.ContainsFunc(state.Items, open) {
+		return 0
+	}
+	return max(soonest, idle*g.listTook)
+}
 
 // pace is how fast the pods of a cell became ready, poll by poll. At a deadline it distinguishes
 // pods that only needed more time from pods that are stuck.

@@ -184,3 +184,25 @@ func (c course) playFrom(late time.Duration) func(*fake.Clientset) {
 	c.ready = func(i int) time.Duration { return late + of(i) }
 	return c.play
 }
+
+// Once only pods are lacking, a cluster that answers fast is asked again soon.
+func TestGateSoon(t *testing.T) {
+	item := func(s lane.ItemState) lane.State {
+		return lane.State{Items: []lane.Item{{State: lane.ItemGood}, {State: s}}}
+	}
+	for _, tc := range []struct {
+		state lane.State
+		took  time.Duration
+		want  time.Duration
+	}{
+		{item(lane.ItemGood), time.Millisecond, soonest},
+		{item(lane.ItemAccepted), 50 * time.Millisecond, 500 * time.Millisecond},
+		{item(lane.ItemWaiting), time.Millisecond, 0},
+		{item(lane.ItemSuspect), time.Millisecond, 0},
+	} {
+		g := &Gate{listTook: tc.took}
+		if got := g.soon(tc.state); got != tc.want {
+			t.Errorf("%v after a poll of %s: got %s, want %s", tc.state.Items[1].State, tc.took, got, tc.want)
+		}
+	}
+}

@@ -85,7 +85,7 @@ func (g *Gate) poll(ctx, watched context.Context) wait.Result {
 	if why := g.lacking(state, report); why != "" {
 		g.gotAnswer()
 		g.resetTimers()
-		return wait.NotYet("%s", why)
+		return wait.NotYet("%s", why).In(g.soon(state))
 	}
 	if report.Pods == 0 && !g.Env.Bundle.Expectation.NoPods { // everything is delivered and nothing runs: a pass would have verified nothing (faults F03)
 		g.gotAnswer()
@@ -287,11 +287,14 @@ func (g *Gate) mayBind(p *corev1.Pod, s *observe.View) bool {
 	return s.Volumes.Unbound(p) && !g.lasts("pending "+observe.PodName(p), bindingFor)
 }
 
+// open reports whether the deployer has not finished an item.
+func open(it lane.Item) bool { return it.State != lane.ItemGood && it.State != lane.ItemAccepted }
+
 // lacking returns the shortest true statement of what is not ready yet; "" if everything is.
 func (g *Gate) lacking(state lane.State, r observe.WorkloadReport) string {
 	var items []string
 	for _, it := range state.Items {
-		if it.State != lane.ItemGood && it.State != lane.ItemAccepted {
+		if open(it) {
 			items = append(items, it.ID+" "+result.FirstLine(it.Text))
 		}
 	}

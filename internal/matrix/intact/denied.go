@@ -47,10 +47,11 @@ type trial struct {
 // made again and the recipe has a policy, it tries what the next delivery would change, and then what was created
 // too early for what denies it.
 // Pods that a mutating policy of the recipe would change so that no node admits them are found
-// likewise; what such a policy takes from the next pod or delivery is a warning. Reasons: WORKLOAD_FAILED, DEPLOY_FAILED, CLUSTER_FAILED.
-func Denied(ctx context.Context, clients *infra.Clients, e *bundle.Expectation) (warnings []string, err error) {
+// likewise; what such a policy takes from the next pod or delivery is a warning. since is when all of the
+// recipe's objects were there. Reasons: WORKLOAD_FAILED, DEPLOY_FAILED, CLUSTER_FAILED.
+func Denied(ctx context.Context, clients *infra.Clients, e *bundle.Expectation, since time.Time) (warnings []string, err error) {
 	why := reason.WorkloadFailed
-	sure, err := enforced(ctx, clients, e)
+	sure, err := enforced(ctx, clients, e, since)
 	var found []result.Finding
 	if err == nil {
 		warnings, found, err = denied(ctx, clients, e)
@@ -81,14 +82,14 @@ func Denied(ctx context.Context, clients *infra.Clients, e *bundle.Expectation) 
 	return warnings, &reason.Error{Reason: why, Err: &result.Failure{Findings: found, Stage: result.StageApply}}
 }
 
-// enforced waits until the API server enforces what the bundle has that denies pods, and reports
-// whether that is certain.
-func enforced(ctx context.Context, clients *infra.Clients, e *bundle.Expectation) (sure bool, err error) {
-	start, least := time.Now(), waitFor(e)
+// enforced waits until the API server enforces what the bundle has that denies pods, which it has had
+// since a time, and reports whether that is certain.
+func enforced(ctx context.Context, clients *infra.Clients, e *bundle.Expectation, since time.Time) (sure bool, err error) {
+	least := waitFor(e)
 	if least == inForce && canary(ctx, clients, e, canaryWait) == nil {
 		sure, least = true, limitsInForce // of which a bundle may have some, too
 	}
-	return sure || least < inForce, pause(ctx, least-time.Since(start))
+	return sure || least < inForce, pause(ctx, least-time.Since(since))
 }
 
 func pause(ctx context.Context, d time.Duration) error {

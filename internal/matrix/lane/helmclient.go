@@ -31,16 +31,14 @@ type HelmClient struct {
 	Renders  func()
 	Rendered func(manifest []byte) error
 
-	validates serverValidates
+	validates  serverValidates
+	discovered discovered
 }
 
 // Config returns a Helm client for one namespace.
 func (h *HelmClient) Config(namespace string) (*action.Configuration, error) {
 	flags := genericclioptions.NewConfigFlags(false)
-	// By default discovery is kept in ~/.kube/cache for six hours, under the API server's port,
-	// which a later cluster may have too.
-	discovered := filepath.Join(h.Dir, "discovery")
-	flags.KubeConfig, flags.Namespace, flags.CacheDir = &h.Kubeconfig, &namespace, &discovered
+	flags.KubeConfig, flags.Namespace = &h.Kubeconfig, &namespace
 	flags.WrapConfigFn = func(cfg *rest.Config) *rest.Config {
 		cfg = infra.ThroughputConfig(cfg)
 		if h.Watch != nil {
@@ -48,9 +46,10 @@ func (h *HelmClient) Config(namespace string) (*action.Configuration, error) {
 		}
 		return cfg
 	}
+	getter := helmGetter{flags, &h.discovered}
 	cfg := &action.Configuration{}
 	log := func(format string, args ...any) { h.Log(strings.TrimSpace(fmt.Sprintf(format, args...))) }
-	if err := cfg.Init(flags, namespace, "secret", log); err != nil {
+	if err := cfg.Init(getter, namespace, "secret", log); err != nil {
 		return nil, fmt.Errorf("make a Helm client for namespace %s: %w", namespace, err)
 	}
 	restConfig, err := flags.ToRESTConfig()
@@ -71,10 +70,10 @@ func (h *HelmClient) Config(namespace string) (*action.Configuration, error) {
 	}
 	cfg.RegistryClient = client
 	if h.Renders != nil {
-		cfg.RESTClientGetter = renderMark{flags, h.Renders}
+		cfg.RESTClientGetter = renderMark{getter, h.Renders}
 	}
 	if kc, ok := cfg.KubeClient.(*kube.Client); ok {
-		kc.Factory = onceAsked{kc.Factory, flags.ToDiscoveryClient, &h.validates}
+		kc.Factory = onceAsked{kc.Factory, getter.ToDiscoveryClient, &h.validates}
 		cfg.KubeClient = laneClient{kc, h.Rendered}
 	}
 	return cfg, nil
@@ -83,14 +82,14 @@ func (h *HelmClient) Config(namespace string) (*action.Configuration, error) {
 // renderMark notices that Helm is about to render. Just before that, Helm reads the available APIs,
 // and it reads nothing else this way. KubeClient has its own.
 type renderMark struct {
-	*genericclioptions.ConfigFlags
+	helmGetter
 	renders func()
 }
 
 // ToDiscoveryClient implements action.RESTClientGetter.
 func (m renderMark) ToDiscoveryClient() (discovery.CachedDiscoveryInterface, error) {
 	m.renders()
-	return m.ConfigFlags.ToDiscoveryClient()
+	return m.helmGetter.ToDiscoveryClient()
 }
 
 // lineWriter passes on Helm's output.

@@ -23,6 +23,7 @@ type Result struct {
 	state State
 	why   string
 	err   error
+	in    time.Duration
 }
 
 // Done ends the wait with success.
@@ -32,6 +33,13 @@ func Done() Result { return Result{state: done} }
 // error says.
 func NotYet(format string, args ...any) Result {
 	return Result{state: pending, why: fmt.Sprintf(format, args...)}
+}
+
+// In asks for the next probe after a pause that is shorter than the interval; a longer one counts for
+// nothing.
+func (r Result) In(pause time.Duration) Result {
+	r.in = pause
+	return r
 }
 
 // Never ends the wait at once: no amount of time would help. The error reaches the caller as it is.
@@ -112,8 +120,14 @@ func For(ctx context.Context, what string, opt Options, probe func(context.Conte
 				opt.Changed(last)
 			}
 		}
+		var soon <-chan time.Time
+		if r.in > 0 && r.in < opt.Interval {
+			soon = time.After(r.in)
+		}
 		select {
 		case <-ticker.C:
+		case <-soon:
+			ticker.Reset(opt.Interval)
 		case <-bounded.Done():
 		}
 	}
