@@ -4,12 +4,17 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/base64"
+	"errors"
 	"strings"
 	"testing"
 
+	helmrelease "helm.sh/helm/v3/pkg/release"
+	"helm.sh/helm/v3/pkg/storage/driver"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
@@ -62,5 +67,29 @@ func TestStorage_LargeRelease(t *testing.T) {
 	}
 	if reason.Of(listed) != reason.DeployFailed {
 		t.Errorf("the reason is %s", reason.Of(listed))
+	}
+}
+
+// Whether a release exists is asked once before it is installed, and again once one was stored.
+func TestStorage_AskedOnce(t *testing.T) {
+	client := fake.NewClientset()
+	asked := 0
+	client.PrependReactor("list", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) { asked++; return false, nil, nil })
+	kept := helmStorage(client.CoreV1().Secrets("a"))
+	for range 2 {
+		if _, err := kept.Last("x"); !errors.Is(err, driver.ErrReleaseNotFound) || asked != 1 {
+			t.Errorf("got %v after %d questions, want none after 1", err, asked)
+		}
+	}
+	if _, err := kept.Last("y"); !errors.Is(err, driver.ErrReleaseNotFound) || asked != 2 {
+		t.Errorf("another release: got %v after %d questions, want none after 2", err, asked)
+	}
+	if err := kept.Create(&helmrelease.Release{Name: "y", Namespace: "a", Version: 1, Info: &helmrelease.Info{}}); err != nil {
+		t.Fatal(err)
+	}
+	for n := range 2 {
+		if rel, err := kept.Last("y"); err != nil || rel.Version != 1 || asked != n+3 {
+			t.Errorf("once it is stored: got %v, %v after %d questions, want it after %d", rel, err, asked, n+3)
+		}
 	}
 }
