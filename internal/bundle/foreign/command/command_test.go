@@ -30,14 +30,24 @@ func script(t *testing.T, text string) CLI {
 func TestVersion(t *testing.T) {
 	const flag = `[ "$1" = --version ] && echo aicr version v1.2.3 && exit 0` + "\n"
 	for text, want := range map[string]string{
-		"echo aicr version v1.2.3-rc.1":                                 "1.2.3-rc.1",
-		`echo '{"version":"v1.2.3","commit":"0a1b2c"}'`:                 "1.2.3",
-		`printf '\033[1maicr\033[0m\nversion: \033[32mv1.2.3\033[0m\n'`: "1.2.3",
-		"echo aicr version v1.2.3 >&2":                                  "1.2.3",
-		"echo 'aicr version dev (commit: unknown)'":                     "dev",
-		"echo 'aicr (devel)'":                                           "dev",
-		flag + "echo 'No help topic for version'":                       "1.2.3",
-		flag + "echo 'unknown command version' >&2; exit 2":             "1.2.3",
+		"echo aicr version v1.2.3-rc.1":                                                       "1.2.3-rc.1",
+		`echo '{"version":"v1.2.3","commit":"0a1b2c"}'`:                                       "1.2.3",
+		`printf '\033[1maicr\033[0m\nversion: \033[32mv1.2.3\033[0m\n'`:                       "1.2.3",
+		"echo aicr version v1.2.3 >&2":                                                        "1.2.3",
+		"echo 'aicr version dev (commit: unknown)'":                                           "dev",
+		"echo 'aicr (devel)'":                                                                 "dev",
+		"echo aicr version v0.15.1-next+dirty":                                                "0.15.1-next+dirty",
+		"echo aicr version 0.15":                                                              "0.15",
+		"echo aicr version main-1a2b3c4":                                                      "main-1a2b3c4",
+		"echo aicr version development":                                                       "dev",
+		"echo 'A release v9.9.9 of aicr is there'; echo aicr v1.2.3":                          "1.2.3",
+		"echo helm v3.18.2; echo aicr: v1.2.3":                                                "1.2.3",
+		"echo 'aicr version:'; echo '  GoVersion: go1.26.1'; echo '  Version: v1.2.3'":        "1.2.3",
+		"echo 'A release v9.9.9 is there'; echo '{\"go\":\"1.26.1\",\"version\":\"v1.2.3\"}'": "1.2.3",
+		`[ "$1" = --version ] && echo aicr v1.2.3 || echo 'v9.9.9 is there'`:                  "1.2.3",
+		"echo v1.2.3": "1.2.3",
+		flag + "echo 'No help topic for version'":           "1.2.3",
+		flag + "echo 'unknown command version' >&2; exit 2": "1.2.3",
 	} {
 		if got, err := script(t, text+"\n").Version(t.Context(), 10*time.Second); err != nil || got != want {
 			t.Errorf("%s\ngot %q, %v; want %q", text, got, err, want)
@@ -91,5 +101,22 @@ func TestRun_Failed(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "; stdout:\n  the reason") {
 			t.Errorf("got %v, want %q", err, want)
 		}
+	}
+}
+
+// What a command refuses may come before all of its help, or after it.
+func TestRun_LongHelp(t *testing.T) {
+	const help = "for i in 1 2 3 4 5 6 7 8 9 10; do printf '%0999d\\n' $i; done\n"
+	_, err := script(t, "echo 'flag provided but not defined: -output'\n"+help+"echo last; exit 1\n").Run(t.Context(), 10*time.Second, t.TempDir(), nil, "recipe")
+	for _, want := range []string{"stdout:\n  flag provided but not defined: -output\n  (some lines are left out)\n  0000", "\n  last", "run that with --bundle-dir DIR"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+	if _, err = script(t, "kill -KILL $$\n").Run(t.Context(), 10*time.Second, t.TempDir(), nil, "recipe"); err == nil || !strings.Contains(err.Error(), "signal: killed (not by matrix: most likely by the kernel, for want of memory)") {
+		t.Errorf("a command that is killed: %v", err)
+	}
+	if _, err = script(t, "echo 'lookup example.com: no such host' >&2; exit 6\n").Run(t.Context(), 10*time.Second, t.TempDir(), nil, "recipe"); err == nil || !strings.Contains(err.Error(), "It can reach nothing but the registry") {
+		t.Errorf("a command without a network: %v", err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -19,8 +20,12 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/sandbox"
 )
 
-// mostSaid is how much of what a command prints is kept, in bytes: the end of it.
-const mostSaid = 4 << 10
+// firstSaid and lastSaid are how much of what a command prints is kept, in bytes: its beginning, since what a
+// program refuses may come before all of its help, and its end.
+const (
+	firstSaid = 1 << 10
+	lastSaid  = 4 << 10
+)
 
 // Home is the directory of a run that is the CLI's home and holds its temporary files.
 const Home = "home"
@@ -37,7 +42,7 @@ type CLI struct {
 	Lookup func(string) (string, bool)
 }
 
-// Said is what a command printed: the end of it.
+// Said is what a command printed: its beginning and its end.
 type Said struct{ Stdout, Stderr string }
 
 // String has both, line by line, behind a semicolon each; empty if nothing was printed.
@@ -83,10 +88,22 @@ func (c CLI) Run(ctx context.Context, limit time.Duration, dir string, ports []i
 		err = errors.New("it ended, and a program that it has started still holds its output: it must end its programs first, or give them another output")
 	}
 	text := meaning(err) + said.String()
+	return said, fmt.Errorf("%s %s: %w%s%s", c.Path, args[0], err, text, advice(text, dir))
+}
+
+// advice is what may be behind what a command said that failed in a directory, and what to do; empty if nothing is
+// known.
+func advice(text, dir string) (lines string) {
 	if deniedText.MatchString(text) {
-		text += fmt.Sprintf("\n  It may write only below its own directory, %s: an attempt to write elsewhere is refused, and only the registry that it is to push to can be reached.", dir)
+		lines += fmt.Sprintf("\n  It may write only below its own directory, %s: an attempt to write elsewhere is refused, and only the registry that it is to push to can be reached.", dir)
 	}
-	return said, fmt.Errorf("%s %s: %w%s", c.Path, args[0], err, text)
+	if !deniedText.MatchString(text) && unreachableText.MatchString(text) {
+		lines += "\n  It can reach nothing but the registry that it is to push to, and has no proxy: what it makes a bundle of must be on this machine (--data DIR)."
+	}
+	if unknownFlag.MatchString(text) {
+		lines += "\n  matrix passes the flags that AICR's own tests passed in July 2026, and this CLI does not know one of them. Use a release of matrix for this CLI; or make the bundle with it, and run that with --bundle-dir DIR; or let matrix make the bundle with --bundler builtin."
+	}
+	return lines
 }
 
 // meaning is what AICR's CLI says with an exit code, as documented since July 2026; empty for another
@@ -95,6 +112,9 @@ func meaning(err error) string {
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) {
 		return ""
+	}
+	if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() && status.Signal() == syscall.SIGKILL {
+		return " (not by matrix: most likely by the kernel, for want of memory)"
 	}
 	codes := map[int]string{
 		2: "invalid input or an unknown flag", 3: "not found", 4: "not permitted to log in", 5: "timeout", 6: "a service is unavailable", 7: "too many requests", 8: "an internal error of the CLI",
@@ -116,6 +136,12 @@ func (e *Overtime) Error() string {
 // deniedText matches what programs say when the kernel refuses them a file or an address.
 var deniedText = regexp.MustCompile(`(?i)permission denied|operation not permitted|read-only file system`)
 
+// unreachableText matches what programs say when they find no network.
+var unreachableText = regexp.MustCompile(`(?i)dial tcp|no such host|could not resolve|network is unreachable|connection refused`)
+
+// unknownFlag matches what programs say of a flag that they do not have.
+var unknownFlag = regexp.MustCompile(`(?i)unknown (shorthand )?(flag|option)|(flag|option) provided but not defined|unrecognized (flag|option|argument)|no such (flag|option)`)
+
 // Quoted is what a program said, line by line, or nothing.
 func Quoted(what, said string) string {
 	if said = strings.TrimSpace(said); said == "" {
@@ -124,36 +150,49 @@ func Quoted(what, said string) string {
 	return "; " + what + ":\n  " + strings.ReplaceAll(said, "\n", "\n  ")
 }
 
-// Tail keeps the end of what is written to it.
+// Tail keeps the beginning and the end of what is written to it.
 type Tail struct {
-	kept []byte
-	lost bool
+	first, last []byte
+	lost        bool
 }
 
 func (t *Tail) Write(p []byte) (int, error) {
-	t.kept = append(t.kept, p...)
-	if over := len(t.kept) - mostSaid; over > 0 {
-		t.kept, t.lost = append([]byte(nil), t.kept[over:]...), true
+	n := len(p)
+	if room := firstSaid - len(t.first); room > 0 {
+		taken := min(room, len(p))
+		t.first, p = append(t.first, p[:taken]...), p[taken:]
 	}
-	return len(p), nil
+	t.last = append(t.last, p...)
+	if over := len(t.last) - lastSaid; over > 0 {
+		t.last, t.lost = append([]byte(nil), t.last[over:]...), true
+	}
+	return n, nil
 }
 
 var escapes = regexp.MustCompile(`\x1b(\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)?|.)`)
 
 // String is the text without what a terminal would obey.
 func (t *Tail) String() string {
-	text := escapes.ReplaceAllString(strings.ToValidUTF8(string(t.kept), "?"), "")
-	text = strings.Map(func(r rune) rune {
+	if !t.lost {
+		return plain(append(slices.Clone(t.first), t.last...))
+	}
+	first, last := plain(t.first), plain(t.last)
+	if end := strings.LastIndex(first, "\n"); end >= 0 {
+		first = first[:end] // the lines at the gap are cut
+	}
+	if _, rest, ok := strings.Cut(last, "\n"); ok {
+		last = rest
+	}
+	return first + "\n(some lines are left out)\n" + last
+}
+
+// plain is a text without what a terminal would obey.
+func plain(said []byte) string {
+	text := escapes.ReplaceAllString(strings.ToValidUTF8(string(said), "?"), "")
+	return strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' || !unicode.IsControl(r) {
 			return r
 		}
 		return -1
 	}, text)
-	if t.lost {
-		if _, rest, ok := strings.Cut(text, "\n"); ok {
-			text = rest // the first line is cut
-		}
-		text = "(the beginning is left out)\n" + text
-	}
-	return text
 }
