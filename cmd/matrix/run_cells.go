@@ -70,6 +70,9 @@ func withProfile(store *recipe.Store, names []string, flag string) ([]string, er
 	for _, name := range names {
 		variant, err := store.WithValue(name, selection)
 		if err != nil {
+			if r, unknown := store.ResolveName(name); unknown == nil && len(r.ComponentRefs) == 0 {
+				return nil, cli.Usagef("--profile %s: these recipes cannot be read here as a whole, and so not what profiles they have; without the flag, AICR's CLI takes the default value", flag)
+			}
 			return nil, cli.Usagef("--profile %s: %w", flag, err)
 		}
 		with = append(with, variant)

@@ -4,10 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -84,7 +84,11 @@ func (a *App) RecipesOrHeaders(dirs RecipeDirs) (*recipe.Store, string, error) {
 	if broken != nil {
 		return nil, "", err
 	}
-	slog.Info("the recipes are not readable here as a whole; AICR's CLI resolves them", "problem", err)
+	problem, more, _ := strings.Cut(err.Error(), "\n")
+	if n := len(strings.Split(more, "\n")); more != "" {
+		problem += fmt.Sprintf(" (and %d more, which matrix list recipes prints)", n)
+	}
+	_, _ = fmt.Fprintf(a.Stderr, "warning: the recipes cannot be read here as a whole: %s. AICR's CLI resolves them; of %s only names, bases, criteria and constraints are used\n", Inert(problem), called)
 	return headers, called, nil
 }
 

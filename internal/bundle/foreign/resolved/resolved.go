@@ -19,11 +19,11 @@ import (
 const mostDifferences = 20
 
 // Compare compares what this program and AICR's CLI, which wrote the text of the file, made of one recipe.
-// Each difference is a line with its path: the bundle has the CLI's recipe, so that it is a fault of
-// this program, which would make another bundle by itself.
+// Each difference is a line with its path, and the last line says what they mean: the bundle has the CLI's recipe,
+// so that they are faults of this program, which would make another bundle by itself.
 func Compare(own *recipe.Result, file string, text []byte) ([]string, error) {
-	if len(own.ComponentRefs) == 0 {
-		return nil, nil // only the headers of the recipes are read
+	if len(own.ComponentRefs) == 0 { // only the headers of the recipes are read
+		return []string{"recipe: what AICR's CLI made of it was not compared with what this program makes of it, which cannot read the recipes as a whole: matrix list recipes says why"}, nil
 	}
 	var theirs map[string]any
 	if err := yaml.Unmarshal(text, &theirs); err != nil {
@@ -42,10 +42,34 @@ func Compare(own *recipe.Result, file string, text []byte) ([]string, error) {
 	for _, key := range []string{"criteria", "constraints", "componentRefs", "deploymentOrder", "validation"} {
 		c.compare(key, ours[key], theirs[key])
 	}
-	if left := len(c.lines) - mostDifferences; left > 0 {
-		c.lines = append(c.lines[:mostDifferences], fmt.Sprintf("recipe: %d more differences between this program's resolution and that of AICR's CLI", left))
+	if len(c.lines) == 0 {
+		return nil, nil
 	}
-	return c.lines, nil
+	more := ""
+	if left := len(c.lines) - mostDifferences; left > 0 {
+		c.lines, more = c.lines[:mostDifferences], fmt.Sprintf("%d more differences; ", left)
+	}
+	return append(c.lines, "recipe: "+more+"the bundle has what AICR's CLI made. A fault of this harness, unless the CLI was built from other recipes"), nil
+}
+
+// Applied makes sure that what AICR's CLI resolved by the criteria, its flags, has the overlay in it under whose
+// name it is tested: with other recipes, or by fewer criteria than the overlay has, it is another recipe.
+func Applied(own *recipe.Result, flags []string, text []byte) error {
+	name := own.Metadata.Name
+	if p := own.Metadata.SelectedProfile; p != nil {
+		name = strings.TrimSuffix(name, "--"+strings.ToLower(p.Value))
+	}
+	var theirs struct {
+		Metadata struct {
+			AppliedOverlays []string `json:"appliedOverlays"`
+		} `json:"metadata"`
+	}
+	applied := func() []string { return theirs.Metadata.AppliedOverlays }
+	if err := yaml.Unmarshal(text, &theirs); err != nil || len(applied()) == 0 || !slices.Contains(own.Metadata.AppliedOverlays, name) || slices.Contains(applied(), name) {
+		return nil // what is no recipe is refused where it is read
+	}
+	return fmt.Errorf("for %s it resolves a recipe without the overlay %s, of the overlays %s: the cell would test another recipe under that name. Either the CLI was not built from these recipes (--aicr build does that, in AICR's checkout), or they have criteria that this release of matrix does not know, and so did not pass",
+		strings.Join(flags, " "), name, strings.Join(applied(), ", "))
 }
 
 // chosen is the value of a recipe's profile. Which values of components it decides is not compared:
@@ -106,7 +130,7 @@ func (c *comparison) compare(path string, ours, theirs any) {
 		ours, theirs = sorted(ours), sorted(theirs)
 	}
 	if !reflect.DeepEqual(ours, theirs) {
-		c.lines = append(c.lines, fmt.Sprintf("recipe: %s is %s by this program and %s by AICR's CLI; the bundle has the CLI's. A fault of this harness, unless the CLI was built from other recipes", path, shown(ours), shown(theirs)))
+		c.lines = append(c.lines, fmt.Sprintf("recipe: %s is %s by this program and %s by AICR's CLI", path, shown(ours), shown(theirs)))
 	}
 }
 
@@ -116,16 +140,19 @@ func (c *comparison) field(path string, a, b map[string]any, key string) {
 	theirs, hasTheirs := b[key]
 	if hasOurs != hasTheirs && ours == nil && theirs == nil && strings.Contains(path, ".overrides.") {
 		if hasOurs {
-			theirs = absent{}
+			ours, theirs = null{}, absent{}
 		} else {
-			ours = absent{}
+			ours, theirs = absent{}, null{}
 		}
 	}
 	c.compare(path, ours, theirs)
 }
 
-// absent is a key that is not there, where null would be a value.
-type absent struct{}
+// absent is a key that is not there, and null one that is, where the two are not the same.
+type (
+	absent struct{}
+	null   struct{}
+)
 
 // named gives the items of a list of objects by their names; nil for anything else.
 func named(value any) map[string]any {
@@ -164,9 +191,15 @@ func sorted(value any) any {
 
 // shown is a value in a message.
 func shown(value any) string {
-	switch value.(type) {
+	switch v := value.(type) {
 	case nil, absent:
 		return "not set"
+	case null:
+		return "null"
+	case []string: // sorted has made it of what may be no list
+		if len(v) == 0 {
+			return "not set"
+		}
 	}
 	text, err := json.Marshal(value)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/recipe/profile"
 )
 
 // What this program and the CLI make of one recipe is compared: each difference is named with its path.
@@ -34,6 +35,9 @@ func TestCompare(t *testing.T) {
 		"a value": {func(r map[string]any) {
 			first(r)["overrides"] = map[string]any{"a": map[string]any{"b": nil, "c": false}}
 		}, []string{"componentRefs[cert-manager].overrides is not set by this program", `{"a":{"b":null,"c":false}}`}},
+		"a null": {func(r map[string]any) {
+			first(r)["overrides"] = map[string]any{"a": nil}
+		}, []string{"componentRefs[cert-manager].overrides", "null"}},
 		"one less": {func(r map[string]any) { first(r); r["componentRefs"] = r["componentRefs"].([]any)[1:] }, []string{"componentRefs[cert-manager] is {", "and not set by AICR's CLI"}},
 		"an order": {func(r map[string]any) {
 			list := r["deploymentOrder"].([]any)
@@ -54,7 +58,7 @@ func TestCompare(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(got) != min(1, len(tc.want)) {
+			if len(got) != 2*min(1, len(tc.want)) { // a difference, and what it means
 				t.Errorf("differences %q, want %d", got, min(1, len(tc.want)))
 			}
 			for _, want := range tc.want {
@@ -76,4 +80,32 @@ func first(r map[string]any) map[string]any {
 		}
 	}
 	panic("no cert-manager")
+}
+
+// The recipe that AICR's CLI resolves must have the overlay in it that the cell is called by, also with a value of
+// its profile. What names no overlay, and another one's resolution, are no reason.
+func TestApplied(t *testing.T) {
+	own := &recipe.Result{}
+	own.Metadata.Name, own.Metadata.AppliedOverlays = "b300-eks", []string{"base", "eks", "b300-eks"}
+	flags := []string{"--service", "eks"}
+	const stale = "metadata: {appliedOverlays: [base, eks]}"
+	err := Applied(own, flags, []byte(stale))
+	for _, want := range []string{"for --service eks it resolves a recipe without the overlay b300-eks, of the overlays base, eks", "--aicr build"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+	own.Metadata.Name, own.Metadata.SelectedProfile = "b300-eks--dra", &profile.Selected{Name: "gpu", Value: "DRA"}
+	if err := Applied(own, flags, []byte(stale)); err == nil {
+		t.Error("with a value of its profile, another recipe is taken")
+	}
+	for _, text := range []string{"metadata: {appliedOverlays: [base, b300-eks, eks]}", "metadata: {}", "{"} {
+		if err := Applied(own, flags, []byte(text)); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	own.Metadata.Name, own.Metadata.SelectedProfile = "recipe", nil
+	if err := Applied(own, flags, []byte(stale)); err != nil {
+		t.Errorf("a recipe that only bundles are compared of: %v", err)
+	}
 }
