@@ -138,7 +138,10 @@ func ChooseProfiles(all []Profile, service, accelerator string, groups []NodeGro
 			if why := leftOut(service); why != "" {
 				return nil, reason.New(reason.NoProfile, "no KWOK node profile for the %s nodes of service %s: %s", g.NodeType, service, why)
 			}
-			what := "service " + orAny(service) + ", accelerator " + orAny(accelerator)
+			if !set(service) {
+				return nil, reason.New(reason.NoProfile, "no KWOK node profile for the %s nodes, since no service says whose nodes to simulate: take a recipe that sets spec.criteria.service, or one that builds on this one and does; %s", g.NodeType, known(all, service))
+			}
+			what := "service " + service + ", accelerator " + orAny(accelerator)
 			return nil, reason.New(reason.NoProfile, "no KWOK node profile for the %s nodes of %s; %s. Add one to a directory of yours (--profiles DIR), or to kwok/profiles/",
 				g.NodeType, what, known(all, service))
 		}

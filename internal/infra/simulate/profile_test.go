@@ -38,8 +38,8 @@ func TestChooseProfiles(t *testing.T) {
 		{"nimbus", "any", "", "", "there are profiles for the services aks, bcm, eks, generic, gke, k0s, kind, lke, oke, rke2."},
 		{"nimbus", "h100", "", "", "there are profiles for the services aks, bcm, eks, generic, gke, k0s, kind, lke, oke, rke2."},
 		{"ocp", "any", "", "", "service ocp: OpenShift is left out, here and in AICR's own KWOK tests"},
-		{"any", "any", "", "", "service any, accelerator any; there are profiles for the services"},
-		{"", "", "", "", "service any, accelerator any; there are profiles for the services"},
+		{"any", "any", "", "", "no service says whose nodes to simulate: take a recipe that sets spec.criteria.service"},
+		{"", "", "", "", "no service says whose nodes to simulate: take a recipe that sets spec.criteria.service"},
 	} {
 		t.Run(test.service+"/"+test.accelerator, func(t *testing.T) {
 			groups, err := ChooseProfiles(all, test.service, test.accelerator, DefaultNodeGroups(2, 4))
