@@ -45,7 +45,7 @@ func Find(recipesDir string) (string, bool) {
 }
 
 // Build builds AICR's CLI from a checkout, with the Go toolchain of the machine, into a directory of
-// the cache. Go builds only what has changed since the last time. A commit whose files were written
+// the cache, in the checkout's own workspace if it has a go.work. Go builds only what has changed since the last time. A commit whose files were written
 // somewhere has one place in the cache, wherever that was; without commit it is the checkout's.
 func Build(ctx context.Context, checkout, commit, cache string) (string, error) {
 	if _, err := exec.LookPath("go"); err != nil {
@@ -60,14 +60,39 @@ func Build(ctx context.Context, checkout, commit, cache string) (string, error) 
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "go", "build", "-o", out, "./cmd/aicr")
 	cmd.Dir = checkout
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off")
+	// A workspace around the checkout is not its own. The commit is not stamped, which fails where the checkout is
+	// another user's, as in a container of a CI job.
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-buildvcs=false", "GOWORK="+workspace(checkout))
 	said := &command.Tail{}
 	cmd.Stdout, cmd.Stderr = said, said
 	if err := cmd.Run(); err != nil {
 		if cause := context.Cause(ctx); cause != nil {
 			err = cause
 		}
-		return "", fmt.Errorf("--aicr build: go build ./cmd/aicr in %s: %w%s", checkout, err, command.Quoted("it printed", said.String()))
+		return "", fmt.Errorf("--aicr build: go build ./cmd/aicr in %s: %w%s%s", checkout, err, command.Quoted("it printed", said.String()), advice(said.String()))
+	}
+	if info, err := os.Stat(out); err != nil || info.Mode()&0o111 == 0 { // go writes an archive of a package
+		return "", errors.Join(fmt.Errorf("--aicr build: %s is no program: its Go files are not of the package main; pass the path of AICR's CLI (--aicr PATH)", filepath.Join(checkout, "cmd", "aicr")), os.RemoveAll(out))
 	}
 	return out, nil
+}
+
+// workspace is the value of GOWORK for a checkout.
+func workspace(checkout string) string {
+	file := filepath.Join(checkout, "go.work")
+	if info, err := os.Lstat(file); err == nil && info.Mode().IsRegular() {
+		return file
+	}
+	return "off"
+}
+
+// advice is what to do about what go has printed; empty if nothing is known.
+func advice(said string) string {
+	switch {
+	case strings.Contains(said, "GOTOOLCHAIN=local"):
+		return "\n  Go may not download the version that AICR asks for: install it (actions/setup-go with go-version-file: go.mod of the checkout, in a workflow), or set GOTOOLCHAIN=auto."
+	case strings.Contains(said, "build constraints exclude all Go files"):
+		return "\n  matrix builds for this machine and without cgo. If AICR's CLI needs it, build it yourself and pass its path (--aicr PATH)."
+	}
+	return ""
 }

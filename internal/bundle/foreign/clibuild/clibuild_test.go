@@ -18,11 +18,18 @@ import (
 func checkedOut(t *testing.T, module, program string) string {
 	t.Helper()
 	root := t.TempDir()
-	for name, content := range map[string]string{
+	put(t, root, map[string]string{
 		"go.mod":                "module " + module + "\n\ngo 1.24\n",
 		"cmd/aicr/main.go":      program,
 		"recipes/registry.yaml": "",
-	} {
+	})
+	return root
+}
+
+// put writes files below a directory.
+func put(t *testing.T, root string, files map[string]string) {
+	t.Helper()
+	for name, content := range files {
 		file := filepath.Join(root, name)
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 			t.Fatal(err)
@@ -31,7 +38,6 @@ func checkedOut(t *testing.T, module, program string) string {
 			t.Fatal(err)
 		}
 	}
-	return root
 }
 
 // TestMain lets a built CLI be started in its sandbox.
@@ -108,5 +114,59 @@ func TestBuild(t *testing.T) {
 	t.Setenv("PATH", "")
 	if _, err := clibuild.Build(t.Context(), root, "", cache); err == nil || !strings.Contains(err.Error(), "needs Go") {
 		t.Errorf("without Go: %v", err)
+	}
+}
+
+// A checkout has its own manners: a local module, a workspace, vendored modules, another owner.
+func TestBuild_Manners(t *testing.T) {
+	const main = "package main\n\nimport (\n\t\"fmt\"\n\n\t\"example.com/v\"\n)\n\nfunc main() { fmt.Println(\"aicr version \" + v.V) }\n"
+	const head = "module github.com/NVIDIA/aicr\n\ngo 1.24\n"
+	const require = "\nrequire example.com/v v0.0.0\n"
+	for name, files := range map[string]map[string]string{
+		"replaced":         {"go.mod": head + require + "\nreplace example.com/v => ./v\n"},
+		"in a workspace":   {"go.mod": head, "go.work": "go 1.24\n\nuse .\n\nuse ./v\n"},
+		"vendored":         {"go.mod": head + require, "vendor/modules.txt": "# example.com/v v0.0.0\n## explicit; go 1.24\nexample.com/v\n", "vendor/example.com/v/v.go": "package v\n\nconst V = \"v1.2.3\"\n"},
+		"of another owner": {"go.mod": head + require + "\nreplace example.com/v => ./v\n", ".git/HEAD": "no repository"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("GOENV", "off")
+			t.Setenv("GOFLAGS", "-mod=mod")
+			root := checkedOut(t, "github.com/NVIDIA/aicr", main)
+			put(t, root, map[string]string{"v/go.mod": "module example.com/v\n\ngo 1.24\n", "v/v.go": "package v\n\nconst V = \"v1.2.3\"\n"})
+			put(t, root, files)
+			path, err := clibuild.Build(t.Context(), root, "", t.TempDir())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e, err := foreign.NewExec(t.Context(), path, "", os.LookupEnv); err != nil || e.Version() != "1.2.3" {
+				t.Errorf("version %v, %v", e, err)
+			}
+		})
+	}
+}
+
+// What cannot be built is said with what to do.
+func TestBuild_Fails(t *testing.T) {
+	t.Setenv("GOTOOLCHAIN", "local")
+	for name, tc := range map[string]struct {
+		file, content string
+		want          []string
+	}{
+		"a newer Go":    {"go.mod", "module github.com/NVIDIA/aicr\n\ngo 1.999.1\n", []string{"requires go >= 1.999.1", "set GOTOOLCHAIN=auto"}},
+		"cgo":           {"cmd/aicr/main.go", "package main\n\nimport \"C\"\n\nfunc main() {}\n", []string{"build constraints exclude all Go files", "without cgo"}},
+		"an error":      {"cmd/aicr/main.go", "package main\n\nfunc main() {\n\tnothing()\n}\n", []string{"cmd/aicr/main.go:4:2: undefined: nothing"}},
+		"no program":    {"cmd/aicr/main.go", "package aicr\n", []string{filepath.Join("cmd", "aicr") + " is no program: its Go files are not of the package main"}},
+		"a missing one": {"cmd/aicr/main.go", "package main\n\nimport _ \"example.com/none\"\n\nfunc main() {}\n", []string{"cmd/aicr/main.go:3:8: no required module provides package example.com/none"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := checkedOut(t, "github.com/NVIDIA/aicr", developers)
+			put(t, root, map[string]string{tc.file: tc.content})
+			_, err := clibuild.Build(t.Context(), root, "", t.TempDir())
+			for _, want := range tc.want {
+				if err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("got %v, want %q", err, want)
+				}
+			}
+		})
 	}
 }
