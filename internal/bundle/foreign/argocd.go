@@ -14,6 +14,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/allowed"
+	"github.com/nvidia/aicr-action/internal/bundle/foreign/guess"
 	"github.com/nvidia/aicr-action/internal/bundle/foreign/here"
 	"github.com/nvidia/aicr-action/internal/bundle/foreign/nulls"
 	"github.com/nvidia/aicr-action/internal/bundle/parameters"
@@ -56,7 +57,7 @@ func (f *applicationsForm) place(in bundle.Input) bundle.Input { return in }
 
 func readApplications(t *tree, deployer string) (form, error) {
 	if _, ok := t.files[rootFile]; !ok {
-		return nil, t.bad("", 0, "not a bundle for the lane %s: it has no %s", deployer, rootFile)
+		return nil, t.bad("", 0, "not a bundle for the lane %s: it has no %s%s", deployer, rootFile, guess.Note(t.names()))
 	}
 	if err := t.noSources(); err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ import (
 	yamlv3 "go.yaml.in/yaml/v3"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/foreign/guess"
 	"github.com/nvidia/aicr-action/internal/bundle/foreign/helmrelease"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -146,7 +147,7 @@ func readFlux(t *tree, git bool) (form, []string, error) {
 func (f *fluxForm) resources() error {
 	t := f.tree
 	if _, ok := t.files[kustomizationFile]; !ok {
-		return t.bad("", 0, "not a bundle for the lanes of Flux: it has no %s", kustomizationFile)
+		return t.bad("", 0, "not a bundle for the lanes of Flux: it has no %s%s", kustomizationFile, guess.Note(t.names()))
 	}
 	docs, err := t.documents(kustomizationFile)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/foreign/guess"
 	"github.com/nvidia/aicr-action/internal/bundle/foreign/helmcommand"
 	"github.com/nvidia/aicr-action/internal/bundle/foreign/shell"
 )
@@ -57,7 +58,7 @@ func readHelm(t *tree) (form, []string, error) {
 	scripts := t.installScripts()
 	if len(scripts) == 0 {
 		if _, ok := t.files[deployScript]; !ok {
-			return nil, nil, t.bad("", 0, "not a bundle for the helm lane: it has neither a deploy.sh nor directories 001-NAME with an install.sh")
+			return nil, nil, t.bad("", 0, "not a bundle for the helm lane: it has neither a deploy.sh nor directories 001-NAME with an install.sh%s", guess.Note(t.names()))
 		}
 		scripts = []string{deployScript}
 	}

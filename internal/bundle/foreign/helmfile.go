@@ -12,6 +12,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/allowed"
+	"github.com/nvidia/aicr-action/internal/bundle/foreign/guess"
 	"github.com/nvidia/aicr-action/internal/bundle/helmfile"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
@@ -58,7 +59,7 @@ func readHelmfile(t *tree) (form, error) {
 	if _, ok := t.files[bundle.HelmfileRoot]; ok {
 		return f, f.read(bundle.HelmfileRoot, true)
 	}
-	return nil, t.bad("", 0, "not a bundle for the lane %s: it has no %s", bundle.Helmfile, bundle.HelmfileRoot)
+	return nil, t.bad("", 0, "not a bundle for the lane %s: it has no %s%s", bundle.Helmfile, bundle.HelmfileRoot, guess.Note(t.names()))
 }
 
 // read reads a file of releases, and, if it is the root, those that it names.

@@ -17,6 +17,7 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/foreign/guess"
 	"github.com/nvidia/aicr-action/internal/charts/render"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
@@ -50,7 +51,7 @@ const somewhere = ociScheme + "bundle.invalid/aicr/"
 
 func readWrapper(ctx context.Context, t *tree) (form, error) {
 	if _, ok := t.files["Chart.yaml"]; !ok {
-		return nil, t.bad("", 0, "not a bundle for the lane argocd-helm-oci: it has no Chart.yaml")
+		return nil, t.bad("", 0, "not a bundle for the lane argocd-helm-oci: it has no Chart.yaml%s", guess.Note(t.names()))
 	}
 	if err := t.noSources(); err != nil {
 		return nil, err
