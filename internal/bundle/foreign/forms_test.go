@@ -117,7 +117,7 @@ func TestReadTree(t *testing.T) {
 		}, checksumsFile + ":1: x has the SHA-256"},
 		"a file that is not there": {func(dir string) error {
 			return os.WriteFile(filepath.Join(dir, checksumsFile), []byte(strings.Repeat("0", 64)+"  y\n"), 0o644)
-		}, checksumsFile + ":1: y is not in the bundle"},
+		}, checksumsFile + ":1: y is listed and is not in the bundle: copy all of its files"},
 		"a sum of another file": {func(dir string) error {
 			return os.WriteFile(filepath.Join(dir, checksumsFile), []byte(strings.Repeat("0", 64)+"  ../y\n"), 0o644)
 		}, checksumsFile + `:1: "../y" leads out of the bundle`},

@@ -170,7 +170,7 @@ func (t *tree) verify() (warnings []string, err error) {
 		}
 		f, ok := t.files[name]
 		if !ok {
-			return nil, t.bad(checksumsFile, i+1, "%s is not in the bundle", name)
+			return nil, t.bad(checksumsFile, i+1, "%s is listed and is not in the bundle: copy all of its files, or make it again", name)
 		}
 		if got := fmt.Sprintf("%x", sha256.Sum256(f.Content)); !strings.EqualFold(got, sum) {
 			return nil, t.bad(checksumsFile, i+1, "%s has the SHA-256 %s and not %s: it was changed after the bundle was made; make the bundle again", name, got, sum)
@@ -206,7 +206,7 @@ func (t *tree) mapped(line int, name string) (string, error) {
 		}
 		rest = after
 	}
-	return "", t.bad(checksumsFile, line, "%s has no file of the bundle at its end", name)
+	return "", t.bad(checksumsFile, line, "%s is listed, and no file of the bundle is at the end of this path: copy all of its files, or make it again", name)
 }
 
 // fewOf names the first three.

@@ -113,6 +113,9 @@ func TestRun_LongHelp(t *testing.T) {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}
+	if _, err = script(t, "echo 'no such service' >&2; exit 2\n").Run(t.Context(), 10*time.Second, t.TempDir(), nil, "recipe"); err == nil || strings.Contains(err.Error(), "flags that AICR") {
+		t.Errorf("its exit code alone says nothing of flags: %v", err)
+	}
 	if _, err = script(t, "kill -KILL $$\n").Run(t.Context(), 10*time.Second, t.TempDir(), nil, "recipe"); err == nil || !strings.Contains(err.Error(), "signal: killed (not by matrix: most likely by the kernel, for want of memory)") {
 		t.Errorf("a command that is killed: %v", err)
 	}

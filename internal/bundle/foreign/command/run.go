@@ -87,8 +87,7 @@ func (c CLI) Run(ctx context.Context, limit time.Duration, dir string, ports []i
 	} else if errors.Is(err, exec.ErrWaitDelay) {
 		err = errors.New("it ended, and a program that it has started still holds its output: it must end its programs first, or give them another output")
 	}
-	text := meaning(err) + said.String()
-	return said, fmt.Errorf("%s %s: %w%s%s", c.Path, args[0], err, text, advice(text, dir))
+	return said, fmt.Errorf("%s %s: %w%s%s%s", c.Path, args[0], err, meaning(err), said, advice(err.Error()+said.String(), dir))
 }
 
 // advice is what may be behind what a command said that failed in a directory, and what to do; empty if nothing is
