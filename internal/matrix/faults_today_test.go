@@ -21,7 +21,7 @@ func todayFaults() []fault {
 			tests: []string{"internal/bundle/foreign TestDeployScript_More"},
 		},
 		{
-			id: "F354", what: "a bundle for an AppProject or a cluster that only its user's Argo CD has (AICR's `--set deployer:project=…`, `deployer:destinationServer=…`)", verdict: "passes in argocd-git and argocd-oci, in the project default of the cell's cluster, as an override; it was DEPLOY_FAILED",
+			id: "F354", what: "a bundle for an AppProject or a cluster that only its user's Argo CD has (AICR's `--set deployer:project=…`, `deployer:destinationServer=…`)", verdict: "passes in argocd-git, argocd-oci and argocd-helm-oci, in the project default of the cell's cluster, as an override; it was DEPLOY_FAILED",
 			tests: []string{"internal/bundle/foreign/here TestBring"},
 		},
 	}

@@ -319,17 +319,14 @@ func (f *applicationsForm) fit(_ context.Context, in bundle.Input, b *bundle.Bun
 			yamlx.Set(values, "repoURL", "!!str", in.RepoURL)
 			yamlx.Set(values, "targetRevision", "!!str", in.TargetRevision)
 		}
-		for _, text := range here.Bring(node) {
-			if !slices.Contains(b.Expectation.Overrides, text) {
-				b.Expectation.Overrides = append(b.Expectation.Overrides, text)
-			}
-		}
+		here.BringTo(node, &b.Expectation.Overrides)
 		all = append(all, nulls.Application{Release: a.unit.name, Node: node, Source: source, At: func(line int) recipe.Origin { return f.tree.at(a.file, line) }})
 		toRegistry(source, in, releaseOf(b, a.unit.name))
 		changed[a.file] = append(changed[a.file], node)
 	}
 	nulls.Warn(b, f.root, f.tree.at(rootFile, 0), all)
 	root := yamlx.Clone(f.root)
+	here.BringTo(root, &b.Expectation.Overrides)
 	source := yamlx.Find(root, "spec", "source")
 	yamlx.Set(source, "repoURL", "!!str", in.RepoURL)
 	yamlx.Set(source, "targetRevision", "!!str", in.TargetRevision)

@@ -64,3 +64,45 @@ func TestWrapper_VersionDev(t *testing.T) {
 		}
 	}
 }
+
+// Projects and clusters of a user's own Argo CD, which only the rendered Applications show, are those of the
+// cell in every form (F354).
+func TestApplications_OfTheUsersOwn(t *testing.T) {
+	for deployer, files := range map[string][]string{
+		"argocd-helm-oci": {"templates/root-application.yaml", "templates/children/cert-manager.yaml"},
+		"argocd-oci":      {"app-of-apps.yaml", "cert-manager/application.yaml"},
+	} {
+		d, own := mustDeployer(t, deployer), ownInput(t, "kind")
+		dir := written(t, elsewhere(t, d, own))
+		if err := os.Remove(filepath.Join(dir, checksumsFile)); err != nil {
+			t.Fatal(err)
+		}
+		project := "project: team"
+		if deployer == "argocd-helm-oci" {
+			project = `project: '{{ .Values.nothing | default "team" }}'`
+		}
+		for _, name := range files {
+			file := filepath.Join(dir, filepath.FromSlash(name))
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			changed := strings.ReplaceAll(string(text), "project: default", project)
+			changed = strings.ReplaceAll(changed, "server: https://kubernetes.default.svc", "server: https://10.0.0.1:6443")
+			if err := os.WriteFile(file, []byte(changed), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, _, made := readBack(t, dir, d, own)
+		for _, name := range files {
+			for _, f := range made.Files {
+				if text := string(f.Content); f.Path == name && (strings.Contains(text, "team") || strings.Contains(text, "10.0.0.1")) {
+					t.Errorf("%s: %s still has the user's:\n%s", deployer, name, text)
+				}
+			}
+		}
+		if said := strings.Join(made.Expectation.Overrides, "\n"); strings.Count(said, "of the project team") != 1 || strings.Count(said, "for the cluster https://10.0.0.1:6443") != 1 {
+			t.Errorf("%s: it is not said once: %s", deployer, said)
+		}
+	}
+}

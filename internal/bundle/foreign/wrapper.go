@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"path"
 	"regexp"
@@ -17,7 +16,9 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/foreign/apptemplate"
 	"github.com/nvidia/aicr-action/internal/bundle/foreign/guess"
+	"github.com/nvidia/aicr-action/internal/bundle/foreign/here"
 	"github.com/nvidia/aicr-action/internal/charts/render"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
@@ -28,7 +29,7 @@ import (
 type wrapperForm struct {
 	tree     *tree
 	chart    *chart.Chart
-	root     *yamlv3.Node
+	root     application
 	children []application
 	// parent: the chart takes the address above its own, and appends its name.
 	parent bool
@@ -100,33 +101,32 @@ func (f *wrapperForm) values(in bundle.Input) map[string]any {
 }
 
 // render gives the root Application, and those that it makes of the same chart.
-func (f *wrapperForm) render(ctx context.Context, ch *chart.Chart, in bundle.Input) (root *yamlv3.Node, children []application, err error) {
+func (f *wrapperForm) render(ctx context.Context, ch *chart.Chart, in bundle.Input) (root application, children []application, err error) {
 	renderer := &render.Renderer{}
 	defer renderer.Close()
 	first, err := f.applications(ctx, renderer, ch, f.values(in))
 	if err != nil {
-		return nil, nil, err
+		return root, nil, err
 	}
 	isRoot := func(a application) bool {
 		return yamlx.Text(a.node, "spec", "source", "repoURL") == in.RepoURL && path.Clean(yamlx.Text(a.node, "spec", "source", "path")) == "."
 	}
 	i := slices.IndexFunc(first, isRoot)
 	if i < 0 {
-		return nil, nil, f.tree.bad("Chart.yaml", 0, "the chart renders no root Application, which is one with the chart itself as its source (repoURL %s, path .)", in.RepoURL)
+		return root, nil, f.tree.bad("Chart.yaml", 0, "the chart renders no root Application, which is one with the chart itself as its source (repoURL %s, path .)", in.RepoURL)
 	}
-	root = first[i].node
-	rootFile := first[i].file
+	root = first[i]
 	all := slices.Delete(first, i, i+1)
-	v, err := valuesAt(yamlx.Find(root, "spec", "source", "helm", "valuesObject"), func(int) recipe.Origin { return recipe.Origin{} })
-	if inline := yamlx.Text(root, "spec", "source", "helm", "values"); err == nil && inline != "" {
+	v, err := valuesAt(yamlx.Find(root.node, "spec", "source", "helm", "valuesObject"), func(int) recipe.Origin { return recipe.Origin{} })
+	if inline := yamlx.Text(root.node, "spec", "source", "helm", "values"); err == nil && inline != "" {
 		v.values, err = chartutil.ReadValues([]byte(inline))
 	}
 	if err != nil {
-		return nil, nil, f.tree.bad(rootFile, 0, "values of the root Application: %w", err)
+		return root, nil, f.tree.bad(root.file, 0, "values of the root Application: %w", err)
 	}
 	second, err := f.applications(ctx, renderer, ch, v.values)
 	if err != nil {
-		return nil, nil, err
+		return root, nil, err
 	}
 	for _, a := range second {
 		same := func(b application) bool {
@@ -139,7 +139,7 @@ func (f *wrapperForm) render(ctx context.Context, ch *chart.Chart, in bundle.Inp
 	for i := range all {
 		a := &all[i]
 		if err := a.read(f.tree, in.RepoURL, func(int) recipe.Origin { return f.tree.at(a.file, 0) }); err != nil {
-			return nil, nil, err
+			return root, nil, err
 		}
 		f.findValues(a.file, &a.unit)
 	}
@@ -227,13 +227,23 @@ func (f *wrapperForm) findStatic(u *unit) {
 // fit writes the cell's registry into the templates, and makes sure of it by rendering them again.
 func (f *wrapperForm) fit(ctx context.Context, in bundle.Input, b *bundle.Bundle) error {
 	others := map[string][]byte{}
+	change := func(file string, edit func([]byte) []byte) {
+		content, ok := others[file]
+		if !ok {
+			content = f.tree.files[file].Content
+		}
+		others[file] = edit(content)
+	}
 	for _, a := range f.children {
 		if r := releaseOf(b, a.unit.name); !r.Local {
-			content, ok := others[a.file]
-			if !ok {
-				content = f.tree.files[a.file].Content
-			}
-			others[a.file] = redirect(content, strings.TrimSuffix(in.ChartRepository, "/")+"/"+r.Chart, r.Tag())
+			change(a.file, func(text []byte) []byte {
+				return apptemplate.Redirect(text, strings.TrimSuffix(in.ChartRepository, "/")+"/"+r.Chart, r.Tag())
+			})
+		}
+	}
+	for _, a := range append(slices.Clone(f.children), f.root) {
+		if here.BringTo(yamlx.Clone(a.node), &b.Expectation.Overrides) {
+			change(a.file, apptemplate.Bring)
 		}
 	}
 	b.Files = f.tree.replaced(others)
@@ -248,6 +258,11 @@ func (f *wrapperForm) fit(ctx context.Context, in bundle.Input, b *bundle.Bundle
 		}
 		return f.tree.bad("Chart.yaml", 0, "the sources of its Applications cannot be changed to the cell's registry; want repoURL, chart and targetRevision as literals, one a line: %w", err)
 	}
+	for _, a := range append(slices.Clone(children), root) {
+		if changed := here.Bring(yamlx.Clone(a.node)); len(changed) > 0 {
+			return f.tree.bad(a.file, 0, "the project and the cluster of Application %s cannot be changed to those of the cell; want spec.project, and spec.destination with server or name, one a line", yamlx.Text(a.node, "metadata", "name"))
+		}
+	}
 	for _, a := range children {
 		r := releaseOf(b, a.unit.name)
 		at, want := a.unit.repo+"/"+a.unit.chart+" "+a.unit.version, strings.TrimSuffix(in.ChartRepository, "/")+"/"+r.Chart+" "+r.Tag()
@@ -259,35 +274,6 @@ func (f *wrapperForm) fit(ctx context.Context, in bundle.Input, b *bundle.Bundle
 		return errors.New("the chart of Applications renders others for the cell's registry than before")
 	}
 	b.Foreign.Values = f.values(in)
-	b.Expectation.Delivered = applicationsDelivered(yamlx.Text(root, "metadata", "name"), f.children)
+	b.Expectation.Delivered = applicationsDelivered(yamlx.Text(root.node, "metadata", "name"), f.children)
 	return nil
-}
-
-var (
-	repoLine     = regexp.MustCompile(`(?m)^(\s+(?:- )?)repoURL:[ \t]+[^\s{].*$`)
-	chartLine    = regexp.MustCompile(`(?m)^(\s+(?:- )?)chart:[ \t]+[^\s{].*$`)
-	pathLine     = regexp.MustCompile(`(?m)^(\s+(?:- )?)path:[ \t]+[^\s{].*$`)
-	revisionLine = regexp.MustCompile(`(?m)^(\s+(?:- )?)targetRevision:[ \t]+[^\s{].*$`)
-)
-
-// redirect changes the literal source of the one Application in a template.
-func redirect(template []byte, url, version string) []byte {
-	put := func(line *regexp.Regexp, key, value string) {
-		done := false
-		template = line.ReplaceAllFunc(template, func(m []byte) []byte {
-			if done {
-				return m
-			}
-			done = true
-			return fmt.Appendf(nil, "%s%s: %q", line.FindSubmatch(m)[1], key, value)
-		})
-	}
-	put(repoLine, "repoURL", url)
-	put(revisionLine, "targetRevision", version)
-	if chartLine.Match(template) {
-		put(chartLine, "path", ".")
-	} else {
-		put(pathLine, "path", ".")
-	}
-	return template
 }

@@ -5,6 +5,7 @@ package here
 
 import (
 	"fmt"
+	"slices"
 
 	yamlv3 "go.yaml.in/yaml/v3"
 
@@ -12,25 +13,39 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
 
+// Project is the project that every Argo CD has, and Server the cluster that it runs in.
 const (
-	ownProject = "default"
-	inCluster  = "in-cluster" // the name that Argo CD gives the cluster that it runs in
+	Project = "default"
+	Server  = projects.LocalServer
+
+	inCluster = "in-cluster" // the name that Argo CD gives that cluster
 )
 
 // Bring changes the project of an Application to the one that every Argo CD has, and its cluster to that of
 // Argo CD itself, and says what it has changed, for people.
 func Bring(application *yamlv3.Node) (changed []string) {
 	spec := yamlx.Find(application, "spec")
-	if project := yamlx.Text(spec, "project"); project != "" && project != ownProject {
-		changed = append(changed, fmt.Sprintf("bundle: Applications of the project %s are in the project %s here, and nothing verifies what %[1]s allows: no bundle has AppProjects", project, ownProject))
-		yamlx.Set(spec, "project", "!!str", ownProject)
+	if project := yamlx.Text(spec, "project"); project != "" && project != Project {
+		changed = append(changed, fmt.Sprintf("bundle: Applications of the project %s are in the project %s here, and nothing verifies what %[1]s allows: no bundle has AppProjects", project, Project))
+		yamlx.Set(spec, "project", "!!str", Project)
 	}
 	to := yamlx.Find(spec, "destination")
 	server, name := yamlx.Text(to, "server"), yamlx.Text(to, "name")
-	if at := server + name; at != "" && at != projects.LocalServer && at != inCluster {
+	if at := server + name; at != "" && at != Server && at != inCluster {
 		changed = append(changed, fmt.Sprintf("bundle: Applications for the cluster %s are delivered to the cell's", at))
 		yamlx.Drop(to, "name")
-		yamlx.Set(to, "server", "!!str", projects.LocalServer)
+		yamlx.Set(to, "server", "!!str", Server)
 	}
 	return changed
+}
+
+// BringTo is Bring, with what it has changed in a list, each once.
+func BringTo(application *yamlv3.Node, overrides *[]string) bool {
+	changed := Bring(application)
+	for _, text := range changed {
+		if !slices.Contains(*overrides, text) {
+			*overrides = append(*overrides, text)
+		}
+	}
+	return len(changed) > 0
 }
