@@ -96,13 +96,21 @@ func readApplications(t *tree, deployer string) (form, error) {
 			f.children = append(f.children, a)
 		}
 	}
-	inWaves(f.children)
+	inWaves(f.children, t.places != nil)
 	return f, nil
 }
 
-// inWaves sorts by wave; those of one wave keep the order of their files.
-func inWaves(children []application) {
+// inWaves sorts by wave; those of one wave keep the order of their files. AICR's bundles say by waves what
+// depends on what; of others (laid) it is not known, since Argo CD waits for no Application that it has created.
+func inWaves(children []application, laid bool) {
 	slices.SortStableFunc(children, func(a, b application) int { return cmp.Compare(a.wave, b.wave) })
+	var before, these []string
+	for i := 0; i < len(children) && !laid; i++ {
+		if i > 0 && children[i].wave != children[i-1].wave {
+			before, these = these, nil
+		}
+		children[i].unit.needs, these = before, append(these, children[i].unit.name)
+	}
 }
 
 // read reads the release that an Application stands for. own is the repository of the bundle

@@ -72,6 +72,7 @@ type Bundle struct {
 	form     form
 	deployer bundle.Deployer
 	recipe   *recipe.Result // its own recipe.yaml, or the one that its maker was given; nil without one
+	prefix   string         // what each release has in front of the name of its component in recipe
 	warnings []string
 	// unknown lists contents of the bundle that no check can verify.
 	unknown []string
@@ -198,7 +199,7 @@ func (b *Bundle) Components() ([]recipe.Component, map[string]bundle.Given) {
 		c.ComponentRef = recipe.ComponentRef{Name: u.name, Namespace: u.namespace, Type: "Helm", DependencyRefs: b.dependencies(units[:i], u)}
 		if local != nil {
 			if b.laid == nil {
-				values = values.below(u.name)
+				values = values.below(b.component(u.name))
 			}
 			c.Manifests = manifestsOf(b.tree, u)
 		} else {
@@ -213,6 +214,9 @@ func (b *Bundle) Components() ([]recipe.Component, map[string]bundle.Given) {
 	return components, given
 }
 
+// component is the name of a release's component in recipe.yaml.
+func (b *Bundle) component(release string) string { return strings.TrimPrefix(release, b.prefix) }
+
 // sourceOf is the repository of a release's chart. A bundle that a run has kept names the registry of
 // its cell, which is gone; the recipe's own is in recipe.yaml.
 func (b *Bundle) sourceOf(u unit) string {
@@ -221,7 +225,7 @@ func (b *Bundle) sourceOf(u unit) string {
 		return u.repo
 	}
 	for _, ref := range b.recipe.ComponentRefs {
-		if ref.Name == u.name && ref.Source != "" {
+		if ref.Name == b.component(u.name) && ref.Source != "" {
 			return ref.Source
 		}
 	}
@@ -252,8 +256,10 @@ func (b *Bundle) dependencies(before []unit, u unit) []string {
 	refs := u.after
 	if refs == nil && b.recipe != nil {
 		for _, ref := range b.recipe.ComponentRefs {
-			if ref.Name == u.name {
-				refs = ref.DependencyRefs
+			if ref.Name == b.component(u.name) {
+				for _, name := range ref.DependencyRefs {
+					refs = append(refs, b.prefix+name)
+				}
 			}
 		}
 	}
@@ -341,7 +347,7 @@ func (b *Bundle) markLacking(ctx context.Context, in bundle.Input, made *bundle.
 	for _, u := range b.form.units() {
 		values := u.values
 		if u.local != nil {
-			values = values.below(u.name)
+			values = values.below(b.component(u.name))
 		}
 		if values.whole.File == "" {
 			values.whole = u.at

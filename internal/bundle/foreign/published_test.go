@@ -3,8 +3,13 @@ package foreign
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/adjust"
+	"github.com/nvidia/aicr-action/internal/bundle/foreign/userapp"
 )
 
 func TestChecksums_AbsolutePaths(t *testing.T) {
@@ -103,6 +108,61 @@ func TestApplications_OfTheUsersOwn(t *testing.T) {
 		}
 		if said := strings.Join(made.Expectation.Overrides, "\n"); strings.Count(said, "of the project team") != 1 || strings.Count(said, "for the cluster https://10.0.0.1:6443") != 1 {
 			t.Errorf("%s: it is not said once: %s", deployer, said)
+		}
+	}
+}
+
+// Where no recipe.yaml has dependencies, the waves of a bundle's Applications say what comes after what.
+func TestApplications_Waves(t *testing.T) {
+	for _, deployer := range []string{"argocd-helm-oci", "argocd-oci"} {
+		d, own := mustDeployer(t, deployer), ownInput(t, "kind")
+		dir := written(t, elsewhere(t, d, own))
+		for _, name := range []string{checksumsFile, recipeName} {
+			if err := os.Remove(filepath.Join(dir, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		b, _, made := readBack(t, dir, d, own)
+		e := made.Expectation.Releases
+		for i := range e {
+			if i > 0 && e[i].Component != e[i-1].Component && !slices.Contains(e[i].DependsOn, e[i-1].Name) {
+				t.Errorf("%s: %s is in the wave after %s and depends on %q", deployer, e[i].Name, e[i-1].Name, e[i].DependsOn)
+			}
+		}
+		if deployer != "argocd-oci" {
+			continue
+		}
+		laid, err := OpenLaid(t.Context(), Laid{Dir: dir, Called: "app", Places: map[string]userapp.Place{}}, d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if needs := laid.form.units()[len(b.form.units())-1].needs; needs != nil {
+			t.Errorf("a user's own Applications: got %q; Argo CD does not wait for these", needs)
+		}
+	}
+}
+
+// Releases with AICR's namePrefix are those of the recipe's components: none is missed, and each has its
+// dependencies.
+func TestApplications_NamePrefix(t *testing.T) {
+	d, own := mustDeployer(t, "argocd-oci"), ownInput(t, "eks-training")
+	made := elsewhere(t, d, own)
+	want := map[string][]string{}
+	for _, r := range made.Expectation.Releases {
+		for _, on := range r.DependsOn {
+			want["team-"+r.Name] = append(want["team-"+r.Name], "team-"+on)
+		}
+	}
+	if err := (adjust.ArgoOptions{NamePrefix: "team-"}).Apply(made, bundle.ArgoRootApplication); err != nil {
+		t.Fatal(err)
+	}
+	b, _, made := readBack(t, written(t, made), d, own)
+	if said := strings.Join(b.warnings, "\n"); strings.Contains(said, "does not deploy") {
+		t.Errorf("it warns: %s", said)
+	}
+	for _, r := range made.Expectation.Releases {
+		if !slices.Equal(r.DependsOn, want[r.Name]) {
+			t.Errorf("%s depends on %q, want %q", r.Name, r.DependsOn, want[r.Name])
 		}
 	}
 }

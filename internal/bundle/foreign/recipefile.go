@@ -6,6 +6,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/nvidia/aicr-action/internal/bundle/foreign/prefix"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
@@ -45,15 +46,19 @@ func (b *Bundle) compareRecipe(without []string) {
 	if b.recipe == nil {
 		return
 	}
-	deployed := map[string]bool{}
+	var deployed, components []string
 	for _, u := range b.form.units() {
-		deployed[u.name] = true
+		deployed = append(deployed, u.name)
 	}
+	for _, ref := range b.recipe.ComponentRefs {
+		components = append(components, ref.Name)
+	}
+	b.prefix = prefix.Of(components, deployed)
 	for _, ref := range b.recipe.ComponentRefs {
 		if ref.LeftOut() || slices.Contains(without, ref.Name) {
 			continue
 		}
-		if !deployed[ref.Name] {
+		if !slices.Contains(deployed, b.prefix+ref.Name) {
 			b.warnings = append(b.warnings, fmt.Sprintf("%s names component %s, which the bundle does not deploy", b.tree.at(recipeName, 0), ref.Name))
 		}
 	}

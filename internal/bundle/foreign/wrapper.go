@@ -143,7 +143,7 @@ func (f *wrapperForm) render(ctx context.Context, ch *chart.Chart, in bundle.Inp
 		}
 		f.findValues(a.file, &a.unit)
 	}
-	inWaves(all)
+	inWaves(all, false)
 	return root, all, nil
 }
 
