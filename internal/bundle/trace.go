@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -170,9 +171,10 @@ func (r *release) ownValues() (all, own map[string]any) {
 	if !r.Local || r.Given.Whole {
 		return all, all
 	}
-	given, _ := r.chart.Values[r.Component].(map[string]any)
+	key := cmp.Or(r.Given.Under, r.Component)
+	given, _ := r.chart.Values[key].(map[string]any)
 	own = copyMap(given)
-	return map[string]any{r.Component: own}, own
+	return map[string]any{key: own}, own
 }
 
 // Rerender renders the releases of one component again, as this deployer's lane does, with values

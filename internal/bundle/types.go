@@ -330,7 +330,8 @@ type Given struct {
 	// HelmName is the release's name in Helm, if that is not its own. Path is where a local chart is
 	// in the bundle, if not at the deployer's usual place.
 	HelmName, Path string
-	Whole          bool // the chart's values are the component's, and not below its name
+	Whole          bool   // the chart's values are the component's, and not below its name
+	Under          string // the name that they are below, if it is another
 	// CRDScript is a script of the bundle that applies the CRDs of the chart's crds/ before an
 	// upgrade; empty if there is none.
 	CRDScript string

@@ -182,7 +182,7 @@ func (b *Bundle) Components() ([]recipe.Component, map[string]bundle.Given) {
 			owner = parent
 		}
 		if u.helmName != "" || u.dir != "" || u.crdScript != "" || u.flux != nil {
-			g := bundle.Given{Chart: local, HelmName: u.helmName, Path: u.dir, Whole: b.laid != nil && local != nil, CRDScript: u.crdScript}
+			g := bundle.Given{Chart: local, HelmName: u.helmName, Path: u.dir, Whole: b.laid != nil && local != nil, Under: b.component(owner), CRDScript: u.crdScript}
 			if u.flux != nil {
 				g.Within, g.Unawaited, g.Source, g.Post = u.flux.within, u.flux.within == 0, u.flux.source, u.flux.post
 			}
