@@ -77,11 +77,14 @@ func contribute(ctx context.Context, in Input, c *recipe.Component) (*contributi
 	if err != nil {
 		return nil, err
 	}
-	derived, err := july.Derive(in.Recipe, c, values)
-	if err != nil {
-		return nil, &ComponentError{Component: c.Name, Origin: originOf(c, july.SourceRanges), Problem: err.Error()}
+	if !in.Given[c.Name].Complete {
+		derived, err := july.Derive(in.Recipe, c, values)
+		if err != nil {
+			return nil, &ComponentError{Component: c.Name, Origin: originOf(c, july.SourceRanges), Problem: err.Error()}
+		}
+		overrides = append(overrides, derived...)
 	}
-	out := &contribution{overrides: append(overrides, derived...)}
+	out := &contribution{overrides: overrides}
 	if !c.ManifestOnly() {
 		if out.remote, err = remoteRelease(ctx, in, c, values); err != nil {
 			return nil, err

@@ -332,6 +332,7 @@ type Given struct {
 	HelmName, Path string
 	Whole          bool   // the chart's values are the component's, and not below its name
 	Under          string // the name that they are below, if it is another
+	Complete       bool   // nothing is added to the values: whoever made the bundle has done that
 	// CRDScript is a script of the bundle that applies the CRDs of the chart's crds/ before an
 	// upgrade; empty if there is none.
 	CRDScript string

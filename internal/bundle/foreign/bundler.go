@@ -181,16 +181,14 @@ func (b *Bundle) Components() ([]recipe.Component, map[string]bundle.Given) {
 		if parent, ok := strings.CutSuffix(u.name, "-post"); ok && local != nil && i > 0 && units[i-1].name == parent && units[i-1].local == nil {
 			owner = parent
 		}
-		if u.helmName != "" || u.dir != "" || u.crdScript != "" || u.flux != nil {
-			g := bundle.Given{Chart: local, HelmName: u.helmName, Path: u.dir, Whole: b.laid != nil && local != nil, Under: b.component(owner), CRDScript: u.crdScript}
-			if u.flux != nil {
-				g.Within, g.Unawaited, g.Source, g.Post = u.flux.within, u.flux.within == 0, u.flux.source, u.flux.post
-			}
-			if g.Source != "" {
-				g.Seen = oci.VersionInFlux
-			}
-			given[u.name] = g
+		g := bundle.Given{Chart: local, HelmName: u.helmName, Path: u.dir, Whole: b.laid != nil && local != nil, Under: b.component(owner), CRDScript: u.crdScript, Complete: true}
+		if u.flux != nil {
+			g.Within, g.Unawaited, g.Source, g.Post = u.flux.within, u.flux.within == 0, u.flux.source, u.flux.post
 		}
+		if g.Source != "" {
+			g.Seen = oci.VersionInFlux
+		}
+		given[u.name] = g
 		if owner != u.name {
 			components[len(components)-1].Manifests = manifestsOf(b.tree, u)
 			continue

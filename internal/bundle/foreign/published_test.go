@@ -167,3 +167,30 @@ func TestApplications_NamePrefix(t *testing.T) {
 		}
 	}
 }
+
+// The values of a bundle are those that it has: nothing that AICR's bundler derives from a recipe is added to
+// them, as it was by this program for a bundle of an older bundler.
+func TestValues_AsTheyAre(t *testing.T) {
+	d, own := mustDeployer(t, "argocd-oci"), ownInput(t, "eks-training")
+	made := elsewhere(t, d, own)
+	dir := written(t, made)
+	if err := os.Remove(filepath.Join(dir, checksumsFile)); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, recipeName)
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	july := strings.Replace(string(text), "apiVersion: aicr.nvidia.com/v1alpha1", "apiVersion: aicr.run/v1alpha2", 1)
+	if err := os.WriteFile(file, []byte(july), 0o644); err != nil || july == string(text) {
+		t.Fatal(err, "no version was changed")
+	}
+	_, _, again := readBack(t, dir, d, own)
+	for _, o := range again.Expectation.Overrides {
+		if strings.HasPrefix(o, "nvidia-dra-driver-gpu:") {
+			t.Errorf("it adds values: %s", o)
+		}
+	}
+	compareExpectations(t, &made.Expectation, &again.Expectation)
+}
