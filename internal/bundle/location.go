@@ -19,11 +19,13 @@ const ociScheme = "oci://"
 const LayerMediaType = "application/vnd.oci.image.layer.v1.tar+gzip"
 
 // InRegistry gives the Input of a bundle that will be found in a registry, HOST:PORT from the
-// controllers' side: the charts at oci://HOST:PORT/charts/NAME:VERSION, and the bundle at
+// controllers' side: the charts at oci://HOST:PORT/charts/NAME:VERSION, unless they are pulled directly, and the bundle at
 // oci://HOST:PORT/aicr/RECIPE with the deployer's tag, or, for a Git deployer, in the repository
 // http://GIT/aicr/RECIPE.git of a Git server.
 func (in Input) InRegistry(host, git, deployer string) Input {
-	in.ChartRepository = ociScheme + host + "/charts"
+	if in.ChartRepository = ociScheme + host + "/charts"; in.Direct {
+		in.ChartRepository = ""
+	}
 	in.RepoURL = ociScheme + host + "/aicr/" + RecipeName(in.Recipe)
 	if ByGit(deployer) {
 		in.RepoURL = "http://" + git + "/aicr/" + RecipeName(in.Recipe) + ".git"

@@ -61,17 +61,7 @@ func (c *cellRun) makeBundle(ctx context.Context) error {
 // located returns the input of a bundle in the cell's registry, or on its Git server.
 func (c *cellRun) located(in bundle.Input) bundle.Input {
 	_, git := c.env.Registry.GitHosts()
-	return located(in, c.env.Registry.PullHost(), git, c.plan.Deployer.Name())
-}
-
-// located returns the input of a bundle in a registry, or on a Git server. The charts are in the
-// registry, unless controllers pull them directly.
-func located(in bundle.Input, registry, git, deployer string) bundle.Input {
-	if in = in.InRegistry(registry, git, deployer); in.Direct {
-		in.ChartRepository = ""
-		in.TargetRevision = bundle.Tag(deployer, bundle.Revision(in))
-	}
-	return in
+	return in.InRegistry(c.env.Registry.PullHost(), git, c.plan.Deployer.Name())
 }
 
 func (c *cellRun) startCluster(ctx context.Context) error {

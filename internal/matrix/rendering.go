@@ -111,7 +111,7 @@ func (r *Runner) unrun(ctx context.Context, p Plan, res result.Result) result.Re
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // in the run's own directory, which goes away
 	made := func(b Bundler, in bundle.Input, name string) (*bundle.Bundle, error) {
-		_, made, _, err := b.Bundle(ctx, p.Deployer, located(in, "registry.invalid", "git.invalid", p.Deployer.Name()), filepath.Join(dir, name))
+		_, made, _, err := b.Bundle(ctx, p.Deployer, in.InRegistry("registry.invalid", "git.invalid", p.Deployer.Name()), filepath.Join(dir, name))
 		return made, err
 	}
 	old, err := made(p.base.bundlerOf(), p.base.input, "before")

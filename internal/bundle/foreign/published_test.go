@@ -33,7 +33,7 @@ func TestChecksums_AbsolutePaths(t *testing.T) {
 	if err := os.WriteFile(file, []byte(strings.Repeat("0", 64)+"  /etc/passwd\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(t.Context(), dir, mustDeployer(t, "argocd-oci")); err == nil || !strings.Contains(err.Error(), "/etc/passwd has no file of the bundle at its end") {
+	if _, err := Open(t.Context(), dir, mustDeployer(t, "argocd-oci")); err == nil || !strings.Contains(err.Error(), "/etc/passwd is listed, and no file of the bundle is at the end of this path") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -85,7 +85,7 @@ func (g *Gate) poll(ctx, watched context.Context) wait.Result {
 	if why := g.lacking(state, report); why != "" {
 		g.gotAnswer()
 		g.resetTimers()
-		return wait.NotYet("%s", why).In(g.soon(state))
+		return wait.NotYet("%s", why).Within(g.soon(state))
 	}
 	if report.Pods == 0 && !g.Env.Bundle.Expectation.NoPods { // everything is delivered and nothing runs: a pass would have verified nothing (faults F03)
 		g.gotAnswer()

@@ -35,9 +35,9 @@ func NotYet(format string, args ...any) Result {
 	return Result{state: pending, why: fmt.Sprintf(format, args...)}
 }
 
-// In asks for the next probe after a pause that is shorter than the interval; a longer one counts for
+// Within asks for the next probe after a pause that is shorter than the interval; a longer one counts for
 // nothing.
-func (r Result) In(pause time.Duration) Result {
+func (r Result) Within(pause time.Duration) Result {
 	r.in = pause
 	return r
 }

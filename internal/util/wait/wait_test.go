@@ -65,14 +65,14 @@ func TestFor_ProbeContext(t *testing.T) {
 }
 
 // A probe may ask for the next one sooner than the interval, and not for a later one.
-func TestFor_In(t *testing.T) {
+func TestFor_Within(t *testing.T) {
 	for _, tc := range []struct{ interval, in time.Duration }{{time.Hour, time.Millisecond}, {time.Millisecond, time.Hour}} {
 		probes := 0
 		err := For(t.Context(), "the sky", Options{Budget: time.Minute, Interval: tc.interval}, func(context.Context) Result {
 			if probes++; probes > 2 {
 				return Done()
 			}
-			return NotYet("still grey").In(tc.in)
+			return NotYet("still grey").Within(tc.in)
 		})
 		if err != nil || probes != 3 {
 			t.Errorf("every %s, asked for %s: got %v after %d probes, want 3", tc.interval, tc.in, err, probes)
