@@ -46,6 +46,7 @@ type upgradeRow struct {
 	VerifiedBy      string              `json:"verifiedBy,omitempty"`
 	Steps           []upgrades.Step     `json:"steps,omitempty"`
 	Affected        []upgrades.Affected `json:"affectedResources,omitempty"`
+	Hooks           []upgrades.Hook     `json:"hooks,omitempty"`
 	References      []string            `json:"references,omitempty"`
 	// Evidence is what each file of --evidence shows; Proposal a record that could be written by it,
 	// or NoProposal why there is none.
@@ -69,7 +70,7 @@ func newUpgradeReport(ctx context.Context, from, to, deployer string, rows []upg
 		}
 		if t := row.Record; t != nil {
 			out.Summary, out.Precondition, out.Reversible, out.ReversibleNotes, out.VerifiedBy = t.Summary, t.Precondition, t.Reversible, t.ReversibleNotes, t.VerifiedBy
-			out.Steps, out.Affected, out.References = t.Steps(deployer), t.Affected, t.References
+			out.Steps, out.Affected, out.Hooks, out.References = t.Steps(deployer), t.Affected, t.Hooks, t.References
 		}
 		if contradicted := seen.add(ctx, row, &out); contradicted || row.Attention() {
 			out.FailsRun = true
@@ -115,7 +116,11 @@ func (c *upgradeRow) notes() string {
 		notes = append(notes, lists.Count(len(c.Steps), "step"))
 	}
 	if c.stopAt != "" {
-		notes = append(notes, "stop at "+c.stopAt)
+		at := "at "
+		if strings.Contains(c.stopAt, " ") { // below a version, or above one
+			at = ""
+		}
+		notes = append(notes, "stop "+at+c.stopAt)
 	}
 	if c.breaking != "" {
 		notes = append(notes, c.breaking)
@@ -143,6 +148,23 @@ func (c *upgradeRow) covered() string {
 	return covers
 }
 
+// wayBack says whether the move can be undone, and how.
+func (c *upgradeRow) wayBack() string {
+	if c.Reversible == "" || c.ReversibleNotes == "" {
+		return c.Reversible + c.ReversibleNotes
+	}
+	return c.Reversible + " (" + c.ReversibleNotes + ")"
+}
+
+// hooks are the files that are delivered around the move.
+func (c *upgradeRow) hooks() string {
+	var all []string
+	for _, h := range c.Hooks {
+		all = append(all, h.File+" ("+cli.FirstOf(h.Phase, "no phase")+")")
+	}
+	return strings.Join(all, ", ")
+}
+
 // details are what stands below the table.
 func (c *upgradeRow) details(deployer string) string {
 	var b strings.Builder
@@ -151,7 +173,7 @@ func (c *upgradeRow) details(deployer string) string {
 		fmt.Fprintf(&b, "  %s: %s -> %s\n", m.Field, dash(m.From), dash(m.To))
 	}
 	for _, part := range []struct{ title, text string }{
-		{"", c.Summary}, {"before: ", c.Precondition}, {"reversible: ", strings.TrimSpace(c.Reversible + " " + c.ReversibleNotes)}, {"verified by: ", c.VerifiedBy}, {"see ", strings.Join(c.References, ", ")},
+		{"", c.Summary}, {"before: ", c.Precondition}, {"reversible: ", c.wayBack()}, {"verified by: ", c.VerifiedBy}, {"hooks: ", c.hooks()}, {"see ", strings.Join(c.References, ", ")},
 	} {
 		if part.text != "" {
 			fmt.Fprintf(&b, "  %s%s\n", part.title, part.text)

@@ -63,7 +63,7 @@ type Row struct {
 	Verdict     Verdict // empty if there is nothing to judge
 	Reason      Reason
 	Explanation string
-	// StopAt is the version that a blocked move has to stop at, if one is known.
+	// StopAt is where a blocked move has to stop, if that is known: a version, or below or above one.
 	StopAt string
 	// StoppedAt is the range of the record that stops it.
 	StoppedAt string
@@ -188,24 +188,22 @@ func (r *Row) judge(from, to *semver.Version, record *Record) {
 		r.StoppedAt = ""
 	}
 	switch {
+	case len(crossed) > 1 && !first.To.beginsBefore(crossed[1].To):
+		r.set(Blocked, MultipleBoundaries, "the records at %s and %s both begin with %s, so that there is no version to stop at between them; correct the records", first.Origin, crossed[1].Origin, first.To.lower.version)
 	case len(crossed) > 1:
-		r.StopAt = first.To.lower.version.String()
-		r.set(Blocked, MultipleBoundaries, "the move crosses %d recorded boundaries, at %s; upgrade to %s first, and check again from there", len(crossed), boundaries(crossed), r.StopAt)
+		r.StopAt = first.To.lower.from()
+		r.set(Blocked, MultipleBoundaries, "the move crosses %d recorded boundaries, at %s; upgrade to a version of %q first, and check again from there", len(crossed), boundaries(crossed), first.To)
 	case !first.From.Has(from):
 		r.set(Blocked, UndefinedOrigin, "the record at %s is for a move from %s, which %s is not", first.Origin, first.From, r.From)
 		if first.From.below(from) {
-			r.StopAt = first.From.lower.version.String()
-			r.Explanation += fmt.Sprintf("; upgrade to %s first, and check again from there", r.StopAt)
+			r.StopAt = first.From.lower.from()
+			r.Explanation += fmt.Sprintf("; upgrade to a version of %q first, and check again from there", first.From)
 		} else {
 			r.Explanation += "; it needs a record of its own"
 		}
 	case first.To.above(to):
-		r.StopAt = first.To.upper.version.String()
-		way := "no further than"
-		if !first.To.upper.inclusive {
-			way = "to below"
-		}
-		r.set(Blocked, BeyondCeiling, "the record at %s was looked at up to %s only; upgrade %s %s, and check again from there", first.Origin, first.To, way, r.StopAt)
+		r.StopAt = first.To.upper.to()
+		r.set(Blocked, BeyondCeiling, "the record at %s was looked at for %q only; upgrade to a version of that, and check again from there", first.Origin, first.To)
 	default:
 		r.Record = first
 		r.set(first.Verdict, Recorded, "%s: from %s to %s", first.Origin, first.From, first.To)

@@ -13,6 +13,19 @@ type bound struct {
 	inclusive bool
 }
 
+// from is the lowest version of a range that begins with the bound, for people.
+func (b *bound) from() string { return b.text("above ") }
+
+// to is the highest version of a range that ends with the bound, for people.
+func (b *bound) to() string { return b.text("below ") }
+
+func (b *bound) text(beyond string) string {
+	if b.inclusive {
+		return b.version.String()
+	}
+	return beyond + b.version.String()
+}
+
 // Range is a set of versions: what all of its comparators allow. The zero value allows every version.
 type Range struct {
 	Text         string
@@ -104,6 +117,12 @@ func (r Range) endsBefore(other Range) bool {
 	}
 	c := r.upper.version.Compare(other.lower.version)
 	return c < 0 || c == 0 && !(r.upper.inclusive && other.lower.inclusive)
+}
+
+// beginsBefore reports whether a version of the range may be before other begins. Both have lower bounds.
+func (r Range) beginsBefore(other Range) bool {
+	c := r.lower.version.Compare(other.lower.version)
+	return c < 0 || c == 0 && r.lower.inclusive && !other.lower.inclusive
 }
 
 func (r Range) String() string { return r.Text }

@@ -49,6 +49,7 @@ type Transition struct {
 	VerifiedBy      string
 	References      []string
 	Affected        []Affected
+	Hooks           []Hook
 	Origin          document.Origin
 
 	steps []stepGroup
@@ -58,6 +59,12 @@ type Transition struct {
 type Affected struct {
 	Group string   `json:"group"`
 	Kinds []string `json:"kinds"`
+}
+
+// Hook is a file that AICR delivers around the move.
+type Hook struct {
+	File  string `json:"file"`
+	Phase string `json:"phase"`
 }
 
 // Step is what a person does for the move.
@@ -89,10 +96,7 @@ type recordDocument struct {
 		StepsByDeployer   []stepGroup `json:"stepsByDeployer"`
 		AffectedResources []Affected  `json:"affectedResources"`
 		References        []string    `json:"references"`
-		Hooks             []struct {
-			File  string `json:"file"`
-			Phase string `json:"phase"`
-		} `json:"hooks"`
+		Hooks             []Hook      `json:"hooks"`
 	} `json:"transitions"`
 }
 
@@ -117,7 +121,7 @@ func Read(file, component string, data []byte) (*Record, error) {
 	for i, t := range doc.Transitions {
 		made := Transition{
 			Verdict: Verdict(t.Verdict), Summary: t.Summary, Precondition: t.Precondition, Reversible: t.Reversible, ReversibleNotes: t.ReversibleNotes, VerifiedBy: t.VerifiedBy,
-			References: t.References, Affected: t.AffectedResources, Origin: at("transitions", i), steps: t.StepsByDeployer,
+			References: t.References, Affected: t.AffectedResources, Hooks: t.Hooks, Origin: at("transitions", i), steps: t.StepsByDeployer,
 		}
 		c := checker{d, root, i}
 		made.From, made.To = c.ranges(t.From, t.To)
@@ -128,7 +132,15 @@ func Read(file, component string, data []byte) (*Record, error) {
 	if err := d.Err(); err != nil {
 		return nil, err
 	}
-	slices.SortStableFunc(r.Transitions, func(a, b Transition) int { return a.To.lower.version.Compare(b.To.lower.version) })
+	slices.SortStableFunc(r.Transitions, func(a, b Transition) int {
+		if a.To.beginsBefore(b.To) {
+			return -1
+		}
+		if b.To.beginsBefore(a.To) {
+			return 1
+		}
+		return 0
+	})
 	return r, nil
 }
 

@@ -92,6 +92,27 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
+// A blocked move is told a version to stop at that its record has: with exclusive bounds it is not the bound. Between
+// two records that begin alike there is none.
+func TestVerdict_StopAt(t *testing.T) {
+	const safe = "    verifiedBy: a run\n"
+	for name, c := range map[string]struct {
+		transitions []string
+		to          string
+		stop, says  string
+	}{
+		"exclusive":         {[]string{transition("<=1.0.0", ">1.0.0 <1.0.5", "safe", safe), transition(">1.0.0 <1.0.5", ">=1.0.5 <2.0.0", "safe", safe)}, "1.1.0", "above 1.0.0", `upgrade to a version of ">1.0.0 <1.0.5" first`},
+		"an origin":         {[]string{transition(">0.9.5 <1.0.0", ">=1.0.0 <2.0.0", "safe", safe)}, "1.1.0", "above 0.9.5", `upgrade to a version of ">0.9.5 <1.0.0" first`},
+		"for two origins":   {[]string{transition("<0.9.5", ">=1.0.0 <2.0.0", "safe", safe), transition(">=0.9.5 <1.0.0", ">=1.0.0 <2.0.0", "safe", safe)}, "1.1.0", "", "both begin with 1.0.0, so that there is no version to stop at between them"},
+		"one after another": {[]string{transition("<=1.0.0", ">1.0.0 <2.0.0", "safe", safe), transition("<1.0.0", ">=1.0.0 <=1.0.0", "safe", safe)}, "1.1.0", "1.0.0", `upgrade to a version of ">=1.0.0 <=1.0.0" first`},
+	} {
+		rows := Compare([]Component{{Name: "thing", Version: "0.9.0"}}, []Component{{Name: "thing", Version: c.to}}, map[string]*Record{"thing": record(t, c.transitions...)})
+		if row := rows[0]; row.Verdict != Blocked || row.StopAt != c.stop || !strings.Contains(row.Explanation, c.says) {
+			t.Errorf("%s: got %s, stop at %q: %s", name, row.Verdict, row.StopAt, row.Explanation)
+		}
+	}
+}
+
 // The verdict of a move is a record's only if exactly one is crossed, and describes all of the move.
 func TestVerdict(t *testing.T) {
 	r := record(t,
@@ -112,7 +133,7 @@ func TestVerdict(t *testing.T) {
 		{"0.9.0", "2.0.0", Blocked, MultipleBoundaries, "1.0.0", "major version"},
 		{"0.9.0", "3.0.0", Blocked, MultipleBoundaries, "1.0.0", "major version"},
 		{"1.1.0", "2.0.0", Blocked, UndefinedOrigin, "1.2.0", "major version"},
-		{"1.3.0", "2.9.0", Blocked, BeyondCeiling, "2.9.0", "major version"},
+		{"1.3.0", "2.9.0", Blocked, BeyondCeiling, "below 2.9.0", "major version"},
 		{"0.9.0", "1.5.0", Blocked, BeyondCeiling, "1.4.0", "major version"},
 		{"0.8.0", "0.9.0", Unknown, NoBoundary, "", "minor version below 1.0"},
 		{"3.1.0", "3.2.0", Unknown, NoBoundary, "", ""},
