@@ -75,7 +75,7 @@ func NewExec(ctx context.Context, path, data string, lookup func(string) (string
 	case errors.Is(err, os.ErrPermission):
 		return nil, fmt.Errorf("--aicr %s: not executable; run chmod +x, or pass the path of AICR's CLI", path)
 	case err != nil:
-		return nil, fmt.Errorf("--aicr %s: %w", path, err)
+		return nil, fmt.Errorf("--aicr %s: %w; pass the path of AICR's CLI, or build with the recipes of a checkout", path, err)
 	}
 	e := &Exec{cli: command.CLI{Lookup: lookup}}
 	if e.cli.Path, err = filepath.Abs(found); err != nil {

@@ -52,6 +52,8 @@ func check(f bundle.File) *RefusedError {
 	for i, part := range parts {
 		last := i == len(parts)-1
 		switch {
+		case part == ".git" && last && i == 0:
+			return refuse(0, "the directory is a worktree or a submodule of another repository, whose address this file has; copy its files, without this one, to another directory")
 		case part == ".git" && last, part == ".gitmodules":
 			return refuse(0, "the repository has a submodule, which is another repository that no controller here fetches; copy its files into the bundle")
 		case part == ".git" && parts[i+1] == "hooks", part == ".githooks":
