@@ -1,7 +1,6 @@
 package bundle
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -118,8 +117,9 @@ func (t *tracer) follow(ctx context.Context, renderer *render.Renderer, r *relea
 	if err != nil {
 		return err
 	}
+	_, own := r.ownValues()
 	for _, p := range t.paths {
-		p.reached = p.reached || strings.Contains(out.Text, p.key) || steering.Off(p.path, r.values, r.chart.Values)
+		p.reached = p.reached || strings.Contains(out.Text, p.key) || steering.Off(p.path, own, r.defaults())
 	}
 	for _, o := range out.Objects {
 		kinds.FillNamespace(o.Unstructured, r.Namespace)
@@ -171,10 +171,20 @@ func (r *release) ownValues() (all, own map[string]any) {
 	if !r.Local || r.Given.Whole {
 		return all, all
 	}
-	key := cmp.Or(r.Given.Under, r.Component)
+	key := r.ValuesKey()
 	given, _ := r.chart.Values[key].(map[string]any)
 	own = copyMap(given)
 	return map[string]any{key: own}, own
+}
+
+// defaults are those of the chart that has the component's values, which another one may carry along.
+func (r *release) defaults() map[string]any {
+	for _, d := range r.chart.Dependencies() {
+		if r.Local && d.Name() == r.ValuesKey() {
+			return d.Values
+		}
+	}
+	return r.chart.Values
 }
 
 // Rerender renders the releases of one component again, as this deployer's lane does, with values

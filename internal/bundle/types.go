@@ -373,7 +373,7 @@ func (r Release) Tag() string {
 }
 
 // ValuesKey is the key of a local chart's values.yaml that has the component's values.
-func (r Release) ValuesKey() string { return cmp.Or(r.Carried, r.Component) }
+func (r Release) ValuesKey() string { return cmp.Or(r.Carried, r.Given.Under, r.Component) }
 
 // InHelm is the name of the release in Helm, and to the templates of its chart.
 func (r Release) InHelm() string { return cmp.Or(r.Given.HelmName, r.Name) }

@@ -18,6 +18,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/foreign/phases"
+	"github.com/nvidia/aicr-action/internal/bundle/foreign/schedulingpaths"
 	"github.com/nvidia/aicr-action/internal/bundle/forgotten"
 	"github.com/nvidia/aicr-action/internal/bundle/oci"
 	"github.com/nvidia/aicr-action/internal/charts/archive"
@@ -181,7 +183,7 @@ func (b *Bundle) Components() ([]recipe.Component, map[string]bundle.Given) {
 		if parent, ok := strings.CutSuffix(u.name, "-post"); ok && local != nil && i > 0 && units[i-1].name == parent && units[i-1].local == nil {
 			owner = parent
 		}
-		g := bundle.Given{Chart: local, HelmName: u.helmName, Path: u.dir, Whole: b.laid != nil && local != nil, Under: b.component(owner), CRDScript: u.crdScript, Complete: true}
+		g := bundle.Given{Chart: local, HelmName: u.helmName, Path: u.dir, Whole: b.laid != nil && local != nil, Under: b.valuesKey(u, owner), CRDScript: u.crdScript, Complete: true}
 		if u.flux != nil {
 			g.Within, g.Unawaited, g.Source, g.Post = u.flux.within, u.flux.within == 0, u.flux.source, u.flux.post
 		}
@@ -197,13 +199,13 @@ func (b *Bundle) Components() ([]recipe.Component, map[string]bundle.Given) {
 		c.ComponentRef = recipe.ComponentRef{Name: u.name, Namespace: u.namespace, Type: "Helm", DependencyRefs: b.dependencies(units[:i], u)}
 		if local != nil {
 			if b.laid == nil {
-				values = values.below(b.component(u.name))
+				values = values.below(b.valuesKey(u, owner))
 			}
 			c.Manifests = manifestsOf(b.tree, u)
 		} else {
 			c.Chart, c.Source, c.Version = u.chart, b.sourceOf(u), u.version
 		}
-		c.Values, c.Origins, c.NodeScheduling = values.values, values.origins, values.scheduling()
+		c.Values, c.Origins, c.NodeScheduling = values.values, values.origins, schedulingpaths.Of(values.values)
 		if c.Values == nil {
 			c.Values = map[string]any{}
 		}
@@ -214,6 +216,15 @@ func (b *Bundle) Components() ([]recipe.Component, map[string]bundle.Given) {
 
 // component is the name of a release's component in recipe.yaml.
 func (b *Bundle) component(release string) string { return strings.TrimPrefix(release, b.prefix) }
+
+// valuesKey is the name below which a chart in the bundle has the values of its component: that of the chart
+// that it carries along, where it is nothing besides, and else the component's.
+func (b *Bundle) valuesKey(u unit, owner string) string {
+	if u.local != nil && len(u.local.Dependencies()) == 1 && len(u.local.Templates) == 0 {
+		return u.local.Dependencies()[0].Name()
+	}
+	return b.component(owner)
+}
 
 // sourceOf is the repository of a release's chart. A bundle that a run has kept names the registry of
 // its cell, which is gone; the recipe's own is in recipe.yaml.
@@ -263,6 +274,13 @@ func (b *Bundle) dependencies(before []unit, u unit) []string {
 	}
 	if b.recipe == nil { // else needs give the order, and the recipe the dependencies
 		refs = slices.Concat(refs, u.needs)
+	}
+	if u.after == nil { // else the deployer knows nothing of these
+		var earlier []string
+		for _, b := range before {
+			earlier = append(earlier, b.name)
+		}
+		refs = phases.DependsOn(u.name, refs, earlier)
 	}
 	var found []string
 	for _, name := range refs {
@@ -345,7 +363,7 @@ func (b *Bundle) markLacking(ctx context.Context, in bundle.Input, made *bundle.
 	for _, u := range b.form.units() {
 		values := u.values
 		if u.local != nil {
-			values = values.below(b.component(u.name))
+			values = values.below(b.valuesKey(u, u.name))
 		}
 		if values.whole.File == "" {
 			values.whole = u.at

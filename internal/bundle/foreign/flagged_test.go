@@ -24,9 +24,9 @@ func TestVendoredRoundTrip(t *testing.T) {
 	}
 	six = append(six, mustDeployer(t, bundle.Helmfile))
 	if testing.Short() {
-		six = []bundle.Deployer{mustDeployer(t, bundle.FluxOCI)}
+		six = []bundle.Deployer{mustDeployer(t, bundle.FluxOCI), mustDeployer(t, bundle.ArgoCDOCI)}
 	}
-	own, err := bundle.Prepare(context.Background(), ownInput(t, "kind"))
+	own, err := bundle.Prepare(context.Background(), ownInput(t, "eks-training"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,6 +42,24 @@ func TestVendoredRoundTrip(t *testing.T) {
 		slices.Sort(all)
 		return all
 	}
+	unreached := func(e *bundle.Expectation) (all []string) {
+		for _, w := range e.Warnings {
+			if text, _, ok := strings.Cut(w, " of chart "); ok && strings.Contains(w, "scheduling path") {
+				all = append(all, text)
+			}
+		}
+		slices.Sort(all)
+		return all
+	}
+	steered := func(e *bundle.Expectation) (all []string) {
+		for _, w := range e.Workloads {
+			for _, p := range slices.Concat(w.SelectorPaths, w.TolerationPaths) {
+				all = append(all, w.Kind+" "+w.Name+" "+p.Path)
+			}
+		}
+		slices.Sort(all)
+		return all
+	}
 	for _, d := range six {
 		t.Run(d.Name(), func(t *testing.T) {
 			in := own
@@ -52,14 +70,24 @@ func TestVendoredRoundTrip(t *testing.T) {
 			}
 			dir := written(t, made)
 			_, _, again := readBack(t, dir, d, own)
-			want, err := d.Bundle(context.Background(), ownInput(t, "kind").InRegistry(cellRegistry, cellRegistry, d.Name()))
+			want, err := d.Bundle(context.Background(), ownInput(t, "eks-training").InRegistry(cellRegistry, cellRegistry, d.Name()))
 			if err != nil {
 				t.Fatal(err)
 			}
 			same(t, "objects", objects(&want.Expectation), objects(&again.Expectation))
+			same(t, "warnings of paths", unreached(&want.Expectation), unreached(&again.Expectation))
+			found := steered(&again.Expectation)
+			for _, path := range steered(&want.Expectation) {
+				if !slices.Contains(found, path) {
+					t.Errorf("the value path by which a pod is placed is not known: %s", path)
+				}
+			}
 			for _, r := range again.Expectation.Releases {
 				if !r.Local {
 					t.Errorf("%s has its chart from elsewhere", r.Name)
+				}
+				if chart, ok := strings.CutSuffix(r.Name, "-post"); ok && !slices.Contains(r.DependsOn, chart) {
+					t.Errorf("%s depends on %q, and not on its chart", r.Name, r.DependsOn)
 				}
 			}
 			// Another archive than provenance.yaml says is refused.

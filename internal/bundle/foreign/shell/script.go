@@ -112,6 +112,12 @@ func (r *reader) script(text string) {
 		r.fail(nil, "the script is larger than %d KiB", mostBytes>>10)
 		return
 	}
+	if before, _, found := strings.Cut(text, "\r\n"); found {
+		if r.err == nil {
+			r.err = &Error{Line: max(r.line, strings.Count(before, "\n")+1), Err: errors.New("lines end with CR LF, and bash takes the CR for a part of the words: give the file LF line ends, e.g. by the line \"* -text\" in .gitattributes")}
+		}
+		return
+	}
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
 	if err != nil {
 		if parse := (syntax.ParseError{}); errors.As(err, &parse) {

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -174,5 +175,21 @@ func TestRead_Hostile(t *testing.T) {
 			}
 			t.Logf("%v in %s", err, time.Since(began).Round(time.Millisecond))
 		})
+	}
+}
+
+// What bash does not run is no bundle that can be installed: set refuses pipefail\r, and the values of a sourced file end with \r.
+func TestRead_CRLF(t *testing.T) {
+	for name, tc := range map[string]struct {
+		script, sourced string
+		line            int
+	}{
+		"the script": {"set -euo pipefail\nhelm upgrade --install a b\r\n", "", 2},
+		"a sourced":  {"true\nsource ./upstream.env\nhelm upgrade --install a \"$CHART\"\n", "CHART=b\r\n", 2},
+	} {
+		_, err := Read(tc.script, func(string) ([]byte, bool) { return []byte(tc.sourced), true })
+		if wrong := (*Error)(nil); !errors.As(err, &wrong) || wrong.Line != tc.line || !strings.Contains(wrong.Error(), "CR LF") {
+			t.Errorf("%s: got %v, want an error of line %d", name, err, tc.line)
+		}
 	}
 }

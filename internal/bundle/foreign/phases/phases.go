@@ -1,0 +1,44 @@
+// Package phases relates the releases that AICR's CLI makes of one component: what comes before its chart, the
+// chart, and what comes after it. It must not know files.
+package phases
+
+import (
+	"slices"
+	"strings"
+)
+
+var (
+	before = []string{"-premigrate", "-pre"}
+	after  = []string{"-post", "-readiness"}
+)
+
+// DependsOn completes what a release depends on, by name: a component counts as deployed when all of its
+// releases are, and each of these comes after those before it. earlier are the releases before this one.
+func DependsOn(name string, on, earlier []string) []string {
+	var all []string
+	add := func(names ...string) {
+		for _, n := range names {
+			if slices.Contains(earlier, n) && !slices.Contains(all, n) {
+				all = append(all, n)
+			}
+		}
+	}
+	for _, n := range on {
+		add(n)
+		for _, suffix := range after {
+			add(n + suffix)
+		}
+	}
+	for _, suffix := range before {
+		add(name + suffix)
+	}
+	for i, suffix := range after {
+		if component, ok := strings.CutSuffix(name, suffix); ok {
+			add(component)
+			for _, sooner := range after[:i] {
+				add(component + sooner)
+			}
+		}
+	}
+	return all
+}
