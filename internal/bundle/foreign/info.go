@@ -8,6 +8,7 @@ import (
 
 	yamlv3 "go.yaml.in/yaml/v3"
 
+	"github.com/nvidia/aicr-action/internal/bundle/foreign/prefix"
 	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
@@ -47,9 +48,19 @@ func (b *Bundle) checkInfo(row formRow) error {
 		return t.bad(infoFile, yamlx.LineOf(info, "layout"), "it has no list layout.releases")
 	}
 	units := b.form.units()
-	var listed []string
+	var listed, names, deployed []string
+	for _, r := range releases.Content {
+		names = append(names, yamlx.Text(r, "name"))
+	}
+	for _, u := range units {
+		deployed = append(deployed, u.name)
+	}
+	front := prefix.Of(names, deployed) // a name of the index may be that of the folder
 	for _, r := range releases.Content {
 		name := yamlx.Text(r, "name")
+		if name != "" {
+			name = front + name
+		}
 		if slices.Contains(listed, name) {
 			return t.bad(infoFile, r.Line, "release %s is listed twice", name)
 		}

@@ -157,6 +157,14 @@ func TestApplications_NamePrefix(t *testing.T) {
 	if err := (adjust.ArgoOptions{NamePrefix: "team-"}).Apply(made, bundle.ArgoRootApplication); err != nil {
 		t.Fatal(err)
 	}
+	index := "apiVersion: aicr.run/v1\nkind: BundleInfo\nbuild: {deployer: argocd}\nlayout:\n  releases:\n"
+	for _, r := range made.Expectation.Releases { // by the names of their folders
+		index += "  - {name: " + r.Name + ", component: " + r.Component + ", namespace: " + r.Namespace + "}\n"
+	}
+	made.Files = append(made.Files, bundle.File{Path: infoFile, Mode: 0o644, Content: []byte(index)})
+	if err := made.Sum(); err != nil {
+		t.Fatal(err)
+	}
 	_, _, made = readBack(t, written(t, made), d, own)
 	if said := made.Expectation.Warnings; len(said) != warned {
 		t.Errorf("it warns: %s", strings.Join(said, "\n"))
