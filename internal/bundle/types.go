@@ -336,7 +336,7 @@ type Given struct {
 	// CRDScript is a script of the bundle that applies the CRDs of the chart's crds/ before an
 	// upgrade; empty if there is none.
 	CRDScript string
-	// Unawaited: Flux does not wait until the release's objects are ready.
+	// Unawaited: Flux or helmfile does not wait until the release's objects are ready.
 	Unawaited bool
 	// Within is how long Flux waits until the release's objects are ready, before the release has failed;
 	// 0 where it does not wait.

@@ -46,6 +46,7 @@ type unit struct {
 	dependsOn            []result.Ref
 	// crdScript is what applies the chart's CRDs before an upgrade.
 	crdScript string
+	unawaited bool      // the deployer does not wait for its objects, and not by flux
 	flux      *fluxUnit // nil if the lane is not one of Flux
 }
 
@@ -183,7 +184,7 @@ func (b *Bundle) Components() ([]recipe.Component, map[string]bundle.Given) {
 		if parent, ok := strings.CutSuffix(u.name, "-post"); ok && local != nil && i > 0 && units[i-1].name == parent && units[i-1].local == nil {
 			owner = parent
 		}
-		g := bundle.Given{Chart: local, HelmName: u.helmName, Path: u.dir, Whole: b.laid != nil && local != nil, Under: b.valuesKey(u, owner), CRDScript: u.crdScript, Complete: true}
+		g := bundle.Given{Chart: local, HelmName: u.helmName, Path: u.dir, Whole: b.laid != nil && local != nil, Under: b.valuesKey(u, owner), CRDScript: u.crdScript, Unawaited: u.unawaited, Complete: true}
 		if u.flux != nil {
 			g.Within, g.Unawaited, g.Source, g.Post = u.flux.within, u.flux.within == 0, u.flux.source, u.flux.post
 		}

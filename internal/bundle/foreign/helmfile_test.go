@@ -175,3 +175,29 @@ func TestFitHelmfile(t *testing.T) {
 		t.Errorf("files are lost: %q", files)
 	}
 }
+
+// Whether helm waits for a release is the release's own word, else that of its file; helmfile's default is not to.
+func TestHelmfile_Waits(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(files map[string]string)
+		want   string
+	}{
+		"as of the file":   {nil, "a-post"},
+		"not one of them":  {func(f map[string]string) { f["level-0.yaml"] += "    wait: false\n" }, "a a-post"},
+		"only one of them": {func(f map[string]string) { f["level-1.yaml"] += "    wait: true\n" }, ""},
+	} {
+		f, err := readHelmfile(helmfileTree(t, c.change))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var not []string
+		for _, u := range f.units() {
+			if u.unawaited {
+				not = append(not, u.name)
+			}
+		}
+		if got := strings.Join(not, " "); got != c.want {
+			t.Errorf("%s: helm does not wait for %q, want %q", name, got, c.want)
+		}
+	}
+}

@@ -17,7 +17,8 @@ type Order struct {
 	Releases bool
 	// InOrder means that the releases come one after the other.
 	InOrder bool
-	// Needs means that a release comes once those that it depends on are installed, with their hooks.
+	// Needs means that a release comes once those that it depends on are installed, with their hooks, and
+	// ready if the deployer waits for their objects.
 	Needs bool
 	// AtOnce means that hooks are objects like all others.
 	AtOnce bool

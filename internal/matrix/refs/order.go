@@ -171,7 +171,7 @@ func (c order) after(o, user *bundle.Object) bool {
 	case c.delivery.InOrder:
 		return hook.phase != ordinary && c.position(o.Release) > c.position(user.Release)
 	case c.delivery.Needs:
-		return hook.phase != ordinary && c.needs(o.Release, user.Release)
+		return (hook.phase != ordinary || c.awaits(user.Release)) && c.needs(o.Release, user.Release)
 	}
 	return c.delivery.Releases && c.awaits(user.Release) && c.dependsOn(o.Release, user.Release)
 }

@@ -178,6 +178,7 @@ func TestCriticalPods(t *testing.T) {
 
 func TestDeadlocks(t *testing.T) {
 	flux, argo, helm := lane.Order{Ready: true, Releases: true}, lane.Order{ArgoCD: true, Ready: true}, lane.Order{InOrder: true}
+	helmfile := lane.Order{Ready: true, Needs: true}
 	config := func(meta string) string {
 		return "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: late, namespace: x" + meta + "}\n"
 	}
@@ -211,9 +212,12 @@ func TestDeadlocks(t *testing.T) {
 		"pre-upgrade hook, Flux":             {job(hook("pre-upgrade", "0"), "{serviceAccountName: late, containers: [{name: m}]}") + account, flux, "", ""},
 		"post-upgrade hook, Argo CD":         {job(hook("post-upgrade", "0"), mounts) + config(""), argo, "", ""},
 		"post-install hook":                  {job(hook("post-install", "0"), mounts) + config(""), flux, "", ""},
-		"pre-install hook, needed, Helmfile": {job(hook("pre-install", "0"), mounts) + config(""), lane.Order{Needs: true}, "x-post", "release x-post creates only later"},
-		"pre-install hook, apart, Helmfile":  {job(hook("pre-install", "0"), mounts) + config(""), lane.Order{Needs: true}, "apart", ""},
-		"needed, Helmfile waits for no pods": {web + config(""), lane.Order{Needs: true}, "x-post", ""},
+		"pre-install hook, needed, Helmfile": {job(hook("pre-install", "0"), mounts) + config(""), helmfile, "x-post", "release x-post creates only later"},
+		"pre-install hook, apart, Helmfile":  {job(hook("pre-install", "0"), mounts) + config(""), helmfile, "apart", ""},
+		"needed, Helmfile":                   {web + config(""), helmfile, "x-post", "takes its environment from ConfigMap x/late, which release x-post creates only later"},
+		"apart, Helmfile":                    {web + config(""), helmfile, "apart", ""},
+		"needed, Helmfile without wait":      {web + config(""), helmfile, "x-post without wait", ""},
+		"post-install hook, Helmfile":        {web + config(hook("post-install", "0")), helmfile, "", "creates only later"},
 		"pre-install hook, later release":    {job(hook("pre-install", "0"), mounts) + config(""), helm, "x-post", "release x-post creates only later"},
 		"ordinary, post-install hook":        {web + config(hook("post-install", "0")), flux, "", "creates only later"},
 		"ordinary, post-install, Helm":       {web + config(hook("post-install", "0")), helm, "", ""},
@@ -227,10 +231,11 @@ func TestDeadlocks(t *testing.T) {
 			for i := range e.Workloads {
 				e.Workloads[i].Hook = strings.Contains(c.objects, "kind: Job")
 			}
-			if c.release != "" {
-				e.Objects[len(e.Objects)-1].Release = c.release
+			release, unawaited := strings.CutSuffix(c.release, " without wait")
+			if release != "" {
+				e.Objects[len(e.Objects)-1].Release = release
 			}
-			e.Releases = []bundle.Release{{Name: "x"}, {Name: "x-post", DependsOn: []string{"x"}}, {Name: "apart"}}
+			e.Releases = []bundle.Release{{Name: "x", Given: bundle.Given{Unawaited: unawaited}}, {Name: "x-post", DependsOn: []string{"x"}}, {Name: "apart"}}
 			of := func(name string) result.Ref { return result.Ref{Kind: "HelmRelease", Name: name} }
 			e.Delivered = []bundle.Delivered{{Ref: of("x")}, {Ref: of("between"), DependsOn: []result.Ref{of("x")}}, {Ref: of("x-post"), DependsOn: []result.Ref{of("between")}}, {Ref: of("apart")}}
 			r := Deadlocks(e, nil, c.delivery)

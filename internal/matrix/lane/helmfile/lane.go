@@ -66,8 +66,11 @@ func (l *helmfileLane) Install(_ context.Context, env *lane.Env) error {
 // Publish does nothing: the charts are in the registry, and helmfile reads the bundle's files.
 func (l *helmfileLane) Publish(context.Context, *lane.Env) ([]oci.Published, error) { return nil, nil }
 
-// Order is that of a release's hooks; what helmfile waits for between releases is not judged.
-func (l *helmfileLane) Order(*lane.Env) lane.Order { return lane.Order{Needs: true, Uninstalls: true} }
+// Order is that of a release's hooks, and of releases: helm waits for the objects of one that has wait, before its
+// later hooks, and before helmfile goes on to those that need it.
+func (l *helmfileLane) Order(*lane.Env) lane.Order {
+	return lane.Order{Ready: true, Needs: true, Uninstalls: true}
+}
 
 // Deploy starts helmfile in the bundle's directory. Releases that are there already are upgraded
 // without a comparison, which only helm-diff could make.
