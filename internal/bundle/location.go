@@ -18,10 +18,9 @@ const ociScheme = "oci://"
 // flux-root.yaml selects it.
 const LayerMediaType = "application/vnd.oci.image.layer.v1.tar+gzip"
 
-// InRegistry gives the Input of a bundle that will be found in a registry, HOST:PORT from the
-// controllers' side: the charts at oci://HOST:PORT/charts/NAME:VERSION, unless they are pulled directly, and the bundle at
-// oci://HOST:PORT/aicr/RECIPE with the deployer's tag, or, for a Git deployer, in the repository
-// http://GIT/aicr/RECIPE.git of a Git server.
+// InRegistry gives the Input of a bundle that will be found in a registry, HOST:PORT for the controllers: its charts, unless
+// they pull them directly, at oci://HOST:PORT/charts/NAME:VERSION, and the bundle at oci://HOST:PORT/aicr/RECIPE with the
+// deployer's tag, or, for a Git deployer, in http://GIT/aicr/RECIPE.git of a Git server.
 func (in Input) InRegistry(host, git, deployer string) Input {
 	if in.ChartRepository = ociScheme + host + "/charts"; in.Direct {
 		in.ChartRepository = ""
@@ -39,8 +38,7 @@ func (in Input) plainCharts(source string) bool {
 	return in.PlainHTTP && (!in.Direct || egress.Loopback(strings.Split(strings.TrimPrefix(source, ociScheme), "/")[0]))
 }
 
-// needOCI checks the place that a bundle will be published at, for the deployers whose controllers
-// pull it from a registry.
+// needOCI checks the place that a bundle will be published at, if the deployer's controllers pull it from a registry.
 func needOCI(in Input) error {
 	if in.RepoURL == "" {
 		return fmt.Errorf("%w: its root object says where the controllers find the rest; give oci://HOST/PATH, the place it will be pushed to", ErrNoRepoURL)
