@@ -167,7 +167,10 @@ func (e *Exec) resolve(ctx context.Context, in bundle.Input, dir string) ([]byte
 	if err != nil {
 		return nil, err
 	}
-	return text, cmp.Or(resolved.Applied(in.Recipe, criteria, text), os.WriteFile(file, text, 0o644))
+	if err := resolved.Applied(in.Recipe, criteria, text); err != nil {
+		return nil, err
+	}
+	return text, os.WriteFile(file, text, 0o644)
 }
 
 // made is what the CLI has made.
