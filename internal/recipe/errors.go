@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/nvidia/aicr-action/internal/recipe/document"
+	"github.com/nvidia/aicr-action/internal/recipe/profile"
 )
 
 // Origin is a place in a file.
@@ -47,6 +48,6 @@ func (e *UnknownRecipeError) Error() string {
 // unknownRecipe is the error about a recipe's name, or about an overlay's path in place of its name.
 func unknownRecipe(name string, known []string) error {
 	like := strings.ToLower(strings.TrimSuffix(filepath.Base(name), filepath.Ext(name)))
-	like, _, _ = strings.Cut(like, variantMark) // a value that its profile does not have
+	like, _, _ = strings.Cut(like, profile.VariantMark) // a value that its profile does not have
 	return &UnknownRecipeError{Name: name, Known: known, Suggestion: document.Similar(like, known)}
 }

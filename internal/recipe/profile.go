@@ -11,9 +11,6 @@ import (
 	"github.com/nvidia/aicr-action/internal/recipe/profile"
 )
 
-// variantMark stands between the name of a recipe and that of a profile's value.
-const variantMark = "--"
-
 // Variant is a recipe with one value of its profile.
 type Variant struct {
 	// Name is what ResolveName takes: the recipe's own name for the default value.
@@ -156,7 +153,7 @@ func (s *Store) Variants(name string) []Variant {
 	all := []Variant{{name, p.Name, p.Default}}
 	for _, value := range p.Values {
 		if value != p.Default {
-			all = append(all, Variant{name + variantMark + strings.ToLower(value), p.Name, value})
+			all = append(all, Variant{name + profile.VariantMark + strings.ToLower(value), p.Name, value})
 		}
 	}
 	return all
@@ -186,7 +183,7 @@ func (s *Store) variant(name string) (*Overlay, profile.Selection, bool) {
 	if o, ok := s.overlays[name]; ok {
 		return o, profile.Selection{}, true
 	}
-	i := strings.LastIndex(name, variantMark)
+	i := strings.LastIndex(name, profile.VariantMark)
 	if i < 0 {
 		return nil, profile.Selection{}, false
 	}
@@ -195,7 +192,7 @@ func (s *Store) variant(name string) (*Overlay, profile.Selection, bool) {
 		return nil, profile.Selection{}, false
 	}
 	for _, value := range p.Values {
-		if strings.EqualFold(value, name[i+len(variantMark):]) {
+		if strings.EqualFold(value, name[i+len(profile.VariantMark):]) {
 			return s.overlays[name[:i]], profile.Selection{Name: p.Name, Value: value}, true
 		}
 	}

@@ -180,10 +180,7 @@ func (b *Bundle) Components() ([]recipe.Component, map[string]bundle.Given) {
 	units := b.form.units()
 	for i, u := range units {
 		values, local := u.values, u.local
-		owner := u.name
-		if parent, ok := strings.CutSuffix(u.name, "-post"); ok && local != nil && i > 0 && units[i-1].name == parent && units[i-1].local == nil {
-			owner = parent
-		}
+		owner := ownerOf(units[:i+1], u.name)
 		g := bundle.Given{Chart: local, HelmName: u.helmName, Path: u.dir, Whole: b.laid != nil && local != nil, Under: b.valuesKey(u, owner), CRDScript: u.crdScript, Unawaited: u.unawaited, Complete: true}
 		if u.flux != nil {
 			g.Within, g.Unawaited, g.Source, g.Post = u.flux.within, u.flux.within == 0, u.flux.source, u.flux.post
@@ -298,7 +295,7 @@ func ownerOf(units []unit, name string) string {
 		if u.name != name {
 			continue
 		}
-		if parent, ok := strings.CutSuffix(name, "-post"); ok && u.local != nil && i > 0 && units[i-1].name == parent && units[i-1].local == nil {
+		if parent, ok := strings.CutSuffix(name, phases.Post); ok && u.local != nil && i > 0 && units[i-1].name == parent && units[i-1].local == nil {
 			return parent
 		}
 		return name

@@ -7,11 +7,13 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/foreign/gate"
+	"github.com/nvidia/aicr-action/internal/bundle/foreign/phases"
+	"github.com/nvidia/aicr-action/internal/bundle/readiness"
 	"github.com/nvidia/aicr-action/internal/bundle/toleration"
 )
 
 // gates are the ends of the names of folders with Jobs that wait for a component, or move its objects before an upgrade.
-func gates() []string { return []string{"-readiness", "-premigrate"} }
+func gates() []string { return []string{readiness.Suffix, phases.PreMigrate} }
 
 // admitGates lets the Jobs of these folders run on simulated nodes, whose taint no node of a real
 // cluster has: no value of the bundle gives them a toleration. It returns what it added, for people.

@@ -37,7 +37,7 @@ const soonest = 250 * time.Millisecond
 // soon is the pause until the next poll while only pods are lacking, which may be ready at any moment;
 // 0 for the usual one. A poll that takes long is a cluster, or a machine, that has better things to do.
 func (g *Gate) soon(state lane.State) time.Duration {
-	if slices.ContainsFunc(state.Items, open) {
+	if slices.ContainsFunc(state.Items, lane.Item.Open) {
 		return 0
 	}
 	return max(soonest, idle*g.listTook)

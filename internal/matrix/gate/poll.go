@@ -287,14 +287,11 @@ func (g *Gate) mayBind(p *corev1.Pod, s *observe.View) bool {
 	return s.Volumes.Unbound(p) && !g.lasts("pending "+observe.PodName(p), bindingFor)
 }
 
-// open reports whether the deployer has not finished an item.
-func open(it lane.Item) bool { return it.State != lane.ItemGood && it.State != lane.ItemAccepted }
-
 // lacking returns the shortest true statement of what is not ready yet; "" if everything is.
 func (g *Gate) lacking(state lane.State, r observe.WorkloadReport) string {
 	var items []string
 	for _, it := range state.Items {
-		if open(it) {
+		if it.Open() {
 			items = append(items, it.ID+" "+result.FirstLine(it.Text))
 		}
 	}

@@ -62,7 +62,7 @@ func (g *Gate) notRendered(ctx context.Context, missing func(bundle.Object) bool
 
 // absentWorkloads is notRendered for the workloads of a report.
 func (g *Gate) absentWorkloads(ctx context.Context, state lane.State, r *observe.WorkloadReport) (bool, error) {
-	if slices.ContainsFunc(state.Items, func(it lane.Item) bool { return it.State != lane.ItemGood && it.State != lane.ItemAccepted }) || ctx.Err() != nil {
+	if slices.ContainsFunc(state.Items, lane.Item.Open) || ctx.Err() != nil {
 		return false, nil
 	}
 	absent := map[result.Ref]bool{}

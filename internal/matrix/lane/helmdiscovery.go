@@ -4,8 +4,6 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
@@ -60,15 +58,6 @@ func (c *discoveryClient) Invalidate() {
 	defer c.mu.Unlock()
 	c.own = true
 	c.CachedDiscoveryInterface.Invalidate()
-}
-
-// GroupsAndMaybeResources implements discovery.AggregatedDiscoveryInterface.
-func (c *discoveryClient) GroupsAndMaybeResources() (*metav1.APIGroupList, map[schema.GroupVersion]*metav1.APIResourceList, map[schema.GroupVersion]error, error) {
-	if all, ok := c.CachedDiscoveryInterface.(discovery.AggregatedDiscoveryInterface); ok {
-		return all.GroupsAndMaybeResources()
-	}
-	groups, err := c.ServerGroups()
-	return groups, nil, nil, err
 }
 
 // helmGetter is what Helm makes its clients with.

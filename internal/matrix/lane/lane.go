@@ -142,3 +142,6 @@ type Item struct {
 	// Note is for people, of an item that passed.
 	Note string
 }
+
+// Open reports whether the deployer has not finished the item.
+func (i Item) Open() bool { return i.State != ItemGood && i.State != ItemAccepted }

@@ -37,7 +37,7 @@ func (l *Lane) Poll(ctx context.Context, env *lane.Env) (lane.State, error) {
 	if err == nil {
 		l.Bundles.held(ctx, env, state.Items)
 	}
-	if open := slices.IndexFunc(state.Items, func(i lane.Item) bool { return i.State != lane.ItemGood && i.State != lane.ItemAccepted }); err != nil || open >= 0 {
+	if open := slices.IndexFunc(state.Items, lane.Item.Open); err != nil || open >= 0 {
 		if err == nil {
 			l.deleted(ctx, env, &state.Items[open])
 		}

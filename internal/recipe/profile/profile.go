@@ -16,6 +16,9 @@ import (
 // recipe advertises the GPUs.
 const externalAdvertiser = "external"
 
+// VariantMark stands between the name of a recipe and that of a profile's value.
+const VariantMark = "--"
+
 // Selected is the value that holds of a recipe's profile.
 type Selected struct {
 	Name       string `json:"name"`

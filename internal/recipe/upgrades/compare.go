@@ -188,7 +188,7 @@ func (r *Row) judge(from, to *semver.Version, record *Record) {
 		r.StoppedAt = ""
 	}
 	switch {
-	case len(crossed) > 1 && !first.To.beginsBefore(crossed[1].To):
+	case len(crossed) > 1 && first.To.compareBegin(crossed[1].To) >= 0:
 		r.set(Blocked, MultipleBoundaries, "the records at %s and %s both begin with %s, so that there is no version to stop at between them; correct the records", first.Origin, crossed[1].Origin, first.To.lower.version)
 	case len(crossed) > 1:
 		r.StopAt = first.To.lower.from()

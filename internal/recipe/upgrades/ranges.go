@@ -119,10 +119,16 @@ func (r Range) endsBefore(other Range) bool {
 	return c < 0 || c == 0 && !(r.upper.inclusive && other.lower.inclusive)
 }
 
-// beginsBefore reports whether a version of the range may be before other begins. Both have lower bounds.
-func (r Range) beginsBefore(other Range) bool {
-	c := r.lower.version.Compare(other.lower.version)
-	return c < 0 || c == 0 && r.lower.inclusive && !other.lower.inclusive
+// compareBegin compares where ranges begin: below zero if a version of r may be before other begins. Both have
+// lower bounds.
+func (r Range) compareBegin(other Range) int {
+	if c := r.lower.version.Compare(other.lower.version); c != 0 || r.lower.inclusive == other.lower.inclusive {
+		return c
+	}
+	if r.lower.inclusive {
+		return -1
+	}
+	return 1
 }
 
 func (r Range) String() string { return r.Text }

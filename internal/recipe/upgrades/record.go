@@ -132,15 +132,7 @@ func Read(file, component string, data []byte) (*Record, error) {
 	if err := d.Err(); err != nil {
 		return nil, err
 	}
-	slices.SortStableFunc(r.Transitions, func(a, b Transition) int {
-		if a.To.beginsBefore(b.To) {
-			return -1
-		}
-		if b.To.beginsBefore(a.To) {
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(r.Transitions, func(a, b Transition) int { return a.To.compareBegin(b.To) })
 	return r, nil
 }
 

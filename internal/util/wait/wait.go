@@ -23,7 +23,7 @@ type Result struct {
 	state State
 	why   string
 	err   error
-	in    time.Duration
+	pause time.Duration
 }
 
 // Done ends the wait with success.
@@ -38,7 +38,7 @@ func NotYet(format string, args ...any) Result {
 // Within asks for the next probe after a pause that is shorter than the interval; a longer one counts for
 // nothing.
 func (r Result) Within(pause time.Duration) Result {
-	r.in = pause
+	r.pause = pause
 	return r
 }
 
@@ -121,8 +121,8 @@ func For(ctx context.Context, what string, opt Options, probe func(context.Conte
 			}
 		}
 		var soon <-chan time.Time
-		if r.in > 0 && r.in < opt.Interval {
-			soon = time.After(r.in)
+		if r.pause > 0 && r.pause < opt.Interval {
+			soon = time.After(r.pause)
 		}
 		select {
 		case <-ticker.C:

@@ -93,11 +93,11 @@ func (c CLI) Run(ctx context.Context, limit time.Duration, dir string, ports []i
 // advice is what may be behind what a command said that failed in a directory, and what to do; empty if nothing is
 // known.
 func advice(text, dir string) (lines string) {
-	if deniedText.MatchString(text) {
-		lines += fmt.Sprintf("\n  It may write only below its own directory, %s: an attempt to write elsewhere is refused, and only the registry that it is to push to can be reached.", dir)
-	}
-	if !deniedText.MatchString(text) && unreachableText.MatchString(text) {
-		lines += "\n  It can reach nothing but the registry that it is to push to, and has no proxy: what it makes a bundle of must be on this machine (--data DIR)."
+	switch {
+	case deniedText.MatchString(text):
+		lines = fmt.Sprintf("\n  It may write only below its own directory, %s: an attempt to write elsewhere is refused, and only the registry that it is to push to can be reached.", dir)
+	case unreachableText.MatchString(text):
+		lines = "\n  It can reach nothing but the registry that it is to push to, and has no proxy: what it makes a bundle of must be on this machine (--data DIR)."
 	}
 	if unknownFlag.MatchString(text) {
 		lines += "\n  matrix passes the flags that AICR's own tests passed in July 2026, and this CLI does not know one of them. Use a release of matrix for this CLI; or make the bundle with it, and run that with --bundle-dir DIR; or let matrix make the bundle with --bundler builtin."

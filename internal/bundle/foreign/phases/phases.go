@@ -5,11 +5,19 @@ package phases
 import (
 	"slices"
 	"strings"
+
+	"github.com/nvidia/aicr-action/internal/bundle/readiness"
+)
+
+// The ends of the names of a component's releases.
+const (
+	PreMigrate = "-premigrate"
+	Post       = "-post"
 )
 
 var (
-	before = []string{"-premigrate", "-pre"}
-	after  = []string{"-post", "-readiness"}
+	before = []string{PreMigrate, "-pre"}
+	after  = []string{Post, readiness.Suffix}
 )
 
 // DependsOn completes what a release depends on, by name: a component counts as deployed when all of its

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/recipe/profile"
 )
 
 // mostDifferences is how many differences are named.
@@ -57,19 +58,22 @@ func Compare(own *recipe.Result, file string, text []byte) ([]string, error) {
 func Applied(own *recipe.Result, flags []string, text []byte) error {
 	name := own.Metadata.Name
 	if p := own.Metadata.SelectedProfile; p != nil {
-		name = strings.TrimSuffix(name, "--"+strings.ToLower(p.Value))
+		name = strings.TrimSuffix(name, profile.VariantMark+strings.ToLower(p.Value))
 	}
 	var theirs struct {
 		Metadata struct {
 			AppliedOverlays []string `json:"appliedOverlays"`
 		} `json:"metadata"`
 	}
-	applied := func() []string { return theirs.Metadata.AppliedOverlays }
-	if err := yaml.Unmarshal(text, &theirs); err != nil || len(applied()) == 0 || !slices.Contains(own.Metadata.AppliedOverlays, name) || slices.Contains(applied(), name) {
-		return nil // what is no recipe is refused where it is read
+	if err := yaml.Unmarshal(text, &theirs); err != nil {
+		return nil // it is refused where it is read
+	}
+	applied := theirs.Metadata.AppliedOverlays
+	if len(applied) == 0 || !slices.Contains(own.Metadata.AppliedOverlays, name) || slices.Contains(applied, name) {
+		return nil
 	}
 	return fmt.Errorf("for %s it resolves a recipe without the overlay %s, of the overlays %s: the cell would test another recipe under that name. Either the CLI was not built from these recipes (--aicr build does that, in AICR's checkout), or they have criteria that this release of matrix does not know, and so did not pass",
-		strings.Join(flags, " "), name, strings.Join(applied(), ", "))
+		strings.Join(flags, " "), name, strings.Join(applied, ", "))
 }
 
 // chosen is the value of a recipe's profile. Which values of components it decides is not compared:
