@@ -9,6 +9,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
+	"github.com/nvidia/aicr-action/internal/matrix/facts"
 	"github.com/nvidia/aicr-action/internal/matrix/refs"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -100,7 +101,7 @@ func (c *cellRun) originOf(ref result.Ref) *probe.Origin {
 		if gvk := o.Object.GroupVersionKind(); gvk.Group != ref.Group || gvk.Kind != ref.Kind || o.Object.GetName() != ref.Name || o.Object.GetNamespace() != ref.Namespace {
 			continue
 		}
-		at, where := refs.PlaceOf(c.plan.Components(), o.Component, o.Template, ref.Name)
+		at, where := facts.PlaceOf(c.plan.Components(), o.Component, o.Template, ref.Name)
 		if !strings.Contains(where, o.Template) {
 			where = "template " + o.Template + ", " + where
 		}

@@ -7,6 +7,17 @@ import (
 // Finding is one failure of a cell. Reports group and place findings by these fields. The texts are
 // for people, and no program parses them.
 type Finding struct {
+	// Check is the ID of the check that found it, e.g. MX118; empty for what no check with an ID found. What
+	// compares findings of two runs compares Check, Object and Path, and no text.
+	Check string `json:"check,omitempty"`
+	// Severity is that of a finding with an ID.
+	Severity Severity `json:"severity,omitempty"`
+	// Path is the field of Object, as kubectl explain writes it; empty if the finding is about all of it.
+	Path string `json:"path,omitempty"`
+	// Arguments are what Cause was made with, in the order of the check's message.
+	Arguments []string `json:"arguments,omitempty"`
+	// Ignored is the reason for which the user has it ignored; empty otherwise.
+	Ignored string `json:"ignored,omitempty"`
 	// Cause is one line.
 	Cause string `json:"cause"`
 	// Object is the failed object; nil if the failure is no object's. A release that Helm or the
@@ -29,6 +40,16 @@ type Finding struct {
 	// a controller.
 	Story []string `json:"story,omitempty"`
 }
+
+// Severity is how much a finding weighs. The words are those of SARIF's levels.
+type Severity string
+
+// The severities. An error makes a cell fail.
+const (
+	SeverityError   Severity = "error"
+	SeverityWarning Severity = "warning"
+	SeverityNote    Severity = "note"
+)
 
 // positioned is an error that knows the line it is about. An error implements it without this
 // package: see recipe.FileError.

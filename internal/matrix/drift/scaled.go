@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/matrix/refs"
+	"github.com/nvidia/aicr-action/internal/matrix/facts"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/recipe"
@@ -37,7 +37,7 @@ func Scaled(e *bundle.Expectation, components []recipe.Component) (findings []re
 			continue
 		}
 		ref := o.Ref()
-		place, where := refs.PlaceOf(components, w.Component, w.Template, "")
+		place, where := facts.PlaceOf(components, w.Component, w.Template, "")
 		findings = append(findings, result.Finding{
 			Object: &ref, Component: o.Component,
 			Cause: fmt.Sprintf("%s (%s): keeps %s between %d and %d pods, and it is rendered with replicas: %d, which Argo CD's self-heal writes back each time: pods come and go for ever",

@@ -11,6 +11,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/rendering"
+	"github.com/nvidia/aicr-action/internal/matrix/facts"
 	"github.com/nvidia/aicr-action/internal/matrix/refs"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -137,7 +138,7 @@ func Torn(b *bundle.Bundle, again []bundle.Object, components []recipe.Component
 		}
 		cause := fmt.Sprintf("%s %s and %s, which is a hook, have one generated value: a hard refresh of Argo CD replaces the first and does not run the hook", t.ordinary.Ref(), t.at, t.hook.Ref())
 		f := result.Finding{Cause: cause, Object: new(t.ordinary.Ref()), Others: []result.Ref{t.hook.Ref()}, Component: t.ordinary.Component}
-		place, where := refs.PlaceOf(components, t.ordinary.Component, t.ordinary.Template, "")
+		place, where := facts.PlaceOf(components, t.ordinary.Component, t.ordinary.Template, "")
 		f.Place = place
 		f.Story = append(f.Story, cause, fmt.Sprintf("  %s is %s of %s %s", t.at, t.how, t.hook.Ref(), t.from),
 			"  each refresh renders the chart anew; self-heal applies only what differs then, and hooks belong to full syncs: the two no longer fit each other")

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/matrix/judge"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/matrix/refs"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/leftout"
@@ -61,6 +62,9 @@ type Gate struct {
 	differs differs
 	// references are what the bundle refers to, judged once everything exists.
 	references refs.Report
+	// Bench has the checks; nil for none. Stages are those whose checks have not run yet.
+	Bench  *judge.Bench
+	Stages []judge.Stage
 	// Answered is when a poll last read everything; zero if none ever did. ReadErr is the error of
 	// the newest poll.
 	Answered time.Time
@@ -99,6 +103,7 @@ type Outcome struct {
 	Notes       []string
 	NotVerified []string // references that cannot be followed in this cluster
 	Warnings    []string
+	Findings    []result.Finding // of checks with an ID
 }
 
 // New returns the gate of one cell. tell gets its progress, a line at a time.
@@ -150,7 +155,7 @@ func (g *Gate) pass(ctx context.Context) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	return Outcome{Pods: g.lastReport.Pods, Notes: g.notes(), NotVerified: slices.Concat(g.references.Notes, g.leftOut), Warnings: g.references.Warnings}, nil
+	return Outcome{Pods: g.lastReport.Pods, Notes: g.notes(), NotVerified: slices.Concat(g.references.Notes, g.leftOut), Warnings: g.references.Warnings, Findings: g.references.Findings}, nil
 }
 
 // deadlineReason returns what the job's deadline means for a gate. In a GitOps lane it is a sync

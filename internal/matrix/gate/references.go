@@ -5,14 +5,16 @@ import (
 	"slices"
 
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/matrix/facts"
 	"github.com/nvidia/aicr-action/internal/matrix/refs"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
 	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
 // checkReferences judges what the bundle refers to, once all of it exists. A fault must last, since
 // a controller may still create the missing object.
 func (g *Gate) checkReferences(ctx context.Context) wait.Result {
-	have, err := refs.Read(ctx, g.Env.Clients.Kube, g.View)
+	have, err := facts.ReadLive(ctx, g.Env.Clients.Kube, g.View)
 	if err != nil {
 		return g.readFailed(ctx, err)
 	}
@@ -20,7 +22,9 @@ func (g *Gate) checkReferences(ctx context.Context) wait.Result {
 	if g.Env.Cluster != nil {
 		have.Runs = g.Env.Cluster.Runs
 	}
-	g.references = refs.Check(g.expectation(), g.Env.Input.Components, have)
+	if g.references, err = refs.CheckWith(g.expectation(), g.Env.Input.Components, have, g.judged); err != nil {
+		return wait.Never(err)
+	}
 	err = g.references.Err()
 	if err == nil {
 		g.keepOnly("reference ", nil)
@@ -32,4 +36,9 @@ func (g *Gate) checkReferences(ctx context.Context) wait.Result {
 		return wait.Never(err)
 	}
 	return wait.NotYet("%s", g.references.Faults[0].Finding.Cause)
+}
+
+// judged is what the checks find that have not run yet.
+func (g *Gate) judged(x *facts.Index) ([]problem.Problem, error) {
+	return g.Bench.Judge(x, g.Env.Cell.Recipe, g.lane.Order(g.Env), g.Stages...)
 }

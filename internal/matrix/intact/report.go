@@ -14,7 +14,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
-	"github.com/nvidia/aicr-action/internal/matrix/refs"
+	"github.com/nvidia/aicr-action/internal/matrix/facts"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/util/lists"
@@ -350,7 +350,7 @@ func Where(installs []bundle.Install, components []recipe.Component, o *bundle.O
 	if key == "" {
 		key = o.Object.GetName()
 	}
-	place, where := refs.PlaceOf(components, o.Component, o.Template, key)
+	place, where := facts.PlaceOf(components, o.Component, o.Template, key)
 	if strings.HasPrefix(where, "set in "+o.Template+" ") {
 		place = result.Place{}
 		if line := templateLine(installs, o, key); line > 0 {

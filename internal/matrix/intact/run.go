@@ -8,8 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/matrix/facts"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
-	"github.com/nvidia/aicr-action/internal/matrix/refs"
 	"github.com/nvidia/aicr-action/internal/matrix/why"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -80,7 +80,7 @@ func (r *Run) Do(ctx context.Context, losses *Losses) (said Said, err error) {
 	for i := range dropped {
 		why.TraceField(ctx, r.Env.Input, r.Env.Bundle.Deployer, &dropped[i])
 		if dropped[i].Place.File == "" {
-			dropped[i].Place, _ = refs.PlaceOf(r.Env.Input.Components, dropped[i].Component, "", "")
+			dropped[i].Place, _ = facts.PlaceOf(r.Env.Input.Components, dropped[i].Component, "", "")
 		}
 	}
 	return said, &reason.Error{Reason: reason.DeployFailed, Err: &result.Failure{Findings: dropped}}

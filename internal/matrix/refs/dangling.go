@@ -18,6 +18,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/matrix/facts"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/texts"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/webhooks"
@@ -106,7 +107,7 @@ func (c *checker) autoscaler(o *bundle.Object, r reference) {
 		return
 	}
 	if m := c.maker(t.Kind, h.Namespace, t.Name, r.from); m != nil {
-		c.note("%s, which %s (%s) scales, is made at run time by %s", key, r.from, r.component, m.by)
+		c.note("%s, which %s (%s) scales, is made at run time by %s", key, r.from, r.component, m.By)
 		return
 	}
 	r.name, r.cause, r.then = t.Name, "target "+key, "the autoscaler reports FailedGetScale and scales nothing"
@@ -249,7 +250,7 @@ func (c *checker) monitor(o *bundle.Object, r reference) {
 func (c *checker) madeService(s labels.Selector, in func(string) bool) string {
 	for i := range c.expectation.Objects {
 		o := &c.expectation.Objects[i]
-		spec := podSpecOf(o)
+		spec := facts.PodSpec(o)
 		if spec == nil {
 			continue
 		}
@@ -332,10 +333,10 @@ func (c *checker) served(o *bundle.Object, r reference, path []string, verb, the
 // if it is created at run time.
 func (c *checker) noService(r reference, namespace, name string, port int32) string {
 	full := infra.NamespacedName(namespace, name)
-	svc := c.have.service(namespace, name)
+	svc := c.have.Service(namespace, name)
 	if svc == nil {
 		if m := c.maker("Service", namespace, name, r.from); m != nil {
-			c.note("Service %s, which %s (%s) names, is made at run time by %s", full, r.from, r.component, m.by)
+			c.note("Service %s, which %s (%s) names, is made at run time by %s", full, r.from, r.component, m.By)
 			return ""
 		}
 		return "Service " + full + ", which does not exist"

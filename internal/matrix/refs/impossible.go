@@ -21,7 +21,6 @@ import (
 	"github.com/nvidia/aicr-action/internal/matrix/refs/room"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/topologies"
 	"github.com/nvidia/aicr-action/internal/recipe"
-	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
@@ -30,7 +29,7 @@ import (
 // is never made, a rule of Prometheus that is none, what waits for a workload without pods, no node for one of its volumes, no room for
 // a workload's pods, a chart that Helm refuses for the version of the nodes' provider. Reasons: DEPLOY_FAILED, SCHEDULING_FAILED, CLUSTER_FAILED.
 func Impossible(ctx context.Context, e *bundle.Expectation, components []recipe.Component, d lane.Order, kube kubernetes.Interface) error {
-	c := &checker{expectation: e, components: components, merged: map[string]*result.Finding{}}
+	c := newChecker(e, components, nil)
 	c.problems(leftout.In(e, d.ArgoCD, d.Flux))
 	own, err := builtin.Find(ctx, e, kube)
 	if err != nil {
@@ -53,6 +52,6 @@ func Impossible(ctx context.Context, e *bundle.Expectation, components []recipe.
 			c.problems(kubeversions.Find(e, nodes.Items, version.GitVersion, true))
 		}
 	}
-	r := c.report()
+	r := c.Report()
 	return r.Err()
 }

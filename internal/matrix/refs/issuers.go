@@ -10,6 +10,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/manifestline"
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/matrix/facts"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/needs"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -65,7 +66,7 @@ func (c *checker) issuer(o *bundle.Object) {
 func (c *checker) hasSecret(o *bundle.Object, name string) bool {
 	return slices.ContainsFunc(c.expectation.Objects, func(s bundle.Object) bool {
 		in := o.Object.GetKind() == "ClusterIssuer" || s.Object.GetNamespace() == o.Object.GetNamespace()
-		return in && (s.Object.GetKind() == needs.Secret && s.Object.GetName() == name || makes(&s, name) || s.Ref() != o.Ref() && c.seemsToMake(&s, needs.Secret, name))
+		return in && (s.Object.GetKind() == needs.Secret && s.Object.GetName() == name || facts.MakesSecret(&s, name) || s.Ref() != o.Ref() && c.index.SeemsToMake(&s, needs.Secret, name))
 	})
 }
 
@@ -96,9 +97,9 @@ func (c *checker) noIssuer(kind, name, namespace string, from result.Ref) string
 func (c *checker) seemsToMakeIssuer(o *bundle.Object, kind, name string) bool {
 	switch o.Object.GetKind() {
 	case needs.ConfigMap, needs.Secret:
-		return slices.ContainsFunc(leaves(o.Object.Object), func(text string) bool { return strings.Contains(text, "Issuer") && manifestline.Mentions(text, name) })
+		return slices.ContainsFunc(facts.Leaves(o.Object.Object), func(text string) bool { return strings.Contains(text, "Issuer") && manifestline.Mentions(text, name) })
 	}
-	return o.Object.GroupVersionKind().Group != certManager && c.seemsToMake(o, kind, name)
+	return o.Object.GroupVersionKind().Group != certManager && c.index.SeemsToMake(o, kind, name)
 }
 
 // issuedFor warns of an Ingress or a Gateway whose annotation names an issuer that nothing makes.

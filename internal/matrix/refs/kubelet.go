@@ -9,6 +9,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/matrix/facts"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/needs"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -64,7 +65,7 @@ func (c *checker) noKey(r reference, n needs.Need, full string, keys map[string]
 	r.text = fmt.Sprintf("%s key %s of %s %s, which has no such key (it has %s)", n.How, strings.Join(missing, ", "), n.Kind, full,
 		strings.Join(lists.AtMost(slices.Sorted(maps.Keys(keys)), 5), ", "))
 	r.cause, r.then = n.Kind+full+strings.Join(missing, ","), cmp.Or(n.Then, r.then)
-	if p, _ := PlaceOf(c.components, r.component, r.template, missing[0]); p.Path != "" {
+	if p, _ := facts.PlaceOf(c.components, r.component, r.template, missing[0]); p.Path != "" {
 		r.name = missing[0]
 	}
 	c.fail(reason.WorkloadFailed, r)
@@ -117,13 +118,13 @@ func (c *checker) podNeeds(w *bundle.Workload) {
 			continue
 		}
 		if m := c.maker(n.Kind, w.Namespace, n.Name, from); m != nil {
-			if unknown := m.without(missing); len(unknown) > 0 {
-				r.text = fmt.Sprintf("%s key %s of %s %s, which %s makes without that key", n.How, strings.Join(unknown, ", "), n.Kind, full, m.by)
+			if unknown := m.Without(missing); len(unknown) > 0 {
+				r.text = fmt.Sprintf("%s key %s of %s %s, which %s makes without that key", n.How, strings.Join(unknown, ", "), n.Kind, full, m.By)
 				r.cause = n.Kind + full + strings.Join(unknown, ",")
 				c.fail(reason.WorkloadFailed, r)
 				continue
 			}
-			c.unverified(n.Kind+" "+full, "is made at run time by "+m.by, from, "does not start", "do not start")
+			c.unverified(n.Kind+" "+full, "is made at run time by "+m.By, from, "does not start", "do not start")
 			continue
 		}
 		switch {
@@ -145,7 +146,7 @@ func (c *checker) podNeeds(w *bundle.Workload) {
 			continue
 		}
 		if m := c.maker(needs.Secret, w.Namespace, s.Name, from); m != nil {
-			c.unverified("Secret "+full, "is made at run time by "+m.by, from, "may not pull its images", "may not pull their images")
+			c.unverified("Secret "+full, "is made at run time by "+m.By, from, "may not pull its images", "may not pull their images")
 			continue
 		}
 		c.warn(reference{from: from, component: w.Component, template: w.Template, name: s.Name,

@@ -1,7 +1,6 @@
 package refs
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,102 +12,10 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/manifestline"
+	"github.com/nvidia/aicr-action/internal/matrix/facts"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/needs"
-	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
-	"github.com/nvidia/aicr-action/internal/matrix/refs/products"
-	"github.com/nvidia/aicr-action/internal/matrix/refs/texts"
 	"github.com/nvidia/aicr-action/internal/observe"
-	"github.com/nvidia/aicr-action/internal/result"
 )
-
-// maker is what creates an object at run time, on a cluster whose operators and Jobs do their work.
-type maker struct {
-	by string
-	// keys are those that it is known to create; nil if that is not known.
-	keys []string
-}
-
-// without returns the keys that the maker is known not to create.
-func (m *maker) without(keys []string) []string {
-	if m.keys == nil {
-		return nil
-	}
-	return slices.DeleteFunc(slices.Clone(keys), func(k string) bool { return slices.Contains(m.keys, k) })
-}
-
-// maker returns what will create an object at run time; nil if nothing in the bundle seems to. A
-// custom resource of package products is known to. Others only seem to: a Job or an operator whose
-// arguments name the object, a custom resource that names it, or a Job that may create such
-// objects. Reports call these "not verified", never existing.
-func (c *checker) maker(kind, namespace, name string, from result.Ref) *maker {
-	var guess *maker
-	for i := range c.expectation.Objects {
-		o := &c.expectation.Objects[i]
-		if ns := o.Object.GetNamespace(); ns != "" && ns != namespace && namespace != "" {
-			continue
-		}
-		if keys, ok := products.Makes(o.Object, kind, name); ok {
-			return &maker{by: fmt.Sprintf("%s (%s)", o.Ref(), o.Component), keys: keys}
-		}
-		if guess == nil && o.Ref() != from && c.seemsToMake(o, kind, name) {
-			guess = &maker{by: fmt.Sprintf("%s (%s)", o.Ref(), o.Component)}
-		}
-	}
-	for _, m := range texts.Find(c.expectation, kind, name) {
-		in := cmp.Or(m.Object.GetNamespace(), m.By.Object.GetNamespace())
-		if guess == nil && (namespace == "" || namespace == in) {
-			guess = &maker{by: fmt.Sprintf("the text of %s (%s)", m.By.Ref(), m.By.Component)}
-		}
-	}
-	return guess
-}
-
-// makes reports whether an object is a custom resource whose operator makes a Secret.
-func makes(o *bundle.Object, secret string) bool {
-	_, ok := products.Makes(o.Object, needs.Secret, secret)
-	return ok
-}
-
-func (c *checker) seemsToMake(o *bundle.Object, kind, name string) bool {
-	group := o.Object.GroupVersionKind().Group
-	if spec := podSpecOf(o); spec != nil {
-		return argumentsName(spec, name) || o.Object.GetKind() == "Job" && c.mayCreate(o, spec, kind)
-	}
-	// A monitor names Secrets that it reads.
-	if !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io") || group == "monitoring.coreos.com" {
-		return false
-	}
-	return slices.Contains(leaves(o.Object.Object["spec"]), name)
-}
-
-// podSpecOf returns the pod spec of a workload; nil for another object.
-func podSpecOf(o *bundle.Object) *corev1.PodSpec {
-	template := problem.Template(o)
-	if template == nil {
-		return nil
-	}
-	return &template.Spec
-}
-
-func argumentsName(spec *corev1.PodSpec, name string) bool {
-	for _, list := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
-		for i := range list {
-			texts := slices.Concat(list[i].Command, list[i].Args)
-			for _, e := range list[i].Env {
-				texts = append(texts, e.Value)
-			}
-			if slices.ContainsFunc(texts, func(t string) bool { return manifestline.Mentions(t, name) }) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// mayCreate reports whether the bundle lets a Job's service account create objects of the kind.
-func (c *checker) mayCreate(job *bundle.Object, spec *corev1.PodSpec, kind string) bool {
-	return texts.May(c.expectation, job.Object.GetNamespace(), spec.ServiceAccountName, "", strings.ToLower(kind)+"s", "create", "update")
-}
 
 // Schedulers returns the names of the schedulers besides Kubernetes' own that pods of the recipe
 // are for and that the recipe itself runs, sorted. A platform whose pods are simulated has to
@@ -143,7 +50,7 @@ func RunsScheduler(e *bundle.Expectation, name string) bool { return runsSchedul
 // flag for its jobs' scheduler.
 func runsScheduler(e *bundle.Expectation, name string) string {
 	for i := range e.Objects {
-		if o := &e.Objects[i]; configuresScheduler(o.Object.GroupVersionKind().GroupKind()) && slices.Contains(leaves(o.Object.Object["spec"]), name) {
+		if o := &e.Objects[i]; configuresScheduler(o.Object.GroupVersionKind().GroupKind()) && slices.Contains(facts.Leaves(o.Object.Object["spec"]), name) {
 			return fmt.Sprintf("%s (%s)", o.Ref(), o.Component)
 		}
 	}
@@ -174,7 +81,7 @@ func workloadRunsScheduler(e *bundle.Expectation, w *bundle.Workload, name strin
 	case w.Name == name, w.Release == name:
 		return true
 	}
-	return isScheduler(w.Name, spec) && (argumentsName(spec, name) || w.Chart != nil && w.Chart.Name() == name || configured(e, w.Namespace, spec, name))
+	return isScheduler(w.Name, spec) && (facts.ArgumentsName(spec, name) || w.Chart != nil && w.Chart.Name() == name || configured(e, w.Namespace, spec, name))
 }
 
 // configured reports whether a ConfigMap that pods use configures a kube-scheduler with that name.

@@ -17,6 +17,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/apis"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
+	"github.com/nvidia/aicr-action/internal/matrix/facts"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/texts"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -25,7 +26,7 @@ import (
 // rendered fills the Services of what exists with those that the bundle has: before a cluster
 // exists, they are all that is known.
 func (c *checker) rendered() {
-	c.have = &Cluster{}
+	c.have = &facts.Live{}
 	for i := range c.expectation.Objects {
 		o := &c.expectation.Objects[i]
 		var s corev1.Service
@@ -88,7 +89,7 @@ func (c *checker) conversion(o *bundle.Object) {
 		return
 	}
 	c.served(o, r, append(path, "service"), "is converted by", "its resources cannot be read in another version")
-	if c.have.service(client.Service.Namespace, client.Service.Name) == nil {
+	if c.have.Service(client.Service.Namespace, client.Service.Name) == nil {
 		return
 	}
 	if len(client.CABundle) > 0 { // an operator may set its own later, without a role that shows it
@@ -99,7 +100,7 @@ func (c *checker) conversion(o *bundle.Object) {
 // conversions notes the kinds that webhooks convert, with whether the result can be wrong.
 func (c *checker) conversions(o *bundle.Object, r reference) {
 	service, ok, _ := unstructured.NestedMap(o.Object.Object, "spec", "conversion", "webhook", "clientConfig", "service")
-	s := c.have.service(fmt.Sprint(service["namespace"]), fmt.Sprint(service["name"]))
+	s := c.have.Service(fmt.Sprint(service["namespace"]), fmt.Sprint(service["name"]))
 	if !ok || s != nil && c.have.Runs != nil && slices.ContainsFunc(c.have.View.Pods, func(p corev1.Pod) bool {
 		return p.Namespace == s.Namespace && len(s.Spec.Selector) > 0 && labels.SelectorFromSet(s.Spec.Selector).Matches(labels.Set(p.Labels)) && c.have.Runs(&p.Spec.Containers[0])
 	}) {
@@ -216,7 +217,7 @@ func (c order) boundLater(o *bundle.Object) {
 // standsForPod reports whether a custom resource names a claim: its operator may make pods that use it.
 func (c order) standsForPod(claim string) bool {
 	return slices.ContainsFunc(c.expectation.Objects, func(o bundle.Object) bool {
-		return strings.Contains(o.Object.GroupVersionKind().Group, ".") && slices.Contains(leaves(o.Object.Object), claim)
+		return strings.Contains(o.Object.GroupVersionKind().Group, ".") && slices.Contains(facts.Leaves(o.Object.Object), claim)
 	})
 }
 

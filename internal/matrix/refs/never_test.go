@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/matrix/facts"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/testkit"
@@ -116,7 +117,7 @@ func TestTransient(t *testing.T) {
 	for _, c := range []struct{ deleted, hook, faults bool }{{true, false, true}, {true, true, false}, {false, false, false}} {
 		e := expected(t, "\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: early, namespace: x}\n"+mounts)
 		e.Objects[0].Hook, e.Objects[0].Ephemeral, e.Workloads[0].Hook = true, true, c.hook
-		have := &Cluster{View: &observe.View{}, Secrets: map[string]map[string]bool{}, ConfigMaps: map[string]map[string]bool{}, ServiceAccounts: map[string]bool{}}
+		have := &facts.Live{View: &observe.View{}, Secrets: map[string]map[string]bool{}, ConfigMaps: map[string]map[string]bool{}, ServiceAccounts: map[string]bool{}}
 		if !c.deleted {
 			have.ConfigMaps["x/early"] = map[string]bool{}
 		}
@@ -173,7 +174,7 @@ func TestConversions_Running(t *testing.T) {
 	pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "svc-1", Labels: map[string]string{"app": "svc"}}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Image: "runs"}}}}
 	service := corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "svc"}, Spec: corev1.ServiceSpec{Selector: map[string]string{"app": "svc"}}}
 	for image, noted := range map[string]bool{"runs": false, "other": true} {
-		r := Check(e, nil, &Cluster{View: &observe.View{Pods: []corev1.Pod{pod}}, Services: []corev1.Service{service}, Runs: func(c *corev1.Container) bool { return c.Image == image }})
+		r := Check(e, nil, &facts.Live{View: &observe.View{Pods: []corev1.Pod{pod}}, Services: []corev1.Service{service}, Runs: func(c *corev1.Container) bool { return c.Image == image }})
 		if got := slices.ContainsFunc(r.Notes, func(n string) bool { return strings.Contains(n, "are converted by Service x/svc") }); got != noted {
 			t.Errorf("pods of %s run: noted %t; %q", image, got, r.Notes)
 		}

@@ -30,7 +30,7 @@ import (
 // their own refuses. No cluster is needed: what comes when is in the bundle. An object that
 // something else may create at run time is left out.
 func Deadlocks(e *bundle.Expectation, components []recipe.Component, d lane.Order) Report {
-	c := &checker{expectation: e, components: components, merged: map[string]*result.Finding{}}
+	c := newChecker(e, components, nil)
 	c.attributes()
 	c.rendered()
 	for i := range e.Objects {
@@ -70,7 +70,7 @@ func Deadlocks(e *bundle.Expectation, components []recipe.Component, d lane.Orde
 			}
 		}
 	}
-	return c.report()
+	return c.Report()
 }
 
 type order struct {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/rendering"
+	"github.com/nvidia/aicr-action/internal/matrix/facts"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/webhooks"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
@@ -46,7 +47,7 @@ func (c order) refusesItself(o *bundle.Object) {
 func (c order) fillsInUnasked(o *bundle.Object, service *admissionv1.ServiceReference) bool {
 	e := *c.expectation
 	e.Objects = slices.DeleteFunc(slices.Clone(e.Objects), func(other bundle.Object) bool { return other.Hook })
-	return (&checker{expectation: &e}).fillsIn(o, service, mayChangeWebhooks)
+	return newChecker(&e, nil, nil).fillsIn(o, service, mayChangeWebhooks)
 }
 
 // fillingHook is a hook of an object's release that runs after its installation and whose arguments
@@ -54,7 +55,7 @@ func (c order) fillsInUnasked(o *bundle.Object, service *admissionv1.ServiceRefe
 func (c order) fillingHook(o *bundle.Object) *bundle.Object {
 	for i := range c.expectation.Objects {
 		hook := &c.expectation.Objects[i]
-		if spec := podSpecOf(hook); hook.Release == o.Release && rendering.RunsInHelm(hook.Object.GetAnnotations(), "post-install") && spec != nil && argumentsName(spec, o.Object.GetName()) {
+		if spec := facts.PodSpec(hook); hook.Release == o.Release && rendering.RunsInHelm(hook.Object.GetAnnotations(), "post-install") && spec != nil && facts.ArgumentsName(spec, o.Object.GetName()) {
 			return hook
 		}
 	}

@@ -35,7 +35,7 @@ func (c *checker) admission(w *bundle.Workload) {
 			continue
 		}
 		if m := c.maker(n.kind, n.namespace, n.name, from); m != nil {
-			c.note("%s %s, which %s (%s) names, is made at run time by %s", n.kind, full, from, w.Component, m.by)
+			c.note("%s %s, which %s (%s) names, is made at run time by %s", n.kind, full, from, w.Component, m.By)
 			continue
 		}
 		c.fail(reason.WorkloadFailed, reference{from: from, component: w.Component, template: w.Template, name: n.name, cause: n.kind + full, then: n.rule,
@@ -75,7 +75,7 @@ func (c *checker) template(w *bundle.Workload) {
 	}
 	f := why.SchedulingFinding(observe.WorkloadReport{Wrong: []observe.WrongWorkload{{Workload: w, Text: "no node would admit its pods", Template: true}}}, c.have.View)
 	for i := range f.Findings {
-		c.faults = append(c.faults, &fault{reason.SchedulingFailed, &f.Findings[i]})
+		c.AddFault(reason.SchedulingFailed, &f.Findings[i])
 	}
 }
 
@@ -116,7 +116,7 @@ func (c *checker) claim(r reference, w *bundle.Workload, name string) {
 	r.text = "mounts PersistentVolumeClaim " + full + ", which does not exist, and nothing in the recipe makes it"
 	r.then = "the scheduler does not place its pods"
 	if m := c.maker("PersistentVolumeClaim", w.Namespace, name, r.from); m != nil {
-		c.note("PersistentVolumeClaim %s, which %s (%s) mounts, is made at run time by %s", full, r.from, r.component, m.by)
+		c.note("PersistentVolumeClaim %s, which %s (%s) mounts, is made at run time by %s", full, r.from, r.component, m.By)
 		return
 	}
 	c.fail(reason.SchedulingFailed, r)

@@ -9,7 +9,11 @@ import (
 	"fmt"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/matrix/facts"
+	"github.com/nvidia/aicr-action/internal/matrix/judge"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/chartversions"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/customrefs"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/everyday"
@@ -29,35 +33,18 @@ import (
 )
 
 // Report is what the checks found.
-type Report struct {
-	// Faults make the recipe fail. Warnings may be intended. Notes say what was not verified, and
-	// why.
-	Faults          []Fault
-	Warnings, Notes []string
-}
-
-// Fault is a reference that makes the recipe fail.
-type Fault struct {
-	Reason  reason.Reason
-	Finding result.Finding
-}
-
-// Err returns the faults as a cell's failure; nil without faults. Its reason is the first fault's.
-func (r *Report) Err() error {
-	if len(r.Faults) == 0 {
-		return nil
-	}
-	f := &result.Failure{}
-	for i := range r.Faults {
-		f.Findings = append(f.Findings, r.Faults[i].Finding)
-	}
-	return &reason.Error{Reason: r.Faults[0].Reason, Err: f}
-}
+type Report = judge.Report
 
 // Check compares an expectation with what the cluster has. The components are the recipe's: their
 // values show which line set a name.
-func Check(e *bundle.Expectation, components []recipe.Component, have *Cluster) Report {
-	c := &checker{expectation: e, components: components, have: have, merged: map[string]*result.Finding{}, unorderedPairs: map[[2]string]bool{}}
+func Check(e *bundle.Expectation, components []recipe.Component, have *facts.Live) Report {
+	r, _ := CheckWith(e, components, have, func(*facts.Index) ([]problem.Problem, error) { return nil, nil })
+	return r
+}
+
+// CheckWith is Check with what judge finds besides: the checks that have left this package.
+func CheckWith(e *bundle.Expectation, components []recipe.Component, have *facts.Live, judge func(*facts.Index) ([]problem.Problem, error)) (Report, error) {
+	c := newChecker(e, components, have)
 	c.addTransient()
 	for i := range e.Workloads {
 		w := &e.Workloads[i]
@@ -90,24 +77,15 @@ func Check(e *bundle.Expectation, components []recipe.Component, have *Cluster) 
 	for i := range e.Objects {
 		c.object(&e.Objects[i])
 	}
-	return c.report()
+	found, err := judge(c.index)
+	c.problems(found)
+	return c.Report(), err
 }
 
 // problems adds what packages of their own have found.
 func (c *checker) problems(all []problem.Problem) {
 	for _, p := range all {
-		r := reference{from: p.From, component: p.Component, template: p.Template, name: p.Name, text: p.Text, then: p.Then, cause: p.Cause, at: p.At}
-		if m := p.Missing; m.Name != "" {
-			if made := c.maker(m.Kind, m.Namespace, m.Name, p.From); made != nil {
-				c.note("%s, which %s (%s) names, is made at run time by %s", m, p.From, p.Component, made.by)
-				continue
-			}
-		}
-		if p.Reason == "" {
-			c.warn(r)
-			continue
-		}
-		c.fail(p.Reason, r)
+		c.Add(p)
 	}
 }
 
@@ -128,32 +106,31 @@ func (c *checker) refused(w *bundle.Workload) {
 func starts(w *bundle.Workload) bool { return w.Kind != "CronJob" && w.Replicas != 0 }
 
 type checker struct {
+	*judge.Docket
+	index       *facts.Index
 	expectation *bundle.Expectation
 	components  []recipe.Component
-	have        *Cluster
+	have        *facts.Live
 	// transient are the Secrets and ConfigMaps that only hooks found.
 	transient map[string]bool
-
-	faults   []*fault
-	warnings []string
-	notes    []string
-	// merged are the findings by what is missing: one cause, whatever the number of references.
-	merged map[string]*result.Finding
-	later  []*later
 	// unorderedPairs are the components, each with that of a webhook for its objects, of which a
 	// warning has said that nothing orders them.
 	unorderedPairs map[[2]string]bool
 }
 
-// later is an object that is created at run time, with those that need it.
-type later struct {
-	what, how, one, many string
-	users                []string
+// newChecker returns one that has found nothing; have is nil before there is a cluster.
+func newChecker(e *bundle.Expectation, components []recipe.Component, have *facts.Live) *checker {
+	var nodes []corev1.Node
+	if have != nil && have.View != nil {
+		nodes = have.View.Nodes
+	}
+	x := facts.New(e, components, nodes, have)
+	return &checker{Docket: judge.NewDocket(x), index: x, expectation: e, components: components, have: have, unorderedPairs: map[[2]string]bool{}}
 }
 
-type fault struct {
-	reason  reason.Reason
-	finding *result.Finding
+// maker is what will create an object at run time; nil if nothing in the bundle seems to.
+func (c *checker) maker(kind, namespace, name string, from result.Ref) *facts.Maker {
+	return c.index.MadeAtRunTime(kind, namespace, name, from)
 }
 
 // reference is one reference from an object to another.
@@ -173,67 +150,23 @@ type reference struct {
 	at result.Place
 }
 
-// subject is the object, with its component if it has one.
-func (r reference) subject() string {
-	if r.component == "" {
-		return r.from.String()
-	}
-	return fmt.Sprintf("%s (%s)", r.from, r.component)
+// problem is the reference, as one that leads nowhere.
+func (r reference) problem() problem.Problem {
+	return problem.Problem{From: r.from, Component: r.component, Template: r.template, Text: r.text, Then: r.then, Name: r.name, Cause: r.cause, At: r.at}
 }
 
 func (c *checker) fail(why reason.Reason, r reference) {
-	if f := c.merged[r.cause]; f != nil && r.cause != "" {
-		if *f.Object != r.from && !slices.Contains(f.Others, r.from) {
-			f.Others = append(f.Others, r.from)
-			f.Story = append(f.Story, "so does "+r.from.String())
-		}
-		return
-	}
-	place, where := c.place(r)
-	f := &result.Finding{Cause: r.subject() + ": " + r.text, Object: &r.from, Component: r.component, Place: place}
-	f.Story = append(f.Story, f.Cause, "  "+r.then, "  "+where)
-	c.merged[r.cause] = f
-	c.faults = append(c.faults, &fault{why, f})
+	p := r.problem()
+	p.Reason = why
+	c.Add(p)
 }
 
-func (c *checker) warn(r reference) {
-	_, where := c.place(r)
-	c.warnings = append(c.warnings, fmt.Sprintf("%s: %s; %s (%s)", r.subject(), r.text, r.then, where))
-}
+func (c *checker) warn(r reference) { c.Add(r.problem()) }
 
-func (c *checker) note(format string, args ...any) {
-	if line := fmt.Sprintf(format, args...); !slices.Contains(c.notes, line) {
-		c.notes = append(c.notes, line)
-	}
-}
+func (c *checker) note(format string, args ...any) { c.Note(fmt.Sprintf(format, args...)) }
 
 // unverified notes that an object which exists only if operators and Jobs do their work could not
 // be checked.
 func (c *checker) unverified(what, how string, user result.Ref, one, many string) {
-	i := slices.IndexFunc(c.later, func(l *later) bool { return l.what == what && l.how == how && l.one == one })
-	if i < 0 {
-		i = len(c.later)
-		c.later = append(c.later, &later{what: what, how: how, one: one, many: many})
-	}
-	if l := c.later[i]; !slices.Contains(l.users, user.String()) {
-		l.users = append(l.users, user.String())
-	}
-}
-
-func (l *later) String() string {
-	if len(l.users) == 1 {
-		return fmt.Sprintf("%s %s; without it %s %s", l.what, l.how, l.users[0], l.one)
-	}
-	return fmt.Sprintf("%s %s; without it %s and %d more %s", l.what, l.how, l.users[0], len(l.users)-1, l.many)
-}
-
-func (c *checker) report() Report {
-	for _, l := range c.later {
-		c.notes = append(c.notes, l.String())
-	}
-	r := Report{Warnings: c.warnings, Notes: c.notes}
-	for _, f := range c.faults {
-		r.Faults = append(r.Faults, Fault{f.reason, *f.finding})
-	}
-	return r
+	c.Unverified(what, how, user, one, many)
 }

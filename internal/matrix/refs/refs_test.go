@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/matrix/facts"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -163,7 +164,7 @@ func expected(t *testing.T, objects string) *bundle.Expectation {
 	for _, o := range documents(t, objects) {
 		object := bundle.Object{Component: "x", Release: "x", Template: "x/templates/x.yaml", Object: o}
 		e.Objects = append(e.Objects, object)
-		if spec := podSpecOf(&object); spec != nil {
+		if spec := facts.PodSpec(&object); spec != nil {
 			w := bundle.Workload{Component: "x", Release: "x", Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName(), PodSpec: *spec, Replicas: 1, Template: object.Template}
 			if n, ok, _ := unstructured.NestedInt64(o.Object, "spec", "replicas"); ok {
 				w.Replicas = int(n)
@@ -193,7 +194,7 @@ func (c refCase) check(t *testing.T) Report {
 	if err != nil {
 		t.Fatal(err)
 	}
-	have, err := Read(t.Context(), kube, view)
+	have, err := facts.ReadLive(t.Context(), kube, view)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -420,7 +421,7 @@ func TestDangling(t *testing.T) {
 // Of Secrets and ConfigMaps names and keys are read, and nothing else is kept.
 func TestRead_NoSecretValues(t *testing.T) {
 	kube := fake.NewClientset(&corev1.SecretList{Items: []corev1.Secret{{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "s"}, Data: map[string][]byte{"k": []byte("v")}}}})
-	c, err := Read(t.Context(), kube, nil)
+	c, err := facts.ReadLive(t.Context(), kube, nil)
 	if err != nil || len(c.Secrets) != 1 || !c.Secrets["x/s"]["k"] {
 		t.Errorf("got %v, %v", c, err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/charts/catalog"
+	"github.com/nvidia/aicr-action/internal/matrix/facts"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/recipe"
@@ -54,7 +55,7 @@ func TestShippedRecipes_Static(t *testing.T) {
 				t.Errorf("%s: %s", name, f.Finding.Cause)
 			}
 		}
-		have := &Cluster{View: &observe.View{}, Secrets: map[string]map[string]bool{}, ConfigMaps: map[string]map[string]bool{}, ServiceAccounts: map[string]bool{}}
+		have := &facts.Live{View: &observe.View{}, Secrets: map[string]map[string]bool{}, ConfigMaps: map[string]map[string]bool{}, ServiceAccounts: map[string]bool{}}
 		if found.Criteria.Service == "gke" {
 			have.View.Nodes = []corev1.Node{{}}
 			have.View.Nodes[0].Labels = map[string]string{"cloud.google.com/gke-nodepool": "p"}

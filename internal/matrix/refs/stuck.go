@@ -131,7 +131,7 @@ func (c *checker) attributesClass(r reference, name string) {
 		return
 	}
 	if m := c.maker(kind, "", name, r.from); m != nil {
-		c.note("%s %s, which %s (%s) names, is made at run time by %s", kind, name, r.from, r.component, m.by)
+		c.note("%s %s, which %s (%s) names, is made at run time by %s", kind, name, r.from, r.component, m.By)
 		return
 	}
 	r.name, r.cause, r.then = name, kind+" "+name, "no provisioner makes its volume"

@@ -14,6 +14,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/matrix/facts"
 	"github.com/nvidia/aicr-action/internal/observe"
 )
 
@@ -75,8 +76,8 @@ func (c *checker) loadBalancer(r reference, s *corev1.Service) {
 // mentioned reports whether a workload's command, arguments or environment name the text.
 func (c *checker) mentioned(text string, r reference) bool {
 	return slices.ContainsFunc(c.expectation.Objects, func(o bundle.Object) bool {
-		spec := podSpecOf(&o)
-		return spec != nil && o.Ref() != r.from && argumentsName(spec, text)
+		spec := facts.PodSpec(&o)
+		return spec != nil && o.Ref() != r.from && facts.ArgumentsName(spec, text)
 	})
 }
 

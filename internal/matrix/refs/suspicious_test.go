@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/nvidia/aicr-action/internal/matrix/facts"
 	"github.com/nvidia/aicr-action/internal/observe"
 )
 
@@ -84,7 +85,7 @@ func TestSuspicious(t *testing.T) {
 		"Job of a day":             {objects: job("ttlSecondsAfterFinished: 86400, ", ""), warning: "is deleted 24h0m0s after it has finished"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := Check(expected(t, tc.objects), nil, &Cluster{View: &observe.View{Pods: pods}, Services: []corev1.Service{have}, SelfHeals: true, ClusterRoles: map[string]bool{"view": true}})
+			r := Check(expected(t, tc.objects), nil, &facts.Live{View: &observe.View{Pods: pods}, Services: []corev1.Service{have}, SelfHeals: true, ClusterRoles: map[string]bool{"view": true}})
 			warnings, faults := r.Warnings, []string{}
 			for _, f := range r.Faults {
 				faults = append(faults, f.Finding.Cause)
@@ -100,11 +101,11 @@ func TestSuspicious(t *testing.T) {
 		})
 	}
 	e := expected(t, job("ttlSecondsAfterFinished: 5, ", ""))
-	if r := Check(e, nil, &Cluster{View: &observe.View{}}); len(r.Faults) > 0 {
+	if r := Check(e, nil, &facts.Live{View: &observe.View{}}); len(r.Faults) > 0 {
 		t.Errorf("where nothing creates it again: got %+v", r.Faults)
 	}
 	e.Objects[0].Hook = true
-	if r := Check(e, nil, &Cluster{View: &observe.View{}, SelfHeals: true}); len(r.Faults) > 0 {
+	if r := Check(e, nil, &facts.Live{View: &observe.View{}, SelfHeals: true}); len(r.Faults) > 0 {
 		t.Errorf("a hook: got %+v", r.Faults)
 	}
 }

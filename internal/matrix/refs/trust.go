@@ -16,6 +16,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/rendering"
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/matrix/facts"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/needs"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -30,7 +31,7 @@ func (c *checker) trust(o *bundle.Object, r reference, name string, client *admi
 	if o.Object.GetKind() == "CustomResourceDefinition" {
 		mayChange = rendering.MayChangeDefinitions
 	}
-	if service == nil || c.have.service(service.Namespace, service.Name) == nil || c.fillsIn(o, service, mayChange) {
+	if service == nil || c.have.Service(service.Namespace, service.Name) == nil || c.fillsIn(o, service, mayChange) {
 		return
 	}
 	r.name = o.Object.GetName()
@@ -72,8 +73,8 @@ func (c *checker) fillsIn(o *bundle.Object, service *admissionv1.ServiceReferenc
 	}
 	name := o.Object.GetName()
 	return slices.ContainsFunc(c.expectation.Objects, func(other bundle.Object) bool {
-		if spec := podSpecOf(&other); spec != nil {
-			return argumentsName(spec, name)
+		if spec := facts.PodSpec(&other); spec != nil {
+			return facts.ArgumentsName(spec, name)
 		}
 		near := other.Component == o.Component || other.Object.GetNamespace() == service.Namespace
 		switch other.Object.GetKind() {
@@ -131,7 +132,7 @@ func (c *checker) untrusted(o *bundle.Object, service *admissionv1.ServiceRefere
 
 // mountedBehind gives the Secrets that the pods of a Service mount.
 func (c *checker) mountedBehind(service *admissionv1.ServiceReference) map[string]bool {
-	svc := c.have.service(service.Namespace, service.Name)
+	svc := c.have.Service(service.Namespace, service.Name)
 	return problem.MountedSecrets(c.expectation.Objects, service.Namespace, svc.Spec.Selector)
 }
 

@@ -79,7 +79,7 @@ func (c *checker) protectedTwice(o *bundle.Object, r reference, b *policyv1.PodD
 // governing warns of a StatefulSet whose Service does not exist: its pods get no names in DNS.
 func (c *checker) governing(o *bundle.Object, r reference) {
 	var set appsv1.StatefulSet
-	if !problem.Read(o, &set) || set.Spec.ServiceName == "" || c.have.service(set.Namespace, set.Spec.ServiceName) != nil || c.maker("Service", set.Namespace, set.Spec.ServiceName, r.from) != nil {
+	if !problem.Read(o, &set) || set.Spec.ServiceName == "" || c.have.Service(set.Namespace, set.Spec.ServiceName) != nil || c.maker("Service", set.Namespace, set.Spec.ServiceName, r.from) != nil {
 		return
 	}
 	r.name, r.text, r.then = set.Spec.ServiceName, fmt.Sprintf("names Service %s (spec.serviceName), which does not exist", infra.NamespacedName(set.Namespace, set.Spec.ServiceName)), "its pods have no names in DNS"
@@ -107,7 +107,7 @@ func (c *checker) routes(r reference, in *networkingv1.Ingress) {
 		r := r
 		r.name, r.then = b.Name, "its controller answers with an error"
 		full := infra.NamespacedName(in.Namespace, b.Name)
-		s := c.have.service(in.Namespace, b.Name)
+		s := c.have.Service(in.Namespace, b.Name)
 		switch {
 		case s == nil && c.maker("Service", in.Namespace, b.Name, r.from) == nil:
 			r.text = "sends requests to Service " + full + ", which does not exist"
@@ -155,7 +155,7 @@ func (c *checker) selfish(r reference, name string, client *admissionv1.WebhookC
 	if client.Service == nil || len(s.Conditions) > 0 {
 		return
 	}
-	service := c.have.service(client.Service.Namespace, client.Service.Name)
+	service := c.have.Service(client.Service.Namespace, client.Service.Name)
 	if service == nil || len(service.Spec.Selector) == 0 {
 		return
 	}

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/nvidia/aicr-action/internal/matrix/facts"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/testkit"
@@ -54,7 +55,7 @@ func TestSharedDisks(t *testing.T) {
 	} {
 		e := expected(t, pod("{containers: [{name: m}], volumes: [{name: v, persistentVolumeClaim: {claimName: data}}]}"))
 		class := "fast"
-		got := Check(e, nil, &Cluster{
+		got := Check(e, nil, &facts.Live{
 			ClaimSpecs:   map[string]corev1.PersistentVolumeClaimSpec{"x/data": {AccessModes: []corev1.PersistentVolumeAccessMode{c.mode}, StorageClassName: &class}},
 			Provisioners: map[string]string{"fast": c.driver},
 			View: &observe.View{

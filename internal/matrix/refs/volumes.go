@@ -59,7 +59,7 @@ func (c *checker) csiVolume(r reference, driver, migrated string) {
 			return
 		}
 		if m := c.maker("CSIDriver", "", driver, r.from); m != nil {
-			c.unverified("CSI driver "+driver, "is installed at run time by "+m.by, r.from, "does not start", "do not start")
+			c.unverified("CSI driver "+driver, "is installed at run time by "+m.By, r.from, "does not start", "do not start")
 			return
 		}
 		r.text = cmp.Or(migrated, "mounts an inline volume of") + " CSI driver " + driver + ", which nothing in the recipe installs"
@@ -106,7 +106,7 @@ func (c *checker) source(r reference, namespace string, spec *corev1.PersistentV
 		return
 	}
 	if m := c.maker(kind, namespace, name, r.from); m != nil {
-		c.note("%s %s, which %s (%s) is filled from, is made at run time by %s", kind, full, r.from, r.component, m.by)
+		c.note("%s %s, which %s (%s) is filled from, is made at run time by %s", kind, full, r.from, r.component, m.By)
 		return
 	}
 	r.name, r.cause, r.then = name, kind+" "+full, "no provisioner makes its volume"
@@ -125,7 +125,7 @@ func (c *checker) volumeNames() {
 		r := reference{from: p.From, component: p.Component, template: p.Template, name: p.Volume, cause: "PersistentVolume " + p.Volume + " for " + p.From.String(),
 			then: "the claim waits for ever, and so do the pods that use it", text: fmt.Sprintf("names PersistentVolume %s (spec.volumeName), %s", p.Volume, p.Text)}
 		if m := c.maker("PersistentVolume", "", p.Volume, p.From); m != nil && p.Missing {
-			c.note("PersistentVolume %s, which %s (%s) names, is made at run time by %s", p.Volume, p.From, p.Component, m.by)
+			c.note("PersistentVolume %s, which %s (%s) names, is made at run time by %s", p.Volume, p.From, p.Component, m.By)
 			continue
 		}
 		c.fail(reason.SchedulingFailed, r)

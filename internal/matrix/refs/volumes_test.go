@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/nvidia/aicr-action/internal/matrix/facts"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/testkit"
@@ -54,14 +55,14 @@ func TestNodesOfPods(t *testing.T) {
 		Nodes: []corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "linux-0", Labels: map[string]string{corev1.LabelOSStable: "linux"}}}},
 		Pods:  []corev1.Pod{placed("web", "linux-0"), placed("other", "phantom")},
 	}
-	got := Check(e, nil, &Cluster{View: view})
+	got := Check(e, nil, &facts.Live{View: view})
 	var causes []string
 	for _, f := range got.Faults {
 		causes = append(causes, f.Finding.Cause)
 	}
 	testkit.WantText(t, "faults", strings.Join(causes, "\n"), "Pod x/web (x): is for windows (spec.os), and its pods were placed on node linux-0, which has linux", "Node phantom (x): is a Node that a template creates; no machine belongs to it, and pod x/other is on it")
 	view.Nodes[0].Labels[corev1.LabelOSStable] = "windows"
-	if got := Check(e, nil, &Cluster{View: view}); len(got.Faults) != 1 {
+	if got := Check(e, nil, &facts.Live{View: view}); len(got.Faults) != 1 {
 		t.Errorf("on a node with Windows: got %+v, want the Node alone", got.Faults)
 	}
 }

@@ -53,7 +53,7 @@ type finder struct {
 func (f *finder) add(o *bundle.Object, name string, missing result.Ref, then, format string, args ...any) {
 	p := problem.Of(o)
 	p.Name, p.Missing, p.Then, p.Text = name, missing, then, fmt.Sprintf(format, args...)
-	if !slices.Contains(f.found, p) { // e.g. of two rules
+	if !slices.ContainsFunc(f.found, func(q problem.Problem) bool { return q.From == p.From && q.Text == p.Text }) { // e.g. of two rules
 		f.found = append(f.found, p)
 	}
 }

@@ -27,6 +27,13 @@ type Problem struct {
 	Reason reason.Reason
 	// At is the place that says it, if that is no template of a component.
 	At result.Place
+	// Check is the ID of the check that found it, e.g. MX118; empty for one that has none yet. Path is the field
+	// of the object, and Arguments are what the text was made with.
+	Check, Path string
+	Arguments   []string
+	// Note: it is neither a fault nor a warning. Ignored is the reason for which the user has it ignored.
+	Note    bool
+	Ignored string
 	// Missing is what does not exist; zero if that is not the matter. Something may make it at run
 	// time.
 	Missing result.Ref

@@ -1,4 +1,4 @@
-package refs
+package facts
 
 import (
 	"context"
@@ -17,9 +17,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/observe"
 )
 
-// Cluster is what a cluster has that others refer to, by namespace/name, or by name. For Secrets
+// Live is what a cluster has that others refer to, by namespace/name, or by name. For Secrets
 // and ConfigMaps it has the keys, and never a value.
-type Cluster struct {
+type Live struct {
 	Secrets, ConfigMaps                                             map[string]map[string]bool
 	ServiceAccounts, Claims, Roles, ClusterRoles                    map[string]bool
 	StorageClasses, PriorityClasses, IngressClasses, RuntimeClasses map[string]bool
@@ -45,9 +45,9 @@ type Cluster struct {
 	View *observe.View
 }
 
-// Read reads each list once.
-func Read(ctx context.Context, kube kubernetes.Interface, view *observe.View) (*Cluster, error) {
-	c := &Cluster{View: view, Secrets: map[string]map[string]bool{}, ConfigMaps: map[string]map[string]bool{}}
+// ReadLive reads each list once.
+func ReadLive(ctx context.Context, kube kubernetes.Interface, view *observe.View) (*Live, error) {
+	c := &Live{View: view, Secrets: map[string]map[string]bool{}, ConfigMaps: map[string]map[string]bool{}}
 	var all metav1.ListOptions
 	secrets, err := kube.CoreV1().Secrets("").List(ctx, all)
 	if err != nil {
@@ -81,7 +81,7 @@ func Read(ctx context.Context, kube kubernetes.Interface, view *observe.View) (*
 }
 
 // readNames reads the kinds of which only the names count.
-func (c *Cluster) readNames(ctx context.Context, kube kubernetes.Interface) error {
+func (c *Live) readNames(ctx context.Context, kube kubernetes.Interface) error {
 	var all metav1.ListOptions
 	accounts, err := kube.CoreV1().ServiceAccounts("").List(ctx, all)
 	if err != nil {
@@ -188,7 +188,8 @@ func namesOf[T any, P interface {
 	return names
 }
 
-func (c *Cluster) service(namespace, name string) *corev1.Service {
+// Service is the Service of that name; nil if there is none.
+func (c *Live) Service(namespace, name string) *corev1.Service {
 	for i := range c.Services {
 		if c.Services[i].Namespace == namespace && c.Services[i].Name == name {
 			return &c.Services[i]

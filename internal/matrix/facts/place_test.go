@@ -1,4 +1,4 @@
-package refs
+package facts
 
 import (
 	"testing"
@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
 )
@@ -17,7 +18,7 @@ func TestPlaceInAKustomization(t *testing.T) {
 	file := func(name, text string) recipe.Manifest {
 		return recipe.Manifest{Path: name, File: "recipes/" + name, Content: []byte(text)}
 	}
-	c := &checker{components: []recipe.Component{{
+	c := &Index{Components: []recipe.Component{{
 		ComponentRef: recipe.ComponentRef{Name: "app"}, Declared: recipe.Origin{File: "recipes/overlays/eks.yaml", Line: 4}, Manifests: []recipe.Manifest{file("built.yaml", "secretName: login\n")},
 		Kustomization: &recipe.Kustomization{
 			Files:      []recipe.Manifest{file("kustomization.yaml", "resources: [web.yaml]\n"), file("web.yaml", "a: b\nsecretName: login\nother: tls\n")},
@@ -25,7 +26,7 @@ func TestPlaceInAKustomization(t *testing.T) {
 		},
 	}}}
 	for name, want := range map[string]recipe.Origin{"login": {File: "recipes/patch.yaml", Line: 3}, "tls": {File: "recipes/web.yaml", Line: 3}, "none": {File: "recipes/overlays/eks.yaml", Line: 4}} {
-		if got, text := c.place(reference{component: "app", template: "app/templates/web.yaml", name: name}); got.File != want.File || got.Line != want.Line {
+		if got, text := c.Place(&problem.Problem{Component: "app", Template: "app/templates/web.yaml", Name: name}); got.File != want.File || got.Line != want.Line {
 			t.Errorf("%s: got %v (%s), want %v", name, got, text, want)
 		}
 	}
@@ -35,15 +36,15 @@ func TestPlaceInAKustomization(t *testing.T) {
 // line that declares the component.
 func TestPlaceOfAnObject(t *testing.T) {
 	m := recipe.Manifest{Path: "web.yaml", File: "recipes/components/app/manifests/web.yaml", Content: []byte("# all\n---\nkind: Deployment\nmetadata:\n  name: web\n")}
-	c := &checker{components: []recipe.Component{{ComponentRef: recipe.ComponentRef{Name: "app"}, Declared: recipe.Origin{File: "recipes/overlays/eks.yaml", Line: 4}, Manifests: []recipe.Manifest{m}}}}
+	c := &Index{Components: []recipe.Component{{ComponentRef: recipe.ComponentRef{Name: "app"}, Declared: recipe.Origin{File: "recipes/overlays/eks.yaml", Line: 4}, Manifests: []recipe.Manifest{m}}}}
 	object := &unstructured.Unstructured{Object: map[string]any{"kind": "Deployment", "metadata": map[string]any{"name": "web"}}}
-	c.expectation = &bundle.Expectation{Objects: []bundle.Object{{Template: m.File, Manifest: &m, Object: object}}}
-	r := reference{from: result.Ref{Kind: "Deployment", Name: "web"}, component: "app", template: m.File, name: "login"}
-	if got, text := c.place(r); got.String() != m.File+":3" || text != "set in "+m.File+":3" {
+	c.Expectation = &bundle.Expectation{Objects: []bundle.Object{{Template: m.File, Manifest: &m, Object: object}}}
+	r := problem.Problem{From: result.Ref{Kind: "Deployment", Name: "web"}, Component: "app", Template: m.File, Name: "login"}
+	if got, text := c.Place(&r); got.String() != m.File+":3" || text != "set in "+m.File+":3" {
 		t.Errorf("got %v (%s)", got, text)
 	}
-	r.template = "other/templates/web.yaml"
-	if got, text := c.place(r); got.String() != "recipes/overlays/eks.yaml:4" {
+	r.Template = "other/templates/web.yaml"
+	if got, text := c.Place(&r); got.String() != "recipes/overlays/eks.yaml:4" {
 		t.Errorf("of a chart: got %v (%s)", got, text)
 	}
 }
@@ -52,10 +53,10 @@ func TestPlaceOfAnObject(t *testing.T) {
 func TestPlace_Chart(t *testing.T) {
 	ch := &chart.Chart{Metadata: &chart.Metadata{Name: "c"}, Templates: []*chart.File{{Name: "templates/d.yaml", Data: []byte("# a\n---\nkind: Deployment\nmetadata:\n  name: {{ .Release.Name }}\n")}}}
 	object := &unstructured.Unstructured{Object: map[string]any{"kind": "Deployment", "metadata": map[string]any{"name": "d"}}}
-	c := &checker{components: []recipe.Component{{ComponentRef: recipe.ComponentRef{Name: "app"}, Declared: recipe.Origin{File: "o.yaml", Line: 4}}}}
-	c.expectation = &bundle.Expectation{Objects: []bundle.Object{{Component: "app", Template: "c/templates/d.yaml", Chart: ch, Object: object}}}
-	r := reference{from: result.Ref{Kind: "Deployment", Name: "d"}, component: "app", template: "c/templates/d.yaml", name: "login"}
-	if got, text := c.place(r); got.String() != "o.yaml:4" || text != "set in c/templates/d.yaml:3 (component declared in o.yaml:4)" {
+	c := &Index{Components: []recipe.Component{{ComponentRef: recipe.ComponentRef{Name: "app"}, Declared: recipe.Origin{File: "o.yaml", Line: 4}}}}
+	c.Expectation = &bundle.Expectation{Objects: []bundle.Object{{Component: "app", Template: "c/templates/d.yaml", Chart: ch, Object: object}}}
+	r := problem.Problem{From: result.Ref{Kind: "Deployment", Name: "d"}, Component: "app", Template: "c/templates/d.yaml", Name: "login"}
+	if got, text := c.Place(&r); got.String() != "o.yaml:4" || text != "set in c/templates/d.yaml:3 (component declared in o.yaml:4)" {
 		t.Errorf("got %v (%s)", got, text)
 	}
 }

@@ -1,4 +1,4 @@
-package refs
+package facts
 
 import (
 	"fmt"
@@ -8,37 +8,38 @@ import (
 	"strings"
 
 	"github.com/nvidia/aicr-action/internal/bundle/manifestline"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// place is PlaceOf for the recipe's components and, where that is no line of a manifest, the line of
-// the manifest that has the object which refers to the name.
-func (c *checker) place(r reference) (result.Place, string) {
-	if r.at.File != "" {
-		return r.at, "set in " + r.at.String()
+// Place is the line that decides about a problem, as PlaceOf has it, and, where that is no line of a
+// manifest, the line of the manifest that has the object. The text is for people.
+func (x *Index) Place(p *problem.Problem) (result.Place, string) {
+	if p.At.File != "" {
+		return p.At, "set in " + p.At.String()
 	}
-	place, where := placeOf(c.components, r, func() string { return c.inChart(r) })
-	if place.Path != "" || c.expectation == nil || strings.HasPrefix(where, "set in "+place.String()) {
+	place, where := placeOf(x.Components, p, func() string { return x.inChart(p) })
+	if place.Path != "" || x.Expectation == nil || strings.HasPrefix(where, "set in "+place.String()) {
 		return place, where
 	}
-	if at, ok := c.expectation.OriginOf(r.from, r.template); ok {
+	if at, ok := x.Expectation.OriginOf(p.From, p.Template); ok {
 		return result.Place{File: at.File, Line: at.Line}, "set in " + at.String()
 	}
 	return place, where
 }
 
-// inChart is the template of the chart that has the object which refers to the name, with its line.
-func (c *checker) inChart(r reference) string {
-	if c.expectation == nil {
-		return r.template
+// inChart is the template of the chart that has the problem's object, with its line.
+func (x *Index) inChart(p *problem.Problem) string {
+	if x.Expectation == nil {
+		return p.Template
 	}
-	for i := range c.expectation.Objects {
-		if o := &c.expectation.Objects[i]; o.Template == r.template && o.Component == r.component && o.Object.GetKind() == r.from.Kind && o.Object.GetName() == r.from.Name {
-			return manifestline.In(o.Chart, o.Template, manifestline.Object{Kind: r.from.Kind, Name: r.from.Name})
+	for i := range x.Expectation.Objects {
+		if o := &x.Expectation.Objects[i]; o.Template == p.Template && o.Component == p.Component && o.Object.GetKind() == p.From.Kind && o.Object.GetName() == p.From.Name {
+			return manifestline.In(o.Chart, o.Template, manifestline.Object{Kind: p.From.Kind, Name: p.From.Name})
 		}
 	}
-	return r.template
+	return p.Template
 }
 
 // PlaceOf returns the line that sets a name in a component's template: the value of the recipe that
@@ -46,13 +47,13 @@ func (c *checker) inChart(r reference) string {
 // component. The text is for people. An empty name stands for the component. The place is zero for
 // a component that is not listed.
 func PlaceOf(components []recipe.Component, component, template, name string) (result.Place, string) {
-	return placeOf(components, reference{component: component, template: template, name: name}, func() string { return template })
+	return placeOf(components, &problem.Problem{Component: component, Template: template, Name: name}, func() string { return template })
 }
 
-// placeOf is PlaceOf for a reference, whose object is known, with another text for the template where
+// placeOf is PlaceOf for a problem, whose object is known, with another text for the template where
 // no file of the recipe has the name.
-func placeOf(components []recipe.Component, of reference, inChart func() string) (result.Place, string) {
-	component, template, name := of.component, of.template, of.name
+func placeOf(components []recipe.Component, of *problem.Problem, inChart func() string) (result.Place, string) {
+	component, template, name := of.Component, of.Template, of.Name
 	i := slices.IndexFunc(components, func(r recipe.Component) bool { return r.Name == component })
 	if i < 0 {
 		return result.Place{}, "set in " + template
@@ -65,7 +66,7 @@ func placeOf(components []recipe.Component, of reference, inChart func() string)
 				return result.Place{File: o.File, Line: o.Line, Path: path}, fmt.Sprintf("value path %s, set in %s", path, o)
 			}
 		}
-		for _, object := range []manifestline.Object{{Kind: of.from.Kind, Name: of.from.Name}, {}} { // or in any
+		for _, object := range []manifestline.Object{{Kind: of.From.Kind, Name: of.From.Name}, {}} { // or in any
 			for _, m := range sourcesOf(r, template) {
 				if line := manifestline.Mention(string(m.Content), object, name); line > 0 {
 					at := m.Origin(line)
@@ -121,7 +122,7 @@ func pathTo(values map[string]any, text, above string) string {
 				return found
 			}
 		default:
-			if slices.Contains(leaves(v), text) || strings.Contains(strings.ToLower(k), "replica") && numeral(v) == text {
+			if slices.Contains(Leaves(v), text) || strings.Contains(strings.ToLower(k), "replica") && numeral(v) == text {
 				return path
 			}
 		}
@@ -140,21 +141,21 @@ func numeral(v any) string {
 	return ""
 }
 
-// leaves returns the strings in a value, at any depth.
-func leaves(v any) []string {
+// Leaves returns the strings in a value, at any depth.
+func Leaves(v any) []string {
 	switch v := v.(type) {
 	case string:
 		return []string{v}
 	case []any:
 		var all []string
 		for _, item := range v {
-			all = append(all, leaves(item)...)
+			all = append(all, Leaves(item)...)
 		}
 		return all
 	case map[string]any:
 		var all []string
 		for _, k := range slices.Sorted(maps.Keys(v)) {
-			all = append(all, leaves(v[k])...)
+			all = append(all, Leaves(v[k])...)
 		}
 		return all
 	}

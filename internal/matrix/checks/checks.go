@@ -1,0 +1,19 @@
+// Package checks is the list of checks. Each is a file in a package below this one, with its cases in that package's
+// testdata. It must not know cells.
+package checks
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/nvidia/aicr-action/internal/matrix/checks/network"
+	"github.com/nvidia/aicr-action/internal/matrix/checks/workload"
+	"github.com/nvidia/aicr-action/internal/matrix/judge"
+)
+
+// All are the checks, by ID.
+func All() []judge.Check {
+	all := slices.Concat(workload.Checks(), network.Checks())
+	slices.SortFunc(all, func(a, b judge.Check) int { return cmp.Compare(a.ID, b.ID) })
+	return all
+}

@@ -1,0 +1,53 @@
+package checks
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/nvidia/aicr-action/internal/matrix/judge"
+	"github.com/nvidia/aicr-action/internal/matrix/judge/judgetest"
+)
+
+// dirs are the packages with checks.
+func dirs(t *testing.T) []string {
+	t.Helper()
+	all, err := filepath.Glob("*/testdata")
+	if err != nil || len(all) == 0 {
+		t.Fatal(err)
+	}
+	for i := range all {
+		all[i] = filepath.Dir(all[i])
+	}
+	return all
+}
+
+// orders are what the lanes of cases wait for. Package matrix has the table of lanes, and a test that they are equal.
+func order(lane string) judge.Order {
+	switch lane {
+	case "argocd-oci":
+		return judge.Order{ArgoCD: true, Ready: true, Heals: true}
+	case "flux-oci":
+		return judge.Order{Flux: true, Releases: true}
+	}
+	return judge.Order{}
+}
+
+func TestList(t *testing.T) {
+	for _, line := range judge.Validate(All()) {
+		t.Error(line)
+	}
+	for _, line := range judgetest.Lacking(All(), judgetest.Read(t, dirs(t)...)) {
+		t.Error(line)
+	}
+}
+
+// Every check runs over every case: a good case of one is a good case of all, and false alarms show there.
+func TestCases(t *testing.T) {
+	for _, c := range judgetest.Read(t, dirs(t)...) {
+		t.Run(c.File, func(t *testing.T) {
+			for _, line := range c.Compare(c.Find(t, All(), order)) {
+				t.Error(line)
+			}
+		})
+	}
+}

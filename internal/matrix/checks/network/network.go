@@ -1,0 +1,9 @@
+// Package network has the checks of Services, Ingresses, policies and webhooks.
+package network
+
+import "github.com/nvidia/aicr-action/internal/matrix/judge"
+
+// Checks lists them.
+func Checks() []judge.Check {
+	return []judge.Check{externalName, ingressWithoutClass}
+}

@@ -1,0 +1,11 @@
+// Package workload has the checks of pods and of what makes them.
+package workload
+
+import (
+	"github.com/nvidia/aicr-action/internal/matrix/judge"
+)
+
+// Checks lists them.
+func Checks() []judge.Check {
+	return []judge.Check{variableNotDefined, jobDeadline, minReadySeconds}
+}

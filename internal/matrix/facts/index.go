@@ -1,0 +1,133 @@
+// Package facts is what is known of a delivery when it is judged: the objects that were rendered, found by kind
+// and read as types once; where a name is set; what operators and Jobs make at run time; what the cluster has,
+// once there is one. It must not say what is wrong.
+package facts
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/podspec"
+	"github.com/nvidia/aicr-action/internal/recipe"
+)
+
+// Index is what a check is given of one delivery. It is built once, and not for use by several goroutines.
+type Index struct {
+	Expectation *bundle.Expectation
+	// Components are the recipe's: their values show which line set a name.
+	Components []recipe.Component
+	// Nodes are those of the cluster or, before there is one, of the recipe's node profile.
+	Nodes []corev1.Node
+	// Live is what the cluster has; nil before there is one.
+	Live *Live
+
+	byKind map[schema.GroupKind][]*bundle.Object
+	typed  map[*bundle.Object]any
+	pods   []PodTemplate
+}
+
+// New is the index of what was rendered.
+func New(e *bundle.Expectation, components []recipe.Component, nodes []corev1.Node, live *Live) *Index {
+	x := &Index{Expectation: e, Components: components, Nodes: nodes, Live: live, byKind: map[schema.GroupKind][]*bundle.Object{}, typed: map[*bundle.Object]any{}}
+	for i := range e.Objects {
+		x.add(&e.Objects[i])
+	}
+	for i := range e.Made {
+		x.add(&e.Made[i])
+	}
+	return x
+}
+
+func (x *Index) add(o *bundle.Object) {
+	kind := o.Object.GroupVersionKind().GroupKind()
+	x.byKind[kind] = append(x.byKind[kind], o)
+	raw, ok := podspec.Template(o.Object)
+	if !ok {
+		return
+	}
+	if t, err := podspec.Read(raw); err == nil {
+		x.pods = append(x.pods, PodTemplate{o, t})
+	}
+}
+
+// Has reports whether there is an object of one of the kinds.
+func (x *Index) Has(kinds ...schema.GroupKind) bool {
+	return slices.ContainsFunc(kinds, func(k schema.GroupKind) bool { return len(x.byKind[k]) > 0 })
+}
+
+// OfKind lists the objects of some kinds, rendered or made by an operator of one, kind after kind in the order of
+// the bundle.
+func (x *Index) OfKind(kinds ...schema.GroupKind) (all []*bundle.Object) {
+	for _, k := range kinds {
+		all = append(all, x.byKind[k]...)
+	}
+	return all
+}
+
+// Find is the object of that name; nil if nothing rendered is. A cluster-scoped object is in the namespace "".
+func (x *Index) Find(kind schema.GroupKind, namespace, name string) *bundle.Object {
+	for _, o := range x.byKind[kind] {
+		if o.Object.GetName() == name && o.Object.GetNamespace() == namespace {
+			return o
+		}
+	}
+	return nil
+}
+
+// Pods lists the pod templates, in the order of the bundle.
+func (x *Index) Pods() []PodTemplate { return x.pods }
+
+// PodsOf lists the templates in a namespace whose labels a selector takes.
+func (x *Index) PodsOf(namespace string, selector labels.Selector) (all []PodTemplate) {
+	for _, p := range x.pods {
+		if p.Object.Object.GetNamespace() == namespace && selector.Matches(labels.Set(p.Template.Labels)) {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// Services lists the Services of the cluster or, before there is one, those that were rendered or that operators
+// make.
+func (x *Index) Services() []corev1.Service {
+	if x.Live != nil {
+		return x.Live.Services
+	}
+	var all []corev1.Service
+	for _, o := range x.OfKind(schema.GroupKind{Kind: "Service"}) {
+		if s := As[corev1.Service](x, o); s != nil {
+			all = append(all, *s)
+		}
+	}
+	return all
+}
+
+// As reads an object as a type of Kubernetes, once; nil if it is none.
+func As[T any](x *Index, o *bundle.Object) *T {
+	if known, ok := x.typed[o]; ok {
+		if t, ok := known.(*T); ok {
+			return t
+		}
+	}
+	t := new(T)
+	if runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object.Object, t) != nil {
+		t = nil
+	}
+	x.typed[o] = t
+	return t
+}
+
+// Text is the text at a path of an object, e.g. spec.rules[0].host; empty if there is none.
+func Text(o *unstructured.Unstructured, path string) string {
+	v := At(o.Object, path)
+	if s, ok := v.(string); ok {
+		return s
+	}
+	return numeral(v)
+}

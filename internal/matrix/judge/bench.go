@@ -1,0 +1,42 @@
+package judge
+
+import (
+	"slices"
+
+	"github.com/nvidia/aicr-action/internal/matrix/facts"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
+)
+
+// Bench is the checks of a run, and what its user has ignored. Nil is a bench without checks.
+type Bench struct {
+	Checks []Check
+	Ignore *Ignores
+}
+
+// Judge runs the checks of some stages. What is ignored is among the problems, with the reason for which it is.
+func (b *Bench) Judge(x *facts.Index, recipe string, order Order, stages ...Stage) ([]problem.Problem, error) {
+	if b == nil {
+		return nil, nil
+	}
+	var all []problem.Problem
+	for _, stage := range stages {
+		found, err := Run(b.Checks, x, order, stage)
+		if err != nil {
+			return all, err
+		}
+		all = append(all, found...)
+	}
+	for i := range all {
+		all[i].Ignored = b.Ignore.why(&all[i], recipe)
+	}
+	return all, nil
+}
+
+// ByID is the check with an ID or a name, of which letters' case does not count; nil if there is none.
+func ByID(list []Check, id string) *Check {
+	i := slices.IndexFunc(list, func(c Check) bool { return same(c.ID, id) || same(c.Name, id) })
+	if i < 0 {
+		return nil
+	}
+	return &list[i]
+}

@@ -1,0 +1,206 @@
+package judge
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/nvidia/aicr-action/internal/matrix/facts"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
+	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+)
+
+// Report is what checks found.
+type Report struct {
+	// Faults make the recipe fail. Warnings may be intended. Notes say what was not verified, and
+	// why.
+	Faults          []Fault
+	Warnings, Notes []string
+	// Findings are all that checks with an ID found, those that were ignored among them.
+	Findings []result.Finding
+}
+
+// Fault is a finding that makes the recipe fail.
+type Fault struct {
+	Reason  reason.Reason
+	Finding result.Finding
+}
+
+// Err returns the faults as a cell's failure; nil without faults. Its reason is the first fault's.
+func (r *Report) Err() error {
+	if len(r.Faults) == 0 {
+		return nil
+	}
+	f := &result.Failure{}
+	for i := range r.Faults {
+		f.Findings = append(f.Findings, r.Faults[i].Finding)
+	}
+	return &reason.Error{Reason: r.Faults[0].Reason, Err: f}
+}
+
+// Docket collects what checks find of one delivery, and makes findings of it: one for a cause, whatever the
+// number of objects that it concerns.
+type Docket struct {
+	index *facts.Index
+
+	faults   []*docketed
+	warnings []string
+	notes    []string
+	findings []result.Finding
+	// merged are the findings by their cause.
+	merged map[string]*result.Finding
+	later  []*later
+}
+
+type docketed struct {
+	reason  reason.Reason
+	finding *result.Finding
+}
+
+// later is an object that is created at run time, with those that need it.
+type later struct {
+	what, how, one, many string
+	users                []string
+}
+
+// NewDocket returns an empty one.
+func NewDocket(x *facts.Index) *Docket {
+	return &Docket{index: x, merged: map[string]*result.Finding{}}
+}
+
+// Add adds a problem: as a fault, a warning or a note. One whose missing object something makes at run time is a
+// note.
+func (d *Docket) Add(p problem.Problem) {
+	if m := p.Missing; m.Name != "" {
+		if made := d.index.MadeAtRunTime(m.Kind, m.Namespace, m.Name, p.From); made != nil {
+			d.Note(fmt.Sprintf("%s, which %s (%s) names, is made at run time by %s", m, p.From, p.Component, made.By))
+			return
+		}
+	}
+	switch {
+	case p.Ignored != "":
+		d.ignore(&p)
+	case p.Reason != "":
+		d.fault(&p)
+	case p.Note:
+		d.Note(d.line(&p))
+		d.keep(&p, result.SeverityNote)
+	default:
+		d.warnings = append(d.warnings, d.line(&p))
+		d.keep(&p, result.SeverityWarning)
+	}
+}
+
+// keep keeps what a check with an ID found besides faults.
+func (d *Docket) keep(p *problem.Problem, severity result.Severity) {
+	if p.Check != "" {
+		d.findings = append(d.findings, d.finding(p, severity))
+	}
+}
+
+// ignore keeps what the user has ignored, and notes it.
+func (d *Docket) ignore(p *problem.Problem) {
+	severity := result.SeverityWarning
+	if p.Reason != "" {
+		severity = result.SeverityError
+	} else if p.Note {
+		severity = result.SeverityNote
+	}
+	f := d.finding(p, severity)
+	f.Ignored = p.Ignored
+	d.findings = append(d.findings, f)
+	d.Note(fmt.Sprintf("ignored, %s: %s", p.Ignored, f.Cause))
+}
+
+// subject is the object, with its component if it has one.
+func subject(p *problem.Problem) string {
+	if p.Component == "" {
+		return p.From.String()
+	}
+	return fmt.Sprintf("%s (%s)", p.From, p.Component)
+}
+
+// line is a problem in one line.
+func (d *Docket) line(p *problem.Problem) string {
+	_, where := d.index.Place(p)
+	text := fmt.Sprintf("%s: %s; %s (%s)", subject(p), p.Text, p.Then, where)
+	if p.Check != "" {
+		text += " " + Tag(p.Check)
+	}
+	return text
+}
+
+// Tag is an ID as it stands behind a finding.
+func Tag(id string) string { return "[" + id + "]" }
+
+// finding is a problem as data.
+func (d *Docket) finding(p *problem.Problem, severity result.Severity) result.Finding {
+	place, where := d.index.Place(p)
+	f := result.Finding{Cause: subject(p) + ": " + p.Text, Object: &p.From, Component: p.Component, Place: place}
+	if p.Check != "" {
+		f.Cause += " " + Tag(p.Check)
+		f.Check, f.Severity, f.Path, f.Arguments = p.Check, severity, p.Path, p.Arguments
+	}
+	f.Story = append(f.Story, f.Cause, "  "+p.Then, "  "+where)
+	return f
+}
+
+func (d *Docket) fault(p *problem.Problem) {
+	if f := d.merged[p.Cause]; f != nil && p.Cause != "" {
+		if *f.Object != p.From && !slices.Contains(f.Others, p.From) {
+			f.Others = append(f.Others, p.From)
+			f.Story = append(f.Story, "so does "+p.From.String())
+		}
+		return
+	}
+	f := d.finding(p, result.SeverityError)
+	d.merged[p.Cause] = &f
+	d.faults = append(d.faults, &docketed{p.Reason, &f})
+}
+
+// AddFault adds a finding that is complete.
+func (d *Docket) AddFault(r reason.Reason, f *result.Finding) {
+	d.faults = append(d.faults, &docketed{r, f})
+}
+
+// Note adds a line on what was not verified, once.
+func (d *Docket) Note(line string) {
+	if !slices.Contains(d.notes, line) {
+		d.notes = append(d.notes, line)
+	}
+}
+
+// Unverified notes that an object which exists only if operators and Jobs do their work could not
+// be checked.
+func (d *Docket) Unverified(what, how string, user result.Ref, one, many string) {
+	i := slices.IndexFunc(d.later, func(l *later) bool { return l.what == what && l.how == how && l.one == one })
+	if i < 0 {
+		i = len(d.later)
+		d.later = append(d.later, &later{what: what, how: how, one: one, many: many})
+	}
+	if l := d.later[i]; !slices.Contains(l.users, user.String()) {
+		l.users = append(l.users, user.String())
+	}
+}
+
+func (l *later) String() string {
+	if len(l.users) == 1 {
+		return fmt.Sprintf("%s %s; without it %s %s", l.what, l.how, l.users[0], l.one)
+	}
+	return fmt.Sprintf("%s %s; without it %s and %d more %s", l.what, l.how, l.users[0], len(l.users)-1, l.many)
+}
+
+// Report is all that was added.
+func (d *Docket) Report() Report {
+	r := Report{Warnings: d.warnings, Notes: slices.Clone(d.notes), Findings: d.findings}
+	for _, l := range d.later {
+		r.Notes = append(r.Notes, l.String())
+	}
+	for _, f := range d.faults {
+		r.Faults = append(r.Faults, Fault{f.reason, *f.finding})
+		if f.finding.Check != "" {
+			r.Findings = append(r.Findings, *f.finding)
+		}
+	}
+	return r
+}
