@@ -6,14 +6,18 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/nvidia/aicr-action/internal/matrix/checks/access"
+	"github.com/nvidia/aicr-action/internal/matrix/checks/delivery"
 	"github.com/nvidia/aicr-action/internal/matrix/checks/network"
+	"github.com/nvidia/aicr-action/internal/matrix/checks/operator"
+	"github.com/nvidia/aicr-action/internal/matrix/checks/storage"
 	"github.com/nvidia/aicr-action/internal/matrix/checks/workload"
 	"github.com/nvidia/aicr-action/internal/matrix/judge"
 )
 
 // All are the checks, by ID.
 func All() []judge.Check {
-	all := slices.Concat(workload.Checks(), network.Checks())
+	all := slices.Concat(workload.Checks(), network.Checks(), storage.Checks(), access.Checks(), delivery.Checks(), operator.Checks())
 	slices.SortFunc(all, func(a, b judge.Check) int { return cmp.Compare(a.ID, b.ID) })
 	return all
 }

@@ -1,0 +1,9 @@
+// Package storage has the checks of volumes, claims and their classes.
+package storage
+
+import "github.com/nvidia/aicr-action/internal/matrix/judge"
+
+// Checks lists them.
+func Checks() []judge.Check {
+	return []judge.Check{}
+}
