@@ -38,6 +38,7 @@ generate: ## Renew what is made from other files: embedded parts lists, charts' 
 	$(GO) run ./kwok/crdgen kwok/charts
 	@mkdir -p docs
 	$(GO) run ./cmd/matrix explain --markdown > docs/exit-codes.md.new && mv docs/exit-codes.md.new docs/exit-codes.md
+	$(GO) run ./cmd/matrix explain --checks-markdown > docs/checks.md.new && mv docs/checks.md.new docs/checks.md
 
 update-manifests: ## Renew kwok/manifests, what a Kind cluster gets, from the modules of kwok/stack/go.mod
 	$(GO) run ./kwok/manifests/internal/manifestgen kwok/stack kwok/manifests

@@ -36,7 +36,7 @@ whose nodes KWOK simulates, and says whether every pod landed where the recipe s
   matrix explain 51`,
 	}
 	return a.Root(root, flagValues,
-		cli.CommandGroup{ID: "run", Title: "Run recipes:", Commands: []*cobra.Command{a.runCommand(), a.parityCommand(), a.listCommand(), a.discoverCommand(), a.bundleCommand(), a.chartsCommand()}},
+		cli.CommandGroup{ID: "run", Title: "Run recipes:", Commands: []*cobra.Command{a.runCommand(), a.checkCommand(), a.parityCommand(), a.listCommand(), a.discoverCommand(), a.bundleCommand(), a.chartsCommand()}},
 		cli.CommandGroup{ID: "results", Title: "Read results and find causes:", Commands: []*cobra.Command{a.explainCommand(), a.whyCommand(), a.whyRunCommand(), a.replayCommand(), a.reportCommand(), a.mergeCommand()}},
 		cli.CommandGroup{ID: "workflows", Title: "Run jobs on virtual nodes:", Commands: []*cobra.Command{a.workflowCommand()}},
 		cli.CommandGroup{ID: "clusters", Title: "Persistent clusters:", Commands: []*cobra.Command{a.clusterCommand(), a.nodesCommand()}},
@@ -64,6 +64,8 @@ func flagValues(c *cobra.Command, flag string) []string {
 		switch c.Name() {
 		case "list":
 			return []string{"table", "json", "yaml", "name"}
+		case "check":
+			return []string{"text", "json", "sarif"}
 		case "run", "parity", "version", "doctor": // run is also workflow run's
 			return []string{"table", "json"}
 		}

@@ -30,6 +30,8 @@ type listed struct {
 	what string   // "recipes", also the name of the list in JSON and YAML
 	head []string // of the table
 	rows []listRow
+	// without: whether something can be run here is no question of it.
+	without bool
 }
 
 // listRow is one of them.
@@ -41,14 +43,14 @@ type listRow struct {
 }
 
 func listKinds() []string {
-	return []string{"recipes", "components", "profiles", "deployers", "charts"}
+	return []string{"recipes", "components", "profiles", "deployers", "charts", "checks"}
 }
 
 func (a *app) listCommand() *cobra.Command {
 	var f listFlags
 	cmd := &cobra.Command{
 		Use:       "list " + strings.Join(listKinds(), "|"),
-		Short:     "List recipes, components, profiles, deployers or charts, and whether they can be run here",
+		Short:     "List recipes, components, profiles, deployers, charts or checks, and whether they can be run here",
 		ValidArgs: listKinds(),
 		Long: `List recipes, components, profiles, deployers or charts, whether each can be run here, and what is missing if not.
 
@@ -57,6 +59,7 @@ components  the registry, with the recipes that deploy each component
 profiles    the kinds of nodes that can be simulated
 deployers   the lanes, and whether the programs that they need are compiled
 charts      the charts that recipes pin, and whether the chart source has them
+checks      the checks with an ID (matrix explain ID)
 
 A recipe can be run here if it resolves, its constraint on Kubernetes' version holds, there is a node profile for its service and accelerator, and
 the chart source has every chart. Nothing is rendered or started. docs/results.md has the fields of -o json and -o yaml.`,
@@ -86,9 +89,12 @@ func (a *app) list(ctx context.Context, what string, f listFlags) error {
 	}
 	var l listed
 	var err error
-	if what == "deployers" {
+	switch what {
+	case "deployers":
 		l, err = a.listDeployers()
-	} else {
+	case "checks":
+		l = listChecks()
+	default:
 		var sources inventory.Sources
 		if sources, err = a.Inventory(f.InventoryFlags); err == nil {
 			l, err = listOf(ctx, what, sources)
@@ -98,7 +104,7 @@ func (a *app) list(ctx context.Context, what string, f listFlags) error {
 		return err
 	}
 	l.what = what
-	if f.runnable {
+	if f.runnable && !l.without {
 		l.rows = slices.DeleteFunc(l.rows, func(r listRow) bool { return !r.ready.Runnable })
 	}
 	return l.print(a.Stdout, f.output)
@@ -118,12 +124,19 @@ func listOf(ctx context.Context, what string, sources inventory.Sources) (listed
 
 func (l listed) print(w io.Writer, format string) error {
 	items, names := []any{}, ""
-	head := append(slices.Clone(l.head), "RUNS HERE")
+	head := slices.Clone(l.head)
+	if !l.without {
+		head = append(head, "RUNS HERE")
+	}
 	table := [][]string{head}
 	runnable := 0
 	for _, r := range l.rows {
 		items = append(items, r.item)
 		names += r.name + "\n"
+		if l.without {
+			table = append(table, r.cells)
+			continue
+		}
 		here := "yes"
 		if r.ready.Runnable {
 			runnable++
@@ -141,6 +154,10 @@ func (l listed) print(w io.Writer, format string) error {
 	case "name":
 		_, err = io.WriteString(w, cli.Inert(names))
 	default:
+		if l.without {
+			_, err = io.WriteString(w, cli.Inert(cli.Table(table)))
+			return err
+		}
 		text := cli.Table(table) + fmt.Sprintf("%d %s, %d of them can be run here", len(l.rows), l.what, runnable)
 		if runnable < len(l.rows) {
 			text += "; -o json says in full what is missing"

@@ -40,6 +40,7 @@ type runFlags struct {
 	platform  platformFlags
 	metrics   string
 	reports   reportFlags
+	ignored   ignoreFlags
 }
 
 // selection says which cells run.
@@ -158,6 +159,7 @@ starts in the 120 s before; debug artifacts of a failure get another 60 s.`,
 	cmd.Flags().BoolVar(&f.watch, watchFlag, false, "run again after each change of a file that the recipes use, until Ctrl-C; the exit code is that of the last whole run")
 	metricsFlag(cmd, &f.metrics)
 	f.platform.register(cmd)
+	f.ignored.register(cmd)
 	f.reports.register(cmd)
 	a.ci.register(cmd)
 	cli.ShortHelp(cmd, runHelp()...)
@@ -230,6 +232,9 @@ func (a *app) run(ctx context.Context, args []string, f runFlags) error {
 	a.addKeys(ctx, out, plans, results)
 	results = append(results, skipped...)
 	a.Progress.Close()
+	for _, line := range unused(runner.Bench, recipesOf(results)) {
+		_, _ = fmt.Fprintln(a.Stderr, "warning: "+line)
+	}
 	if err := out.compare(a, results, f.reports.history); err != nil {
 		return out.close(results, err)
 	}

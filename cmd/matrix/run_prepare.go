@@ -162,6 +162,9 @@ func (a *app) validateFlags(args []string, f *runFlags) (v validFlags, err error
 	if err := f.before.check(f); err != nil {
 		return v, err
 	}
+	if err := f.ignored.settle(); err != nil {
+		return v, err
+	}
 	f.jobs, err = a.jobControllers(*f)
 	return v, err
 }
@@ -275,7 +278,7 @@ func (a *app) choosePlatform(ctx context.Context, f runFlags, v validFlags, in r
 		Limits:       matrix.Limits{Budgets: v.budgets, Deadline: v.deadline, MaxStrikes: f.maxStrikes, FailFast: f.failFast, Slowness: host.WatchSpeed(ctx).Slowness},
 		Schedule:     matrix.Schedule{Durations: v.book, Memory: host.MemoryAvailable, Ahead: f.ahead},
 		Output:       matrix.Output{RunID: newRunID(), ClusterPrefix: prefix, Artifacts: artifacts, NoSnapshot: f.noSnapshot || noSnapshot, Keep: f.keep},
-		Verification: matrix.Verification{Checks: f.checks, Probes: f.probes, JobControllers: jobsOf(f.jobs), Validate: f.phases, Drift: f.drift, Rollback: f.before.rollback, Remove: f.remove, Chaos: v.chaos},
+		Verification: matrix.Verification{Bench: f.ignored.bench, Checks: f.checks, Probes: f.probes, JobControllers: jobsOf(f.jobs), Validate: f.phases, Drift: f.drift, Rollback: f.before.rollback, Remove: f.remove, Chaos: v.chaos},
 	}
 	if a.Verbose {
 		runner.Log = a.Stderr

@@ -165,7 +165,7 @@ func (a *app) bundleInput(ctx context.Context, name string, recipes cli.RecipeDi
 }
 
 func (a *app) explainCommand() *cobra.Command {
-	return a.ExplainCommand(cli.Explained{Rows: reason.Table(), Markdown: true, Story: failureStory})
+	return a.ExplainCommand(cli.Explained{Rows: reason.Table(), Markdown: true, Story: failureStory, Check: explainCheck, CheckNames: checkNames(), ChecksMarkdown: checksMarkdown})
 }
 
 func (a *app) versionCommand() *cobra.Command {

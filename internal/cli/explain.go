@@ -15,6 +15,11 @@ type Explained struct {
 	Rows []reason.Row
 	// Markdown: the command has the flag --markdown, which prints the table of all programs.
 	Markdown bool
+	// Check explains a check by its ID or name, and CheckNames are these; nil without checks.
+	Check      func(id string) (text string, ok bool)
+	CheckNames []string
+	// ChecksMarkdown is the page of all checks; nil without checks.
+	ChecksMarkdown func() string
 	// Story gives an example of a reason, or ""; nil if there are none.
 	Story func(reason.Reason) string
 }
@@ -26,6 +31,7 @@ func (e Explained) complete(_ *cobra.Command, args []string, _ string) ([]string
 		for _, row := range e.Rows {
 			names = append(names, row.Name())
 		}
+		names = append(names, e.CheckNames...)
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
@@ -43,14 +49,24 @@ func (e Explained) text(row reason.Row) string {
 
 // ExplainCommand is the command explain: what an exit code or a reason means, and what to do.
 func (a *App) ExplainCommand(e Explained) *cobra.Command {
-	var markdown bool
+	var markdown, checksMarkdown bool
 	cmd := &cobra.Command{
-		Use: "explain [CODE|NAME]", Short: "Explain an exit code or a reason, and what to do", Args: cobra.MaximumNArgs(1),
+		Use: "explain [" + e.what() + "]", Short: "Explain an exit code or a reason, and what to do", Args: cobra.MaximumNArgs(1),
 		ValidArgsFunction: e.complete,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if markdown {
 				_, err := io.WriteString(a.Stdout, reason.Markdown())
 				return err
+			}
+			if checksMarkdown {
+				_, err := io.WriteString(a.Stdout, e.ChecksMarkdown())
+				return err
+			}
+			if len(args) == 1 && e.Check != nil {
+				if text, ok := e.Check(args[0]); ok {
+					_, err := io.WriteString(a.Stdout, text)
+					return err
+				}
 			}
 			if len(args) == 0 {
 				_, err := io.WriteString(a.Stdout, reason.CodesOf(e.Rows))
@@ -81,5 +97,17 @@ func (a *App) ExplainCommand(e Explained) *cobra.Command {
 	if e.Markdown {
 		cmd.Flags().BoolVar(&markdown, "markdown", false, "print the whole table as docs/exit-codes.md has it")
 	}
+	if e.ChecksMarkdown != nil {
+		cmd.Short = "Explain an exit code, a reason or a check, and what to do"
+		cmd.Flags().BoolVar(&checksMarkdown, "checks-markdown", false, "print all checks as docs/checks.md has them")
+	}
 	return cmd
+}
+
+// what the command takes.
+func (e Explained) what() string {
+	if e.Check != nil {
+		return "CODE|NAME|CHECK"
+	}
+	return "CODE|NAME"
 }

@@ -14,9 +14,11 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/health"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
+	"github.com/nvidia/aicr-action/internal/matrix/checks"
 	"github.com/nvidia/aicr-action/internal/matrix/compare"
 	"github.com/nvidia/aicr-action/internal/matrix/drift"
 	"github.com/nvidia/aicr-action/internal/matrix/gate"
+	"github.com/nvidia/aicr-action/internal/matrix/judge"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/matrix/upgrade"
 	"github.com/nvidia/aicr-action/internal/observe"
@@ -37,6 +39,7 @@ type cellOptions struct {
 	drift    bool
 	rollback bool
 	remove   bool
+	bench    *judge.Bench
 	Limits
 	Output
 	Hooks
@@ -97,13 +100,21 @@ func (r *Runner) runLane(ctx context.Context, p Plan, l lane.Lane) finishedCell 
 // newCell returns a cell that has not started, and whose turn has not come.
 func (r *Runner) newCell(p Plan, l lane.Lane) *cellRun {
 	c := &cellRun{plan: p, lane: l, turn: newTurn(nil), cellOptions: cellOptions{
-		platform: r.PlatformOf(p.Cell.Recipe), progress: r.Progress, charts: r.Charts.Name(), health: r.Health, chaos: r.Chaos, drift: r.Drift, rollback: r.Rollback, remove: r.Remove,
+		platform: r.PlatformOf(p.Cell.Recipe), progress: r.Progress, charts: r.Charts.Name(), health: r.Health, chaos: r.Chaos, drift: r.Drift, rollback: r.Rollback, remove: r.Remove, bench: r.bench(),
 		Limits: r.Limits, Output: r.Output, Hooks: r.Hooks,
 	}}
 	c.result = r.newResult(p.Cell)
 	c.result.Attempts = slices.Clone(p.attempts)
 	c.result.NotVerified = slices.Clone(p.notes)
 	return c
+}
+
+// bench is the run's, or all checks.
+func (r *Runner) bench() *judge.Bench {
+	if r.Bench != nil {
+		return r.Bench
+	}
+	return &judge.Bench{Checks: checks.All()}
 }
 
 // noteStart records when the cell's time started: when its turn came.

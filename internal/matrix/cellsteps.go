@@ -7,19 +7,24 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/oci"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/matrix/change"
 	"github.com/nvidia/aicr-action/internal/matrix/drift"
+	"github.com/nvidia/aicr-action/internal/matrix/facts"
 	"github.com/nvidia/aicr-action/internal/matrix/gate"
 	"github.com/nvidia/aicr-action/internal/matrix/intact"
+	"github.com/nvidia/aicr-action/internal/matrix/judge"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/matrix/refs"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/room"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/texts"
 	"github.com/nvidia/aicr-action/internal/observe"
+	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/verify/chaos"
@@ -55,7 +60,38 @@ func (c *cellRun) makeBundle(ctx context.Context) error {
 		c.upgrade.next = delivery{in, b}
 		return c.use(c.upgrade.old)
 	}
-	return c.use(delivery{in, b})
+	if err := c.use(delivery{in, b}); err != nil {
+		return err
+	}
+	return c.judgeRendered()
+}
+
+// judgeRendered runs the checks that need no cluster. Those of an upgrade run at the gate of each delivery, so that
+// what is wrong with the old recipe is BASE_FAILED.
+func (c *cellRun) judgeRendered() error {
+	r, err := judgeRendered(c.bench, c.env.Bundle, c.env.Input.Components, c.plan, c.lane.Order(c.env))
+	c.result.Warnings = append(c.result.Warnings, r.Warnings...)
+	c.result.NotVerified = append(c.result.NotVerified, r.Notes...)
+	c.result.Judged = append(c.result.Judged, r.Findings...)
+	if err != nil {
+		return err
+	}
+	return r.Err()
+}
+
+// judgeRendered is what the checks find that need no cluster.
+func judgeRendered(bench *judge.Bench, b *bundle.Bundle, components []recipe.Component, p Plan, order lane.Order) (judge.Report, error) {
+	var nodes []corev1.Node
+	for _, n := range simulate.Nodes(p.nodes) {
+		nodes = append(nodes, *n)
+	}
+	x := facts.New(&b.Expectation, components, nodes, nil)
+	found, err := bench.Judge(x, p.Cell.Recipe, order, judge.Rendered)
+	d := judge.NewDocket(x)
+	for _, f := range found {
+		d.Add(f)
+	}
+	return d.Report(), err
 }
 
 // located returns the input of a bundle in the cell's registry, or on its Git server.
@@ -158,6 +194,7 @@ func (c *cellRun) gate(ctx context.Context) error {
 	c.result.Notes = append(c.result.Notes, out.Notes...)
 	c.result.NotVerified = append(c.result.NotVerified, out.NotVerified...)
 	c.result.Warnings = append(c.result.Warnings, out.Warnings...)
+	c.result.Judged = append(c.result.Judged, out.Findings...)
 	if err != nil { // else with those of the dry run
 		c.sayWarnings()
 	}
@@ -184,6 +221,9 @@ func (c *cellRun) sayWarnings() {
 func (c *cellRun) newGate(l lane.Lane) *gate.Gate {
 	c.gated = gate.New(c.env, l, c.budgets(), c.Deadline, c.env.Tell)
 	c.gated.Slowness, c.gated.Jobs, c.gated.Awaited, c.gated.Schedulers = c.Slowness, c.seenJobs, c.awaited, c.running
+	if c.gated.Bench, c.gated.Stages = c.bench, []judge.Stage{judge.Settled}; c.plan.base != nil {
+		c.gated.Stages = []judge.Stage{judge.Rendered, judge.Settled}
+	}
 	if runs, ok := c.env.Cluster.(infra.Contested); ok {
 		c.gated.Contested = runs.Contested
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/matrix/compare"
 	"github.com/nvidia/aicr-action/internal/matrix/durations"
 	"github.com/nvidia/aicr-action/internal/matrix/gate"
+	"github.com/nvidia/aicr-action/internal/matrix/judge"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/observe/placement"
 	"github.com/nvidia/aicr-action/internal/recipe"
@@ -89,6 +90,8 @@ type Output struct {
 
 // Verification is what a cell does after the gate, in this order.
 type Verification struct {
+	// Bench has the checks of the renderings and of the cluster; nil for all of them, with nothing ignored.
+	Bench *judge.Bench
 	// Checks runs the components' health checks.
 	Checks bool
 	// Probes runs the jobs that a user of the recipe would run (recipes/probes).

@@ -196,6 +196,9 @@ type Result struct {
 	// Validation has the results of the probes, whose phase is "probes", and of the recipe's own
 	// validation phases, in their order; none without --probes and --validate.
 	Validation []Check `json:"validation,omitempty"`
+	// Judged are the findings of the checks with an ID, warnings and notes too, and those that the user has
+	// ignored. Each is also among Verdict.Findings, Warnings or NotVerified.
+	Judged []Finding `json:"judged,omitempty"`
 	// Chaos is what was broken on purpose after all else, and what survived; nil without --chaos.
 	// It is no part of the verdict.
 	Chaos *Chaos `json:"chaos,omitempty"`

@@ -128,11 +128,7 @@ func meant(name string, known []string) string {
 func (g *Ignore) settle(list []Check) error {
 	c := ByID(list, g.Check)
 	if c == nil {
-		var known []string
-		for i := range list {
-			known = append(known, list[i].ID, list[i].Name)
-		}
-		return fmt.Errorf("%s: there is no check %q%s; matrix list checks lists them", g.place, g.Check, meant(g.Check, known))
+		return fmt.Errorf("%s: %w", g.place, Unknown(list, g.Check))
 	}
 	g.Check = c.ID
 	if g.Object == "" {
@@ -156,6 +152,15 @@ func (g *Ignore) settle(list []Check) error {
 		return fmt.Errorf("%s: check %s (%s) finds nothing of the kind %s%s; its kinds are %s", g.place, c.ID, c.Name, parts[0], meant(parts[0], kinds), strings.Join(kinds, ", "))
 	}
 	return nil
+}
+
+// Unknown is the error for an ID or a name that no check has.
+func Unknown(list []Check, id string) error {
+	var known []string
+	for i := range list {
+		known = append(known, list[i].ID, list[i].Name)
+	}
+	return fmt.Errorf("there is no check %q%s; matrix list checks lists them", id, meant(id, known))
 }
 
 // why is the reason for which a problem is ignored; empty if it is not.
