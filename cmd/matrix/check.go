@@ -101,7 +101,10 @@ func (a *app) check(ctx context.Context, args []string, f runFlags, format strin
 	case "json":
 		err = cli.PrintJSON(a.Stdout, map[string]any{"cells": checkedCells(all, results)})
 	case "sarif":
-		err = (&report.Report{Meta: report.Meta{Tool: cli.BuildOf(released).Version}, Results: results}).WriteSARIF(a.Stdout, rules())
+		meta := report.Meta{Tool: cli.BuildOf(released).Version, Rules: rules()}
+		if meta.Checkout, err = repository(a.Getenv); err == nil {
+			err = (&report.Report{Meta: meta, Results: results}).WriteSARIF(a.Stdout)
+		}
 	default:
 		err = writeChecked(cli.NewInertWriter(a.Stdout), all, results, time.Since(start))
 	}
@@ -168,7 +171,7 @@ func add(all []said, text string, of result.Cell) []said {
 
 // writeChecked prints errors, then warnings, each once, with the place first as compilers have it.
 func writeChecked(w io.Writer, all []matrix.Checked, results []result.Result, took time.Duration) error {
-	var errors, warnings []said
+	var errors, warnings, ignored []said
 	objects := 0
 	for i := range all {
 		objects = max(objects, all[i].Objects)
@@ -182,21 +185,33 @@ func writeChecked(w io.Writer, all []matrix.Checked, results []result.Result, to
 		}
 		for _, f := range all[i].Judged {
 			if f.Ignored != "" {
-				warnings = add(warnings, "ignored: "+f.Cause+": "+f.Ignored, all[i].Cell)
+				ignored = add(ignored, "ignored: "+f.Cause+": "+f.Ignored, all[i].Cell)
 			}
 		}
 	}
 	var text strings.Builder
-	for _, s := range slices.Concat(errors, warnings) {
+	for _, s := range slices.Concat(errors, warnings, ignored) {
 		text.WriteString(s.text)
 		if len(all) > 1 {
 			fmt.Fprintf(&text, "  in %s\n", cellNames(s.cells, len(all)))
 		}
 		text.WriteString("\n")
 	}
-	fmt.Fprintf(&text, "%d errors, %d warnings in %d cells (%.1f s, no cluster). For what only a cluster shows: matrix run\n", len(errors), len(warnings), len(all), took.Seconds())
+	fmt.Fprintf(&text, "%s, %s", count(len(errors), "error"), count(len(warnings), "warning"))
+	if len(ignored) > 0 {
+		fmt.Fprintf(&text, ", %d ignored", len(ignored))
+	}
+	fmt.Fprintf(&text, " in %s (%.1f s, no cluster). For what only a cluster shows: matrix run\n", count(len(all), "cell"), took.Seconds())
 	_, err := io.WriteString(w, strings.ReplaceAll(text.String(), "\n\nwarning", "\nwarning"))
 	return err
+}
+
+// count is "1 error" or "2 errors".
+func count(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
 }
 
 func errorText(r reason.Reason, f result.Finding) string {

@@ -14,6 +14,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/report"
 	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/util/gitdir"
 )
 
 // ciFiles is what `matrix run` leaves for the CI job that it is a step of, however it ends: the
@@ -150,6 +151,15 @@ func checkout(getenv func(string) string) (report.Checkout, error) {
 		}
 	}
 	return at, nil
+}
+
+// repository is checkout and, outside of GitHub, the repository that has the working directory, or else that itself.
+func repository(getenv func(string) string) (report.Checkout, error) {
+	at, err := checkout(getenv)
+	if err == nil && at.Root == "" {
+		at.Root = cli.FirstOf(gitdir.Top(at.Dir), at.Dir)
+	}
+	return at, err
 }
 
 // withReports joins the error of a run with that of writing its reports. It never hides why the run

@@ -15,9 +15,9 @@ func TestReportDirectory(t *testing.T) {
 		want  report.Files
 	}{
 		"none": {},
-		"all":  {reportFlags{dir: "out"}, report.Files{Results: "out/" + report.FileName, JUnit: "out/junit.xml", HTML: "out/report.html", Markdown: "out/summary.md"}},
+		"all":  {reportFlags{dir: "out"}, report.Files{Results: "out/" + report.FileName, JUnit: "out/junit.xml", HTML: "out/report.html", Markdown: "out/summary.md", SARIF: "out/checks.sarif"}},
 		"one elsewhere": {reportFlags{dir: "out", html: "page.html", results: "ctrf"},
-			report.Files{Results: "ctrf/" + report.FileName, JUnit: "out/junit.xml", HTML: "page.html", Markdown: "out/summary.md"}},
+			report.Files{Results: "ctrf/" + report.FileName, JUnit: "out/junit.xml", HTML: "page.html", Markdown: "out/summary.md", SARIF: "out/checks.sarif"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := tc.flags.files(); got != tc.want {

@@ -31,7 +31,7 @@ type reportFlags struct {
 }
 
 func (f *reportFlags) register(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.dir, "report", "", "`directory` for all reports: "+report.FileName+" (CTRF), junit.xml, report.html and summary.md; --results, --junit, --html and --summary override it")
+	cmd.Flags().StringVar(&f.dir, "report", "", "`directory` for all reports: "+report.FileName+" (CTRF), junit.xml, report.html, summary.md and checks.sarif; --results, --junit, --html and --summary override it")
 	cmd.Flags().StringVar(&f.results, "results", "", "`directory` for "+report.FileName+" (CTRF); written again after every cell, as the other reports are")
 	cmd.Flags().StringVar(&f.junit, "junit", "", "`file` for a JUnit XML report")
 	cmd.Flags().StringVar(&f.html, "html", "", "`file` for an HTML report that needs no network")
@@ -51,6 +51,7 @@ func (f *reportFlags) files() report.Files {
 		files.JUnit = cli.FirstOf(f.junit, filepath.Join(f.dir, "junit.xml"))
 		files.HTML = cli.FirstOf(f.html, filepath.Join(f.dir, "report.html"))
 		files.Markdown = cli.FirstOf(f.summary, filepath.Join(f.dir, "summary.md"))
+		files.SARIF = filepath.Join(f.dir, "checks.sarif")
 	}
 	return files
 }
@@ -87,7 +88,11 @@ func (a *app) openReports(ctx context.Context, run runFlags, this *prepared) (*r
 	case f.progress != "text":
 		return nil, cli.Usagef("--progress %q: want text or json", f.progress)
 	}
-	r.meta = report.Meta{Tool: cli.BuildOf(released).Version, RunID: runner.RunID, Started: time.Now().UTC(), CI: report.CIFromEnv(a.Getenv), Shards: this.shards, Code: cli.CodeInReport}
+	r.meta = report.Meta{Tool: cli.BuildOf(released).Version, RunID: runner.RunID, Started: time.Now().UTC(), CI: report.CIFromEnv(a.Getenv), Shards: this.shards, Code: cli.CodeInReport, Rules: rules()}
+	var err error
+	if r.meta.Checkout, err = repository(a.Getenv); err != nil {
+		return nil, err
+	}
 	r.proof = a.openEvidence(ctx, run, this, r)
 	if err := r.write(r.notRun(result.Verdict{Status: result.NotRun, Reason: reason.Interrupted, Cause: "the run had not come to this cell when this was written"})); err != nil {
 		return nil, reason.Wrap(infra.DiskReason(err, reason.Usage), err)

@@ -33,6 +33,10 @@ type Meta struct {
 	CI      CI
 	// Shards are those that the results are of; none for a run that was not divided.
 	Shards []Shard
+	// Rules are the checks, and Checkout is where the files are that findings name, for SARIF. They are not in
+	// other files.
+	Rules    []Rule
+	Checkout Checkout
 	// Code gives a reason's exit code; 0 if it has none, as for an interrupt. Nil leaves codes out.
 	// It is not in files.
 	Code func(reason.Reason) int

@@ -3,7 +3,8 @@ package report
 import (
 	"encoding/json"
 	"io"
-	"path"
+	"net/url"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -29,13 +30,16 @@ type (
 		Tool struct {
 			Driver sarifDriver `json:"driver"`
 		} `json:"tool"`
-		Results    []sarifResult `json:"results"`
-		ColumnKind string        `json:"columnKind"`
+		Results          []sarifResult `json:"results"`
+		ColumnKind       string        `json:"columnKind"`
+		Language         string        `json:"language"`
+		NewlineSequences []string      `json:"newlineSequences"`
 	}
 	sarifDriver struct {
 		Name           string      `json:"name"`
 		Version        string      `json:"version,omitempty"`
 		InformationURI string      `json:"informationUri"`
+		Language       string      `json:"language"`
 		Rules          []sarifRule `json:"rules"`
 	}
 	sarifRule struct {
@@ -87,11 +91,11 @@ type (
 
 // WriteSARIF writes the findings of failed cells, and those of checks, as SARIF 2.1.0, for GitHub's code scanning. Findings
 // that several lanes share are one result. Rules are all checks; a finding of no check has its cell's reason for its
-// rule. A place outside of the repository, whose root is the working directory, is left out: code scanning refuses it.
-func (r *Report) WriteSARIF(w io.Writer, rules []Rule) error {
+// rule. A place outside of the repository is left out: code scanning refuses it.
+func (r *Report) WriteSARIF(w io.Writer) error {
 	var run sarifRun
-	run.ColumnKind = "utf16CodeUnits"
-	run.Tool.Driver = sarifDriver{Name: "aicr-action", Version: r.Tool, InformationURI: "https://github.com/nvidia/aicr-action", Rules: []sarifRule{}}
+	run.ColumnKind, run.Language, run.NewlineSequences = "utf16CodeUnits", "en-US", []string{"\n"}
+	run.Tool.Driver = sarifDriver{Name: "aicr-action", Version: r.Tool, InformationURI: "https://github.com/nvidia/aicr-action", Language: "en-US", Rules: []sarifRule{}}
 	index := map[string]int{}
 	add := func(rule Rule) int {
 		if i, ok := index[rule.ID]; ok {
@@ -106,7 +110,7 @@ func (r *Report) WriteSARIF(w io.Writer, rules []Rule) error {
 		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, out)
 		return index[rule.ID]
 	}
-	for _, rule := range rules {
+	for _, rule := range r.Rules {
 		add(rule)
 	}
 	run.Results = []sarifResult{}
@@ -124,7 +128,7 @@ func (r *Report) WriteSARIF(w io.Writer, rules []Rule) error {
 				continue
 			}
 			seen[print] = true
-			run.Results = append(run.Results, f.result(rule, add(Rule{ID: rule, Title: rule, Severity: f.Severity}), print))
+			run.Results = append(run.Results, f.result(rule, add(Rule{ID: rule, Title: rule, Severity: f.Severity}), print, r.Checkout.uri(f.Place.File)))
 		}
 	}
 	encoder := json.NewEncoder(w)
@@ -165,14 +169,14 @@ func (f *sarifFinding) key() string {
 	return f.Cause
 }
 
-func (f *sarifFinding) result(rule string, index int, print string) sarifResult {
+func (f *sarifFinding) result(rule string, index int, print, uri string) sarifResult {
 	text := f.Cause
 	if len(f.Story) > 1 {
 		text = strings.Join(slices.Concat([]string{f.Cause}, f.Story[1:]), "\n")
 	}
 	out := sarifResult{RuleID: rule, RuleIndex: index, Level: f.Severity, Message: sarifText{Text: text}, Fingerprints: map[string]string{"aicrAction/v1": print}}
 	var at sarifLocation
-	if uri := inRepository(f.Place.File); uri != "" {
+	if uri != "" {
 		at.Physical = &sarifPhysical{}
 		at.Physical.Artifact.URI = uri
 		at.Physical.Region.StartLine = max(1, f.Place.Line)
@@ -189,11 +193,11 @@ func (f *sarifFinding) result(rule string, index int, print string) sarifResult 
 	return out
 }
 
-// inRepository is a file as code scanning wants it, relative to the root of the repository; empty for one elsewhere.
-func inRepository(file string) string {
-	clean := path.Clean(strings.ReplaceAll(file, "\\", "/"))
-	if file == "" || path.IsAbs(clean) || clean == ".." || strings.HasPrefix(clean, "../") {
+// uri is a file as code scanning wants it, relative to the root of the repository; empty for one elsewhere.
+func (c Checkout) uri(file string) string {
+	rel, ok := c.relative(file)
+	if file == "" || !ok {
 		return ""
 	}
-	return clean
+	return (&url.URL{Path: filepath.ToSlash(rel)}).EscapedPath()
 }

@@ -18,6 +18,7 @@ type Files struct {
 	JUnit    string
 	HTML     string
 	Markdown string
+	SARIF    string
 }
 
 // Any reports whether there is anything to write.
@@ -33,7 +34,7 @@ func (f Files) Write(r *Report) error {
 		write      func(io.Writer) error
 	}{
 		{"the results", f.Results, r.WriteCTRF}, {"the JUnit report", f.JUnit, r.WriteJUnit},
-		{"the HTML report", f.HTML, r.WriteHTML}, {"the summary", f.Markdown, r.WriteMarkdown},
+		{"the HTML report", f.HTML, r.WriteHTML}, {"the summary", f.Markdown, r.WriteMarkdown}, {"the SARIF log", f.SARIF, r.WriteSARIF},
 	} {
 		if form.path == "" {
 			continue

@@ -16,7 +16,7 @@ const (
 )
 
 var jobDeadline = judge.Check{
-	ID: "MX102", Name: "job-deadline-too-short", Needs: judge.Rendered, Kinds: judge.In(batchv1.GroupName, "Job", "CronJob"),
+	ID: "MX102", Name: "job-deadline-too-short", Needs: judge.Rendered, Kinds: judge.In(batchv1.GroupName, "Job", "CronJob"), Gives: reason.WorkloadFailed,
 	Title: "A Job has the time to pull its images and start",
 	Why: "The deadline of a Job counts from when the Job starts, with the scheduling of its pods and the pull of their images in it " +
 		"(https://kubernetes.io/docs/concepts/workloads/controllers/job/#job-termination-and-cleanup). Under 10 s is a warning; at 2 s or less, no node starts a pod in time.",
@@ -37,15 +37,15 @@ var jobDeadline = judge.Check{
 }
 
 func deadline(s *judge.Scope, o *bundle.Object, path string, j *batchv1.JobSpec) {
-	seconds, path2 := j.ActiveDeadlineSeconds, path+".activeDeadlineSeconds"
+	seconds, field := j.ActiveDeadlineSeconds, path+".activeDeadlineSeconds"
 	if own := j.Template.Spec.ActiveDeadlineSeconds; own != nil && (seconds == nil || *own < *seconds) {
-		seconds, path2 = own, path+".template.spec.activeDeadlineSeconds"
+		seconds, field = own, path+".template.spec.activeDeadlineSeconds"
 	}
 	if seconds == nil || *seconds >= soonest {
 		return
 	}
-	found := s.Report(o, path2, *seconds).SetBy("activeDeadlineSeconds")
-	if *seconds <= impossible {
-		found.As(reason.WorkloadFailed)
+	found := s.Report(o, field, *seconds).SetBy("activeDeadlineSeconds")
+	if *seconds > impossible {
+		found.Warning()
 	}
 }
