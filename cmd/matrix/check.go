@@ -102,7 +102,7 @@ func (a *app) check(ctx context.Context, args []string, f runFlags, format strin
 		err = cli.PrintJSON(a.Stdout, map[string]any{"cells": checkedCells(all, results)})
 	case "sarif":
 		meta := report.Meta{Tool: cli.BuildOf(released).Version, Rules: rules()}
-		if meta.Checkout, err = repository(a.Getenv); err == nil {
+		if meta.Checkout, err = repositoryAt(a.Getenv); err == nil {
 			err = (&report.Report{Meta: meta, Results: results}).WriteSARIF(a.Stdout)
 		}
 	default:

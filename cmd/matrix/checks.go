@@ -96,7 +96,7 @@ func listChecks() listed {
 		if c.Gives != "" {
 			gives = string(c.Gives)
 		}
-		l.rows = append(l.rows, listRow{name: c.ID, cells: []string{c.ID, c.Name, c.Needs.String(), gives, c.Title}, item: listedCheck{c.ID, c.Name, c.Needs.String(), string(c.Gives), c.Title}})
+		l.rows = append(l.rows, listRow{name: c.Name, cells: []string{c.ID, c.Name, c.Needs.String(), gives, c.Title}, item: listedCheck{c.ID, c.Name, c.Needs.String(), string(c.Gives), c.Title}})
 	}
 	return l
 }

@@ -153,8 +153,8 @@ func checkout(getenv func(string) string) (report.Checkout, error) {
 	return at, nil
 }
 
-// repository is checkout and, outside of GitHub, the repository that has the working directory, or else that itself.
-func repository(getenv func(string) string) (report.Checkout, error) {
+// repositoryAt is checkout and, outside of GitHub, the repository that has the working directory, or else that itself.
+func repositoryAt(getenv func(string) string) (report.Checkout, error) {
 	at, err := checkout(getenv)
 	if err == nil && at.Root == "" {
 		at.Root = cli.FirstOf(gitdir.Top(at.Dir), at.Dir)

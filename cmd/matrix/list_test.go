@@ -55,6 +55,14 @@ func TestList(t *testing.T) {
 			if len(items) == 0 || len(fromJSON) != 1 || len(names) != len(items) || len(table) != len(items)+3 {
 				t.Fatalf("%d items, %d names, %d lines of the table:\n%s", len(items), len(names), len(table), strings.Join(table, "\n"))
 			}
+			if what == "checks" { // every run has them
+				for i, item := range items {
+					if names[i] != item["name"] || !strings.HasPrefix(table[i+1], item["id"].(string)+" ") {
+						t.Errorf("%d: %v in JSON, %s by name, %s in the table", i, item, names[i], table[i+1])
+					}
+				}
+				return
+			}
 			runnable := 0
 			for i, item := range items {
 				name := item["name"].(string)

@@ -29,9 +29,9 @@ import (
 const maxPlan = 32 << 20
 
 type mergeFlags struct {
-	out, plan, history   string
-	output               string
-	html, junit, summary string
+	out, plan, history          string
+	output                      string
+	html, junit, summary, sarif string
 }
 
 func (a *app) mergeCommand() *cobra.Command {
@@ -57,6 +57,7 @@ to the file.`,
 	cmd.Flags().StringVar(&f.history, "history", "", "`file` with how cells ended in earlier runs; this run is added. It need not exist")
 	cmd.Flags().StringVar(&f.html, "html", "", "`file` for an HTML report that needs no network")
 	cmd.Flags().StringVar(&f.junit, "junit", "", "`file` for a JUnit XML report")
+	cmd.Flags().StringVar(&f.sarif, "sarif", "", "`file` for a SARIF 2.1.0 log of the findings, for GitHub's code scanning")
 	cmd.Flags().StringVar(&f.summary, "summary", "", "`file` for a Markdown report below 1 MiB, e.g. \"$GITHUB_STEP_SUMMARY\"")
 	a.ci.register(cmd)
 	return cmd
@@ -105,7 +106,13 @@ func (a *app) merge(ctx context.Context, args []string, f mergeFlags) error {
 	if err := a.compareWithHistory(r, f.history); err != nil {
 		return err
 	}
-	out := report.Files{Results: f.out, HTML: f.html, JUnit: f.junit, Markdown: f.summary}
+	r.Rules = rules()
+	at, err := repositoryAt(a.Getenv)
+	if err != nil {
+		return err
+	}
+	r.Checkout = at
+	out := report.Files{Results: f.out, HTML: f.html, JUnit: f.junit, Markdown: f.summary, SARIF: f.sarif}
 	if err := errors.Join(out.Write(r), a.ci.write(r)); err != nil {
 		return reason.Wrap(infra.DiskReason(err, reason.Usage), err)
 	}

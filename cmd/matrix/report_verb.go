@@ -31,7 +31,7 @@ leaves the Check Run out, which stderr says in one line; the exit code is 0.`,
   matrix report out/` + report.FileName + ` --check-run "AICR recipes" --commit "$SHA"`,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.report(cmd.Context(), args, f) },
 	}
-	cmd.Flags().StringVar(&f.format, "format", "md", "format: md, html, junit, annotations (GitHub workflow commands, at most 10), or comment (Markdown below 64 KiB, for a pull request)")
+	cmd.Flags().StringVar(&f.format, "format", "md", "format: md, html, junit, sarif (2.1.0), annotations (GitHub workflow commands, at most 10), or comment (Markdown below 64 KiB, for a pull request)")
 	cmd.Flags().StringVar(&f.run, "run-url", "", "with --format comment and --check-run, the `address` of the CI run whose results these are: they have links and downloads for this run only")
 	cmd.Flags().StringVar(&f.check, "check-run", "", "write a Check Run of this `name` on GitHub instead of printing")
 	cmd.Flags().StringVar(&f.commit, "commit", "", "with --check-run, the `SHA` of the commit that it is for (default: GITHUB_SHA)")
@@ -64,6 +64,15 @@ func (a *app) report(ctx context.Context, files []string, f reportVerb) error {
 		write = func(r *report.Report) func(io.Writer) error { return inertMarkup(r.WriteHTML) }
 	case "junit":
 		write = func(r *report.Report) func(io.Writer) error { return inertMarkup(r.WriteJUnit) }
+	case "sarif":
+		at, err := repositoryAt(a.Getenv)
+		if err != nil {
+			return err
+		}
+		write = func(r *report.Report) func(io.Writer) error {
+			r.Checkout, r.Rules = at, rules()
+			return r.WriteSARIF
+		}
 	case "annotations":
 		at, err := checkout(a.Getenv)
 		if err != nil {
@@ -73,7 +82,7 @@ func (a *app) report(ctx context.Context, files []string, f reportVerb) error {
 			return func(w io.Writer) error { return report.WriteAnnotations(w, r.Annotations(at)) }
 		}
 	default:
-		return cli.Usagef("--format %q: want md, html, junit, annotations or comment", format)
+		return cli.Usagef("--format %q: want md, html, junit, sarif, annotations or comment", format)
 	}
 	if run != "" && format != "comment" {
 		return cli.Usagef("--run-url is for --format comment, got --format %s", format)

@@ -48,7 +48,7 @@ func TestReportCommand(t *testing.T) {
 			t.Error("the HTML report lacks exit codes")
 		}
 	}
-	invoke(t, nil, "report", file, "--format", "pdf").want(t, 2, `"pdf"`, "md, html, junit, annotations or comment")
+	invoke(t, nil, "report", file, "--format", "pdf").want(t, 2, `"pdf"`, "md, html, junit, sarif, annotations or comment")
 	invoke(t, nil, "report").want(t, 2, "requires at least 1 arg")
 	absent := filepath.Join(t.TempDir(), "absent.json")
 	invoke(t, nil, "report", absent).want(t, 2, absent)

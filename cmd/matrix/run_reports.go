@@ -90,7 +90,7 @@ func (a *app) openReports(ctx context.Context, run runFlags, this *prepared) (*r
 	}
 	r.meta = report.Meta{Tool: cli.BuildOf(released).Version, RunID: runner.RunID, Started: time.Now().UTC(), CI: report.CIFromEnv(a.Getenv), Shards: this.shards, Code: cli.CodeInReport, Rules: rules()}
 	var err error
-	if r.meta.Checkout, err = repository(a.Getenv); err != nil {
+	if r.meta.Checkout, err = repositoryAt(a.Getenv); err != nil {
 		return nil, err
 	}
 	r.proof = a.openEvidence(ctx, run, this, r)
