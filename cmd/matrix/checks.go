@@ -45,7 +45,7 @@ func (f *ignoreFlags) settle() error {
 		if c == nil {
 			return cli.Usagef("--only %s: %w", id, judge.Unknown(all, id))
 		}
-		f.bench.Checks = append(f.bench.Checks, *c)
+		f.bench.Checks, f.bench.Only = append(f.bench.Checks, *c), append(f.bench.Only, c.ID)
 	}
 	return nil
 }

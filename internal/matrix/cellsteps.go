@@ -72,6 +72,7 @@ func (c *cellRun) judgeRendered() error {
 	r, err := judgeRendered(c.bench, c.env.Bundle, c.env.Input.Components, c.plan, c.lane.Order(c.env))
 	c.result.Warnings = append(c.result.Warnings, r.Warnings...)
 	c.result.NotVerified = append(c.result.NotVerified, r.Notes...)
+	c.result.Ignored = append(c.result.Ignored, r.Ignored...)
 	c.result.Judged = append(c.result.Judged, r.Findings...)
 	if err != nil {
 		return err
@@ -194,6 +195,7 @@ func (c *cellRun) gate(ctx context.Context) error {
 	c.result.Notes = append(c.result.Notes, out.Notes...)
 	c.result.NotVerified = append(c.result.NotVerified, out.NotVerified...)
 	c.result.Warnings = append(c.result.Warnings, out.Warnings...)
+	c.result.Ignored = append(c.result.Ignored, out.Ignored...)
 	c.result.Judged = append(c.result.Judged, out.Findings...)
 	if err != nil { // else with those of the dry run
 		c.sayWarnings()

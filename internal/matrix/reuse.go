@@ -59,6 +59,9 @@ func (u *Reuser) Inputs(ctx context.Context, r *Runner, p Plan) (reuse.Inputs, e
 		}
 		all = append(all, input{"probes", content})
 	}
+	if checks := r.bench().Inputs(p.Cell.Recipe); len(checks) > 0 {
+		all = append(all, input{"ignored checks", checks})
+	}
 	if r.Remove {
 		all = append(all, input{"removal", true})
 	}

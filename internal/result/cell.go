@@ -218,6 +218,7 @@ type Result struct {
 	// kind; a list of strings here without a row there fails a test. The first word of a line of
 	// HealthPolicy is the kind.
 	Overrides    []string `json:"overrides,omitempty"`
+	Ignored      []string `json:"ignored,omitempty"`
 	StandIns     []string `json:"standIns,omitempty"`
 	OutOfOrder   []string `json:"outOfOrder,omitempty"`
 	HealthPolicy []string `json:"healthPolicy,omitempty"`

@@ -7,6 +7,7 @@ type RemarkKind string
 // The kinds of remarks.
 const (
 	RemarkWarnings     RemarkKind = "warnings"
+	RemarkIgnored      RemarkKind = "ignored"
 	RemarkNotes        RemarkKind = "notes"
 	RemarkNotVerified  RemarkKind = "notVerified"
 	RemarkLeftBehind   RemarkKind = "leftBehind"
@@ -51,6 +52,7 @@ func (r RemarkRow) Effect() string {
 func RemarkRows() []RemarkRow {
 	return []RemarkRow{
 		{RemarkWarnings, "Warnings", "warning", "warnings", "Problems found in the recipe, and in a failed cell what could not be cleaned up or written.", false, false, ""},
+		{RemarkIgnored, "Ignored", "ignored", "ignored findings", "Findings of checks that the user ignores, each with the reason; some would have failed the cell.", false, false, ""},
 		{RemarkNotes, "Notes", "note", "notes", "Passes in a state other than the usual one, and other remarks.", false, false, ""},
 		{RemarkNotVerified, "Not verified", "not verified", "what was not verified", "What a run here cannot see: objects that operators and Jobs make at run time, and constraints that a cell cannot evaluate.", false, true, "not verified"},
 		{RemarkLeftBehind, "Left behind", "left behind", "what was left behind", "What stayed in the cluster when the recipe had been removed (--remove), and blocks nothing.", false, false, ""},

@@ -5,6 +5,8 @@ func (r *Result) Remarks(kind RemarkKind) []string {
 	switch kind {
 	case RemarkWarnings:
 		return r.Warnings
+	case RemarkIgnored:
+		return r.Ignored
 	case RemarkNotes:
 		return r.Notes
 	case RemarkNotVerified:

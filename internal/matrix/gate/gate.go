@@ -103,6 +103,7 @@ type Outcome struct {
 	Notes       []string
 	NotVerified []string // references that cannot be followed in this cluster
 	Warnings    []string
+	Ignored     []string
 	Findings    []result.Finding // of checks with an ID
 }
 
@@ -155,7 +156,7 @@ func (g *Gate) pass(ctx context.Context) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	return Outcome{Pods: g.lastReport.Pods, Notes: g.notes(), NotVerified: slices.Concat(g.references.Notes, g.leftOut), Warnings: g.references.Warnings, Findings: g.references.Findings}, nil
+	return Outcome{Pods: g.lastReport.Pods, Notes: g.notes(), NotVerified: slices.Concat(g.references.Notes, g.leftOut), Warnings: g.references.Warnings, Ignored: g.references.Ignored, Findings: g.references.Findings}, nil
 }
 
 // deadlineReason returns what the job's deadline means for a gate. In a GitOps lane it is a sync

@@ -11,6 +11,24 @@ import (
 type Bench struct {
 	Checks []Check
 	Ignore *Ignores
+	// Only are the IDs of the checks, if they are not all that there are.
+	Only []string
+}
+
+// Inputs are what of the bench a verdict of a recipe depends on, besides the program; none if it is that of every run.
+func (b *Bench) Inputs(recipe string) (all []string) {
+	for _, id := range b.Only {
+		all = append(all, "only "+id)
+	}
+	if b.Ignore == nil {
+		return all
+	}
+	for _, e := range b.Ignore.entries {
+		if e.Recipe == "" || e.Recipe == recipe {
+			all = append(all, "ignored "+e.Check+" "+e.Object)
+		}
+	}
+	return all
 }
 
 // Judge runs the checks of some stages. What is ignored is among the problems, with the reason for which it is.

@@ -16,6 +16,8 @@ type Report struct {
 	// why.
 	Faults          []Fault
 	Warnings, Notes []string
+	// Ignored are the findings that the user ignores, a line each, with the reason.
+	Ignored []string
 	// Findings are all that checks with an ID found, those that were ignored among them.
 	Findings []result.Finding
 }
@@ -46,6 +48,7 @@ type Docket struct {
 	faults   []*docketed
 	warnings []string
 	notes    []string
+	ignored  []string
 	findings []result.Finding
 	// merged are the findings by their cause.
 	merged map[string]*result.Finding
@@ -98,7 +101,7 @@ func (d *Docket) keep(p *problem.Problem, severity result.Severity) {
 	}
 }
 
-// ignore keeps what the user has ignored, and notes it.
+// ignore keeps what the user has ignored.
 func (d *Docket) ignore(p *problem.Problem) {
 	severity := result.SeverityWarning
 	if p.Reason != "" {
@@ -109,7 +112,7 @@ func (d *Docket) ignore(p *problem.Problem) {
 	f := d.finding(p, severity)
 	f.Ignored = p.Ignored
 	d.findings = append(d.findings, f)
-	d.Note(fmt.Sprintf("ignored, %s: %s", p.Ignored, f.Cause))
+	d.ignored = append(d.ignored, fmt.Sprintf("%s; ignored: %s", f.Cause, p.Ignored))
 }
 
 // subject is the object, with its component if it has one.
@@ -192,7 +195,7 @@ func (l *later) String() string {
 
 // Report is all that was added.
 func (d *Docket) Report() Report {
-	r := Report{Warnings: d.warnings, Notes: slices.Clone(d.notes), Findings: d.findings}
+	r := Report{Warnings: d.warnings, Notes: slices.Clone(d.notes), Ignored: d.ignored, Findings: d.findings}
 	for _, l := range d.later {
 		r.Notes = append(r.Notes, l.String())
 	}

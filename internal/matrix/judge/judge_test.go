@@ -131,9 +131,12 @@ func TestIgnores(t *testing.T) {
 	if len(r.Faults) != 1 || r.Faults[0].Finding.Object.Name != "n2" || len(r.Warnings) != 0 {
 		t.Errorf("got faults %+v and warnings %q", r.Faults, r.Warnings)
 	}
-	want := []string{"ignored, --ignore mx001=ConfigMap/*/n0: ConfigMap x/n0 (c): is called n0 [MX001]", "ignored, made elsewhere (" + file + ":3): Secret x/n1 (c): is called n1 [MX002]"}
-	if !slices.Equal(r.Notes, want) {
-		t.Errorf("got notes %q\nwant %q", r.Notes, want)
+	want := []string{"ConfigMap x/n0 (c): is called n0 [MX001]; ignored: --ignore mx001=ConfigMap/*/n0", "Secret x/n1 (c): is called n1 [MX002]; ignored: made elsewhere (" + file + ":3)"}
+	if !slices.Equal(r.Ignored, want) {
+		t.Errorf("got %q\nwant %q", r.Ignored, want)
+	}
+	if got := (&Bench{Ignore: ignores}).Inputs("r"); len(got) != 2 {
+		t.Errorf("inputs of the recipe r: got %q, want its two entries", got)
 	}
 	all, one := func(string) bool { return true }, func(recipe string) bool { return recipe == "r" }
 	if got := ignores.Unused(all); len(got) != 1 || !strings.Contains(got[0], IgnoreFile+":4 ignores nothing: check MX001 found nothing") {
