@@ -50,6 +50,20 @@ func (f *ignoreFlags) settle() error {
 	return nil
 }
 
+// rerun are the flags that check a cell again in the same way.
+func (f *ignoreFlags) rerun() (parts []string) {
+	for _, one := range f.ignore {
+		parts = append(parts, "--ignore", one)
+	}
+	if f.file != "" {
+		parts = append(parts, "--ignore-file", f.file)
+	}
+	if len(f.only) > 0 {
+		parts = append(parts, "--only", strings.Join(f.only, ","))
+	}
+	return parts
+}
+
 // unused says what was ignored in vain, if every recipe was checked that it may be for.
 func unused(bench *judge.Bench, ran []string) []string {
 	return bench.Ignore.Unused(func(recipe string) bool { return slices.Contains(ran, recipe) })

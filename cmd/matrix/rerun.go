@@ -76,6 +76,7 @@ func rerunCommand(self, settings string, c result.Cell, f runFlags) string {
 	if c.From != "" {
 		parts = append(parts, f.before.rerun()...)
 	}
+	parts = append(parts, f.ignored.rerun()...)
 	parts = append(parts, f.platform.rerun()...)
 	parts = append(parts, f.bundles.rerun()...)
 	if settings != "" {

@@ -177,10 +177,11 @@ func TestRerunCommand(t *testing.T) {
 		"matrix run eks --deployer helm --bundle-dir ./b --service eks --accelerator h100 --keep": {sourceFlags: sourceFlags{charts: simulated, usualCharts: simulated}, bundles: bundlerFlags{
 			bundler: builtinBundler, dir: "./b", service: "eks", accelerator: "h100",
 		}},
-		"matrix run eks --deployer helm --kubernetes 1.34 --keep":             {sourceFlags: sourceFlags{charts: simulated, usualCharts: simulated}, platform: platformFlags{kubernetes: "1.34"}},
-		"matrix run eks --deployer helm --plain-controllers --keep":           {sourceFlags: sourceFlags{charts: simulated, usualCharts: simulated}, pace: pace{plain: true}},
-		"matrix run eks --deployer helm --probes --controller trainer --keep": {sourceFlags: sourceFlags{charts: simulated, usualCharts: simulated}, afterGate: afterGate{probes: true, controllers: []string{"trainer"}}},
-		"matrix run eks --deployer helm --probes --keep":                      runFlags{sourceFlags: sourceFlags{charts: simulated, usualCharts: simulated}, afterGate: afterGate{probes: true, controllers: []string{"trainer"}}}.withControllers(false),
+		"matrix run eks --deployer helm --kubernetes 1.34 --keep":                         {sourceFlags: sourceFlags{charts: simulated, usualCharts: simulated}, platform: platformFlags{kubernetes: "1.34"}},
+		"matrix run eks --deployer helm --plain-controllers --keep":                       {sourceFlags: sourceFlags{charts: simulated, usualCharts: simulated}, pace: pace{plain: true}},
+		"matrix run eks --deployer helm --probes --controller trainer --keep":             {sourceFlags: sourceFlags{charts: simulated, usualCharts: simulated}, afterGate: afterGate{probes: true, controllers: []string{"trainer"}}},
+		"matrix run eks --deployer helm --ignore MX102=Job/x/m --only MX101,MX102 --keep": {sourceFlags: sourceFlags{charts: simulated, usualCharts: simulated}, ignored: ignoreFlags{ignore: []string{"MX102=Job/x/m"}, only: []string{"MX101", "MX102"}}},
+		"matrix run eks --deployer helm --probes --keep":                                  runFlags{sourceFlags: sourceFlags{charts: simulated, usualCharts: simulated}, afterGate: afterGate{probes: true, controllers: []string{"trainer"}}}.withControllers(false),
 	}
 	for want, f := range tests {
 		if got := rerunCommand("matrix", "", cell, f); got != want {

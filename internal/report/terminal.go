@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"sort"
 	"strings"
 
@@ -52,8 +53,8 @@ func (r *Report) terminalInputs() string {
 // terminalFew is what follows the grid of a few recipes: first why cells failed, then the rest.
 func (r *Report) terminalFew() string {
 	var b strings.Builder
-	for i := range r.Results {
-		b.WriteString(r.terminalStory(&r.Results[i]))
+	for _, cells := range r.sameStories() {
+		b.WriteString(r.terminalStory(cells))
 	}
 	for i, line := range r.terminalUnfinished(result.NotRun) { // a cause stands before the remarks
 		b.WriteString(strings.Repeat("\n", max(0, 1-i)) + line + "\n")
@@ -196,17 +197,47 @@ func (r *Report) terminalUnfinished(statuses ...result.Status) []string {
 	return lines
 }
 
-// terminalStory is the failure report of a cell; empty if it has not failed.
-func (r *Report) terminalStory(c *result.Result) string {
-	if !broken(c.Status) {
-		return ""
+// sameStories are the cells that have failed, those of one recipe together that failed for the same cause in several
+// lanes: a person reads it once.
+func (r *Report) sameStories() (all [][]*result.Result) {
+	for i := range r.Results {
+		c := &r.Results[i]
+		if !broken(c.Status) {
+			continue
+		}
+		same := slices.IndexFunc(all, func(cells []*result.Result) bool {
+			first := cells[0]
+			return first.Row() == c.Row() && first.Status == c.Status && first.Reason == c.Reason && first.Stage == c.Stage && first.Cause == c.Cause && placeOf(first) == placeOf(c)
+		})
+		if same < 0 {
+			all = append(all, []*result.Result{c})
+			continue
+		}
+		all[same] = append(all[same], c)
 	}
-	at := ""
+	return all
+}
+
+// terminalStory is the failure report of cells that have failed for one cause. The details and the command are the
+// first one's.
+func (r *Report) terminalStory(cells []*result.Result) string {
+	c, name, at := cells[0], cells[0].Cell.String(), ""
+	if len(cells) > 1 {
+		var lanes []string
+		for _, cell := range cells {
+			lanes = append(lanes, cell.Deployer)
+		}
+		name = c.Row() + " in " + strings.Join(lanes, ", ")
+	}
 	if c.Stage != "" {
 		at = ", at " + string(c.Stage)
 	}
-	head := fmt.Sprintf("\n%s %s  %s%s: %s\n", styleOf(c.Status).Mark, c.Cell, r.reasonText(c), at, c.Cause)
-	return head + storyText(c.Details, c.Cause, c.Artifacts) + fmt.Sprintf("  rerun: %s\n", c.Rerun) + r.terminalArtifacts(c) + terminalKept(c)
+	text := fmt.Sprintf("\n%s %s  %s%s: %s\n", styleOf(c.Status).Mark, name, r.reasonText(c), at, c.Cause) + storyText(c.Details, c.Cause, c.Artifacts)
+	text += fmt.Sprintf("  rerun: %s\n", c.Rerun)
+	for _, cell := range cells {
+		text += r.terminalArtifacts(cell) + terminalKept(cell)
+	}
+	return text
 }
 
 // storyText is the first lines of a failure report, without a first one that repeats the cause.

@@ -188,3 +188,26 @@ func TestCompared(t *testing.T) {
 		t.Errorf("the page or the comment does not say it:\n%s", comment.String())
 	}
 }
+
+// One cause in several lanes of a recipe is printed once, with the lanes and one command; another cause, or another recipe,
+// stands by itself.
+func TestTerminal_OneCause(t *testing.T) {
+	failed := func(recipe, lane, cause string) result.Result {
+		return result.Result{Cell: result.Cell{Recipe: recipe, Deployer: lane}, Rerun: "matrix run " + recipe + " --deployer " + lane,
+			Verdict: result.Verdict{Status: result.Failed, Reason: reason.WorkloadFailed, Cause: cause, Details: []string{cause, "  detail"}, Findings: []result.Finding{{Cause: cause, Story: []string{cause, "  detail"}}}}}
+	}
+	r := &Report{Results: []result.Result{failed("a", "helm", "x"), failed("a", "argocd-oci", "x"), failed("a", "flux-oci", "y"), failed("b", "helm", "x")}}
+	var b strings.Builder
+	if err := r.WriteTerminal(&b); err != nil {
+		t.Fatal(err)
+	}
+	out := b.String()
+	for want, times := range map[string]int{
+		"✗ a in helm, argocd-oci  WORKLOAD_FAILED: x\n": 1, "✗ a/flux-oci  WORKLOAD_FAILED: y\n": 1, "✗ b/helm  WORKLOAD_FAILED: x\n": 1,
+		"rerun: matrix run a --deployer helm\n": 1, "rerun: matrix run a --deployer argocd-oci\n": 0, "  detail\n": 3,
+	} {
+		if got := strings.Count(out, want); got != times {
+			t.Errorf("%q is there %d times, want %d, in\n%s", want, got, times, out)
+		}
+	}
+}
