@@ -3,6 +3,7 @@ package charts
 import (
 	"archive/tar"
 	"bytes"
+	"crypto/tls"
 	"crypto/x509"
 	"net/http"
 	"net/http/httptest"
@@ -194,7 +195,7 @@ func TestAddress_Invalid(t *testing.T) {
 	wantError(t, err, reason.Usage, "chart name")
 	// The metadata service of a cloud's machine is no chart repository.
 	_, err = f.Fetch(t.Context(), pin("http://169.254.169.254/latest", "1.0.0"), "")
-	wantError(t, err, reason.ChartDownloadFailed, "link-local address")
+	wantError(t, err, reason.ChartDownloadFailed, "metadata service or a link-local one")
 }
 
 // A proxy of the environment is used, and this machine is reached without one.
@@ -244,7 +245,7 @@ func TestProxyTLS(t *testing.T) {
 	for repository, env := range map[string]string{"https://example.com": "HTTPS_PROXY", "oci://example.com/charts": "https_proxy"} {
 		proxy, asked := testkit.Proxy(t, server.Listener.Addr().String())
 		f, _ := newTestFetcher(t, env, proxy, "HTTP_PROXY", "http://127.0.0.1:1") // which is not for these
-		f.transport.TLSClientConfig.RootCAs = roots
+		f.transport = f.transport.WithTLS(&tls.Config{RootCAs: roots})
 		d, err := f.Fetch(t.Context(), pin(repository, "1.0.0"), "")
 		if err != nil {
 			t.Errorf("%s: %v", repository, err)
