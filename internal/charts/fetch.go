@@ -99,7 +99,9 @@ func (f *Fetcher) Fetch(ctx context.Context, p Pin, want string) (*Download, err
 		return nil, (&ChangedError{Want: want, Got: digest}).of(p)
 	}
 	ch, err := archive.Load(tgz)
-	if err == nil {
+	if err != nil && !archive.Broken(err) { // the chart's own fault: another download brings the same
+		err = reason.Wrap(reason.BundleFailed, err)
+	} else if err == nil {
 		err = isChart(ch, p.Ref)
 	}
 	if err != nil {

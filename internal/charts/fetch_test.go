@@ -8,11 +8,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/nvidia/aicr-action/internal/charts/archive"
+	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/testkit"
 )
@@ -136,7 +138,9 @@ func TestHostileArchives(t *testing.T) {
 	link := packed(t, "web", "1.0.0", "x", tar.Header{Typeflag: tar.TypeSymlink, Name: "web/values.yaml", Linkname: "/etc/passwd"})
 	parent := packed(t, "web", "1.0.0", "x", tar.Header{Typeflag: tar.TypeReg, Name: "web/../../evil"})
 	f, _ := newTestFetcher(t)
+	twice := packed(t, "web", "1.0.0", "x", tar.Header{Typeflag: tar.TypeReg, Name: "other/Chart.yaml"})
 	for want, tgz := range map[string][]byte{
+		"it has two files Chart.yaml":                twice,
 		`a link, "web/values.yaml" to "/etc/passwd"`: link,
 		`the path "web/../../evil" in it leads out`:  parent,
 		`it is chart "other" "1.0.0" by its own`:     packed(t, "other", "1.0.0", "x"),
@@ -144,7 +148,21 @@ func TestHostileArchives(t *testing.T) {
 	} {
 		s, _ := serve(t, files{"/index.yaml": index("web 1.0.0 web.tgz"), "/web.tgz": tgz})
 		_, err := f.Fetch(t.Context(), pin(s.URL, "1.0.0"), "")
-		wantError(t, err, reason.ChartDownloadFailed, want)
+		class := reason.ChartDownloadFailed
+		if tgz := string(tgz); tgz == string(link) || tgz == string(parent) || tgz == string(twice) { // another download brings the same
+			class = reason.BundleFailed
+		}
+		wantError(t, err, class, want)
+		if class == reason.BundleFailed { // as from a directory
+			dir := t.TempDir()
+			write(t, filepath.Join(dir, "web-1.0.0.tgz"), string(tgz))
+			source, err := catalog.FromDir(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, _, err = source.Load(t.Context(), pin("", "1.0.0").Ref)
+			wantError(t, err, class, want)
+		}
 	}
 	large, _ := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, ".yaml") {
