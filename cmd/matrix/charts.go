@@ -48,7 +48,16 @@ func direct(source catalog.Source) func([]recipe.Component) (*infra.Egress, erro
 		if err != nil {
 			return nil, err
 		}
-		e := &infra.Egress{Hosts: hosts}
+		fetcher, err := u.Fetcher()
+		if err != nil {
+			return nil, err
+		}
+		e := &infra.Egress{Hosts: hosts, Guard: fetcher.Guard()}
+		for _, host := range hosts { // before a cell opens its sandbox for them
+			if err := e.Guard.Check(host); err != nil {
+				return nil, reason.Wrap(reason.ChartDownloadFailed, fmt.Errorf("--charts direct, for what %s has: %w", u.Lock.File, err))
+			}
+		}
 		for _, p := range pins {
 			e.Repositories = append(e.Repositories, p.Repository)
 			if strings.HasPrefix(p.Repository, "oci://") { // Argo CD's repository is the chart's own
@@ -136,7 +145,7 @@ func (a *app) writeLock(ctx context.Context, dir string, wanted [][]charts.Pin, 
 	if err != nil {
 		return err
 	}
-	fetcher, err := charts.NewFetcher(a.Getenv)
+	fetcher, err := a.Fetcher()
 	if err != nil {
 		return err
 	}
@@ -181,7 +190,7 @@ func (a *app) verifyCharts(ctx context.Context, dirs cli.RecipeDirs, upstream bo
 		return err
 	}
 	if upstream {
-		fetcher, err := charts.NewFetcher(a.Getenv)
+		fetcher, err := a.Fetcher()
 		if err != nil {
 			return err
 		}

@@ -47,6 +47,7 @@ func newUpstream(t *testing.T, address string) *upstream {
 	for name, sub := range map[string]string{"HOME": "", "DOCKER_CONFIG": ".docker", "HELM_REPOSITORY_CONFIG": "repositories.yaml", "HELM_REGISTRY_CONFIG": "registry.json"} {
 		t.Setenv(name, filepath.Join(dir, sub))
 	}
+	t.Setenv("AICR_ACTION_ALLOW_PRIVATE", address+",127.0.0.1")
 	u := &upstream{recipes: recipesCopy(t), files: map[string][]byte{}, asked: map[string]int{}}
 	listener, err := net.Listen("tcp", net.JoinHostPort(address, "0"))
 	if err != nil {

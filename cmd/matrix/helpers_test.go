@@ -32,6 +32,9 @@ func invokeIn(ctx context.Context, t *testing.T, cache string, env []string, arg
 				return value
 			}
 		}
+		if name == "AICR_ACTION_ALLOW_PRIVATE" { // of newUpstream
+			return os.Getenv(name)
+		}
 		return ""
 	}
 	var stdout, stderr strings.Builder

@@ -206,18 +206,14 @@ type readme struct {
 
 type releaseRow struct {
 	Release
-	Source string // where the chart comes from, in words
+	Source string // where the chart comes from, unless it is in the bundle
 	After  string
 }
 
 func releaseRows(releases []*release) []releaseRow {
 	var rows []releaseRow
 	for _, r := range releases {
-		row := releaseRow{Release: r.Release, Source: r.source, After: strings.Join(r.DependsOn, ", ")}
-		if r.Local {
-			row.Source = "in this bundle"
-		}
-		rows = append(rows, row)
+		rows = append(rows, releaseRow{Release: r.Release, Source: r.source, After: strings.Join(r.DependsOn, ", ")})
 	}
 	return rows
 }

@@ -11,9 +11,12 @@ import (
 	"path/filepath"
 	"slices"
 	"sort"
+	"strings"
 	"text/template"
 
 	"al.essio.dev/pkg/shellescape"
+
+	"github.com/nvidia/aicr-action/internal/util/mdtext"
 )
 
 //go:embed templates/*.tmpl
@@ -54,7 +57,10 @@ func (s *fileSet) addYAML(path string, docs ...any) error {
 func (s *fileSet) addTemplate(path string, mode uint32, name string, data any) error {
 	t, err := template.New(name).Funcs(template.FuncMap{
 		"quote": shellescape.Quote,
-		"inc":   func(i int) int { return i + 1 },
+		// What a recipe has is code or plain text in a README.
+		"plain": mdtext.Plain, "code": mdtext.Code, "cell": mdtext.CellCode,
+		"line": func(text string) string { return strings.Join(strings.Fields(mdtext.Visible(text)), " ") },
+		"inc":  func(i int) int { return i + 1 },
 	}).ParseFS(templates, "templates/*.tmpl")
 	if err != nil {
 		return err

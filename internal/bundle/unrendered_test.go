@@ -64,7 +64,7 @@ func TestUnrendered(t *testing.T) {
 		if len(b.Files) != len(rendered.Files) || len(b.Expectation.Releases) != len(rendered.Expectation.Releases) || len(b.Charts) != 0 || len(b.Expectation.Workloads) != 0 {
 			t.Errorf("%s: got %d files, %d releases, %d charts and %d workloads", d.Name(), len(b.Files), len(b.Expectation.Releases), len(b.Charts), len(b.Expectation.Workloads))
 		}
-		if o := b.Expectation.Overrides; len(o) != len(rendered.Expectation.Overrides)+1 || o[0] != "put in by hand" || !strings.Contains(content(t, b, "README.md"), "- put in by hand") {
+		if o := b.Expectation.Overrides; len(o) != len(rendered.Expectation.Overrides)+1 || o[0] != "put in by hand" || !strings.Contains(content(t, b, "README.md"), "- `put in by hand`") {
 			t.Errorf("%s: got overrides %q", d.Name(), o)
 		}
 		in.Components[0].Version = ""

@@ -26,7 +26,8 @@ const budget = 5 * time.Minute
 
 // Fetcher downloads charts. It is safe for concurrent use, and reads each repository's index once.
 type Fetcher struct {
-	transport *http.Transport
+	transport *egress.Transport
+	guard     *egress.Guard
 	logins    *logins
 	now       func() time.Time
 	sleep     func(context.Context, time.Duration) error
@@ -36,14 +37,19 @@ type Fetcher struct {
 }
 
 // NewFetcher makes a fetcher with the user's logins and proxies (HTTP_PROXY, HTTPS_PROXY and
-// NO_PROXY of getenv).
-func NewFetcher(getenv func(string) string) (*Fetcher, error) {
+// NO_PROXY of getenv). A repository may be on this machine or in a private network if it is among the allowed
+// hosts and networks, or if the user has a login for it.
+func NewFetcher(getenv func(string) string, allowed []string) (*Fetcher, error) {
 	l, err := readLogins()
 	if err != nil {
 		return nil, reason.Wrap(reason.Usage, err)
 	}
-	return &Fetcher{transport: egress.Transport(getenv), logins: l, now: time.Now, sleep: sleep, indexes: map[string]*indexOnce{}}, nil
+	guard := &egress.Guard{Allow: allowed, Named: l.names}
+	return &Fetcher{transport: egress.NewTransport(getenv, guard), guard: guard, logins: l, now: time.Now, sleep: sleep, indexes: map[string]*indexOnce{}}, nil
 }
+
+// Guard says which private hosts the fetcher dials.
+func (f *Fetcher) Guard() *egress.Guard { return f.guard }
 
 // Download is a chart that has just been downloaded.
 type Download struct {
@@ -93,7 +99,9 @@ func (f *Fetcher) Fetch(ctx context.Context, p Pin, want string) (*Download, err
 		return nil, (&ChangedError{Want: want, Got: digest}).of(p)
 	}
 	ch, err := archive.Load(tgz)
-	if err == nil {
+	if err != nil && !archive.Broken(err) { // the chart's own fault: another download brings the same
+		err = reason.Wrap(reason.BundleFailed, err)
+	} else if err == nil {
 		err = isChart(ch, p.Ref)
 	}
 	if err != nil {

@@ -3,15 +3,18 @@ package charts
 import (
 	"archive/tar"
 	"bytes"
+	"crypto/tls"
 	"crypto/x509"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/nvidia/aicr-action/internal/charts/archive"
+	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/testkit"
 )
@@ -135,7 +138,9 @@ func TestHostileArchives(t *testing.T) {
 	link := packed(t, "web", "1.0.0", "x", tar.Header{Typeflag: tar.TypeSymlink, Name: "web/values.yaml", Linkname: "/etc/passwd"})
 	parent := packed(t, "web", "1.0.0", "x", tar.Header{Typeflag: tar.TypeReg, Name: "web/../../evil"})
 	f, _ := newTestFetcher(t)
+	twice := packed(t, "web", "1.0.0", "x", tar.Header{Typeflag: tar.TypeReg, Name: "other/Chart.yaml"})
 	for want, tgz := range map[string][]byte{
+		"it has two files Chart.yaml":                twice,
 		`a link, "web/values.yaml" to "/etc/passwd"`: link,
 		`the path "web/../../evil" in it leads out`:  parent,
 		`it is chart "other" "1.0.0" by its own`:     packed(t, "other", "1.0.0", "x"),
@@ -143,7 +148,21 @@ func TestHostileArchives(t *testing.T) {
 	} {
 		s, _ := serve(t, files{"/index.yaml": index("web 1.0.0 web.tgz"), "/web.tgz": tgz})
 		_, err := f.Fetch(t.Context(), pin(s.URL, "1.0.0"), "")
-		wantError(t, err, reason.ChartDownloadFailed, want)
+		class := reason.ChartDownloadFailed
+		if tgz := string(tgz); tgz == string(link) || tgz == string(parent) || tgz == string(twice) { // another download brings the same
+			class = reason.BundleFailed
+		}
+		wantError(t, err, class, want)
+		if class == reason.BundleFailed { // as from a directory
+			dir := t.TempDir()
+			write(t, filepath.Join(dir, "web-1.0.0.tgz"), string(tgz))
+			source, err := catalog.FromDir(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, _, err = source.Load(t.Context(), pin("", "1.0.0").Ref)
+			wantError(t, err, class, want)
+		}
 	}
 	large, _ := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, ".yaml") {
@@ -194,7 +213,7 @@ func TestAddress_Invalid(t *testing.T) {
 	wantError(t, err, reason.Usage, "chart name")
 	// The metadata service of a cloud's machine is no chart repository.
 	_, err = f.Fetch(t.Context(), pin("http://169.254.169.254/latest", "1.0.0"), "")
-	wantError(t, err, reason.ChartDownloadFailed, "link-local address")
+	wantError(t, err, reason.ChartDownloadFailed, "metadata service or a link-local one")
 }
 
 // A proxy of the environment is used, and this machine is reached without one.
@@ -244,7 +263,7 @@ func TestProxyTLS(t *testing.T) {
 	for repository, env := range map[string]string{"https://example.com": "HTTPS_PROXY", "oci://example.com/charts": "https_proxy"} {
 		proxy, asked := testkit.Proxy(t, server.Listener.Addr().String())
 		f, _ := newTestFetcher(t, env, proxy, "HTTP_PROXY", "http://127.0.0.1:1") // which is not for these
-		f.transport.TLSClientConfig.RootCAs = roots
+		f.transport = f.transport.WithTLS(&tls.Config{RootCAs: roots})
 		d, err := f.Fetch(t.Context(), pin(repository, "1.0.0"), "")
 		if err != nil {
 			t.Errorf("%s: %v", repository, err)

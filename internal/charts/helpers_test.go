@@ -229,7 +229,7 @@ func newTestFetcher(t *testing.T, env ...string) (*Fetcher, *slept) {
 		}
 		return ""
 	}
-	f, err := NewFetcher(getenv)
+	f, err := NewFetcher(getenv, []string{"127.0.0.1"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -76,6 +76,9 @@ func (e *NoLockError) Error() string {
 // errors have the reason USAGE. If the file is missing, the error is a *NoLockError.
 func ReadLock(fsys fs.FS, root string) (*Lock, error) {
 	file := filepath.ToSlash(filepath.Join(root, LockFile))
+	if info, err := fs.Lstat(fsys, LockFile); err == nil && !info.Mode().IsRegular() {
+		return nil, reason.New(reason.Usage, "%s is no regular file: a link may lead out of the directory; replace it with a copy", file)
+	}
 	data, err := bounded.FS(fsys, LockFile, mostLock)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, reason.Wrap(reason.Usage, &NoLockError{File: file})

@@ -7,12 +7,16 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
+	"net/url"
 	"os"
+	"strings"
 
 	"github.com/docker/cli/cli/config"
 	"github.com/google/go-containerregistry/pkg/authn"
 	"helm.sh/helm/v3/pkg/cli"
 	"helm.sh/helm/v3/pkg/repo"
+
+	"github.com/nvidia/aicr-action/internal/util/egress"
 )
 
 // logins are the user's settings for Helm and Docker: those of `helm repo add`,
@@ -80,31 +84,50 @@ func (file helmKeychain) Resolve(target authn.Resource) (authn.Authenticator, er
 }
 
 // withTLS gives the transport that a repository's certificates need.
-func withTLS(base *http.Transport, e *repo.Entry) (http.RoundTripper, error) {
+func withTLS(base *egress.Transport, e *repo.Entry) (http.RoundTripper, error) {
 	if e.CertFile == "" && e.CAFile == "" && !e.InsecureSkipTLSverify {
 		return base, nil
 	}
-	own := base.Clone()
-	own.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: e.InsecureSkipTLSverify} // as the user configured Helm; the digest is checked anyway
+	own := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: e.InsecureSkipTLSverify} // as the user configured Helm; the digest is checked anyway
 	if e.CertFile != "" {
 		pair, err := tls.LoadX509KeyPair(e.CertFile, e.KeyFile)
 		if err != nil {
 			return nil, fmt.Errorf("read the certificate that Helm has for %s: %w", e.URL, err)
 		}
-		own.TLSClientConfig.Certificates = []tls.Certificate{pair}
+		own.Certificates = []tls.Certificate{pair}
 	}
 	if e.CAFile != "" {
 		pem, err := os.ReadFile(e.CAFile)
 		if err != nil {
 			return nil, fmt.Errorf("read the authority that Helm has for %s: %w", e.URL, err)
 		}
-		own.TLSClientConfig.RootCAs = x509.NewCertPool()
-		if !own.TLSClientConfig.RootCAs.AppendCertsFromPEM(pem) {
+		own.RootCAs = x509.NewCertPool()
+		if !own.RootCAs.AppendCertsFromPEM(pem) {
 			return nil, fmt.Errorf("%s, the authority that Helm has for %s, has no certificate", e.CAFile, e.URL)
 		}
 	}
-	return own, nil
+	return base.WithTLS(own), nil
 }
+
+// names reports whether the user has named HOST:PORT by a repository of Helm's or a login for a registry.
+func (l *logins) names(hostPort string) bool {
+	for _, e := range l.repositories {
+		if e == nil {
+			continue
+		}
+		if u, err := url.Parse(e.URL); err == nil && egress.HostPort(u) == hostPort {
+			return true
+		}
+	}
+	login, err := l.keychain.Resolve(registryOf(strings.TrimSuffix(hostPort, ":443")))
+	return err == nil && login != authn.Anonymous
+}
+
+// registryOf is a registry by its host.
+type registryOf string
+
+func (r registryOf) String() string      { return string(r) }
+func (r registryOf) RegistryStr() string { return string(r) }
 
 // basic adds a repository's user and password to requests for the repository. It adds them to other
 // requests only if Helm is configured to (--pass-credentials).

@@ -58,7 +58,7 @@ func TestLogin_HTTPRepository(t *testing.T) {
 		t.Errorf("pass_credentials_all: logins in %q", seen.authorized())
 	}
 	write(t, filepath.Join(dir, "helm", "repositories.yaml"), "repositories: [")
-	if _, err := NewFetcher(os.Getenv); reason.Of(err) != reason.Usage || !strings.Contains(err.Error(), "Helm's repositories") {
+	if _, err := NewFetcher(os.Getenv, nil); reason.Of(err) != reason.Usage || !strings.Contains(err.Error(), "Helm's repositories") {
 		t.Errorf("a broken file: got %v", err)
 	}
 }

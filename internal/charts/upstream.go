@@ -99,7 +99,7 @@ func (u *Upstream) load(ctx context.Context, e *Entry, p Pin) (*chart.Chart, err
 		err = isChart(ch, p.Ref)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: chart %s %s of %s: %w", u.Lock.File, e.Chart, e.Version, e.Repository, err)
+		return nil, reason.New(reason.BundleFailed, "%s: chart %s %s of %s: %w", u.Lock.File, e.Chart, e.Version, e.Repository, err)
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()

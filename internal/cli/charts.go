@@ -15,12 +15,14 @@ import (
 	"github.com/nvidia/aicr-action/internal/charts"
 	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/util/egress"
 	"github.com/nvidia/aicr-action/kwok"
 )
 
 const (
 	// AutoCharts stands for the charts that the recipes are locked to, or else the simulated ones.
-	AutoCharts = "auto"
+	AutoCharts           = "auto"
+	allowPrivateVariable = "AICR_ACTION_ALLOW_PRIVATE"
 	// Simulated is the chart source of the charts in the binary.
 	Simulated = "simulated"
 )
@@ -122,7 +124,7 @@ func (a *App) chartSource(value, recipesDir string) (catalog.Source, error) {
 		}
 		return a.Upstream(lock, value == charts.DirectName), nil
 	case charts.UnlockedName:
-		return &charts.Unlocked{Fetcher: func() (*charts.Fetcher, error) { return charts.NewFetcher(a.Getenv) }}, nil
+		return &charts.Unlocked{Fetcher: a.Fetcher}, nil
 	case "":
 		return nil, Usagef("--charts is empty: " + wantedCharts)
 	}
@@ -147,7 +149,16 @@ func (a *App) ChartLock(recipesDir string) (*charts.Lock, error) {
 
 // Upstream is the chart source of a lock file, with the charts of the cache directory.
 func (a *App) Upstream(lock *charts.Lock, direct bool) *charts.Upstream {
-	return &charts.Upstream{Lock: lock, Cache: a.ChartCache(), Direct: direct, Fetcher: func() (*charts.Fetcher, error) { return charts.NewFetcher(a.Getenv) }}
+	return &charts.Upstream{Lock: lock, Cache: a.ChartCache(), Direct: direct, Fetcher: a.Fetcher}
+}
+
+// Fetcher downloads charts, from the private hosts that the user allows, too.
+func (a *App) Fetcher() (*charts.Fetcher, error) {
+	allowed, err := egress.ParseAllowed(append(a.AllowPrivate, a.Getenv(allowPrivateVariable))...)
+	if err != nil {
+		return nil, Usagef("--allow-private, %s: %w", allowPrivateVariable, err)
+	}
+	return charts.NewFetcher(a.Getenv, allowed)
 }
 
 // ChartCache is where downloaded charts are kept.

@@ -49,6 +49,9 @@ type App struct {
 	// settings in the binary.
 	SettingsFile string
 
+	// AllowPrivate is --allow-private.
+	AllowPrivate []string
+
 	// Of Open.
 	Settings Settings
 	Paths    host.Paths

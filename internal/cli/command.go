@@ -43,6 +43,9 @@ func (a *App) Root(root *cobra.Command, values FlagValues, groups ...CommandGrou
 	if !a.Bare {
 		root.PersistentFlags().StringVar(&a.SettingsFile, SettingsFlag, "", "`file` with the pinned settings (default: the ones in the binary)")
 	}
+	if !a.Bare {
+		root.PersistentFlags().StringArrayVar(&a.AllowPrivate, "allow-private", nil, "let charts be downloaded from this `HOST[:PORT]` or network, though it is this machine or private; repeatable")
+	}
 	root.PersistentFlags().BoolVarP(&a.Verbose, "verbose", "v", false, "log what "+root.Name()+" does to stderr")
 	if a.Bare { // as AICR's own CLI has them
 		root.PersistentFlags().BoolVar(&a.Verbose, "debug", false, "the same as --verbose")

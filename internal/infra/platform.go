@@ -18,6 +18,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra/clusterstate"
 	"github.com/nvidia/aicr-action/internal/infra/health"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/util/egress"
 )
 
 // Platform makes the clusters of cells. Whatever runs a cell does not know whether a cluster is
@@ -96,6 +97,8 @@ type Egress struct {
 	Repositories []string
 	// Hosts are all that a download from there has to do with, as HOST:PORT.
 	Hosts []string
+	// Guard says which of them may be on this machine or in a private network; nil for all.
+	Guard *egress.Guard
 }
 
 // Cluster is a Kubernetes cluster that a cell has to itself, with its registry. A lane cannot tell

@@ -67,6 +67,9 @@ const groupArgoCD = "argoproj.io"
 // or of Flux, or manifests without either. Errors name file and line.
 func Find(ctx context.Context, at string, values []string) (*App, error) {
 	repo, rel, err := checkout.Open(at)
+	if err == nil {
+		err = repo.Shared()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read the app in %s: %w", at, err)
 	}

@@ -81,7 +81,7 @@ func (l *layout) source(o object, source *yamlv3.Node) (string, error) {
 	case !l.repo.Own(repo):
 		return "", l.repo.BadAt(o, under(source, "repoURL"), "source of Application %s: %s", o.Name(), l.repo.NotOwn(repo))
 	case at == "" || !l.repo.HasDir(dir):
-		return "", l.repo.BadAt(o, place, "path %q of Application %s is no directory of this repository", at, o.Name())
+		return "", l.repo.BadAt(o, place, "path %q of Application %s is no directory of this repository%s", at, o.Name(), l.repo.Only())
 	}
 	l.dirs = append(l.dirs, dir)
 	switch {
@@ -195,7 +195,7 @@ func (l *layout) valueFiles(o object, source, values *yamlv3.Node, dir string) (
 			continue
 		}
 		if !l.repo.Has(name) {
-			return false, l.repo.BadAt(o, item, "values file %s of Application %s is no file of this repository", item.Value, o.Name())
+			return false, l.repo.BadAt(o, item, "values file %s of Application %s is no file of this repository%s", item.Value, o.Name(), l.repo.Only())
 		}
 		to := fmt.Sprintf("%s/values/%d-%s", o.Name(), i, path.Base(name))
 		if err := l.copy(to, name); err != nil {

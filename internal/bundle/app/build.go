@@ -111,6 +111,9 @@ func (l *layout) buildOf(r checkout.Reader, dir string, over overlay) ([]object,
 		if p.File == "" {
 			p.File = dir
 		}
+		if errors.Is(p.Err, kustomize.ErrOutside) {
+			p.Err = fmt.Errorf("it names what is outside of the repository%s; no deployer reads that", l.repo.Only())
+		}
 		return nil, &recipe.FileError{File: l.repo.Shown(p.File), Line: p.Line, Err: p.Err}
 	}
 	in := charts.Input{Dir: dir, Files: map[string][]byte{}}

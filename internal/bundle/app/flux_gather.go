@@ -192,7 +192,7 @@ func (f *fluxApp) kustomization(o, within object, depth int) error {
 	f.graph[kustomizations.Key(o.Node)] = kustomizations.Of(o.Node, within.Node)
 	f.dirs = append(f.dirs, dir)
 	if !f.repo.HasDir(dir) {
-		return f.repo.Bad(o, []string{"spec", "path"}, "path %q of Kustomization %s is no directory of this repository%s", yamlx.Text(spec, "path"), o.Name(), f.ignored(dir))
+		return f.repo.Bad(o, []string{"spec", "path"}, "path %q of Kustomization %s is no directory of this repository%s%s", yamlx.Text(spec, "path"), o.Name(), f.ignored(dir), f.repo.Only())
 	}
 	over, err := f.overlay(o)
 	if err != nil {

@@ -29,7 +29,7 @@ func (f *fluxApp) valuesFiles(o object, chart *yamlv3.Node, to string) error {
 				f.override("HelmRelease %s: values file %s is left out: it does not exist, and ignoreMissingValuesFiles is set", o.Name(), item.Value)
 				continue
 			}
-			return f.repo.BadAt(o, item, "values file %s of HelmRelease %s is no file of this repository; Flux looks for it from the repository's root", item.Value, o.Name())
+			return f.repo.BadAt(o, item, "values file %s of HelmRelease %s is no file of this repository%s; Flux looks for it from the repository's root", item.Value, o.Name(), f.repo.Only())
 		}
 		content, err := f.repo.Read(name)
 		if err != nil {

@@ -230,7 +230,7 @@ func (h *helmfileApp) chartOf(state object, r *yamlv3.Node, from string) error {
 		yamlx.Drop(r, "version")
 		return nil
 	case strings.HasPrefix(chart, ".") || strings.HasPrefix(chart, "/") || chart == "":
-		return h.repo.BadAt(state, under(r, "chart"), "chart %q of release %s is no directory of this repository with a %s", chart, name, chartFile)
+		return h.repo.BadAt(state, under(r, "chart"), "chart %q of release %s is no directory with a %s of this repository%s", chart, name, chartFile, h.repo.Only())
 	}
 	v, err := version(yamlx.Text(r, "version"))
 	if err != nil {
@@ -265,7 +265,7 @@ func (h *helmfileApp) valuesOf(s *statefile.State, r *yamlv3.Node) error {
 				continue
 			}
 			if !h.repo.Has(at) {
-				return h.repo.BadAt(state, item, "values file %s of release %s is no file of this repository", item.Value, name)
+				return h.repo.BadAt(state, item, "values file %s of release %s is no file of this repository%s", item.Value, name, h.repo.Only())
 			}
 			content, lines, err := h.reader.ValuesFile(h.by.ctx, s, r, at)
 			if err != nil {

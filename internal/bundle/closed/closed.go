@@ -63,6 +63,9 @@ func Check(dir string) (Report, error) {
 	case !info.IsDir():
 		return Report{}, fmt.Errorf("bundle %s: it is not a directory", dir)
 	}
+	if info, err := os.Lstat(filepath.Join(dir, ChecksumsFile)); err == nil && !info.Mode().IsRegular() {
+		return Report{}, fmt.Errorf("bundle %s: %s is no regular file, and a link may lead out of the bundle; make the bundle again", dir, ChecksumsFile)
+	}
 	list, err := bounded.FS(os.DirFS(dir), ChecksumsFile, mostList)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Report{}, fmt.Errorf("bundle %s: it has no %s, so that nobody can tell whether it is whole; make the bundle again", dir, ChecksumsFile)

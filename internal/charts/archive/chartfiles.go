@@ -191,7 +191,24 @@ func (b *budget) archive(packed []byte, depth int) ([]*loader.BufferedFile, erro
 	if err != nil {
 		return nil, err
 	}
+	if err := unique(files); err != nil {
+		return nil, err
+	}
 	return files, b.check(files, depth)
+}
+
+// unique refuses two files of one name, as the archive of two charts has them, without the directory that
+// each is in: Helm's reader makes a mixture of both, and a program that unpacks the archive first has one.
+func unique(files []*loader.BufferedFile) error {
+	seen := map[string]bool{}
+	for _, f := range files {
+		name := path.Clean(f.Name)
+		if seen[name] {
+			return fmt.Errorf("it has two files %s, each below its first directory, and a chart has one: package the chart again with `helm package`", name)
+		}
+		seen[name] = true
+	}
+	return nil
 }
 
 // check checks the files of a chart that Helm reads when it loads the chart.

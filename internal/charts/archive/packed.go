@@ -2,6 +2,8 @@ package archive
 
 import (
 	"archive/tar"
+	"compress/flate"
+	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -40,6 +42,12 @@ func Load(packed []byte) (*chart.Chart, error) {
 		return nil, err
 	}
 	return loader.LoadFiles(files)
+}
+
+// Broken reports of an error of Load whether the bytes are no archive, or not all of one.
+func Broken(err error) bool {
+	var corrupt flate.CorruptInputError
+	return errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) || errors.Is(err, tar.ErrHeader) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &corrupt)
 }
 
 // Same reports whether two charts have the same files, in whatever order they were packed.

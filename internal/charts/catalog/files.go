@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/nvidia/aicr-action/internal/charts/archive"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/util/bounded"
 )
 
@@ -96,7 +97,7 @@ func (s *fsCharts) Load(ctx context.Context, ref Ref) (*chart.Chart, string, err
 			return nil, "", err
 		}
 		if !archive.Same(e.chart, other.chart) {
-			return nil, "", fmt.Errorf("chart source %s has chart %s %s twice, with different content: %s and %s; remove one of them", s.name, e.name, e.version, e.file, other.file)
+			return nil, "", reason.New(reason.BundleFailed, "chart source %s has chart %s %s twice, with different content: %s and %s; remove one of them", s.name, e.name, e.version, e.file, other.file)
 		}
 	}
 	return e.chart, s.name, nil
@@ -106,7 +107,7 @@ func (s *fsCharts) Load(ctx context.Context, ref Ref) (*chart.Chart, string, err
 func (s *fsCharts) load(e *chartEntry) error {
 	e.once.Do(func() { e.chart, e.err = s.open(e) })
 	if e.err != nil {
-		return fmt.Errorf("chart source %s: %s: %w", s.name, e.file, e.err)
+		return reason.New(reason.BundleFailed, "chart source %s: %s: %w", s.name, e.file, e.err)
 	}
 	return nil
 }

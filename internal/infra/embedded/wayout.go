@@ -64,7 +64,7 @@ func (c *cluster) openWayOut() error {
 		_ = log.Close() // it has a line for people each, and no more comes
 		c.platform.Ports.Release(w.port)
 	}
-	w.proxy, err = egress.Start(net.JoinHostPort("127.0.0.1", strconv.Itoa(w.port)), far, egress.ProxyOf(os.Getenv), log)
+	w.proxy, err = egress.Start(net.JoinHostPort("127.0.0.1", strconv.Itoa(w.port)), far, os.Getenv, w.egress.Guard, log)
 	if err != nil {
 		return reason.Wrap(reason.ClusterFailed, err)
 	}

@@ -114,7 +114,7 @@ func (s *Store) have(digest string) (*infra.Unpacked, error) {
 }
 
 func (s *Store) pull(ctx context.Context, ref name.Reference) (*infra.Unpacked, error) {
-	transport := egress.Transport(os.Getenv)
+	transport := egress.NewTransport(os.Getenv, nil) // the user names the image
 	defer transport.CloseIdleConnections()
 	options := []remote.Option{remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain), remote.WithTransport(&egress.Answers{Base: transport})}
 	found, err := remote.Get(ref, options...)

@@ -65,6 +65,9 @@ func (r *reference) field(n *yaml.Node, name string, do func(*yaml.Node)) {
 	}
 }
 
+// ErrOutside is of a path above the directory that all files are read from.
+var ErrOutside = errors.New("leads out of the directory of the recipes; copy what it names there")
+
 // remote is what Kustomize could take for an address: a scheme, a query, the host of a repository,
 // the short form of ssh.
 var remote = regexp.MustCompile(`://|[?:]|//|^(git|gh)(:|@)|^[^/]+@|^(?i:github\.com)(/|$)|_git/|\.git(/|$)`)
@@ -84,7 +87,7 @@ func (r *reference) local(n *yaml.Node) (string, bool) {
 		if fs.ValidPath(full) {
 			return full, true
 		}
-		r.add(r.file, n.Line, "%.200q leads out of the directory of the recipes; copy what it names there", name)
+		r.add(r.file, n.Line, "%.200q %w", name, ErrOutside)
 	}
 	return "", false
 }

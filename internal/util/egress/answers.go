@@ -1,31 +1,12 @@
 package egress
 
 import (
-	"crypto/tls"
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"strings"
 	"sync"
-	"time"
 )
-
-// Transport dials repositories and registries. Proxies are the usual variables', read from getenv.
-func Transport(getenv func(string) string) *http.Transport {
-	proxy := ProxyOf(getenv)
-	return &http.Transport{
-		Proxy:                 func(r *http.Request) (*url.URL, error) { return proxy(r.URL) },
-		DialContext:           Dialer().DialContext,
-		DisableCompression:    true, // a digest is of the bytes that the repository has
-		ForceAttemptHTTP2:     true,
-		MaxIdleConns:          20,
-		IdleConnTimeout:       30 * time.Second,
-		TLSHandshakeTimeout:   20 * time.Second,
-		ResponseHeaderTimeout: 60 * time.Second,
-		TLSClientConfig:       &tls.Config{MinVersion: tls.VersionTLS12},
-	}
-}
 
 // Limits of what a registry may say besides the content that it keeps. A manifest that is read takes
 // about 60 times its bytes of memory, and a list of tags may have pages without end.

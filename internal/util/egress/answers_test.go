@@ -39,7 +39,7 @@ func TestAnswers(t *testing.T) {
 		{[]string{"/v2/x/blobs/a", "/v2/x/blobs/a", "/v2/x/blobs/moved", "/v2/x/blobs/moved", "/v2/x/blobs/a", "/v2/x/blobs/a", "/v2/x/blobs/a", "/v2/x/blobs/moved"}, ""},
 		{[]string{"/elsewhere", "/elsewhere", "/elsewhere", "/elsewhere", "/elsewhere", "/elsewhere", "/elsewhere"}, "sends more than 32 MiB"},
 	} {
-		client := &http.Client{Transport: &Answers{Base: Transport(func(string) string { return "" })}}
+		client := &http.Client{Transport: &Answers{Base: NewTransport(func(string) string { return "" }, nil)}}
 		for i, path := range c.paths {
 			resp, err := client.Get(s.URL + path)
 			if err == nil {

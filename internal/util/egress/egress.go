@@ -15,7 +15,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"golang.org/x/net/http/httpproxy"
@@ -34,22 +33,9 @@ func ProxyOf(getenv func(string) string) func(*url.URL) (*url.URL, error) {
 	return config.ProxyFunc()
 }
 
-// Dialer dials within 30 s, and no link-local address: the metadata service of a cloud's machine is
-// there, which hands out logins, and no chart repository is.
+// Dialer dials within 30 s, and no metadata service of a cloud.
 func Dialer() *net.Dialer {
-	return &net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second, Control: refuseLinkLocal}
-}
-
-func refuseLinkLocal(_, address string, _ syscall.RawConn) error {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return err
-	}
-	host, _, _ = strings.Cut(host, "%") // the zone of an IPv6 address
-	if ip := net.ParseIP(host); ip != nil && (ip.IsLinkLocalUnicast() || ip.IsLinkLocalMulticast()) {
-		return fmt.Errorf("%s is a link-local address, where no repository is", ip)
-	}
-	return nil
+	return &net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second, Control: refuseMetadata}
 }
 
 // HostPort is the host and port that a URL leads to.
@@ -77,7 +63,8 @@ func Loopback(host string) bool {
 type Proxy struct {
 	hosts    []string
 	proxy    func(*url.URL) (*url.URL, error)
-	forward  *http.Transport
+	guard    *Guard
+	forward  *Transport
 	listener net.Listener
 	server   *http.Server
 	log      *stdlog.Logger
@@ -85,14 +72,14 @@ type Proxy struct {
 }
 
 // Start serves on address (HOST:PORT) until Close. The hosts are HOST:PORT each. What it does is a
-// line each in log. Requests go through the proxy that proxy gives, if any.
-func Start(address string, hosts []string, proxy func(*url.URL) (*url.URL, error), log io.Writer) (*Proxy, error) {
+// line each in log. Requests go through the proxies of getenv, if any. The guard says which hosts may be on
+// this machine or in a private network.
+func Start(address string, hosts []string, getenv func(string) string, guard *Guard, log io.Writer) (*Proxy, error) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("start the proxy to chart repositories: %w", err)
 	}
-	p := &Proxy{hosts: hosts, proxy: proxy, listener: listener, log: stdlog.New(log, "", stdlog.LstdFlags), done: make(chan struct{})}
-	p.forward = &http.Transport{Proxy: func(r *http.Request) (*url.URL, error) { return proxy(r.URL) }, DialContext: Dialer().DialContext, DisableCompression: true, ResponseHeaderTimeout: time.Minute}
+	p := &Proxy{hosts: hosts, proxy: ProxyOf(getenv), guard: guard, forward: NewTransport(getenv, guard), listener: listener, log: stdlog.New(log, "", stdlog.LstdFlags), done: make(chan struct{})}
 	p.server = &http.Server{Handler: p, ReadHeaderTimeout: 10 * time.Second, ErrorLog: p.log}
 	go func() {
 		defer close(p.done)
@@ -200,7 +187,10 @@ func (p *Proxy) dial(ctx context.Context, host string) (net.Conn, error) {
 		return nil, err
 	}
 	if via == nil {
-		return Dialer().DialContext(ctx, "tcp", host)
+		return p.guard.DialContext(ctx, "tcp", host)
+	}
+	if err := p.guard.Check(host); err != nil {
+		return nil, err
 	}
 	conn, err := Dialer().DialContext(ctx, "tcp", HostPort(via))
 	if err != nil {

@@ -32,12 +32,16 @@ func (l *lines) String() string {
 	return l.text.String()
 }
 
-func none(*url.URL) (*url.URL, error) { return nil, nil }
-
-func start(t *testing.T, hosts []string, proxy func(*url.URL) (*url.URL, error)) (*http.Client, *Proxy, *lines) {
+func start(t *testing.T, hosts []string, proxy string, guard *Guard) (*http.Client, *Proxy, *lines) {
 	t.Helper()
 	log := &lines{}
-	p, err := Start("127.0.0.1:0", hosts, proxy, log)
+	getenv := func(name string) string {
+		if name == "HTTP_PROXY" || name == "HTTPS_PROXY" {
+			return proxy
+		}
+		return ""
+	}
+	p, err := Start("127.0.0.1:0", hosts, getenv, guard, log)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +77,7 @@ func TestProxy(t *testing.T) {
 	defer other.Close()
 	safe := httptest.NewTLSServer(hello)
 	defer safe.Close()
-	client, p, log := start(t, []string{hostOf(plain), hostOf(safe)}, none)
+	client, p, log := start(t, []string{hostOf(plain), hostOf(safe)}, "", nil)
 	transport, ok := safe.Client().Transport.(*http.Transport)
 	if !ok {
 		t.Fatal("no transport")
@@ -129,8 +133,6 @@ func TestProxy(t *testing.T) {
 
 // Behind the job's own proxy, TLS goes through that one, with its login.
 func TestProxy_BehindProxy(t *testing.T) {
-	safe := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, "hello") }))
-	defer safe.Close()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -151,12 +153,12 @@ func TestProxy_BehindProxy(t *testing.T) {
 		_ = conn.Close()
 	}()
 	parent := &url.URL{Scheme: "http", Host: listener.Addr().String(), User: url.UserPassword("jane", "secret")}
-	client, _, log := start(t, []string{hostOf(safe)}, func(*url.URL) (*url.URL, error) { return parent, nil })
-	if _, err := client.Get(safe.URL); err == nil {
+	client, _, log := start(t, []string{"charts.example.com:443"}, parent.String(), &Guard{})
+	if _, err := client.Get("https://charts.example.com"); err == nil {
 		t.Error("no error")
 	}
 	r := <-asked
-	if user, password, ok := (&http.Request{Header: http.Header{"Authorization": r.Header["Proxy-Authorization"]}}).BasicAuth(); r.Method != http.MethodConnect || r.Host != hostOf(safe) || !ok || user != "jane" || password != "secret" {
+	if user, password, ok := (&http.Request{Header: http.Header{"Authorization": r.Header["Proxy-Authorization"]}}).BasicAuth(); r.Method != http.MethodConnect || r.Host != "charts.example.com:443" || !ok || user != "jane" || password != "secret" {
 		t.Errorf("the proxy got %s %s with %q", r.Method, r.Host, r.Header)
 	}
 	if !strings.Contains(log.String(), "answers 407") || strings.Contains(log.String(), "secret") {
@@ -178,9 +180,9 @@ func TestHostPort(t *testing.T) {
 	}
 }
 
-func TestLinkLocalAddresses(t *testing.T) {
-	for address, refused := range map[string]bool{"169.254.169.254:80": true, "[fe80::1%eth0]:80": true, "127.0.0.1:80": false, "10.0.0.1:443": false, "[2001:db8::1]:443": false} {
-		if err := refuseLinkLocal("tcp", address, nil); (err != nil) != refused {
+func TestMetadata(t *testing.T) {
+	for address, refused := range map[string]bool{"169.254.169.254:80": true, "[fe80::1%eth0]:80": true, "[::ffff:169.254.169.254]:80": true, "168.63.129.16:80": true, "[fd00:ec2::254]:80": true, "127.0.0.1:80": false, "10.0.0.1:443": false, "[2001:db8::1]:443": false} {
+		if err := refuseMetadata("tcp", address, nil); (err != nil) != refused {
 			t.Errorf("%s: got %v", address, err)
 		}
 	}

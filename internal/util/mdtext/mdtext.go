@@ -1,4 +1,4 @@
-// Package mdtext puts untrusted text into Markdown: as code only, so that no part of it can become
+// Package mdtext puts untrusted text into Markdown: as code, or with each mark escaped, so that no part of it can become
 // a link, an image, a mention or a tag. It must not know results.
 package mdtext
 
@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html"
 	"strings"
+	"unicode"
 )
 
 // Steers reports whether a character beyond ASCII changes how a terminal or a browser shows what
@@ -32,6 +33,20 @@ func Visible(text string) string {
 		} else {
 			b.WriteRune(r)
 		}
+	}
+	return b.String()
+}
+
+// Plain is a text on one line that is nothing but text: each mark of ASCII that could begin something else is
+// escaped, also in links that GitHub makes of bare addresses.
+// https://spec.commonmark.org/0.31.2/#backslash-escapes
+func Plain(text string) string {
+	var b strings.Builder
+	for _, r := range strings.Join(strings.Fields(Visible(text)), " ") {
+		if r < 0x80 && !strings.ContainsRune(" -,()", r) && (unicode.IsPunct(r) || unicode.IsSymbol(r)) {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(r)
 	}
 	return b.String()
 }

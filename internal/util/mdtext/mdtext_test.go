@@ -9,6 +9,8 @@ func TestText(t *testing.T) {
 		{"code that ends with a backtick", Code("`a"), "`` `a ``"},
 		{"no code", Code(" \n"), ""},
 		{"code in a cell", CellCode("a|b"), "`a\\|b`"},
+		{"plain", Plain("GPU Operator, v1 (x-y)"), "GPU Operator, v1 (x-y)"},
+		{"plain that would be more", Plain("<b>\n# a *b* [c](d) `e` & www.f.g \u202eh"), `\<b\> \# a \*b\* \[c\](d) \` + "`e\\`" + ` \& www\.f\.g \\u202eh`},
 		{"fence", Fence("a\nb\n\n", "sh"), "```sh\na\nb\n```\n"},
 		{"fence around a fence", Fence("````\nx", ""), "`````\n````\nx\n`````\n"},
 		{"list", CodeList([]string{"a", "", "  b `c`", "    d\te", "  f", "g"}), "- `a`\n  - `` b `c` ``\n    - `d e`\n  - `f`\n- `g`\n"},

@@ -11,10 +11,12 @@ import (
 	"io/fs"
 	"net/url"
 	"os"
+	"os/user"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	yamlv3 "go.yaml.in/yaml/v3"
 
@@ -40,6 +42,8 @@ type Repository struct {
 	Start   string // the app's path in it
 	working string // directory, from which people see names
 	FSys    fs.FS
+	clone   bool     // a .git shows where its root is
+	file    bool     // the app is a file
 	remotes []string // addresses of the checkout, normal; none if it is no clone
 	others  []string // files that patches are from (spots.go)
 }
@@ -57,8 +61,8 @@ func (r *Repository) Kustomization(dir string) string {
 	return ""
 }
 
-// Open finds the checkout around a path, and the path in it. Outside of a checkout, the
-// working directory is the repository, or the path's own if it is elsewhere.
+// Open finds the checkout around a path, and the path in it. Outside of a checkout the path's own directory
+// is the repository, wherever the program was started: what is beside it is not the app's to read.
 func Open(at string) (*Repository, string, error) {
 	full, err := filepath.Abs(at)
 	if err == nil {
@@ -82,21 +86,59 @@ func Open(at string) (*Repository, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	r := &Repository{Root: own, working: working}
-	if within(working, own) {
-		r.Root = working
-	}
-	if top := gitdir.Top(own); top != "" {
-		r.Root, r.remotes = top, remotesOf(top)
+	r := &Repository{Root: own, working: working, file: own != full}
+	if top := gitdir.Top(own); top != "" && shared(top) == "" {
+		r.Root, r.clone, r.remotes = top, true, remotesOf(top)
 	}
 	root, err := os.OpenRoot(r.Root)
 	if err != nil {
 		return nil, "", err
 	}
-	r.FSys = root.FS()
+	r.FSys = tree{root.FS(), &sync.Map{}}
 	rel, err := filepath.Rel(r.Root, full)
 	r.Start = filepath.ToSlash(rel)
 	return r, r.Start, err
+}
+
+// Shared is an error if the app is a file among those of others: its directory would be the repository.
+func (r *Repository) Shared() error {
+	if what := shared(r.Root); r.file && !r.clone && what != "" {
+		return fmt.Errorf("it is a file of %s, %s: an app may read all files of its directory, so put it into one of its own", r.Root, what)
+	}
+	return nil
+}
+
+// shared says what a directory is that has files of more than one thing, so that no .git in it makes all
+// of them one repository: a user's home, one above it, and one in which each user may create files.
+func shared(dir string) string {
+	homes := []string{}
+	if home, err := os.UserHomeDir(); err == nil {
+		homes = append(homes, home)
+	}
+	if u, err := user.Current(); err == nil { // HOME may be another one
+		homes = append(homes, u.HomeDir)
+	}
+	for _, home := range homes {
+		if real, err := filepath.EvalSymlinks(home); err == nil && filepath.IsAbs(real) && within(dir, real) {
+			if dir == real {
+				return "your home directory"
+			}
+			return "which has your home directory in it"
+		}
+	}
+	if info, err := os.Stat(dir); err == nil && info.Mode()&os.ModeSticky != 0 && info.Mode().Perm()&0o002 != 0 {
+		return "where each user may create files"
+	}
+	return ""
+}
+
+// Only says, where no .git shows what the repository is, what is taken for it; empty in a clone. It is for the end of
+// an error about a file that is missing.
+func (r *Repository) Only() string {
+	if r.clone {
+		return ""
+	}
+	return fmt.Sprintf(", which is %s alone, since no .git shows where it begins: run `git init` in its root", r.Shown("."))
 }
 
 func within(dir, name string) bool {

@@ -178,7 +178,7 @@ func (r *Reader) withBases(ctx context.Context, s *State, node *yamlv3.Node, own
 	for _, b := range bases.Content {
 		at := path.Join(s.Dir, b.Value)
 		if !r.Repo.Has(at) {
-			return nil, r.Repo.BadAt(s.Object, b, "the base %s is no file of this repository", b.Value)
+			return nil, r.Repo.BadAt(s.Object, b, "the base %s is no file of this repository%s", b.Value, r.Repo.Only())
 		}
 		under.env = s.env
 		if err := r.load(ctx, under, at, false); err != nil {

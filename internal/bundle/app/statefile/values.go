@@ -77,7 +77,7 @@ func (r *Reader) Values(ctx context.Context, s *State, list *yamlv3.Node, mayMis
 			continue
 		}
 		if len(files) == 0 {
-			return nil, r.Repo.BadAt(s.Object, item, "the file of values %s is no file of this repository", item.Value)
+			return nil, r.Repo.BadAt(s.Object, item, "the file of values %s is no file of this repository%s", item.Value, r.Repo.Only())
 		}
 		for _, file := range files {
 			env := s.env
