@@ -359,6 +359,9 @@ type Foreign struct {
 	Values map[string]any
 	// Notes are remarks on the bundle that are no finding about it.
 	Notes []string
+	// SwitchedOff are the objects of components that its maker was told to leave out, since simulated nodes cannot
+	// do what they are for: they are tried, and not delivered.
+	SwitchedOff []Object
 	// Original are the files before they were changed for the cell, if no directory has them.
 	Original []File
 }

@@ -35,6 +35,9 @@ func (c *cellRun) makeBundle(ctx context.Context) error {
 	}
 	in, b, unverified, err := c.plan.bundlerOf().Bundle(ctx, c.plan.Deployer, c.located(c.plan.input), filepath.Join(c.dir, "bundler"))
 	if err != nil {
+		if b != nil && b.Foreign != nil {
+			c.refused = b.Foreign.Original
+		}
 		return reason.Wrap(reason.BundleFailed, err)
 	}
 	c.env.Input, c.env.Bundle = in, b
