@@ -357,6 +357,8 @@ type Foreign struct {
 	// chart is installed. Both are nil if they are as in a generated bundle.
 	Roots  []*unstructured.Unstructured
 	Values map[string]any
+	// AnyNode is the number of workloads of which nothing says on which kind of node they belong.
+	AnyNode int
 	// Notes are remarks on the bundle that are no finding about it.
 	Notes []string
 	// SwitchedOff are the objects of components that its maker was told to leave out, since simulated nodes cannot

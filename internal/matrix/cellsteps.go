@@ -46,6 +46,7 @@ func (c *cellRun) makeBundle(ctx context.Context) error {
 			c.result.Notes = append(c.result.Notes, "bundle: not made by this program; "+b.Foreign.Maker)
 		}
 		c.result.Notes = append(c.result.Notes, b.Foreign.Notes...)
+		c.result.AnyNode = b.Foreign.AnyNode
 	}
 	c.result.NotVerified = slices.Concat(c.result.NotVerified, unverified, b.Expectation.NotVerified)
 	c.result.Components = len(b.Expectation.Releases)

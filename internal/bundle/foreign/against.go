@@ -67,6 +67,15 @@ func (b *Bundle) compare(p *promise) (findings []result.Finding, warnings []stri
 	}
 	a.order()
 	a.values()
+	for i := range a.findings {
+		if f := &a.findings[i]; len(a.findings) > 1 || len(f.Story) > 0 { // of the others, reports show the story only
+			story := []string{f.Cause}
+			for _, line := range f.Story {
+				story = append(story, "  "+line)
+			}
+			f.Story = story
+		}
+	}
 	return a.findings, a.warnings
 }
 
@@ -96,8 +105,7 @@ func (a *against) components() {
 			continue
 		}
 		at, places := a.p.where(ref.Name)
-		a.find(ref.Name, at, "", []string{fmt.Sprintf("the bundle deploys %s", strings.Join(a.names(), ", "))},
-			"component %s of the recipe (%s) is not in the bundle (%s): the bundler left it out, and nobody told it to", ref.Name, places, whole)
+		a.find(ref.Name, at, "", nil, "component %s of the recipe (%s) is not in the bundle (%s): the bundler left it out, and nobody told it to", ref.Name, places, whole)
 	}
 	for _, r := range a.p.releases {
 		if r.Release.Name != r.Release.Component && a.unit(r.Release.Name) == nil && a.unit(r.Release.Component) != nil && !a.carriesAll(r) {
@@ -154,13 +162,6 @@ func (a *against) carriesAll(r bundle.Install) bool {
 		}
 	}
 	return true
-}
-
-func (a *against) names() (all []string) {
-	for _, u := range a.units {
-		all = append(all, u.name)
-	}
-	return all
 }
 
 // source: the component's namespace, chart and version are the recipe's.
@@ -254,7 +255,7 @@ func (a *against) class(ref recipe.ComponentRef, u *unit) {
 			continue
 		}
 		a.classed[ref.Name] = append(a.classed[ref.Name], wrong...)
-		a.find(ref.Name, first, wrong[0], edits, "component %s is for %s nodes by the registry (%s), and its %s in the bundle (%s) selects `%s: %s`",
+		a.find(ref.Name, first, wrong[0], edits, "component %s is for %s nodes by the registry (%s), and its %s in the bundle (%s) select `%s: %s`",
 			ref.Name, k.is, c.Registered, few(wrong), first, label, k.other)
 	}
 }
@@ -464,7 +465,9 @@ func (d *differing) say(u *unit) {
 	switch {
 	case len(d.lines) > 0 && d.a.p.told:
 		story := d.lines
-		if len(story) > mostValues {
+		if len(story) == 1 {
+			story = nil // it is the cause
+		} else if len(story) > mostValues {
 			story = append(slices.Clone(story[:mostValues]), fmt.Sprintf("and %d more values", len(d.lines)-mostValues))
 		}
 		d.a.find(d.c.Name, d.at.nearest(d.path), d.path, story, "%s: %s", u.name, line(d.lines))

@@ -1,6 +1,7 @@
 package foreign
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/foreign/foreigntest"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
 )
@@ -155,9 +157,13 @@ func TestAgainst_Spoilt(t *testing.T) {
 		"a stranger": {lanes: []string{bundle.Helm}, spoil: func(t *testing.T, _, dir string) {
 			edit(t, dir, deployScript, "release kai-scheduler kai-scheduler oci://", "release other other oci://example.org/other --version 1.0.0\nrelease kai-scheduler kai-scheduler oci://")
 		}, want: []string{"the bundle deploys other (bundle/deploy.sh:", "which the recipe does not have"}, at: "bundle/deploy.sh"},
-		"on GPU nodes": {spoil: func(t *testing.T, lane, dir string) { edit(t, dir, of(valuesOf, lane, "cert-manager"), onSystem, onGPU) },
-			want: []string{"component cert-manager is for system nodes by the registry (recipes/registry.yaml:", "selects `aicr.nvidia.com/node-type: accelerated`", "change nodeSelector to `aicr.nvidia.com/node-type: system` in bundle/"}, at: "VALUES"},
-		"on system nodes": {spoil: func(t *testing.T, lane, dir string) { edit(t, dir, of(valuesOf, lane, "gpu-operator"), onGPU, onSystem) },
+		"on GPU nodes": {spoil: func(t *testing.T, lane, dir string) {
+			edit(t, dir, of(valuesOf, lane, "cert-manager"), onSystem, onGPU)
+		},
+			want: []string{"component cert-manager is for system nodes by the registry (recipes/registry.yaml:", "select `aicr.nvidia.com/node-type: accelerated`", "change nodeSelector to `aicr.nvidia.com/node-type: system` in bundle/"}, at: "VALUES"},
+		"on system nodes": {spoil: func(t *testing.T, lane, dir string) {
+			edit(t, dir, of(valuesOf, lane, "gpu-operator"), onGPU, onSystem)
+		},
 			want: []string{"component gpu-operator is for accelerated nodes by the registry", "its daemonsets.nodeSelector in the bundle (bundle/", "change daemonsets.nodeSelector to `aicr.nvidia.com/node-type: accelerated` in bundle/"}, at: "VALUES"},
 		"no selector": {spoil: func(t *testing.T, lane, dir string) {
 			cut(t, filepath.Join(dir, of(valuesOf, lane, "kai-scheduler")), onSystem)
@@ -242,5 +248,160 @@ func TestAgainst_Spoilt(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// The flags of the maker of a bundle in a directory are not known: another value may be what a --set said, a node
+// selector is the maker's, and AICR's KWOK tests switch a component off. A lost component is lost.
+func TestDir_Judged(t *testing.T) {
+	store, _ := shipped(t)
+	for name, test := range map[string]struct {
+		spoil          func(t *testing.T, dir string)
+		recipes        Recipes
+		fails, warning string
+	}{
+		"nothing": {func(*testing.T, string) {}, store, "", ""},
+		"a component": {func(t *testing.T, dir string) { cut(t, filepath.Join(dir, deployScript), "release nvsentinel ") }, nil,
+			"component nvsentinel of the recipe (", ""},
+		"a value": {func(t *testing.T, dir string) {
+			edit(t, dir, "nvidia-dra-driver-gpu/values.yaml", "gpuResourcesEnabledOverride: true", "gpuResourcesEnabledOverride: false")
+		}, store, "", "nvidia-dra-driver-gpu: gpuResourcesEnabledOverride is true by the recipe (recipes/"},
+		"a selector": {func(t *testing.T, dir string) {
+			edit(t, dir, "nvsentinel/values.yaml", "aicr.nvidia.com/node-type: system", "pool: system")
+		}, store, "", ""},
+		"the other nodes": {func(t *testing.T, dir string) {
+			edit(t, dir, "nvsentinel/values.yaml", "aicr.nvidia.com/node-type: system", "aicr.nvidia.com/node-type: accelerated")
+		}, store, "component nvsentinel is for system nodes by the registry (recipes/registry.yaml:", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, _ := unrendered(t, bundle.Helm, "kind")
+			test.spoil(t, dir)
+			if err := os.RemoveAll(filepath.Join(dir, checksumsFile)); err != nil {
+				t.Fatal(err)
+			}
+			d := mustDeployer(t, bundle.Helm)
+			b, err := Open(t.Context(), dir, d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			in := ownInput(t, "kind").InRegistry(cellRegistry, cellRegistry, d.Name())
+			_, made, _, err := NewJudgedDir(b, test.recipes).Bundle(t.Context(), d, in, "")
+			var failure *result.Failure
+			if test.fails != "" {
+				if !errors.As(err, &failure) || !strings.HasPrefix(failure.Cause(), test.fails) {
+					t.Errorf("got %v, want %q", err, test.fails)
+				}
+				if _, _, _, err := NewDir(b).Bundle(t.Context(), d, in, ""); errors.As(err, &failure) {
+					t.Errorf("a bundle that is taken as it is was judged: %v", err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			said := strings.Join(made.Expectation.Warnings, "\n")
+			if got := strings.Contains(said, " by the recipe ("); got != (test.warning != "") || !strings.Contains(said, test.warning) {
+				t.Errorf("got %q, want %q", said, test.warning)
+			}
+		})
+	}
+}
+
+// A CLI that spoils what it writes ends the cell before it is rendered, and what it wrote is kept. A good one does not.
+func TestExec_Promise(t *testing.T) {
+	store, _ := shipped(t)
+	const after = `[ "$1" != bundle ] || { "$good" "$@" && cd bundle && rm checksums.txt && `
+	for name, test := range map[string]struct{ lane, text, want string }{
+		"good":              {bundle.Helm, "", ""},
+		"loses a component": {bundle.ArgoCDOCI, after + `rm -r [0-9]*-nvsentinel; exit; }`, "component nvsentinel of the recipe (recipes/overlays/"},
+		"swaps nodes":       {bundle.FluxOCI, after + `sed -i s/node-type:.system/node-type:\ accelerated/ nvsentinel/*.yaml; exit; }`, "component nvsentinel is for system nodes by the registry (recipes/registry.yaml:"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := around(t, test.text)
+			e.Recipes, e.Compared = store, true
+			d := mustDeployer(t, test.lane)
+			_, made, _, err := e.Bundle(t.Context(), d, ownInput(t, "kind").InRegistry(cellRegistry, cellRegistry, d.Name()), filepath.Join(t.TempDir(), "bundler"))
+			if test.want == "" {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			var failure *result.Failure
+			if !errors.As(err, &failure) || !strings.HasPrefix(failure.Cause(), test.want) {
+				t.Fatalf("got %v, want %q", err, test.want)
+			}
+			if made == nil || made.Foreign == nil || len(made.Foreign.Original) == 0 {
+				t.Error("what the CLI wrote is not kept")
+			}
+		})
+	}
+}
+
+// today gives this project's recipes as AICR has them since July: in a newer apiVersion, with the newer name of a
+// component that its KWOK tests switch off.
+func today(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS("../../../recipes")); err != nil {
+		t.Fatal(err)
+	}
+	const old, now = "skyhook-customizations", "nodewright-customizations"
+	for _, parent := range []string{"components", "checks"} {
+		if err := os.Rename(filepath.Join(dir, parent, old), filepath.Join(dir, parent, now)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, pattern := range []string{"registry.yaml", "*/*.yaml", "components/*/*.yaml", "components/*/*/*.yaml", "checks/*/*.yaml"} {
+		files, err := filepath.Glob(filepath.Join(dir, filepath.FromSlash(pattern)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			changed := strings.NewReplacer(old, now, "aicr.nvidia.com/v1alpha1", "aicr.run/v1alpha2").Replace(string(text))
+			if err := os.WriteFile(file, []byte(changed), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return dir
+}
+
+// What the CLI is told to switch off is rendered all the same, and named.
+func TestExec_SwitchedOff(t *testing.T) {
+	dir := today(t)
+	store, err := recipe.Open(os.DirFS(dir), "recipes")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := NewExec(t.Context(), foreigntest.InstallFor(t, foreigntest.Good, dir), "", os.LookupEnv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Recipes, e.Compared = store, true
+	in := ownInput(t, "eks-training")
+	if in.Recipe, err = store.ResolveName("eks-training"); err != nil {
+		t.Fatal(err)
+	}
+	if in.Components, err = store.Components(in.Recipe); err != nil {
+		t.Fatal(err)
+	}
+	d := mustDeployer(t, bundle.Helm)
+	_, made, notes, err := e.Bundle(t.Context(), d, in.InRegistry(cellRegistry, cellRegistry, d.Name()), filepath.Join(t.TempDir(), "bundler"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(made.Foreign.SwitchedOff, func(o bundle.Object) bool { return o.Object.GetKind() == "Skyhook" && o.Manifest != nil }) {
+		t.Errorf("its objects are not tried: %+v", made.Foreign.SwitchedOff)
+	}
+	if slices.ContainsFunc(made.Expectation.Objects, func(o bundle.Object) bool { return o.Object.GetKind() == "Skyhook" }) {
+		t.Error("it is delivered")
+	}
+	if !strings.Contains(strings.Join(notes, "\n"), "component nodewright-customizations is switched off, as in AICR's KWOK tests: it was rendered") {
+		t.Errorf("it is not said: %q", notes)
 	}
 }

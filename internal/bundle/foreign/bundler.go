@@ -397,7 +397,7 @@ func (b *Bundle) NotVerified(made *bundle.Bundle) []string {
 			anywhere = append(anywhere, fmt.Sprintf("%s %s/%s", w.Kind, w.Namespace, w.Name))
 		}
 	}
-	if len(anywhere) > 0 {
+	if made.Foreign.AnyNode = len(anywhere); len(anywhere) > 0 {
 		lines = append(lines, fmt.Sprintf("bundle: which nodes these workloads belong on is not known, since the bundle gives them no %s selector: %s", bundle.NodeTypeLabel, fewOf(anywhere)))
 	}
 	if b.recipe == nil {

@@ -39,8 +39,14 @@ func SwitchedOff(ctx context.Context, clients *infra.Clients, objects []bundle.O
 			f.Cause = fmt.Sprintf("%s (%s): the API server refuses it: %v", ref, o.Component, a.refused)
 			f.Place = placeIn(o, nil)
 		case len(gone) > 0:
-			f = Judge{}.finding(&object{of: *o}, gone)
-			f.Story = f.Story[:len(f.Story)-1] // a place among components that are delivered
+			f.Cause = fmt.Sprintf("%s (%s): the API server drops field %q", ref, o.Component, gone[0].Path)
+			if n := len(gone) - 1; n > 0 {
+				f.Cause += fmt.Sprintf(" (and %d more)", n)
+			}
+			f.Story = append(f.Story, f.Cause)
+			for _, loss := range gone[:min(len(gone), mostLines)] {
+				f.Story = append(f.Story, "  "+loss.Path+": "+(&object{of: *o}).show(loss.Rendered)+" was rendered, and its kind has no such field")
+			}
 			f.Place = placeIn(o, gone[0].keys)
 		case !a.known && !a.asked:
 			untried = append(untried, ref.String())
