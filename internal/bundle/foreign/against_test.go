@@ -264,8 +264,8 @@ func TestDir_Judged(t *testing.T) {
 		"a component": {func(t *testing.T, dir string) { cut(t, filepath.Join(dir, deployScript), "release nvsentinel ") }, nil,
 			"component nvsentinel of the recipe (", ""},
 		"a value": {func(t *testing.T, dir string) {
-			edit(t, dir, "nvidia-dra-driver-gpu/values.yaml", "gpuResourcesEnabledOverride: true", "gpuResourcesEnabledOverride: false")
-		}, store, "", "nvidia-dra-driver-gpu: gpuResourcesEnabledOverride is true by the recipe (recipes/"},
+			edit(t, dir, "nvsentinel/values.yaml", "faultQuarantine:\n    enabled: true", "faultQuarantine:\n    enabled: false")
+		}, store, "", "nvsentinel: global.faultQuarantine.enabled is true by the recipe (recipes/"},
 		"a selector": {func(t *testing.T, dir string) {
 			edit(t, dir, "nvsentinel/values.yaml", "aicr.nvidia.com/node-type: system", "pool: system")
 		}, store, "", ""},
