@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -182,8 +183,8 @@ func (f bundlerFlags) nodesOf(read *foreign.Bundle, name string) (service, accel
 }
 
 // openBundler makes what gives cells their bundles; nil if this program makes them. For
-// --bundle-dir it also plans the one cell.
-func (a *app) openBundler(ctx context.Context, args []string, run runFlags, d bundle.Deployer) (b matrix.Bundler, plan func(*matrix.Runner) ([]matrix.Plan, error), err error) {
+// --bundle-dir it also plans the one cell. store has the recipes; nil where none are read.
+func (a *app) openBundler(ctx context.Context, args []string, run runFlags, d bundle.Deployer, store *recipe.Store) (b matrix.Bundler, plan func(*matrix.Runner) ([]matrix.Plan, error), err error) {
 	f := run.bundles
 	switch {
 	case f.bundler == execBundler:
@@ -204,7 +205,9 @@ func (a *app) openBundler(ctx context.Context, args []string, run runFlags, d bu
 		if err != nil {
 			return nil, nil, reason.Wrap(reason.Usage, err)
 		}
-		e.Compared = a.RecipesDirectory(run.recipes.Recipes) != ""
+		if e.Compared = a.RecipesDirectory(run.recipes.Recipes) != ""; store != nil {
+			e.Recipes = store
+		}
 		return e, nil, nil
 	case f.app != "":
 		return a.openApp(ctx, args, f, d)
@@ -226,7 +229,21 @@ func (a *app) openBundler(ctx context.Context, args []string, run runFlags, d bu
 	if err != nil {
 		return nil, nil, err
 	}
-	return foreign.NewDir(read), planOne(read, name, d, service, accelerator), nil
+	return foreign.NewJudgedDir(read, a.recipesOfBundle(run)), planOne(read, name, d, service, accelerator), nil
+}
+
+// recipesOfBundle are the recipes that a bundle is held against: those that the user names, or works in.
+func (a *app) recipesOfBundle(run runFlags) foreign.Recipes {
+	if a.RecipesDirectory(run.recipes.Recipes) == "" {
+		return nil
+	}
+	store, _, err := a.Recipes(run.recipes)
+	if err != nil {
+		first, _, _ := strings.Cut(err.Error(), "\n")
+		_, _ = fmt.Fprintf(a.Stderr, "warning: the bundle is held against its recipe.yaml alone, since the recipes cannot be read: %s\n", cli.Inert(first))
+		return nil
+	}
+	return store
 }
 
 // oneName is the name of the one cell: that of the arguments, else own.

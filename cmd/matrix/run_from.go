@@ -130,7 +130,7 @@ func (a *app) openFrom(ctx context.Context, args []string, f runFlags, v validFl
 		return nil, remove, reason.Wrap(reason.Usage, source.Unreadable(err))
 	}
 	made.Left = func(name string) (string, error) { return f.lacks(source.Has(made.Store, name)) }
-	if made.Bundler, _, err = a.openBundler(ctx, args, old, v.deployers[0]); err != nil {
+	if made.Bundler, _, err = a.openBundler(ctx, args, old, v.deployers[0], made.Store); err != nil {
 		return nil, remove, err
 	}
 	if made.Charts, err = a.Charts(old.charts, source.Recipes); err != nil {

@@ -219,7 +219,7 @@ func (a *app) openInputs(ctx context.Context, args []string, f runFlags, v valid
 		}
 	}
 	in.DataName, in.Nodes = a.DataDirectory(f.recipes.Data), a.Settings.NodeGroups()
-	if in.Bundler, in.planBundle, err = a.openBundler(ctx, args, f, v.deployers[0]); err != nil {
+	if in.Bundler, in.planBundle, err = a.openBundler(ctx, args, f, v.deployers[0], in.Store); err != nil {
 		return in, err
 	}
 	if in.Charts, err = a.Charts(f.charts, f.chartsDirectory()); err != nil {

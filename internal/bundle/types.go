@@ -357,8 +357,13 @@ type Foreign struct {
 	// chart is installed. Both are nil if they are as in a generated bundle.
 	Roots  []*unstructured.Unstructured
 	Values map[string]any
+	// AnyNode is the number of workloads of which nothing says on which kind of node they belong.
+	AnyNode int
 	// Notes are remarks on the bundle that are no finding about it.
 	Notes []string
+	// SwitchedOff are the objects of components that its maker was told to leave out, since simulated nodes cannot
+	// do what they are for: they are tried, and not delivered.
+	SwitchedOff []Object
 	// Original are the files before they were changed for the cell, if no directory has them.
 	Original []File
 }

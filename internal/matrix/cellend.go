@@ -108,7 +108,7 @@ func stopped(l lane.Lane, budget time.Duration) error {
 
 func (c *cellRun) artifactSource() *artifacts.Source {
 	s := &artifacts.Source{
-		Artifacts: c.Artifacts, RunID: c.attemptID(), NoSnapshot: c.NoSnapshot, Result: &c.result, Env: c.env, Lane: c.lane, HarnessLog: c.harnessLog(), Measured: c.snapshotFile(),
+		Artifacts: c.Artifacts, RunID: c.attemptID(), NoSnapshot: c.NoSnapshot, Result: &c.result, Env: c.env, Lane: c.lane, HarnessLog: c.harnessLog(), Measured: c.snapshotFile(), Refused: c.refused,
 		Started: slices.ContainsFunc(c.result.Phases, func(p result.Phase) bool { return p.Name == "cluster" }),
 	}
 	if c.gated != nil {

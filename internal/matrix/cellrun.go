@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/health"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
@@ -52,6 +53,7 @@ type cellRun struct {
 	result       result.Result
 	dir          string
 	env          *lane.Env
+	refused      []bundle.File // of a bundle that was made and is not what its recipe promises
 	lane         lane.Lane
 	captured     *compare.Captured     // the cell's objects, once it has passed
 	second       drift.Second          // of no bundle before it is needed

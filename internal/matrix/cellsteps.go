@@ -40,6 +40,9 @@ func (c *cellRun) makeBundle(ctx context.Context) error {
 	}
 	in, b, unverified, err := c.plan.bundlerOf().Bundle(ctx, c.plan.Deployer, c.located(c.plan.input), filepath.Join(c.dir, "bundler"))
 	if err != nil {
+		if b != nil && b.Foreign != nil {
+			c.refused = b.Foreign.Original
+		}
 		return reason.Wrap(reason.BundleFailed, err)
 	}
 	c.env.Input, c.env.Bundle = in, b
@@ -48,6 +51,7 @@ func (c *cellRun) makeBundle(ctx context.Context) error {
 			c.result.Notes = append(c.result.Notes, "bundle: not made by this program; "+b.Foreign.Maker)
 		}
 		c.result.Notes = append(c.result.Notes, b.Foreign.Notes...)
+		c.result.AnyNode = b.Foreign.AnyNode
 	}
 	c.result.NotVerified = slices.Concat(c.result.NotVerified, unverified, b.Expectation.NotVerified)
 	c.result.Components = len(b.Expectation.Releases)

@@ -71,6 +71,11 @@ func (c *cellRun) judge(ctx context.Context, losses *intact.Losses) error {
 		answers, err = intact.Ask(ctx, c.env.Clients, c.env.Bundle.Expectation.Objects)
 		return reason.Wrap(reason.ClusterFailed, err)
 	})
+	var untried []string
+	if foreign := c.env.Bundle.Foreign; err == nil && foreign != nil {
+		untried, err = intact.SwitchedOff(ctx, c.env.Clients, foreign.SwitchedOff)
+		c.result.NotVerified = append(c.result.NotVerified, untried...)
+	}
 	c.sayWarnings()
 	if err != nil {
 		return err

@@ -130,7 +130,7 @@ func agree(cells []*result.Result) bool {
 func (r *Report) summary(line *gridLine) (*result.Result, []string) {
 	var first *result.Result
 	var times []time.Duration
-	var pods, checks []int
+	var pods, checks, unsteered []int
 	passed, noted := 0, ""
 	for _, c := range line.Cells {
 		if c == nil {
@@ -140,6 +140,7 @@ func (r *Report) summary(line *gridLine) (*result.Result, []string) {
 			first = c
 		}
 		times, pods, checks = append(times, c.Duration), append(pods, c.Pods), append(checks, c.Checks)
+		unsteered = append(unsteered, c.AnyNode)
 		if c.Status.Good() {
 			passed++
 			if len(c.Notes) > 0 {
@@ -166,7 +167,7 @@ func (r *Report) summary(line *gridLine) (*result.Result, []string) {
 	if low, high := fmt.Sprintf("%.1f", slices.Min(times).Seconds()), seconds(slices.Max(times)); high != took {
 		took = low + " to " + high
 	}
-	full := lanes + ", " + took + ", " + span(pods, "pod")
+	full := lanes + ", " + took + ", " + span(pods, "pod") + anywhere(unsteered)
 	if slices.Max(checks) > 0 {
 		full += ", " + span(checks, "check")
 	}

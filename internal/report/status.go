@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -74,7 +75,7 @@ func (r *Report) reasonText(result *result.Result) string {
 func (r *Report) cellText(c *result.Result) string {
 	switch {
 	case c.Status.Good():
-		text := lists.Count(c.Pods, "pod")
+		text := lists.Count(c.Pods, "pod") + anywhere([]int{c.AnyNode})
 		if c.Status == result.Reused {
 			text = "reused, " + text
 		} else if c.SameAs != nil {
@@ -95,6 +96,14 @@ func (r *Report) cellText(c *result.Result) string {
 		return r.reasonText(c)
 	}
 	return styleOf(c.Status).Word
+}
+
+// anywhere says of how many workloads the kind of node is not known.
+func anywhere(counts []int) string {
+	if slices.Max(counts) == 0 {
+		return ""
+	}
+	return ", " + span(counts, "workload") + " for any node"
 }
 
 // validated summarizes the results of a cell's validation, e.g. "5 validated, 2 skipped".

@@ -191,6 +191,9 @@ type Result struct {
 	// Components is the number of releases, Pods of pods that were verified.
 	Components int `json:"components"`
 	Pods       int `json:"pods"`
+	// AnyNode is the number of workloads of another program's bundle of which nothing says on which kind of node they
+	// belong.
+	AnyNode int `json:"anyNode,omitempty"`
 	// Checks is the number of assertions of health checks that held.
 	Checks int `json:"checks,omitempty"`
 	// Validation has the results of the probes, whose phase is "probes", and of the recipe's own

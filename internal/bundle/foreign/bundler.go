@@ -88,17 +88,18 @@ type Bundle struct {
 // Open reads the bundle in a directory and makes sure that this deployer's lane can take it. Errors
 // name file and line.
 func Open(ctx context.Context, dir string, d bundle.Deployer) (*Bundle, error) {
-	return open(ctx, dir, dir, d, instructions{})
+	return open(ctx, dir, dir, d, nil)
 }
 
-// open reads the directory dir and calls it by another name.
-func open(ctx context.Context, dir, called string, d bundle.Deployer, told instructions) (*Bundle, error) {
+// open reads the directory dir and calls it by another name. resolved is the recipe that the maker was given, for a
+// bundle that has none in it.
+func open(ctx context.Context, dir, called string, d bundle.Deployer, resolved []byte) (*Bundle, error) {
 	t, err := readTree(dir, called)
 	if err != nil {
 		return nil, fmt.Errorf("read the bundle: %w", err)
 	}
-	if _, ok := t.original[recipeName]; !ok && told.recipe != nil {
-		t.original[recipeName] = bundle.File{Path: recipeName, Mode: 0o644, Content: told.recipe}
+	if _, ok := t.original[recipeName]; !ok && resolved != nil {
+		t.original[recipeName] = bundle.File{Path: recipeName, Mode: 0o644, Content: resolved}
 	}
 	b := &Bundle{tree: t, deployer: d}
 	if b.warnings, err = t.verify(); err != nil {
@@ -121,7 +122,7 @@ func open(ctx context.Context, dir, called string, d bundle.Deployer, told instr
 	if err := b.checkInfo(row); err != nil {
 		return nil, err
 	}
-	b.compareRecipe(told.without)
+	b.findPrefix()
 	return b, nil
 }
 
@@ -396,7 +397,7 @@ func (b *Bundle) NotVerified(made *bundle.Bundle) []string {
 			anywhere = append(anywhere, fmt.Sprintf("%s %s/%s", w.Kind, w.Namespace, w.Name))
 		}
 	}
-	if len(anywhere) > 0 {
+	if made.Foreign.AnyNode = len(anywhere); len(anywhere) > 0 {
 		lines = append(lines, fmt.Sprintf("bundle: which nodes these workloads belong on is not known, since the bundle gives them no %s selector: %s", bundle.NodeTypeLabel, fewOf(anywhere)))
 	}
 	if b.recipe == nil {

@@ -25,6 +25,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle/foreign/resolved"
 	"github.com/nvidia/aicr-action/internal/bundle/toleration"
 	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/util/bounded"
 	"github.com/nvidia/aicr-action/internal/util/removal"
 )
@@ -54,6 +55,9 @@ type Exec struct {
 	// Compared: the recipes that the runner reads are meant to be the CLI's own, so that what both
 	// make of a recipe is compared.
 	Compared bool
+
+	// Recipes are those, if they are known as a whole: what each bundle is held against. Nil if not.
+	Recipes Recipes
 
 	cli     command.CLI
 	data    string
@@ -94,7 +98,8 @@ func NewExec(ctx context.Context, path, data string, lookup func(string) (string
 func (e *Exec) Version() string { return e.version }
 
 // Bundle has the CLI resolve the recipe by the criteria in the input and bundle it, in a new
-// directory dir, and reads what it wrote.
+// directory dir, and reads what it wrote. Of a bundle that is not what the recipe promises, it returns the original
+// files with the error, a *result.Failure.
 func (e *Exec) Bundle(ctx context.Context, d bundle.Deployer, in bundle.Input, dir string) (bundle.Input, *bundle.Bundle, []string, error) {
 	fail := func(err error) (bundle.Input, *bundle.Bundle, []string, error) {
 		return in, nil, nil, fmt.Errorf("%s bundle by AICR's CLI %s: %w", d.Name(), e.version, err)
@@ -112,18 +117,41 @@ func (e *Exec) Bundle(ctx context.Context, d bundle.Deployer, in bundle.Input, d
 			return fail(err)
 		}
 	}
-	in, result, err := b.Make(ctx, in)
+	own := in
+	promise, err := e.promised(ctx, b, m)
 	if err != nil {
 		return fail(err)
 	}
-	result.Foreign.Notes = differences
-	result.Foreign.Original = slices.Collect(maps.Values(b.tree.original))
-	for _, set := range m.sets {
-		result.Expectation.Overrides = append(result.Expectation.Overrides, "bundler: --set "+set.Value+", as AICR's KWOK tests pass it")
+	findings, warnings := b.compare(promise)
+	if len(findings) > 0 { // before it is rendered: what is lost may be what a chart fails for
+		return in, &bundle.Bundle{Deployer: d.Name(), Foreign: &bundle.Foreign{Original: slices.Collect(maps.Values(b.tree.original))}}, nil, &result.Failure{Findings: findings}
 	}
-	result.Foreign.Maker = "AICR's CLI " + e.version + " made it"
-	notes := append(b.NotVerified(result), "bundler: AICR's CLI resolved the recipe from the criteria with its own recipes; of the recipes directory, only the criteria, the constraints and the node profile were used")
-	return in, result, notes, nil
+	in, made, err := b.Make(ctx, in)
+	if err != nil {
+		return fail(err)
+	}
+	made.Expectation.Warnings = append(made.Expectation.Warnings, warnings...)
+	made.Foreign.Notes = differences
+	made.Foreign.Original = slices.Collect(maps.Values(b.tree.original))
+	for _, set := range m.sets {
+		made.Expectation.Overrides = append(made.Expectation.Overrides, "bundler: --set "+set.Value+", as AICR's KWOK tests pass it")
+	}
+	off, err := promise.switchedOff(ctx, own, made)
+	if err != nil {
+		return fail(err)
+	}
+	made.Foreign.Maker = "AICR's CLI " + e.version + " made it"
+	notes := append(slices.Concat(b.NotVerified(made), promise.notes, off), "bundler: AICR's CLI resolved the recipe from the criteria with its own recipes; of the recipes directory, the criteria, the constraints and the node profile were used, and what the bundle was held against")
+	return in, made, notes, nil
+}
+
+// promised is what the recipe that the CLI was given promises of the bundle.
+func (e *Exec) promised(ctx context.Context, b *Bundle, m made) (*promise, error) {
+	recipes := e.Recipes
+	if !e.Compared {
+		recipes = nil // of another release than the CLI
+	}
+	return promised(ctx, m.recipe, func(line int) recipe.Origin { return b.tree.at(recipeName, line) }, recipes, m.sets, true)
 }
 
 // read has the CLI make a bundle, and reads it.
@@ -138,7 +166,7 @@ func (e *Exec) read(ctx context.Context, d bundle.Deployer, in bundle.Input, dir
 	if m.recipe, err = bounded.Regular(filepath.Join(dir, recipeName), mostFile); err != nil {
 		return m, nil, err
 	}
-	b, err := open(ctx, m.dir, originalName, d, instructions{recipe: m.recipe, without: kwoksets.LeftOut(m.sets)})
+	b, err := open(ctx, m.dir, originalName, d, m.recipe)
 	return m, b, err
 }
 

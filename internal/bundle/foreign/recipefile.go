@@ -1,21 +1,12 @@
 package foreign
 
 import (
-	"fmt"
-	"slices"
-
 	"sigs.k8s.io/yaml"
 
 	"github.com/nvidia/aicr-action/internal/bundle/foreign/prefix"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
-
-// instructions are what a bundle's maker was told, as far as that is known.
-type instructions struct {
-	recipe  []byte   // the resolved recipe, for a bundle that has none in it
-	without []string // components that it was to leave out
-}
 
 // readRecipe reads recipe.yaml, which a bundle has beside what it deploys. AICR's CLI puts it only
 // into bundles for Helm; for the others, the one that the CLI was given is among the original files.
@@ -40,9 +31,8 @@ func (b *Bundle) readRecipe() error {
 	return nil
 }
 
-// compareRecipe notes the components that recipe.yaml has and the bundle does not deploy, which its
-// maker may have meant. without are those that it was told to leave out.
-func (b *Bundle) compareRecipe(without []string) {
+// findPrefix finds what the releases have in front of the names of recipe.yaml's components.
+func (b *Bundle) findPrefix() {
 	if b.recipe == nil {
 		return
 	}
@@ -54,12 +44,4 @@ func (b *Bundle) compareRecipe(without []string) {
 		components = append(components, ref.Name)
 	}
 	b.prefix = prefix.Of(components, deployed)
-	for _, ref := range b.recipe.ComponentRefs {
-		if ref.LeftOut() || slices.Contains(without, ref.Name) {
-			continue
-		}
-		if !slices.Contains(deployed, b.prefix+ref.Name) {
-			b.warnings = append(b.warnings, fmt.Sprintf("%s names component %s, which the bundle does not deploy", b.tree.at(recipeName, 0), ref.Name))
-		}
-	}
 }

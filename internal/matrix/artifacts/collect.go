@@ -56,6 +56,8 @@ type Source struct {
 	Measured string
 	// Started means that starting the cluster was at least attempted.
 	Started bool
+	// Refused are the files of a bundle that was made and not run; none if there is a bundle.
+	Refused []bundle.File
 }
 
 // collection is the directory of one cell while it is written.
@@ -156,11 +158,17 @@ func (c *Source) localCollectors(e *collection) []collector {
 	if b := c.Env.Bundle; b != nil {
 		list = append(list, collector{"bundle", "the rendered bundle, as it was deployed", func(_ context.Context, path string) error { return b.WriteTo(path, true) }})
 		if b.Foreign != nil && len(b.Foreign.Original) > 0 {
-			original := &bundle.Bundle{Deployer: b.Deployer, Files: b.Foreign.Original}
-			list = append(list, collector{"bundle-original", "the bundle as AICR's CLI made it, before its addresses were changed", func(_ context.Context, path string) error { return original.WriteTo(path, true) }})
+			list = append(list, originalOf(b.Foreign.Original, "the bundle as AICR's CLI made it, before its addresses were changed"))
 		}
+	} else if len(c.Refused) > 0 {
+		list = append(list, originalOf(c.Refused, "the bundle as AICR's CLI made it, which was not run"))
 	}
 	return list
+}
+
+func originalOf(files []bundle.File, about string) collector {
+	original := &bundle.Bundle{Files: files}
+	return collector{"bundle-original", about, func(_ context.Context, path string) error { return original.WriteTo(path, true) }}
 }
 
 // clusterCollectors are upstream's files under upstream's names: those of the cluster, then those

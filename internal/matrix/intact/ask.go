@@ -34,6 +34,8 @@ type answer struct {
 	added []Loss // what nobody rendered: the API server's defaults
 	// asked: the API server was asked only what it warns of.
 	asked bool
+	// refused is why it creates no such object, whatever its name.
+	refused error
 }
 
 // Answers are what the API server says of each object of an expectation.
@@ -117,6 +119,9 @@ func ask(ctx context.Context, client dynamic.ResourceInterface, obj *unstructure
 		made, err := client.Create(context.WithValue(ctx, questionKey{}, &about), trial, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldValidation: metav1.FieldValidationIgnore})
 		if apierrors.IsAlreadyExists(err) {
 			continue
+		}
+		if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
+			return answer{refused: err}
 		}
 		if err != nil {
 			return answer{}

@@ -18,6 +18,7 @@ import (
 
 	aicraction "github.com/nvidia/aicr-action"
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/adjust"
 	"github.com/nvidia/aicr-action/internal/bundle/oci"
 	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/recipe"
@@ -82,6 +83,27 @@ func Install(t testing.TB, variant string) string {
 	return path
 }
 
+const recipesDir = "recipes"
+
+func isDir(dir string) bool {
+	info, err := os.Stat(dir)
+	return err == nil && info.IsDir()
+}
+
+// InstallFor is Install of a double that was built from the recipes in this directory.
+func InstallFor(t testing.TB, variant, recipes string) string {
+	t.Helper()
+	path := Install(t, variant)
+	recipes, err := filepath.Abs(recipes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(recipes, filepath.Join(filepath.Dir(path), recipesDir)); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 type double struct{ variant string }
 
 func (d double) run(args []string) error {
@@ -137,7 +159,11 @@ func flagsOf(args []string, known string) (flags, error) {
 	return f, nil
 }
 
+// store has the recipes that are beside the double, or else those of this project.
 func store() (*recipe.Store, error) {
+	if dir := filepath.Join(filepath.Dir(os.Args[0]), recipesDir); isDir(dir) {
+		return recipe.Open(os.DirFS(dir), recipesDir)
+	}
 	fsys, err := fs.Sub(aicraction.Recipes, "recipes")
 	if err != nil {
 		return nil, err
@@ -198,8 +224,21 @@ func (d double) input(f flags) (bundle.Input, error) {
 	if err != nil {
 		return bundle.Input{}, err
 	}
+	sets, err := adjust.ParseSets(f["--set"])
+	if err != nil {
+		return bundle.Input{}, err
+	}
+	if sets, err = sets.Names(s.Entries(), result); err != nil {
+		return bundle.Input{}, err
+	}
+	if result, _, err = sets.Enable(result); err != nil {
+		return bundle.Input{}, err
+	}
 	components, err := s.Components(result)
 	if err != nil {
+		return bundle.Input{}, err
+	}
+	if _, err := sets.Apply(components); err != nil {
 		return bundle.Input{}, err
 	}
 	for i := range components {

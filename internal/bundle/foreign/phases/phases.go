@@ -12,11 +12,12 @@ import (
 // The ends of the names of a component's releases.
 const (
 	PreMigrate = "-premigrate"
+	Pre        = "-pre"
 	Post       = "-post"
 )
 
 var (
-	before = []string{PreMigrate, "-pre"}
+	before = []string{PreMigrate, Pre}
 	after  = []string{Post, readiness.Suffix}
 )
 
@@ -49,4 +50,14 @@ func DependsOn(name string, on, earlier []string) []string {
 		}
 	}
 	return all
+}
+
+// Component is the one that a release of this name belongs to, if it is one of these.
+func Component(name string) string {
+	for _, end := range slices.Concat(before, after) {
+		if component, ok := strings.CutSuffix(name, end); ok {
+			return component
+		}
+	}
+	return name
 }
