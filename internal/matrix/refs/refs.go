@@ -113,7 +113,7 @@ func (c *checker) problems(all []problem.Problem) {
 
 // refused adds what a kubelet refuses by the template alone.
 func (c *checker) refused(w *bundle.Workload) {
-	for _, p := range slices.Concat(kubelet.Refusals(&w.PodSpec), kubelet.Named(w.Kind, w.Namespace, w.Name, &w.PodSpec)) {
+	for _, p := range slices.Concat(kubelet.Refusals(&w.PodSpec), kubelet.Paths(&w.PodSpec, c.around(w)), kubelet.Named(w.Kind, w.Namespace, w.Name, &w.PodSpec)) {
 		r := reference{from: observe.WorkloadRef(w.Kind, w.Namespace, w.Name), component: w.Component, template: w.Template, name: p.Name, text: p.Text, then: p.Then, cause: w.Component + w.Template + p.Text}
 		if p.Harmless {
 			c.warn(r)
