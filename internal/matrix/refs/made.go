@@ -3,6 +3,7 @@ package refs
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -26,6 +27,8 @@ type maker struct {
 	by string
 	// keys are those that it is known to create; nil if that is not known.
 	keys []string
+	// known: it is no guess.
+	known bool
 }
 
 // without returns the keys that the maker is known not to create.
@@ -42,25 +45,40 @@ func (m *maker) without(keys []string) []string {
 // objects. Reports call these "not verified", never existing.
 func (c *checker) maker(kind, namespace, name string, from result.Ref) *maker {
 	var guess *maker
-	for i := range c.expectation.Objects {
-		o := &c.expectation.Objects[i]
-		if ns := o.Object.GetNamespace(); ns != "" && ns != namespace && namespace != "" {
-			continue
+	for _, m := range c.makers(kind, namespace, name, from) {
+		if m.known {
+			return &m
 		}
-		if keys, ok := products.Makes(o.Object, kind, name); ok {
-			return &maker{by: fmt.Sprintf("%s (%s)", o.Ref(), o.Component), keys: keys}
-		}
-		if guess == nil && o.Ref() != from && c.seemsToMake(o, kind, name) {
-			guess = &maker{by: fmt.Sprintf("%s (%s)", o.Ref(), o.Component)}
-		}
-	}
-	for _, m := range texts.Find(c.expectation, kind, name) {
-		in := cmp.Or(m.Object.GetNamespace(), m.By.Object.GetNamespace())
-		if guess == nil && (namespace == "" || namespace == in) {
-			guess = &maker{by: fmt.Sprintf("the text of %s (%s)", m.By.Ref(), m.By.Component)}
+		if guess == nil {
+			guess = &m
 		}
 	}
 	return guess
+}
+
+// makers iterates over all that will, or seem to, create an object, each with the object of the bundle that it is or is in.
+func (c *checker) makers(kind, namespace, name string, from result.Ref) iter.Seq2[*bundle.Object, maker] {
+	return func(yield func(*bundle.Object, maker) bool) {
+		for i := range c.expectation.Objects {
+			o := &c.expectation.Objects[i]
+			if ns := o.Object.GetNamespace(); ns != "" && ns != namespace && namespace != "" {
+				continue
+			}
+			keys, known := products.Makes(o.Object, kind, name)
+			if !known && (o.Ref() == from || !c.seemsToMake(o, kind, name)) {
+				continue
+			}
+			if !yield(o, maker{by: fmt.Sprintf("%s (%s)", o.Ref(), o.Component), keys: keys, known: known}) {
+				return
+			}
+		}
+		for _, m := range texts.Find(c.expectation, kind, name) {
+			in := cmp.Or(m.Object.GetNamespace(), m.By.Object.GetNamespace())
+			if (namespace == "" || namespace == in) && !yield(m.By, maker{by: fmt.Sprintf("the text of %s (%s)", m.By.Ref(), m.By.Component)}) {
+				return
+			}
+		}
+	}
 }
 
 // makes reports whether an object is a custom resource whose operator makes a Secret.

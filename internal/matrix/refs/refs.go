@@ -86,6 +86,7 @@ func Check(e *bundle.Expectation, components []recipe.Component, have *Cluster) 
 	c.problems(jobsets.Find(e))
 	c.problems(kubeversions.Find(e, have.View.Nodes, have.Version, false)) // a fault where it is one: Impossible
 	c.problems(gateways.Find(e, have.Services))
+	c.problems(ofAgents(e, have.Devices.Claims))
 	c.problems(everyday.Find(e, everyday.Cluster{Secrets: have.Secrets, Services: have.Services, Provisioners: have.Provisioners, ClaimSpecs: have.ClaimSpecs, Volumes: have.Volumes, Nodes: have.View.Nodes, Pods: c.podsOf}))
 	for i := range e.Objects {
 		c.object(&e.Objects[i])
@@ -103,7 +104,11 @@ func (c *checker) problems(all []problem.Problem) {
 				continue
 			}
 		}
-		if p.Reason == "" {
+		switch {
+		case p.Note:
+			c.note("%s %s; %s", r.subject(), r.text, r.then)
+			continue
+		case p.Reason == "":
 			c.warn(r)
 			continue
 		}

@@ -23,8 +23,9 @@ type Problem struct {
 	// Text says what is wrong, as the end of a sentence that begins with From, and Then what comes of
 	// it. Name is what the recipe sets, and Cause distinguishes problems of different causes.
 	Text, Then, Name, Cause string
-	// Reason is that of a fault. Without one it is a warning.
+	// Reason is that of a fault. Without one it is a warning, or a note: what could not be verified.
 	Reason reason.Reason
+	Note   bool
 	// At is the place that says it, if that is no template of a component.
 	At result.Place
 	// Missing is what does not exist; zero if that is not the matter. Something may make it at run
