@@ -87,6 +87,7 @@ func faults() []fault {
 		reportedFaults(),
 		gitOpsFaults(),
 		todayFaults(),
+		verdictFaults(),
 	)
 	return slices.SortedFunc(slices.Values(all), func(a, b fault) int {
 		return cmp.Or(cmp.Compare(len(a.id), len(b.id)), strings.Compare(a.id, b.id)) // F99 before F100

@@ -31,10 +31,11 @@ type View struct {
 	owners map[types.UID]metav1.Object // ReplicaSets, Jobs: what stands between a pod and its workload
 	Live   map[string]LiveWorkload     // by kind namespace/name
 	PodsOf map[types.UID][]*corev1.Pod // by the UID of the workload at the top
-	// Namespaces, Volumes and Devices are empty before ReadScheduling.
-	Namespaces []corev1.Namespace
-	Volumes    Volumes
-	Devices    Devices
+	// Namespaces, LimitRanges, Volumes and Devices are empty before ReadScheduling.
+	Namespaces  []corev1.Namespace
+	LimitRanges []corev1.LimitRange
+	Volumes     Volumes
+	Devices     Devices
 	// RuntimeClasses are by name; nil where they were not read.
 	RuntimeClasses map[string]*nodev1.RuntimeClass
 	// Jobs says how Jobs ended that no longer exist; nil if no watch of them was started.

@@ -45,7 +45,11 @@ func (v *View) ReadScheduling(ctx context.Context, kube kubernetes.Interface) er
 	if v.Devices, err = ReadDevices(ctx, kube); err != nil {
 		return err
 	}
-	v.Namespaces = namespaces.Items
+	ranges, err := kube.CoreV1().LimitRanges("").List(ctx, opts)
+	if err != nil {
+		return fmt.Errorf("list LimitRanges: %w", err)
+	}
+	v.Namespaces, v.LimitRanges = namespaces.Items, ranges.Items
 	v.Volumes = Volumes{Read: true, Claims: claims.Items, Volumes: volumes.Items, Classes: classes.Items}
 	return nil
 }

@@ -156,6 +156,10 @@ func (r *WorkloadReport) check(w *bundle.Workload, s *View, kinds map[string]bun
 		r.Wrong = append(r.Wrong, WrongWorkload{Workload: w, Text: "it is paused (spec.paused), and nothing here resumes it", Fields: []string{"spec.paused"}})
 		return
 	}
+	if text := s.taken(w, s.Live[id]); text != "" && len(pods) < want {
+		r.Wrong = append(r.Wrong, WrongWorkload{Workload: w, Text: text, Fields: []string{"metadata.name"}})
+		return
+	}
 	refused := ""
 	if text := s.refused[s.Live[id].UID]; text != "" && len(pods) < want {
 		refused = r.refuse(w, text)

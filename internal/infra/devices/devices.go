@@ -34,6 +34,9 @@ func plugins() map[string]string {
 // word is a program's name in a command or in a script.
 var word = regexp.MustCompile(`[A-Za-z0-9._-]+`)
 
+// Drivers are the drivers whose plugins a pod's containers start, sorted, whether they run or are simulated.
+func Drivers(spec *corev1.PodSpec) []string { return driversOf(spec, nil) }
+
 // driversOf are the drivers whose plugins a pod's containers start, sorted. A container starts a
 // plugin if its command names it, itself or in the script of a shell. A container whose image runs
 // as a process of its own publishes by itself.

@@ -21,18 +21,24 @@ const storageAnnotation = "aicr.nvidia.com/storage-classes"
 // DefaultClass is the annotation of the StorageClass for claims that name none.
 const DefaultClass = "storageclass.kubernetes.io/is-default-class"
 
+// StandardClass is the default StorageClass of a cell.
+const StandardClass = "standard"
+
 // Provisioner is the one of all classes that EnsureStorage creates.
 const Provisioner = "aicr.nvidia.com/simulated"
+
+// StorageClasses are those of a node's provider.
+func StorageClasses(n *corev1.Node) []string {
+	return strings.FieldsFunc(n.Annotations[storageAnnotation], func(r rune) bool { return r == ',' })
+}
 
 // EnsureStorage creates the default StorageClass, "standard" as on Kind, and those of the nodes'
 // provider. The KWOK stage pvc-provision creates the volumes for their claims: it simulates the
 // provisioner of every existing class.
 func EnsureStorage(ctx context.Context, c *infra.Clients, nodes []*corev1.Node) error {
-	classes := []string{"standard"}
+	classes := []string{StandardClass}
 	for _, n := range nodes {
-		if list := n.Annotations[storageAnnotation]; list != "" {
-			classes = append(classes, strings.Split(list, ",")...)
-		}
+		classes = append(classes, StorageClasses(n)...)
 	}
 	for i, name := range lists.Unique(classes) {
 		reclaim, binding := corev1.PersistentVolumeReclaimDelete, storagev1.VolumeBindingWaitForFirstConsumer

@@ -3,6 +3,7 @@ package facts
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -23,6 +24,8 @@ type Maker struct {
 	By string
 	// Keys are those that it is known to create; nil if that is not known.
 	Keys []string
+	// Known: it is no guess.
+	Known bool
 }
 
 // Without returns the keys that the maker is known not to create.
@@ -39,25 +42,40 @@ func (m *Maker) Without(keys []string) []string {
 // objects. Reports call these "not verified", never existing.
 func (x *Index) MadeAtRunTime(kind, namespace, name string, from result.Ref) *Maker {
 	var guess *Maker
-	for i := range x.Expectation.Objects {
-		o := &x.Expectation.Objects[i]
-		if ns := o.Object.GetNamespace(); ns != "" && ns != namespace && namespace != "" {
-			continue
+	for _, m := range x.Makers(kind, namespace, name, from) {
+		if m.Known {
+			return &m
 		}
-		if keys, ok := products.Makes(o.Object, kind, name); ok {
-			return &Maker{By: fmt.Sprintf("%s (%s)", o.Ref(), o.Component), Keys: keys}
-		}
-		if guess == nil && o.Ref() != from && x.SeemsToMake(o, kind, name) {
-			guess = &Maker{By: fmt.Sprintf("%s (%s)", o.Ref(), o.Component)}
-		}
-	}
-	for _, m := range texts.Find(x.Expectation, kind, name) {
-		in := cmp.Or(m.Object.GetNamespace(), m.By.Object.GetNamespace())
-		if guess == nil && (namespace == "" || namespace == in) {
-			guess = &Maker{By: fmt.Sprintf("the text of %s (%s)", m.By.Ref(), m.By.Component)}
+		if guess == nil {
+			guess = &m
 		}
 	}
 	return guess
+}
+
+// Makers iterates over all that will, or seem to, create an object, each with the object of the bundle that it is or is in.
+func (x *Index) Makers(kind, namespace, name string, from result.Ref) iter.Seq2[*bundle.Object, Maker] {
+	return func(yield func(*bundle.Object, Maker) bool) {
+		for i := range x.Expectation.Objects {
+			o := &x.Expectation.Objects[i]
+			if ns := o.Object.GetNamespace(); ns != "" && ns != namespace && namespace != "" {
+				continue
+			}
+			keys, known := products.Makes(o.Object, kind, name)
+			if !known && (o.Ref() == from || !x.SeemsToMake(o, kind, name)) {
+				continue
+			}
+			if !yield(o, Maker{By: fmt.Sprintf("%s (%s)", o.Ref(), o.Component), Keys: keys, Known: known}) {
+				return
+			}
+		}
+		for _, m := range texts.Find(x.Expectation, kind, name) {
+			in := cmp.Or(m.Object.GetNamespace(), m.By.Object.GetNamespace())
+			if (namespace == "" || namespace == in) && !yield(m.By, Maker{By: fmt.Sprintf("the text of %s (%s)", m.By.Ref(), m.By.Component)}) {
+				return
+			}
+		}
+	}
 }
 
 // MakesSecret reports whether an object is a custom resource whose operator makes a Secret.

@@ -2,16 +2,23 @@ package refs
 
 import (
 	"cmp"
+	"encoding/base64"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/facts"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/kubelet"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/needs"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
 	"github.com/nvidia/aicr-action/internal/observe"
+	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/util/lists"
 )
@@ -75,7 +82,7 @@ func (c *checker) noKey(r reference, n needs.Need, full string, keys map[string]
 // run time; and the parts of volumes that no item of theirs makes. No cluster is needed for either.
 func (c *checker) lacks(w *bundle.Workload) {
 	r := reference{from: observe.WorkloadRef(w.Kind, w.Namespace, w.Name), component: w.Component, template: w.Template, then: waits}
-	for _, n := range needs.Of(&w.PodSpec) {
+	for _, n := range needs.Of(kubelet.Expanded(&w.PodSpec, c.around(w))) {
 		keys := map[string]bool{}
 		for i := range c.expectation.Objects {
 			if o := &c.expectation.Objects[i]; o.Object.GetKind() == n.Kind && o.Object.GetNamespace() == w.Namespace && o.Object.GetName() == n.Name {
@@ -87,7 +94,7 @@ func (c *checker) lacks(w *bundle.Workload) {
 			c.noKey(r, n, infra.NamespacedName(w.Namespace, n.Name), keys, missing)
 		}
 	}
-	for _, p := range needs.Unnamed(&w.PodSpec) {
+	for _, p := range needs.Unnamed(kubelet.Expanded(&w.PodSpec, c.around(w))) {
 		r.name, r.cause, r.then = p.SubPath, "part "+r.from.String()+p.Volume+p.SubPath, p.Then
 		r.text = fmt.Sprintf("mounts %s of volume %s (subPath), and no item of the volume has that path", p.SubPath, p.Volume)
 		c.fail(reason.WorkloadFailed, r)
@@ -101,7 +108,7 @@ const waits = "a kubelet starts none of its containers without it"
 // starts no container of the pod and waits for ever.
 func (c *checker) podNeeds(w *bundle.Workload) {
 	from := observe.WorkloadRef(w.Kind, w.Namespace, w.Name)
-	for _, n := range needs.Of(&w.PodSpec) {
+	for _, n := range needs.Of(kubelet.Expanded(&w.PodSpec, c.around(w))) {
 		r := reference{from: from, component: w.Component, template: w.Template, name: n.Name, then: waits}
 		full := infra.NamespacedName(w.Namespace, n.Name)
 		have := c.have.Secrets
@@ -152,4 +159,92 @@ func (c *checker) podNeeds(w *bundle.Workload) {
 		c.warn(reference{from: from, component: w.Component, template: w.Template, name: s.Name,
 			text: "imagePullSecrets names Secret " + full + ", which does not exist", then: "a kubelet pulls without it, and fails if the registry wants a login"})
 	}
+}
+
+// around is what the variables of a workload's containers come from, as far as the bundle and the cluster show it.
+func (c *checker) around(w *bundle.Workload) kubelet.Around {
+	from := observe.WorkloadRef(w.Kind, w.Namespace, w.Name)
+	a := kubelet.Around{Open: true,
+		Data:    func(kind, name string) kubelet.Data { return c.data(kind, w.Namespace, name, from) },
+		Service: func(name string) bool { return c.hasVariable(w.Namespace, name, from) },
+	}
+	if o := c.find(w.Kind, w.Namespace, w.Name, w.Release); o != nil {
+		if t := problem.Template(o); t != nil {
+			a.Labels, a.Annotations, a.Open = t.Labels, t.Annotations, c.changesPods()
+		}
+	}
+	return a
+}
+
+// changesPods reports whether something of the bundle may change pods that are created.
+func (c *checker) changesPods() bool {
+	return slices.ContainsFunc(c.expectation.Objects, func(o bundle.Object) bool {
+		return strings.HasPrefix(o.Object.GetKind(), "Mutating") && o.Object.GroupVersionKind().Group == "admissionregistration.k8s.io"
+	})
+}
+
+// data is what a ConfigMap or a Secret has. Of one that the bundle does not render, only the keys are known.
+func (c *checker) data(kind, namespace, name string, from result.Ref) kubelet.Data {
+	d, found := kubelet.Data{Values: map[string]string{}}, false
+	for i := range c.expectation.Objects {
+		o := &c.expectation.Objects[i]
+		if o.Object.GetKind() != kind || o.Object.GroupVersionKind().Group != "" || o.Object.GetNamespace() != namespace || o.Object.GetName() != name {
+			continue
+		}
+		found = true
+		maps.Copy(d.Values, renderedValues(o))
+	}
+	live := c.have.ConfigMaps
+	if kind == needs.Secret {
+		live = c.have.Secrets
+	}
+	keys, exists := live[infra.NamespacedName(namespace, name)]
+	for k := range keys {
+		if _, ok := d.Values[k]; !ok {
+			d.Keys = append(d.Keys, k)
+		}
+	}
+	d.Open = !found && !exists || len(d.Values)+len(d.Keys) == 0 || c.maker(kind, namespace, name, from) != nil
+	if d.Open { // whatever is filled in at run time may be filled in for what is rendered, too
+		d.Keys, d.Values = append(d.Keys, slices.Collect(maps.Keys(d.Values))...), nil
+	}
+	return d
+}
+
+// renderedValues are the texts of a ConfigMap or a Secret. What is no base64 the API server rejects.
+func renderedValues(o *bundle.Object) map[string]string {
+	values := map[string]string{}
+	data, _, _ := unstructured.NestedMap(o.Object.Object, "data")
+	for k, v := range data {
+		text := fmt.Sprint(v)
+		if o.Object.GetKind() == needs.Secret {
+			raw, err := base64.StdEncoding.DecodeString(text)
+			if err != nil {
+				continue
+			}
+			text = string(raw)
+		}
+		values[k] = text
+	}
+	plain, _, _ := unstructured.NestedMap(o.Object.Object, "stringData")
+	for k, v := range plain {
+		values[k] = fmt.Sprint(v)
+	}
+	return values
+}
+
+// hasVariable reports whether the namespace has a Service with a variable of that name, or something makes one.
+func (c *checker) hasVariable(namespace, name string, from result.Ref) bool {
+	for i := range c.have.Services {
+		if s := &c.have.Services[i]; s.Namespace == namespace && s.Spec.ClusterIP != corev1.ClusterIPNone && kubelet.OfService(s.Name, name) {
+			return true
+		}
+	}
+	for _, end := range []string{"_SERVICE_", "_PORT"} {
+		// Before there is a cluster, what it has besides the bundle is not known.
+		if service, _, ok := strings.Cut(name, end); ok && (c.have.View == nil || c.maker("Service", namespace, strings.ToLower(strings.ReplaceAll(service, "_", "-")), from) != nil) {
+			return true
+		}
+	}
+	return false
 }

@@ -3,10 +3,12 @@ package refs
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
@@ -50,6 +52,7 @@ func Deadlocks(e *bundle.Expectation, components []recipe.Component, d lane.Orde
 		c.fail(reason.DeployFailed, reference{from: d.Of, text: d.Text, then: d.Then, at: result.Place{File: d.At.File, Line: d.At.Line}, cause: "doomed " + d.Of.String() + d.Text})
 	}
 	c.problems(chartversions.Find(e))
+	c.problems(ofAgents(e, nil))
 	c.problems(healthchecks.Find(e, order{checker: c, delivery: d}.dependsOn))
 	if !d.AtOnce {
 		o := order{checker: c, delivery: d}
@@ -93,8 +96,12 @@ func (c order) workload(w *bundle.Workload) {
 			c.takenAway(r, n, infra.NamespacedName(w.Namespace, n.Name))
 			continue
 		}
-		late := c.late(user, n)
-		if late == nil || c.maker(n.Kind, w.Namespace, n.Name, r.from) != nil {
+		late, made := c.late(user, n), c.maker(n.Kind, w.Namespace, n.Name, r.from)
+		if made != nil {
+			c.madeLate(w, user, n)
+			continue
+		}
+		if late == nil {
 			continue
 		}
 		r.name, r.cause = n.Name, "later "+n.Kind+w.Namespace+"/"+n.Name
@@ -109,6 +116,50 @@ func (c order) workload(w *bundle.Workload) {
 		}
 		c.fail(reason.WorkloadFailed, r)
 	}
+}
+
+// madeLate fails a workload that needs what only programs make at run time, each of which comes once the workload is
+// ready: a hook after the installation, a later sync wave, a release that depends on this one.
+func (c order) madeLate(w *bundle.Workload, user *bundle.Object, n needs.Need) {
+	if w.Namespace == metav1.NamespaceSystem || n.Then != "" || c.inTime(user, n) {
+		return
+	}
+	r := reference{from: observe.WorkloadRef(w.Kind, w.Namespace, w.Name), component: w.Component, template: w.Template, name: n.Name}
+	var by *bundle.Object
+	for o := range c.index.Makers(n.Kind, w.Namespace, n.Name, r.from) {
+		if !c.after(o, user) {
+			return
+		}
+		if by == nil {
+			by = o
+		}
+	}
+	full := infra.NamespacedName(w.Namespace, n.Name)
+	what := n.Kind + " " + full
+	if len(n.Keys) > 0 && c.find(n.Kind, w.Namespace, n.Name, w.Release) != nil {
+		what = "key " + strings.Join(n.Keys, ", ") + " of " + what
+	}
+	once := w.Kind + " is ready"
+	if w.Hook {
+		once = w.Kind + " has finished"
+	}
+	r.cause = "made later " + n.Kind + full
+	r.text = fmt.Sprintf("%s %s, which only %s of %s makes (%s), and that runs once this %s", n.How, what, by.Ref(), releaseOf(by, user), by.Template, once)
+	r.then = "each waits for the other: let it run before (helm.sh/hook: pre-install, or an earlier sync wave), or as an ordinary object"
+	c.fail(reason.WorkloadFailed, r)
+}
+
+// inTime reports whether the bundle has what is needed, with its keys, before its user is ready.
+func (c order) inTime(user *bundle.Object, n needs.Need) bool {
+	have, keys := false, map[string]bool{}
+	for i := range c.expectation.Objects {
+		o := &c.expectation.Objects[i]
+		if o.Object.GetKind() == n.Kind && o.Object.GroupVersionKind().Group == "" && o.Object.GetNamespace() == user.Object.GetNamespace() && o.Object.GetName() == n.Name && !c.after(o, user) {
+			have = true
+			maps.Copy(keys, renderedKeys(o))
+		}
+	}
+	return have && !slices.ContainsFunc(n.Keys, func(k string) bool { return !keys[k] })
 }
 
 func releaseOf(late, user *bundle.Object) string {

@@ -73,6 +73,7 @@ func CheckWith(e *bundle.Expectation, components []recipe.Component, have *facts
 	c.problems(jobsets.Find(e))
 	c.problems(kubeversions.Find(e, have.View.Nodes, have.Version, false)) // a fault where it is one: Impossible
 	c.problems(gateways.Find(e, have.Services))
+	c.problems(ofAgents(e, have.Devices.Claims))
 	c.problems(everyday.Find(e, everyday.Cluster{Secrets: have.Secrets, Services: have.Services, Provisioners: have.Provisioners, ClaimSpecs: have.ClaimSpecs, Volumes: have.Volumes, Nodes: have.View.Nodes, Pods: c.podsOf}))
 	for i := range e.Objects {
 		c.object(&e.Objects[i])
@@ -91,7 +92,7 @@ func (c *checker) problems(all []problem.Problem) {
 
 // refused adds what a kubelet refuses by the template alone.
 func (c *checker) refused(w *bundle.Workload) {
-	for _, p := range slices.Concat(kubelet.Refusals(&w.PodSpec), kubelet.Named(w.Kind, w.Namespace, w.Name, &w.PodSpec)) {
+	for _, p := range slices.Concat(kubelet.Refusals(&w.PodSpec), kubelet.Paths(&w.PodSpec, c.around(w)), kubelet.Named(w.Kind, w.Namespace, w.Name, &w.PodSpec)) {
 		r := reference{from: observe.WorkloadRef(w.Kind, w.Namespace, w.Name), component: w.Component, template: w.Template, name: p.Name, text: p.Text, then: p.Then, cause: w.Component + w.Template + p.Text}
 		if p.Harmless {
 			c.warn(r)

@@ -190,6 +190,7 @@ func TestDeadlocks(t *testing.T) {
 		return "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j, namespace: x" + meta + "}\nspec: {template: {spec: " + spec + "}}\n"
 	}
 	const mounts = "{containers: [{name: m, envFrom: [{configMapRef: {name: late}}]}]}"
+	maker := func(meta string) string { return "---\n" + job(meta, "{containers: [{name: m, args: [--name=late]}]}") }
 	account := "---\napiVersion: v1\nkind: ServiceAccount\nmetadata: {name: late, namespace: x}\n"
 	web := strings.TrimPrefix(pod(mounts), "\n")
 	for name, c := range map[string]struct {
@@ -198,39 +199,51 @@ func TestDeadlocks(t *testing.T) {
 		release  string // of the last object
 		want     string
 	}{
-		"later release, Flux":                {web + config(""), flux, "x-post", "takes its environment from ConfigMap x/late, which release x-post creates only later (x/templates/x.yaml), once this Deployment is ready"},
-		"later release, nothing waits":       {web + config(""), argo, "x-post", ""},
-		"later release, Helm":                {web + config(""), helm, "x-post", ""},
-		"another release, Flux":              {web + config(""), flux, "apart", ""},
-		"optional":                           {strings.Replace(web, "name: late}", "name: late, optional: true}", 1) + config(""), flux, "x-post", ""},
-		"pre-install hook, ordinary":         {job(hook("pre-install", "0"), mounts) + config(""), helm, "", "once this Job has finished; it is a hook"},
-		"pre-install hook, all at once":      {job(hook("pre-install", "0"), mounts) + config(""), lane.Order{AtOnce: true}, "", ""},
-		"pre-install hook, earlier hook":     {job(hook("pre-install", "0"), mounts) + config(hook("pre-install", "-5")), helm, "", ""},
-		"pre-install hook, later hook":       {job(hook("pre-install", "0"), mounts) + config(hook("pre-install", "5")), helm, "", "the same release creates only later"},
-		"pre-install hook, account":          {job(hook("pre-install", "0"), "{serviceAccountName: late, containers: [{name: m}]}") + account, flux, "", "runs as ServiceAccount x/late, which the same release creates only later"},
-		"account by its older name":          {job(hook("pre-install", "0"), "{serviceAccount: late, containers: [{name: m}]}") + account, flux, "", "runs as ServiceAccount x/late, which the same release creates only later"},
-		"pre-upgrade hook, Argo CD":          {job(hook("pre-upgrade", "0"), "{serviceAccountName: late, containers: [{name: m}]}") + account, argo, "", "runs as ServiceAccount x/late, which the same release creates only later"},
-		"pre-upgrade hook, Flux":             {job(hook("pre-upgrade", "0"), "{serviceAccountName: late, containers: [{name: m}]}") + account, flux, "", ""},
-		"post-upgrade hook, Argo CD":         {job(hook("post-upgrade", "0"), mounts) + config(""), argo, "", ""},
-		"post-install hook":                  {job(hook("post-install", "0"), mounts) + config(""), flux, "", ""},
-		"pre-install hook, needed, Helmfile": {job(hook("pre-install", "0"), mounts) + config(""), helmfile, "x-post", "release x-post creates only later"},
-		"pre-install hook, apart, Helmfile":  {job(hook("pre-install", "0"), mounts) + config(""), helmfile, "apart", ""},
-		"needed, Helmfile":                   {web + config(""), helmfile, "x-post", "takes its environment from ConfigMap x/late, which release x-post creates only later"},
-		"apart, Helmfile":                    {web + config(""), helmfile, "apart", ""},
-		"needed, Helmfile without wait":      {web + config(""), helmfile, "x-post without wait", ""},
-		"post-install hook, Helmfile":        {web + config(hook("post-install", "0")), helmfile, "", "creates only later"},
-		"pre-install hook, later release":    {job(hook("pre-install", "0"), mounts) + config(""), helm, "x-post", "release x-post creates only later"},
-		"ordinary, post-install hook":        {web + config(hook("post-install", "0")), flux, "", "creates only later"},
-		"ordinary, post-install, Helm":       {web + config(hook("post-install", "0")), helm, "", ""},
-		"sync wave, Argo CD":                 {web + config(", annotations: {argocd.argoproj.io/sync-wave: '3'}"), argo, "", "creates only later"},
-		"sync wave, Flux":                    {web + config(", annotations: {argocd.argoproj.io/sync-wave: '3'}"), flux, "", ""},
-		"PreSync is earlier, in Argo CD":     {web + config(", annotations: {argocd.argoproj.io/hook: PreSync}"), argo, "", ""},
-		"two of them, one of which is now":   {web + config("") + config(hook("post-install", "0")), flux, "", ""},
+		"later release, Flux":                  {web + config(""), flux, "x-post", "takes its environment from ConfigMap x/late, which release x-post creates only later (x/templates/x.yaml), once this Deployment is ready"},
+		"later release, nothing waits":         {web + config(""), argo, "x-post", ""},
+		"later release, Helm":                  {web + config(""), helm, "x-post", ""},
+		"another release, Flux":                {web + config(""), flux, "apart", ""},
+		"optional":                             {strings.Replace(web, "name: late}", "name: late, optional: true}", 1) + config(""), flux, "x-post", ""},
+		"pre-install hook, ordinary":           {job(hook("pre-install", "0"), mounts) + config(""), helm, "", "once this Job has finished; it is a hook"},
+		"pre-install hook, all at once":        {job(hook("pre-install", "0"), mounts) + config(""), lane.Order{AtOnce: true}, "", ""},
+		"pre-install hook, earlier hook":       {job(hook("pre-install", "0"), mounts) + config(hook("pre-install", "-5")), helm, "", ""},
+		"pre-install hook, later hook":         {job(hook("pre-install", "0"), mounts) + config(hook("pre-install", "5")), helm, "", "the same release creates only later"},
+		"pre-install hook, account":            {job(hook("pre-install", "0"), "{serviceAccountName: late, containers: [{name: m}]}") + account, flux, "", "runs as ServiceAccount x/late, which the same release creates only later"},
+		"account by its older name":            {job(hook("pre-install", "0"), "{serviceAccount: late, containers: [{name: m}]}") + account, flux, "", "runs as ServiceAccount x/late, which the same release creates only later"},
+		"pre-upgrade hook, Argo CD":            {job(hook("pre-upgrade", "0"), "{serviceAccountName: late, containers: [{name: m}]}") + account, argo, "", "runs as ServiceAccount x/late, which the same release creates only later"},
+		"pre-upgrade hook, Flux":               {job(hook("pre-upgrade", "0"), "{serviceAccountName: late, containers: [{name: m}]}") + account, flux, "", ""},
+		"post-upgrade hook, Argo CD":           {job(hook("post-upgrade", "0"), mounts) + config(""), argo, "", ""},
+		"post-install hook":                    {job(hook("post-install", "0"), mounts) + config(""), flux, "", ""},
+		"pre-install hook, needed, Helmfile":   {job(hook("pre-install", "0"), mounts) + config(""), helmfile, "x-post", "release x-post creates only later"},
+		"pre-install hook, apart, Helmfile":    {job(hook("pre-install", "0"), mounts) + config(""), helmfile, "apart", ""},
+		"needed, Helmfile":                     {web + config(""), helmfile, "x-post", "takes its environment from ConfigMap x/late, which release x-post creates only later"},
+		"apart, Helmfile":                      {web + config(""), helmfile, "apart", ""},
+		"needed, Helmfile without wait":        {web + config(""), helmfile, "x-post without wait", ""},
+		"post-install hook, Helmfile":          {web + config(hook("post-install", "0")), helmfile, "", "creates only later"},
+		"pre-install hook, later release":      {job(hook("pre-install", "0"), mounts) + config(""), helm, "x-post", "release x-post creates only later"},
+		"ordinary, post-install hook":          {web + config(hook("post-install", "0")), flux, "", "creates only later"},
+		"ordinary, post-install, Helm":         {web + config(hook("post-install", "0")), helm, "", ""},
+		"sync wave, Argo CD":                   {web + config(", annotations: {argocd.argoproj.io/sync-wave: '3'}"), argo, "", "creates only later"},
+		"sync wave, Flux":                      {web + config(", annotations: {argocd.argoproj.io/sync-wave: '3'}"), flux, "", ""},
+		"PreSync is earlier, in Argo CD":       {web + config(", annotations: {argocd.argoproj.io/hook: PreSync}"), argo, "", ""},
+		"made by a post-install hook, Flux":    {web + maker(hook("post-install", "0")), flux, "", "takes its environment from ConfigMap x/late, which only Job x/j of the same release makes (x/templates/x.yaml), and that runs once this Deployment is ready"},
+		"made by a PostSync hook, Argo CD":     {web + maker(", annotations: {argocd.argoproj.io/hook: PostSync}"), argo, "", "which only Job x/j of the same release makes"},
+		"made in a later wave, Argo CD":        {web + maker(", annotations: {argocd.argoproj.io/sync-wave: '3'}"), argo, "", "which only Job x/j of the same release makes"},
+		"made by a post-install hook, Helm":    {web + maker(hook("post-install", "0")), helm, "", ""},
+		"made by a pre-install hook, Flux":     {web + maker(hook("pre-install", "0")), flux, "", ""},
+		"made by a PreSync hook, Argo CD":      {web + maker(", annotations: {argocd.argoproj.io/hook: PreSync}"), argo, "", ""},
+		"made by an ordinary Job":              {web + maker(""), flux, "", ""},
+		"made by two, one of which is in time": {web + maker(hook("post-install", "0")) + strings.Replace(maker(""), "name: j", "name: k", 1), flux, "", ""},
+		"made by a later release, Flux":        {web + maker(""), flux, "x-post", "which only Job x/j of release x-post makes"},
+		"made by a later release, no wait":     {web + maker(""), flux, "x-post without wait", ""},
+		"filled by a post-install hook":        {strings.Replace(web, "envFrom: [{configMapRef: {name: late}}]", "env: [{name: A, valueFrom: {configMapKeyRef: {name: late, key: k}}}]", 1) + config("") + maker(hook("post-install", "0")), flux, "", "takes A from key k of ConfigMap x/late, which only Job x/j"},
+		"rendered, and changed by a hook":      {web + config("") + maker(hook("post-install", "0")), flux, "", ""},
+		"two of them, one of which is now":     {web + config("") + config(hook("post-install", "0")), flux, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := expected(t, c.objects)
 			for i := range e.Workloads {
-				e.Workloads[i].Hook = strings.Contains(c.objects, "kind: Job")
+				e.Workloads[i].Hook = strings.Contains(c.objects, "kind: Job") && e.Workloads[i].Kind == "Job"
 			}
 			release, unawaited := strings.CutSuffix(c.release, " without wait")
 			if release != "" {

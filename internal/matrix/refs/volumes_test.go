@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/nvidia/aicr-action/internal/matrix/facts"
+	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/testkit"
@@ -65,4 +66,46 @@ func TestNodesOfPods(t *testing.T) {
 	if got := Check(e, nil, &facts.Live{View: view}); len(got.Faults) != 1 {
 		t.Errorf("on a node with Windows: got %+v, want the Node alone", got.Faults)
 	}
+}
+
+// Paths that a kubelet expands are expanded with what the bundle and the cluster have.
+func TestSubPathExpr(t *testing.T) {
+	const why = reason.WorkloadFailed
+	at := func(expr, env string) string {
+		return pod("{containers: [{name: m, " + env + ", volumeMounts: [{name: v, mountPath: /v, subPathExpr: " + expr + "}]}], volumes: [{name: v, emptyDir: {}}]}")
+	}
+	configMap := func(data string) string {
+		return "\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: x}\ndata: {" + data + "}\n"
+	}
+	const from = "envFrom: [{configMapRef: {name: c}}]"
+	const job = "---\napiVersion: batch/v1\nkind: Job\nmetadata: {name: j, namespace: x}\nspec: {template: {spec: {restartPolicy: Never, containers: [{name: m, image: i, args: [--fill=c]}]}}}\n"
+	key := strings.Replace(at("$(F)", "env: [{name: F, value: %}]"), "emptyDir: {}", "configMap: {name: c}", 1)
+	for _, c := range []struct{ objects, want string }{ // before anything is deployed
+		{at("$(A)", from) + configMap("A: a"), ""},
+		{at("$(NOPE)", from) + configMap("A: a"), "Deployment x/web (x): container m mounts /v at $(NOPE) of volume v (subPathExpr), and has no variable NOPE"},
+		{at("$(NOPE)", from), ""},
+		{at("$(NOPE)", from) + configMap("A: a") + job, ""},
+		{at("$(A)", from) + configMap("A: /a"), "which is the absolute path /a"},
+		{at("$(A)/x", from) + configMap("A: ../a"), "which is ../a/x, and a path of a volume may not contain '..'"},
+		{at("$(A)", "envFrom: [{secretRef: {name: s}}]") + "\n" + secret("s", "A", "Li4="), "which is .., and"},
+		{at("$(A)", "env: [{name: A, valueFrom: {fieldRef: {fieldPath: \"metadata.labels['app']\"}}}]"), ""},
+		{at("$(A)", "env: [{name: A, valueFrom: {fieldRef: {fieldPath: \"metadata.labels['nope']\"}}}]"), "its variable A is empty"},
+		{at("$(WEB_SERVICE_HOST)", "env: []"), ""}, // a cluster may have it
+		{strings.Replace(key, "%", "A", 1) + configMap("A: a"), ""},
+		{strings.Replace(key, "%", "B", 1) + configMap("A: a"), "Deployment x/web (x): mounts key B of ConfigMap x/c, which has no such key (it has A)"},
+	} {
+		var got []string
+		for _, f := range Deadlocks(expected(t, c.objects), nil, lane.Order{InOrder: true}).Faults {
+			got = append(got, f.Finding.Cause)
+		}
+		if c.want == "" && len(got) > 0 || c.want != "" && (len(got) != 1 || !strings.Contains(got[0], c.want)) {
+			t.Errorf("%s: got %q, want %q", c.objects, got, c.want)
+		}
+	}
+	runAll(t, map[string]refCase{
+		"of the cluster's Secret": {objects: at("$(user)", "envFrom: [{secretRef: {name: have}}]")},
+		"not in the cluster's":    {objects: at("$(pass)", "envFrom: [{secretRef: {name: have}}]"), reason: why, fault: "and has no variable pass"},
+		"a Service's":             {objects: at("$(HAVE_SERVICE_HOST)", "env: []")},
+		"no Service's":            {objects: at("$(NOPE_SERVICE_HOST)", "env: []"), reason: why, fault: "and has no variable NOPE_SERVICE_HOST"},
+	})
 }

@@ -242,6 +242,9 @@ func (p *provenance) resourceEdits(r *Refusal) []edit {
 	if r.allocatable.IsZero() {
 		text = fmt.Sprintf("do not ask for %s, which these nodes do not have,", r.Key)
 	}
+	if r.filled != "" {
+		text, where = fmt.Sprintf("lower the default %s (defaultRequest) of %s to at most %s, or let %s ask for no more than that", r.Key, r.filled, r.Free, strings.Join(r.into, ", ")), ""
+	}
 	return []edit{{text: text, where: where, apply: func(s *corev1.PodSpec) {
 		if s.Resources != nil {
 			delete(s.Resources.Requests, name)

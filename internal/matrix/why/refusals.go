@@ -55,7 +55,10 @@ type Refusal struct {
 
 	asked, free, allocatable resource.Quantity
 	overhead                 string
-	taint                    corev1.Taint
+	// filled is the LimitRange that has put the request into the containers of into; empty if the template has it.
+	filled string
+	into   []string
+	taint  corev1.Taint
 }
 
 // signature returns a key that is equal for refusals which one line can describe for several nodes.
@@ -332,6 +335,10 @@ func (l *check) resources(n *corev1.Node) []Refusal {
 		if more, ok := l.pod.Spec.Overhead[name]; ok && l.pod.Spec.RuntimeClassName != nil {
 			r.overhead = fmt.Sprintf(", of which %s are the overhead of RuntimeClass %s", more.String(), *l.pod.Spec.RuntimeClassName)
 		}
+		if r.into = observe.FilledIn(l.pod, name); len(r.into) > 0 {
+			r.filled = l.defaults(name)
+			r.overhead += fmt.Sprintf(", which %s fills in for %s", r.filled, strings.Join(r.into, ", "))
+		}
 		if name != corev1.ResourcePods {
 			sort.SliceStable(holders, func(i, j int) bool { return holders[i].q.Cmp(holders[j].q) > 0 })
 			for _, h := range holders[:min(2, len(holders))] {
@@ -341,6 +348,21 @@ func (l *check) resources(n *corev1.Node) []Refusal {
 		all = append(all, r)
 	}
 	return all
+}
+
+// defaults names the LimitRange of the pod's namespace that has a default for a resource.
+func (l *check) defaults(name corev1.ResourceName) string {
+	for i := range l.view.LimitRanges {
+		r := &l.view.LimitRanges[i]
+		if r.Namespace == l.pod.Namespace && slices.ContainsFunc(r.Spec.Limits, func(i corev1.LimitRangeItem) bool {
+			_, request := i.DefaultRequest[name]
+			_, limit := i.Default[name]
+			return i.Type == corev1.LimitTypeContainer && (request || limit)
+		}) {
+			return "LimitRange " + r.Namespace + "/" + r.Name
+		}
+	}
+	return "a LimitRange of namespace " + l.pod.Namespace
 }
 
 // withLimitsAsRequests applies the API server's default to a template: a limit alone is a request

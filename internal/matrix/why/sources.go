@@ -81,6 +81,9 @@ func (p *provenance) sources(r *Refusal) (lines []string, places []source) {
 		if corev1.ResourceName(r.Key) == corev1.ResourcePods {
 			return nil, nil
 		}
+		if r.filled != "" {
+			return []string{fmt.Sprintf("%s: the default of %s; %s of the template asks for none", r.Key, r.filled, strings.Join(r.into, ", "))}, nil
+		}
 	default:
 		return nil, nil
 	}

@@ -47,6 +47,7 @@ func Find(e *bundle.Expectation, have Cluster) []problem.Problem {
 	for i := range e.Objects {
 		o := &e.Objects[i]
 		f.overlaps(o)
+		f.adopted(o)
 		f.phased(o)
 		f.weight(o)
 		f.exported(o)
@@ -54,6 +55,7 @@ func Find(e *bundle.Expectation, have Cluster) []problem.Problem {
 		f.finalizers(o)
 		f.tokenless(o)
 		f.secondDefault(o)
+		f.shutOut(o)
 		switch gvk := o.Object.GroupVersionKind(); gvk.Group + "/" + gvk.Kind {
 		case "autoscaling/HorizontalPodAutoscaler":
 			f.autoscaler(o)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -33,7 +34,7 @@ func (f *finder) isolated(o *bundle.Object) {
 		}
 		pods := labels.Set(template.Labels)
 		in, out := f.opened(p.Namespace, pods)
-		if service := f.serviceFor(p.Namespace, pods); closesIn && !in && service != "" {
+		if service := f.serviceFor(p.Namespace, pods); closesIn && !in && service != "" && !f.calledFromOutside(p.Namespace, pods) {
 			found := problem.Of(o)
 			found.Name, found.Text = "podSelector", fmt.Sprintf("lets nothing reach the pods of %s, to which Service %s leads, and no other NetworkPolicy does", w.Ref(), service)
 			found.Then = "where the cluster's network enforces policies, the Service answers nobody"
@@ -91,4 +92,15 @@ func (f *finder) serviceFor(namespace string, pods labels.Set) string {
 		}
 	}
 	return ""
+}
+
+// calledFromOutside reports whether a Service that leads to pods is called by what is no pod: shutOut says that.
+func (f *finder) calledFromOutside(namespace string, pods labels.Set) bool {
+	return slices.ContainsFunc(f.e.Objects, func(o bundle.Object) bool {
+		return slices.ContainsFunc(f.calls(&o), func(c call) bool {
+			return c.namespace == namespace && slices.ContainsFunc(f.have.Services, func(s corev1.Service) bool {
+				return s.Namespace == namespace && s.Name == c.service && len(s.Spec.Selector) > 0 && labels.SelectorFromSet(s.Spec.Selector).Matches(pods)
+			})
+		})
+	})
 }

@@ -40,6 +40,44 @@ func (f *finder) overlaps(o *bundle.Object) {
 	}
 }
 
+// adopted warns of a Pod of its own with the labels that a controller of the bundle selects: the controller takes it for
+// one of its pods, and deletes it where it has too many. The pods of a Deployment and of a Job have a label besides, which
+// a Pod of its own lacks.
+func (f *finder) adopted(o *bundle.Object) {
+	if gvk := o.Object.GroupVersionKind(); gvk.Kind != "Pod" || gvk.Group != "" || len(o.Object.GetOwnerReferences()) > 0 {
+		return
+	}
+	for i := range f.e.Objects {
+		c := &f.e.Objects[i]
+		var selector labels.Selector
+		switch gvk := c.Object.GroupVersionKind(); gvk.Group + "/" + gvk.Kind {
+		case "apps/StatefulSet": // which adopts a pod with the name of one of its own alone
+			if number, ok := strings.CutPrefix(o.Object.GetName(), c.Object.GetName()+"-"); ok && strings.Trim(number, "0123456789") == "" {
+				selector = problem.Selector(c, "spec", "selector")
+			}
+		case "apps/DaemonSet", "apps/ReplicaSet":
+			selector = problem.Selector(c, "spec", "selector")
+		case "batch/Job":
+			if manual, _, _ := unstructured.NestedBool(c.Object.Object, "spec", "manualSelector"); manual {
+				selector = problem.Selector(c, "spec", "selector")
+			}
+		case "/ReplicationController":
+			if set, _, _ := unstructured.NestedStringMap(c.Object.Object, "spec", "selector"); len(set) > 0 {
+				selector = labels.SelectorFromSet(set)
+			}
+		}
+		if selector == nil || c.Object.GetNamespace() != o.Object.GetNamespace() || !selector.Matches(labels.Set(o.Object.GetLabels())) {
+			continue
+		}
+		p := problem.Of(o)
+		p.Name = "labels"
+		p.Text = fmt.Sprintf("has labels that %s selects (%s), and no owner", c.Ref(), selector)
+		p.Then = "the controller adopts it as one of its pods, makes one less of its own, and deletes it where it has too many"
+		f.found = append(f.found, p)
+		return
+	}
+}
+
 // selectorOf is the selector of a workload's pods; nil for other objects.
 func selectorOf(o *bundle.Object) labels.Selector {
 	switch gvk := o.Object.GroupVersionKind(); gvk.Group + "/" + gvk.Kind {

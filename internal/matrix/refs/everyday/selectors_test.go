@@ -1,9 +1,11 @@
 package everyday
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/problem/problemtest"
 	"github.com/nvidia/aicr-action/internal/testkit"
 )
 
@@ -35,4 +37,30 @@ func TestFind_Aggregates(t *testing.T) {
 	check(t, Find(&bundle.Expectation{Objects: []bundle.Object{made("part: nope"), part}}, Cluster{}), "is made of ClusterRoles by their labels (aggregationRule), and the recipe has none of these")
 	check(t, Find(&bundle.Expectation{Objects: []bundle.Object{made("part: ofit"), part}}, Cluster{}), "")
 	check(t, Find(&bundle.Expectation{Objects: []bundle.Object{made("rbac.authorization.k8s.io/aggregate-to-view: \"true\"")}}, Cluster{}), "")
+}
+
+// A Pod of its own that a controller takes for one of its pods.
+func TestFind_Adopted(t *testing.T) {
+	lone := func(meta string) string {
+		return "apiVersion: v1\nkind: Pod\nmetadata: {namespace: x, " + meta + "}\nspec: {containers: [{name: c}]}\n---\n"
+	}
+	of := func(kind, more string) string {
+		return "apiVersion: " + kind + "\nmetadata: {name: db, namespace: x}\nspec: {" + more + "template: {metadata: {labels: {app: db, tier: t}}, spec: {containers: [{name: c}]}}}\n"
+	}
+	const by, mine = "selector: {matchLabels: {app: db}}, ", "name: tool, labels: {app: db}"
+	for name, c := range map[string]struct{ objects, want string }{
+		"a ReplicaSet":                {lone(mine) + of("apps/v1\nkind: ReplicaSet", by), "has labels that ReplicaSet.apps x/db selects (app=db), and no owner"},
+		"a DaemonSet":                 {lone(mine) + of("apps/v1\nkind: DaemonSet", by), "has labels that DaemonSet.apps x/db selects"},
+		"a ReplicationController":     {lone(mine) + of("v1\nkind: ReplicationController", "selector: {app: db}, "), "has labels that ReplicationController x/db selects"},
+		"a Job with its own selector": {lone(mine) + of("batch/v1\nkind: Job", "manualSelector: true, "+by), "has labels that Job.batch x/db selects"},
+		"a StatefulSet":               {lone(mine) + of("apps/v1\nkind: StatefulSet", by), ""},
+		"a StatefulSet's name":        {lone("name: db-0, labels: {app: db}") + of("apps/v1\nkind: StatefulSet", by), "has labels that StatefulSet.apps x/db selects"},
+		"a Deployment":                {lone(mine) + of("apps/v1\nkind: Deployment", by), ""},
+		"other labels":                {lone("name: tool, labels: {app: tool}") + of("apps/v1\nkind: ReplicaSet", by), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			want := strings.NewReplacer(".apps", "", ".batch", "").Replace(c.want)
+			check(t, Find(&bundle.Expectation{Objects: problemtest.Objects(t, "c", c.objects)}, Cluster{}), want)
+		})
+	}
 }

@@ -4,7 +4,6 @@ package kubelet
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 
 	"github.com/distribution/reference"
@@ -22,13 +21,13 @@ type Refusal struct {
 	Harmless bool
 }
 
-// Refusals looks at every container of a template.
+// Refusals looks at every container of a template. What a path of it expands to is a matter of Paths.
 func Refusals(spec *corev1.PodSpec) []Refusal {
 	all := slices.Concat(node(spec), fields(spec), volumes(spec))
 	for _, list := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
 		for i := range list {
 			c := &list[i]
-			all = append(all, slices.Concat(image(c), root(spec, c), ports(c), paths(c), never(c), unknown(c), proc(c))...)
+			all = append(all, slices.Concat(image(c), root(spec, c), ports(c), never(c), unknown(c), proc(c))...)
 		}
 	}
 	return all
@@ -109,26 +108,3 @@ func portOf(get *corev1.HTTPGetAction, socket *corev1.TCPSocketAction) string {
 	}
 	return ""
 }
-
-var variable = regexp.MustCompile(`\$\$|\$\(([^()]+)\)`)
-
-// paths finds a subPathExpr with a variable that the container does not have.
-func paths(c *corev1.Container) []Refusal {
-	if len(c.EnvFrom) > 0 {
-		return nil
-	}
-	var all []Refusal
-	for _, m := range c.VolumeMounts {
-		for _, found := range variable.FindAllStringSubmatch(m.SubPathExpr, -1) {
-			name := found[1]
-			if name == "" || slices.ContainsFunc(c.Env, func(e corev1.EnvVar) bool { return e.Name == name }) || service.MatchString(name) {
-				continue
-			}
-			all = append(all, Refusal{Name: "$(" + name + ")", Text: fmt.Sprintf("container %s mounts %s at $(%s) of volume %s (subPathExpr), and has no variable %s", c.Name, m.MountPath, name, m.Name, name), Then: "a kubelet never starts it (CreateContainerConfigError)"})
-		}
-	}
-	return all
-}
-
-// service matches the variables that a kubelet adds for Services.
-var service = regexp.MustCompile(`_(SERVICE|PORT)(_|$)`)

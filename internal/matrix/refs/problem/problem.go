@@ -23,7 +23,7 @@ type Problem struct {
 	// Text says what is wrong, as the end of a sentence that begins with From, and Then what comes of
 	// it. Name is what the recipe sets, and Cause distinguishes problems of different causes.
 	Text, Then, Name, Cause string
-	// Reason is that of a fault. Without one it is a warning.
+	// Reason is that of a fault. Without one it is a warning, or a note: what could not be verified.
 	Reason reason.Reason
 	// At is the place that says it, if that is no template of a component.
 	At result.Place

@@ -23,7 +23,21 @@ func TestFind(t *testing.T) {
 	}
 	named := strings.Replace(claim, "CLASS", "storageClassName: zonal", 1)
 	set := "apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: db, namespace: x}\nspec: {volumeClaimTemplates: [{metadata: {name: disk}, spec: {storageClassName: zonal}}]}\n---\n"
+	local := func(name, key, value string) string {
+		return "apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: " + name + "}\nspec: {storageClassName: zonal, nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: " + key + ", operator: In, values: [" + value + "]}]}]}}}\n---\n"
+	}
+	byHand := class("}\nprovisioner: kubernetes.io/no-provisioner")
+	disk := local("disk", corev1.LabelHostname, "host-1")
 	for name, c := range map[string]struct{ objects, want string }{
+		"a disk of no node":          {named + disk + byHand, "is for nodes with kubernetes.io/hostname In [host-1] (spec.nodeAffinity), and no node of this cluster has that; claim data of PersistentVolumeClaim x/data gets no other volume"},
+		"of a class that is none":    {set + strings.TrimSuffix(disk, "---\n"), "claim disk of StatefulSet x/db gets no other volume"},
+		"by its name":                {strings.Replace(claim, "CLASS", "storageClassName: zonal, volumeName: disk", 1) + disk + class("}\nprovisioner: p"), "gets no other volume"},
+		"another's":                  {strings.Replace(claim, "CLASS", "storageClassName: zonal, volumeName: another", 1) + disk + byHand, ""},
+		"a disk of a node":           {named + local("disk", corev1.LabelTopologyZone, "b") + byHand, ""},
+		"one of two disks":           {named + disk + local("second", corev1.LabelTopologyZone, "b") + byHand, ""},
+		"a disk beside a driver's":   {named + disk + class("}\nprovisioner: p"), ""},
+		"a disk that none claims":    {disk + byHand, ""},
+		"by a driver's label":        {named + local("disk", "topology.ebs.csi.aws.com/zone", "c") + byHand, ""},
 		"no node":                    {named + class(zone("c")), "claim data wants StorageClass zonal, which allows only nodes with topology.kubernetes.io/zone in [c] (allowedTopologies)"},
 		"a StatefulSet's":            {set + class(zone("c, d")), "claim disk wants StorageClass zonal, which allows only nodes with topology.kubernetes.io/zone in [c, d]"},
 		"the default class":          {strings.Replace(claim, "CLASS", "", 1) + class(", annotations: {storageclass.kubernetes.io/is-default-class: 'true'}"+zone("c")), "claim data wants"},
