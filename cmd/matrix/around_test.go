@@ -34,10 +34,15 @@ func TestPreCommitHooks(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	flow := filepath.Join(repository, "workflows", "nodes.yaml")
+	few, flow := fewRecipes(t), filepath.Join(repository, "workflows", "nodes.yaml")
 	invoke(t, nil, append(entries["aicr-workflows"][1:], flow)...).want(t, 0)
 	t.Chdir(repository)
 	invoke(t, nil, entries["aicr-recipes"][1:]...).want(t, 0)
+	t.Chdir(t.TempDir())
+	if err := os.Symlink(few, "recipes"); err != nil {
+		t.Fatal(err)
+	}
+	invoke(t, nil, entries["aicr-checks"][1:]...).want(t, 0)
 	t.Chdir(t.TempDir())
 	for name, text := range map[string]string{
 		"registry.yaml":      "apiVersion: aicr.nvidia.com/v1alpha1\nkind: ComponentRegistry\ncomponents: []\n",

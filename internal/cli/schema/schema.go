@@ -15,6 +15,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
+	"github.com/nvidia/aicr-action/internal/matrix/judge"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/recipe/document"
 	"github.com/nvidia/aicr-action/internal/report"
@@ -48,6 +49,7 @@ func All() []Schema {
 		Schema{"workflow", "matrix workflow run", workflowSchema},
 		Schema{"profile", "--profiles DIR: a kind of simulated nodes", profileSchema},
 		Schema{"settings", ".settings.yaml, and --settings FILE", func() map[string]any { return loose(reflected(cli.Settings{}, "json", false)) }},
+		Schema{"ignored-checks", judge.IgnoreFile + ", and --ignore-file FILE", func() map[string]any { return reflected(judge.IgnoreList{}, "yaml", false) }},
 		Schema{"results", report.FileName, resultsSchema},
 	)
 }

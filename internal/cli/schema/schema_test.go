@@ -134,6 +134,8 @@ func TestMisspelt(t *testing.T) {
 		"workflow":          {"workflow", "name: a\ntasks:\n- {id: a, type: Sleep, params: {timeout: 5s}}\n", "timeout", "timeuot"},
 		"workflow, type":    {"workflow", "name: a\ntasks:\n- {id: a, type: Sleep, params: {timeout: 5s}}\n", "Sleep", "Sleeep"},
 		"workflow, other's": {"workflow", "name: a\ntasks:\n- {id: a, type: DeleteObj, params: {refTaskId: b}}\n", "DeleteObj", "Sleep"},
+		"ignored checks":    {"ignored-checks", "ignore:\n- {check: MX101, reason: why}\n", "reason", "resaon"},
+		"ignored, typo":     {"ignored-checks", "ignore:\n- {check: MX101, reason: why}\n", "ignore", "ignroe"},
 		"settings":          {"settings", "go: {minimum: 1.26}\n", "minimum", "minimun"},
 		"registry":          {"registry", header("aicr.run/v1alpha2", "ComponentRegistry") + "components: [{name: a, helm: {defaultChart: b}}]\n", "defaultChart", "chart"},
 		"criteria":          {"criteria", header("aicr.run/v1", "RecipeCriteria") + "spec: {service: eks}\n", "service", "servise"},

@@ -19,15 +19,20 @@ import (
 // IgnoreFile is the file of a repository with what is ignored in it.
 const IgnoreFile = ".aicr-checks.yaml"
 
+// IgnoreList is the file.
+type IgnoreList struct {
+	Ignore []Ignore `yaml:"ignore"`
+}
+
 // Ignore is one entry: a check, and the object for which it is ignored.
 type Ignore struct {
-	Check string `yaml:"check"`
+	Check string `yaml:"check" jsonschema:"required"`
 	// Object is Kind/namespace/name or, of a cluster-scoped kind, Kind/name; * stands for any name or namespace.
 	// Empty: every object, which a check that makes cells fail does not allow.
-	Object string `yaml:"object"`
+	Object string `yaml:"object,omitempty"`
 	// Recipe, if set, is the only one for which it counts.
-	Recipe string `yaml:"recipe"`
-	Reason string `yaml:"reason"`
+	Recipe string `yaml:"recipe,omitempty"`
+	Reason string `yaml:"reason" jsonschema:"required"`
 
 	// place is FILE:LINE, or the flag.
 	place string
