@@ -13,7 +13,6 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/cli"
-	"github.com/nvidia/aicr-action/internal/infra/host"
 	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/report"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -82,12 +81,6 @@ func (a *app) check(ctx context.Context, args []string, f runFlags, format strin
 	if err != nil {
 		return err
 	}
-	dir, err := host.OpenRunDir(a.Paths, this.runner.RunID)
-	if err != nil {
-		return reason.Wrap(reason.Internal, err)
-	}
-	defer func() { _ = dir.Close() }()
-	this.runner.Dir = dir.Path
 	var all []matrix.Checked
 	for _, p := range this.plans {
 		all = append(all, this.runner.Check(ctx, p))

@@ -28,12 +28,12 @@ type Checked struct {
 // Check renders a cell's bundle and judges what needs no cluster, as the first step of the cell does.
 func (r *Runner) Check(ctx context.Context, p Plan) (c Checked) {
 	c.Cell = p.Cell
-	dir, err := os.MkdirTemp(r.Dir, "check-")
+	dir, err := os.MkdirTemp("", "aicr-check-")
 	if err != nil {
 		c.Err = reason.Wrap(reason.Internal, err)
 		return c
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // in the run's own directory, which goes away
+	defer func() { _ = os.RemoveAll(dir) }()
 	in, b, _, err := p.bundlerOf().Bundle(ctx, p.Deployer, p.input.InRegistry("registry.invalid", "git.invalid", p.Deployer.Name()), filepath.Join(dir, "bundler"))
 	if err != nil {
 		c.Err = reason.Wrap(reason.BundleFailed, err)
