@@ -1,6 +1,4 @@
-// Package webhooks reads the webhooks of configurations, of either kind, and says for which objects they
-// are. It must not know what follows from that.
-package webhooks
+package facts
 
 import (
 	"slices"
@@ -15,20 +13,20 @@ import (
 	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
 )
 
-// Webhook is one of a configuration.
+// Webhook is one of a configuration, of either kind.
 type Webhook struct {
 	Name   string
 	Client *admissionv1.WebhookClientConfig
 	Policy *admissionv1.FailurePolicyType
-	Scope
+	WebhookScope
 }
 
 // FailsClosed reports whether the API server refuses a request if the webhook does not answer, which is
 // the default.
 func (w *Webhook) FailsClosed() bool { return w.Policy == nil || *w.Policy != admissionv1.Ignore }
 
-// Scope is what a webhook is for.
-type Scope struct {
+// WebhookScope is what a webhook is for.
+type WebhookScope struct {
 	Rules      []admissionv1.RuleWithOperations
 	Namespaces *metav1.LabelSelector
 	Objects    *metav1.LabelSelector
@@ -36,8 +34,8 @@ type Scope struct {
 	Conditions []admissionv1.MatchCondition
 }
 
-// In are the webhooks of a configuration; none for another object.
-func In(o *unstructured.Unstructured) []Webhook {
+// Webhooks are the webhooks of a configuration; none for another object.
+func Webhooks(o *unstructured.Unstructured) []Webhook {
 	var all []Webhook
 	switch o.GroupVersionKind().GroupKind().String() {
 	case "ValidatingWebhookConfiguration.admissionregistration.k8s.io":
@@ -45,7 +43,7 @@ func In(o *unstructured.Unstructured) []Webhook {
 		if runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &v) == nil {
 			for i := range v.Webhooks {
 				w := &v.Webhooks[i]
-				all = append(all, Webhook{w.Name, &w.ClientConfig, w.FailurePolicy, Scope{w.Rules, w.NamespaceSelector, w.ObjectSelector, w.MatchConditions}})
+				all = append(all, Webhook{w.Name, &w.ClientConfig, w.FailurePolicy, WebhookScope{w.Rules, w.NamespaceSelector, w.ObjectSelector, w.MatchConditions}})
 			}
 		}
 	case "MutatingWebhookConfiguration.admissionregistration.k8s.io":
@@ -53,16 +51,16 @@ func In(o *unstructured.Unstructured) []Webhook {
 		if runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &m) == nil {
 			for i := range m.Webhooks {
 				w := &m.Webhooks[i]
-				all = append(all, Webhook{w.Name, &w.ClientConfig, w.FailurePolicy, Scope{w.Rules, w.NamespaceSelector, w.ObjectSelector, w.MatchConditions}})
+				all = append(all, Webhook{w.Name, &w.ClientConfig, w.FailurePolicy, WebhookScope{w.Rules, w.NamespaceSelector, w.ObjectSelector, w.MatchConditions}})
 			}
 		}
 	}
 	return all
 }
 
-// Names reports whether a rule names an operation on the kind of an object. Whether it is for the scope of
+// RuleNames reports whether a rule names an operation on the kind of an object. Whether it is for the scope of
 // the kind is not looked at. The API server calls no webhook for configurations of webhooks.
-func Names(r admissionv1.RuleWithOperations, op admissionv1.OperationType, o *unstructured.Unstructured) bool {
+func RuleNames(r admissionv1.RuleWithOperations, op admissionv1.OperationType, o *unstructured.Unstructured) bool {
 	gvk := o.GroupVersionKind()
 	if gvk.Group == admissionv1.GroupName && strings.HasSuffix(gvk.Kind, "WebhookConfiguration") {
 		return false

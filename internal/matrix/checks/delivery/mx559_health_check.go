@@ -1,7 +1,4 @@
-// Package healthchecks finds what Kustomizations of Flux wait for in vain: objects that nothing makes,
-// that come only once the Kustomization is ready, or whose kind does not exist. Flux says so after its
-// timeout only, and only by the Kustomization that it would be, which a cell replaces by its objects.
-package healthchecks
+package delivery
 
 import (
 	"fmt"
@@ -16,28 +13,41 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle/apis"
 	"github.com/nvidia/aicr-action/internal/bundle/healthcheck"
 	"github.com/nvidia/aicr-action/internal/infra"
-	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
+	"github.com/nvidia/aicr-action/internal/matrix/judge"
+	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/texts"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// Find returns the health checks that can never pass. before reports whether a release comes only once
-// another is ready. An object that something may make at run time is left out.
-func Find(e *bundle.Expectation, before func(release, on string) bool) []problem.Problem {
-	var found []problem.Problem
-	for _, c := range e.HealthChecks {
-		text := wrong(e, c, before)
-		if text == "" {
-			continue
+var healthCheck = judge.Check{
+	ID: "MX559", Name: "flux-waits-in-vain", Needs: judge.Rendered, Gives: reason.DeployFailed,
+	Title: "What a Kustomization of Flux waits for is made, and in time",
+	Why: "A Kustomization is ready once the objects of spec.healthChecks are (https://fluxcd.io/flux/components/kustomize/kustomizations/#health-checks). One that nothing makes, that comes only once the Kustomization is ready, " +
+		"or whose kind does not exist is waited for until the timeout.",
+	Fix:  "Name an object that the Kustomization's files make, with its namespace, or leave it out.",
+	Says: "waits for %s (spec.healthChecks), %s",
+	Then: "Flux gives up after %[3]s, and the Kustomization, and those that depend on it, are never ready: name an object that its files make, with its namespace, or leave it out",
+	Run: func(s *judge.Scope) {
+		q := lane.Sequence{Order: s.Order, Expectation: s.Expectation}
+		for _, c := range s.Expectation.HealthChecks {
+			why := neverHealthy(s.Expectation, c, q.DependsOn)
+			if why == "" {
+				continue
+			}
+			s.Report(kustomization(c.Kustomization), "spec.healthChecks", c.Object, why, timeout(c)).SetBy(c.Object.Name).
+				At(result.Place{File: c.At.File, Line: c.At.Line}).Missing(c.Object).OneCause(c.Kustomization + c.Object.String())
 		}
-		p := problem.Problem{From: result.Ref{Group: infra.KustomizationGVR.Group, Kind: "Kustomization", Namespace: infra.FluxNamespace, Name: c.Kustomization}, Name: c.Object.Name, Reason: reason.DeployFailed}
-		p.At, p.Missing, p.Cause = result.Place{File: c.At.File, Line: c.At.Line}, c.Object, "health check "+c.Kustomization+c.Object.String()
-		p.Text = fmt.Sprintf("waits for %s (spec.healthChecks), %s", c.Object, text)
-		p.Then = fmt.Sprintf("Flux gives up after %s, and the Kustomization, and those that depend on it, are never ready: name an object that its files make, with its namespace, or leave it out", timeout(c))
-		found = append(found, p)
-	}
-	return found
+	},
+}
+
+// kustomization is a Kustomization of Flux, of which a cell has the objects in its place.
+func kustomization(name string) *bundle.Object {
+	o := &unstructured.Unstructured{}
+	o.SetGroupVersionKind(infra.KustomizationGVR.GroupVersion().WithKind("Kustomization"))
+	o.SetNamespace(infra.FluxNamespace)
+	o.SetName(name)
+	return &bundle.Object{Object: o}
 }
 
 func timeout(c healthcheck.Check) string {
@@ -47,8 +57,8 @@ func timeout(c healthcheck.Check) string {
 	return c.Timeout
 }
 
-// wrong says why a check can never pass; empty if it can.
-func wrong(e *bundle.Expectation, c healthcheck.Check, before func(release, on string) bool) string {
+// neverHealthy says why a check can never pass; empty if it can.
+func neverHealthy(e *bundle.Expectation, c healthcheck.Check, before func(release, on string) bool) string {
 	if c.Wrong != "" {
 		return c.Wrong
 	}

@@ -1,11 +1,7 @@
-// Package customrefs finds custom resources that name others which nothing in the recipe makes: a queue of no
-// cluster queue, a cluster queue of no flavor. Their operators are simulated, and would say so in a status or
-// refuse them. It must not know what an operator does with a field.
-package customrefs
+package operator
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -15,9 +11,60 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/apis"
 	"github.com/nvidia/aicr-action/internal/bundle/podspec"
-	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
+	"github.com/nvidia/aicr-action/internal/matrix/judge"
 	"github.com/nvidia/aicr-action/internal/result"
 )
+
+var namesNothing = judge.Check{
+	ID: "MX652", Name: "resource-names-nothing", Needs: judge.Rendered,
+	Title: "A custom resource, or a label for a queue, names an object that the recipe makes",
+	Why: "Operators look up what their resources name: Kueue the queues and flavors (https://kueue.sigs.k8s.io/docs/concepts/), KAI the queues of pods, the operators of MariaDB, Slurm, NIM and Skyhook what belongs together. " +
+		"They are simulated in a cell, and would say so only in a status. Kinds that the recipe does not define may be in the cluster.",
+	Fix:  "Make the object in the recipe, or correct the name.",
+	Says: "names %s %s %s, which nothing in the recipe makes", Then: "%[4]s",
+	Run: func(s *judge.Scope) {
+		for i := range s.Expectation.Objects {
+			o := &s.Expectation.Objects[i]
+			gvk := o.Object.GroupVersionKind()
+			for _, r := range references {
+				if r.group != gvk.Group || r.kind != gvk.Kind {
+					continue
+				}
+				for _, t := range named(o.Object.Object, strings.Split(r.path, ".")) {
+					if t.kind == "" || t.kind == r.to.Kind { // else of another check, or of none
+						path := strings.ReplaceAll(r.path, ".[]", "[]")
+						missing(s, o, r, t, path, "("+path+")")
+					}
+				}
+			}
+			for _, q := range queues {
+				if name := labelled(o.Object, q.label); name != "" {
+					missing(s, o, q.reference, target{name: name}, `metadata.labels["`+q.label+`"]`, "(label "+q.label+")")
+				}
+			}
+		}
+	},
+}
+
+// missing reports an object that is named and does not exist, of a kind that the bundle defines.
+func missing(s *judge.Scope, o *bundle.Object, r reference, t target, path, how string) {
+	name, namespace := t.name, ""
+	if r.namespaced {
+		namespace = cmp.Or(t.namespace, o.Object.GetNamespace())
+	}
+	defined := false
+	for i := range s.Expectation.Objects {
+		x := s.Expectation.Objects[i].Object
+		if x.GroupVersionKind().GroupKind() == r.to && x.GetName() == name && (namespace == "" || x.GetNamespace() == namespace) {
+			return
+		}
+		defined = defined || apis.Defines(x, r.to)
+	}
+	if defined && !slices.Contains(madeByThemselves[r.to], name) {
+		s.Report(o, path, r.to.Kind, strings.TrimPrefix(namespace+"/"+name, "/"), how, r.then).SetBy(name).
+			Missing(result.Ref{Group: r.to.Group, Kind: r.to.Kind, Namespace: namespace, Name: name})
+	}
+}
 
 // reference is a field of a kind that names an object.
 type reference struct {
@@ -65,60 +112,6 @@ var queues = []struct {
 	{"kai.scheduler/queue", reference{to: schema.GroupKind{Group: kai, Kind: "Queue"}, then: "the scheduler places none of its pods"}},
 }
 
-// Find returns the resources whose other one is missing, of kinds that the bundle defines: another one's may be in
-// the cluster.
-func Find(e *bundle.Expectation) []problem.Problem {
-	f := &finder{e: e}
-	for i := range e.Objects {
-		o := &e.Objects[i]
-		gvk := o.Object.GroupVersionKind()
-		for _, r := range references {
-			if r.group != gvk.Group || r.kind != gvk.Kind {
-				continue
-			}
-			for _, t := range named(o.Object.Object, strings.Split(r.path, ".")) {
-				if t.kind == "" || t.kind == r.to.Kind { // else of another check, or of none
-					f.missing(o, r, t, "("+strings.ReplaceAll(r.path, ".[]", "[]")+")")
-				}
-			}
-		}
-		for _, q := range queues {
-			if name := labelled(o.Object, q.label); name != "" {
-				f.missing(o, q.reference, target{name: name}, "(label "+q.label+")")
-			}
-		}
-	}
-	return f.found
-}
-
-type finder struct {
-	e     *bundle.Expectation
-	found []problem.Problem
-}
-
-func (f *finder) missing(o *bundle.Object, r reference, t target, how string) {
-	name, namespace := t.name, ""
-	if r.namespaced {
-		namespace = cmp.Or(t.namespace, o.Object.GetNamespace())
-	}
-	defined := false
-	for i := range f.e.Objects {
-		x := f.e.Objects[i].Object
-		if x.GroupVersionKind().GroupKind() == r.to && x.GetName() == name && (namespace == "" || x.GetNamespace() == namespace) {
-			return
-		}
-		defined = defined || apis.Defines(x, r.to)
-	}
-	if !defined || slices.Contains(madeByThemselves[r.to], name) {
-		return
-	}
-	p := problem.Of(o)
-	p.Name, p.Then = name, r.then
-	p.Missing = result.Ref{Group: r.to.Group, Kind: r.to.Kind, Namespace: namespace, Name: name}
-	p.Text = fmt.Sprintf("names %s %s %s, which nothing in the recipe makes", r.to.Kind, strings.TrimPrefix(namespace+"/"+name, "/"), how)
-	f.found = append(f.found, p)
-}
-
 // target is what a field names; namespace and kind are those beside the name, if there are any.
 type target struct{ name, namespace, kind string }
 
@@ -154,13 +147,13 @@ func named(v any, path []string) []target {
 	return nil
 }
 
-// jobs are the API groups whose objects Kueue and schedulers admit by their labels, as they do Jobs.
-var jobs = []string{"jobset.x-k8s.io", "trainer.kubeflow.org", "kubeflow.org", "ray.io", "leaderworkerset.x-k8s.io", "workload.codeflare.dev"}
+// jobGroups are the API groups whose objects Kueue and schedulers admit by their labels, as they do Jobs.
+var jobGroups = []string{"jobset.x-k8s.io", "trainer.kubeflow.org", "kubeflow.org", "ray.io", "leaderworkerset.x-k8s.io", "workload.codeflare.dev"}
 
 // labelled is the value of a label of a workload, or of its pods; empty for an object that makes no pods.
 func labelled(o *unstructured.Unstructured, label string) string {
 	template, ok := podspec.Template(o)
-	if !ok && slices.Contains(jobs, o.GroupVersionKind().Group) {
+	if !ok && slices.Contains(jobGroups, o.GroupVersionKind().Group) {
 		return o.GetLabels()[label]
 	}
 	if !ok {
