@@ -50,7 +50,7 @@ func clusterFaults() []fault {
 				{nightly: families, recipe: zonal("Immediate"), want: red(reason.SchedulingFailed, "PersistentVolumeClaim b/data (b): claim data wants StorageClass zonal, which allows only nodes with topology.kubernetes.io/zone in [nowhere-1a]").and("b/templates/claim.yaml:").in(at)},
 				{name: "with the first pod", nightly: families, recipe: zonal("WaitForFirstConsumer"), want: red(reason.SchedulingFailed, "claim data wants StorageClass zonal").in(at)},
 			},
-			tests: []string{"internal/matrix/refs/topologies TestFind"},
+			tests: []string{"internal/matrix/checks TestCases"},
 		},
 		{
 			id: "F193", what: "a key that a container mounts by itself (subPath) or a volume picks (items), and that the ConfigMap or Secret of the recipe lacks; a subPath that no item makes", verdict: "exit 1 before anything is deployed, in every lane",
@@ -67,7 +67,7 @@ func clusterFaults() []fault {
 			seeds: []seed{{name: "shared disk", nightly: families, recipe: func(r *tinyRecipe) {
 				r.part("b").add("disks.yaml", "apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: disks}\nprovisioner: ebs.csi.aws.com\n---\napiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\nspec: {storageClassName: disks, accessModes: [ReadWriteMany], resources: {requests: {storage: 1Gi}}}\n")
 			}, want: red(reason.SchedulingFailed, "PersistentVolumeClaim b/data (b): claim data is ReadWriteMany, and StorageClass disks makes disks (ebs.csi.aws.com)")}},
-			tests: []string{"internal/matrix/refs/gateways TestFind", "internal/matrix/refs/everyday TestFind", "internal/matrix/refs/everyday TestFind_PullSecrets"},
+			tests: []string{"internal/matrix/checks TestCases", "internal/matrix/refs/everyday TestFind", "internal/matrix/refs/everyday TestFind_PullSecrets"},
 		},
 		{
 			id: "F195", what: "an APIService or a webhook that fails closed, of a Service that selects no pod", verdict: "exit 51: the API server cannot call it",

@@ -5,7 +5,7 @@ func gitOpsFaults() []fault {
 	return []fault{
 		{
 			id: "F290", what: "with `--app`, a Kustomization whose `healthChecks` name what nothing makes, what comes only once it is ready, a kind that does not exist, or a HelmRelease of another namespace", verdict: "exit 51 before anything is deployed, with the check's line; what an operator of the bundle may make passes",
-			tests: []string{"cmd/matrix TestNightlyGitOps", "internal/matrix/refs/healthchecks TestFind", "internal/matrix/refs/healthchecks TestFind_Operator", "internal/bundle/app TestWaits"},
+			tests: []string{"cmd/matrix TestNightlyGitOps", "internal/matrix/checks TestCases", "internal/bundle/app TestWaits"},
 		},
 		{
 			id: "F291", what: "with `--app`, `healthCheckExprs` whose `current` never holds, or that are no CEL; those for the status of a custom resource, whose operator may be simulated", verdict: "exit 51, decided by kustomize-controller, with the line; exit 2 with the line; passes, not verified",
@@ -13,7 +13,7 @@ func gitOpsFaults() []fault {
 		},
 		{
 			id: "F292", what: "with `--app`, a HelmRelease whose chart is from an OCIRepository, so that Flux adds the digest to the version: in an annotation; in a label; in a selector", verdict: "passes, as rendered; exit 51 before anything is deployed, with the template and the edit; a warning",
-			tests: []string{"cmd/matrix TestNightlyGitOps", "internal/matrix/refs/chartversions TestFind"},
+			tests: []string{"cmd/matrix TestNightlyGitOps", "internal/matrix/checks TestCases"},
 		},
 		{
 			id: "F293", what: "a release that Flux does not wait for (`disableWait: true`), beside others that can never be ready", verdict: "exit 1 before anything is deployed, for the others",
@@ -21,7 +21,7 @@ func gitOpsFaults() []fault {
 		},
 		{
 			id: "F294", what: "in Argo CD, a custom resource in a sync wave before its operator's; Applications in waves, where Argo CD looks at the health of Applications", verdict: "exit 51, or 1, before anything is deployed; without that health check waves only order their creation",
-			tests: []string{"cmd/matrix TestNightlyGitOps", "internal/matrix/refs/idle TestLate", "internal/bundle/app TestWaves"},
+			tests: []string{"cmd/matrix TestNightlyGitOps", "internal/matrix/checks TestCases", "internal/bundle/app TestWaves"},
 		},
 		{
 			id: "F295", what: "with `--app`, an Application whose AppProject, in the same repository, refuses its source, its destination or one of its objects", verdict: "exit 51 before anything is deployed, with the line",

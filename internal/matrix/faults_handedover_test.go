@@ -63,7 +63,7 @@ func handedOverFaults() []fault {
 		},
 		{
 			id: "F269", what: "helm.sh/resource-policy with another word, or in another spelling (Keep)", verdict: "a warning with file and line: an upgrade deletes the object, and an uninstall leaves it, whatever the word",
-			tests: []string{"internal/matrix/refs/rehook TestFind_Kept", "internal/bundle/rendering TestKept", "internal/matrix/guarded TestUninstalled"},
+			tests: []string{"internal/matrix/checks TestCases", "internal/bundle/rendering TestKept", "internal/matrix/guarded TestUninstalled"},
 		},
 		{
 			id: "F271", what: "a null in valuesObject of a bundle's Application, which its root applies client-side, so that it never reaches Helm and the chart's default stays, as in AICR's bundles of July for the DRA driver", verdict: "a warning with file and line; where the default keeps pods from all nodes, exit 1 with the null's line and the option by which it arrives",

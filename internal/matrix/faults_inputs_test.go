@@ -46,7 +46,7 @@ func inputFaults() []fault {
 				{nightly: []string{bundle.FluxOCI}, recipe: configInCRDs, want: red(reason.DeployFailed, "ConfigMap b/early (b): is in the chart's crds/, of which Flux applies CustomResourceDefinitions alone").in(at)},
 				{name: "in Argo CD", nightly: []string{bundle.ArgoCDOCI}, recipe: configInCRDs},
 			},
-			tests: []string{"internal/matrix/refs/leftout TestDefinitions"},
+			tests: []string{"internal/matrix/checks TestCases"},
 		},
 		{
 			id: "F363", what: "an alias of what another item of a List has; an object with a uid, as it was read from a cluster; a rule of a Role for an API group that is written with a version; a container that takes a request which its claim does not have", verdict: "a warning with the line in every lane, and Flux's own words where it rejects the chart", tests: []string{"internal/bundle/rendering TestDoubtful_Aliases", "internal/matrix/refs/everyday TestFind", "internal/matrix/refs/everyday TestRequested"},
@@ -67,7 +67,7 @@ func inputFaults() []fault {
 				r.part("b").manifest += "---\napiVersion: v1\nkind: ResourceQuota\nmetadata: {name: few}\nspec: {hard: {count/configmaps: 2}}\n" +
 					"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: one}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: two}\n"
 			}, want: red(reason.DeployFailed, "ResourceQuota b/few (b): allows 2 count/configmaps, and with it and after it 3 are delivered to b: kube-root-ca.crt, one, two")}},
-			tests: []string{"internal/matrix/refs/counts TestFind"},
+			tests: []string{"internal/matrix/checks TestCases"},
 		},
 		{
 			id: "F366", what: "a values schema whose definitions each refer twice to the next one, which the harness itself followed in each of 2ⁿ ways to see whether it names a value", verdict: "each reference is followed once; the sandbox ends Helm's own validation after two minutes", tests: []string{"internal/bundle/unread TestInSchema_References"},

@@ -25,15 +25,15 @@ func leftFaults() []fault {
 		{
 			id: "F204", what: "more replicas than all nodes that admit the pods have room for, up to 2,000,000,000", verdict: "exit 1 before anything is deployed, with both numbers and the template's line; no budget grows by pods that cannot be",
 			seeds: []seed{{nightly: families, recipe: func(r *tinyRecipe) { r.part("b").edit("replicas: 1", "replicas: 2000000000") }, want: red(reason.SchedulingFailed, "Deployment b/b (b): wants 2000000000 pods, and there is room for").and("b/templates/web.yaml:").in(at)}},
-			tests: []string{"internal/matrix/refs/room TestFind", "internal/matrix/refs/room TestPods"},
+			tests: []string{"internal/matrix/checks TestCases", "internal/matrix/refs/room TestPods"},
 		},
 		{
 			id: "F205", what: "an object of a kind that Argo CD excludes (EndpointSlice, Endpoints, Lease, CertificateSigningRequest, …), so that it never applies it", verdict: "exit 51 in Argo CD's lanes before anything is deployed, with the template's line; passes with a note elsewhere, also where the object is what a Service without a selector leads to",
 			seeds: []seed{
 				{nightly: []string{bundle.ArgoCDOCI}, recipe: brings(slice), want: red(reason.DeployFailed, "EndpointSlice b/db-1 (b): is of a kind that Argo CD excludes by default (resource.exclusions in its settings)").and("b/templates/more.yaml:").in(at)},
-				{name: "in other lanes", nightly: []string{bundle.Helm, bundle.FluxOCI}, recipe: brings(slice), want: outcomeWanted{check: note("EndpointSlice b/db-1 (b) is of a kind that Argo CD excludes by default")}},
+				{name: "in other lanes", nightly: []string{bundle.Helm, bundle.FluxOCI}, recipe: brings(slice), want: outcomeWanted{check: note("EndpointSlice b/db-1 (b): is of a kind that Argo CD excludes by default")}},
 			},
-			tests: []string{"internal/bundle/excluded TestOf", "internal/bundle/excluded TestSetting_Upstream", "internal/matrix/refs/leftout TestFind"},
+			tests: []string{"internal/bundle/excluded TestOf", "internal/bundle/excluded TestSetting_Upstream", "internal/matrix/checks TestCases"},
 		},
 		{
 			id: "F206", what: "an autoscaler, of a workload or of a custom resource whose operator is simulated, beside a hook that Argo CD runs once all else is healthy", verdict: "passes in every lane: that nothing serves metrics here, and that nobody writes the custom resource's selector, is not the recipe's",
@@ -61,7 +61,7 @@ func leftFaults() []fault {
 		{
 			id: "F209", what: "a hook's deletion policy that leaves it in the cluster (hook-failed alone), or that is misspelt; a resource policy that is not keep", verdict: "a warning with file and line: Helm 3 cannot create it again with the next upgrade",
 			seeds: []seed{{nightly: families, recipe: brings(strings.NewReplacer("helm.sh/hook: post-install", `helm.sh/hook: "post-install,post-upgrade", helm.sh/hook-delete-policy: hook-failed`, "---\n", "").Replace(hook)), want: outcomeWanted{check: warning("Job b/seed (b): is a hook with helm.sh/hook-delete-policy: hook-failed, which leaves it in the cluster once it has succeeded")}}},
-			tests: []string{"internal/matrix/refs/rehook TestFind", "internal/matrix/refs/rehook TestFind_Kept"},
+			tests: []string{"internal/matrix/checks TestCases"},
 		},
 		{id: "F210", what: "an APIService for one of Kubernetes' own groups (v1.apps), which then nothing answers for", verdict: "exit 52 before there is a cluster, in every lane", tests: []string{"internal/bundle/reserved TestWhy"}},
 		{
@@ -76,7 +76,7 @@ func leftFaults() []fault {
 					r.part("b").edit("spec:", "  annotations: {argocd.argoproj.io/hook: postsync}\nspec:")
 				}},
 			},
-			tests: []string{"internal/matrix/refs/leftout TestFind"},
+			tests: []string{"internal/matrix/checks TestCases"},
 		},
 		{
 			id: "F212", what: "an object with the marks of another deployer (argocd.argoproj.io/tracking-id, meta.helm.sh/release-name), as in a manifest that was exported from a cluster", verdict: "passes in every lane, and is no difference between them: each deployer writes its own",

@@ -20,7 +20,7 @@ func operatedFaults() []fault {
 					r.part("b").add("hook.yaml", asleepDeployment("hook", "example.com/hook:1")+"apiVersion: v1\nkind: Service\nmetadata: {name: hook}\nspec: {selector: {app: hook}, ports: [{port: 443}]}\n---\napiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingWebhookConfiguration\nmetadata: {name: hook}\nwebhooks:\n- {name: hook.example.com, admissionReviewVersions: [v1], sideEffects: None, clientConfig: {service: {namespace: b, name: hook}}, rules: [{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]}\n")
 				}, want: red(reason.DeployFailed, "ValidatingWebhookConfiguration hook (b): webhook hook.example.com calls Service b/hook, whose only pods are those of Deployment b/hook (b), which has 0 replicas").in(at)},
 			},
-			tests: []string{"internal/matrix/refs/idle TestFind"},
+			tests: []string{"internal/matrix/checks TestCases"},
 		},
 		{
 			id: "F237", what: "a Certificate without a name, or renewed after its end, with a key of no algorithm; two Certificates for one Secret; an issuer that signs with a Certificate without isCA, or a ClusterIssuer whose Secret is in another namespace than cert-manager reads", verdict: "exit 51 before anything is deployed, in every lane, whether cert-manager is simulated or runs",
@@ -30,7 +30,7 @@ func operatedFaults() []fault {
 					want: red(reason.DeployFailed, "is to be kept in Secret b/tls (spec.secretName), and so is Certificate.cert-manager.io b/").in(at)},
 				{name: "two Secrets", nightly: families, recipe: certified(certificateOf("web", "secretName: tls, dnsNames: [web.b.svc]") + certificateOf("api", "secretName: tls2, dnsNames: [api.b.svc]"))},
 			},
-			tests: []string{"internal/matrix/refs/certificates TestFind"},
+			tests: []string{"internal/matrix/checks TestCases"},
 		},
 		{id: "F238", what: "a PrometheusRule with bad PromQL, a ServiceMonitor with a pattern that is none: prometheus-operator leaves it out, and says so only in an event", verdict: "exit 51 with `--operators`, in the operator's words; what is wrong by itself (F316) everywhere", tests: []string{"internal/matrix/gate TestRejected", "internal/infra/programs TestAwaited_LeftOut", "internal/matrix TestNightlyOperators"}},
 		{id: "F239", what: "a monitor or rule that no Prometheus of the recipe selects; a webhook that fails closed and is served outside of the cluster", verdict: "a warning with file and line", tests: []string{"internal/matrix/refs/everyday TestFind", "internal/matrix/refs/everyday TestFind_Selected"}},

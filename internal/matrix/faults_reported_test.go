@@ -20,7 +20,7 @@ func reportedFaults() []fault {
 				{nightly: argo, recipe: forVersions(">= 1.21.0"), want: outcomeWanted{check: warning(`is of chart b 1.0.0, whose kubeVersion is ">= 1.21.0"`)}},
 				{name: "with pre-releases", nightly: families, recipe: forVersions(">= 1.21.0-0")},
 			},
-			tests: []string{"internal/matrix/refs/kubeversions TestFind"},
+			tests: []string{"internal/matrix/checks TestCases"},
 		},
 		{
 			id: "F280", what: "a claim in a sync wave before that of its pods, or as a hook, of a class that waits for a pod: Argo CD waits for the claim, and the claim for a pod", verdict: "exit 51 in Argo CD before anything is deployed, with the claim's line and what to do; passes elsewhere",
@@ -55,7 +55,7 @@ func reportedFaults() []fault {
 				{name: "written from another", nightly: []string{bundle.Helm}, recipe: servedWith("guard.b.svc", "cert-manager/serving"), want: red(reason.DeployFailed, "has its caBundle written from Certificate cert-manager/serving (cert-manager.io/inject-ca-from), which does not exist").in(time.Minute)},
 				{name: "for the Service", nightly: families, recipe: servedWith("guard.b.svc", "b/serving")},
 			},
-			tests: []string{"internal/matrix/refs/certificates TestFind_Serving"},
+			tests: []string{"internal/matrix/checks TestCases"},
 		},
 		{
 			id: "F284", what: "a StatefulSet of several pods whose Service is not headless, or is for other pods; a VolumeSnapshot of a class that nothing makes", verdict: "a warning with file and line",
@@ -82,7 +82,7 @@ func reportedFaults() []fault {
 		},
 		{
 			id: "F288", what: "a custom resource that names another which nothing in the recipe makes: a LocalQueue's ClusterQueue, its flavor, a job's queue, a TrainJob's runtime, a NodeSet's controller, a NIMService's cache", verdict: "a warning with file and line, where the recipe defines the kind; with `--operators`, F226",
-			tests: []string{"internal/matrix/refs/customrefs TestFind"},
+			tests: []string{"internal/matrix/checks TestCases"},
 		},
 	}
 }

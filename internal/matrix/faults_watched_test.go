@@ -27,7 +27,7 @@ func watchedFaults() []fault {
 				{nightly: families, recipe: watched("prometheusrules", ruleOf("sum(up")), want: red(reason.DeployFailed, "PrometheusRule.monitoring.coreos.com b/gpu (b): rule Hot of group gpu has an expression that is no PromQL: ").and("b/templates/watched.yaml:").in(at)},
 				{name: "function", nightly: families, recipe: watched("prometheusrules", ruleOf("brew(up)")), want: outcomeWanted{check: warning(`unknown function with name "brew"`)}},
 			},
-			tests: []string{"internal/matrix/refs/monitoring TestFind_Rules", "internal/matrix/refs/monitoring TestFind_Monitors", "internal/matrix/refs/monitoring TestFind_Routed"},
+			tests: []string{"internal/matrix/checks TestCases"},
 		},
 		{
 			id: "F317", what: "a Prometheus or an Alertmanager that reads a key of a Secret or ConfigMap that nothing in the recipe makes (remote write, further scrape configurations, Thanos); an Alertmanager with a route to a receiver that it does not have", verdict: "exit 1 before anything is deployed, in every lane, whether prometheus-operator is simulated or runs: no pods of it would run; a warning for a monitor's Secret",
@@ -37,7 +37,7 @@ func watchedFaults() []fault {
 				{name: "receiver", nightly: families, recipe: watched("alertmanagers", "apiVersion: monitoring.coreos.com/v1\nkind: Alertmanager\nmetadata: {name: main}\nspec: {replicas: 1}\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: alertmanager-main}\nstringData: {alertmanager.yaml: 'route: {receiver: pager}'}\n"),
 					want: red(reason.WorkloadFailed, "has a route to receiver pager, which it does not have").in(at)},
 			},
-			tests: []string{"internal/matrix/refs/monitoring TestFind_Secrets", "internal/matrix/refs/monitoring TestFind_Receivers"},
+			tests: []string{"internal/matrix/checks TestCases"},
 		},
 		{
 			id: "F318", what: "a Certificate whose issuer has no name or is of a kind that cert-manager does not have, or whose keystore has no password; an issuer of no type, with an incomplete ACME solver, or whose Secret has no key", verdict: "exit 51 before anything is deployed, in every lane, whether cert-manager is simulated or runs",
@@ -45,15 +45,15 @@ func watchedFaults() []fault {
 				{nightly: families, recipe: certified(selfSigned + "issuerRef: {kind: AWSPCAIssuer, name: house}}\n"), want: red(reason.DeployFailed, "Certificate.cert-manager.io b/web (b): is to be signed by an issuer of kind AWSPCAIssuer").in(at)},
 				{name: "password", nightly: families, recipe: certified(selfSigned + "issuerRef: {group: example.com, kind: House, name: house}, keystores: {jks: {create: true}}}\n"), want: red(reason.DeployFailed, "has no password for its keystore (spec.keystores.jks)").in(at)},
 			},
-			tests: []string{"internal/matrix/refs/certificates TestFind", "internal/matrix/refs TestStuck", "internal/infra/programs TestAwaited_NoSecret"},
+			tests: []string{"internal/matrix/checks TestCases", "internal/matrix/refs TestStuck", "internal/infra/programs TestAwaited_NoSecret"},
 		},
 		{
 			id: "F319", what: "a NodeFeatureRule with a pattern or a number that is none, with the wrong number of values, or for a label of kubernetes.io", verdict: "a warning with file and line: Node Feature Discovery says so only in its log",
-			tests: []string{"internal/matrix/refs/features TestFind"},
+			tests: []string{"internal/matrix/checks TestCases"},
 		},
 		{
 			id: "F320", what: "a JobSet whose job waits for a later one, or has too long a name, or with a policy for a job that it does not have", verdict: "exit 51 before anything is deployed, in every lane, whether JobSet is simulated or runs",
-			tests: []string{"internal/matrix/refs/jobsets TestFind"},
+			tests: []string{"internal/matrix/checks TestCases"},
 		},
 		{
 			id: "F321", what: "a Job, a JobSet or a TrainJob of the recipe that its own Kueue never admits; a queue without its flavor", verdict: "exit 1 with `--operators`, in Kueue's words; without, F288",

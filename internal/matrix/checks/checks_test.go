@@ -24,10 +24,14 @@ func dirs(t *testing.T) []string {
 // orders are what the lanes of cases wait for. Package matrix has the table of lanes, and a test that they are equal.
 func order(lane string) judge.Order {
 	switch lane {
+	case "helm":
+		return judge.Order{InOrder: true, Uninstalls: true}
+	case "helm-template":
+		return judge.Order{AtOnce: true}
 	case "argocd-oci":
 		return judge.Order{ArgoCD: true, Ready: true, Heals: true}
 	case "flux-oci":
-		return judge.Order{Flux: true, Releases: true}
+		return judge.Order{Flux: true, Ready: true, Releases: true}
 	}
 	return judge.Order{}
 }

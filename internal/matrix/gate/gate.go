@@ -16,7 +16,6 @@ import (
 	"github.com/nvidia/aicr-action/internal/matrix/judge"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/matrix/refs"
-	"github.com/nvidia/aicr-action/internal/matrix/refs/leftout"
 	"github.com/nvidia/aicr-action/internal/matrix/unforeseen"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -252,9 +251,6 @@ func (g *Gate) notes() []string {
 		if it.Note != "" {
 			notes = append(notes, it.Note)
 		}
-	}
-	for _, p := range leftout.Find(g.expectation()) { // in Argo CD's lanes they were faults
-		notes = append(notes, fmt.Sprintf("%s (%s) %s", p.From, p.Component, p.Text))
 	}
 	return slices.Concat(notes, g.lastReport.Notes, g.differs.notes())
 }

@@ -16,7 +16,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/rendering"
-	"github.com/nvidia/aicr-action/internal/matrix/refs/webhooks"
+	"github.com/nvidia/aicr-action/internal/matrix/facts"
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
@@ -32,7 +32,7 @@ type Object struct {
 func Find(removed []*bundle.Object, order releaseutil.KindSortOrder) []Object {
 	var all []Object
 	for _, config := range removed {
-		for _, w := range webhooks.In(config.Object) {
+		for _, w := range facts.Webhooks(config.Object) {
 			if !judged(&w) {
 				continue
 			}
@@ -122,7 +122,7 @@ func after(o, other *bundle.Object, order releaseutil.KindSortOrder) bool {
 
 // judged reports whether what follows is certain: the webhook fails closed, is served in the cluster, and
 // nothing leaves objects out.
-func judged(w *webhooks.Webhook) bool {
+func judged(w *facts.Webhook) bool {
 	return w.Client.Service != nil && w.FailsClosed() && everything(w.Namespaces) && everything(w.Objects) && len(w.Conditions) == 0
 }
 
@@ -138,6 +138,6 @@ func asked(rules []admissionv1.RuleWithOperations, o *unstructured.Unstructured)
 	}
 	return slices.ContainsFunc(rules, func(r admissionv1.RuleWithOperations) bool {
 		inScope := r.Scope == nil || *r.Scope == admissionv1.AllScopes || (*r.Scope == admissionv1.NamespacedScope) == (o.GetNamespace() != "")
-		return inScope && webhooks.Names(r, admissionv1.Delete, o)
+		return inScope && facts.RuleNames(r, admissionv1.Delete, o)
 	})
 }

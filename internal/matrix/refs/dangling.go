@@ -21,7 +21,6 @@ import (
 	"github.com/nvidia/aicr-action/internal/matrix/facts"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/texts"
-	"github.com/nvidia/aicr-action/internal/matrix/refs/webhooks"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/util/egress"
@@ -67,8 +66,8 @@ func (c *checker) object(o *bundle.Object) {
 	case "monitoring.coreos.com/ServiceMonitor", "monitoring.coreos.com/PodMonitor":
 		c.monitor(o, r)
 	case "admissionregistration.k8s.io/ValidatingWebhookConfiguration", "admissionregistration.k8s.io/MutatingWebhookConfiguration":
-		for _, w := range webhooks.In(o.Object) {
-			c.calls(o, r, w.Name, w.Client, w.Policy, w.Scope)
+		for _, w := range facts.Webhooks(o.Object) {
+			c.calls(o, r, w.Name, w.Client, w.Policy, w.WebhookScope)
 		}
 	case "apiregistration.k8s.io/APIService":
 		c.served(o, r, []string{"spec", "service"}, "is served by", "every discovery of APIs is incomplete, and namespaces cannot be deleted")
@@ -268,7 +267,7 @@ func (c *checker) madeService(s labels.Selector, in func(string) bool) string {
 }
 
 // calls checks what the API server needs to call a webhook, and for what it calls it.
-func (c *checker) calls(o *bundle.Object, r reference, name string, client *admissionv1.WebhookClientConfig, policy *admissionv1.FailurePolicyType, s webhooks.Scope) {
+func (c *checker) calls(o *bundle.Object, r reference, name string, client *admissionv1.WebhookClientConfig, policy *admissionv1.FailurePolicyType, s facts.WebhookScope) {
 	c.webhook(r, name, client.Service, policy)
 	if problem := c.loopback(r, client.URL); problem != "" {
 		r := r

@@ -18,6 +18,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle/apis"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/matrix/facts"
+	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/texts"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -158,17 +159,17 @@ func (c order) patience(o *bundle.Object) {
 func (c order) unbound(o *bundle.Object) {
 	var claim corev1.PersistentVolumeClaim
 	within := c.within(o.Release)
-	waits := within != 0 && !o.Hook || c.delivery.ArgoCD
+	waits := within != 0 && !o.Hook || c.Order.ArgoCD
 	if !waits || o.Object.GetKind() != "PersistentVolumeClaim" || !problem.Read(o, &claim) || claim.Spec.VolumeName != "" || !c.waitsForPod(claim.Spec.StorageClassName) {
 		return
 	}
-	if c.delivery.ArgoCD {
+	if c.Order.ArgoCD {
 		c.boundLater(o)
 		return
 	}
 	for i := range c.expectation.Workloads {
 		w := &c.expectation.Workloads[i]
-		if w.Namespace == claim.Namespace && starts(w) && (w.Release == o.Release || !c.dependsOn(w.Release, o.Release)) && uses(w, claim.Name) {
+		if w.Namespace == claim.Namespace && starts(w) && (w.Release == o.Release || !c.DependsOn(w.Release, o.Release)) && uses(w, claim.Name) {
 			return
 		}
 	}
@@ -182,18 +183,18 @@ func (c order) unbound(o *bundle.Object) {
 
 // within is how long the deployer waits for a release; 0 if it does not, or does not give up.
 func (c order) within(release string) time.Duration {
-	if i := c.position(release); i >= 0 {
+	if i := c.Position(release); i >= 0 {
 		if g := c.expectation.Releases[i].Given; g.Within > 0 || g.Unawaited {
 			return g.Within
 		}
 	}
-	return c.delivery.Within
+	return c.Order.Within
 }
 
 // boundLater finds claims that Argo CD waits for in a sync wave or as a hook, while the pods that would
 // have them bound come after that. It gives up at no time.
 func (c order) boundLater(o *bundle.Object) {
-	name, at := o.Object.GetName(), momentOf(o.Object, true)
+	name, at := o.Object.GetName(), lane.MomentOf(o.Object, true)
 	var later *bundle.Object
 	for i := range c.expectation.Workloads {
 		w := &c.expectation.Workloads[i]
@@ -201,7 +202,7 @@ func (c order) boundLater(o *bundle.Object) {
 			continue
 		}
 		user := c.find(w.Kind, w.Namespace, w.Name, w.Release)
-		if user == nil || w.Release != o.Release || momentOf(user.Object, true).compare(at) <= 0 {
+		if user == nil || w.Release != o.Release || lane.MomentOf(user.Object, true).Compare(at) <= 0 {
 			return
 		}
 		later = user

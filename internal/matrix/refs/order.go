@@ -1,23 +1,16 @@
 package refs
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/bundle/rendering"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
-	"github.com/nvidia/aicr-action/internal/matrix/refs/chartversions"
-	"github.com/nvidia/aicr-action/internal/matrix/refs/healthchecks"
-	"github.com/nvidia/aicr-action/internal/matrix/refs/idle"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/needs"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/recipe"
@@ -51,14 +44,11 @@ func Deadlocks(e *bundle.Expectation, components []recipe.Component, d lane.Orde
 	for _, d := range e.Doomed {
 		c.fail(reason.DeployFailed, reference{from: d.Of, text: d.Text, then: d.Then, at: result.Place{File: d.At.File, Line: d.At.Line}, cause: "doomed " + d.Of.String() + d.Text})
 	}
-	c.problems(chartversions.Find(e))
 	c.problems(ofAgents(e, nil))
-	c.problems(healthchecks.Find(e, order{checker: c, delivery: d}.dependsOn))
 	if !d.AtOnce {
-		o := order{checker: c, delivery: d}
+		o := c.in(d)
 		if d.ArgoCD {
 			o.hooksOnly()
-			c.problems(idle.Late(e, o.after))
 		}
 		for i := range e.Objects {
 			o.finalizers(&e.Objects[i])
@@ -78,7 +68,11 @@ func Deadlocks(e *bundle.Expectation, components []recipe.Component, d lane.Orde
 
 type order struct {
 	*checker
-	delivery lane.Order
+	lane.Sequence
+}
+
+func (c *checker) in(d lane.Order) order {
+	return order{c, lane.Sequence{Order: d, Expectation: c.expectation}}
 }
 
 func (c order) workload(w *bundle.Workload) {
@@ -127,7 +121,7 @@ func (c order) madeLate(w *bundle.Workload, user *bundle.Object, n needs.Need) {
 	r := reference{from: observe.WorkloadRef(w.Kind, w.Namespace, w.Name), component: w.Component, template: w.Template, name: n.Name}
 	var by *bundle.Object
 	for o := range c.index.Makers(n.Kind, w.Namespace, n.Name, r.from) {
-		if !c.after(o, user) {
+		if !c.After(o, user) {
 			return
 		}
 		if by == nil {
@@ -154,7 +148,7 @@ func (c order) inTime(user *bundle.Object, n needs.Need) bool {
 	have, keys := false, map[string]bool{}
 	for i := range c.expectation.Objects {
 		o := &c.expectation.Objects[i]
-		if o.Object.GetKind() == n.Kind && o.Object.GroupVersionKind().Group == "" && o.Object.GetNamespace() == user.Object.GetNamespace() && o.Object.GetName() == n.Name && !c.after(o, user) {
+		if o.Object.GetKind() == n.Kind && o.Object.GroupVersionKind().Group == "" && o.Object.GetNamespace() == user.Object.GetNamespace() && o.Object.GetName() == n.Name && !c.After(o, user) {
 			have = true
 			maps.Copy(keys, renderedKeys(o))
 		}
@@ -189,7 +183,7 @@ func (c order) late(user *bundle.Object, n needs.Need) *bundle.Object {
 		if o.Object.GetKind() != n.Kind || o.Object.GroupVersionKind().Group != "" || o.Object.GetNamespace() != user.Object.GetNamespace() || o.Object.GetName() != n.Name {
 			continue
 		}
-		if !c.after(o, user) {
+		if !c.After(o, user) {
 			return nil
 		}
 		late = o
@@ -205,131 +199,10 @@ func (c order) deleted(user *bundle.Object, n needs.Need) (gone bool) {
 		if o.Object.GetKind() != n.Kind || o.Object.GroupVersionKind().Group != "" || o.Object.GetNamespace() != user.Object.GetNamespace() || o.Object.GetName() != n.Name {
 			continue
 		}
-		if !o.Hook || !o.Ephemeral || o.Release != user.Release || momentOf(o.Object, c.delivery.ArgoCD).phase != beforeAll {
+		if !o.Hook || !o.Ephemeral || o.Release != user.Release || lane.MomentOf(o.Object, c.Order.ArgoCD).Phase != lane.BeforeAll {
 			return false
 		}
 		gone = true
 	}
 	return gone
-}
-
-// after reports whether an object comes only once another is ready.
-func (c order) after(o, user *bundle.Object) bool {
-	hook := momentOf(user.Object, c.delivery.ArgoCD)
-	switch {
-	case o.Release == user.Release:
-		return (hook.phase != ordinary || c.delivery.Ready && c.awaits(user.Release)) && momentOf(o.Object, c.delivery.ArgoCD).compare(hook) > 0
-	case c.delivery.InOrder:
-		return hook.phase != ordinary && c.position(o.Release) > c.position(user.Release)
-	case c.delivery.Needs:
-		return (hook.phase != ordinary || c.awaits(user.Release)) && c.needs(o.Release, user.Release)
-	}
-	return c.delivery.Releases && c.awaits(user.Release) && c.dependsOn(o.Release, user.Release)
-}
-
-// awaits reports whether the deployer waits for the objects of a release, where it waits for any.
-func (c order) awaits(release string) bool {
-	i := c.position(release)
-	return i < 0 || !c.expectation.Releases[i].Given.Unawaited
-}
-
-// needs reports whether a release depends on another, which helmfile installs before.
-func (c order) needs(release, on string) bool {
-	return leadsTo(release, func(name string) []string {
-		if i := c.position(name); i >= 0 {
-			return c.expectation.Releases[i].DependsOn
-		}
-		return nil
-	}, func(name string) bool { return name == on })
-}
-
-func (c order) position(release string) int {
-	for i, r := range c.expectation.Releases {
-		if r.Name == release {
-			return i
-		}
-	}
-	return -1
-}
-
-// dependsOn reports whether the deployer was told to deliver a release after another.
-func (c order) dependsOn(release, on string) bool {
-	return leadsTo(release, func(name string) (before []string) {
-		for _, d := range c.expectation.Delivered {
-			if d.Name != name || d.Kind != "HelmRelease" && d.Kind != "Application" {
-				continue
-			}
-			for _, ref := range d.DependsOn {
-				if ref.Kind == d.Kind {
-					before = append(before, ref.Name)
-				}
-			}
-		}
-		return before
-	}, func(name string) bool { return name == on })
-}
-
-// leadsTo reports whether the way from a name over what comes before it, step by step, leads to one
-// that is wanted.
-func leadsTo(from string, before func(string) []string, wanted func(string) bool) bool {
-	seen, open := map[string]bool{from: true}, before(from)
-	for len(open) > 0 {
-		name := open[0]
-		open = open[1:]
-		if wanted(name) {
-			return true
-		}
-		if !seen[name] {
-			seen[name] = true
-			open = append(open, before(name)...)
-		}
-	}
-	return false
-}
-
-// The phases of an installation.
-const (
-	beforeAll = iota
-	ordinary
-	afterAll
-)
-
-// moment is when an object is installed, within its release: a phase, and a step in it.
-type moment struct{ phase, step int }
-
-func (m moment) compare(other moment) int {
-	return cmp.Or(cmp.Compare(m.phase, other.phase), cmp.Compare(m.step, other.step))
-}
-
-// momentOf reads Helm's annotations for hooks, and for Argo CD its own, which it prefers. Argo CD runs
-// the hooks of upgrades when it installs, too.
-func momentOf(o *unstructured.Unstructured, argocd bool) moment {
-	m, a := moment{phase: ordinary}, o.GetAnnotations()
-	switch {
-	case rendering.RunsInHelm(a, "pre-install", "crd-install"), argocd && rendering.RunsInHelm(a, "pre-upgrade"):
-		m.phase = beforeAll
-	case rendering.RunsInHelm(a, "post-install"), argocd && rendering.RunsInHelm(a, "post-upgrade"):
-		m.phase = afterAll
-	}
-	if m.phase != ordinary {
-		m.step, _ = strconv.Atoi(strings.TrimSpace(a[rendering.HelmHookWeight]))
-	}
-	if !argocd {
-		return m
-	}
-	if own, _ := rendering.ArgoHooks(a); own {
-		phases := rendering.PhasesInArgoCD(a)
-		switch {
-		case slices.Contains(phases, "PreSync"):
-			m.phase = beforeAll
-		case slices.Contains(phases, "PostSync"):
-			m.phase = afterAll
-		default:
-			m.phase = ordinary
-		}
-	}
-	if wave, err := strconv.Atoi(a["argocd.argoproj.io/sync-wave"]); err == nil {
-		m.step = wave
-	}
-	return m
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/rendering"
 	"github.com/nvidia/aicr-action/internal/matrix/facts"
-	"github.com/nvidia/aicr-action/internal/matrix/refs/webhooks"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
@@ -23,13 +22,13 @@ func (c order) refusesItself(o *bundle.Object) {
 	if o.Hook {
 		return
 	}
-	for _, w := range webhooks.In(o.Object) {
+	for _, w := range facts.Webhooks(o.Object) {
 		service := w.Client.Service
 		if service == nil || len(w.Client.CABundle) > 0 || len(w.Conditions) > 0 || !w.FailsClosed() || c.fillsInUnasked(o, service) {
 			continue
 		}
 		i := slices.IndexFunc(c.expectation.Objects, func(other bundle.Object) bool {
-			return other.Release == o.Release && !other.Hook && !slices.Contains(releaseutil.InstallOrder, other.Object.GetKind()) && c.isFor(w.Scope, other.Object)
+			return other.Release == o.Release && !other.Hook && !slices.Contains(releaseutil.InstallOrder, other.Object.GetKind()) && c.isFor(w.WebhookScope, other.Object)
 		})
 		hook := c.fillingHook(o)
 		if i < 0 || hook == nil {

@@ -3,13 +3,12 @@ package refs
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/matrix/refs/kubeversions"
+	"github.com/nvidia/aicr-action/internal/matrix/facts"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -43,13 +42,4 @@ func allowsPriority(q *corev1.ResourceQuota, class string) bool {
 	})
 }
 
-func (c *checker) onGKE() bool {
-	return slices.ContainsFunc(c.have.View.Nodes, func(n corev1.Node) bool {
-		for key := range n.Labels {
-			if strings.HasPrefix(key, kubeversions.GKELabels) {
-				return true
-			}
-		}
-		return false
-	})
-}
+func (c *checker) onGKE() bool { return facts.Provider(c.have.View.Nodes) == facts.GKE }

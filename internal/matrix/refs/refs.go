@@ -14,18 +14,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/matrix/facts"
 	"github.com/nvidia/aicr-action/internal/matrix/judge"
-	"github.com/nvidia/aicr-action/internal/matrix/refs/chartversions"
-	"github.com/nvidia/aicr-action/internal/matrix/refs/customrefs"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/everyday"
-	"github.com/nvidia/aicr-action/internal/matrix/refs/features"
-	"github.com/nvidia/aicr-action/internal/matrix/refs/gateways"
-	"github.com/nvidia/aicr-action/internal/matrix/refs/jobsets"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/kubelet"
-	"github.com/nvidia/aicr-action/internal/matrix/refs/kubeversions"
-	"github.com/nvidia/aicr-action/internal/matrix/refs/monitoring"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
-	"github.com/nvidia/aicr-action/internal/matrix/refs/rehook"
-	"github.com/nvidia/aicr-action/internal/matrix/refs/topologies"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -64,15 +55,6 @@ func CheckWith(e *bundle.Expectation, components []recipe.Component, have *facts
 	c.volumeNames()
 	c.sharedDisks()
 	c.deviceClasses()
-	c.problems(topologies.Find(e, have.View.Nodes))
-	c.problems(rehook.Find(e))
-	c.problems(chartversions.Find(e)) // a fault where it is one: Deadlocks
-	c.problems(customrefs.Find(e))
-	c.problems(features.Find(e))
-	c.problems(monitoring.Find(e)) // faults where they are some: Impossible
-	c.problems(jobsets.Find(e))
-	c.problems(kubeversions.Find(e, have.View.Nodes, have.Version, false)) // a fault where it is one: Impossible
-	c.problems(gateways.Find(e, have.Services))
 	c.problems(ofAgents(e, have.Devices.Claims))
 	c.problems(everyday.Find(e, everyday.Cluster{Secrets: have.Secrets, Services: have.Services, Provisioners: have.Provisioners, ClaimSpecs: have.ClaimSpecs, Volumes: have.Volumes, Nodes: have.View.Nodes, Pods: c.podsOf}))
 	for i := range e.Objects {

@@ -57,7 +57,7 @@ func ArgoHook(o *unstructured.Unstructured) bool {
 // operator, which is simulated.
 func (c order) finalizers(o *bundle.Object) {
 	group := o.Object.GroupVersionKind().Group
-	if c.delivery.ArgoCD || !o.Hook || !o.Ephemeral || strings.Contains(group, ".") && !strings.HasSuffix(group, ".k8s.io") {
+	if c.Order.ArgoCD || !o.Hook || !o.Ephemeral || strings.Contains(group, ".") && !strings.HasSuffix(group, ".k8s.io") {
 		return
 	}
 	for _, f := range o.Object.GetFinalizers() {
@@ -73,7 +73,7 @@ func (c order) finalizers(o *bundle.Object) {
 // endless finds hooks that are pods which are started again whenever they end. Helm waits until such a
 // pod has succeeded; for Argo CD it is enough that it is ready.
 func (c order) endless(o *bundle.Object) {
-	if c.delivery.ArgoCD || !o.Hook || o.Object.GetKind() != "Pod" || o.Object.GroupVersionKind().Group != "" {
+	if c.Order.ArgoCD || !o.Hook || o.Object.GetKind() != "Pod" || o.Object.GroupVersionKind().Group != "" {
 		return
 	}
 	policy, _, _ := unstructured.NestedString(o.Object.Object, "spec", "restartPolicy")

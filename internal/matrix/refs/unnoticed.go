@@ -18,9 +18,9 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/matrix/facts"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/needs"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
-	"github.com/nvidia/aicr-action/internal/matrix/refs/webhooks"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
@@ -151,7 +151,7 @@ func (c *checker) subjects(o *bundle.Object, r reference) {
 
 // selfish warns of a webhook that fails closed and is for the pods that serve it: once none of them
 // runs, none can be created.
-func (c *checker) selfish(r reference, name string, client *admissionv1.WebhookClientConfig, s webhooks.Scope) {
+func (c *checker) selfish(r reference, name string, client *admissionv1.WebhookClientConfig, s facts.WebhookScope) {
 	if client.Service == nil || len(s.Conditions) > 0 {
 		return
 	}

@@ -11,13 +11,14 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/matrix/refs/webhooks"
+	"github.com/nvidia/aicr-action/internal/matrix/facts"
+	"github.com/nvidia/aicr-action/internal/matrix/lane"
 )
 
 // unordered warns of the objects of other components that a webhook is for which fails closed, if
 // nothing makes these components wait for its own: their installation fails while its pods start.
 // One warning for each component, however many webhooks it meets: one dependency mends all.
-func (c *checker) unordered(o *bundle.Object, name string, s webhooks.Scope) {
+func (c *checker) unordered(o *bundle.Object, name string, s facts.WebhookScope) {
 	if len(s.Conditions) > 0 {
 		return
 	}
@@ -60,13 +61,13 @@ func (c *checker) waitsFor(component, on string) bool {
 		return c.expectation.Releases[i]
 	}
 	return slices.ContainsFunc(c.expectation.Releases, func(r bundle.Release) bool {
-		return r.Component == component && leadsTo(r.Name, func(name string) []string { return of(name).DependsOn }, func(name string) bool { return of(name).Component == on })
+		return r.Component == component && lane.LeadsTo(r.Name, func(name string) []string { return of(name).DependsOn }, func(name string) bool { return of(name).Component == on })
 	})
 }
 
 // isFor reports whether creating an object calls the webhook.
-func (c *checker) isFor(s webhooks.Scope, o *unstructured.Unstructured) bool {
-	if !slices.ContainsFunc(s.Rules, func(r admissionv1.RuleWithOperations) bool { return webhooks.Names(r, admissionv1.Create, o) }) {
+func (c *checker) isFor(s facts.WebhookScope, o *unstructured.Unstructured) bool {
+	if !slices.ContainsFunc(s.Rules, func(r admissionv1.RuleWithOperations) bool { return facts.RuleNames(r, admissionv1.Create, o) }) {
 		return false
 	}
 	if !selects(s.Objects, o.GetLabels()) {

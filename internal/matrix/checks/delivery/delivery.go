@@ -5,5 +5,8 @@ import "github.com/nvidia/aicr-action/internal/matrix/judge"
 
 // Checks lists them.
 func Checks() []judge.Check {
-	return []judge.Check{}
+	return []judge.Check{
+		resourcePolicy, hookPolicy, digestInLabel, digestInSelector, notAHook, excludedKind, notAppliedFromCRDs,
+		quotaOfObjects, operatorAfterResource, healthCheck, kubeVersion, comparedVersion,
+	}
 }

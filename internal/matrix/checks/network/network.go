@@ -5,5 +5,8 @@ import "github.com/nvidia/aicr-action/internal/matrix/judge"
 
 // Checks lists them.
 func Checks() []judge.Check {
-	return []judge.Check{externalName, ingressWithoutClass}
+	return []judge.Check{
+		externalName, ingressWithoutClass,
+		calledWithoutPods, noCAInjector, gatewayClassNotServed, gatewayClassMissing, routeWithoutGateway, noListener, gatewayCertificate, routeBackend, webhookCertificate,
+	}
 }

@@ -5,5 +5,9 @@ import "github.com/nvidia/aicr-action/internal/matrix/judge"
 
 // Checks lists them.
 func Checks() []judge.Check {
-	return []judge.Check{}
+	return []judge.Check{
+		featureRule, jobSetRefused, namesNothing, operatorIdle,
+		prometheusRule, monitorLeftOut, keyMissing, alertmanagerConfiguration, alertmanagerConfigRoute,
+		certificateRefused, issuerRefused, certificatesShareSecret, issuerAuthority,
+	}
 }

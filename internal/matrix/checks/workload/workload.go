@@ -7,5 +7,8 @@ import (
 
 // Checks lists them.
 func Checks() []judge.Check {
-	return []judge.Check{variableNotDefined, jobDeadline, minReadySeconds}
+	return []judge.Check{
+		variableNotDefined, jobDeadline, minReadySeconds,
+		roomForPods,
+	}
 }

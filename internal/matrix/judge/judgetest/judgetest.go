@@ -4,29 +4,47 @@
 //	# want: MX118 ValidatingWebhookConfiguration/x webhooks[0].clientConfig.service error
 //
 // The severity may be left out. A line "# lane: argocd-oci" gives the lane; without one there is none. The documents are
-// the objects of the component x in the namespace x; a cluster of their own has what they say, and four nodes. Values
-// of the component may come first, as comments: "# values: {a: b}".
+// the objects of the component x in the namespace x; a cluster of their own has what they say, and four nodes. More
+// may come first, as comments:
+//
+//	# values: {a: b}                             of the component
+//	# chart: {kubeVersion: ">=1.21", templates: {x.yaml: "text"}}
+//	# seen version: 1.2.3+0123456789ab           that the chart's templates see
+//	# node labels: {example.com/rack: r1}        of all nodes
+//	# waits for: apps/v1 Deployment web/web      by spec.healthChecks of Flux's Kustomization x
+//
+// And of a document:
+//
+//	# Source: x/crds/x.yaml                      its template, as Helm writes it
+//	# release: y, after x                        its release and component, if that is not x
+//	# applied                                    by Flux, besides the releases
 package judgetest
 
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"helm.sh/helm/v3/pkg/chart"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/version"
+	fakediscovery "k8s.io/client-go/discovery/fake"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/yaml"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/documents"
+	"github.com/nvidia/aicr-action/internal/bundle/healthcheck"
 	"github.com/nvidia/aicr-action/internal/bundle/podspec"
+	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/facts"
 	"github.com/nvidia/aicr-action/internal/matrix/judge"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
@@ -44,6 +62,19 @@ type Case struct {
 	Lane        string
 	Values      map[string]any
 	Objects     []*unstructured.Unstructured
+
+	chart       *chart.Chart
+	seenVersion string
+	nodeLabels  map[string]string
+	waitsFor    []healthcheck.Check
+	// places are those of Objects.
+	places []place
+}
+
+// place is where a document of a case is delivered.
+type place struct {
+	template, release, after string
+	applied                  bool
 }
 
 // Want is one finding of a case.
@@ -87,16 +118,8 @@ func read(file string) (c Case, err error) {
 		if !strings.HasPrefix(line, "#") || !ok {
 			continue
 		}
-		switch key {
-		case "want":
-			f := append(strings.Fields(value), "", "", "")
-			c.Want = append(c.Want, Want{f[0], f[1], f[2], f[3]})
-		case "lane":
-			c.Lane = value
-		case "values":
-			if err := yaml.Unmarshal([]byte(value), &c.Values); err != nil {
-				return c, err
-			}
+		if err := c.head(key, value); err != nil {
+			return c, err
 		}
 	}
 	if c.Bad != slices.ContainsFunc(c.Want, func(w Want) bool { return w.Check == c.Check }) {
@@ -107,7 +130,9 @@ func read(file string) (c Case, err error) {
 		if err != nil {
 			return c, err
 		}
-		c.Objects = append(c.Objects, objects...)
+		for _, o := range objects {
+			c.Objects, c.places = append(c.Objects, o), append(c.places, placeOf(doc))
+		}
 	}
 	if len(c.Objects) == 0 {
 		return c, fmt.Errorf("no objects")
@@ -115,19 +140,101 @@ func read(file string) (c Case, err error) {
 	return c, nil
 }
 
+// head reads one comment of a case.
+func (c *Case) head(key, value string) error {
+	switch key {
+	case "want":
+		f := append(strings.Fields(value), "", "", "")
+		if slices.Contains([]string{"error", "warning", "note"}, f[2]) { // of an object as a whole
+			f[2], f[3] = "", f[2]
+		}
+		c.Want = append(c.Want, Want{f[0], f[1], f[2], f[3]})
+	case "lane":
+		c.Lane = value
+	case "values":
+		return yaml.Unmarshal([]byte(value), &c.Values)
+	case "seen version":
+		c.seenVersion = value
+	case "node labels":
+		return yaml.Unmarshal([]byte(value), &c.nodeLabels)
+	case "chart":
+		var given struct {
+			KubeVersion string
+			Templates   map[string]string
+		}
+		if err := yaml.UnmarshalStrict([]byte(value), &given); err != nil {
+			return err
+		}
+		c.chart = &chart.Chart{Metadata: &chart.Metadata{Name: "x", Version: "1.0.0", KubeVersion: given.KubeVersion}}
+		for _, name := range slices.Sorted(maps.Keys(given.Templates)) {
+			c.chart.Templates = append(c.chart.Templates, &chart.File{Name: "templates/" + name, Data: []byte(given.Templates[name])})
+		}
+	case "waits for":
+		f := append(strings.Fields(value), "", "", "")
+		group, version, grouped := strings.Cut(f[0], "/")
+		if !grouped {
+			group, version = "", f[0]
+		}
+		namespace, name, namespaced := strings.Cut(f[2], "/")
+		if !namespaced {
+			namespace, name = "", f[2]
+		}
+		c.waitsFor = append(c.waitsFor, healthcheck.Check{Kustomization: "x", Object: result.Ref{Group: group, Kind: f[1], Namespace: namespace, Name: name}, Version: version, Timeout: "2m", Releases: []string{"x"}})
+	}
+	return nil
+}
+
+// placeOf reads the comments of a document.
+func placeOf(doc string) place {
+	p := place{template: "x/templates/x.yaml", release: "x"}
+	for line := range strings.Lines(doc) {
+		switch key, value, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "# "), ": "); {
+		case !strings.HasPrefix(line, "#"):
+		case key == "Source":
+			p.template = value
+		case key == "release":
+			p.release, p.after, _ = strings.Cut(value, ", after ")
+		case key == "applied":
+			p.applied = true
+		}
+	}
+	return p
+}
+
 // Expectation is that of a component x with the case's objects.
 func (c *Case) Expectation() (*bundle.Expectation, []recipe.Component) {
-	e := &bundle.Expectation{Releases: []bundle.Release{{Component: "x", Name: "x", Namespace: "x", Chart: "x", ChartVersion: "1.0.0"}}}
-	for _, o := range c.Objects {
+	e := &bundle.Expectation{HealthChecks: c.waitsFor}
+	release := func(name, after string) {
+		if slices.ContainsFunc(e.Releases, func(r bundle.Release) bool { return r.Name == name }) {
+			return
+		}
+		e.Releases = append(e.Releases, bundle.Release{Component: name, Name: name, Namespace: name, Chart: name, ChartVersion: "1.0.0", SeenVersion: c.seenVersion})
+		ref := func(name string) result.Ref {
+			return result.Ref{Group: infra.HelmReleaseGVR.Group, Kind: "HelmRelease", Namespace: infra.FluxNamespace, Name: name}
+		}
+		d := bundle.Delivered{Ref: ref(name)}
+		if after != "" {
+			d.DependsOn = []result.Ref{ref(after)}
+		}
+		e.Delivered = append(e.Delivered, d)
+	}
+	for i, o := range c.Objects {
+		at := c.places[i]
+		if at.applied {
+			e.Applied = append(e.Applied, o)
+			continue
+		}
+		release(at.release, at.after)
 		hook := o.GetAnnotations()["helm.sh/hook"]
-		object := bundle.Object{Component: "x", Release: "x", Template: "x/templates/x.yaml", Object: o, Hook: hook != ""}
+		object := bundle.Object{Component: at.release, Release: at.release, Template: at.template, Chart: c.chart, Object: o, Hook: hook != ""}
 		e.Objects = append(e.Objects, object)
 		if template, ok := podspec.Template(o); ok {
 			if t, err := podspec.Read(template); err == nil {
-				e.Workloads = append(e.Workloads, bundle.Workload{Component: "x", Release: "x", Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName(), PodSpec: t.Spec, Replicas: podspec.Count(o), Template: object.Template, Hook: object.Hook})
+				e.Workloads = append(e.Workloads, bundle.Workload{Component: at.release, Release: at.release, Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName(), PodSpec: t.Spec, Replicas: podspec.Count(o), Template: object.Template, Hook: object.Hook})
 			}
 		}
 	}
+	release("x", "") // of a case whose objects are others'
 	return e, []recipe.Component{{ComponentRef: recipe.ComponentRef{Name: "x"}, Values: c.Values, Declared: recipe.Origin{File: "recipes/overlays/x.yaml", Line: 9}}}
 }
 
@@ -139,14 +246,26 @@ func (c *Case) Find(t testing.TB, list []judge.Check, order func(lane string) ju
 	var live []runtime.Object
 	var all []corev1.Node
 	for _, n := range nodes {
-		all, live = append(all, *n.(*corev1.Node)), append(live, n)
+		node := n.(*corev1.Node)
+		maps.Copy(node.Labels, c.nodeLabels)
+		all, live = append(all, *node), append(live, node)
 	}
+	there := map[result.Ref]bool{}
 	for _, o := range c.Objects {
+		if group := o.GroupVersionKind().Group; group == "apiextensions.k8s.io" || group == "apiregistration.k8s.io" {
+			continue // of other clients
+		}
+		ref := (&bundle.Object{Object: o}).Ref()
+		if there[ref] {
+			continue // delivered twice
+		}
+		there[ref] = true
 		if typed, err := scheme.Scheme.New(o.GroupVersionKind()); err == nil && runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, typed) == nil {
 			live = append(live, typed)
 		}
 	}
 	kube := fake.NewClientset(live...)
+	kube.Discovery().(*fakediscovery.FakeDiscovery).FakedServerVersion = &version.Info{GitVersion: "v1.36.1"}
 	view, err := observe.Poll(t.Context(), kube)
 	if err != nil {
 		t.Fatal(err)
@@ -160,6 +279,11 @@ func (c *Case) Find(t testing.TB, list []judge.Check, order func(lane string) ju
 		more, err := bench.Judge(x, "x", order(c.Lane), stage)
 		if err != nil {
 			t.Fatalf("%s: %v", c.File, err)
+		}
+		for i := range more {
+			if m := more[i].Missing; m.Name != "" && x.MadeAtRunTime(m.Kind, m.Namespace, m.Name, more[i].From) != nil {
+				more[i].Reason, more[i].Note = "", true // as a docket makes of it
+			}
 		}
 		found = append(found, more...)
 	}

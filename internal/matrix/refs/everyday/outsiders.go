@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/matrix/facts"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
-	"github.com/nvidia/aicr-action/internal/matrix/refs/webhooks"
 )
 
 // call is a Service that something outside of the pod network calls: no selector of pods or namespaces of a NetworkPolicy
@@ -40,7 +40,7 @@ func (f *finder) calls(o *bundle.Object) []call {
 	}
 	switch gvk := o.Object.GroupVersionKind(); gvk.Group + "/" + gvk.Kind {
 	case "admissionregistration.k8s.io/ValidatingWebhookConfiguration", "admissionregistration.k8s.io/MutatingWebhookConfiguration":
-		for _, w := range webhooks.In(o.Object) {
+		for _, w := range facts.Webhooks(o.Object) {
 			if s := w.Client.Service; s != nil && w.FailsClosed() {
 				c := call{namespace: s.Namespace, service: s.Name, port: 443, who: server, what: fmt.Sprintf("webhook %s of %s, which fails closed", w.Name, o.Ref())}
 				if s.Port != nil {

@@ -1,17 +1,15 @@
-// Package volumenames checks the claims of a bundle that name their volume (spec.volumeName). A new cluster
-// has no volume but the bundle's; after an upgrade there may be some that the old bundle made. Kubernetes
-// binds a volume to one claim. The package must not read clusters, or know what creates objects at run
-// time.
+// Package volumenames checks the claims of a bundle that name a volume (spec.volumeName) which the bundle does not have.
+// A new cluster has none; after an upgrade there may be some that the old bundle made. Kubernetes binds a volume to one
+// claim. The package must not read clusters, or know what creates objects at run time. Volumes of the bundle are MX351's.
 package volumenames
 
 import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/component-helpers/storage/volume"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/matrix/facts"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/claims"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -64,11 +62,10 @@ func (f *finder) check(p Problem, namespace, claim string, spec *corev1.Persiste
 	if first == "" {
 		f.taken[p.Volume] = p.From.String()
 	}
-	v := f.volumes[p.Volume]
-	before := v == nil
-	if before {
-		v = f.kept[p.Volume]
+	if f.volumes[p.Volume] != nil {
+		return
 	}
+	v := f.kept[p.Volume]
 	switch {
 	case v == nil:
 		p.Missing, p.Text = true, "which does not exist, and nothing in the recipe makes it"
@@ -76,39 +73,12 @@ func (f *finder) check(p Problem, namespace, claim string, spec *corev1.Persiste
 		p.Text = "and so does " + first + ": a volume is for one claim"
 	case times > 1:
 		p.Text = fmt.Sprintf("and so does each of its %d claims: a volume is for one claim", times)
-	case before && v.Status.Phase == corev1.VolumeReleased:
+	case v.Status.Phase == corev1.VolumeReleased:
 		p.Text = "which is from before, and was for a claim that has been deleted (its status is Released): Kubernetes gives it to no other claim until its spec.claimRef is removed"
 	default:
-		p.Text = unfit(v, namespace, claim, spec, before)
+		p.Text = facts.Unfit(v, namespace, claim, spec, true)
 	}
 	if p.Text != "" {
 		f.found = append(f.found, p)
 	}
-}
-
-// unfit says why Kubernetes does not bind a claim to the volume that it names; empty if it does. A
-// volume that names the claim is not compared further. Of a claim without a class, the cluster's
-// default decides. before: the volume is from before, so that the claim's UID is in it once they are bound.
-func unfit(v *corev1.PersistentVolume, namespace, claim string, spec *corev1.PersistentVolumeClaimSpec, before bool) string {
-	if own := v.Spec.ClaimRef; own != nil {
-		switch {
-		case own.Namespace != namespace || own.Name != claim && claim != "":
-			return "which is for PersistentVolumeClaim " + infra.NamespacedName(own.Namespace, own.Name) + " (spec.claimRef)"
-		case own.UID != "" && !before:
-			return "which is for a claim with UID " + string(own.UID) + " (spec.claimRef), and no claim of a new cluster can have that UID"
-		}
-		return ""
-	}
-	has, wants := v.Spec.Capacity[corev1.ResourceStorage], spec.Resources.Requests[corev1.ResourceStorage]
-	switch {
-	case has.Cmp(wants) < 0:
-		return fmt.Sprintf("which has %s of the %s that it asks for", has.String(), wants.String())
-	case spec.StorageClassName != nil && *spec.StorageClassName != v.Spec.StorageClassName:
-		return fmt.Sprintf("whose storageClassName is %q, and the claim's is %q", v.Spec.StorageClassName, *spec.StorageClassName)
-	case volume.CheckVolumeModeMismatches(spec, &v.Spec):
-		return "which has another volumeMode"
-	case !volume.CheckAccessModes(&corev1.PersistentVolumeClaim{Spec: *spec}, v):
-		return fmt.Sprintf("whose accessModes are %v, and the claim's %v", v.Spec.AccessModes, spec.AccessModes)
-	}
-	return ""
 }

@@ -1,0 +1,18 @@
+package storage
+
+import (
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/matrix/judge"
+	"github.com/nvidia/aicr-action/internal/matrix/refs/claims"
+)
+
+// maker is the object that a claim is, or that makes it.
+func maker(s *judge.Scope, c *claims.Claim) *bundle.Object {
+	for i := range s.Expectation.Objects {
+		if o := &s.Expectation.Objects[i]; o.Ref() == c.From && o.Template == c.Template {
+			return o
+		}
+	}
+	w := bundle.Workload{Component: c.Component, Template: c.Template, Kind: c.From.Kind, Namespace: c.From.Namespace, Name: c.From.Name}
+	return s.ObjectOf(&w)
+}
