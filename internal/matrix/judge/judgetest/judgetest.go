@@ -5,7 +5,9 @@
 //
 // The severity may be left out. A line "# lane: argocd-oci" gives the lane; without one there is none. The documents are
 // the objects of the component x in the namespace x; a cluster of their own has what they say, and four nodes. Values
-// of the component may come first, as comments: "# values: {a: b}".
+// of the component may come first, as comments: "# values: {a: b}". A document that begins with the line
+// "# in the cluster only" is no object of the component: it is what the API server or a controller has made, in the
+// place of the document of that kind and name, if there is one.
 package judgetest
 
 import (
@@ -43,8 +45,11 @@ type Case struct {
 	Want        []Want
 	Lane        string
 	Values      map[string]any
-	Objects     []*unstructured.Unstructured
+	// Objects are the component's, and Cluster what only the cluster has.
+	Objects, Cluster []*unstructured.Unstructured
 }
+
+const onlyCluster = "# in the cluster only\n"
 
 // Want is one finding of a case.
 type Want struct {
@@ -107,6 +112,10 @@ func read(file string) (c Case, err error) {
 		if err != nil {
 			return c, err
 		}
+		if strings.HasPrefix(doc, onlyCluster) {
+			c.Cluster = append(c.Cluster, objects...)
+			continue
+		}
 		c.Objects = append(c.Objects, objects...)
 	}
 	if len(c.Objects) == 0 {
@@ -141,7 +150,7 @@ func (c *Case) Find(t testing.TB, list []judge.Check, order func(lane string) ju
 	for _, n := range nodes {
 		all, live = append(all, *n.(*corev1.Node)), append(live, n)
 	}
-	for _, o := range c.Objects {
+	for _, o := range c.live() {
 		if typed, err := scheme.Scheme.New(o.GroupVersionKind()); err == nil && runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, typed) == nil {
 			live = append(live, typed)
 		}
@@ -156,15 +165,27 @@ func (c *Case) Find(t testing.TB, list []judge.Check, order func(lane string) ju
 		t.Fatal(err)
 	}
 	bench := &judge.Bench{Checks: list}
-	for stage, x := range map[judge.Stage]*facts.Index{judge.Rendered: facts.New(e, components, all, nil), judge.Settled: facts.New(e, components, all, have)} {
+	for stage, x := range map[judge.Stage]*facts.Index{judge.Rendered: facts.New(e, components, all, nil), judge.Settled: facts.New(e, components, view.Nodes, have)} {
 		more, err := bench.Judge(x, "x", order(c.Lane), stage)
 		if err != nil {
 			t.Fatalf("%s: %v", c.File, err)
 		}
-		found = append(found, more...)
+		found = append(found, slices.DeleteFunc(more, func(p problem.Problem) bool { return p.Unverified != nil })...)
 	}
 	slices.SortFunc(found, func(a, b problem.Problem) int { return strings.Compare(wantOf(&a).String(), wantOf(&b).String()) })
 	return found
+}
+
+// live are the objects that the cluster has.
+func (c *Case) live() (all []*unstructured.Unstructured) {
+	for _, o := range c.Objects {
+		if !slices.ContainsFunc(c.Cluster, func(own *unstructured.Unstructured) bool {
+			return own.GetKind() == o.GetKind() && own.GetNamespace() == o.GetNamespace() && own.GetName() == o.GetName()
+		}) {
+			all = append(all, o)
+		}
+	}
+	return append(all, c.Cluster...)
 }
 
 func wantOf(p *problem.Problem) Want {
