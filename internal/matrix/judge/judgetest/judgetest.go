@@ -22,8 +22,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/kubernetes/fake"
-	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/yaml"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
@@ -48,6 +48,13 @@ type Case struct {
 	// Objects are the component's, and Cluster what only the cluster has.
 	Objects, Cluster []*unstructured.Unstructured
 }
+
+// kinds are those of the cluster that a case has.
+var kinds = func() *runtime.Scheme {
+	s := runtime.NewScheme()
+	utilruntime.Must(fake.AddToScheme(s))
+	return s
+}()
 
 const onlyCluster = "# in the cluster only\n"
 
@@ -151,7 +158,7 @@ func (c *Case) Find(t testing.TB, list []judge.Check, order func(lane string) ju
 		all, live = append(all, *n.(*corev1.Node)), append(live, n)
 	}
 	for _, o := range c.live() {
-		if typed, err := scheme.Scheme.New(o.GroupVersionKind()); err == nil && runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, typed) == nil {
+		if typed, err := kinds.New(o.GroupVersionKind()); err == nil && runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, typed) == nil {
 			live = append(live, typed)
 		}
 	}
