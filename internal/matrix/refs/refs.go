@@ -16,7 +16,6 @@ import (
 	"github.com/nvidia/aicr-action/internal/matrix/judge"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/chartversions"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/customrefs"
-	"github.com/nvidia/aicr-action/internal/matrix/refs/everyday"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/features"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/gateways"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/jobsets"
@@ -51,10 +50,7 @@ func CheckWith(e *bundle.Expectation, components []recipe.Component, have *facts
 		c.podNeeds(w)
 		c.admission(w)
 		c.volumes(w)
-		c.readinessGates(w)
-		c.system(w)
 		c.criticalPods(w)
-		c.duplicates(w)
 		c.refused(w)
 		if !starts(w) {
 			c.template(w)
@@ -73,7 +69,6 @@ func CheckWith(e *bundle.Expectation, components []recipe.Component, have *facts
 	c.problems(jobsets.Find(e))
 	c.problems(kubeversions.Find(e, have.View.Nodes, have.Version, false)) // a fault where it is one: Impossible
 	c.problems(gateways.Find(e, have.Services))
-	c.problems(everyday.Find(e, everyday.Cluster{Secrets: have.Secrets, Services: have.Services, Provisioners: have.Provisioners, ClaimSpecs: have.ClaimSpecs, Volumes: have.Volumes, Nodes: have.View.Nodes, Pods: c.podsOf}))
 	for i := range e.Objects {
 		c.object(&e.Objects[i])
 	}

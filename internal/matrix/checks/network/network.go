@@ -5,5 +5,9 @@ import "github.com/nvidia/aicr-action/internal/matrix/judge"
 
 // Checks lists them.
 func Checks() []judge.Check {
-	return []judge.Check{externalName, ingressWithoutClass}
+	return []judge.Check{
+		externalName, ingressWithoutClass,
+		webhookOutside, ingressPathTwice, ingressCertificate, policyCloses, governingService, subdomain,
+		noGoverningService, ingressBackend, loadBalancerClass, loadBalancerPort, targetPort, policyPort, policyShutsOut,
+	}
 }

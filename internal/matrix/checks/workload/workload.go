@@ -7,5 +7,9 @@ import (
 
 // Checks lists them.
 func Checks() []judge.Check {
-	return []judge.Check{variableNotDefined, jobDeadline, minReadySeconds}
+	return []judge.Check{
+		variableNotDefined, jobDeadline, minReadySeconds, selectorOfTwo, startingDeadline, secondDefaultPriority,
+		autoscalerTarget, autoscalerOff, autoscalerBounds, autoscalerMetric, scheduleNever, pullSecret, apartByNoLabel, spreadOfOthers, deviceRequest,
+		scaledTwice, twoBudgets, budgetOfNone, twiceInTemplate, otherSystem, nodeOfTemplate, readinessGate, podAdopted,
+	}
 }

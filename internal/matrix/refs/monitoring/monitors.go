@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/matrix/refs/everyday"
+	"github.com/nvidia/aicr-action/internal/matrix/facts"
 )
 
 // monitor finds the first mistake of a monitor for which a Prometheus of the bundle leaves it out. One that none
@@ -20,7 +20,7 @@ func (f *finder) monitor(o *bundle.Object, endpoints, field string) {
 	var by *bundle.Object
 	for i := range f.e.Objects {
 		p := &f.e.Objects[i]
-		if p.Object.GetKind() == "Prometheus" && p.Object.GroupVersionKind().Group == o.Object.GroupVersionKind().Group && everyday.Chooses(p.Object, o.Object, field) {
+		if p.Object.GetKind() == "Prometheus" && p.Object.GroupVersionKind().Group == o.Object.GroupVersionKind().Group && facts.Chooses(p.Object, o.Object, field) {
 			by = p
 			break
 		}
