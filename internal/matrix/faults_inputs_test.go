@@ -49,7 +49,7 @@ func inputFaults() []fault {
 			tests: []string{"internal/matrix/checks TestCases"},
 		},
 		{
-			id: "F363", what: "an alias of what another item of a List has; an object with a uid, as it was read from a cluster; a rule of a Role for an API group that is written with a version; a container that takes a request which its claim does not have", verdict: "a warning with the line in every lane, and Flux's own words where it rejects the chart", tests: []string{"internal/bundle/rendering TestDoubtful_Aliases", "internal/matrix/refs/everyday TestFind", "internal/matrix/refs/everyday TestRequested"},
+			id: "F363", what: "an alias of what another item of a List has; an object with a uid, as it was read from a cluster; a rule of a Role for an API group that is written with a version; a container that takes a request which its claim does not have", verdict: "a warning with the line in every lane, and Flux's own words where it rejects the chart", tests: []string{"internal/bundle/rendering TestDoubtful_Aliases", "internal/matrix/checks TestCases"},
 		},
 		{
 			id: "F364", what: "a Service with an address (clusterIP) of another cluster's range, or with two kinds of addresses (RequireDualStack)", verdict: "exit 51, saying that the range is the cluster's own, and what every cluster takes", tests: []string{"internal/matrix/why TestLocate_Addresses"},

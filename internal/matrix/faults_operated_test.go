@@ -33,7 +33,7 @@ func operatedFaults() []fault {
 			tests: []string{"internal/matrix/checks TestCases"},
 		},
 		{id: "F238", what: "a PrometheusRule with bad PromQL, a ServiceMonitor with a pattern that is none: prometheus-operator leaves it out, and says so only in an event", verdict: "exit 51 with `--operators`, in the operator's words; what is wrong by itself (F316) everywhere", tests: []string{"internal/matrix/gate TestRejected", "internal/infra/programs TestAwaited_LeftOut", "internal/matrix TestNightlyOperators"}},
-		{id: "F239", what: "a monitor or rule that no Prometheus of the recipe selects; a webhook that fails closed and is served outside of the cluster", verdict: "a warning with file and line", tests: []string{"internal/matrix/refs/everyday TestFind", "internal/matrix/refs/everyday TestFind_Selected"}},
+		{id: "F239", what: "a monitor or rule that no Prometheus of the recipe selects; a webhook that fails closed and is served outside of the cluster", verdict: "a warning with file and line", tests: []string{"internal/matrix/checks TestCases"}},
 		{id: "F240", what: "a value of megabytes that Helm or the API server quotes as a whole when it rejects it", verdict: "a line of a verdict has 4,000 bytes at most: its first and last words", tests: []string{"internal/result TestVerdictOf_Long"}},
 		{id: "F244", what: "a pipe to which nothing writes, in place of a settings file or of another file that is named", verdict: "an error with its name after 5 s: the run did not end", tests: []string{"internal/util/bounded TestFile_Pipe"}},
 		{id: "F245", what: "YAML that is nested thousands of levels deep, in values or a chart, which took 12 s for each component and lane", verdict: "rejected with its line", tests: []string{"internal/util/yamlx TestCheck"}},

@@ -41,7 +41,7 @@ func ordinaryFaults() []fault {
 				{name: "the other way round", nightly: []string{bundle.Helm}, recipe: with("volumeMode: Filesystem", handed), want: red(reason.WorkloadFailed, "container main has volume d in volumeDevices")},
 				{name: "a device", nightly: []string{bundle.Helm}, recipe: with("volumeMode: Block", handed)},
 			},
-			tests: []string{"internal/matrix/refs/everyday TestFind_VolumeModes"},
+			tests: []string{"internal/matrix/checks TestCases"},
 		},
 		{
 			id: "F219", what: "a claim that chooses its volume by labels, which no volume of the recipe has: the simulated provisioner makes one, real ones refuse", verdict: "exit 1, with the labels; a claim that one of the recipe's volumes fits passes",
@@ -52,7 +52,7 @@ func ordinaryFaults() []fault {
 					r.part("b").add("volume.yaml", byHand)
 				}},
 			},
-			tests: []string{"internal/matrix/refs/everyday TestFind_Selectors"},
+			tests: []string{"internal/matrix/checks TestCases"},
 		},
 		{
 			id: "F220", what: "an autoscaler of a kind without a scale (DaemonSet), or by an API group that no longer has its target (extensions/v1beta1)", verdict: "exit 51, with what to write: it scales nothing",
@@ -60,7 +60,7 @@ func ordinaryFaults() []fault {
 				{nightly: families, recipe: scaling("extensions/v1beta1", "Deployment"), want: red(reason.DeployFailed, `HorizontalPodAutoscaler b/web (b): scales Deployment b/b as apiVersion "extensions/v1beta1"`).and("use apiVersion: apps/v1").in(at)},
 				{name: "a DaemonSet", nightly: []string{bundle.Helm}, recipe: scaling("apps/v1", "DaemonSet"), want: red(reason.DeployFailed, "and a DaemonSet has no scale")},
 			},
-			tests: []string{"internal/matrix/refs/everyday TestFind_Autoscalers"},
+			tests: []string{"internal/matrix/checks TestCases"},
 		},
 		{
 			id: "F221", what: "a StorageClass that is only a name, which a claim and a volume of the recipe share", verdict: "passes: such a class need not exist",
@@ -72,7 +72,7 @@ func ordinaryFaults() []fault {
 		},
 		{
 			id: "F137", what: "a CronJob for a day that none of its months has (31 February)", verdict: "a warning with file and line: it never creates a Job",
-			tests: []string{"internal/matrix/refs/everyday TestNever"},
+			tests: []string{"internal/matrix/checks TestCases"},
 		},
 		{
 			id: "F138", what: "a MutatingAdmissionPolicy that takes from pods or other objects what was rendered, and comes after them", verdict: "a warning with the field, its value and the policy: the next pod, or the next delivery, does not have it; exit 51 if the policy then fails",
@@ -84,7 +84,7 @@ func ordinaryFaults() []fault {
 		},
 		{
 			id: "F139", what: "a Service that is another name (ExternalName) for an address, for a Service that does not exist, or for itself", verdict: "a warning with file and line",
-			tests: []string{"internal/matrix/refs/everyday TestFind_ExternalNames"},
+			tests: []string{"internal/matrix/checks TestCases"},
 		},
 		{
 			id: "F140", what: "pods that name a ResourceClaim which nothing makes: the scheduler does not try to place them, and reports nothing", verdict: "exit 1 within 20 s, with the claim and the line, and not once the budget is over",
@@ -99,7 +99,7 @@ func ordinaryFaults() []fault {
 		},
 		{
 			id: "F158", what: "two workloads of one kind and namespace of which one selects the other's pods; a ClusterRole made of others (aggregationRule), of which the recipe has none", verdict: "a warning with file and line",
-			tests: []string{"internal/matrix/refs/everyday TestFind_Overlaps", "internal/matrix/refs/everyday TestFind_Aggregates"},
+			tests: []string{"internal/matrix/checks TestCases"},
 		},
 		{
 			id: "F159", what: "a workload that runs on, and is a hook of Argo CD's own (PostSync, SyncFail)", verdict: "a warning with file and line in every lane: Argo CD builds it anew at each sync, or never creates it",
@@ -107,7 +107,7 @@ func ordinaryFaults() []fault {
 				r.part("b").edit("metadata:\n", "metadata:\n  annotations: {argocd.argoproj.io/hook: SyncFail}\n")
 				r.part("b").add("second.yaml", strings.ReplaceAll(webTemplate, ".Release.Name", "printf \"second\""))
 			}, want: outcomeWanted{check: warning("Deployment b/b (b): has argocd.argoproj.io/hook: SyncFail, and is an ordinary object to Helm and Flux")}}},
-			tests: []string{"internal/matrix/refs/everyday TestFind_Phased"},
+			tests: []string{"internal/matrix/checks TestCases"},
 		},
 		{
 			id: "F160", what: "an object in an apiVersion that Kubernetes has removed, e.g. policy/v1beta1 or autoscaling/v2beta2, or a kind that is gone", verdict: "exit 51 in every lane, also in Argo CD, which would try again until its deadline; with the version that is served today, and the line",
@@ -136,7 +136,7 @@ func ordinaryFaults() []fault {
 			seeds: []seed{{nightly: []string{bundle.Helm, bundle.ArgoCDOCI}, recipe: func(r *tinyRecipe) {
 				r.part("b").edit(image, image+", args: [--name=$(POD_NAME)]")
 			}, want: outcomeWanted{check: warning("Deployment b/b (b): argument --name=$(POD_NAME) of container main has $(POD_NAME), a variable that the container does not have")}}},
-			tests: []string{"internal/matrix/refs/everyday TestFind_Silent", "internal/matrix/refs/everyday TestFind_VariablesAndSubdomain"},
+			tests: []string{"internal/matrix/checks TestCases"},
 		},
 		{
 			id: "F247", what: "a Job that must end before a node can have started it (activeDeadlineSeconds of 1), a claim of a class whose provisioner nothing in the recipe is, a second default PriorityClass: green or red by chance, or by a stand-in", verdict: "exit 1; 51 for the PriorityClass",
@@ -154,12 +154,12 @@ func ordinaryFaults() []fault {
 					}
 				}, want: red(reason.DeployFailed, "PriorityClass p-a is already marked as default").and("b/templates/priority.yaml:").in(at)},
 			},
-			tests: []string{"internal/matrix/refs/everyday TestFind_Silent"},
+			tests: []string{"internal/matrix/checks TestCases"},
 		},
 		{
 			id: "F222", what: "rules without an effect: a NetworkPolicy for no pod or for a port that none has, pods kept apart by a label that no node has, or spread by a selector that is not theirs; a metric of a container that is not there, an autoscaler of what has no replicas, or others than it allows; two Ingresses for one path; a pull Secret that only a ServiceAccount names; profiles that are files of the node", verdict: "a warning with file and line",
 			seeds: []seed{{nightly: []string{bundle.Helm}, recipe: func(r *tinyRecipe) { r.part("b").add("policy.yaml", policy) }, want: outcomeWanted{check: warning("NetworkPolicy b/p (b): selects pods with app=nobody, and there are none")}}},
-			tests: []string{"internal/matrix/refs TestSuspicious", "internal/matrix/refs/everyday TestFind_Apart", "internal/matrix/refs/everyday TestFind_Spread", "internal/matrix/refs/everyday TestFind_TwoIngresses", "internal/matrix/refs/kubelet TestRefusals"},
+			tests: []string{"internal/matrix/refs TestSuspicious", "internal/matrix/checks TestCases", "internal/matrix/refs/kubelet TestRefusals"},
 		},
 		{
 			id: "F223", what: "a CronJob, a suspended Job or a workload without replicas whose pods a limit, a quota, a pod security level or a policy of the recipe denies", verdict: "exit 1: once its time comes, no pod of it is created",

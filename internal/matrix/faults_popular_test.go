@@ -51,7 +51,7 @@ func popularFaults() []fault {
 		},
 		{
 			id: "F260", what: "a Service for labels that its pods give themselves when they run (the leader), a RoleBinding's subject without a namespace: neither is missing", verdict: "no warning; one if the pods may not change pods, or have other labels",
-			tests: []string{"internal/matrix/refs TestDangling", "internal/matrix/refs TestSuspicious", "internal/matrix/refs/everyday TestFind_Silent"},
+			tests: []string{"internal/matrix/refs TestDangling", "internal/matrix/refs TestSuspicious", "internal/matrix/checks TestCases"},
 		},
 		{
 			id: "F261", what: "a directory of Applications of which Argo CD reads only some files: no recurse, include, exclude; a HelmRelease's optional values that no file has", verdict: "`--app` delivers what Argo CD and Flux deliver, and nothing else is read",

@@ -59,7 +59,7 @@ func reportedFaults() []fault {
 		},
 		{
 			id: "F284", what: "a StatefulSet of several pods whose Service is not headless, or is for other pods; a VolumeSnapshot of a class that nothing makes", verdict: "a warning with file and line",
-			tests: []string{"internal/matrix/refs/everyday TestFind_GoverningAndSnapshots"},
+			tests: []string{"internal/matrix/checks TestCases"},
 		},
 		{
 			id: "F285", what: "a CustomResourceDefinition whose schema the API server rejects: a default that its own schema does not take, a rule that costs too much, a field without a type", verdict: "exit 51 in every lane, with the line of that field and not that of the definition",

@@ -37,7 +37,7 @@ func workloadFaults() []fault {
 				{name: "comes again", lanes: []string{bundle.ArgoCDOCI}, nightly: []string{bundle.ArgoCDHelmOCI}, recipe: shortLivedJob(""),
 					want: red(reason.DeployFailed, "Job b/b-job (b): is deleted 0s after it has finished (spec.ttlSecondsAfterFinished: 0), and is no hook")},
 			},
-			tests: []string{"internal/observe TestJobs_Deleted", "internal/matrix/refs TestSuspicious"},
+			tests: []string{"internal/observe TestJobs_Deleted", "internal/matrix/checks TestCases"},
 		},
 		{
 			id: "F85", what: "a volume that no driver mounts, a claim that is filled from nothing, a readiness gate that nothing sets, a pod for another operating system, a Node that a chart contains", verdict: "exit 1: a kubelet starts none of the containers, or the pod never becomes ready",
@@ -49,7 +49,7 @@ func workloadFaults() []fault {
 					r.part("b").edit("      containers:", "      readinessGates: [{conditionType: example.com/warm}]\n      containers:")
 				}, want: red(reason.WorkloadFailed, "Deployment b/b (b): has the readiness gate example.com/warm")},
 			},
-			tests: []string{"internal/matrix/refs TestVolumesAndReadiness", "internal/matrix/refs TestNodesOfPods"},
+			tests: []string{"internal/matrix/refs TestVolumes", "internal/matrix/checks TestCases"},
 		},
 		{
 			id: "F86", what: "a HorizontalPodAutoscaler whose least number of pods has no room", verdict: "exit 1: the workload has as many pods as the autoscaler gives it, and not as the template says",
@@ -66,7 +66,7 @@ func workloadFaults() []fault {
 		},
 		{
 			id: "F88", what: "a PodDisruptionBudget that allows nothing, a load balancer's class that nothing serves, a port that no container has, a binding to a role that does not exist", verdict: "a warning with file and line",
-			tests: []string{"internal/matrix/refs TestSuspicious"},
+			tests: []string{"internal/matrix/checks TestCases"},
 		},
 		{
 			id: "F89", what: "a webhook whose caBundle is not of the authority of its certificate, or has none that anything fills in", verdict: "exit 51: the API server trusts nothing that answers for it; where it fails open, a warning",
@@ -92,7 +92,7 @@ func workloadFaults() []fault {
 		},
 		{
 			id: "F93", what: "a variable, a port or a pull secret twice in one list of a pod template, or a key twice in a manifest", verdict: "a warning with file and line, also in the lanes that let it pass",
-			tests: []string{"internal/matrix/refs TestDuplicates", "internal/bundle/rendering TestDoubtful"},
+			tests: []string{"internal/matrix/checks TestCases", "internal/bundle/rendering TestDoubtful"},
 		},
 	}
 }

@@ -28,17 +28,19 @@ type Index struct {
 	Live *Live
 
 	byKind map[schema.GroupKind][]*bundle.Object
+	made   map[*bundle.Object]bool
 	typed  map[*bundle.Object]any
 	pods   []PodTemplate
 }
 
 // New is the index of what was rendered.
 func New(e *bundle.Expectation, components []recipe.Component, nodes []corev1.Node, live *Live) *Index {
-	x := &Index{Expectation: e, Components: components, Nodes: nodes, Live: live, byKind: map[schema.GroupKind][]*bundle.Object{}, typed: map[*bundle.Object]any{}}
+	x := &Index{Expectation: e, Components: components, Nodes: nodes, Live: live, byKind: map[schema.GroupKind][]*bundle.Object{}, made: map[*bundle.Object]bool{}, typed: map[*bundle.Object]any{}}
 	for i := range e.Objects {
 		x.add(&e.Objects[i])
 	}
 	for i := range e.Made {
+		x.made[&e.Made[i]] = true
 		x.add(&e.Made[i])
 	}
 	return x
@@ -70,11 +72,48 @@ func (x *Index) OfKind(kinds ...schema.GroupKind) (all []*bundle.Object) {
 	return all
 }
 
+// Rendered is OfKind without what operators make; without a kind, all objects in the order of the bundle.
+func (x *Index) Rendered(kinds ...schema.GroupKind) (all []*bundle.Object) {
+	if len(kinds) == 0 {
+		for i := range x.Expectation.Objects {
+			all = append(all, &x.Expectation.Objects[i])
+		}
+		return all
+	}
+	return slices.DeleteFunc(x.OfKind(kinds...), x.IsMade)
+}
+
+// Before lists the rendered objects of an object's kind and namespace that come before it in the bundle.
+func (x *Index) Before(o *bundle.Object) (all []*bundle.Object) {
+	for _, other := range x.Rendered(o.Object.GroupVersionKind().GroupKind()) {
+		if other == o {
+			break
+		}
+		if other.Object.GetNamespace() == o.Object.GetNamespace() && other.Object.GetName() != o.Object.GetName() {
+			all = append(all, other)
+		}
+	}
+	return all
+}
+
+// IsMade reports whether an operator makes an object, so that no chart has it.
+func (x *Index) IsMade(o *bundle.Object) bool { return x.made[o] }
+
 // Find is the object of that name; nil if nothing rendered is. A cluster-scoped object is in the namespace "".
 func (x *Index) Find(kind schema.GroupKind, namespace, name string) *bundle.Object {
 	for _, o := range x.byKind[kind] {
 		if o.Object.GetName() == name && o.Object.GetNamespace() == namespace {
 			return o
+		}
+	}
+	return nil
+}
+
+// TemplateOf is the template of a workload's pods; nil for another object.
+func (x *Index) TemplateOf(o *bundle.Object) *corev1.PodTemplateSpec {
+	for _, p := range x.pods {
+		if p.Object == o {
+			return p.Template
 		}
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/observe"
@@ -35,8 +36,6 @@ type Live struct {
 	Services     []corev1.Service
 	// Version is the API server's.
 	Version string
-	// SelfHeals means that the deployer creates again what is missing.
-	SelfHeals bool
 	// Runs reports whether the pods of a container run as processes; nil: none does.
 	Runs func(*corev1.Container) bool
 	// Devices are the claims, classes and slices of dynamic resource allocation.
@@ -196,4 +195,20 @@ func (c *Live) Service(namespace, name string) *corev1.Service {
 		}
 	}
 	return nil
+}
+
+// LivePods lists the pods that a workload has in the cluster, with what the API server and controllers have added to
+// them; none before there is a cluster.
+func (x *Index) LivePods(o *bundle.Object) []*corev1.Pod {
+	if x.Live == nil || x.Live.View == nil {
+		return nil
+	}
+	view, kind, namespace, name := x.Live.View, o.Object.GetKind(), o.Object.GetNamespace(), o.Object.GetName()
+	if kind == "Pod" {
+		if p := view.BarePod(namespace, name); p != nil {
+			return []*corev1.Pod{p}
+		}
+		return nil
+	}
+	return view.PodsOf[view.Live[observe.WorkloadKey(kind, namespace, name)].UID]
 }

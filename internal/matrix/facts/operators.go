@@ -52,8 +52,8 @@ func Idle(w *bundle.Workload) bool {
 	return w.Replicas == 0 && (w.Kind == "Deployment" || w.Kind == "StatefulSet")
 }
 
-// Rendered is the object of a workload; nil for one that only an operator makes.
-func (x *Index) Rendered(w *bundle.Workload) *bundle.Object {
+// RenderedOf is the object of a workload; nil for one that only an operator makes.
+func (x *Index) RenderedOf(w *bundle.Workload) *bundle.Object {
 	for i := range x.Expectation.Objects {
 		o := &x.Expectation.Objects[i]
 		if o.Release == w.Release && o.Object.GetKind() == w.Kind && o.Object.GetNamespace() == w.Namespace && o.Object.GetName() == w.Name {
@@ -66,7 +66,7 @@ func (x *Index) Rendered(w *bundle.Workload) *bundle.Object {
 // ObjectOf is the object of a workload, rendered or made by an operator; one with its name alone for a workload of
 // which no text is known.
 func (x *Index) ObjectOf(w *bundle.Workload) *bundle.Object {
-	if o := x.Rendered(w); o != nil {
+	if o := x.RenderedOf(w); o != nil {
 		return o
 	}
 	ref := observe.WorkloadRef(w.Kind, w.Namespace, w.Name)

@@ -2,9 +2,7 @@ package gate
 
 import (
 	"context"
-	"slices"
 
-	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/facts"
 	"github.com/nvidia/aicr-action/internal/matrix/refs"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
@@ -18,7 +16,6 @@ func (g *Gate) checkReferences(ctx context.Context) wait.Result {
 	if err != nil {
 		return g.readFailed(ctx, err)
 	}
-	have.SelfHeals = slices.Contains(g.lane.Controllers(), infra.ArgoCDControllers)
 	if g.Env.Cluster != nil {
 		have.Runs = g.Env.Cluster.Runs
 	}

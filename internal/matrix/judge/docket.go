@@ -81,6 +81,8 @@ func (d *Docket) Add(p problem.Problem) {
 		}
 	}
 	switch {
+	case p.Unverified != nil:
+		d.Unverified(p.Unverified.What, p.Unverified.How, p.From, p.Unverified.One, p.Unverified.Many)
 	case p.Ignored != "":
 		d.ignore(&p)
 	case p.Reason != "":

@@ -45,6 +45,14 @@ func (s *Scope) ReportAs(message string, o *bundle.Object, path string, args ...
 	return &Found{s, len(s.found) - 1}
 }
 
+// Unverified notes that an object needs what exists only if operators and Jobs do their work. What it is and how it
+// comes to be are the beginning of the sentence; one and many say what the object, or several, do without it.
+func (s *Scope) Unverified(o *bundle.Object, what, how, one, many string) {
+	p := problem.Of(o)
+	p.Check, p.Note, p.Unverified = s.check.ID, true, &problem.Unverified{What: what, How: how, One: one, Many: many}
+	s.found = append(s.found, p)
+}
+
 // say formats a message with as many of the arguments as it uses.
 func say(format string, args []any) string {
 	if !strings.Contains(format, "%") {

@@ -16,7 +16,6 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra/devices"
 	"github.com/nvidia/aicr-action/internal/matrix/facts"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/claims"
-	"github.com/nvidia/aicr-action/internal/matrix/refs/everyday"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/kubelet"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/texts"
@@ -150,7 +149,7 @@ func (a agents) claims(driver string, allocated []resourcev1.ResourceClaim) stri
 func (a agents) csi(o *bundle.Object) []problem.Problem {
 	driver := o.Object.GetName()
 	who, sure := a.plugin(driver, o.Release)
-	if sure || everyday.ProviderOfDriver(driver) != "" {
+	if sure || facts.ProviderOfDriver(driver) != "" {
 		return nil
 	}
 	p := problem.Of(o)

@@ -29,8 +29,6 @@ import (
 // object checks what one object refers to.
 func (c *checker) object(o *bundle.Object) {
 	r := reference{from: o.Ref(), component: o.Component, template: o.Template}
-	c.issuer(o)
-	c.issuedFor(o, r)
 	switch gvk := o.Object.GroupVersionKind(); gvk.Group + "/" + gvk.Kind {
 	case "autoscaling/HorizontalPodAutoscaler":
 		c.autoscaler(o, r)
@@ -38,30 +36,19 @@ func (c *checker) object(o *bundle.Object) {
 		var b policyv1.PodDisruptionBudget
 		if problem.Read(o, &b) {
 			c.selectsPods(r, b.Namespace, b.Spec.Selector, "it protects nothing")
-			c.budget(r, &b)
-			c.protectedTwice(o, r, &b)
 		}
 	case "networking.k8s.io/NetworkPolicy":
 		var p networkingv1.NetworkPolicy
 		if problem.Read(o, &p) {
 			c.selectsPods(r, p.Namespace, &p.Spec.PodSelector, "it allows and denies nothing")
-			c.allowedPorts(r, &p)
 		}
-	case "batch/Job":
-		c.recreated(o, r)
-	case "apps/StatefulSet":
-		c.governing(o, r)
-	case "/Node":
-		c.node(o, r)
 	case "/Service":
 		var s corev1.Service
 		if !problem.Read(o, &s) {
 			return
 		}
-		c.loadBalancer(r, &s)
 		if len(s.Spec.Selector) > 0 && s.Spec.Type != corev1.ServiceTypeExternalName {
 			c.selectsPods(r, s.Namespace, &metav1.LabelSelector{MatchLabels: s.Spec.Selector}, "it has no endpoints")
-			c.targetPorts(r, &s)
 		}
 	case "monitoring.coreos.com/ServiceMonitor", "monitoring.coreos.com/PodMonitor":
 		c.monitor(o, r)
@@ -74,13 +61,9 @@ func (c *checker) object(o *bundle.Object) {
 	case "apiextensions.k8s.io/CustomResourceDefinition":
 		c.conversion(o)
 		c.conversions(o, r)
-	case "rbac.authorization.k8s.io/RoleBinding", "rbac.authorization.k8s.io/ClusterRoleBinding":
-		c.binding(o, r)
-		c.subjects(o, r)
 	case "networking.k8s.io/Ingress":
 		var in networkingv1.Ingress
 		if class := ""; problem.Read(o, &in) {
-			c.routes(r, &in)
 			if class = deref(in.Spec.IngressClassName); class != "" && !c.have.IngressClasses[class] {
 				r.name, r.text, r.then = class, "names IngressClass "+class+", which the recipe does not install", "unless the cluster provides it, no controller serves it"
 				c.warn(r)
@@ -95,7 +78,6 @@ func (c *checker) autoscaler(o *bundle.Object, r reference) {
 		return
 	}
 	t := h.Spec.ScaleTargetRef
-	c.scaledTwice(o, r, &h)
 	switch t.Kind {
 	case "Deployment", "StatefulSet", "ReplicaSet", "ReplicationController":
 	default:

@@ -30,9 +30,7 @@ func Deadlocks(e *bundle.Expectation, components []recipe.Component, d lane.Orde
 	c.rendered()
 	for i := range e.Objects {
 		c.owned(&e.Objects[i])
-		c.token(&e.Objects[i])
 		c.conversion(&e.Objects[i])
-		c.issuer(&e.Objects[i])
 		c.request(&e.Objects[i])
 	}
 	c.volumeNames()

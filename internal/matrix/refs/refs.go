@@ -14,7 +14,6 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/matrix/facts"
 	"github.com/nvidia/aicr-action/internal/matrix/judge"
-	"github.com/nvidia/aicr-action/internal/matrix/refs/everyday"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/kubelet"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
 	"github.com/nvidia/aicr-action/internal/observe"
@@ -42,10 +41,7 @@ func CheckWith(e *bundle.Expectation, components []recipe.Component, have *facts
 		c.podNeeds(w)
 		c.admission(w)
 		c.volumes(w)
-		c.readinessGates(w)
-		c.system(w)
 		c.criticalPods(w)
-		c.duplicates(w)
 		c.refused(w)
 		if !starts(w) {
 			c.template(w)
@@ -56,7 +52,6 @@ func CheckWith(e *bundle.Expectation, components []recipe.Component, have *facts
 	c.sharedDisks()
 	c.deviceClasses()
 	c.problems(ofAgents(e, have.Devices.Claims))
-	c.problems(everyday.Find(e, everyday.Cluster{Secrets: have.Secrets, Services: have.Services, Provisioners: have.Provisioners, ClaimSpecs: have.ClaimSpecs, Volumes: have.Volumes, Nodes: have.View.Nodes, Pods: c.podsOf}))
 	for i := range e.Objects {
 		c.object(&e.Objects[i])
 	}

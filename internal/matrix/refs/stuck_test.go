@@ -19,17 +19,8 @@ func TestStuck(t *testing.T) {
 	claim := "\napiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data, namespace: x}\nspec: {volumeAttributesClassName: gold}\n"
 	class := "---\napiVersion: storage.k8s.io/v1\nkind: VolumeAttributesClass\nmetadata: {name: gold}\ndriverName: d\n"
 	set := pod("{containers: [{name: m}], volumes: [{name: v, ephemeral: {volumeClaimTemplate: {spec: {volumeAttributesClassName: gold}}}}]}")
-	token := "\napiVersion: v1\nkind: Secret\nmetadata: {name: token, namespace: x, annotations: {kubernetes.io/service-account.name: robot}}\ntype: kubernetes.io/service-account-token\n"
 	once := func(policy string) string {
 		return "\napiVersion: v1\nkind: Pod\nmetadata: {name: once, namespace: x, annotations: {helm.sh/hook: post-install}}\nspec: {" + policy + "containers: [{name: m, image: i}]}\n---" + pod("{containers: [{name: m}]}")
-	}
-	issuer := func(kind, more string) string {
-		return "---\napiVersion: cert-manager.io/v1\nkind: " + kind + "\nmetadata: {name: house, namespace: x}\nspec: {" + more + "}\n"
-	}
-	signed := issuer("Certificate", "secretName: tls, issuerRef: {name: house}")
-	by := func(ref string) string { return issuer("Certificate", "secretName: tls, issuerRef: {"+ref+"}") }
-	store := func(create string) string {
-		return strings.Replace(issuer("Certificate", "secretName: stored, issuerRef: {name: house}, keystores: {jks: {create: "+create+", passwordSecretRef: {name: password, key: p}}}"), "name: house, namespace", "name: stored, namespace", 1)
 	}
 	part := func(volume, part string) string {
 		return pod("{volumes: [{name: v, " + volume + "}], containers: [{name: m, volumeMounts: [{name: v, mountPath: /etc/a, subPath: " + part + "}]}]}")
@@ -44,27 +35,12 @@ func TestStuck(t *testing.T) {
 		"the same with its name":    {once("restartPolicy: Always, "), flux, "its pod never ends"},
 		"the same in Argo CD":       {once(""), argocd, ""},
 		"a hook pod that ends":      {once("restartPolicy: OnFailure, "), helm, ""},
-		"no issuer":                 {signed, apply, "Certificate.cert-manager.io x/house (x): is to be signed by Issuer x/house, which does not exist"},
-		"no issuer of a cluster":    {by("name: house, kind: ClusterIssuer"), argocd, "ClusterIssuer house, which does not exist"},
-		"two of no issuer":          {signed + strings.Replace(signed, "{name: house, ", "{name: second, ", 1), flux, "x/house (x): is to be signed by Issuer x/house"},
-		"an issuer":                 {signed + issuer("Issuer", "selfSigned: {}"), helm, ""},
-		"an issuer of another kind": {by("name: house, kind: ClusterIssuer") + issuer("Issuer", "selfSigned: {}"), helm, "ClusterIssuer house, which does not exist"},
-		"another program's issuer":  {by("name: house, kind: AWSPCAIssuer, group: awspca.cert-manager.io"), helm, ""},
-		"an issuer of a Job's text": {signed + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: later, namespace: x}\ndata: {issuer.yaml: \"kind: Issuer\\nmetadata: {name: house}\"}\n", helm, ""},
-		"an authority of none":      {signed + issuer("Issuer", "ca: {secretName: root}"), helm, "Issuer.cert-manager.io x/house (x): signs with Secret root (spec.ca.secretName), which nothing in the recipe makes"},
-		"an authority":              {signed + issuer("Issuer", "ca: {secretName: tls}"), helm, ""},
-		"a keystore's password":     {signed + issuer("Issuer", "selfSigned: {}") + store("true"), helm, "Certificate.cert-manager.io x/stored (x): protects its keystore by Secret password (spec.keystores.jks.passwordSecretRef), which nothing in the recipe makes"},
-		"one that is made":          {issuer("Issuer", "selfSigned: {}") + store("true") + secret("password", "p", "eA=="), helm, ""},
-		"one that is not needed":    {issuer("Issuer", "selfSigned: {}") + store("false"), helm, ""},
-		"an authority of a Secret":  {signed + issuer("Issuer", "ca: {secretName: root}") + secret("root", "tls.crt", "eA=="), helm, ""},
 		"a volume that is missing":  {strings.Replace(claim, "volumeAttributesClassName: gold", "volumeName: disk", 1), apply, "PersistentVolumeClaim x/data (x): names PersistentVolume disk (spec.volumeName), which does not exist, and nothing in the recipe makes it"},
 		"hooks only, Argo CD":       {hook("helm.sh/hook: pre-install"), argocd, "ConfigMap x/hook (x): is a hook, and release x has nothing else (objects: 1)"},
 		"its own annotation":        {hook("argocd.argoproj.io/hook: Sync"), argocd, "release x has nothing else"},
 		"skipped by Argo CD":        {hook("argocd.argoproj.io/hook: Skip, helm.sh/hook: pre-install"), argocd, ""},
 		"hooks only, Flux":          {hook("helm.sh/hook: pre-install"), flux, ""},
 		"a hook and more":           {hook("helm.sh/hook: pre-install") + "---" + pod("{containers: [{name: m}]}"), argocd, ""},
-		"a token of no account":     {token, apply, "Secret x/token (x): is for the token of ServiceAccount x/robot, which nothing in the recipe makes"},
-		"a token of an account":     {token + "---\napiVersion: v1\nkind: ServiceAccount\nmetadata: {name: robot, namespace: x}\n", apply, ""},
 		"a finalizer that stays":    {keeps("example.com/keep"), helm, "ConfigMap x/hook (x): is a hook that is deleted when it has succeeded, and nothing in the recipe removes its finalizer example.com/keep"},
 		"the same in Flux":          {keeps("example.com/keep"), flux, "removes its finalizer"},
 		"the same, applied":         {keeps("example.com/keep"), apply, ""},

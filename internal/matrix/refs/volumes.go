@@ -10,7 +10,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
-	"github.com/nvidia/aicr-action/internal/matrix/refs/everyday"
+	"github.com/nvidia/aicr-action/internal/matrix/facts"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/kubelet"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/volumenames"
 	"github.com/nvidia/aicr-action/internal/observe"
@@ -54,7 +54,7 @@ func (c *checker) csiVolume(r reference, driver, migrated string) {
 	case exists:
 		r.text = "mounts an inline volume of CSI driver " + driver + ", whose CSIDriver does not allow them (spec.volumeLifecycleModes without Ephemeral)"
 	default:
-		if by := everyday.ProviderOfDriver(driver); by != "" {
+		if by := facts.ProviderOfDriver(driver); by != "" {
 			c.unverified("CSI driver "+driver, "is a part of "+by, r.from, "does not start", "do not start")
 			return
 		}

@@ -14,15 +14,14 @@ import (
 	"github.com/nvidia/aicr-action/internal/testkit"
 )
 
-// Volumes that a driver mounts, and readiness that a controller reports.
-func TestVolumesAndReadiness(t *testing.T) {
+// Volumes that a driver mounts.
+func TestVolumes(t *testing.T) {
 	const why = reason.WorkloadFailed
 	csi := func(driver string) string { return pod(`{volumes: [{name: a, csi: {driver: ` + driver + `}}]}`) }
 	claim := func(spec string) string {
 		return "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: copy, namespace: x}\nspec: {storageClassName: have, " + spec + "}\n"
 	}
 	snapshot := "\n---\napiVersion: snapshot.storage.k8s.io/v1\nkind: VolumeSnapshot\nmetadata: {name: before, namespace: x}\nspec: {source: {persistentVolumeClaimName: have}}\n"
-	role := "\n---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: setter}\nrules: [{apiGroups: [\"\"], resources: [pods/status], verbs: [patch]}]\n"
 	runAll(t, map[string]refCase{
 		"inline CSI":               {objects: csi("nope.example.com"), reason: why, fault: "mounts an inline volume of CSI driver nope.example.com, which nothing in the recipe installs"},
 		"inline CSI there":         {objects: csi("inline.example.com")},
@@ -39,10 +38,6 @@ func TestVolumesAndReadiness(t *testing.T) {
 		"clone there":              {objects: claim("dataSource: {kind: PersistentVolumeClaim, name: have}")},
 		"snapshot":                 {objects: claim("dataSource: {apiGroup: snapshot.storage.k8s.io, kind: VolumeSnapshot, name: nope}"), reason: reason.SchedulingFailed, fault: "is filled from VolumeSnapshot x/nope"},
 		"snapshot there":           {objects: claim("dataSource: {apiGroup: snapshot.storage.k8s.io, kind: VolumeSnapshot, name: before}") + snapshot},
-		"readiness gate":           {objects: pod(`{readinessGates: [{conditionType: example.com/warm}]}`), reason: why, fault: "has the readiness gate example.com/warm, and nothing in the recipe may change the status of pods"},
-		"readiness gate, set":      {objects: pod(`{readinessGates: [{conditionType: example.com/warm}]}`) + role, note: "readiness gate example.com/warm may be set by a program with ClusterRole setter (x); without it Deployment x/web never becomes ready"},
-		"readiness gate of GKE":    {objects: pod(`{readinessGates: [{conditionType: cloud.google.com/load-balancer-neg-ready}]}`), note: "may be set by GKE's load balancer controller"},
-		"node":                     {objects: "apiVersion: v1\nkind: Node\nmetadata: {name: phantom}\n", warning: "no machine belongs to it"},
 	})
 }
 

@@ -8,5 +8,6 @@ func Checks() []judge.Check {
 	return []judge.Check{
 		resourcePolicy, hookPolicy, digestInLabel, digestInSelector, notAHook, excludedKind, notAppliedFromCRDs,
 		quotaOfObjects, operatorAfterResource, healthCheck, kubeVersion, comparedVersion,
+		argoHookThatRunsOn, orderIsNoNumber, exported, foreignFinalizer, jobComesAgain,
 	}
 }

@@ -47,7 +47,7 @@ func lateOperator(s *judge.Scope, o *bundle.Object) (late *bundle.Object) {
 		if !slices.Contains(facts.Operates(w), kind) {
 			continue
 		}
-		if late = s.Rendered(w); late == nil || !q.After(late, o) {
+		if late = s.RenderedOf(w); late == nil || !q.After(late, o) {
 			return nil
 		}
 	}

@@ -30,7 +30,7 @@ var routeBackend = judge.Check{
 	Run: func(s *judge.Scope) {
 		for _, o := range routes(s) {
 			seen := map[string]bool{}
-			backends(o, func(path string, ref map[string]any) {
+			routeBackends(o, func(path string, ref map[string]any) {
 				namespace, name := cmp.Or(text(ref, "namespace"), o.Object.GetNamespace()), text(ref, "name")
 				full := infra.NamespacedName(namespace, name)
 				port, _, _ := unstructured.NestedInt64(ref, "port")
@@ -52,8 +52,8 @@ var routeBackend = judge.Check{
 	},
 }
 
-// backends calls a function for each Service that a route sends requests to, with the path of its name.
-func backends(o *bundle.Object, each func(path string, ref map[string]any)) {
+// routeBackends calls a function for each Service that a route sends requests to, with the path of its name.
+func routeBackends(o *bundle.Object, each func(path string, ref map[string]any)) {
 	one := func(path string, ref map[string]any) {
 		if kind := text(ref, "kind"); (kind == "" || kind == "Service") && text(ref, "group") == "" {
 			each(path+".name", ref)

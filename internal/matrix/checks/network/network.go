@@ -8,5 +8,7 @@ func Checks() []judge.Check {
 	return []judge.Check{
 		externalName, ingressWithoutClass,
 		calledWithoutPods, noCAInjector, gatewayClassNotServed, gatewayClassMissing, routeWithoutGateway, noListener, gatewayCertificate, routeBackend, webhookCertificate,
+		webhookOutside, ingressPathTwice, ingressCertificate, policyCloses, governingService, subdomain,
+		noGoverningService, ingressBackend, loadBalancerClass, loadBalancerPort, targetPort, policyPort, policyShutsOut,
 	}
 }

@@ -17,8 +17,6 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-const certManager = "cert-manager.io"
-
 var certificateRefused = judge.Check{
 	ID: "MX659", Name: "certificate-refused", Needs: judge.Rendered, Kinds: judge.In(certManager, "Certificate"), Gives: reason.DeployFailed,
 	Title: "cert-manager's webhook takes the Certificate",

@@ -34,14 +34,14 @@ var issuerAuthority = judge.Check{
 				in = clusterNamespace(s.Expectation) // empty: which cert-manager it is, the bundle does not say
 			}
 			if secret != "" && in != "" && unusableIssuer(o.Object) == nil {
-				authority(s, o, in, secret)
+				judgeAuthority(s, o, in, secret)
 			}
 		}
 	},
 }
 
-// authority reports an issuer that cannot sign with the Secret in a namespace.
-func authority(s *judge.Scope, o *bundle.Object, in, secret string) {
+// judgeAuthority reports an issuer that cannot sign with the Secret in a namespace.
+func judgeAuthority(s *judge.Scope, o *bundle.Object, in, secret string) {
 	const path = "spec.ca.secretName"
 	var elsewhere *bundle.Object
 	for i := range s.Expectation.Objects {

@@ -5,5 +5,8 @@ import "github.com/nvidia/aicr-action/internal/matrix/judge"
 
 // Checks lists them.
 func Checks() []judge.Check {
-	return []judge.Check{allowedTopologies, volumeForAnother, volumeForNoNode}
+	return []judge.Check{
+		allowedTopologies, volumeForAnother, volumeForNoNode,
+		sharedDisk, claimWithSelector, noProvisioner, secondDefaultClass, snapshotClass, volumeMode,
+	}
 }

@@ -8,7 +8,9 @@ import (
 // Checks lists them.
 func Checks() []judge.Check {
 	return []judge.Check{
-		variableNotDefined, jobDeadline, minReadySeconds,
 		roomForPods,
+		variableNotDefined, jobDeadline, minReadySeconds, selectorOfTwo, startingDeadline, secondDefaultPriority,
+		autoscalerTarget, autoscalerOff, autoscalerBounds, autoscalerMetric, scheduleNever, pullSecret, apartByNoLabel, spreadOfOthers, deviceRequest,
+		scaledTwice, twoBudgets, budgetOfNone, twiceInTemplate, otherSystem, nodeOfTemplate, readinessGate, podAdopted,
 	}
 }

@@ -18,6 +18,8 @@
 //	# Source: x/crds/x.yaml                      its template, as Helm writes it
 //	# release: y, after x                        its release and component, if that is not x
 //	# applied                                    by Flux, besides the releases
+//	# in the cluster only                        it is no object of the component: the API server or a controller has made it, in
+//	                                             the place of the document of that kind and name, if there is one
 package judgetest
 
 import (
@@ -34,10 +36,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/version"
 	fakediscovery "k8s.io/client-go/discovery/fake"
 	"k8s.io/client-go/kubernetes/fake"
-	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/yaml"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
@@ -61,7 +63,8 @@ type Case struct {
 	Want        []Want
 	Lane        string
 	Values      map[string]any
-	Objects     []*unstructured.Unstructured
+	// Objects are the component's, and Cluster what only the cluster has.
+	Objects, Cluster []*unstructured.Unstructured
 
 	chart       *chart.Chart
 	seenVersion string
@@ -76,6 +79,15 @@ type place struct {
 	template, release, after string
 	applied                  bool
 }
+
+// kinds are those of the cluster that a case has.
+var kinds = func() *runtime.Scheme {
+	s := runtime.NewScheme()
+	utilruntime.Must(fake.AddToScheme(s))
+	return s
+}()
+
+const onlyCluster = "# in the cluster only\n"
 
 // Want is one finding of a case.
 type Want struct {
@@ -129,6 +141,10 @@ func read(file string) (c Case, err error) {
 		objects, err := documents.Parse(doc)
 		if err != nil {
 			return c, err
+		}
+		if strings.HasPrefix(doc, onlyCluster) {
+			c.Cluster = append(c.Cluster, objects...)
+			continue
 		}
 		for _, o := range objects {
 			c.Objects, c.places = append(c.Objects, o), append(c.places, placeOf(doc))
@@ -251,7 +267,7 @@ func (c *Case) Find(t testing.TB, list []judge.Check, order func(lane string) ju
 		all, live = append(all, *node), append(live, node)
 	}
 	there := map[result.Ref]bool{}
-	for _, o := range c.Objects {
+	for _, o := range c.live() {
 		if group := o.GroupVersionKind().Group; group == "apiextensions.k8s.io" || group == "apiregistration.k8s.io" {
 			continue // of other clients
 		}
@@ -260,7 +276,7 @@ func (c *Case) Find(t testing.TB, list []judge.Check, order func(lane string) ju
 			continue // delivered twice
 		}
 		there[ref] = true
-		if typed, err := scheme.Scheme.New(o.GroupVersionKind()); err == nil && runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, typed) == nil {
+		if typed, err := kinds.New(o.GroupVersionKind()); err == nil && runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, typed) == nil {
 			live = append(live, typed)
 		}
 	}
@@ -275,7 +291,7 @@ func (c *Case) Find(t testing.TB, list []judge.Check, order func(lane string) ju
 		t.Fatal(err)
 	}
 	bench := &judge.Bench{Checks: list}
-	for stage, x := range map[judge.Stage]*facts.Index{judge.Rendered: facts.New(e, components, all, nil), judge.Settled: facts.New(e, components, all, have)} {
+	for stage, x := range map[judge.Stage]*facts.Index{judge.Rendered: facts.New(e, components, all, nil), judge.Settled: facts.New(e, components, view.Nodes, have)} {
 		more, err := bench.Judge(x, "x", order(c.Lane), stage)
 		if err != nil {
 			t.Fatalf("%s: %v", c.File, err)
@@ -285,10 +301,22 @@ func (c *Case) Find(t testing.TB, list []judge.Check, order func(lane string) ju
 				more[i].Reason, more[i].Note = "", true // as a docket makes of it
 			}
 		}
-		found = append(found, more...)
+		found = append(found, slices.DeleteFunc(more, func(p problem.Problem) bool { return p.Unverified != nil })...)
 	}
 	slices.SortFunc(found, func(a, b problem.Problem) int { return strings.Compare(wantOf(&a).String(), wantOf(&b).String()) })
 	return found
+}
+
+// live are the objects that the cluster has.
+func (c *Case) live() (all []*unstructured.Unstructured) {
+	for _, o := range c.Objects {
+		if !slices.ContainsFunc(c.Cluster, func(own *unstructured.Unstructured) bool {
+			return own.GetKind() == o.GetKind() && own.GetNamespace() == o.GetNamespace() && own.GetName() == o.GetName()
+		}) {
+			all = append(all, o)
+		}
+	}
+	return append(all, c.Cluster...)
 }
 
 func wantOf(p *problem.Problem) Want {

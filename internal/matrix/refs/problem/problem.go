@@ -34,9 +34,18 @@ type Problem struct {
 	// Note: it is neither a fault nor a warning. Ignored is the reason for which the user has it ignored.
 	Note    bool
 	Ignored string
+	// Unverified is set where nothing is wrong, and something could not be looked at.
+	Unverified *Unverified
 	// Missing is what does not exist; zero if that is not the matter. Something may make it at run
 	// time.
 	Missing result.Ref
+}
+
+// Unverified is what an object needs and exists only if operators and Jobs do their work.
+type Unverified struct {
+	// What it is and How it comes to be are the beginning of a sentence. One and Many say what an object, or several,
+	// do without it.
+	What, How, One, Many string
 }
 
 // Read reads an object as a type of Kubernetes, and reports whether it is one.

@@ -1,0 +1,48 @@
+package storage
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/simulate"
+	"github.com/nvidia/aicr-action/internal/matrix/judge"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+)
+
+// disks are the drivers whose volumes one node alone can mount with a file system. Others, such as longhorn, can share
+// theirs.
+var disks = []string{"ebs.csi.aws.com", "kubernetes.io/aws-ebs", "pd.csi.storage.gke.io", "kubernetes.io/gce-pd", "disk.csi.azure.com", "kubernetes.io/azure-disk", "blockvolume.csi.oraclecloud.com", "linodebs.csi.linode.com"}
+
+var sharedDisk = judge.Check{
+	ID: "MX310", Name: "shared-claim-of-a-disk", Needs: judge.Settled, Gives: reason.SchedulingFailed,
+	Title: "A claim for many nodes is of a class that makes shared volumes",
+	Why: "A disk of a cloud has a file system on one node alone: its driver provisions nothing for ReadWriteMany (https://kubernetes.io/docs/concepts/storage/persistent-volumes/#access-modes). " +
+		"The class that a cluster has by itself may be another one where the recipe is used, so that a claim of that is a warning.",
+	Fix:  "Name a class of shared files, e.g. of EFS, Filestore or Azure Files, or ask for ReadWriteOnce.",
+	Says: "claim %s is ReadWriteMany, and StorageClass %s makes disks (%s)", Then: "the driver refuses it, so that the claim and its pods wait for ever",
+	Others: map[string]judge.Message{"cluster": {
+		Says: "claim %s is ReadWriteMany, of StorageClass %s, which the cluster has by itself", Then: "those of managed Kubernetes and of Kind make disks for one node: there it and its pods wait for ever"}},
+	Run: func(s *judge.Scope) {
+		for _, c := range s.Claims() {
+			spec := c.Spec
+			if c.Object.Object.GetKind() == "PersistentVolumeClaim" && spec.VolumeName != "" || !slices.Contains(spec.AccessModes, corev1.ReadWriteMany) ||
+				spec.VolumeMode != nil && *spec.VolumeMode == corev1.PersistentVolumeBlock {
+				continue
+			}
+			class := ""
+			if spec.StorageClassName != nil {
+				class = *spec.StorageClassName
+			} else if live := s.Live.ClaimSpecs[infra.NamespacedName(c.Namespace, c.First)]; live.StorageClassName != nil {
+				class = *live.StorageClassName // the API server has filled it in
+			}
+			path := c.Path + ".storageClassName"
+			if driver := s.Live.Provisioners[class]; driver == simulate.Provisioner {
+				s.ReportAs("cluster", c.Object, path, c.Name, class).SetBy(class).Warning()
+			} else if slices.Contains(disks, driver) {
+				s.Report(c.Object, path, c.Name, class, driver).SetBy(class)
+			}
+		}
+	},
+}
