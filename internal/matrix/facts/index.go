@@ -109,16 +109,6 @@ func (x *Index) Find(kind schema.GroupKind, namespace, name string) *bundle.Obje
 	return nil
 }
 
-// TemplateOf is the template of a workload's pods; nil for another object.
-func (x *Index) TemplateOf(o *bundle.Object) *corev1.PodTemplateSpec {
-	for _, p := range x.pods {
-		if p.Object == o {
-			return p.Template
-		}
-	}
-	return nil
-}
-
 // Pods lists the pod templates, in the order of the bundle.
 func (x *Index) Pods() []PodTemplate { return x.pods }
 

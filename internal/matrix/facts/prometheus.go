@@ -7,9 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Chooses reports whether a Prometheus may select an object by a field, which is given without its ending Selector:
-// without that selector it selects none, and without one for namespaces those of its own. What labels a namespace has
-// is not known.
+// Chooses reports whether a Prometheus may select an object: without a selector it selects none, and
+// without one for namespaces those of its own. What labels a namespace has is not known.
 func Chooses(prometheus, o *unstructured.Unstructured, field string) bool {
 	raw, given, _ := unstructured.NestedMap(prometheus.Object, "spec", field+"Selector")
 	var selector metav1.LabelSelector
