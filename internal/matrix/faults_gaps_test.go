@@ -50,7 +50,7 @@ func gapFaults() []fault {
 		},
 		{
 			id: "F122", what: "a report on a pod of a chart that names the template without its line", verdict: "the line of the field, or of what is above it, in the chart's template; F05 has it in cells",
-			tests: []string{"internal/matrix/why TestSources_Template", "internal/matrix/refs TestPlace_Chart"},
+			tests: []string{"internal/matrix/why TestSources_Template", "internal/matrix/facts TestPlace_Chart"},
 		},
 		{
 			id: "F166", what: "a chart's version with build metadata, of which a registry's tag cannot have the +", verdict: "passes in every lane, and the version is read back",
