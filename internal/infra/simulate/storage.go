@@ -21,6 +21,9 @@ const storageAnnotation = "aicr.nvidia.com/storage-classes"
 // DefaultClass is the annotation of the StorageClass for claims that name none.
 const DefaultClass = "storageclass.kubernetes.io/is-default-class"
 
+// DefaultClassName is the default StorageClass of a cell, called as that of Kind.
+const DefaultClassName = "standard"
+
 // Provisioner is the one of all classes that EnsureStorage creates.
 const Provisioner = "aicr.nvidia.com/simulated"
 
@@ -28,7 +31,7 @@ const Provisioner = "aicr.nvidia.com/simulated"
 // provider. The KWOK stage pvc-provision creates the volumes for their claims: it simulates the
 // provisioner of every existing class.
 func EnsureStorage(ctx context.Context, c *infra.Clients, nodes []*corev1.Node) error {
-	classes := []string{"standard"}
+	classes := []string{DefaultClassName}
 	for _, n := range nodes {
 		if list := n.Annotations[storageAnnotation]; list != "" {
 			classes = append(classes, strings.Split(list, ",")...)

@@ -34,7 +34,7 @@ func TestFind(t *testing.T) {
 		"a disk of one node":         {claim("storageClassName: disks, accessModes: [ReadWriteOnce]"), ""},
 		"a shared block device":      {claim("storageClassName: disks, volumeMode: Block, accessModes: [ReadWriteMany]"), ""},
 		"shared files":               {claim("storageClassName: files, accessModes: [ReadWriteMany]"), ""},
-		"a class of the cluster":     {claim("accessModes: [ReadWriteMany]"), "claim data is ReadWriteMany, of StorageClass standard, which the cluster has by itself"},
+		"a class of the cluster":     {claim("accessModes: [ReadWriteMany]"), "claim data is ReadWriteMany, of StorageClass standard, the default class of this cell, which the harness made"},
 		"one node of the cluster's":  {claim("accessModes: [ReadWriteOnce]"), ""},
 		"a StatefulSet's":            {"apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: s, namespace: x}\nspec: {volumeClaimTemplates: [{metadata: {name: d}, spec: {storageClassName: disks, accessModes: [ReadWriteMany]}}]}\n", "claim d is ReadWriteMany"},
 		"utilization of nothing":     {scales("web", "Utilization"), "scales Deployment x/web by the utilization of cpu, and container main requests none"},

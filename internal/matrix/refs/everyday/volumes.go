@@ -36,7 +36,11 @@ func (f *finder) disk(c *claims.Claim) {
 	if driver := f.have.Provisioners[class]; driver == simulate.Provisioner {
 		p := c.Problem
 		p.Name = class
-		p.Text = fmt.Sprintf("claim %s is ReadWriteMany, of StorageClass %s, which the cluster has by itself", c.Name, class)
+		whose := "which the cluster has by itself"
+		if class == simulate.DefaultClassName {
+			whose = "the default class of this cell, which the harness made"
+		}
+		p.Text = fmt.Sprintf("claim %s is ReadWriteMany, of StorageClass %s, %s", c.Name, class, whose)
 		p.Then = "those of managed Kubernetes and of Kind make disks for one node: there it and its pods wait for ever"
 		f.found = append(f.found, p)
 	} else if slices.Contains(disks, driver) {
