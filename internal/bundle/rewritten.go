@@ -15,7 +15,7 @@ func rewritten(r *release, objects []Object) []string {
 	var all []string
 	for _, path := range slices.Sorted(maps.Keys(r.component.Origins)) {
 		origin := r.component.Origins[path]
-		value, ok := at(r.values, path)
+		value, ok := at(r.component.Values, path) // a local chart has no others
 		if origin.Written == "" || !ok || strings.HasSuffix(strings.ToLower(path), "mode") {
 			continue
 		}
