@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/distribution/reference"
 	"github.com/spf13/cobra"
 
 	"github.com/nvidia/aicr-action/internal/cli"
@@ -141,8 +141,8 @@ func (f *platformFlags) pull(ctx context.Context, a *app) error {
 	store := &rootfs.Store{Dir: a.Paths.Images(), Progress: a.Progress}
 	for _, text := range f.programs {
 		image, _, file := strings.Cut(text, "=")
-		if _, err := name.ParseReference(image, name.WeakValidation); err != nil {
-			return cli.Usagef("--%s %q: this is no name of an image, and no pod can have it: %w", programFlag, image, err)
+		if _, err := reference.ParseNormalizedNamed(image); err != nil { // as a kubelet reads it
+			return cli.Usagef("--%s %q: this is no name of an image: %w", programFlag, image, err)
 		}
 		if file {
 			continue

@@ -68,6 +68,11 @@ func (p *plan) expect(ctx context.Context, in Input, deployer string) error {
 			}
 		}
 	}
+	for _, r := range p.releases {
+		for _, line := range rewritten(r, e.Objects) {
+			p.warnf("%s: %s", r.Component, line)
+		}
+	}
 	for i := range e.Workloads {
 		w := &e.Workloads[i]
 		w.Replicas = operators.Scaled(e.Objects, func(o Object) *unstructured.Unstructured { return o.Object }, w.Kind, w.Namespace, w.Name, w.Replicas)

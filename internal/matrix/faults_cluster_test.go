@@ -27,8 +27,8 @@ func clusterFaults() []fault {
 		{
 			id: "F187", what: "a workload that a template renders only in the cluster, e.g. where lookup finds something, whose pods can never run", verdict: "judged like one that was foreseen, and called unforeseen, with the template's line; Argo CD's lookup finds nothing",
 			seeds: []seed{
-				{nightly: helms, recipe: extra("{nowhere: here}"), want: red(reason.SchedulingFailed, "Deployment b/extra (b)", "nodes are available").and("Deployment b/extra (b) was not foreseen: b/templates/extra.yaml:3 renders it only in the cluster").in(90 * time.Second)},
-				{name: "ready", nightly: helms, recipe: extra("{}"), want: outcomeWanted{check: note("Deployment b/extra (b) was not foreseen: b/templates/extra.yaml:3 renders it only in the cluster")}},
+				{nightly: helms, recipe: extra("{nowhere: here}"), want: red(reason.SchedulingFailed, "Deployment b/extra (b)", "nodes are available").and("Deployment b/extra (b) was not foreseen: the cluster has it of b/templates/extra.yaml:3").in(90 * time.Second)},
+				{name: "ready", nightly: helms, recipe: extra("{}"), want: outcomeWanted{check: note("Deployment b/extra (b) was not foreseen: the cluster has it of b/templates/extra.yaml:3")}},
 				{name: "in Argo CD", nightly: []string{bundle.ArgoCDOCI}, recipe: extra("{nowhere: here}")},
 			},
 			tests: []string{"internal/matrix/unforeseen TestFind", "internal/matrix/unforeseen TestFind_Pods", "internal/matrix/gate TestGate_Unforeseen"},
@@ -38,10 +38,10 @@ func clusterFaults() []fault {
 			seeds: []seed{
 				{nightly: helms, recipe: func(r *tinyRecipe) {
 					r.part("b").add("once.yaml", only("not ("+found+")", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: once}\n"))
-				}, want: outcomeWanted{check: note("ConfigMap b/once (b, b/templates/once.yaml) is not in the cluster: Helm rendered its release without it there")}},
+				}, want: outcomeWanted{check: note("ConfigMap b/once (b, b/templates/once.yaml) is not in the cluster: what was rendered without a cluster has it")}},
 				{name: "workload", nightly: helms, recipe: func(r *tinyRecipe) {
 					r.part("b").add("once.yaml", only("not ("+found+")", strings.ReplaceAll(webTemplate, "{{ .Release.Name }}", "once")))
-				}, want: outcomeWanted{check: note("Deployment b/once (b, b/templates/once.yaml) is not in the cluster: Helm rendered its release without it there")}},
+				}, want: outcomeWanted{check: note("Deployment b/once (b, b/templates/once.yaml) is not in the cluster: what was rendered without a cluster has it")}},
 			},
 		},
 		{

@@ -91,7 +91,7 @@ func twiceFaults() []fault {
 		{
 			id: "F337", what: "an object whose template generates its name", verdict: "passes with a note in every lane: Argo CD, too, renders another name than the harness; exit 77 with --drift",
 			seeds: []seed{
-				{nightly: slices.Concat(helm, argo), recipe: namedByChance, want: outcomeWanted{check: note("is not in the cluster: Helm rendered its release without it there")}},
+				{nightly: slices.Concat(helm, argo), recipe: namedByChance, want: outcomeWanted{check: note("is not in the cluster: what was rendered without a cluster has it")}},
 				{name: "delivered again", nightly: slices.Concat(helm, argo), runner: again, recipe: namedByChance, want: red(reason.NeverSettles, "ConfigMap b/run-").and("uses randAlpha")},
 			},
 			tests: []string{"internal/matrix/unforeseen TestNotRendered_ArgoCD"},

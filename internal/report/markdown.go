@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/nvidia/aicr-action/internal/report/changed"
@@ -312,10 +313,17 @@ func storyLines(story []string) []string {
 		return nil
 	}
 	all := strings.Split(strings.Join(story, "\n"), "\n")
-	if len(all) > mostLines {
-		return append(all[:mostLines:mostLines], fmt.Sprintf("… and %d more lines in %s", len(all)-mostLines, FileName))
+	return headAndTail(all, mostLines, " in "+FileName)
+}
+
+// headAndTail are the first and the last of too many lines: a program's reason may be its first line or its last
+// one.
+func headAndTail(all []string, most int, where string) []string {
+	if len(all) <= most {
+		return all
 	}
-	return all
+	tail := most / 4
+	return slices.Concat(all[:most-tail], []string{fmt.Sprintf("… %d more lines%s …", len(all)-most, where)}, all[len(all)-tail:])
 }
 
 func (r *Report) mdUnfinished() string {

@@ -240,24 +240,22 @@ func (r *Report) terminalStory(cells []*result.Result) string {
 	return text
 }
 
-// storyText is the first lines of a failure report, without a first one that repeats the cause.
+// storyText is the first and the last lines of a failure report, without a first one that repeats the cause.
 func storyText(story []string, cause, artifacts string) string {
+	if len(story) > 0 && oneLine(story[0]) == cause {
+		_, more, _ := strings.Cut(strings.TrimSpace(story[0]), "\n")
+		story = slices.Clone(story[1:])
+		if more != "" {
+			story = append([]string{more}, story...)
+		}
+	}
+	where := ""
+	if artifacts != "" {
+		where = " in summary.md"
+	}
 	var b strings.Builder
-	for i, d := range story {
-		if i == 0 && oneLine(d) == cause {
-			if _, d, _ = strings.Cut(strings.TrimSpace(d), "\n"); d == "" {
-				continue
-			}
-		}
-		if i == mostDetails {
-			fmt.Fprintf(&b, "    … and %d more lines", len(story)-i)
-			if artifacts != "" {
-				b.WriteString(" in summary.md")
-			}
-			b.WriteString("\n")
-			break
-		}
-		b.WriteString("    " + strings.ReplaceAll(d, "\n", "\n      ") + "\n")
+	for _, d := range headAndTail(story, mostDetails, where) {
+		b.WriteString("    " + strings.Join(headAndTail(strings.Split(d, "\n"), mostLines, where), "\n      ") + "\n")
 	}
 	return b.String()
 }

@@ -80,12 +80,12 @@ func TestTerminal(t *testing.T) {
 			t.Errorf("trailing blanks: %q", line)
 		}
 	}
-	for _, part := range []string{"line 5", "more lines in summary.md", TotalsText(sample().Results), "⚠ COMPONENT_DIED (14)", "◷ SYNC_TIMEOUT (50)", "inspect its cluster: matrix replay /out/"} {
+	for _, part := range []string{"line 2\n", "line 12\n", "more lines in summary.md", TotalsText(sample().Results), "⚠ COMPONENT_DIED (14)", "◷ SYNC_TIMEOUT (50)", "inspect its cluster: matrix replay /out/"} {
 		if !strings.Contains(text, part) {
 			t.Errorf("want %q in:\n%s", part, text)
 		}
 	}
-	if strings.Contains(text, "line 6") {
+	if strings.Contains(text, "line 6\n") {
 		t.Errorf("a story of 21 lines is not cut:\n%s", text)
 	}
 	r := sample()

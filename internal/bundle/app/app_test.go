@@ -222,7 +222,7 @@ func substituted(post string) map[string]string {
 func TestOpen_Substituted(t *testing.T) {
 	for post, want := range map[string]string{
 		"  postBuild: {substitute: {N: \"7\"}}\n":              "7 to web ${N}",
-		"  postBuild: {substitute: {WHERE: there}}\n":          "<nil> to there ${N}",
+		"  postBuild: {substitute: {N: '', WHERE: there}}\n":   "<nil> to there ${N}",
 		"  postBuild: {substitute: {N: '\"7\"', WHERE: ''}}\n": `"7" to web ${N}`,
 		"": "${N} to ${WHERE:=web} $${N}",
 	} {
@@ -449,6 +449,9 @@ func TestOpen_Refused(t *testing.T) {
 		"encrypted variables":           {files: with(substituted("  postBuild: {substituteFrom: [{kind: Secret, name: vars}]}\n"), map[string]string{"cluster/vars.yaml": strings.NewReplacer("name: a", "name: vars, namespace: flux-system", "password:", "N:").Replace(sopsSecret)}), path: "cluster", want: []string{"web.yaml:1", "variable N is encrypted by SOPS in Secret vars (", "vars.yaml:1", "test values"}},
 		"a variable's name":             {files: substituted("  postBuild: {substitute: {a-b: c}}\n"), path: "cluster", want: []string{"apps.yaml:9", `variable "a-b"`}},
 		"a variable that breaks":        {files: substituted("  postBuild: {substitute: {N: 'a: b: c'}}\n"), path: "cluster", want: []string{"web.yaml:1", "with the variables of Kustomization apps"}},
+		"a variable that is not set":    {files: substituted("  postBuild: {substitute: {WHERE: there}}\n"), path: "cluster", want: []string{"web.yaml:1", "with the variables of Kustomization apps", "variable not set (strict mode): \"N\"", "write a default such as ${N:=}, or $${N} to keep the text"}},
+		"no variables, and Always":      {files: substituted("  postBuild: {substituteStrategy: Always}\n"), path: "cluster", want: []string{"web.yaml:1", "variable not set (strict mode): \"N\""}},
+		"an unknown strategy":           {files: substituted("  postBuild: {substituteStrategy: Never}\n"), path: "cluster", want: []string{"apps.yaml:9", `is "Never"; want WithVariables or Always`}},
 		"a key of postBuild":            {files: substituted("  postBuild: {other: {}}\n"), path: "cluster", want: []string{"apps.yaml:9", "spec.postBuild.other"}},
 		"a chart that is absent":        {files: release("charts/web", "charts/none"), path: "cluster", want: []string{"web.yaml:8", `"charts/none"`}},
 		"a source of another kind":      {files: release("kind: GitRepository", "kind: Bucket"), path: "cluster", want: []string{"web.yaml:9", "Bucket"}},

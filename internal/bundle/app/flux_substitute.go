@@ -23,20 +23,24 @@ const noSubstitution = "kustomize.toolkit.fluxcd.io/substitute"
 var variable = regexp.MustCompile(`^[_[:alpha:]][_[:alpha:][:digit:]]*$`)
 
 // substituted gives the objects of a Kustomization with the variables of spec.postBuild replaced, as
-// Flux replaces them: in the text of each object, once Kustomize has made it. One that is not set is
-// empty, if its place has no default.
+// Flux replaces them: in the text of each object, once Kustomize has made it. One that is not set must have
+// a default in its place. Without any variable nothing is replaced, except with the strategy Always.
 func (f *fluxApp) substituted(o object, objects []object) ([]object, error) {
 	post := yamlx.Find(o.Node, "spec", "postBuild")
 	if post == nil || post.Kind != yamlv3.MappingNode {
 		return objects, nil
 	}
 	for i := 0; i+1 < len(post.Content); i += 2 {
-		if key := post.Content[i]; key.Value != "substitute" && key.Value != "substituteFrom" {
+		if key := post.Content[i]; !slices.Contains([]string{"substitute", "substituteFrom", "substituteStrategy"}, key.Value) {
 			return nil, f.repo.BadAt(o, key, "spec.postBuild.%s of Kustomization %s is not understood", key.Value, o.Name())
 		}
 	}
+	strategy := yamlx.Text(post, "substituteStrategy")
+	if !slices.Contains([]string{"", "WithVariables", "Always"}, strategy) {
+		return nil, f.repo.BadAt(o, post, "spec.postBuild.substituteStrategy of Kustomization %s is %q; want WithVariables or Always", o.Name(), strategy)
+	}
 	vars, sealed, err := f.variables(o, post)
-	if err != nil || len(vars)+len(sealed) == 0 {
+	if err != nil || len(vars)+len(sealed) == 0 && strategy != "Always" {
 		return objects, err
 	}
 	var all []object
@@ -116,10 +120,7 @@ func (f *fluxApp) substitute(o object, vars, sealed map[string]string) (object, 
 	for _, name := range substitution.Used(o.Node, slices.Sorted(maps.Keys(sealed))) {
 		return o, fmt.Errorf("variable %s is encrypted by SOPS in %s, and its key is not here: run a copy of the path in which this Secret has test values and no sops field", name, sealed[name])
 	}
-	made, unset, err := substitution.Replace(o.Node, vars)
-	if unset != nil && err == nil {
-		f.unknown("%s %s (%s): Flux replaces a variable that nothing sets by an empty text: %v; write $${NAME} to keep it", o.Kind(), o.Name(), f.repo.At(o), unset)
-	}
+	made, err := substitution.Replace(o.Node, vars)
 	if made == nil || err != nil {
 		return o, err
 	}

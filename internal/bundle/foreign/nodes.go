@@ -13,6 +13,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle/allowed"
 	"github.com/nvidia/aicr-action/internal/bundle/reserved"
 	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/recipe/document"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
 
@@ -96,7 +97,9 @@ func valuesAt(n *yamlv3.Node, place func(line int) recipe.Origin) (valueSet, err
 func (v *valueSet) record(n *yamlv3.Node, above string, place func(line int) recipe.Origin) {
 	for i := 0; n.Kind == yamlv3.MappingNode && i+1 < len(n.Content); i += 2 {
 		at := above + n.Content[i].Value
-		v.origins[at] = place(n.Content[i].Line)
+		origin := place(n.Content[i].Line)
+		origin.Written = document.Written(n.Content[i+1])
+		v.origins[at] = origin
 		if value := n.Content[i+1]; value.Kind == yamlv3.MappingNode { // an alias is set where it is used
 			v.record(value, at+".", place)
 		}

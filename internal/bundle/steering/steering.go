@@ -24,6 +24,9 @@ type Source struct {
 	// line that set it last.
 	Path   string
 	Origin recipe.Origin
+	// KeyStays and ValueStays are what a rendering showed of a value that was traced: without it the field is
+	// still there, and another value of it is not the field's.
+	KeyStays, ValueStays bool
 	// Lost: it is a null, which never reaches Helm, unless a person does what this says.
 	Lost string
 }

@@ -21,8 +21,8 @@ const storageAnnotation = "aicr.nvidia.com/storage-classes"
 // DefaultClass is the annotation of the StorageClass for claims that name none.
 const DefaultClass = "storageclass.kubernetes.io/is-default-class"
 
-// StandardClass is the default StorageClass of a cell.
-const StandardClass = "standard"
+// DefaultClassName is the default StorageClass of a cell, called as that of Kind.
+const DefaultClassName = "standard"
 
 // Provisioner is the one of all classes that EnsureStorage creates.
 const Provisioner = "aicr.nvidia.com/simulated"
@@ -36,7 +36,7 @@ func StorageClasses(n *corev1.Node) []string {
 // provider. The KWOK stage pvc-provision creates the volumes for their claims: it simulates the
 // provisioner of every existing class.
 func EnsureStorage(ctx context.Context, c *infra.Clients, nodes []*corev1.Node) error {
-	classes := []string{StandardClass}
+	classes := []string{DefaultClassName}
 	for _, n := range nodes {
 		classes = append(classes, StorageClasses(n)...)
 	}

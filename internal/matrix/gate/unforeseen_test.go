@@ -25,7 +25,7 @@ func TestGate_Unforeseen(t *testing.T) {
 		return append(objects, pod)
 	}
 	releases := []bundle.Release{{Name: "r", Component: "r", Namespace: testkit.ObjectMeta("Deployment", "d").Namespace}}
-	const line = "was not foreseen: a template of release r renders it only in the cluster"
+	const line = "was not foreseen: the cluster has it of a template of release r"
 	never := testkit.Pod("extra-1", "ReplicaSet", "extra", "", func(p *corev1.Pod) {
 		p.Status = corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: "0/3 nodes are available"}}}
 	})

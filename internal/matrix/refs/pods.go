@@ -8,6 +8,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/claims"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/texts"
 	"github.com/nvidia/aicr-action/internal/matrix/why"
@@ -126,6 +127,9 @@ func (c *checker) class(r reference, meta *metav1.ObjectMeta, spec *corev1.Persi
 	name, named := meta.Annotations[corev1.BetaStorageClassAnnotation]
 	if spec.StorageClassName != nil {
 		name, named = *spec.StorageClassName, true
+	}
+	if named && name == simulate.DefaultClassName && !c.ofClass(name) {
+		c.note("claim %s of %s (%s) names StorageClass %s: the harness made it, as the default class of this cell; whether your cluster has one of that name was not compared", meta.Name, r.from, r.component, name)
 	}
 	if named && (name == "" || c.have.StorageClasses[name] || c.ofClass(name)) || !named && c.have.DefaultClass {
 		return

@@ -36,9 +36,6 @@ const (
 	argoTracking            = "argocd.argoproj.io/tracking-id"
 )
 
-// reason says, for people, how a template renders otherwise in a cluster.
-const reason = "by lookup, .Capabilities, .Release, or with a name that is generated each time"
-
 // Find returns the workloads in a view that a release of the bundle delivered and its expectation
 // does not have, by kind, namespace and name. What has an owner is another's work, as is what a
 // bundle before this one had.
@@ -179,7 +176,7 @@ func Line(w *bundle.Workload) string {
 	if w.Template != "" {
 		where = w.Template
 	}
-	return fmt.Sprintf("%s (%s) was not foreseen: %s renders it only in the cluster (%s)", observe.WorkloadRef(w.Kind, w.Namespace, w.Name), w.Component, where, reason)
+	return fmt.Sprintf("%s (%s) was not foreseen: the cluster has it of %s, and what was rendered without a cluster does not", observe.WorkloadRef(w.Kind, w.Namespace, w.Name), w.Component, where)
 }
 
 // Explain adds to each finding about such a workload that it was not foreseen.
@@ -234,7 +231,7 @@ func NotRendered(ctx context.Context, env *lane.Env, missing []bundle.Object) ([
 	return without, nil
 }
 
-// NotRenderedLine says that an object is not there, and why that is no fault.
+// NotRenderedLine says that an object is not there, and what was compared.
 func NotRenderedLine(o *bundle.Object) string {
-	return fmt.Sprintf("%s (%s, %s) is not in the cluster: Helm rendered its release without it there (%s)", o.Ref(), o.Component, o.Template, reason)
+	return fmt.Sprintf("%s (%s, %s) is not in the cluster: what was rendered without a cluster has it, and the deployer's own record of what it delivered does not", o.Ref(), o.Component, o.Template)
 }

@@ -68,7 +68,7 @@ func TestFind(t *testing.T) {
 			if len(found) != 1 || found[0].Name != "extra" || found[0].Replicas != 3 || found[0].Component != "b" || len(found[0].PodSpec.Containers) != 1 {
 				t.Fatalf("got %+v", found)
 			}
-			if want := "Deployment x/extra (b) was not foreseen: chart/templates/extra.yaml:2 renders it only in the cluster"; !strings.Contains(Line(&found[0]), want) {
+			if want := "Deployment x/extra (b) was not foreseen: the cluster has it of chart/templates/extra.yaml:2, and what was rendered without a cluster does not"; !strings.Contains(Line(&found[0]), want) {
 				t.Errorf("got %q, want %q", Line(&found[0]), want)
 			}
 			ref := observe.WorkloadRef("Deployment", "x", "extra")

@@ -116,6 +116,9 @@ func (p *provenance) candidates(g *NodeGroup, spec *corev1.PodSpec) []edit {
 				s.Tolerations = append(s.Tolerations, corev1.Toleration{Key: corev1.TaintNodeUnschedulable, Operator: corev1.TolerationOpExists})
 			}})
 		case RefusalNodeName:
+			if slices.ContainsFunc(p.values(steering.FieldNodeName, ""), func(v steering.Source) bool { return v.KeyStays }) {
+				continue
+			}
 			all = append(all, edit{text: "remove `nodeName: " + r.Wanted + "`", where: p.whereField(steering.FieldNodeName, "", "node name"), apply: func(s *corev1.PodSpec) { s.NodeName = "" }})
 		}
 	}
@@ -139,6 +142,21 @@ func (p *provenance) selectorEdits(r *Refusal, g *NodeGroup, spec *corev1.PodSpe
 	if class := p.byClass(key); class != "" {
 		remove.where = "from scheduling.nodeSelector of RuntimeClass " + class
 		return []edit{remove}
+	}
+	for _, v := range p.values(steering.FieldNodeSelector, key) {
+		if !v.KeyStays && !v.ValueStays {
+			continue
+		}
+		var all []edit
+		if !v.ValueStays && len(r.Had) == 1 && key != corev1.LabelHostname {
+			all = append(all, change(key, r.Had[0]))
+		}
+		if at, ok := p.w.Origin("spec", "nodeSelector", key); v.KeyStays && ok { // the recipe's own manifest has the key
+			remove.where = "in " + at.String()
+		} else if v.KeyStays {
+			return all
+		}
+		return append(all, remove)
 	}
 	steered := bundle.NodeKindOf(spec.NodeSelector) != bundle.NodeAny || p.w != nil && p.w.Plain
 	switch {
@@ -171,12 +189,19 @@ func (p *provenance) affinityEdits(r *Refusal) []edit {
 			return []edit{{text: v.Lost, apply: func(s *corev1.PodSpec) { s.Affinity = nil }}}
 		}
 	}
+	stays := slices.ContainsFunc(p.values(steering.FieldAffinity, ""), func(v steering.Source) bool { return v.KeyStays })
+	if stays && (len(r.Had) != 1 || r.Key == "" || slices.ContainsFunc(p.values(steering.FieldAffinity, ""), func(v steering.Source) bool { return v.ValueStays })) {
+		return nil
+	}
 	if r.Key == "" {
 		drop.text = "remove the required node affinity"
 		drop.apply = func(s *corev1.PodSpec) { s.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution = nil }
 		return []edit{drop}
 	}
 	if len(r.Had) != 1 || !strings.HasPrefix(r.Wanted, r.Key+" "+string(corev1.NodeSelectorOpIn)+" ") {
+		if stays {
+			return nil
+		}
 		return []edit{drop}
 	}
 	to := corev1.NodeSelectorRequirement{Key: r.Key, Operator: corev1.NodeSelectorOpIn, Values: r.Had}
@@ -189,6 +214,9 @@ func (p *provenance) affinityEdits(r *Refusal) []edit {
 			}
 		}
 	}}
+	if stays {
+		return []edit{change}
+	}
 	return []edit{change, drop}
 }
 

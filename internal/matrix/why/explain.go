@@ -54,12 +54,17 @@ type NodeGroup struct {
 	// Refusals is empty for nodes that admit the pod.
 	Refusals []Refusal `json:"refusals"`
 
+	open bool   // the scheduler says that no node fits, and nothing here rules out these
 	make string // what the nodes have in common besides their refusals
 	kind bundle.NodeKind
 }
 
 func (g *NodeGroup) String() string {
-	if len(g.Refusals) == 0 {
+	switch {
+	case len(g.Refusals) > 0:
+	case g.open:
+		return g.Name + ": nothing that is checked here rules them out"
+	default:
 		return g.Name + ": fits"
 	}
 	var texts []string
@@ -99,6 +104,9 @@ func explainPods(pods []observe.PodFacts, w *bundle.Workload, view *observe.View
 	})
 	if len(pinned) > 0 && len(e.Groups) == 0 {
 		e.Notes = append(e.Notes, fmt.Sprintf("it is for node %s alone, which does not exist", strings.Join(result.SortedKeys(pinned), ", ")))
+	}
+	for i := range e.Groups {
+		e.Groups[i].open = len(e.On) == 0 && e.Scheduler != ""
 	}
 	e.note(&pods[0], w, view)
 	if len(e.On) == 0 {
@@ -175,6 +183,9 @@ func (e *Explanation) note(facts *observe.PodFacts, w *bundle.Workload, view *ob
 	}
 	if len(facts.Pod.Spec.ResourceClaims) > 0 && !view.Devices.Read {
 		add("it has resource claims, which are not checked")
+	}
+	if !e.Refused() && view.Devices.Read {
+		e.Notes = append(e.Notes, asked(facts.Pod, &view.Devices)...)
 	}
 	switch {
 	case e.Refused() || len(e.Notes) > 0:

@@ -116,7 +116,7 @@ func roomCases() map[string]explainCase {
 		"pods that have ended hold nothing": {
 			pod:    wanting(requests("nvidia.com/gpu", "8")),
 			others: []corev1.Pod{otherPod("one", "a0", requests("nvidia.com/gpu", "8"), testkit.Phase(corev1.PodSucceeded)), otherPod("two", "a1", requests("nvidia.com/gpu", "8"))},
-			groups: []string{"1 of 2 accelerated nodes (a0): fits", "1 of 2 accelerated nodes (a1): asks for 8", "2 system nodes: asks for 8"},
+			groups: []string{"1 of 2 accelerated nodes (a0): nothing that is checked here rules them out", "1 of 2 accelerated nodes (a1): asks for 8", "2 system nodes: asks for 8"},
 			notes:  []string{"none of these checks explains why the scheduler cannot place it"},
 		},
 		"no place for another pod": {
@@ -151,7 +151,7 @@ func volumeCases() map[string]explainCase {
 			pod: wanting(claiming("dangling")), groups: []string{"2 system nodes: claim dangling is bound to volume pv-x, which does not exist", "2 accelerated nodes"},
 		},
 		"claim that waits for the pod": {
-			pod: wanting(claiming("waits")), groups: []string{"2 system nodes: fits", "2 accelerated nodes: fits"}, notes: []string{"none of these checks explains why the scheduler cannot place it"},
+			pod: wanting(claiming("waits")), groups: []string{"2 system nodes: nothing that is checked here rules them out", "2 accelerated nodes: nothing that is checked here rules them out"}, notes: []string{"none of these checks explains why the scheduler cannot place it"},
 		},
 		"volume in another zone": {
 			pod:    wanting(claiming("in-b"), selecting(corev1.LabelTopologyZone, "a")),
@@ -165,11 +165,11 @@ func neighbourCases() map[string]explainCase {
 	return map[string]explainCase{
 		"pod affinity": {
 			pod: wanting(near1("db", corev1.LabelTopologyZone)), others: []corev1.Pod{otherPod("db", "s0", labelled("db"))},
-			groups: []string{"1 of 2 system nodes (s0): fits", "1 of 2 accelerated nodes (a0): fits", "1 of 2 system nodes (s1): pod affinity: no pod with app=db in the same topology.kubernetes.io/zone", "1 of 2 accelerated nodes (a1): pod affinity"},
+			groups: []string{"1 of 2 system nodes (s0): nothing that is checked here rules them out", "1 of 2 accelerated nodes (a0): nothing that is checked here rules them out", "1 of 2 system nodes (s1): pod affinity: no pod with app=db in the same topology.kubernetes.io/zone", "1 of 2 accelerated nodes (a1): pod affinity"},
 			notes:  []string{"none of these checks explains why the scheduler cannot place it"},
 		},
 		"pod affinity to itself": {
-			pod: wanting(labelled("db"), near1("db", corev1.LabelTopologyZone)), groups: []string{"2 system nodes: fits", "2 accelerated nodes: fits"}, notes: []string{"none of these checks explains why the scheduler cannot place it"},
+			pod: wanting(labelled("db"), near1("db", corev1.LabelTopologyZone)), groups: []string{"2 system nodes: nothing that is checked here rules them out", "2 accelerated nodes: nothing that is checked here rules them out"}, notes: []string{"none of these checks explains why the scheduler cannot place it"},
 		},
 		"pod affinity to nobody": {
 			pod: wanting(near1("db", corev1.LabelTopologyZone)), groups: []string{"2 system nodes: pod affinity: no pod with app=db", "2 accelerated nodes: pod affinity: no pod with app=db"},
@@ -186,18 +186,18 @@ func neighbourCases() map[string]explainCase {
 		"anti-affinity is about its own namespace": {
 			pod:    wanting(apart("db", corev1.LabelTopologyZone)),
 			others: []corev1.Pod{otherPod("db-0", "s0", labelled("db"), func(p *corev1.Pod) { p.Namespace = "elsewhere" })},
-			groups: []string{"2 system nodes: fits", "2 accelerated nodes: fits"}, notes: []string{"none of these checks explains why the scheduler cannot place it"},
+			groups: []string{"2 system nodes: nothing that is checked here rules them out", "2 accelerated nodes: nothing that is checked here rules them out"}, notes: []string{"none of these checks explains why the scheduler cannot place it"},
 		},
 		"topology spread": {
 			pod:    wanting(labelled("web"), spread("web", corev1.LabelTopologyZone, 0), selecting(corev1.LabelTopologyZone, "a")),
 			others: []corev1.Pod{otherPod("web-0", "s0", labelled("web")), otherPod("web-1", "s1", labelled("web"))},
-			groups: []string{"1 of 2 system nodes (s0): fits", "1 of 2 accelerated nodes (a0): fits", "1 of 2 system nodes (s1): nodeSelector", "1 of 2 accelerated nodes (a1): nodeSelector"},
+			groups: []string{"1 of 2 system nodes (s0): nothing that is checked here rules them out", "1 of 2 accelerated nodes (a0): nothing that is checked here rules them out", "1 of 2 system nodes (s1): nodeSelector", "1 of 2 accelerated nodes (a1): nodeSelector"},
 			notes:  []string{"none of these checks explains why the scheduler cannot place it"}, // nodes that the selector leaves out are no domains
 		},
 		"topology spread, too many here": {
 			pod:    wanting(labelled("web"), spread("web", corev1.LabelTopologyZone, 0)),
 			others: []corev1.Pod{otherPod("web-0", "s0", labelled("web"))},
-			groups: []string{"1 of 2 system nodes (s1): fits", "1 of 2 accelerated nodes (a1): fits", "1 of 2 system nodes (s0): topology spread by topology.kubernetes.io/zone: a would have 2 pods where the emptiest has 0; maxSkew is 1", "1 of 2 accelerated nodes (a0): topology spread"},
+			groups: []string{"1 of 2 system nodes (s1): nothing that is checked here rules them out", "1 of 2 accelerated nodes (a1): nothing that is checked here rules them out", "1 of 2 system nodes (s0): topology spread by topology.kubernetes.io/zone: a would have 2 pods where the emptiest has 0; maxSkew is 1", "1 of 2 accelerated nodes (a0): topology spread"},
 			notes:  []string{"none of these checks explains why the scheduler cannot place it"},
 		},
 		"topology spread, too few domains": {
@@ -229,7 +229,7 @@ func specialCases() map[string]explainCase {
 		},
 		"gated": {
 			pod:    wanting(func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "example.com/quota"}} }),
-			groups: []string{"2 system nodes: fits", "2 accelerated nodes: fits"}, notes: []string{"scheduling gate example.com/quota"},
+			groups: []string{"2 system nodes: nothing that is checked here rules them out", "2 accelerated nodes: nothing that is checked here rules them out"}, notes: []string{"scheduling gate example.com/quota"},
 			edits: []string{"remove `example.com/quota` from schedulingGates in its pod template, or add the component that removes it"},
 		},
 		"another scheduler": {
@@ -239,7 +239,7 @@ func specialCases() map[string]explainCase {
 		},
 		"resource claims": {
 			pod:    wanting(func(p *corev1.Pod) { p.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu"}} }),
-			groups: []string{"2 system nodes: fits", "2 accelerated nodes: fits"}, notes: []string{"it has resource claims, which are not checked"},
+			groups: []string{"2 system nodes: nothing that is checked here rules them out", "2 accelerated nodes: nothing that is checked here rules them out"}, notes: []string{"it has resource claims, which are not checked"},
 		},
 		"nobody has looked yet": {
 			pod: wanting(testkit.Phase(corev1.PodPending)), groups: []string{"2 system nodes: fits", "2 accelerated nodes: fits"}, notes: []string{"the scheduler has not reported on this pod yet"},

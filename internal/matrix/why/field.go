@@ -175,21 +175,54 @@ func (s *fieldSearch) decides(leaves []string) bool {
 // changes reports whether the field differs with the values that replace returns; false as its
 // second result leaves a value out.
 func (s *fieldSearch) changes(leaves []string, replace func(any) (any, bool)) (bool, error) {
+	value, found, err := s.rendered(leaves, replace)
+	return err == nil && (!found || !reflect.DeepEqual(value, s.value)), err
+}
+
+// rendered is the field with the values that replace returns; false without it.
+func (s *fieldSearch) rendered(leaves []string, replace func(any) (any, bool)) (value any, found bool, err error) {
 	objects, err := s.in.Rerender(s.ctx, s.deployer, s.component.Name, func(values map[string]any) {
 		for _, path := range leaves {
 			replaceValue(values, strings.Split(path, "."), replace)
 		}
 	})
 	if err != nil {
-		return false, err
+		return nil, false, err
 	}
 	for _, o := range objects {
 		if sameObject(o, s.target) {
-			value, found := s.read(o)
-			return !found || !reflect.DeepEqual(value, s.value), nil
+			value, found = s.read(o)
+			return value, found, nil
 		}
 	}
-	return true, nil
+	return nil, false, nil
+}
+
+// fixed tries the edits that a value allows: whether the field stays without it, and whether it has another
+// value than the one that is written there, e.g. of a part of it or of a switch.
+func (s *fieldSearch) fixed(path string) (key, value bool) {
+	const other = "aicr-action-other"
+	_, found, err := s.rendered([]string{path}, func(any) (any, bool) { return nil, false })
+	key = err != nil || found
+	now, _, err := s.rendered([]string{path}, func(any) (any, bool) { return other, true })
+	return key, err != nil || !hasText(now, other)
+}
+
+// hasText reports whether a text is among the values in v.
+func hasText(v any, text string) bool {
+	switch v := v.(type) {
+	case string:
+		return v == text
+	case []any:
+		return slices.ContainsFunc(v, func(item any) bool { return hasText(item, text) })
+	case map[string]any:
+		for _, item := range v {
+			if hasText(item, text) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // another returns a different value of the same type.

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	batchv1 "k8s.io/api/batch/v1"
+
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -50,6 +52,15 @@ func SchedulingFinding(r observe.WorkloadReport, view *observe.View) *result.Fai
 		} else {
 			g.more, g.place = decidedBy(&w)
 		}
+		if overdue(&w) {
+			if e := explainTemplate(w.Workload, view); len(e.Groups) > 0 && e.Refused() { // its pods are deleted, and its template is left
+				g.text += "; no node admits its pods: " + strings.Join(groupTexts(e.Groups), ", ")
+				g.more = append(g.more, e.lines()...)
+				if g.place.Line == 0 {
+					g.place = placeOf(e.sources)
+				}
+			}
+		}
 		groups = append(groups, g)
 	}
 	f := &result.Failure{}
@@ -75,6 +86,11 @@ func SchedulingFinding(r observe.WorkloadReport, view *observe.View) *result.Fai
 		f.Findings = append(f.Findings, found)
 	}
 	return f
+}
+
+// overdue reports whether a Job was ended by its deadline, which a pod without a node reaches too.
+func overdue(w *observe.WrongWorkload) bool {
+	return w.Workload.Kind == "Job" && strings.Contains(w.Text, batchv1.JobReasonDeadlineExceeded)
 }
 
 // groupTexts returns the shortest description of groups, for a cause of one line.

@@ -46,7 +46,7 @@ func TraceValues(ctx context.Context, in bundle.Input, deployer string, r *obser
 			field, key, _ := strings.Cut(f, "/")
 			all = append(all, traced{field, key})
 		}
-		if w.Template {
+		if w.Template || overdue(&w) {
 			e := explainTemplate(w.Workload, view)
 			all = append(all, tracedOf(&e, w.Workload)...)
 		}
@@ -122,6 +122,9 @@ func traceWorkload(ctx context.Context, in bundle.Input, deployer string, c *rec
 		}
 		if path, ok := s.among(); ok {
 			source := steering.Source{Field: f.field, Key: f.key, Path: path, Origin: c.Origins[path]}
+			if slices.Contains([]string{steering.FieldNodeSelector, steering.FieldNodeName, steering.FieldAffinity}, f.field) {
+				source.KeyStays, source.ValueStays = s.fixed(path)
+			}
 			if !slices.Contains(w.Values, source) {
 				w.Values = append(w.Values, source)
 			}

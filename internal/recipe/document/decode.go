@@ -148,7 +148,7 @@ func (d *Decoder) want(n *yaml.Node, kind yaml.Kind, where string) bool {
 }
 
 // At is the place of a node.
-func (d *Decoder) At(n *yaml.Node) Origin { return Origin{d.File, n.Line} }
+func (d *Decoder) At(n *yaml.Node) Origin { return Origin{File: d.File, Line: n.Line} }
 
 // Join makes the dotted path of a key below a path, which may be empty.
 func Join(where, key string) string {
@@ -173,10 +173,10 @@ func (d *Decoder) Header(root *yaml.Node, kind string) bool {
 	said := func(key string) (string, Origin) {
 		for _, f := range fieldsOf(root) {
 			if f.key.Value == key {
-				return f.value.Value, Origin{d.File, f.key.Line}
+				return f.value.Value, Origin{File: d.File, Line: f.key.Line}
 			}
 		}
-		return "", Origin{d.File, root.Line}
+		return "", Origin{File: d.File, Line: root.Line}
 	}
 	got, at := said("kind")
 	if got != kind {

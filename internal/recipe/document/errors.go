@@ -12,6 +12,9 @@ import (
 type Origin struct {
 	File string // as a person can open it: the recipes directory as given, then the path in it
 	Line int    // 1-based; 0 if unknown
+	// Written is a number as the file has it, where the value is printed otherwise, e.g. 1.10 for 1.1; empty
+	// for anything else.
+	Written string
 }
 
 // String gives file:line, the form that editors and GitHub annotations understand.
@@ -68,7 +71,7 @@ func (p *Problems) Err() error {
 	const few = 3
 	places := map[string][]Origin{}
 	for _, e := range p.Found {
-		places[e.Err.Error()] = append(places[e.Err.Error()], Origin{e.File, e.Line})
+		places[e.Err.Error()] = append(places[e.Err.Error()], Origin{File: e.File, Line: e.Line})
 	}
 	var joined []error
 	for _, e := range p.Found {
@@ -76,7 +79,7 @@ func (p *Problems) Err() error {
 		switch {
 		case len(all) <= few:
 			joined = append(joined, e)
-		case all[0] == Origin{e.File, e.Line}:
+		case all[0] == (Origin{File: e.File, Line: e.Line}):
 			joined = append(joined, &FileError{e.File, e.Line, fmt.Errorf("%w (%d places: %s)", e.Err, len(all), ListPlaces(all))})
 		}
 	}

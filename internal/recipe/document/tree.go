@@ -1,6 +1,7 @@
 package document
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -22,7 +23,7 @@ func TreeOf(n *yaml.Node, at Origin, p *Problems) *Tree {
 	if n.Kind == yaml.MappingNode {
 		t := &Tree{Origin: at, Fields: map[string]*Tree{}}
 		for _, f := range fieldsOf(n) {
-			keyAt := Origin{at.File, f.key.Line}
+			keyAt := Origin{File: at.File, Line: f.key.Line}
 			if f.key.Kind != yaml.ScalarNode {
 				p.Add(keyAt, "%s cannot be a key; use a string", KindName(f.key))
 				continue
@@ -31,13 +32,30 @@ func TreeOf(n *yaml.Node, at Origin, p *Problems) *Tree {
 		}
 		return t
 	}
+	at.Written = Written(n)
 	return &Tree{Origin: at, Leaf: leafOf(n, at.File, p)}
+}
+
+// Written is a number without quotes as its file has it, if it is printed otherwise once it is read: 1.10, 0123,
+// 1e5. Empty for anything else.
+func Written(n *yaml.Node) string {
+	if n = Target(n); n.Kind != yaml.ScalarNode || n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0 {
+		return ""
+	}
+	if tag := n.ShortTag(); tag != "!!int" && tag != "!!float" {
+		return ""
+	}
+	v, err := scalarValue(n)
+	if err != nil || fmt.Sprint(v) == n.Value {
+		return ""
+	}
+	return n.Value
 }
 
 func leafOf(n *yaml.Node, file string, p *Problems) any {
 	switch n = Target(n); n.Kind {
 	case yaml.MappingNode:
-		return TreeOf(n, Origin{file, n.Line}, p).Value()
+		return TreeOf(n, Origin{File: file, Line: n.Line}, p).Value()
 	case yaml.SequenceNode:
 		list := make([]any, len(n.Content))
 		for i, element := range n.Content {
@@ -47,7 +65,7 @@ func leafOf(n *yaml.Node, file string, p *Problems) any {
 	default:
 		v, err := scalarValue(n)
 		if err != nil {
-			p.Add(Origin{file, n.Line}, "%w", err)
+			p.Add(Origin{File: file, Line: n.Line}, "%w", err)
 		}
 		return v
 	}

@@ -14,7 +14,7 @@ func ParseYAML(file string, data []byte) (*yaml.Node, []*FileError) {
 	docs, err := yamlx.Documents(data)
 	switch {
 	case len(docs) > 1:
-		return nil, []*FileError{ErrorAt(Origin{file, docs[1].Line}, "a second YAML document starts here, and only the first would be used; keep one document in the file")}
+		return nil, []*FileError{ErrorAt(Origin{File: file, Line: docs[1].Line}, "a second YAML document starts here, and only the first would be used; keep one document in the file")}
 	case err != nil:
 		return nil, yamlErrors(file, err)
 	case len(docs) == 0:

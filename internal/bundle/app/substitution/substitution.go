@@ -63,28 +63,36 @@ func marshalled(n *yamlv3.Node) (string, error) {
 	return string(text), err
 }
 
-// Replace replaces the variables in an object; made is nil if it has none. unset says which of them
-// nothing sets.
-func Replace(n *yamlv3.Node, vars map[string]string) (made *yamlv3.Node, unset, err error) {
+// Replace replaces the variables in an object; made is nil if it has none. One that nothing sets, and that
+// has no default, is an error: kustomize-controller has the gate StrictPostBuildSubstitutions on since 1.9.
+func Replace(n *yamlv3.Node, vars map[string]string) (made *yamlv3.Node, err error) {
 	text, err := marshalled(n)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	replaced, unset := envsubst.Eval(text, func(name string) (string, bool) { v, ok := vars[name]; return v, ok })
-	if unset != nil {
-		if replaced, err = envsubst.Eval(text, func(name string) (string, bool) { return vars[name], true }); err != nil {
-			return nil, nil, err
+	unset := ""
+	replaced, err := envsubst.Eval(text, func(name string) (string, bool) {
+		v, ok := vars[name]
+		if !ok && unset == "" {
+			unset = name
 		}
+		return v, ok
+	})
+	if err != nil {
+		if unset != "" {
+			err = fmt.Errorf("%w; set %s in postBuild, write a default such as ${%[2]s:=}, or $${%[2]s} to keep the text", err, unset)
+		}
+		return nil, err
 	}
 	if replaced == text {
-		return nil, unset, nil
+		return nil, nil
 	}
 	docs, err := yamlx.Documents([]byte(replaced))
 	if err != nil {
-		return nil, unset, fmt.Errorf("it is no YAML any more: %w", err)
+		return nil, fmt.Errorf("it is no YAML any more: %w", err)
 	}
 	if len(docs) != 1 || len(docs[0].Content) != 1 || docs[0].Content[0].Kind != yamlv3.MappingNode {
-		return nil, unset, errors.New("it is no object any more")
+		return nil, errors.New("it is no object any more")
 	}
-	return docs[0].Content[0], unset, nil
+	return docs[0].Content[0], nil
 }

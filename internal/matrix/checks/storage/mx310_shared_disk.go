@@ -23,7 +23,7 @@ var sharedDisk = judge.Check{
 	Fix:  "Name a class of shared files, e.g. of EFS, Filestore or Azure Files, or ask for ReadWriteOnce.",
 	Says: "claim %s is ReadWriteMany, and StorageClass %s makes disks (%s)", Then: "the driver refuses it, so that the claim and its pods wait for ever",
 	Others: map[string]judge.Message{"cluster": {
-		Says: "claim %s is ReadWriteMany, of StorageClass %s, which the cluster has by itself", Then: "those of managed Kubernetes and of Kind make disks for one node: there it and its pods wait for ever"}},
+		Says: "claim %s is ReadWriteMany, of StorageClass %s, %s", Then: "those of managed Kubernetes and of Kind make disks for one node: there it and its pods wait for ever"}},
 	Run: func(s *judge.Scope) {
 		for _, c := range s.Claims() {
 			spec := c.Spec
@@ -39,7 +39,11 @@ var sharedDisk = judge.Check{
 			}
 			path := c.Path + ".storageClassName"
 			if driver := s.Live.Provisioners[class]; driver == simulate.Provisioner {
-				s.ReportAs("cluster", c.Object, path, c.Name, class).SetBy(class).Warning()
+				whose := "which the cluster has by itself"
+				if class == simulate.DefaultClassName {
+					whose = "the default class of this cell, which the harness made"
+				}
+				s.ReportAs("cluster", c.Object, path, c.Name, class, whose).SetBy(class).Warning()
 			} else if slices.Contains(disks, driver) {
 				s.Report(c.Object, path, c.Name, class, driver).SetBy(class)
 			}
