@@ -88,7 +88,7 @@ spec: {template: {spec: {restartPolicy: Never, tolerations: [{operator: Exists}]
 		},
 		{
 			id: "F403", what: "a NetworkPolicy whose rules are selectors of pods or namespaces, for pods that the API server calls: a webhook that fails closed, an APIService, a conversion; or that a LoadBalancer or NodePort leads to", verdict: "a warning that names both",
-			seeds: []seed{{nightly: []string{bundle.Helm}, recipe: func(r *tinyRecipe) { r.part("b").add("closed.yaml", closedToOutsiders) }, want: outcomeWanted{check: warning("NetworkPolicy.networking.k8s.io b/closed (b): lets only pods reach those of Deployment b/b, which serve Service b/outside (NodePort)")}}},
+			seeds: []seed{{nightly: []string{bundle.Helm}, recipe: func(r *tinyRecipe) { r.part("b").add("closed.yaml", closedToOutsiders) }, want: outcomeWanted{check: warning("NetworkPolicy b/closed (b): lets only pods reach those of Deployment b/b, which serve Service b/outside (NodePort)")}}},
 			tests: []string{"internal/matrix/refs/everyday TestFind_Outsiders"},
 		},
 		{
