@@ -106,7 +106,7 @@ spec: {template: {spec: {restartPolicy: Never, tolerations: [{operator: Exists}]
 			tests: []string{"internal/matrix/refs TestDeadlocks_SameRelease", "internal/bundle/app TestFlux_Refused"},
 		},
 		{
-			id: "F406", what: "a version in a bundle's script that only a run can tell, `\"$(cmd)\"` or a variable that the script does not set, taken for no version; other programs in it than helm and kubectl, e.g. curl into a shell", verdict: "exit 52 with the line and the word; each such program is \"not verified\"",
+			id: "F406", what: "a version in a bundle's script that only a run can tell, `\"$(cmd)\"` or a variable that the script does not set, taken for no version; other programs in it than helm and kubectl, e.g. curl into a shell", verdict: "exit 52 with the line and the word; each such program is a warning",
 			tests: []string{"internal/bundle/foreign TestInstallScript_Besides"},
 		},
 	}

@@ -129,7 +129,9 @@ func TestInstallScript_Besides(t *testing.T) {
 		"helm install":                  {install + "helm install b ./b --namespace n\n", "CHART=a\nREPO=https://example.com\n", "", "", 2},
 		"without chart":                 {install, "REPO=https://example.com\n", "", "001-a/install.sh:2: release a has no chart: what names it in the script is empty", 0},
 	} {
-		f, besides, err := readHelm(treeOf(t, map[string]string{"001-a/install.sh": tc.script, "001-a/upstream.env": tc.env, "001-a/b/Chart.yaml": "apiVersion: v2\nname: b\nversion: 1.0.0\n"}))
+		tree := treeOf(t, map[string]string{"001-a/install.sh": tc.script, "001-a/upstream.env": tc.env, "001-a/b/Chart.yaml": "apiVersion: v2\nname: b\nversion: 1.0.0\n"})
+		f, besides, err := readHelm(tree)
+		besides = append(besides, tree.notes...)
 		if tc.err != "" {
 			if err == nil || !strings.Contains(err.Error(), tc.err) {
 				t.Errorf("%s: got %v, want %s", name, err, tc.err)

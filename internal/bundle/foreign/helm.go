@@ -129,7 +129,12 @@ func (f *helmForm) read(script string) error {
 			} else if len(words) == 2 && path.Base(words[1]) == "install.sh" && f.runs < 0 {
 				f.runs = len(f.list)
 			} else if what := c.Changes(); what != "" && !(beside && slices.Contains(repairs, what)) {
-				f.besides = append(f.besides, "bundle: "+f.tree.at(script, c.Line).String()+" has "+what+", and scripts are not run: nothing verifies what it changes")
+				line := f.tree.at(script, c.Line).String() + " has " + what + ", and scripts are not run: nothing verifies what it changes"
+				if tool, _, _ := strings.Cut(what, " "); tool != "helm" && tool != "kubectl" || what == "kubectl delete" {
+					f.tree.notes = append(f.tree.notes, line) // on the first screen
+				} else {
+					f.besides = append(f.besides, "bundle: "+line)
+				}
 			}
 			continue
 		}
