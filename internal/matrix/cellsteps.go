@@ -170,6 +170,7 @@ func (c *cellRun) deploy(ctx context.Context) error {
 // which this lane creates only once the workload is ready. Delivering it would take the whole
 // budget to fail.
 func (c *cellRun) deadlocks(ctx context.Context) error {
+	c.result.Notes = append(c.result.Notes, refs.ForOthers(&c.env.Bundle.Expectation, c.lane.Order(c.env))...)
 	found := refs.Deadlocks(&c.env.Bundle.Expectation, c.env.Input.Components, c.lane.Order(c.env))
 	if err := found.Err(); err != nil {
 		return err

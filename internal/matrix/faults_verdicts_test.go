@@ -3,6 +3,7 @@ package matrix
 import (
 	"time"
 
+	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
@@ -22,6 +23,29 @@ kind: ResourceClaim
 metadata: {name: one}
 spec: {devices: {requests: [{name: r, exactly: {deviceClassName: fpga}}]}}
 `
+
+const (
+	closedToOutsiders = `apiVersion: v1
+kind: Service
+metadata: {name: outside}
+spec: {type: NodePort, selector: {app: b}, ports: [{port: 80}]}
+---
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata: {name: closed}
+spec: {podSelector: {matchLabels: {app: b}}, ingress: [{from: [{podSelector: {}}]}]}
+`
+	takenName = `apiVersion: v1
+kind: Pod
+metadata: {name: db-0}
+spec: {tolerations: [{operator: Exists}], containers: [{name: main, image: "example.com/debug:1"}]}
+---
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: db}
+spec: {serviceName: db, selector: {matchLabels: {app: db}}, template: {metadata: {labels: {app: db}}, spec: {tolerations: [{operator: Exists}], containers: [{name: main, image: "example.com/db:1"}]}}}
+`
+)
 
 // verdictFaults are wrong verdicts of rules that stood where a program decides.
 func verdictFaults() []fault {
@@ -61,6 +85,29 @@ spec: {template: {spec: {restartPolicy: Never, tolerations: [{operator: Exists}]
 `)
 			}, want: red(reason.WorkloadFailed, "Deployment b/b (b): takes its environment from Secret b/made, which only Job b/make of the same release makes").in(time.Minute)}},
 			tests: []string{"internal/matrix/refs TestDeadlocks"},
+		},
+		{
+			id: "F403", what: "a NetworkPolicy whose rules are selectors of pods or namespaces, for pods that the API server calls: a webhook that fails closed, an APIService, a conversion; or that a LoadBalancer or NodePort leads to", verdict: "a warning that names both",
+			seeds: []seed{{nightly: []string{bundle.Helm}, recipe: func(r *tinyRecipe) { r.part("b").add("closed.yaml", closedToOutsiders) }, want: outcomeWanted{check: warning("NetworkPolicy b/closed (b): lets only pods reach those of Deployment b/b, which serve Service b/outside (NodePort)")}}},
+			tests: []string{"internal/matrix/refs/everyday TestFind_Outsiders"},
+		},
+		{
+			id: "F404", what: "a pod that has the name of one that a StatefulSet has to make, of which its controller writes no event; a request that a LimitRange fills in and no node has; a volume for nodes that there are none of", verdict: "exit 1 at once, with the pod, the LimitRange or the volume",
+			seeds: []seed{
+				{name: "name", nightly: families, recipe: func(r *tinyRecipe) { r.part("b").add("set.yaml", takenName) }, want: red(reason.WorkloadFailed, "StatefulSet b/db (b): pod b/db-0 has the name of its pod 0 and is none of its own").in(time.Minute)},
+				{name: "default", nightly: families, recipe: func(r *tinyRecipe) {
+					r.part("b").add("range.yaml", "apiVersion: v1\nkind: LimitRange\nmetadata: {name: defaults}\nspec: {limits: [{type: Container, default: {cpu: \"9000\"}, defaultRequest: {cpu: \"9000\"}}]}\n")
+				}, want: red(reason.SchedulingFailed, "Deployment b/b (b)").and("LimitRange b/defaults fills in for container main").in(time.Minute)},
+			},
+			tests: []string{"internal/observe TestTakenName", "internal/matrix/why TestExplain_LimitRange", "internal/matrix/refs/topologies TestFind"},
+		},
+		{
+			id: "F405", what: "two releases of one name in one namespace, which are one to Helm; a HelmRelease that depends on a Kustomization, which the harness had made a HelmRelease of", verdict: "exit 51 before anything is deployed, with both; exit 52 with the line",
+			tests: []string{"internal/matrix/refs TestDeadlocks_SameRelease", "internal/bundle/app TestFlux_Refused"},
+		},
+		{
+			id: "F406", what: "a version in a bundle's script that only a run can tell, `\"$(cmd)\"` or a variable that the script does not set, taken for no version; other programs in it than helm and kubectl, e.g. curl into a shell", verdict: "exit 52 with the line and the word; each such program is a warning",
+			tests: []string{"internal/bundle/foreign TestInstallScript_Besides"},
 		},
 	}
 }

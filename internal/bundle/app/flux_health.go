@@ -150,7 +150,9 @@ func (f *fluxApp) ownAwaited(a awaited, c *healthcheck.Check) bool {
 		}
 		return false
 	}
-	named := func(o object) bool { return o.Kind() == a.ref.Kind && o.Name() == a.ref.Name }
+	named := func(o object) bool { // what the harness made of a Kustomization is none
+		return o.Kind() == a.ref.Kind && o.Name() == a.ref.Name && !f.packed[o.Node]
+	}
 	i := slices.IndexFunc(f.objects, func(o object) bool {
 		return named(o) && cmp.Or(yamlx.Text(o.Node, "metadata", "namespace"), plainNamespace) == cmp.Or(a.ref.Namespace, plainNamespace)
 	})

@@ -53,10 +53,17 @@ func (f *fluxApp) dependsFound(o object, own string) error {
 	for i := 0; list != nil && i < len(list.Content); i++ {
 		name, in := yamlx.Text(list.Content[i], "name"), cmp.Or(yamlx.Text(list.Content[i], "namespace"), own)
 		var there []string
+		instead := "" // what the harness made of a Kustomization
 		for _, other := range f.objects {
+			if f.packed[other.Node] && other.Name() == name {
+				instead = name
+			}
 			if other.Kind() == kindRelease && other.Group() == groupHelm && other.Name() == name && !f.packed[other.Node] {
 				there = append(there, f.namespaceOf(other))
 			}
+		}
+		if len(there) == 0 && instead != "" {
+			return f.repo.BadAt(o, list.Content[i], "HelmRelease %s depends on HelmRelease %s, which no file has: %s is a Kustomization, and Flux looks for HelmReleases alone, so that it would wait for ever; let the Kustomization that applies HelmRelease %s depend on it", o.Name(), name, name, o.Name())
 		}
 		if len(there) > 0 && !slices.Contains(there, in) {
 			return f.repo.BadAt(o, list.Content[i], "HelmRelease %s depends on HelmRelease %s in the namespace %s, and it is in %s: Flux would wait for it for ever; set namespace", o.Name(), name, in, strings.Join(there, ", "))

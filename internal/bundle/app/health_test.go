@@ -38,17 +38,18 @@ func TestWaits(t *testing.T) {
 		more string
 		want string // of the check
 	}{
-		"nothing":                {"", ""},
-		"an object":              {check("apiVersion: v1, kind: ConfigMap, name: plain, namespace: web"), "v1 ConfigMap web/plain live base.yaml:8 of redis,base"},
-		"of a group":             {check("apiVersion: apps/v1, kind: Deployment, name: x, namespace: web"), "v1 Deployment web/x live base.yaml:8 of redis,base"},
-		"a HelmRelease":          {check(own + "redis, namespace: flux-system"), "v2 HelmRelease.helm.toolkit.fluxcd.io flux-system/redis base.yaml:8 of redis,base"},
-		"a HelmRelease of none":  {check(own + "nosuch, namespace: flux-system"), "v2 HelmRelease.helm.toolkit.fluxcd.io flux-system/nosuch live base.yaml:8 of redis,base: which no file here has"},
-		"in another namespace":   {check(own + "redis, namespace: redis"), "HelmRelease.helm.toolkit.fluxcd.io redis/redis live base.yaml:8 of redis,base: which no file here has; there is one at "},
-		"a source":               {check("apiVersion: source.toolkit.fluxcd.io/v1, kind: HelmRepository, name: charts, namespace: flux-system"), ""},
-		"a Kustomization":        {check("apiVersion: kustomize.toolkit.fluxcd.io/v1, kind: Kustomization, name: nosuch, namespace: flux-system"), "nosuch base.yaml:8 of redis,base: which no file here has"},
-		"one that waits for it":  {check("apiVersion: kustomize.toolkit.fluxcd.io/v1, kind: Kustomization, name: apps, namespace: flux-system"), "each waits for the other"},
-		"wait, and checks":       {"  wait: true\n" + check("apiVersion: v1, kind: ConfigMap, name: nosuch, namespace: web"), ""},
-		"wait, with expressions": {"  wait: true\n" + ready, "v1 ConfigMap web/plain live base.yaml:8 of redis,base"},
+		"nothing":                 {"", ""},
+		"an object":               {check("apiVersion: v1, kind: ConfigMap, name: plain, namespace: web"), "v1 ConfigMap web/plain live base.yaml:8 of redis,base"},
+		"of a group":              {check("apiVersion: apps/v1, kind: Deployment, name: x, namespace: web"), "v1 Deployment web/x live base.yaml:8 of redis,base"},
+		"a HelmRelease":           {check(own + "redis, namespace: flux-system"), "v2 HelmRelease.helm.toolkit.fluxcd.io flux-system/redis base.yaml:8 of redis,base"},
+		"a HelmRelease of none":   {check(own + "nosuch, namespace: flux-system"), "v2 HelmRelease.helm.toolkit.fluxcd.io flux-system/nosuch live base.yaml:8 of redis,base: which no file here has"},
+		"a HelmRelease made here": {check(own + "base, namespace: flux-system"), "flux-system/base live base.yaml:8 of redis,base: which no file here has"},
+		"in another namespace":    {check(own + "redis, namespace: redis"), "HelmRelease.helm.toolkit.fluxcd.io redis/redis live base.yaml:8 of redis,base: which no file here has; there is one at "},
+		"a source":                {check("apiVersion: source.toolkit.fluxcd.io/v1, kind: HelmRepository, name: charts, namespace: flux-system"), ""},
+		"a Kustomization":         {check("apiVersion: kustomize.toolkit.fluxcd.io/v1, kind: Kustomization, name: nosuch, namespace: flux-system"), "nosuch base.yaml:8 of redis,base: which no file here has"},
+		"one that waits for it":   {check("apiVersion: kustomize.toolkit.fluxcd.io/v1, kind: Kustomization, name: apps, namespace: flux-system"), "each waits for the other"},
+		"wait, and checks":        {"  wait: true\n" + check("apiVersion: v1, kind: ConfigMap, name: nosuch, namespace: web"), ""},
+		"wait, with expressions":  {"  wait: true\n" + ready, "v1 ConfigMap web/plain live base.yaml:8 of redis,base"},
 	} {
 		l, err := laidOut(t, waiting(c.more), "cluster", bundle.FluxGit)
 		if err != nil {
@@ -117,6 +118,7 @@ func TestFlux_Refused(t *testing.T) {
 	}{
 		"a source in another namespace":     {moved("base/redis.yaml", "metadata: {name: redis, namespace: flux-system}", "metadata: {name: redis, namespace: redis}"), bundle.FluxGit, []string{"redis.yaml:11", "HelmRelease redis looks for HelmRepository charts in the namespace redis, and it is in flux-system"}},
 		"a dependency in another namespace": {moved("apps/web.yaml", "  interval: 10m\n", "  dependsOn: [{name: redis}]\n"), bundle.FluxGit, []string{"web.yaml:5", "depends on HelmRelease redis in the namespace web, and it is in flux-system"}},
+		"a dependency on a Kustomization":   {with(moved("apps/web.yaml", "  interval: 10m\n", "  dependsOn: [{name: base, namespace: flux-system}]\n"), map[string]string{"base/plain.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: plain, namespace: flux-system}\n"}), bundle.FluxGit, []string{"web.yaml:5", "HelmRelease web depends on HelmRelease base, which no file has: base is a Kustomization"}},
 		"no GitRepository":                  {with(moved("cluster/apps.yaml", "kind: GitRepository, name: flux-system", "kind: GitRepository, name: flux-sys"), map[string]string{"cluster/source.yaml": "apiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: flux-system, namespace: flux-system}\nspec: {url: 'https://example.com/team/apps'}\n"}), bundle.FluxGit, []string{"apps.yaml:7", "looks for GitRepository flux-sys, which no file of this repository has", "GitRepository flux-system is this repository"}},
 		"no HelmRepository":                 {moved("base/redis.yaml", "kind: HelmRepository, name: charts", "kind: HelmRepository, name: chart"), bundle.FluxGit, []string{"redis.yaml:11", "is from HelmRepository chart, which is not among these files"}},
 		"a patch":                           {moved("apps/web.yaml", "      sourceRef: {kind: GitRepository, name: flux-system, namespace: flux-system}\n", ""), bundle.FluxGit, []string{"web.yaml:7", "HelmRelease web has no chart with a sourceRef: if it is a patch"}},

@@ -111,13 +111,27 @@ func TestInstallScript_Besides(t *testing.T) {
 		script, env, besides, err string
 		releases                  int
 	}{
-		"nothing":       {"kubectl get nodes\nhelm version\n" + install, "CHART=a\nREPO=https://example.com\n", "", "", 1},
-		"applies":       {install + "kubectl --context x apply -f extra.yaml\n", "CHART=a\nREPO=https://example.com\n", "001-a/install.sh:3 has kubectl apply, and scripts are not run", "", 1},
-		"uninstalls":    {install + "helm uninstall b\n", "CHART=a\nREPO=https://example.com\n", "helm uninstall", "", 1},
-		"helm install":  {install + "helm install b ./b --namespace n\n", "CHART=a\nREPO=https://example.com\n", "", "", 2},
-		"without chart": {install, "REPO=https://example.com\n", "", "001-a/install.sh:2: release a has no chart: what names it in the script is empty", 0},
+		"nothing":                       {"kubectl get nodes\nhelm version\n" + install, "CHART=a\nREPO=https://example.com\n", "", "", 1},
+		"applies":                       {install + "kubectl --context x apply -f extra.yaml\n", "CHART=a\nREPO=https://example.com\n", "001-a/install.sh:3 has kubectl apply, and scripts are not run", "", 1},
+		"uninstalls":                    {install + "helm uninstall b\n", "CHART=a\nREPO=https://example.com\n", "helm uninstall", "", 1},
+		"a program":                     {"aws eks list-clusters\n" + install, "CHART=a\nREPO=https://example.com\n", "001-a/install.sh:1 has aws, and scripts are not run", "", 1},
+		"a shell":                       {install + "curl -s https://example.com/x | bash\n", "CHART=a\nREPO=https://example.com\n", "001-a/install.sh:3 has bash, and scripts", "", 1},
+		"a namespace":                   {install + "command -v helm\nsudo timeout -k 5 60 kubectl delete namespace x | cat\n", "CHART=a\nREPO=https://example.com\n", "001-a/install.sh:4 has kubectl delete", "", 1},
+		"by a variable":                 {install + "$TOOL apply\n", "CHART=a\nREPO=https://example.com\n", "has the command $TOOL", "", 1},
+		"text":                          {"echo \"$(date)\" | tee log\n" + install, "CHART=a\nREPO=https://example.com\n", "", "", 1},
+		"a version that a command says": {strings.Replace(install, "1.0.0", `"$(cat VERSION)"`, 1), "CHART=a\nREPO=https://example.com\n", "", `001-a/install.sh:2: "$(cat VERSION)" can be known only when the script runs`, 0},
+		"a version of a variable":       {"V=$(cat VERSION)\n" + strings.Replace(install, "1.0.0", "$V", 1), "CHART=a\nREPO=https://example.com\n", "", "001-a/install.sh:3: $V can be known only when the script runs", 0},
+		"a version that is not set":     {strings.Replace(install, "1.0.0", `"${VERSION}"`, 1), "CHART=a\nREPO=https://example.com\n", "", `"${VERSION}" can be known only when the script runs`, 0},
+		"by way of another":             {"ARGS=(--version \"$VERSION\")\n" + strings.Replace(install, "--version 1.0.0", `"${ARGS[@]}"`, 1), "CHART=a\nREPO=https://example.com\n", "", `"${ARGS[@]}" can be known only`, 0},
+		"of a function":                 {"f() { helm install a a --repo https://example.com --version \"$1\" --namespace n; }\nf \"$(cat VERSION)\"\n", "", "", "001-a/install.sh:2: \"$1\" can be known only", 0},
+		"a version with a default":      {strings.Replace(install, "1.0.0", `"${VERSION:-1.0.0}"`, 1), "CHART=a\nREPO=https://example.com\n", "", "", 1},
+		"a time that a command says":    {strings.Replace(install, "--version", `--timeout "$(cat T)" --version`, 1), "CHART=a\nREPO=https://example.com\n", "", "", 1},
+		"helm install":                  {install + "helm install b ./b --namespace n\n", "CHART=a\nREPO=https://example.com\n", "", "", 2},
+		"without chart":                 {install, "REPO=https://example.com\n", "", "001-a/install.sh:2: release a has no chart: what names it in the script is empty", 0},
 	} {
-		f, besides, err := readHelm(treeOf(t, map[string]string{"001-a/install.sh": tc.script, "001-a/upstream.env": tc.env, "001-a/b/Chart.yaml": "apiVersion: v2\nname: b\nversion: 1.0.0\n"}))
+		tree := treeOf(t, map[string]string{"001-a/install.sh": tc.script, "001-a/upstream.env": tc.env, "001-a/b/Chart.yaml": "apiVersion: v2\nname: b\nversion: 1.0.0\n"})
+		f, besides, err := readHelm(tree)
+		besides = append(besides, tree.notes...)
 		if tc.err != "" {
 			if err == nil || !strings.Contains(err.Error(), tc.err) {
 				t.Errorf("%s: got %v, want %s", name, err, tc.err)

@@ -269,6 +269,9 @@ func (f *fluxForm) release(file string, n *yamlv3.Node) (unit, error) {
 		}
 		u.repo, u.chart, u.version = url, path.Base(yamlx.Text(chart, "chart")), yamlx.Text(chart, "version")
 	}
+	if yamlx.Text(spec, "test", "enable") == "true" {
+		t.notes = append(t.notes, fmt.Sprintf("%s: Flux runs the chart's tests of HelmRelease %s (spec.test.enable), whose pods succeed here whatever they do", t.at(file, yamlx.LineOf(n, "spec", "test")), u.name))
+	}
 	u.flux.within = helmrelease.Waits(spec)
 	var err error
 	if u.flux.post, err = helmrelease.Post(spec, place); err != nil {

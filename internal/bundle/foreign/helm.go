@@ -129,7 +129,12 @@ func (f *helmForm) read(script string) error {
 			} else if len(words) == 2 && path.Base(words[1]) == "install.sh" && f.runs < 0 {
 				f.runs = len(f.list)
 			} else if what := c.Changes(); what != "" && !(beside && slices.Contains(repairs, what)) {
-				f.besides = append(f.besides, "bundle: "+f.tree.at(script, c.Line).String()+" has "+what+", and scripts are not run: nothing verifies what it changes")
+				line := f.tree.at(script, c.Line).String() + " has " + what + ", and scripts are not run: nothing verifies what it changes"
+				if tool, _, _ := strings.Cut(what, " "); tool != "helm" && tool != "kubectl" || what == "kubectl delete" {
+					f.tree.notes = append(f.tree.notes, line) // on the first screen
+				} else {
+					f.besides = append(f.besides, "bundle: "+line)
+				}
 			}
 			continue
 		}
@@ -145,12 +150,29 @@ func (f *helmForm) read(script string) error {
 				return f.tree.bad(script, c.Line, "the value of $%s depends on a condition of the script, which is read and not run", d.Name)
 			}
 		}
+		if err := f.known(script, c, false); err != nil {
+			return err
+		}
 		u, err := f.unit(script, c, args)
+		if err == nil { // which says more of a chart that is not set
+			err = f.known(script, c, true)
+		}
 		if err != nil {
 			return err
 		}
 		u.crdScript, ahead = ahead, ""
 		f.list = append(f.list, u)
+	}
+	return nil
+}
+
+// known refuses a word of an installation that only a run of the script can tell: what a command says, or a variable that
+// the script does not set.
+func (f *helmForm) known(script string, c shell.Command, unset bool) error {
+	for _, word := range c.Unknown {
+		if word.Unset == unset && !helmcommand.Aside(c.Words, word.At) {
+			return f.tree.bad(script, c.Line, "%s can be known only when the script runs, and it is read and not run: what this installs depends on it; write the value down", word.Text)
+		}
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/rendering"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/needs"
@@ -16,6 +17,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
 // Deadlocks finds what a deployer can never finish: workloads that need an object which it creates
@@ -48,6 +50,7 @@ func Deadlocks(e *bundle.Expectation, components []recipe.Component, d lane.Orde
 		if d.ArgoCD {
 			o.hooksOnly()
 		}
+		o.sameRelease()
 		for i := range e.Objects {
 			o.finalizers(&e.Objects[i])
 			o.endless(&e.Objects[i])
@@ -62,6 +65,49 @@ func Deadlocks(e *bundle.Expectation, components []recipe.Component, d lane.Orde
 		}
 	}
 	return c.Report()
+}
+
+// sameRelease finds releases that are one to Helm, by name and namespace: each installation or upgrade of one replaces the
+// other's objects, and Flux does that in turns for ever. To Argo CD a release's name is a word for the templates.
+func (c order) sameRelease() {
+	if c.Order.ArgoCD {
+		return
+	}
+	seen := map[string]string{}
+	for i := range c.expectation.Releases {
+		r := &c.expectation.Releases[i]
+		key := infra.NamespacedName(r.Namespace, r.InHelm())
+		first, twice := seen[key]
+		if !twice {
+			seen[key] = r.Name
+			continue
+		}
+		from := result.Ref{Kind: "Release", Name: r.Name}
+		if c.Order.Flux {
+			from = result.Ref{Group: "helm.toolkit.fluxcd.io", Kind: "HelmRelease", Name: r.Name}
+		}
+		c.fail(reason.DeployFailed, reference{from: from, component: r.Component, name: r.InHelm(), cause: "release " + key,
+			text: fmt.Sprintf("installs Helm release %s in namespace %s, and so does %s", r.InHelm(), r.Namespace, first),
+			then: "each installation of one replaces the objects of the other, with Flux for ever: give one of them another name (releaseName) or namespace"})
+	}
+}
+
+// ForOthers notes hooks that only another deployer knows: Argo CD's annotations where it is not the one that delivers.
+func ForOthers(e *bundle.Expectation, d lane.Order) []string {
+	if d.ArgoCD {
+		return nil
+	}
+	var all []string
+	for i := range e.Objects {
+		o := &e.Objects[i]
+		if own, _ := rendering.ArgoHooks(o.Object.GetAnnotations()); own && !o.Hook {
+			all = append(all, fmt.Sprintf("%s (%s)", o.Ref(), o.Component))
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s: only Argo CD reads the annotation %s of these; in this lane they are ordinary objects, which come with all others and stay: %s", lists.Count(len(all), "hook"), rendering.ArgoHook, strings.Join(lists.AtMost(all, 5), ", "))}
 }
 
 type order struct {

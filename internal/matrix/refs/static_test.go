@@ -21,6 +21,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // authority is what genCA makes: each call has other keys. It signs a certificate for a host.
@@ -271,6 +272,48 @@ func TestDeadlocks_Unawaited(t *testing.T) {
 		e.Delivered = []bundle.Delivered{{Ref: of("x")}, {Ref: of("x-post"), DependsOn: []result.Ref{of("x")}}, {Ref: of("apart")}}
 		if r := Deadlocks(e, nil, lane.Order{Ready: true, Releases: true}); len(r.Faults) != faults {
 			t.Errorf("%q is not waited for: got %+v", release, r.Faults)
+		}
+	}
+}
+
+// Two releases are one to Helm if they have one name in one namespace.
+func TestDeadlocks_SameRelease(t *testing.T) {
+	release := func(name, helm, namespace string) bundle.Release {
+		return bundle.Release{Name: name, Component: name, Namespace: namespace, Given: bundle.Given{HelmName: helm}}
+	}
+	for name, c := range map[string]struct {
+		releases []bundle.Release
+		by       lane.Order
+		want     string
+	}{
+		"Flux":              {[]bundle.Release{release("a", "web", "x"), release("b", "web", "x")}, lane.Order{Flux: true, Ready: true}, "HelmRelease.helm.toolkit.fluxcd.io b (b): installs Helm release web in namespace x, and so does a"},
+		"Helm":              {[]bundle.Release{release("a", "", "x"), release("b", "a", "x")}, lane.Order{InOrder: true}, "installs Helm release a in namespace x, and so does a"},
+		"Argo CD":           {[]bundle.Release{release("a", "web", "x"), release("b", "web", "x")}, lane.Order{ArgoCD: true}, ""},
+		"all at once":       {[]bundle.Release{release("a", "web", "x"), release("b", "web", "x")}, lane.Order{AtOnce: true}, ""},
+		"another namespace": {[]bundle.Release{release("a", "web", "x"), release("b", "web", "y")}, lane.Order{Flux: true}, ""},
+	} {
+		got := ""
+		r := Deadlocks(&bundle.Expectation{Releases: c.releases}, nil, c.by)
+		for _, f := range r.Faults {
+			got += f.Finding.Cause
+		}
+		if got != c.want && (c.want == "" || !strings.Contains(got, c.want)) || c.want != "" && reason.Of(r.Err()) != reason.DeployFailed {
+			t.Errorf("%s: got %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// Hooks of Argo CD's are said to be none for others.
+func TestForOthers(t *testing.T) {
+	hook := func(annotation string) *bundle.Expectation {
+		return expected(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: x, annotations: {"+annotation+"}}\n")
+	}
+	for annotation, want := range map[string]string{"argocd.argoproj.io/hook: PreSync": "1 hook: only Argo CD reads the annotation argocd.argoproj.io/hook of these; in this lane they are ordinary objects, which come with all others and stay: ConfigMap x/c (x)", "helm.sh/hook: pre-install": "", "argocd.argoproj.io/hook: nonsense": ""} {
+		if got := strings.Join(ForOthers(hook(annotation), lane.Order{InOrder: true}), "\n"); got != want {
+			t.Errorf("%s: got %q, want %q", annotation, got, want)
+		}
+		if got := ForOthers(hook(annotation), lane.Order{ArgoCD: true}); got != nil {
+			t.Errorf("Argo CD, %s: got %q", annotation, got)
 		}
 	}
 }

@@ -82,6 +82,14 @@ func Read(args []string) (Install, error) {
 	return in, nil
 }
 
+// Aside reports whether a word of a command is a flag, or the value of one, that does not change what it installs.
+func Aside(words []string, at int) bool {
+	if at > 0 && slices.Contains([]string{"--kube-context", "--kubeconfig", "--timeout"}, words[at-1]) {
+		return true
+	}
+	return at < len(words) && strings.Contains(words[at], "=") && !Changes(words[at:at+1])
+}
+
 // Changes reports whether words that a command may have besides change what it installs: all but flags
 // that say which cluster it is for, how conflicts of fields are decided, or what is waited for.
 func Changes(words []string) bool {

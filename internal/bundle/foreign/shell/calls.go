@@ -16,13 +16,16 @@ func (r *reader) call(c *syntax.CallExpr) answer {
 		return yes
 	}
 	made := r.words(c.Args)
+	if len(made.words) == 0 && len(made.parts) > 0 {
+		made.words = []string{""}
+	}
 	if len(made.words) == 0 {
 		return unknown
 	}
 	name, args := made.words[0], made.words[1:]
 	switch body := r.functions[name]; {
 	case body != nil:
-		return r.function(c, body, args)
+		return r.function(c, body, args, made.parts)
 	case name == "exit" || name == "return":
 		r.ended = r.maybe == 0
 		return yes
@@ -31,7 +34,7 @@ func (r *reader) call(c *syntax.CallExpr) answer {
 			args = []string{"1"}
 		}
 		if n := number(args[0]); n >= 0 {
-			r.arguments = r.arguments[min(n, len(r.arguments)):]
+			r.arguments, r.unsure = r.arguments[min(n, len(r.arguments)):], r.unsure[min(n, len(r.unsure)):]
 		}
 		return yes
 	case name == "true" || name == ":":
@@ -51,19 +54,24 @@ func (r *reader) call(c *syntax.CallExpr) answer {
 	case (name == "source" || name == ".") && len(args) > 0:
 		return r.source(c, args[0])
 	}
-	r.commands = append(r.commands, Command{Line: r.lineOf(c), Words: r.relative(made.words), Dir: r.dir, Maybe: r.maybe > 0, Doubts: made.doubts})
+	r.commands = append(r.commands, Command{Line: r.lineOf(c), Words: r.relative(made.words), Dir: r.dir, Maybe: r.maybe > 0, Doubts: made.doubts, Unknown: made.parts})
 	return unknown
 }
 
-func (r *reader) function(c *syntax.CallExpr, body *syntax.Stmt, args []string) answer {
+func (r *reader) function(c *syntax.CallExpr, body *syntax.Stmt, args []string, parts []Unknown) answer {
 	if r.calls++; r.calls > mostCalls {
 		r.fail(c, "functions call each other more than %d deep", mostCalls)
 		return unknown
 	}
-	line, arguments := r.line, r.arguments
-	r.line, r.arguments = r.lineOf(c), args
+	line, arguments, unsure := r.line, r.arguments, r.unsure
+	r.line, r.arguments, r.unsure = r.lineOf(c), args, make([]bool, len(args))
+	for _, p := range parts {
+		if at := p.At - 1; at >= 0 && at < len(args) {
+			r.unsure[at] = true
+		}
+	}
 	a := r.statement(body)
-	r.line, r.arguments = line, arguments
+	r.line, r.arguments, r.unsure = line, arguments, unsure
 	r.calls--
 	r.ended = false
 	return a

@@ -23,8 +23,19 @@ type Command struct {
 	// Maybe: whether the command is made depends on something that is not known, e.g. on what another
 	// command says.
 	Maybe bool
+	// Unknown are the words that can be known only when the script runs.
+	Unknown []Unknown
 	// Doubts are the variables of the command whose values depend on such a thing.
 	Doubts []Doubt
+}
+
+// Unknown is a word whose value the script has from a command, or from a variable that it does not set. At is where it
+// begins in the command's words; it may be none.
+type Unknown struct {
+	At   int
+	Text string // as the script has it
+	// Unset: it is of a variable alone, which is empty unless whoever runs the script has set it.
+	Unset bool
 }
 
 // Doubt is a variable with more than one possible value. The command has the first one.
@@ -71,6 +82,7 @@ type value struct {
 	words   []string
 	list    bool       // an array
 	unknown bool       // it has the output of a command, or more than is followed here
+	unset   bool       // it has a variable that the script does not set
 	others  [][]string // what it has if something is as it is not known to be
 }
 
@@ -79,6 +91,7 @@ type reader struct {
 	variables map[string]value
 	functions map[string]*syntax.Stmt
 	arguments []string // of the function
+	unsure    []bool   // which of them are known only when the script runs
 	dir       string
 	line      int // of the call in the script itself; 0 outside of functions and other scripts
 	calls     int

@@ -2,6 +2,7 @@ package shell
 
 import (
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -30,10 +31,13 @@ type made struct {
 	words   []string
 	unknown bool
 	doubts  []Doubt
+	// unset: a variable is in it that the script does not set; parts are the words that are unknown for either reason.
+	unset bool
+	parts []Unknown
 }
 
 func (m *made) take(other made) {
-	m.unknown = m.unknown || other.unknown
+	m.unknown, m.unset = m.unknown || other.unknown, m.unset || other.unset
 	m.doubts = append(m.doubts, other.doubts...)
 }
 
@@ -41,10 +45,22 @@ func (r *reader) words(list []*syntax.Word) made {
 	var all made
 	for _, w := range list {
 		m := r.word(w)
+		if m.unknown || m.unset {
+			all.parts = append(all.parts, Unknown{At: len(all.words), Text: textOf(w), Unset: !m.unknown})
+		}
 		all.words = append(all.words, m.words...)
 		all.take(m)
 	}
 	return all
+}
+
+// textOf is a word as a script has it.
+func textOf(w *syntax.Word) string {
+	var text strings.Builder
+	if syntax.NewPrinter(syntax.SingleLine(true)).Print(&text, w) != nil {
+		return "a word"
+	}
+	return text.String()
 }
 
 // fields collects the fields that a word becomes.
@@ -196,8 +212,9 @@ func (r *reader) parameter(p *syntax.ParamExp, quoted bool, f *fields, m *made) 
 	}
 	name := p.Param.Value
 	v, isSet, all := r.valueOf(name, p.Index)
-	if v.unknown {
-		m.unknown = true
+	m.unknown, m.unset = m.unknown || v.unknown, m.unset || v.unset
+	if _, err := strconv.Atoi(name); err != nil && !isSet && !all && p.Index == nil && (p.Exp == nil || p.Exp.Op == syntax.ErrorUnset || p.Exp.Op == syntax.ErrorUnsetOrNull) {
+		m.unset = true
 	}
 	if len(v.others) > 0 {
 		m.doubts = append(m.doubts, Doubt{Name: name, Others: v.others})
@@ -255,7 +272,7 @@ func (r *reader) parameter(p *syntax.ParamExp, quoted bool, f *fields, m *made) 
 func (r *reader) valueOf(name string, index syntax.ArithmExpr) (v value, isSet, all bool) {
 	switch name {
 	case "@", "*":
-		return value{words: r.arguments, list: true}, len(r.arguments) > 0, true
+		return value{words: r.arguments, list: true, unset: slices.Contains(r.unsure, true)}, len(r.arguments) > 0, true
 	case "#":
 		return value{words: []string{strconv.Itoa(len(r.arguments))}}, true, false
 	case "?", "$", "!", "RANDOM", "PWD", "BASH_SOURCE", "0":
@@ -263,7 +280,7 @@ func (r *reader) valueOf(name string, index syntax.ArithmExpr) (v value, isSet, 
 	}
 	if n, err := strconv.Atoi(name); err == nil {
 		if n <= len(r.arguments) {
-			return value{words: r.arguments[n-1 : n]}, true, false
+			return value{words: r.arguments[n-1 : n], unset: n > 0 && n <= len(r.unsure) && r.unsure[n-1]}, true, false
 		}
 		return value{}, false, false
 	}
@@ -314,7 +331,7 @@ func (r *reader) assign(a *syntax.Assign) {
 	default:
 		m.words = []string{""}
 	}
-	v := value{words: m.words, list: a.Array != nil, unknown: m.unknown || a.Index != nil}
+	v := value{words: m.words, list: a.Array != nil, unknown: m.unknown || a.Index != nil, unset: m.unset}
 	for _, d := range m.doubts { // NAME=$OTHER has OTHER's possible values
 		v.others = append(v.others, d.Others...)
 	}
@@ -325,7 +342,7 @@ func (r *reader) assign(a *syntax.Assign) {
 		} else {
 			v.words = []string{strings.Join(before.words, " ") + strings.Join(v.words, " ")}
 		}
-		v.unknown = v.unknown || before.unknown
+		v.unknown, v.unset = v.unknown || before.unknown, v.unset || before.unset
 		v.others = append(v.others, before.others...)
 	}
 	if sizeOf(v.words) > mostValue {
