@@ -92,9 +92,9 @@ func (a *app) bundleInput(ctx context.Context, f *bundleFlags) (in bundle.Input,
 	if err != nil {
 		return in, p, err
 	}
-	result, err := recipe.ReadResult(called, data)
+	result, err := a.readResult(called, data)
 	if err != nil {
-		return in, p, cli.WrapUsage(err)
+		return in, p, err
 	}
 	if document.GenerationOf(result.APIVersion) != recipe.March {
 		p.scheduling = f.scheduling.Tolerating(p.scheduling)

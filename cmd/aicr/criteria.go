@@ -30,6 +30,7 @@ const strictVariable = "AICR_CRITERIA_STRICT"
 func recipesFlags(cmd *cobra.Command, dirs *cli.RecipeDirs) {
 	cmd.Flags().StringVar(&dirs.Recipes, "recipes-dir", "", "recipes `directory` in place of the recipes in this binary")
 	cmd.Flags().StringVar(&dirs.Data, "data", "", "`directory` to overlay on the recipes: its registry.yaml is merged by component, other files replace those with the same path")
+	cli.StrictFieldsFlag(cmd, &dirs.Strict)
 	cmd.Flags().StringArrayVar(&dirs.Sources, "kustomize-source", nil, "`SOURCE=DIRECTORY`: where the source of a Kustomize component is checked out (repeatable)")
 }
 
@@ -42,6 +43,23 @@ func (a *app) inBinary(dirs cli.RecipeDirs) cli.RecipeDirs {
 func (a *app) openRecipes(dirs cli.RecipeDirs) (*recipe.Store, error) {
 	store, _, err := a.Recipes(a.inBinary(dirs))
 	return store, err
+}
+
+// readResult reads a resolved recipe, and says what of it is not known here. Reason: USAGE.
+func (a *app) readResult(called string, data []byte) (*recipe.Result, error) {
+	r, err := recipe.ReadResult(called, data)
+	if err != nil {
+		return nil, cli.WrapUsage(err)
+	}
+	a.tellUnknown(r.Unknown())
+	return r, nil
+}
+
+// tellUnknown says what documents have and this release does not know.
+func (a *app) tellUnknown(lines []string) {
+	for _, line := range lines {
+		_, _ = fmt.Fprintln(a.Stderr, "warning:", cli.Inert(line))
+	}
 }
 
 // queryFlags say which recipe is meant.

@@ -111,7 +111,7 @@ func (a *app) upgradeCheck(ctx context.Context, f upgradeFlags) error {
 	}); err != nil {
 		return err
 	}
-	records, err := recordsFor(store, before, after)
+	records, err := recordsFor(store, a.tellUnknown, before, after)
 	if err != nil {
 		return cli.WrapUsage(err)
 	}
@@ -182,8 +182,7 @@ func (a *app) side(ctx context.Context, flag, address, kubeconfig string) (*reci
 	if err != nil {
 		return nil, err
 	}
-	result, err := recipe.ReadResult(called, data)
-	return result, cli.WrapUsage(err)
+	return a.readResult(called, data)
 }
 
 // resolveAgain is the recipe that the criteria of another one give now.
@@ -232,8 +231,8 @@ func namesOf(store *recipe.Store, of []upgrades.Component) []string {
 // mostRecord is the largest file of records that is read, in bytes.
 const mostRecord = 1 << 20
 
-// recordsFor reads the records of the components on both sides.
-func recordsFor(store *recipe.Store, sides ...[]upgrades.Component) (map[string]*upgrades.Record, error) {
+// recordsFor reads the records of the components on both sides, and tells what of them is not known here.
+func recordsFor(store *recipe.Store, tell func([]string), sides ...[]upgrades.Component) (map[string]*upgrades.Record, error) {
 	files, display := store.FS()
 	records := map[string]*upgrades.Record{}
 	var problems []error
@@ -253,6 +252,7 @@ func recordsFor(store *recipe.Store, sides ...[]upgrades.Component) (map[string]
 			continue
 		}
 		records[e.Name] = r
+		tell(r.Unknown)
 	}
 	return records, errors.Join(problems...)
 }

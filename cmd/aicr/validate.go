@@ -103,9 +103,9 @@ func (a *app) validate(ctx context.Context, f validateFlags) error {
 	if err != nil {
 		return err
 	}
-	made, err := recipe.ReadResult(called, data)
+	made, err := a.readResult(called, data)
 	if err != nil {
-		return cli.WrapUsage(err)
+		return err
 	}
 	plan, err := validate.NewPlan(made, phases)
 	if err != nil {

@@ -46,6 +46,9 @@ func rerunCommand(self, settings string, c result.Cell, f runFlags) string {
 	for _, source := range f.recipes.Sources {
 		parts = append(parts, "--kustomize-source", source)
 	}
+	if strict := f.recipes.Strict.String(); strict != "" {
+		parts = append(parts, "--strict-fields="+strict)
+	}
 	if f.profiles != "" {
 		parts = append(parts, "--profiles", f.profiles)
 	}

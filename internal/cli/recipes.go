@@ -13,6 +13,7 @@ import (
 
 	aicraction "github.com/nvidia/aicr-action"
 	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/util/bounded"
 )
 
 // RecipeDirs are the flags that say where recipes are read.
@@ -21,12 +22,63 @@ type RecipeDirs struct {
 	Data    string // --data
 	// Sources are those of --kustomize-source.
 	Sources []string
+	// Strict is --strict-fields; where it is not given, whose recipes they are decides.
+	Strict StrictFields
 }
+
+// StrictFields is the value of --strict-fields: whether a field or a kind of document that is not known is an error.
+type StrictFields struct{ given, strict bool }
+
+// String is the value as it was given.
+func (s *StrictFields) String() string {
+	if !s.given {
+		return ""
+	}
+	return strconv.FormatBool(s.strict)
+}
+
+// Set is for pflag.
+func (s *StrictFields) Set(text string) (err error) {
+	s.given = true
+	s.strict, err = strconv.ParseBool(text)
+	return err
+}
+
+// Type is for pflag.
+func (s *StrictFields) Type() string { return "bool" }
+
+// StrictFieldsFlag adds --strict-fields.
+func StrictFieldsFlag(cmd *cobra.Command, strict *StrictFields) {
+	cmd.Flags().Var(strict, "strict-fields", "a field or kind of document that this release does not know is an error, and not a note (default: for recipes of this project only)")
+	cmd.Flags().Lookup("strict-fields").NoOptDefVal = "true"
+}
+
+// lenient reports whether unknown fields in a recipes directory are notes: AICR's format moves, and this project's does
+// not move by itself.
+func (s StrictFields) lenient(dir string) bool {
+	if s.given {
+		return !s.strict
+	}
+	return dir != "" && !ownRecipes(dir)
+}
+
+// ownRecipes reports whether a recipes directory is that of a checkout of this project.
+func ownRecipes(dir string) bool {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return false
+	}
+	text, err := bounded.Regular(filepath.Join(filepath.Dir(dir), "go.mod"), 1<<20)
+	return err == nil && strings.HasPrefix(string(text), "module "+ownModule+"\n")
+}
+
+const ownModule = "github.com/nvidia/aicr-action"
 
 // RecipesFlags adds --recipes-dir, --data and --kustomize-source, whose values are for Recipes.
 func RecipesFlags(cmd *cobra.Command, dirs *RecipeDirs) {
 	cmd.Flags().StringVar(&dirs.Recipes, "recipes-dir", "", "recipes `directory`, or embedded for the recipes in this binary (default: ./recipes, else embedded; in CI, ./recipes must exist)")
 	cmd.Flags().StringVar(&dirs.Data, "data", "", "`directory` to overlay on the recipes: its registry.yaml is merged by component, other files replace those with the same path")
+	StrictFieldsFlag(cmd, &dirs.Strict)
 	cmd.Flags().StringArrayVar(&dirs.Sources, "kustomize-source", nil, "`SOURCE=DIRECTORY`: use the checkout in DIRECTORY for Kustomize components from SOURCE (repeatable)")
 }
 
@@ -50,6 +102,7 @@ func (a *App) Recipes(dirs RecipeDirs) (*recipe.Store, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
+	base.Lenient = dirs.Strict.lenient(a.RecipesDirectory(dirs.Recipes))
 	store, err := a.layers(base, dirs.Data)
 	if err != nil {
 		return nil, "", err
@@ -96,13 +149,13 @@ func (a *App) RecipesOrHeaders(dirs RecipeDirs) (*recipe.Store, string, error) {
 func (a *App) layers(base recipe.Layer, dataFlag string) (*recipe.Store, error) {
 	data := a.DataDirectory(dataFlag)
 	if data == "" {
-		store, err := recipe.Open(base.FS, base.Root)
+		store, err := recipe.OpenLayer(base)
 		return store, WrapUsage(err)
 	}
 	if err := checkDataDirectory(data); err != nil {
 		return nil, err
 	}
-	store, err := recipe.OpenWithData(base, recipe.Layer{FS: os.DirFS(data), Root: filepath.ToSlash(filepath.Clean(data))})
+	store, err := recipe.OpenWithData(base, recipe.Layer{FS: os.DirFS(data), Root: filepath.ToSlash(filepath.Clean(data)), Lenient: base.Lenient})
 	return store, WrapUsage(err)
 }
 

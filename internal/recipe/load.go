@@ -37,6 +37,9 @@ type Store struct {
 // wrong, the error joins a *FileError for every problem.
 func Open(fsys fs.FS, root string) (*Store, error) { return openLayers(Layer{FS: fsys, Root: root}) }
 
+// OpenLayer is Open of a layer, which may be lenient.
+func OpenLayer(layer Layer) (*Store, error) { return openLayers(layer) }
+
 // openLayers reads layers, the one that wins first. The last one is the recipes directory; any
 // other is a data directory.
 func openLayers(layers ...Layer) (*Store, error) {
@@ -95,6 +98,19 @@ func (s *Store) FS() (fs.FS, func(string) string) { return s.files.FS, s.files.D
 type decoder struct{ document.Decoder }
 
 func newDecoder(file string) *decoder { return &decoder{document.Decoder{File: file}} }
+
+// decoder is one for a file of a layer.
+func (l *loader) decoder(files document.Files, file string) *decoder {
+	d := newDecoder(files.Display(file))
+	d.Lenient = files.Layers[len(files.Layers)-1].Lenient
+	return d
+}
+
+// took keeps what a decoder has found.
+func (l *loader) took(d *decoder) {
+	l.AddAll(d.Found)
+	l.noted = append(l.noted, d.Notes...)
+}
 
 // loader is a Store in the making.
 type loader struct {
@@ -169,9 +185,12 @@ func (l *loader) parseFrom(from document.Files, name string) (*yaml.Node, bool) 
 }
 
 func (l *loader) loadOverlay(file string) {
-	d := newDecoder(l.display(file))
-	defer func() { l.AddAll(d.Found) }()
+	d := l.decoder(l.files, file)
+	defer l.took(d)
 	root, ok := l.parse(file)
+	if ok && d.Foreign(root) {
+		return
+	}
 	if !ok || !d.Header(root, document.OverlayKind) {
 		l.broken[file] = true
 		return
@@ -232,9 +251,12 @@ func lineOfCriteria(root *yaml.Node) int {
 }
 
 func (l *loader) loadMixin(file string) {
-	d := newDecoder(l.display(file))
-	defer func() { l.AddAll(d.Found) }()
+	d := l.decoder(l.files, file)
+	defer l.took(d)
 	root, ok := l.parse(file)
+	if ok && d.Foreign(root) {
+		return
+	}
 	if !ok || !d.Header(root, document.MixinKind) {
 		l.broken[file] = true
 		return

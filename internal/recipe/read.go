@@ -73,6 +73,7 @@ func ReadResult(file string, data []byte) (*Result, error) {
 		return nil, d.Err()
 	}
 	var doc resultDocument
+	d.Lenient = document.GenerationOf(d.APIVersion) != document.March
 	d.Decode(root, &doc, "")
 	r := &Result{
 		APIVersion: doc.APIVersion, Kind: doc.Kind, Metadata: d.resultMetadata(root, doc.Metadata), Criteria: doc.Criteria, Configuration: doc.Configuration,
@@ -86,11 +87,15 @@ func ReadResult(file string, data []byte) (*Result, error) {
 	}
 	r.validationLines = linesOfValidation(file, root, r.Validation, "validation")
 	d.checkResult(root, r)
+	r.unknown = document.Lines(d.Notes)
 	if err := d.Err(); err != nil {
 		return nil, err
 	}
 	return r, nil
 }
+
+// Unknown says what a result that was read has, and this release does not know.
+func (r *Result) Unknown() []string { return r.unknown }
 
 // root reads the only document of a file.
 func (d *decoder) root(data []byte) (*yaml.Node, bool) {

@@ -124,8 +124,8 @@ func (l *loader) loadRegistry() map[string]registered {
 }
 
 func (l *loader) registryOf(layer document.Files) map[string]registered {
-	d := newDecoder(layer.Display(registryFile))
-	defer func() { l.AddAll(d.Found) }()
+	d := l.decoder(layer, registryFile)
+	defer l.took(d)
 	root, ok := l.parseFrom(layer, registryFile)
 	if !ok || !d.Header(root, document.RegistryKind) {
 		return nil

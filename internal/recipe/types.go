@@ -154,4 +154,5 @@ type Result struct {
 	DeploymentOrder []string                     `json:"deploymentOrder"`
 	Validation      map[string]any               `json:"validation,omitempty"`
 	validationLines map[string]validationLines   // by phase
+	unknown         []string
 }

@@ -18,7 +18,6 @@ type versionPlace struct {
 // saw remembers a document whose header was read.
 func (l *loader) saw(d *decoder) {
 	l.versions = append(l.versions, versionPlace{d.APIVersion, d.APIVersionAt})
-	l.noted = append(l.noted, d.Notes...)
 }
 
 // checkVersions chooses the rules by the documents' apiVersions. One release of AICR has read
@@ -54,14 +53,4 @@ func (s *Store) Generation() document.Generation { return s.generation }
 
 // Notes are what a reader of the results has to know about how the directory was read. Notes of
 // many files are one, with a count and three of them.
-func (s *Store) Notes() []string {
-	places := map[string][]Origin{}
-	for _, n := range s.noted {
-		places[n.Text] = append(places[n.Text], n.At)
-	}
-	var notes []string
-	for _, text := range slices.Sorted(maps.Keys(places)) {
-		notes = append(notes, text+" ("+document.ListPlaces(places[text])+")")
-	}
-	return notes
-}
+func (s *Store) Notes() []string { return document.Lines(s.noted) }

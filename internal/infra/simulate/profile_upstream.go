@@ -61,8 +61,8 @@ func parseUpstream(d document) (*Profile, []error) {
 	}
 	provider := u.Metadata.Labels["provider"]
 	p := &Profile{APIVersion: profileAPIVersion, Kind: u.Kind, Origin: d.at("metadata", "name"), upstream: true}
-	if u.APIVersion != profileAPIVersion && !strings.HasPrefix(u.APIVersion, "aicr.run/") {
-		return nil, []error{fmt.Errorf("%s: apiVersion is %q, want one of aicr.run", d.at("apiVersion"), u.APIVersion)}
+	if u.Kind != ProfileKind || u.APIVersion == "" { // AICR's releases have no one apiVersion for it
+		return nil, []error{fmt.Errorf("%s: want a document of the kind %s, with an apiVersion", d.at("kind"), ProfileKind)}
 	}
 	if kind := u.Metadata.Labels["nodeType"]; kind != nodeTypeSystem && kind != nodeTypeAccelerated {
 		return nil, []error{fmt.Errorf("%s: the label nodeType is %q, want %s or %s", d.at("metadata", "labels", "nodeType"), kind, nodeTypeSystem, nodeTypeAccelerated)}

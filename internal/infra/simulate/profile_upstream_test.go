@@ -62,9 +62,9 @@ func TestAddProfiles(t *testing.T) {
 		t.Error("a profile of the checkout replaces one of this program's")
 	}
 	for name, files := range map[string]fstest.MapFS{
-		"kwok/profiles/moon/system.yaml:10: spec.arch is empty":              edited("moon/system/", "arch: arm64", "arch: ''"),
-		"kwok/profiles/moon/system.yaml:7: the label nodeType is \"other\"":  edited("moon/system/", "nodeType: system", "nodeType: other"),
-		"kwok/profiles/moon/system.yaml:1: apiVersion is \"example.org/v1\"": edited("moon/system/", "aicr.run/v1alpha2", "example.org/v1"),
+		"kwok/profiles/moon/system.yaml:10: spec.arch is empty":                         edited("moon/system/", "arch: arm64", "arch: ''"),
+		"kwok/profiles/moon/system.yaml:7: the label nodeType is \"other\"":             edited("moon/system/", "nodeType: system", "nodeType: other"),
+		"kwok/profiles/moon/system.yaml:2: want a document of the kind KWOKNodeProfile": edited("moon/system/", "kind: KWOKNodeProfile", "kind: Other"),
 		"cannot unmarshal": edited("moon/system/", "resources: {cpu: \"16\", memory: 64Gi, storage: 100Gi}", "resources: [cpu]"),
 	} {
 		if _, err := AddProfiles(shipped, files, "kwok/profiles"); err == nil || !strings.Contains(err.Error(), name) {

@@ -88,13 +88,13 @@ func (r *Repo) Compare(ctx context.Context, base Base, in Dirs) (*Diff, error) {
 			d.locked = compareLocks(dir+in.Charts.Lock, in.Charts.Lock, fsys, os.DirFS(filepath.Join(r.Top, filepath.FromSlash(dir))))
 		}
 		if fsys != nil {
-			before = append(before, recipe.Layer{FS: fsys, Root: base.Commit[:min(12, len(base.Commit))] + ":" + strings.TrimSuffix(dir, "/")})
+			before = append(before, recipe.Layer{FS: fsys, Root: base.Commit[:min(12, len(base.Commit))] + ":" + strings.TrimSuffix(dir, "/"), Lenient: true}) // what was there is no fault of the change
 		} else if dir == d.dirs[len(d.dirs)-1] {
 			return d, nil // no recipes
 		}
 	}
 	if len(before) == 1 {
-		d.Before, d.BeforeErr = recipe.Open(before[0].FS, before[0].Root)
+		d.Before, d.BeforeErr = recipe.OpenLayer(before[0])
 	} else {
 		d.Before, d.BeforeErr = recipe.OpenWithData(before[1], before[0])
 	}

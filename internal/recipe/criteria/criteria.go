@@ -131,10 +131,10 @@ func Names() [5]string {
 // sorted. A recipes directory can have more, and need not have an overlay for each.
 func Known() map[string][]string {
 	return map[string][]string{
-		"service":     {"aks", "bcm", "eks", "generic", "gke", "k0s", "kind", "lke", "metal3", "ocp", "oke", "rke2", "togetherai"},
+		"service":     {"aks", "bcm", "cks", "eks", "generic", "gke", "k0s", "kind", "lke", "metal3", "nvke", "ocp", "oke", "rke2", "togetherai"},
 		"accelerator": {"a100", "b200", "gb200", "gb300", "h100", "h200", "l40", "l40s", "rtx-pro-6000", "vr200"},
 		"intent":      {"inference", "training"},
-		"os":          {"amazonlinux", "cos", "ol", "rhel", "sles", "talos", "ubuntu"},
+		"os":          {"amazonlinux", "cos", "ol", "rhel", "rocky", "sles", "talos", "ubuntu"},
 		"platform":    {"dynamo", "kubeflow", "kueue", "nim", "runai", "slurm"},
 	}
 }

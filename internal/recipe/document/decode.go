@@ -2,7 +2,9 @@ package document
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -16,6 +18,8 @@ import (
 type Decoder struct {
 	// File is how messages call it.
 	File string
+	// Lenient: a field that is not known is a note, unless it is a near miss of one that is.
+	Lenient bool
 	Problems
 	// APIVersion of the document, once Header has read it, and its place.
 	APIVersion   string
@@ -28,6 +32,23 @@ type Decoder struct {
 type Note struct {
 	At   Origin
 	Text string
+}
+
+// Lines are notes for people: those of one text are one, with a count and three places.
+func Lines(notes []Note) []string {
+	places := map[string][]Origin{}
+	for _, n := range notes {
+		places[n.Text] = append(places[n.Text], n.At)
+	}
+	var lines []string
+	for _, text := range slices.Sorted(maps.Keys(places)) {
+		count := ""
+		if n := len(places[text]); n > 3 {
+			count = fmt.Sprintf("%d places: ", n)
+		}
+		lines = append(lines, text+" ("+count+ListPlaces(places[text])+")")
+	}
+	return lines
 }
 
 // Decode fills out, a pointer to a struct with json tags. where is the path of n in the document,
@@ -110,21 +131,56 @@ func (d *Decoder) fillStruct(n *yaml.Node, v reflect.Value, where string) {
 	for _, f := range fieldsOf(n) {
 		Target, ok := known[f.key.Value]
 		if !ok {
-			d.unknownField(f.key, where, names)
+			d.unknownField(n, f.key, where, names)
 			continue
 		}
 		d.fill(f.value, Target, Join(where, f.key.Value))
 	}
 }
 
-func (d *Decoder) unknownField(key *yaml.Node, where string, names []string) {
+// within reports whether a field has another one's name in it, and more.
+func within(field, known string) bool {
+	return len(field) > len(known) && strings.Contains(strings.ToLower(field), strings.ToLower(known))
+}
+
+// nearMiss is the name that a field is probably meant to be: one edit away, or two of a longer word.
+func nearMiss(field string, names []string) string {
+	if len(field) < 6 {
+		return lists.Within(field, names, 1)
+	}
+	return lists.Within(field, names, 2)
+}
+
+// Foreign reports whether a document is of a kind that is not known here, with a note about it. One of a known kind, or
+// of a near miss of one, is not.
+func (d *Decoder) Foreign(root *yaml.Node) bool {
+	if !d.Lenient || root == nil {
+		return false
+	}
+	n := NodeAt(root, "kind")
+	known := append([]string{OverlayKind, MixinKind, RegistryKind, ResultKind, UpgradesKind, ConfigKind, SnapshotKind}, CriteriaKinds...)
+	if n == nil || n.Value == "" || nearMiss(n.Value, known) != "" {
+		return false
+	}
+	d.Notes = append(d.Notes, Note{d.At(n), fmt.Sprintf("documents of the kind %s are not known to this release here, and were left out; they may change what is deployed: with AICR's own CLI as the bundler, its bundle decides", n.Value)})
+	return true
+}
+
+// index is that of an item in a path, which does not count where many items have the same field.
+var index = regexp.MustCompile(`\[[0-9]+\]`)
+
+func (d *Decoder) unknownField(n, key *yaml.Node, where string, names []string) {
+	if near := nearMiss(key.Value, names); d.Lenient && (near == "" || NodeAt(n, near) != nil || within(key.Value, near)) {
+		d.Notes = append(d.Notes, Note{d.At(key), fmt.Sprintf("field %s is not known to this release, and was left out; it may change what is deployed: with AICR's own CLI as the bundler, its bundle decides", Join(index.ReplaceAllString(where, "[]"), key.Value))})
+		return
+	}
 	if where == "" {
 		where = "the document"
 	}
 	// A field that has another one's name in it, as preManifestFiles has, is no typing error for that
 	// one: its meaning may be the opposite.
 	advice := lists.Hint(key.Value, slices.DeleteFunc(slices.Clone(names), func(known string) bool {
-		return strings.Contains(strings.ToLower(key.Value), strings.ToLower(known))
+		return within(key.Value, known)
 	}))
 	switch {
 	case advice != "":

@@ -122,6 +122,8 @@ func TooLarge(name string) error {
 type Layer struct {
 	FS   fs.FS
 	Root string // how messages call it
+	// Lenient: fields and kinds of documents that are not known here are notes, and no problems. AICR's format moves.
+	Lenient bool
 }
 
 // layered is several directories as one; the first one that has a name wins.

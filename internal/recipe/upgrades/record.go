@@ -36,6 +36,7 @@ type Record struct {
 	File        string
 	Component   string
 	Transitions []Transition // in the order of the versions that they lead to
+	Unknown     []string     // what the file has and this release does not know, for people
 }
 
 // Transition is what a record says of moving into a range of versions.
@@ -103,7 +104,7 @@ type recordDocument struct {
 // Read reads a component's records. File is how messages call it. If anything is wrong, the error
 // joins a *document.FileError for every problem.
 func Read(file, component string, data []byte) (*Record, error) {
-	d := &document.Decoder{File: file}
+	d := &document.Decoder{File: file, Lenient: true}
 	root, found := document.ParseYAML(file, data)
 	d.AddAll(found)
 	if len(found) > 0 || !d.Header(root, document.UpgradesKind) {
@@ -132,6 +133,7 @@ func Read(file, component string, data []byte) (*Record, error) {
 	if err := d.Err(); err != nil {
 		return nil, err
 	}
+	r.Unknown = document.Lines(d.Notes)
 	slices.SortStableFunc(r.Transitions, func(a, b Transition) int { return a.To.compareBegin(b.To) })
 	return r, nil
 }

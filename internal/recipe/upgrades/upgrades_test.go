@@ -69,7 +69,7 @@ func TestReadRefuses(t *testing.T) {
 		"empty":           {"", "upgrades.yaml: the file is empty"},
 		"kind":            {strings.Replace(header, "ComponentUpgrades", "Upgrades", 1), `upgrades.yaml:2: kind is "Upgrades"`},
 		"component":       {strings.Replace(header, "thing", "other", 1) + transition("<1.0.0", "1.0.0", "manual", remainder), `upgrades.yaml:3: component is "other", and the registry names this file for thing`},
-		"field":           {header + transition("<1.0.0", "1.0.0", "manual", remainder+"    verifed: me\n"), "upgrades.yaml:10: "},
+		"field":           {header + transition("<1.0.0", "1.0.0", "manual", remainder+"    verfiedBy: me\n"), "upgrades.yaml:10: "},
 		"verdict":         {header + transition("<1.0.0", "1.0.0", "unknown", remainder), `upgrades.yaml:7: verdict is "unknown"; write safe, manual or blocked`},
 		"no upper bound":  {header + transition(">=0.9.0", "1.0.0", "manual", remainder), `upgrades.yaml:5: from ">=0.9.0" has no upper bound`},
 		"no ceiling":      {header + transition("<1.0.0", ">=1.0.0", "manual", remainder), `upgrades.yaml:6: to ">=1.0.0" needs a lower and an upper bound`},

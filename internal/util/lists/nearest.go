@@ -9,6 +9,13 @@ func Nearest(name string, candidates []string) string {
 	return best
 }
 
+// Within gives the first of the candidates that are the fewest edits away from name, and at most that many; empty if
+// there is none.
+func Within(name string, candidates []string, edits int) string {
+	best, _ := nearest(name, candidates, edits)
+	return best
+}
+
 // Misspelt gives the candidate that is at most two edits away from name; empty if there is none, or
 // if name is one of them.
 func Misspelt(name string, candidates []string) string {
