@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -170,7 +171,7 @@ func writeChecked(w io.Writer, all []matrix.Checked, results []result.Result, to
 		objects = max(objects, all[i].Objects)
 		if all[i].Err != nil {
 			for _, f := range results[i].Findings {
-				errors = add(errors, errorText(results[i].Reason, f), all[i].Cell)
+				errors = add(errors, errorText(cmp.Or(f.Reason, results[i].Reason), f), all[i].Cell)
 			}
 		}
 		for _, line := range all[i].Warnings {

@@ -67,36 +67,46 @@ func (c *cellRun) makeBundle(ctx context.Context) error {
 	if err := c.use(delivery{in, b}); err != nil {
 		return err
 	}
-	return c.judgeRendered()
+	return c.judgeRendered(true)
 }
 
-// judgeRendered runs the checks that need no cluster. Those of an upgrade run at the gate of each delivery, so that
-// what is wrong with the old recipe is BASE_FAILED.
-func (c *cellRun) judgeRendered() error {
-	r, err := judgeRendered(c.bench, c.env.Bundle, c.env.Input.Components, c.plan, c.lane.Order(c.env))
-	c.result.Warnings = append(c.result.Warnings, r.Warnings...)
-	c.result.NotVerified = append(c.result.NotVerified, r.Notes...)
-	c.result.Ignored = append(c.result.Ignored, r.Ignored...)
-	c.result.Judged = append(c.result.Judged, r.Findings...)
+// judgeRendered judges what is delivered next by what needs no cluster: a first installation before it has one, what runs
+// before an upgrade as it is deployed, so that its faults are BASE_FAILED, and the upgrade before it is delivered. say adds what
+// is no fault to the result.
+func (c *cellRun) judgeRendered(say bool) error {
+	r, err := judgeRendered(c.bench, c.env.Bundle, c.env.Input.Components, c.plan, c.lane.Order(c.env), c.env.Before != nil)
+	if say {
+		c.result.Warnings = append(c.result.Warnings, r.Warnings...)
+		c.result.NotVerified = append(c.result.NotVerified, r.Notes...)
+		c.result.Ignored = append(c.result.Ignored, r.Ignored...)
+		c.result.Judged = append(c.result.Judged, r.Findings...)
+	}
 	if err != nil {
 		return err
 	}
 	return r.Err()
 }
 
-// judgeRendered is what the checks find that need no cluster.
-func judgeRendered(bench *judge.Bench, b *bundle.Bundle, components []recipe.Component, p Plan, order lane.Order) (judge.Report, error) {
+// judgeRendered is what is found without a cluster: by the checks, and of a first delivery what a deployer can never finish,
+// such as a workload that needs an object which comes only once the workload is ready. Delivering it would take the whole budget to fail.
+func judgeRendered(bench *judge.Bench, b *bundle.Bundle, components []recipe.Component, p Plan, order lane.Order, again bool) (judge.Report, error) {
 	var nodes []corev1.Node
 	for _, n := range simulate.Nodes(p.nodes) {
 		nodes = append(nodes, *n)
 	}
 	x := facts.New(&b.Expectation, components, nodes, nil)
+	x.Again = again
 	found, err := bench.Judge(x, p.Cell.Recipe, order, judge.Rendered)
 	d := judge.NewDocket(x)
 	for _, f := range found {
 		d.Add(f)
 	}
-	return d.Report(), err
+	r := d.Report()
+	if !again {
+		old := refs.Deadlocks(&b.Expectation, components, order)
+		r.Faults = append(r.Faults, old.Faults...)
+	}
+	return r, err
 }
 
 // located returns the input of a bundle in the cell's registry, or on its Git server.
@@ -152,7 +162,13 @@ func (c *cellRun) deploy(ctx context.Context) error {
 	if c.plan.ready != nil {
 		c.plan.ready()
 	}
-	if err := c.deadlocks(ctx); err != nil {
+	c.result.Notes = append(c.result.Notes, refs.ForOthers(&c.env.Bundle.Expectation, c.lane.Order(c.env))...)
+	if c.plan.base != nil {
+		if err := c.judgeRendered(false); err != nil {
+			return err
+		}
+	}
+	if err := c.impossible(ctx); err != nil {
 		return err
 	}
 	lines, err := texts.CreateClasses(ctx, &c.env.Bundle.Expectation, c.env.Clients.Dynamic)
@@ -166,20 +182,9 @@ func (c *cellRun) deploy(ctx context.Context) error {
 	return c.lane.Deploy(ctx, c.env)
 }
 
-// deadlocks returns what cannot end well, whatever the cluster does: a workload that needs an object
-// which this lane creates only once the workload is ready. Delivering it would take the whole
-// budget to fail.
-func (c *cellRun) deadlocks(ctx context.Context) error {
-	c.result.Notes = append(c.result.Notes, refs.ForOthers(&c.env.Bundle.Expectation, c.lane.Order(c.env))...)
-	found := refs.Deadlocks(&c.env.Bundle.Expectation, c.env.Input.Components, c.lane.Order(c.env))
-	if err := found.Err(); err != nil {
-		return err
-	}
-	return c.impossible(ctx)
-}
-
+// impossible finds objects that are Kubernetes' own, which the API server alone knows.
 func (c *cellRun) impossible(ctx context.Context) error {
-	return refs.Impossible(ctx, &c.env.Bundle.Expectation, c.env.Input.Components, c.lane.Order(c.env), c.env.Clients.Kube)
+	return refs.Impossible(ctx, &c.env.Bundle.Expectation, c.env.Input.Components, c.env.Clients.Kube)
 }
 
 func (c *cellRun) refresh() drift.Refresh {
@@ -228,9 +233,7 @@ func (c *cellRun) sayWarnings() {
 func (c *cellRun) newGate(l lane.Lane) *gate.Gate {
 	c.gated = gate.New(c.env, l, c.budgets(), c.Deadline, c.env.Tell)
 	c.gated.Slowness, c.gated.Jobs, c.gated.Awaited, c.gated.Schedulers = c.Slowness, c.seenJobs, c.awaited, c.running
-	if c.gated.Bench, c.gated.Stages = c.bench, []judge.Stage{judge.Settled}; c.plan.base != nil {
-		c.gated.Stages = []judge.Stage{judge.Rendered, judge.Settled}
-	}
+	c.gated.Bench = c.bench
 	if runs, ok := c.env.Cluster.(infra.Contested); ok {
 		c.gated.Contested = runs.Contested
 	}

@@ -6,9 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/nvidia/aicr-action/internal/matrix/judge"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
-	"github.com/nvidia/aicr-action/internal/matrix/refs"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
@@ -41,13 +39,11 @@ func (r *Runner) Check(ctx context.Context, p Plan) (c Checked) {
 	}
 	c.Objects = len(b.Expectation.Objects)
 	order := NewLane(p.Deployer).Order(&lane.Env{Cell: p.Cell, Input: in, Bundle: b})
-	said, err := judgeRendered(r.bench(), b, in.Components, p, order)
+	said, err := judgeRendered(r.bench(), b, in.Components, p, order, false)
 	c.Warnings = slices.Concat(b.Expectation.Warnings, said.Warnings)
 	c.Judged = said.Findings
-	old := refs.Deadlocks(&b.Expectation, in.Components, order)
-	both := judge.Report{Faults: append(said.Faults, old.Faults...)}
 	if c.Err = err; err == nil {
-		c.Err = both.Err()
+		c.Err = said.Err()
 	}
 	return c
 }

@@ -320,6 +320,9 @@ func (c *cellRun) deliver(ctx context.Context, d delivery) error {
 		return err
 	}
 	c.result.Notes = append(c.result.Notes, c.bundles().Outlived(c.env, c.byArgo())...)
+	if err := c.judgeRendered(d.bundle == c.upgrade.next.bundle); err != nil {
+		return err
+	}
 	if err := c.impossible(ctx); err != nil {
 		return err
 	}

@@ -2,6 +2,8 @@ package result
 
 import (
 	"errors"
+
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // Finding is one failure of a cell. Reports group and place findings by these fields. The texts are
@@ -12,6 +14,8 @@ type Finding struct {
 	Check string `json:"check,omitempty"`
 	// Severity is that of a finding with an ID.
 	Severity Severity `json:"severity,omitempty"`
+	// Reason is that with which a finding with an ID fails a cell; empty for a warning or a note.
+	Reason reason.Reason `json:"reason,omitempty"`
 	// Path is the field of Object, as kubectl explain writes it; empty if the finding is about all of it.
 	Path string `json:"path,omitempty"`
 	// Arguments are what Cause was made with, in the order of the check's message.

@@ -24,6 +24,8 @@ type Index struct {
 	Components []recipe.Component
 	// Nodes are those of the cluster or, before there is one, of the recipe's node profile.
 	Nodes []corev1.Node
+	// Again: something was delivered before, so that the cluster has more than is rendered here.
+	Again bool
 	// Live is what the cluster has; nil before there is one.
 	Live *Live
 

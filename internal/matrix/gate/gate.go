@@ -61,9 +61,8 @@ type Gate struct {
 	differs differs
 	// references are what the bundle refers to, judged once everything exists.
 	references refs.Report
-	// Bench has the checks; nil for none. Stages are those whose checks have not run yet.
-	Bench  *judge.Bench
-	Stages []judge.Stage
+	// Bench has the checks; nil for none.
+	Bench *judge.Bench
 	// Answered is when a poll last read everything; zero if none ever did. ReadErr is the error of
 	// the newest poll.
 	Answered time.Time

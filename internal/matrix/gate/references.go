@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/nvidia/aicr-action/internal/matrix/facts"
+	"github.com/nvidia/aicr-action/internal/matrix/judge"
 	"github.com/nvidia/aicr-action/internal/matrix/refs"
 	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
 	"github.com/nvidia/aicr-action/internal/util/wait"
@@ -35,7 +36,7 @@ func (g *Gate) checkReferences(ctx context.Context) wait.Result {
 	return wait.NotYet("%s", g.references.Faults[0].Finding.Cause)
 }
 
-// judged is what the checks find that have not run yet.
+// judged is what the checks find that need the cluster.
 func (g *Gate) judged(x *facts.Index) ([]problem.Problem, error) {
-	return g.Bench.Judge(x, g.Env.Cell.Recipe, g.lane.Order(g.Env), g.Stages...)
+	return g.Bench.Judge(x, g.Env.Cell.Recipe, g.lane.Order(g.Env), judge.Settled)
 }

@@ -37,6 +37,8 @@ type Check struct {
 	Kinds []schema.GroupKind
 	// Lanes tells whether it runs in a lane that has this order; nil: in all.
 	Lanes func(Order) bool
+	// First: it runs of a first delivery only. A later one finds what the first has left.
+	First bool
 	// Gives is the reason with which a cell fails for it. Without one, what it finds are warnings.
 	Gives reason.Reason
 	// Title is the rule in one line. Why says what happens in a real cluster, with the source of the rule. Fix says
@@ -63,7 +65,7 @@ func In(group string, kinds ...string) (all []schema.GroupKind) {
 
 // runs reports whether a check is to run.
 func (c *Check) runs(s *Scope, stage Stage) bool {
-	return c.Needs == stage && (len(c.Kinds) == 0 || s.Has(c.Kinds...)) && (c.Lanes == nil || c.Lanes(s.Order))
+	return c.Needs == stage && (!c.First || !s.Again) && (len(c.Kinds) == 0 || s.Has(c.Kinds...)) && (c.Lanes == nil || c.Lanes(s.Order))
 }
 
 // message is the text of one case; the name is empty for the check's own.

@@ -144,7 +144,7 @@ func (d *Docket) finding(p *problem.Problem, severity result.Severity) result.Fi
 	f := result.Finding{Cause: subject(p) + ": " + p.Text, Object: &p.From, Component: p.Component, Place: place}
 	if p.Check != "" {
 		f.Cause += " " + Tag(p.Check)
-		f.Check, f.Severity, f.Path, f.Arguments = p.Check, severity, p.Path, p.Arguments
+		f.Check, f.Severity, f.Reason, f.Path, f.Arguments = p.Check, severity, p.Reason, p.Path, p.Arguments
 	}
 	f.Story = append(f.Story, f.Cause, "  "+p.Then, "  "+where)
 	return f

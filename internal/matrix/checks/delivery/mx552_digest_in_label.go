@@ -15,7 +15,7 @@ import (
 )
 
 var digestInLabel = judge.Check{
-	ID: "MX552", Name: "chart-digest-in-label", Needs: judge.Rendered, Gives: reason.DeployFailed,
+	ID: "MX552", Name: "chart-digest-in-label", Needs: judge.Rendered, First: true, Gives: reason.DeployFailed,
 	Title: "No label has the + of a chart's version",
 	Why: "Flux adds the digest to the version of a chart from an OCIRepository, after a + (https://fluxcd.io/flux/components/helm/helmreleases/#chart-reference). " +
 		"The value of a label has no + (https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#syntax-and-character-set).",

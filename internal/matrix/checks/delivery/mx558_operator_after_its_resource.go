@@ -13,7 +13,7 @@ import (
 )
 
 var operatorAfterResource = judge.Check{
-	ID: "MX558", Name: "operator-after-its-resource", Needs: judge.Rendered, Lanes: func(o judge.Order) bool { return o.ArgoCD && !o.AtOnce }, Gives: reason.DeployFailed,
+	ID: "MX558", Name: "operator-after-its-resource", Needs: judge.Rendered, First: true, Lanes: func(o judge.Order) bool { return o.ArgoCD && !o.AtOnce }, Gives: reason.DeployFailed,
 	Title: "Argo CD creates an operator no later than the resources that it makes ready",
 	Why: "Argo CD goes on to the next wave once all of a wave is healthy (https://argo-cd.readthedocs.io/en/stable/user-guide/sync-waves/). It has health checks for these kinds, and calls a resource without a status Progressing. " +
 		"In a cell a stand-in answers without the operator.",

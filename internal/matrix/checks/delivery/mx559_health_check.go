@@ -21,7 +21,7 @@ import (
 )
 
 var healthCheck = judge.Check{
-	ID: "MX559", Name: "flux-waits-in-vain", Needs: judge.Rendered, Gives: reason.DeployFailed,
+	ID: "MX559", Name: "flux-waits-in-vain", Needs: judge.Rendered, First: true, Gives: reason.DeployFailed,
 	Title: "What a Kustomization of Flux waits for is made, and in time",
 	Why: "A Kustomization is ready once the objects of spec.healthChecks are (https://fluxcd.io/flux/components/kustomize/kustomizations/#health-checks). One that nothing makes, that comes only once the Kustomization is ready, " +
 		"or whose kind does not exist is waited for until the timeout.",
