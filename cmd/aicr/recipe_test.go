@@ -266,7 +266,7 @@ func TestCompletion(t *testing.T) {
 		args []string
 		want string
 	}{
-		"service": {[]string{"recipe", "--service", "e"}, "aks\nbcm\neks\n"},
+		"service": {[]string{"recipe", "--service", "e"}, "aks\nbcm\ncks\neks\n"},
 		"intent":  {[]string{"query", "--intent", ""}, "inference\ntraining\n:4\n"},
 		"format":  {[]string{"recipe", "--format", ""}, "yaml\njson\ntable\n:4\n"},
 	} {

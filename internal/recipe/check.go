@@ -98,6 +98,7 @@ func (l *loader) crossCheck() {
 		o := l.overlays[name]
 		for i, m := range o.Mixins {
 			if _, ok := l.mixins[m]; !ok && !l.broken["mixins/"+m+".yaml"] {
+				l.AddAll(l.foreign["mixins/"+m+".yaml"])
 				known := slices.Sorted(maps.Keys(l.mixins))
 				l.Add(Origin{File: o.Origin.File, Line: o.lines.mixins[i]}, "mixin %q does not exist; %s", m, adviceFor(m, known, "add mixins/"+m+".yaml"))
 			}
@@ -136,6 +137,7 @@ func (l *loader) checkBases() {
 			next, ok := l.overlays[at.Base]
 			if !ok {
 				if !told[at.Name] && !l.broken["overlays/"+at.Base+".yaml"] {
+					l.AddAll(l.foreign["overlays/"+at.Base+".yaml"])
 					l.Add(Origin{File: at.Origin.File, Line: at.lines.base}, "base %q does not exist; %s", at.Base, adviceFor(at.Base, l.Names(), "add overlays/"+at.Base+".yaml"))
 				}
 				told[at.Name] = true

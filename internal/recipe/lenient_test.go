@@ -181,6 +181,12 @@ func TestLenient_Mistakes(t *testing.T) {
 	if _, err := OpenLayer(Layer{FS: files, Root: "recipes", Lenient: true}); err == nil || !strings.Contains(err.Error(), `kind is "RecipeMetadat" but must be "RecipeMetadata"`) {
 		t.Errorf("a misspelt kind: got %v", err)
 	}
+	// What others need is missed.
+	files = asOf(t, "March")
+	files["overlays/eks.yaml"] = &fstest.MapFile{Data: []byte("apiVersion: other/v1\nkind: FleetTemplate\n")}
+	if _, err := OpenLayer(Layer{FS: files, Root: "recipes", Lenient: true}); err == nil || !strings.Contains(err.Error(), `recipes/overlays/eks.yaml:2: kind is "FleetTemplate" but must be`) || !strings.Contains(err.Error(), `base "eks" does not exist`) {
+		t.Errorf("a base of another kind: got %v", err)
+	}
 	// A name that is near one which is there, too, is a name of its own.
 	files = asOf(t, "July")
 	insert(t, files, "overlays/eks.yaml", "spec:", "  constraint: [a]\n", 1)

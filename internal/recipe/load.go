@@ -121,6 +121,8 @@ type loader struct {
 	// broken has the files whose overlay or mixin could not be read. It prevents errors which say
 	// that those overlays and mixins do not exist.
 	broken map[string]bool
+	// foreign has the files that were left out for their kind, with what is wrong with them if others need them.
+	foreign map[string][]*FileError
 	// versions are those of the documents that were read.
 	versions []versionPlace
 }
@@ -189,6 +191,7 @@ func (l *loader) loadOverlay(file string) {
 	defer l.took(d)
 	root, ok := l.parse(file)
 	if ok && d.Foreign(root) {
+		l.leaveOut(file, root, document.OverlayKind)
 		return
 	}
 	if !ok || !d.Header(root, document.OverlayKind) {
@@ -250,11 +253,22 @@ func lineOfCriteria(root *yaml.Node) int {
 	return document.LineOf(root, "spec", "criteria")
 }
 
+// leaveOut remembers a file that was left out for its kind.
+func (l *loader) leaveOut(file string, root *yaml.Node, kind string) {
+	d := newDecoder(l.display(file))
+	d.Header(root, kind)
+	if l.foreign == nil {
+		l.foreign = map[string][]*FileError{}
+	}
+	l.foreign[file] = d.Found
+}
+
 func (l *loader) loadMixin(file string) {
 	d := l.decoder(l.files, file)
 	defer l.took(d)
 	root, ok := l.parse(file)
 	if ok && d.Foreign(root) {
+		l.leaveOut(file, root, document.MixinKind)
 		return
 	}
 	if !ok || !d.Header(root, document.MixinKind) {
