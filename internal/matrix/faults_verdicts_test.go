@@ -89,7 +89,7 @@ spec: {template: {spec: {restartPolicy: Never, tolerations: [{operator: Exists}]
 		{
 			id: "F403", what: "a NetworkPolicy whose rules are selectors of pods or namespaces, for pods that the API server calls: a webhook that fails closed, an APIService, a conversion; or that a LoadBalancer or NodePort leads to", verdict: "a warning that names both",
 			seeds: []seed{{nightly: []string{bundle.Helm}, recipe: func(r *tinyRecipe) { r.part("b").add("closed.yaml", closedToOutsiders) }, want: outcomeWanted{check: warning("NetworkPolicy b/closed (b): lets only pods reach those of Deployment b/b, which serve Service b/outside (NodePort)")}}},
-			tests: []string{"internal/matrix/refs/everyday TestFind_Outsiders"},
+			tests: []string{"internal/matrix/checks TestCases"},
 		},
 		{
 			id: "F404", what: "a pod that has the name of one that a StatefulSet has to make, of which its controller writes no event; a request that a LimitRange fills in and no node has; a volume for nodes that there are none of", verdict: "exit 1 at once, with the pod, the LimitRange or the volume",
@@ -99,7 +99,7 @@ spec: {template: {spec: {restartPolicy: Never, tolerations: [{operator: Exists}]
 					r.part("b").add("range.yaml", "apiVersion: v1\nkind: LimitRange\nmetadata: {name: defaults}\nspec: {limits: [{type: Container, default: {cpu: \"9000\"}, defaultRequest: {cpu: \"9000\"}}]}\n")
 				}, want: red(reason.SchedulingFailed, "Deployment b/b (b)").and("LimitRange b/defaults fills in for container main").in(time.Minute)},
 			},
-			tests: []string{"internal/observe TestTakenName", "internal/matrix/why TestExplain_LimitRange", "internal/matrix/refs/topologies TestFind"},
+			tests: []string{"internal/observe TestTakenName", "internal/matrix/why TestExplain_LimitRange", "internal/matrix/checks TestCases"},
 		},
 		{
 			id: "F405", what: "two releases of one name in one namespace, which are one to Helm; a HelmRelease that depends on a Kustomization, which the harness had made a HelmRelease of", verdict: "exit 51 before anything is deployed, with both; exit 52 with the line",

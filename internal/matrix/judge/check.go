@@ -55,8 +55,8 @@ type Check struct {
 // Message is what a check says in one of its cases.
 type Message struct{ Says, Then string }
 
-// In is the check's list of kinds, of one API group.
-func In(group string, kinds ...string) (all []schema.GroupKind) {
+// KindsOf is a list of kinds, of one API group.
+func KindsOf(group string, kinds ...string) (all []schema.GroupKind) {
 	for _, k := range kinds {
 		all = append(all, schema.GroupKind{Group: group, Kind: k})
 	}

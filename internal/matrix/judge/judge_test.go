@@ -21,13 +21,13 @@ import (
 func two() []Check {
 	of := func(kind string) func(*Scope) {
 		return func(s *Scope) {
-			for _, o := range s.OfKind(In("", kind)...) {
+			for _, o := range s.OfKind(KindsOf("", kind)...) {
 				s.Report(o, "data.key", o.Object.GetName())
 			}
 		}
 	}
 	check := func(id, kind string, gives reason.Reason) Check {
-		return Check{ID: id, Name: strings.ToLower(kind) + "-there", Kinds: In("", kind), Gives: gives, Title: "t", Why: "w", Fix: "f", Says: "is called %s", Then: "so what", Run: of(kind)}
+		return Check{ID: id, Name: strings.ToLower(kind) + "-there", Kinds: KindsOf("", kind), Gives: gives, Title: "t", Why: "w", Fix: "f", Says: "is called %s", Then: "so what", Run: of(kind)}
 	}
 	return []Check{check("MX001", "ConfigMap", ""), check("MX002", "Secret", reason.WorkloadFailed)}
 }

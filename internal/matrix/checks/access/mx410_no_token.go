@@ -8,7 +8,7 @@ import (
 )
 
 var noToken = judge.Check{
-	ID: "MX410", Name: "role-without-token", Needs: judge.Rendered, Kinds: judge.In(rbacv1.GroupName, "RoleBinding", "ClusterRoleBinding"),
+	ID: "MX410", Name: "role-without-token", Needs: judge.Rendered, Kinds: judge.KindsOf(rbacv1.GroupName, "RoleBinding", "ClusterRoleBinding"),
 	Title: "Pods whose ServiceAccount has a role get its token",
 	Why: "With automountServiceAccountToken: false in the pod template, or else in the ServiceAccount, a pod has no token of its account " +
 		"(https://kubernetes.io/docs/tasks/configure-pod-container/configure-service-account/#opt-out-of-api-credential-automounting), so that its programs are nobody to the API server.",

@@ -12,14 +12,14 @@ import (
 )
 
 var accountPullSecret = judge.Check{
-	ID: "MX411", Name: "account-pull-secret-missing", Needs: judge.Settled, Kinds: judge.In("", "ServiceAccount"),
+	ID: "MX411", Name: "account-pull-secret-missing", Needs: judge.Settled, Kinds: judge.KindsOf("", "ServiceAccount"),
 	Title: "The Secrets for pulling images of a ServiceAccount exist",
 	Why: "Pods get the imagePullSecrets of their ServiceAccount (https://kubernetes.io/docs/tasks/configure-pod-container/configure-service-account/#add-imagepullsecrets-to-a-service-account), " +
 		"and a kubelet leaves out a Secret that does not exist.",
 	Fix:  "Add the Secret to the recipe, or make it before.",
 	Says: "imagePullSecrets names Secret %s, which does not exist", Then: "a kubelet pulls without it for the pods of the account, and fails if the registry wants a login",
 	Run: func(s *judge.Scope) {
-		for _, o := range s.Rendered(judge.In("", "ServiceAccount")...) {
+		for _, o := range s.Rendered(judge.KindsOf("", "ServiceAccount")...) {
 			a := facts.As[corev1.ServiceAccount](s.Index, o)
 			if a == nil {
 				continue

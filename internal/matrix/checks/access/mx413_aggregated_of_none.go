@@ -14,14 +14,14 @@ import (
 )
 
 var aggregatedOfNone = judge.Check{
-	ID: "MX413", Name: "aggregated-role-of-none", Needs: judge.Rendered, Kinds: judge.In(rbacv1.GroupName, "ClusterRole"),
+	ID: "MX413", Name: "aggregated-role-of-none", Needs: judge.Rendered, Kinds: judge.KindsOf(rbacv1.GroupName, "ClusterRole"),
 	Title: "A ClusterRole that is made of others has one of them",
 	Why: "A controller fills a ClusterRole with an aggregationRule from the roles that have the labels (https://kubernetes.io/docs/reference/access-authn-authz/rbac/#aggregated-clusterroles). " +
 		"Without such a role it has no rules. Labels of Kubernetes' own roles count as there.",
 	Fix:  "Correct the labels, of the selector or of the roles that are meant.",
 	Says: "is made of ClusterRoles by their labels (aggregationRule), and the recipe has none of these", Then: "it allows nothing until something else installs one",
 	Run: func(s *judge.Scope) {
-		roles := s.Rendered(judge.In(rbacv1.GroupName, "ClusterRole")...)
+		roles := s.Rendered(judge.KindsOf(rbacv1.GroupName, "ClusterRole")...)
 		for _, o := range roles {
 			role := facts.As[rbacv1.ClusterRole](s.Index, o)
 			if role == nil || role.AggregationRule == nil || len(role.AggregationRule.ClusterRoleSelectors) == 0 {

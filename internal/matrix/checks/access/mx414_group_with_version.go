@@ -12,14 +12,14 @@ import (
 )
 
 var groupWithVersion = judge.Check{
-	ID: "MX414", Name: "rule-for-a-group-with-version", Needs: judge.Rendered, Kinds: judge.In(rbacv1.GroupName, "Role", "ClusterRole"),
+	ID: "MX414", Name: "rule-for-a-group-with-version", Needs: judge.Rendered, Kinds: judge.KindsOf(rbacv1.GroupName, "Role", "ClusterRole"),
 	Title: "The rules of a role name API groups without a version",
 	Why: "RBAC compares apiGroups with the group of a request, which has no version (https://kubernetes.io/docs/reference/access-authn-authz/rbac/#referring-to-resources). " +
 		"apps/v1 is the group apps, and v1 is the group \"\".",
 	Fix:  "Remove the version.",
 	Says: "has a rule for API group %s; groups have no version, and this one is \"%s\"", Then: "the rule allows nothing",
 	Run: func(s *judge.Scope) {
-		for _, o := range s.Rendered(judge.In(rbacv1.GroupName, "Role", "ClusterRole")...) {
+		for _, o := range s.Rendered(judge.KindsOf(rbacv1.GroupName, "Role", "ClusterRole")...) {
 			role := facts.As[rbacv1.ClusterRole](s.Index, o) // which a Role looks like
 			if role == nil {
 				continue

@@ -10,20 +10,20 @@ import (
 
 // It waits for the cluster, which has roles of its own.
 var roleMissing = judge.Check{
-	ID: "MX417", Name: "binding-of-no-role", Needs: judge.Settled, Kinds: judge.In(rbacv1.GroupName, "RoleBinding", "ClusterRoleBinding"),
+	ID: "MX417", Name: "binding-of-no-role", Needs: judge.Settled, Kinds: judge.KindsOf(rbacv1.GroupName, "RoleBinding", "ClusterRoleBinding"),
 	Title: "The role of a binding exists",
 	Why:   "A binding may name a role that does not exist; until it does, its subjects are allowed nothing (https://kubernetes.io/docs/reference/access-authn-authz/rbac/#rolebinding-and-clusterrolebinding).",
 	Fix:   "Add the role, or correct its name or kind.",
 	Says:  "gives %s %s, which does not exist", Then: "its subjects are allowed nothing",
 	Run: func(s *judge.Scope) {
-		for _, o := range s.Rendered(judge.In(rbacv1.GroupName, "RoleBinding", "ClusterRoleBinding")...) {
+		for _, o := range s.Rendered(judge.KindsOf(rbacv1.GroupName, "RoleBinding", "ClusterRoleBinding")...) {
 			kind, _, _ := unstructured.NestedString(o.Object.Object, "roleRef", "kind")
 			name, _, _ := unstructured.NestedString(o.Object.Object, "roleRef", "name")
 			namespace, have := "", s.Live.ClusterRoles
 			if kind == "Role" {
 				namespace, have = o.Object.GetNamespace(), s.Live.Roles
 			}
-			if full := infra.NamespacedName(namespace, name); !have[full] && s.Find(judge.In(rbacv1.GroupName, kind)[0], namespace, name) == nil {
+			if full := infra.NamespacedName(namespace, name); !have[full] && s.Find(judge.KindsOf(rbacv1.GroupName, kind)[0], namespace, name) == nil {
 				s.Report(o, "roleRef.name", kind, full)
 			}
 		}

@@ -15,7 +15,7 @@ import (
 const soon = 10 * time.Minute
 
 var jobComesAgain = judge.Check{
-	ID: "MX514", Name: "job-comes-again", Needs: judge.Rendered, Kinds: judge.In(batchv1.GroupName, "Job"), Gives: reason.DeployFailed,
+	ID: "MX514", Name: "job-comes-again", Needs: judge.Rendered, Kinds: judge.KindsOf(batchv1.GroupName, "Job"), Gives: reason.DeployFailed,
 	Lanes: func(o judge.Order) bool { return o.Heals },
 	Title: "Where Argo CD heals, a Job is not deleted by itself",
 	Why: "A Job with ttlSecondsAfterFinished is deleted after it has finished. Argo CD then finds it missing and creates it again, unless it is a hook " +
@@ -23,7 +23,7 @@ var jobComesAgain = judge.Check{
 	Fix:  "Make it a hook, or remove ttlSecondsAfterFinished.",
 	Says: "is deleted %s after it has finished (spec.ttlSecondsAfterFinished: %d), and is no hook", Then: "Argo CD creates it again each time, for ever (selfHeal); make it a hook, or remove the field",
 	Run: func(s *judge.Scope) {
-		for _, o := range s.Rendered(judge.In(batchv1.GroupName, "Job")...) {
+		for _, o := range s.Rendered(judge.KindsOf(batchv1.GroupName, "Job")...) {
 			j := facts.As[batchv1.Job](s.Index, o)
 			if j == nil || o.Hook || j.Spec.TTLSecondsAfterFinished == nil {
 				continue

@@ -17,7 +17,7 @@ import (
 )
 
 var quotaOfObjects = judge.Check{
-	ID: "MX557", Name: "quota-allows-too-few-objects", Needs: judge.Rendered, Kinds: judge.In("", "ResourceQuota"), Gives: reason.DeployFailed,
+	ID: "MX557", Name: "quota-allows-too-few-objects", Needs: judge.Rendered, Kinds: judge.KindsOf("", "ResourceQuota"), Gives: reason.DeployFailed,
 	Title: "A ResourceQuota allows as many objects as are delivered with it and after it",
 	Why: "A quota counts objects of its namespace (https://kubernetes.io/docs/concepts/policy/resource-quotas/#quota-on-object-count). One that was just created refuses nothing until its controller has counted, " +
 		"so that a fast deployer gets all of them past it, and the next change is refused. Hooks do not count: they may be gone by then.",

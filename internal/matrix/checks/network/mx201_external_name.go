@@ -14,7 +14,7 @@ import (
 )
 
 var externalName = judge.Check{
-	ID: "MX201", Name: "external-name-leads-nowhere", Needs: judge.Settled, Kinds: judge.In("", "Service"),
+	ID: "MX201", Name: "external-name-leads-nowhere", Needs: judge.Settled, Kinds: judge.KindsOf("", "Service"),
 	Title: "A Service of type ExternalName leads to a name that exists",
 	Why: "DNS answers such a Service with a CNAME record (https://kubernetes.io/docs/concepts/services-networking/service/#externalname). " +
 		"One for an IP address, for a Service that does not exist, or for itself resolves to nothing, and no controller says so.",
@@ -25,7 +25,7 @@ var externalName = judge.Check{
 		"circle":  {Says: "is another name for itself: %s", Then: "its name leads nowhere"},
 	},
 	Run: func(s *judge.Scope) {
-		for _, o := range s.OfKind(judge.In("", "Service")...) {
+		for _, o := range s.OfKind(judge.KindsOf("", "Service")...) {
 			if svc := facts.As[corev1.Service](s.Index, o); svc != nil && svc.Spec.Type == corev1.ServiceTypeExternalName {
 				follow(s, o, svc)
 			}

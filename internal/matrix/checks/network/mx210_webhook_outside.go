@@ -12,7 +12,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/egress"
 )
 
-var webhookConfigurations = judge.In(admissionv1.GroupName, "ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
+var webhookConfigurations = judge.KindsOf(admissionv1.GroupName, "ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
 
 var webhookOutside = judge.Check{
 	ID: "MX210", Name: "webhook-outside-of-the-cluster", Needs: judge.Rendered, Kinds: webhookConfigurations,

@@ -10,7 +10,7 @@ import (
 )
 
 var ingressPathTwice = judge.Check{
-	ID: "MX211", Name: "ingress-path-twice", Needs: judge.Rendered, Kinds: judge.In(networkingv1.GroupName, "Ingress"),
+	ID: "MX211", Name: "ingress-path-twice", Needs: judge.Rendered, Kinds: judge.KindsOf(networkingv1.GroupName, "Ingress"),
 	Title: "A host and path are of one Ingress of a class",
 	Why: "Which of two Ingresses gets a request for the same host and path is not defined; the admission webhook of ingress-nginx refuses the later one " +
 		"(https://kubernetes.github.io/ingress-nginx/how-it-works/#building-the-nginx-model).",
@@ -18,7 +18,7 @@ var ingressPathTwice = judge.Check{
 	Says: "is for %s, and so is %s", Then: "which of the two answers depends on the controller; ingress-nginx refuses the second",
 	Run: func(s *judge.Scope) {
 		routes := map[string]string{} // the Ingresses so far, by class, host and path
-		for _, o := range s.Rendered(judge.In(networkingv1.GroupName, "Ingress")...) {
+		for _, o := range s.Rendered(judge.KindsOf(networkingv1.GroupName, "Ingress")...) {
 			in := facts.As[networkingv1.Ingress](s.Index, o)
 			if in == nil || in.Annotations["nginx.ingress.kubernetes.io/canary"] == "true" {
 				continue // a canary shares them on purpose

@@ -14,7 +14,7 @@ import (
 )
 
 var ingressCertificate = judge.Check{
-	ID: "MX212", Name: "ingress-without-certificate", Needs: judge.Settled, Kinds: judge.In(networkingv1.GroupName, "Ingress"),
+	ID: "MX212", Name: "ingress-without-certificate", Needs: judge.Settled, Kinds: judge.KindsOf(networkingv1.GroupName, "Ingress"),
 	Title: "The Secret of an Ingress has a certificate",
 	Why: "A controller takes tls.crt and tls.key from the Secret that spec.tls names (https://kubernetes.io/docs/concepts/services-networking/ingress/#tls). " +
 		"Without them it serves another certificate, or none. An Ingress with annotations for cert-manager or another client of ACME gets its Secret later.",
@@ -22,7 +22,7 @@ var ingressCertificate = judge.Check{
 	Says: "takes its certificate from Secret %s, which does not exist", Then: "its controller answers with a certificate of its own, or not at all",
 	Others: map[string]judge.Message{"keys": {Says: "takes its certificate from Secret %s, which has no tls.crt and tls.key", Then: "its controller answers with a certificate of its own, or not at all"}},
 	Run: func(s *judge.Scope) {
-		for _, o := range s.Rendered(judge.In(networkingv1.GroupName, "Ingress")...) {
+		for _, o := range s.Rendered(judge.KindsOf(networkingv1.GroupName, "Ingress")...) {
 			in := facts.As[networkingv1.Ingress](s.Index, o)
 			if in == nil || isIssued(in) {
 				continue

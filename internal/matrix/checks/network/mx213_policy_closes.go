@@ -15,7 +15,7 @@ import (
 )
 
 var policyCloses = judge.Check{
-	ID: "MX213", Name: "policy-closes-all", Needs: judge.Rendered, Kinds: judge.In(networkingv1.GroupName, "NetworkPolicy"),
+	ID: "MX213", Name: "policy-closes-all", Needs: judge.Rendered, Kinds: judge.KindsOf(networkingv1.GroupName, "NetworkPolicy"),
 	Title: "Some NetworkPolicy opens pods that another one closes",
 	Why: "Pods that a NetworkPolicy is for send and accept only what some policy allows (https://kubernetes.io/docs/concepts/services-networking/network-policies/#the-two-sorts-of-pod-isolation). " +
 		"One without a rule allows nothing: no request reaches the pods of a Service, or pods with a role reach neither DNS nor the API server. Nothing in a simulated cluster filters packets.",
@@ -24,7 +24,7 @@ var policyCloses = judge.Check{
 	Others: map[string]judge.Message{"exit": {
 		Says: "lets the pods of %s reach nothing, and no other NetworkPolicy does; their ServiceAccount has %s", Then: "where the cluster's network enforces policies, they reach neither DNS nor the API server"}},
 	Run: func(s *judge.Scope) {
-		for _, o := range s.Rendered(judge.In(networkingv1.GroupName, "NetworkPolicy")...) {
+		for _, o := range s.Rendered(judge.KindsOf(networkingv1.GroupName, "NetworkPolicy")...) {
 			if p := facts.As[networkingv1.NetworkPolicy](s.Index, o); p != nil {
 				closed(s, o, p)
 			}
@@ -69,7 +69,7 @@ func opened(s *judge.Scope, pods facts.PodTemplate) (in, out bool) {
 	if slices.ContainsFunc(s.Rendered(), foreignPolicy) {
 		return true, true
 	}
-	for _, o := range s.Rendered(judge.In(networkingv1.GroupName, "NetworkPolicy")...) {
+	for _, o := range s.Rendered(judge.KindsOf(networkingv1.GroupName, "NetworkPolicy")...) {
 		p := facts.As[networkingv1.NetworkPolicy](s.Index, o)
 		if p == nil || p.Namespace != pods.Object.Object.GetNamespace() {
 			continue

@@ -13,7 +13,7 @@ import (
 )
 
 var governingService = judge.Check{
-	ID: "MX214", Name: "governing-service-gives-no-names", Needs: judge.Rendered, Kinds: judge.In(appsv1.GroupName, "StatefulSet"),
+	ID: "MX214", Name: "governing-service-gives-no-names", Needs: judge.Rendered, Kinds: judge.KindsOf(appsv1.GroupName, "StatefulSet"),
 	Title: "The Service of a StatefulSet gives its pods names",
 	Why: "Pods of a StatefulSet have names in DNS by a headless Service that is for them (https://kubernetes.io/docs/concepts/workloads/controllers/statefulset/#stable-network-id). " +
 		"One with an address of its own, or for other pods, gives none. A StatefulSet of one pod often needs none.",
@@ -22,7 +22,7 @@ var governingService = judge.Check{
 	Others: map[string]judge.Message{"others": {
 		Says: "names Service %s (spec.serviceName), which selects pods with %[4]s, and its own are none of them", Then: "its pods have no names in DNS: %[2]s-0.%[3]s is that of none"}},
 	Run: func(s *judge.Scope) {
-		for _, o := range s.Rendered(judge.In(appsv1.GroupName, "StatefulSet")...) {
+		for _, o := range s.Rendered(judge.KindsOf(appsv1.GroupName, "StatefulSet")...) {
 			set := facts.As[appsv1.StatefulSet](s.Index, o)
 			if set == nil || set.Spec.ServiceName == "" || set.Spec.Replicas == nil || *set.Spec.Replicas < 2 {
 				continue

@@ -13,14 +13,14 @@ import (
 )
 
 var ingressBackend = judge.Check{
-	ID: "MX217", Name: "ingress-without-backend", Needs: judge.Settled, Kinds: judge.In(networkingv1.GroupName, "Ingress"),
+	ID: "MX217", Name: "ingress-without-backend", Needs: judge.Settled, Kinds: judge.KindsOf(networkingv1.GroupName, "Ingress"),
 	Title: "The Services of an Ingress exist, with the ports that it names",
 	Why:   "A controller sends the requests of a path to a port of a Service (https://kubernetes.io/docs/concepts/services-networking/ingress/#ingress-rules). The API server does not look whether there is one.",
 	Fix:   "Correct the name or the port of the backend.",
 	Says:  "sends requests to Service %s, which does not exist", Then: "its controller answers with an error",
 	Others: map[string]judge.Message{"port": {Says: "sends requests to port %s of Service %s, which has no such port", Then: "its controller answers with an error"}},
 	Run: func(s *judge.Scope) {
-		for _, o := range s.Rendered(judge.In(networkingv1.GroupName, "Ingress")...) {
+		for _, o := range s.Rendered(judge.KindsOf(networkingv1.GroupName, "Ingress")...) {
 			in := facts.As[networkingv1.Ingress](s.Index, o)
 			if in == nil {
 				continue

@@ -13,14 +13,14 @@ import (
 )
 
 var targetPort = judge.Check{
-	ID: "MX220", Name: "target-port-has-no-name", Needs: judge.Settled, Kinds: judge.In("", "Service"),
+	ID: "MX220", Name: "target-port-has-no-name", Needs: judge.Settled, Kinds: judge.KindsOf("", "Service"),
 	Title: "The targetPort of a Service is a port of its pods",
 	Why: "A targetPort that is a name is looked up among the ports of the pods' containers (https://kubernetes.io/docs/concepts/services-networking/service/#field-spec-ports). " +
 		"A number may be one that a container listens on and does not declare, so that only names count here.",
 	Fix:  "Name a port of the container so, or correct targetPort.",
 	Says: "sends port %d to port %s of its pods, and no container has one of that name", Then: "nothing answers there",
 	Run: func(s *judge.Scope) {
-		for _, o := range s.Rendered(judge.In("", "Service")...) {
+		for _, o := range s.Rendered(judge.KindsOf("", "Service")...) {
 			svc := facts.As[corev1.Service](s.Index, o)
 			if svc == nil || len(svc.Spec.Selector) == 0 || svc.Spec.Type == corev1.ServiceTypeExternalName {
 				continue

@@ -12,13 +12,13 @@ import (
 )
 
 var policyPort = judge.Check{
-	ID: "MX221", Name: "policy-port-has-no-name", Needs: judge.Settled, Kinds: judge.In(networkingv1.GroupName, "NetworkPolicy"),
+	ID: "MX221", Name: "policy-port-has-no-name", Needs: judge.Settled, Kinds: judge.KindsOf(networkingv1.GroupName, "NetworkPolicy"),
 	Title: "The port that a NetworkPolicy opens is a port of its pods",
 	Why:   "A port of an ingress rule that is a name is one of the containers of the pods that the policy is for (https://kubernetes.io/docs/reference/kubernetes-api/policy-resources/network-policy-v1/). If none has it, the rule opens nothing.",
 	Fix:   "Name a port of the container so, or correct the policy.",
 	Says:  "allows traffic to port %s of its pods, and no container has one of that name", Then: "it allows nothing there",
 	Run: func(s *judge.Scope) {
-		for _, o := range s.Rendered(judge.In(networkingv1.GroupName, "NetworkPolicy")...) {
+		for _, o := range s.Rendered(judge.KindsOf(networkingv1.GroupName, "NetworkPolicy")...) {
 			p := facts.As[networkingv1.NetworkPolicy](s.Index, o)
 			if p == nil {
 				continue

@@ -15,7 +15,7 @@ import (
 )
 
 var policyShutsOut = judge.Check{
-	ID: "MX222", Name: "policy-lets-only-pods-in", Needs: judge.Rendered, Kinds: judge.In(networkingv1.GroupName, "NetworkPolicy"),
+	ID: "MX222", Name: "policy-lets-only-pods-in", Needs: judge.Rendered, Kinds: judge.KindsOf(networkingv1.GroupName, "NetworkPolicy"),
 	Title: "A NetworkPolicy lets in what calls a Service and is no pod",
 	Why: "Selectors of pods and namespaces are for pods alone. The API server, which calls webhooks, APIs and conversions, and the clients of a load balancer are none: only a rule without from, or an ipBlock, lets them in " +
 		"(https://kubernetes.io/docs/concepts/services-networking/network-policies/#behavior-of-to-and-from-selectors).",
@@ -56,7 +56,7 @@ func shuts(s *judge.Scope, pods facts.PodTemplate, ports []corev1.ContainerPort)
 			return nil
 		}
 	}
-	for _, o := range s.Rendered(judge.In(networkingv1.GroupName, "NetworkPolicy")...) {
+	for _, o := range s.Rendered(judge.KindsOf(networkingv1.GroupName, "NetworkPolicy")...) {
 		p := facts.As[networkingv1.NetworkPolicy](s.Index, o)
 		if p == nil || p.Namespace != pods.Object.Object.GetNamespace() || len(p.Spec.PolicyTypes) > 0 && !slices.Contains(p.Spec.PolicyTypes, networkingv1.PolicyTypeIngress) {
 			continue

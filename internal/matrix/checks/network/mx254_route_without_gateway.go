@@ -25,7 +25,7 @@ var routeWithoutGateway = judge.Check{
 			seen := map[string]bool{}
 			gateways(o, func(i int, _ map[string]any, namespace, name string) {
 				full := infra.NamespacedName(namespace, name)
-				if s.Find(judge.In(gatewayGroup, "Gateway")[0], namespace, name) == nil && !seen[full] {
+				if s.Find(judge.KindsOf(gatewayGroup, "Gateway")[0], namespace, name) == nil && !seen[full] {
 					s.Report(o, fmt.Sprintf("spec.parentRefs[%d].name", i), full).Missing(result.Ref{Group: gatewayGroup, Kind: "Gateway", Namespace: namespace, Name: name})
 				}
 				seen[full] = true

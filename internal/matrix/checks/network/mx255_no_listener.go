@@ -29,7 +29,7 @@ var noListener = judge.Check{
 		for _, o := range routes(s) {
 			seen := map[string]bool{}
 			gateways(o, func(i int, ref map[string]any, namespace, name string) {
-				g := s.Find(judge.In(gatewayGroup, "Gateway")[0], namespace, name)
+				g := s.Find(judge.KindsOf(gatewayGroup, "Gateway")[0], namespace, name)
 				if g == nil {
 					return
 				}

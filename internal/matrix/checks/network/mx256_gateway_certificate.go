@@ -12,14 +12,14 @@ import (
 )
 
 var gatewayCertificate = judge.Check{
-	ID: "MX256", Name: "gateway-certificate-missing", Needs: judge.Rendered, Kinds: judge.In(gatewayGroup, "Gateway"),
+	ID: "MX256", Name: "gateway-certificate-missing", Needs: judge.Rendered, Kinds: judge.KindsOf(gatewayGroup, "Gateway"),
 	Title: "The recipe makes the Secrets with the certificates of a Gateway's listeners",
 	Why: "A listener that ends TLS serves with the Secrets in its tls.certificateRefs (https://gateway-api.sigs.k8s.io/guides/tls/). " +
 		"cert-manager makes them for a Gateway with its annotation (https://cert-manager.io/docs/usage/gateway/).",
 	Fix:  "Make the Secret or a Certificate, or annotate the Gateway.",
 	Says: "takes the certificate of listener %s from Secret %s, which the recipe does not make", Then: "unless something makes it in the cluster, the listener answers nothing",
 	Run: func(s *judge.Scope) {
-		for _, o := range s.OfKind(judge.In(gatewayGroup, "Gateway")...) {
+		for _, o := range s.OfKind(judge.KindsOf(gatewayGroup, "Gateway")...) {
 			if a := o.Object.GetAnnotations(); a["cert-manager.io/issuer"] != "" || a["cert-manager.io/cluster-issuer"] != "" {
 				continue // cert-manager makes it
 			}

@@ -25,7 +25,7 @@ const (
 
 var webhookCertificate = judge.Check{
 	ID: "MX258", Name: "webhook-certificate-not-trusted", Needs: judge.Rendered, Gives: reason.DeployFailed,
-	Kinds: judge.In(admissionv1.GroupName, "ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"),
+	Kinds: judge.KindsOf(admissionv1.GroupName, "ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"),
 	Title: "The API server can trust the Certificate with which a webhook is served",
 	Why: "The API server verifies that a webhook's certificate is for SERVICE.NAMESPACE.svc and of the authority in its caBundle (https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#contacting-the-webhook), " +
 		"which cert-manager's cainjector writes from the Certificate that the annotation names (https://cert-manager.io/docs/concepts/ca-injector/). Every Certificate gets a Secret, whatever its names are. " +

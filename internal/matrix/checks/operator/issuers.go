@@ -20,7 +20,7 @@ import (
 // issuer before.
 const certManager = "cert-manager.io"
 
-var certificates = judge.In(certManager, "Certificate")
+var certificates = judge.KindsOf(certManager, "Certificate")
 
 // field is a text in the spec of an object.
 func field(o *bundle.Object, path ...string) string {
@@ -49,7 +49,7 @@ func lacksIssuer(s *judge.Scope, o *bundle.Object, kind, name string) string {
 		namespace = ""
 	}
 	full := kind + " " + infra.NamespacedName(namespace, name)
-	if name == "" || kind != "Issuer" && kind != "ClusterIssuer" || s.Find(judge.In(certManager, kind)[0], namespace, name) != nil {
+	if name == "" || kind != "Issuer" && kind != "ClusterIssuer" || s.Find(judge.KindsOf(certManager, kind)[0], namespace, name) != nil {
 		return ""
 	}
 	for _, other := range s.Rendered() {

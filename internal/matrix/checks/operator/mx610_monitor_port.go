@@ -15,14 +15,14 @@ import (
 )
 
 var monitorPort = judge.Check{
-	ID: "MX610", Name: "monitor-port-has-no-name", Needs: judge.Settled, Kinds: judge.In(monitoring, "ServiceMonitor"),
+	ID: "MX610", Name: "monitor-port-has-no-name", Needs: judge.Settled, Kinds: judge.KindsOf(monitoring, "ServiceMonitor"),
 	Title: "The port that a ServiceMonitor scrapes is the name of a Service's port",
 	Why: "endpoints[].port is the name of a port of the Services that the selector takes (https://prometheus-operator.dev/docs/api-reference/api/#monitoring.coreos.com/v1.Endpoint). " +
 		"prometheus-operator makes a rule of it that keeps nothing if no Service has the name.",
 	Fix:  "Name the port in the Service, or correct the monitor.",
 	Says: "scrapes port %s of Service %s, which has no port of that name", Then: "nothing is scraped there",
 	Run: func(s *judge.Scope) {
-		for _, o := range s.Rendered(judge.In(monitoring, "ServiceMonitor")...) {
+		for _, o := range s.Rendered(judge.KindsOf(monitoring, "ServiceMonitor")...) {
 			services := monitored(s, o)
 			endpoints, _, _ := unstructured.NestedSlice(o.Object.Object, "spec", "endpoints")
 			for i, item := range endpoints {

@@ -16,7 +16,7 @@ import (
 const nfd = "nfd.k8s-sigs.io"
 
 var featureRule = judge.Check{
-	ID: "MX650", Name: "feature-rule-does-nothing", Needs: judge.Rendered, Kinds: judge.In(nfd, "NodeFeatureRule", "NodeFeatureGroup"),
+	ID: "MX650", Name: "feature-rule-does-nothing", Needs: judge.Rendered, Kinds: judge.KindsOf(nfd, "NodeFeatureRule", "NodeFeatureGroup"),
 	Title: "Node Feature Discovery can evaluate its rules, and may set their labels",
 	Why: "nfd-master checks the number and the type of an expression's values when it evaluates a rule, and takes labels of kubernetes.io only below two of its own domains. It says so in its log, and in no status " +
 		"(https://kubernetes-sigs.github.io/node-feature-discovery/stable/usage/customization-guide.html#nodefeaturerule-custom-resource). It does not run in a cell.",
@@ -25,7 +25,7 @@ var featureRule = judge.Check{
 	Run: func(s *judge.Scope) {
 		for _, k := range [][2]string{{"NodeFeatureRule", "rules"}, {"NodeFeatureGroup", "featureGroupRules"}} {
 			kind, list := k[0], k[1]
-			for _, o := range s.OfKind(judge.In(nfd, kind)...) {
+			for _, o := range s.OfKind(judge.KindsOf(nfd, kind)...) {
 				all, _, _ := unstructured.NestedSlice(o.Object.Object, "spec", list)
 				for i, r := range all {
 					rule, _ := r.(map[string]any)

@@ -15,7 +15,7 @@ import (
 const jobSetGroup = "jobset.x-k8s.io"
 
 var jobSetRefused = judge.Check{
-	ID: "MX651", Name: "jobset-refused", Needs: judge.Rendered, Kinds: judge.In(jobSetGroup, "JobSet"), Gives: reason.DeployFailed,
+	ID: "MX651", Name: "jobset-refused", Needs: judge.Rendered, Kinds: judge.KindsOf(jobSetGroup, "JobSet"), Gives: reason.DeployFailed,
 	Title: "JobSet's webhook takes the JobSet",
 	Why: "JobSet's webhook refuses a JobSet whose jobs wait for one that does not come before them, whose policies or coordinator name a job that it does not have, or whose Jobs and pods would get names that are too long " +
 		"(https://github.com/kubernetes-sigs/jobset/blob/main/pkg/webhooks/jobset_webhook.go). A warning where the bundle has no JobSet controller.",
@@ -23,7 +23,7 @@ var jobSetRefused = judge.Check{
 	Says: "%s", Then: "JobSet's webhook refuses it",
 	Run: func(s *judge.Scope) {
 		controlled := runs(s, "jobset/jobset")
-		for _, o := range s.OfKind(judge.In(jobSetGroup, "JobSet")...) {
+		for _, o := range s.OfKind(judge.KindsOf(jobSetGroup, "JobSet")...) {
 			spec, _, _ := unstructured.NestedMap(o.Object.Object, "spec")
 			var set jobSet
 			if runtime.DefaultUnstructuredConverter.FromUnstructured(spec, &set) != nil {

@@ -15,14 +15,14 @@ import (
 )
 
 var prometheusRule = judge.Check{
-	ID: "MX654", Name: "prometheus-rule-refused", Needs: judge.Rendered, Kinds: judge.In(monitoring, "PrometheusRule"), Gives: reason.DeployFailed,
+	ID: "MX654", Name: "prometheus-rule-refused", Needs: judge.Rendered, Kinds: judge.KindsOf(monitoring, "PrometheusRule"), Gives: reason.DeployFailed,
 	Title: "Prometheus can read each rule of a PrometheusRule",
 	Why: "prometheus-operator checks rules by Prometheus' own code (https://prometheus-operator.dev/docs/platform/webhook/), and leaves out an object with one that is wrong. Expressions are read by Prometheus' parser here too; " +
 		"a function that it does not know may be one of a later version. A warning where the bundle has no prometheus-operator.",
 	Fix:  "Correct the rule; promtool check rules says the same.",
 	Says: "rule %s of group %v %s", Then: "prometheus-operator's webhook refuses it; without the webhook, Prometheus never gets any rule of this object",
 	Run: func(s *judge.Scope) {
-		for _, o := range s.OfKind(judge.In(monitoring, "PrometheusRule")...) {
+		for _, o := range s.OfKind(judge.KindsOf(monitoring, "PrometheusRule")...) {
 			groups, _, _ := unstructured.NestedSlice(o.Object.Object, "spec", "groups")
 			for i, g := range groups {
 				group, _ := g.(map[string]any)

@@ -23,7 +23,7 @@ var endpoints = []struct{ kind, list, field string }{
 }
 
 var monitorLeftOut = judge.Check{
-	ID: "MX655", Name: "monitor-left-out", Needs: judge.Rendered, Kinds: judge.In(monitoring, "ServiceMonitor", "PodMonitor"), Gives: reason.DeployFailed,
+	ID: "MX655", Name: "monitor-left-out", Needs: judge.Rendered, Kinds: judge.KindsOf(monitoring, "ServiceMonitor", "PodMonitor"), Gives: reason.DeployFailed,
 	Title: "prometheus-operator takes the endpoints of a monitor",
 	Why: "prometheus-operator checks each monitor that a Prometheus selects, and leaves out one whose scrapeTimeout is longer than its interval or whose relabelings Prometheus would not read " +
 		"(https://github.com/prometheus-operator/prometheus-operator/blob/main/pkg/prometheus/resource_selector.go). It says so in an event and a metric. A warning where the bundle has no prometheus-operator.",
@@ -31,7 +31,7 @@ var monitorLeftOut = judge.Check{
 	Says: "%s (%s)", Then: "prometheus-operator leaves the object out, and %[3]s scrapes nothing of it",
 	Run: func(s *judge.Scope) {
 		for _, in := range endpoints {
-			for _, o := range s.OfKind(judge.In(monitoring, in.kind)...) {
+			for _, o := range s.OfKind(judge.KindsOf(monitoring, in.kind)...) {
 				by := selectedBy(s, o, in.field)
 				if by == nil {
 					continue // another check's
@@ -52,7 +52,7 @@ var monitorLeftOut = judge.Check{
 
 // selectedBy is the first Prometheus that may select a monitor; nil if none does.
 func selectedBy(s *judge.Scope, o *bundle.Object, field string) *bundle.Object {
-	for _, p := range s.OfKind(judge.In(monitoring, "Prometheus")...) {
+	for _, p := range s.OfKind(judge.KindsOf(monitoring, "Prometheus")...) {
 		if facts.Chooses(p.Object, o.Object, field) {
 			return p
 		}

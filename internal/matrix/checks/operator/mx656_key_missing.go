@@ -15,7 +15,7 @@ import (
 
 var keyMissing = judge.Check{
 	ID: "MX656", Name: "prometheus-operator-reads-missing-key", Needs: judge.Rendered, Gives: reason.WorkloadFailed,
-	Kinds: judge.In(monitoring, slices.Concat(withPods, leftOut)...),
+	Kinds: judge.KindsOf(monitoring, slices.Concat(withPods, leftOut)...),
 	Title: "What prometheus-operator reads for a resource exists: a key of a Secret or ConfigMap",
 	Why: "prometheus-operator reads the credentials and certificates that its resources name (https://prometheus-operator.dev/docs/api-reference/api/). It makes no pods of a Prometheus or an Alertmanager that run without them, and leaves a monitor out. " +
 		"An object without keys is filled at run time. A warning where the bundle has no prometheus-operator.",
@@ -23,12 +23,12 @@ var keyMissing = judge.Check{
 	Says: "reads the key %s of %s %s/%s (%s), which has no such key", Then: "%[6]s",
 	Others: map[string]judge.Message{"nothing": {Says: "reads the key %s of %s %s/%s (%s), which nothing in the recipe makes", Then: "%[6]s"}},
 	Run: func(s *judge.Scope) {
-		for _, o := range s.OfKind(judge.In(monitoring, withPods...)...) {
+		for _, o := range s.OfKind(judge.KindsOf(monitoring, withPods...)...) {
 			if found := lacksKey(s, o, "prometheus-operator makes no pods of it that run"); found != nil {
 				operated(s, found, reason.WorkloadFailed)
 			}
 		}
-		for _, o := range s.OfKind(judge.In(monitoring, leftOut...)...) {
+		for _, o := range s.OfKind(judge.KindsOf(monitoring, leftOut...)...) {
 			if found := lacksKey(s, o, "prometheus-operator leaves the object out"); found != nil {
 				found.Warning()
 			}

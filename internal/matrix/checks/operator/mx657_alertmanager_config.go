@@ -15,16 +15,16 @@ import (
 )
 
 var alertmanagerConfiguration = judge.Check{
-	ID: "MX657", Name: "alertmanager-route-leads-nowhere", Needs: judge.Rendered, Kinds: judge.In(monitoring, "Alertmanager"), Gives: reason.WorkloadFailed,
+	ID: "MX657", Name: "alertmanager-route-leads-nowhere", Needs: judge.Rendered, Kinds: judge.KindsOf(monitoring, "Alertmanager"), Gives: reason.WorkloadFailed,
 	Title: "The routes of an Alertmanager's configuration lead to receivers that it has",
 	Why: "prometheus-operator reads the configuration from a Secret, checks it as Alertmanager does (https://prometheus.io/docs/alerting/latest/configuration/#route), and makes no StatefulSet for one that is wrong. " +
 		"Without the Secret it makes a configuration of its own. A warning where the bundle has no prometheus-operator.",
 	Fix:  "Add the receiver, or correct the route; amtool check-config says the same.",
 	Says: "is the configuration of %s, and %s", Then: "prometheus-operator makes no StatefulSet of the Alertmanager",
 	Run: func(s *judge.Scope) {
-		for _, o := range s.OfKind(judge.In(monitoring, "Alertmanager")...) {
+		for _, o := range s.OfKind(judge.KindsOf(monitoring, "Alertmanager")...) {
 			name := cmp.Or(facts.Text(o.Object, "spec.configSecret"), "alertmanager-"+o.Object.GetName())
-			secret := s.Find(judge.In("", "Secret")[0], o.Object.GetNamespace(), name)
+			secret := s.Find(judge.KindsOf("", "Secret")[0], o.Object.GetNamespace(), name)
 			if secret == nil {
 				continue
 			}

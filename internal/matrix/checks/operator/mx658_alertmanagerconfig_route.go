@@ -9,14 +9,14 @@ import (
 )
 
 var alertmanagerConfigRoute = judge.Check{
-	ID: "MX658", Name: "alertmanagerconfig-route-leads-nowhere", Needs: judge.Rendered, Kinds: judge.In(monitoring, "AlertmanagerConfig"), Gives: reason.DeployFailed,
+	ID: "MX658", Name: "alertmanagerconfig-route-leads-nowhere", Needs: judge.Rendered, Kinds: judge.KindsOf(monitoring, "AlertmanagerConfig"), Gives: reason.DeployFailed,
 	Title: "The routes of an AlertmanagerConfig lead to receivers that it has",
 	Why: "An AlertmanagerConfig has its receivers itself (https://prometheus-operator.dev/docs/developer/alerting/#using-alertmanagerconfig-resources). prometheus-operator's webhook refuses one with a route to another. " +
 		"A warning where the bundle has no prometheus-operator.",
 	Fix:  "Add the receiver, or correct the route.",
 	Says: "%s", Then: "prometheus-operator's webhook refuses it; without the webhook, the operator leaves it out",
 	Run: func(s *judge.Scope) {
-		for _, o := range s.OfKind(judge.In(monitoring, "AlertmanagerConfig")...) {
+		for _, o := range s.OfKind(judge.KindsOf(monitoring, "AlertmanagerConfig")...) {
 			spec, _, _ := unstructured.NestedMap(o.Object.Object, "spec")
 			var c alertmanagerConfig
 			if runtime.DefaultUnstructuredConverter.FromUnstructured(spec, &c) != nil || c.Route == nil {

@@ -18,7 +18,7 @@ import (
 )
 
 var certificateRefused = judge.Check{
-	ID: "MX659", Name: "certificate-refused", Needs: judge.Rendered, Kinds: judge.In(certManager, "Certificate"), Gives: reason.DeployFailed,
+	ID: "MX659", Name: "certificate-refused", Needs: judge.Rendered, Kinds: judge.KindsOf(certManager, "Certificate"), Gives: reason.DeployFailed,
 	Title: "cert-manager's webhook takes the Certificate",
 	Why: "The webhook checks what a definition cannot: that a Certificate is for something, its issuer, addresses, lifetime, key and keystores " +
 		"(https://github.com/cert-manager/cert-manager/blob/master/internal/apis/certmanager/validation/certificate.go). In a cell the stand-in for cert-manager calls every Certificate ready.",
@@ -35,7 +35,7 @@ var certificateRefused = judge.Check{
 
 // ofCertManager are the objects of some kinds in cert-manager's version v1.
 func ofCertManager(s *judge.Scope, kinds ...string) []*bundle.Object {
-	return slices.DeleteFunc(s.OfKind(judge.In(certManager, kinds...)...), func(o *bundle.Object) bool { return o.Object.GroupVersionKind().Version != "v1" })
+	return slices.DeleteFunc(s.OfKind(judge.KindsOf(certManager, kinds...)...), func(o *bundle.Object) bool { return o.Object.GroupVersionKind().Version != "v1" })
 }
 
 // subjects are the fields of a Certificate of which one at least must say what it is for.

@@ -11,7 +11,7 @@ import (
 )
 
 var issuerRefused = judge.Check{
-	ID: "MX660", Name: "issuer-refused", Needs: judge.Rendered, Kinds: judge.In(certManager, "Issuer", "ClusterIssuer"), Gives: reason.DeployFailed,
+	ID: "MX660", Name: "issuer-refused", Needs: judge.Rendered, Kinds: judge.KindsOf(certManager, "Issuer", "ClusterIssuer"), Gives: reason.DeployFailed,
 	Title: "cert-manager's webhook takes the issuer",
 	Why: "The webhook checks that an issuer is of one type, has what its type needs, and that each solver of challenges is of one kind " +
 		"(https://github.com/cert-manager/cert-manager/blob/master/internal/apis/certmanager/validation/issuer.go). In a cell the stand-in for cert-manager calls every issuer ready.",

@@ -8,7 +8,7 @@ import (
 )
 
 var certificatesShareSecret = judge.Check{
-	ID: "MX661", Name: "certificates-share-secret", Needs: judge.Rendered, Kinds: judge.In(certManager, "Certificate"), Gives: reason.DeployFailed,
+	ID: "MX661", Name: "certificates-share-secret", Needs: judge.Rendered, Kinds: judge.KindsOf(certManager, "Certificate"), Gives: reason.DeployFailed,
 	Title: "Each Certificate has a Secret of its own",
 	Why: "cert-manager issues a Certificate anew if its Secret does not fit it. Two with one Secret are issued in turns, without end " +
 		"(https://cert-manager.io/docs/usage/certificate/#avoid-sharing-secrets-between-certificates).",

@@ -17,7 +17,7 @@ import (
 const neverSigns = "it is never ready, and cert-manager makes no Secret with it"
 
 var issuerAuthority = judge.Check{
-	ID: "MX662", Name: "issuer-cannot-sign", Needs: judge.Rendered, Kinds: judge.In(certManager, "Issuer", "ClusterIssuer"), Gives: reason.DeployFailed,
+	ID: "MX662", Name: "issuer-cannot-sign", Needs: judge.Rendered, Kinds: judge.KindsOf(certManager, "Issuer", "ClusterIssuer"), Gives: reason.DeployFailed,
 	Title: "The Secret of a CA issuer is that of an authority, and where cert-manager looks for it",
 	Why: "A CA issuer signs with the certificate and key of a Secret (https://cert-manager.io/docs/configuration/ca/): in its own namespace, or for a ClusterIssuer in the one of --cluster-resource-namespace. " +
 		"A Certificate may sign if it has isCA.",
@@ -46,7 +46,7 @@ func judgeAuthority(s *judge.Scope, o *bundle.Object, in, secret string) {
 	var elsewhere *bundle.Object
 	for i := range s.Expectation.Objects {
 		c := &s.Expectation.Objects[i]
-		ofCertificate := c.Object.GroupVersionKind().GroupKind() == judge.In(certManager, "Certificate")[0] && facts.Text(c.Object, "spec.secretName") == secret
+		ofCertificate := c.Object.GroupVersionKind().GroupKind() == judge.KindsOf(certManager, "Certificate")[0] && facts.Text(c.Object, "spec.secretName") == secret
 		given := c.Object.GetKind() == "Secret" && c.Object.GetName() == secret
 		switch {
 		case !ofCertificate && !given:

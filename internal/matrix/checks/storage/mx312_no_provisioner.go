@@ -16,7 +16,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-var storageClasses = judge.In(storagev1.GroupName, "StorageClass")
+var storageClasses = judge.KindsOf(storagev1.GroupName, "StorageClass")
 
 var noProvisioner = judge.Check{
 	ID: "MX312", Name: "class-without-provisioner", Needs: judge.Settled, Kinds: storageClasses, Gives: reason.SchedulingFailed,
@@ -51,8 +51,8 @@ func hasProvisioner(s *judge.Scope, provisioner string) bool {
 			return true
 		}
 	}
-	return s.Find(judge.In(storagev1.GroupName, "CSIDriver")[0], "", provisioner) != nil ||
-		slices.ContainsFunc(s.Rendered(judge.In(rbacv1.GroupName, "ClusterRole")...), func(o *bundle.Object) bool { return makesVolumes(s, o) }) ||
+	return s.Find(judge.KindsOf(storagev1.GroupName, "CSIDriver")[0], "", provisioner) != nil ||
+		slices.ContainsFunc(s.Rendered(judge.KindsOf(rbacv1.GroupName, "ClusterRole")...), func(o *bundle.Object) bool { return makesVolumes(s, o) }) ||
 		slices.ContainsFunc(s.Pods(), func(p facts.PodTemplate) bool { return !s.IsMade(p.Object) && mentions(p, provisioner) })
 }
 

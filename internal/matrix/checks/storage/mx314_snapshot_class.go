@@ -8,7 +8,7 @@ import (
 )
 
 var snapshotClass = judge.Check{
-	ID: "MX314", Name: "snapshot-of-no-class", Needs: judge.Rendered, Kinds: judge.In("snapshot.storage.k8s.io", "VolumeSnapshot"),
+	ID: "MX314", Name: "snapshot-of-no-class", Needs: judge.Rendered, Kinds: judge.KindsOf("snapshot.storage.k8s.io", "VolumeSnapshot"),
 	Title: "The class of a VolumeSnapshot exists",
 	Why: "A snapshot is taken by the driver of its VolumeSnapshotClass (https://kubernetes.io/docs/concepts/storage/volume-snapshots/#volume-snapshots). " +
 		"The snapshot controller would write into the status that the class is missing; nothing writes it in a simulated cluster.",
@@ -16,9 +16,9 @@ var snapshotClass = judge.Check{
 	Says: "is of VolumeSnapshotClass %s, which nothing in the recipe makes", Then: "no snapshot is taken, unless the cluster has that class",
 	Run: func(s *judge.Scope) {
 		const group, kind = "snapshot.storage.k8s.io", "VolumeSnapshotClass"
-		for _, o := range s.Rendered(judge.In(group, "VolumeSnapshot")...) {
+		for _, o := range s.Rendered(judge.KindsOf(group, "VolumeSnapshot")...) {
 			class, _, _ := unstructured.NestedString(o.Object.Object, "spec", "volumeSnapshotClassName")
-			if class != "" && s.Find(judge.In(group, kind)[0], "", class) == nil {
+			if class != "" && s.Find(judge.KindsOf(group, kind)[0], "", class) == nil {
 				s.Report(o, "spec.volumeSnapshotClassName", class).Missing(result.Ref{Group: group, Kind: kind, Name: class})
 			}
 		}

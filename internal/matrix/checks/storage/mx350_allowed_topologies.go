@@ -16,14 +16,14 @@ import (
 )
 
 var allowedTopologies = judge.Check{
-	ID: "MX350", Name: "class-allows-no-node", Needs: judge.Rendered, Kinds: judge.In(storagev1.GroupName, "StorageClass"), Gives: reason.SchedulingFailed,
+	ID: "MX350", Name: "class-allows-no-node", Needs: judge.Rendered, Kinds: judge.KindsOf(storagev1.GroupName, "StorageClass"), Gives: reason.SchedulingFailed,
 	Title: "A StorageClass of which there are claims allows a node of the cluster for its volumes",
 	Why: "allowedTopologies restricts where a provisioner may make volumes (https://kubernetes.io/docs/concepts/storage/storage-classes/#allowed-topologies). The simulated provisioner of a cell makes every volume anywhere. " +
 		"A driver gives nodes labels of its own: of a label that no node has, and that is not one of Kubernetes' own, nothing is known.",
 	Fix:  "Name zones or nodes that the cluster has.",
 	Says: "claim %s wants StorageClass %s, which allows only nodes with %s (allowedTopologies), and no node of this cluster has that", Then: "no pod can use its volume, wherever the provisioner makes it",
 	Run: func(s *judge.Scope) {
-		for _, o := range s.OfKind(judge.In(storagev1.GroupName, "StorageClass")...) {
+		for _, o := range s.OfKind(judge.KindsOf(storagev1.GroupName, "StorageClass")...) {
 			class := facts.As[storagev1.StorageClass](s.Index, o)
 			if class == nil || len(class.AllowedTopologies) == 0 || !allowNone(class.AllowedTopologies, s.Nodes) {
 				continue

@@ -12,7 +12,7 @@ import (
 const claimWaits = "the claim waits for ever, and so do the pods that use it"
 
 var volumeForAnother = judge.Check{
-	ID: "MX351", Name: "named-volume-does-not-fit", Needs: judge.Rendered, First: true, Kinds: judge.In("", "PersistentVolume"), Gives: reason.SchedulingFailed,
+	ID: "MX351", Name: "named-volume-does-not-fit", Needs: judge.Rendered, First: true, Kinds: judge.KindsOf("", "PersistentVolume"), Gives: reason.SchedulingFailed,
 	Title: "A volume of the recipe that a claim names fits the claim, and is for it alone",
 	Why: "Kubernetes binds a claim with spec.volumeName to that volume or to none, and a volume to one claim (https://kubernetes.io/docs/concepts/storage/persistent-volumes/#reserving-a-persistentvolume). " +
 		"Class, size, modes and spec.claimRef have to fit. Of a claim without a class, the cluster's default decides.",
@@ -35,7 +35,7 @@ var volumeForAnother = judge.Check{
 			if first == "" {
 				taken[name] = c.From.String()
 			}
-			o := s.Find(judge.In("", "PersistentVolume")[0], "", name)
+			o := s.Find(judge.KindsOf("", "PersistentVolume")[0], "", name)
 			if o == nil {
 				continue // another check's
 			}

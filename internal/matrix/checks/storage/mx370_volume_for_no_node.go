@@ -18,7 +18,7 @@ import (
 )
 
 var volumeForNoNode = judge.Check{
-	ID: "MX370", Name: "volume-for-no-node", Needs: judge.Rendered, Kinds: judge.In("", "PersistentVolume"), Gives: reason.SchedulingFailed,
+	ID: "MX370", Name: "volume-for-no-node", Needs: judge.Rendered, Kinds: judge.KindsOf("", "PersistentVolume"), Gives: reason.SchedulingFailed,
 	Title: "A volume that a claim gets is for a node of the cluster",
 	Why: "A PersistentVolume's nodeAffinity names the nodes that can use it (https://kubernetes.io/docs/concepts/storage/persistent-volumes/#node-affinity), and the scheduler places a pod nowhere else. " +
 		"It counts for a claim that names the volume, or whose class nothing makes volumes of. Of a driver's own label that no node has, nothing is known.",
@@ -26,7 +26,7 @@ var volumeForNoNode = judge.Check{
 	Says: "is for nodes with %s (spec.nodeAffinity), and no node of this cluster has that; claim %s of %s gets no other volume", Then: "no node takes a pod that uses it",
 	Run: func(s *judge.Scope) {
 		all := claims.Of(s.Expectation)
-		for _, o := range s.OfKind(judge.In("", "PersistentVolume")...) {
+		for _, o := range s.OfKind(judge.KindsOf("", "PersistentVolume")...) {
 			pv := facts.As[corev1.PersistentVolume](s.Index, o)
 			if pv == nil || pv.Spec.NodeAffinity == nil || pv.Spec.NodeAffinity.Required == nil || reachesNode(pv, s.Nodes) {
 				continue
@@ -57,7 +57,7 @@ func reachesNode(pv *corev1.PersistentVolume, nodes []corev1.Node) bool {
 
 // onlyByHand reports whether nothing makes volumes of a class: it has no provisioner, or is none.
 func onlyByHand(s *judge.Scope, class string) bool {
-	for _, o := range s.OfKind(judge.In(storagev1.GroupName, "StorageClass")...) {
+	for _, o := range s.OfKind(judge.KindsOf(storagev1.GroupName, "StorageClass")...) {
 		if c := facts.As[storagev1.StorageClass](s.Index, o); c != nil && c.Name == class {
 			return c.Provisioner == "kubernetes.io/no-provisioner"
 		}
@@ -67,7 +67,7 @@ func onlyByHand(s *judge.Scope, class string) bool {
 
 // another reports whether a volume of a class is for a node, or for any.
 func another(s *judge.Scope, class string) bool {
-	return slices.ContainsFunc(s.OfKind(judge.In("", "PersistentVolume")...), func(o *bundle.Object) bool {
+	return slices.ContainsFunc(s.OfKind(judge.KindsOf("", "PersistentVolume")...), func(o *bundle.Object) bool {
 		pv := facts.As[corev1.PersistentVolume](s.Index, o)
 		return pv != nil && pv.Spec.StorageClassName == class && (pv.Spec.NodeAffinity == nil || pv.Spec.NodeAffinity.Required == nil || reachesNode(pv, s.Nodes))
 	})

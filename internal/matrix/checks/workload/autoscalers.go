@@ -13,7 +13,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/observe"
 )
 
-var autoscalers = judge.In(autoscalingv2.GroupName, "HorizontalPodAutoscaler")
+var autoscalers = judge.KindsOf(autoscalingv2.GroupName, "HorizontalPodAutoscaler")
 
 // scaler is an autoscaler whose target may have a scale.
 type scaler struct {

@@ -16,19 +16,19 @@ const (
 )
 
 var jobDeadline = judge.Check{
-	ID: "MX102", Name: "job-deadline-too-short", Needs: judge.Rendered, Kinds: judge.In(batchv1.GroupName, "Job", "CronJob"), Gives: reason.WorkloadFailed,
+	ID: "MX102", Name: "job-deadline-too-short", Needs: judge.Rendered, Kinds: judge.KindsOf(batchv1.GroupName, "Job", "CronJob"), Gives: reason.WorkloadFailed,
 	Title: "A Job has the time to pull its images and start",
 	Why: "The deadline of a Job counts from when the Job starts, with the scheduling of its pods and the pull of their images in it " +
 		"(https://kubernetes.io/docs/concepts/workloads/controllers/job/#job-termination-and-cleanup). Under 10 s is a warning; at 2 s or less, no node starts a pod in time.",
 	Fix:  "Give activeDeadlineSeconds the time that a cold node needs, or leave it out.",
 	Says: "must end %d s after it has started (activeDeadlineSeconds)", Then: "scheduling and pulling its images are in that time, so that on a real node it fails with DeadlineExceeded",
 	Run: func(s *judge.Scope) {
-		for _, o := range s.OfKind(judge.In(batchv1.GroupName, "Job")...) {
+		for _, o := range s.OfKind(judge.KindsOf(batchv1.GroupName, "Job")...) {
 			if j := facts.As[batchv1.Job](s.Index, o); j != nil {
 				deadline(s, o, "spec", &j.Spec)
 			}
 		}
-		for _, o := range s.OfKind(judge.In(batchv1.GroupName, "CronJob")...) {
+		for _, o := range s.OfKind(judge.KindsOf(batchv1.GroupName, "CronJob")...) {
 			if c := facts.As[batchv1.CronJob](s.Index, o); c != nil {
 				deadline(s, o, "spec.jobTemplate.spec", &c.Spec.JobTemplate.Spec)
 			}

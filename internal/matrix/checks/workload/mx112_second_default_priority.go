@@ -10,14 +10,14 @@ import (
 )
 
 var secondDefaultPriority = judge.Check{
-	ID: "MX112", Name: "second-default-priority", Needs: judge.Rendered, Kinds: judge.In(schedulingv1.GroupName, "PriorityClass"), Gives: reason.DeployFailed,
+	ID: "MX112", Name: "second-default-priority", Needs: judge.Rendered, Kinds: judge.KindsOf(schedulingv1.GroupName, "PriorityClass"), Gives: reason.DeployFailed,
 	Title: "A recipe has at most one PriorityClass that is the default",
 	Why:   "Only one PriorityClass of a cluster may have globalDefault (https://kubernetes.io/docs/concepts/scheduling-eviction/pod-priority-preemption/#priorityclass): an admission plugin of the API server refuses a second.",
 	Fix:   "Set globalDefault: false in one of them.",
 	Says:  "is the default of the cluster, and so is %s (%s)", Then: "the API server refuses the second one, unless both come in the same moment: then it refuses the next change of either",
 	Run: func(s *judge.Scope) {
 		var first *bundle.Object
-		for _, o := range s.Rendered(judge.In(schedulingv1.GroupName, "PriorityClass")...) {
+		for _, o := range s.Rendered(judge.KindsOf(schedulingv1.GroupName, "PriorityClass")...) {
 			if c := facts.As[schedulingv1.PriorityClass](s.Index, o); c == nil || !c.GlobalDefault {
 				continue
 			}

@@ -13,7 +13,7 @@ import (
 )
 
 var deviceRequest = judge.Check{
-	ID: "MX121", Name: "device-request-not-in-claim", Needs: judge.Rendered, Kinds: judge.In(resourcev1.GroupName, "ResourceClaim", "ResourceClaimTemplate"),
+	ID: "MX121", Name: "device-request-not-in-claim", Needs: judge.Rendered, Kinds: judge.KindsOf(resourcev1.GroupName, "ResourceClaim", "ResourceClaimTemplate"),
 	Title: "A container takes a request that its claim has",
 	Why: "resources.claims[].request restricts a container to the devices of one request of the claim. The API server does not compare the two objects, and a kubelet hands over what is of that request: nothing " +
 		"(https://kubernetes.io/docs/concepts/scheduling-eviction/dynamic-resource-allocation/).",
@@ -48,7 +48,7 @@ func requestsOf(s *judge.Scope, namespace string, p *corev1.PodResourceClaim) (o
 	if name == nil {
 		return "", nil
 	}
-	o := s.Find(judge.In(resourcev1.GroupName, kind)[0], namespace, *name)
+	o := s.Find(judge.KindsOf(resourcev1.GroupName, kind)[0], namespace, *name)
 	if o == nil || o.Object.GetAPIVersion() != resourcev1.SchemeGroupVersion.String() {
 		return "", nil
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/matrix/judge"
 )
 
-var budgets = judge.In(policyv1.GroupName, "PodDisruptionBudget")
+var budgets = judge.KindsOf(policyv1.GroupName, "PodDisruptionBudget")
 
 var twoBudgets = judge.Check{
 	ID: "MX123", Name: "two-disruption-budgets", Needs: judge.Settled, Kinds: budgets,

@@ -10,7 +10,7 @@ import (
 )
 
 var nodeOfTemplate = judge.Check{
-	ID: "MX127", Name: "node-in-a-template", Needs: judge.Settled, Kinds: judge.In("", "Node"), Gives: reason.WorkloadFailed,
+	ID: "MX127", Name: "node-in-a-template", Needs: judge.Settled, Kinds: judge.KindsOf("", "Node"), Gives: reason.WorkloadFailed,
 	Title: "No template creates a Node",
 	Why: "A Node stands for a machine whose kubelet reports on it (https://kubernetes.io/docs/concepts/architecture/nodes/#manual-node-administration). " +
 		"One from a template has no kubelet. The scheduler takes it for a place if it looks ready. Without pods on it, it is a warning.",
@@ -18,7 +18,7 @@ var nodeOfTemplate = judge.Check{
 	Says: "is a Node that a template creates; no machine belongs to it, and pod %s/%s is on it", Then: "no kubelet reports that it is ready, so that no pod starts there",
 	Others: map[string]judge.Message{"empty": {Says: "is a Node that a template creates; no machine belongs to it", Then: "no kubelet reports that it is ready, so that no pod starts there"}},
 	Run: func(s *judge.Scope) {
-		for _, o := range s.Rendered(judge.In("", "Node")...) {
+		for _, o := range s.Rendered(judge.KindsOf("", "Node")...) {
 			name := o.Object.GetName()
 			if i := slices.IndexFunc(s.Live.View.Pods, func(p corev1.Pod) bool { return p.Spec.NodeName == name }); i >= 0 {
 				s.Report(o, "metadata.name", s.Live.View.Pods[i].Namespace, s.Live.View.Pods[i].Name).OneCause(name)

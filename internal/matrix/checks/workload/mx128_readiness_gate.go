@@ -51,7 +51,7 @@ func providerOfGate(name string) string {
 
 // setsPodStatus is a role of the bundle that allows changes to the status of pods; empty if there is none.
 func setsPodStatus(s *judge.Scope) string {
-	for _, o := range s.Rendered(judge.In(rbacv1.GroupName, "Role", "ClusterRole")...) {
+	for _, o := range s.Rendered(judge.KindsOf(rbacv1.GroupName, "Role", "ClusterRole")...) {
 		role := facts.As[rbacv1.ClusterRole](s.Index, o) // which a Role looks like
 		if role != nil && slices.ContainsFunc(role.Rules, func(p rbacv1.PolicyRule) bool {
 			return problem.Covers(p.APIGroups, "") && (problem.Covers(p.Resources, "pods/status") || slices.Contains(p.Resources, "*/status")) &&

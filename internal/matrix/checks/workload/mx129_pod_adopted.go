@@ -13,14 +13,14 @@ import (
 )
 
 var podAdopted = judge.Check{
-	ID: "MX129", Name: "pod-of-a-controller", Needs: judge.Rendered, Kinds: judge.In("", "Pod"),
+	ID: "MX129", Name: "pod-of-a-controller", Needs: judge.Rendered, Kinds: judge.KindsOf("", "Pod"),
 	Title: "No controller selects a Pod of its own",
 	Why: "A controller adopts pods that have the labels of its selector and no owner (https://kubernetes.io/docs/concepts/workloads/controllers/replicaset/#non-template-pod-acquisitions). " +
 		"The pods of a Deployment and of a Job have a label besides, which a Pod of its own lacks, and a StatefulSet adopts a pod with the name of one of its own alone.",
 	Fix:  "Give the Pod other labels.",
 	Says: "has labels that %s selects (%s), and no owner", Then: "the controller adopts it as one of its pods, makes one less of its own, and deletes it where it has too many",
 	Run: func(s *judge.Scope) {
-		for _, o := range s.Rendered(judge.In("", "Pod")...) {
+		for _, o := range s.Rendered(judge.KindsOf("", "Pod")...) {
 			if len(o.Object.GetOwnerReferences()) > 0 {
 				continue
 			}
