@@ -4,14 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/nvidia/aicr-action/internal/matrix/facts"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
-	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result/reason"
-	"github.com/nvidia/aicr-action/internal/testkit"
 )
 
 // Volumes that a driver mounts.
@@ -39,28 +34,6 @@ func TestVolumes(t *testing.T) {
 		"snapshot":                 {objects: claim("dataSource: {apiGroup: snapshot.storage.k8s.io, kind: VolumeSnapshot, name: nope}"), reason: reason.SchedulingFailed, fault: "is filled from VolumeSnapshot x/nope"},
 		"snapshot there":           {objects: claim("dataSource: {apiGroup: snapshot.storage.k8s.io, kind: VolumeSnapshot, name: before}") + snapshot},
 	})
-}
-
-// Pods on nodes that cannot run them.
-func TestNodesOfPods(t *testing.T) {
-	e := expected(t, "apiVersion: v1\nkind: Pod\nmetadata: {name: web, namespace: x}\nspec: {os: {name: windows}}\n---\napiVersion: v1\nkind: Node\nmetadata: {name: phantom}\n")
-	placed := func(name, node string) corev1.Pod {
-		return corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: name}, Spec: corev1.PodSpec{NodeName: node}}
-	}
-	view := &observe.View{
-		Nodes: []corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "linux-0", Labels: map[string]string{corev1.LabelOSStable: "linux"}}}},
-		Pods:  []corev1.Pod{placed("web", "linux-0"), placed("other", "phantom")},
-	}
-	got := Check(e, nil, &facts.Live{View: view})
-	var causes []string
-	for _, f := range got.Faults {
-		causes = append(causes, f.Finding.Cause)
-	}
-	testkit.WantText(t, "faults", strings.Join(causes, "\n"), "Pod x/web (x): is for windows (spec.os), and its pods were placed on node linux-0, which has linux", "Node phantom (x): is a Node that a template creates; no machine belongs to it, and pod x/other is on it")
-	view.Nodes[0].Labels[corev1.LabelOSStable] = "windows"
-	if got := Check(e, nil, &facts.Live{View: view}); len(got.Faults) != 1 {
-		t.Errorf("on a node with Windows: got %+v, want the Node alone", got.Faults)
-	}
 }
 
 // Paths that a kubelet expands are expanded with what the bundle and the cluster have.
