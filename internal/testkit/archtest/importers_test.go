@@ -234,6 +234,16 @@ func exported(p source) (names, mentioned map[string]bool) {
 		}
 	}
 	for _, f := range p.files {
+		ast.Inspect(f, func(n ast.Node) bool { // decoders fill what is embedded only if it is exported
+			if s, ok := n.(*ast.StructType); ok {
+				for _, field := range s.Fields.List {
+					if id := embedded(field); id != "" {
+						mentioned[id] = true
+					}
+				}
+			}
+			return true
+		})
 		for _, d := range f.Decls {
 			switch d := d.(type) {
 			case *ast.FuncDecl:
@@ -269,6 +279,18 @@ func exported(p source) (names, mentioned map[string]bool) {
 		}
 	}
 	return names, mentioned
+}
+
+// embedded is the name of an embedded type of the same package.
+func embedded(f *ast.Field) string {
+	e := f.Type
+	if s, ok := e.(*ast.StarExpr); ok {
+		e = s.X
+	}
+	if id, ok := e.(*ast.Ident); ok && len(f.Names) == 0 {
+		return id.Name
+	}
+	return ""
 }
 
 // users are the packages that name each exported name of each package; a package's own external
@@ -330,7 +352,7 @@ func TestExports(t *testing.T) {
 		t.Error(line)
 	}
 	all, files := example(t, map[string]string{
-		"internal/a/a.go":      "package a\nfunc Both() Kind { return 0 }\nfunc One() {}\nfunc Nobody() {}\nfunc Tested() {}\ntype Kind int\ntype hidden struct { x Lost }\ntype Lost int\nfunc own() { Nobody() }\n",
+		"internal/a/a.go":      "package a\nfunc Both() Kind { return 0 }\nfunc One() {}\nfunc Nobody() {}\nfunc Tested() {}\ntype Kind int\ntype hidden struct { Embedded; x Lost }\ntype Embedded struct{}\ntype Lost int\nfunc own() { Nobody() }\n",
 		"internal/a/a_test.go": "package a_test\n" + imports("internal/a") + "func f() { a.Tested() }\n",
 		"internal/b/b.go":      "package b\n" + imports("internal/a") + "func f() { a.Both(); a.One(); var b struct{ Nobody int }; b.Nobody++ }\n",
 		"internal/c/c.go":      "package c\n" + imports("internal/a") + "func f() { a.Both(); a := b{}; a.Nobody() }\n",

@@ -22,6 +22,7 @@ var searching = []string{"Contains", "ContainsAny", "HasPrefix", "HasSuffix", "R
 // words of a program that has no code for what it means.
 var quoting = map[string]string{
 	"internal/matrix/gate/stuck.go":                     "how Argo CD, Flux and Helm name a workload that failed in their own error",
+	"internal/matrix/unforeseen/unforeseen.go":          "whether a line is indented, for the next one to be alike; it looks for no meaning",
 	"internal/matrix/why/addresses.go":                  "what the API server says of a Service's address",
 	"internal/matrix/why/namespace.go":                  "how Helm begins the error of a CRD",
 	"internal/matrix/why/served.go":                     "how Helm and Argo CD say that a kind is not served",
