@@ -13,9 +13,8 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/cli"
-	"github.com/nvidia/aicr-action/internal/cli/document"
-	"github.com/nvidia/aicr-action/internal/recipe/criteria"
-	"github.com/nvidia/aicr-action/internal/recipe/upgrades"
+	"github.com/nvidia/aicr-action/internal/cli/docio"
+	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/verify/snapshot/collect"
 	"github.com/nvidia/aicr-action/internal/verify/validate"
 )
@@ -41,7 +40,7 @@ func (a *app) cluster(kubeconfig string) (kubernetes.Interface, dynamic.Interfac
 }
 
 func newDynamic(kubeconfig string) (dynamic.Interface, error) {
-	config, err := document.NewConfig(kubeconfig)
+	config, err := docio.NewConfig(kubeconfig)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +49,7 @@ func newDynamic(kubeconfig string) (dynamic.Interface, error) {
 
 // run is the whole program without its process: it takes arguments and returns an exit code.
 func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
-	a := &app{App: cli.New(getenv, stdout, stderr), stdin: os.Stdin, client: document.NewClient, dynamic: newDynamic}
+	a := &app{App: cli.New(getenv, stdout, stderr), stdin: os.Stdin, client: docio.NewClient, dynamic: newDynamic}
 	return a.execute(ctx, args)
 }
 
@@ -78,13 +77,13 @@ which Helm, Argo CD or Flux deploys it, measures clusters, and compares them wit
 
 // flagValues are what the shell completes flags to.
 func flagValues(c *cobra.Command, flag string) []string {
-	if known, ok := criteria.Known()[flag]; ok {
+	if known, ok := recipe.KnownCriteria()[flag]; ok {
 		return known
 	}
 	switch flag {
 	case "deployer":
 		if c.Name() == "upgrade-check" {
-			return upgrades.Deployers()
+			return recipe.UpgradeDeployers()
 		}
 		return bundle.Names()
 	case "charts":
@@ -141,8 +140,8 @@ func (a *app) versionCommand() *cobra.Command {
 }
 
 // places opens what addresses lead to; the kubeconfig is the flag's.
-func (a *app) places(kubeconfig string) document.Places {
-	return document.Places{
+func (a *app) places(kubeconfig string) docio.Places {
+	return docio.Places{
 		Stdin: a.stdin, Stdout: a.Stdout, Getenv: a.Getenv, Log: slog.Default(),
 		Warn:   func(text string) { a.note("warning: %s", text) },
 		Client: func() (kubernetes.Interface, error) { return a.client(kubeconfig) },

@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/tools/pager"
 
 	"github.com/nvidia/aicr-action/internal/cli"
-	"github.com/nvidia/aicr-action/internal/recipe/upgrades"
+	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
@@ -60,10 +60,10 @@ const scanTime = time.Minute
 
 // scan looks in the cluster for objects at risk by the records that the rows cross. What cannot be read is said in the
 // result: the scan advises, and fails nothing. The error is the context's.
-func (a *app) scan(ctx context.Context, f upgradeFlags, rows []upgrades.Row) (atRisk, error) {
-	kinds, unversioned := upgrades.AffectedKinds(rows), []string(nil)
+func (a *app) scan(ctx context.Context, f upgradeFlags, rows []recipe.UpgradeRow) (atRisk, error) {
+	kinds, unversioned := recipe.AffectedKinds(rows), []string(nil)
 	for i := range rows {
-		if rows[i].Verdict == upgrades.Unversioned {
+		if rows[i].Verdict == recipe.UpgradeUnversioned {
 			unversioned = append(unversioned, rows[i].Component)
 		}
 	}
@@ -113,7 +113,7 @@ func (a *app) scan(ctx context.Context, f upgradeFlags, rows []upgrades.Row) (at
 
 // servedAs is the resource by which the cluster lists a kind, in the most stable version; nil if it does not have the
 // kind. One of a group that does not answer is an error: that it is missing is not known.
-func servedAs(served []*metav1.APIResourceList, failed map[schema.GroupVersion]error, kind upgrades.AffectedKind) (*schema.GroupVersionResource, error) {
+func servedAs(served []*metav1.APIResourceList, failed map[schema.GroupVersion]error, kind recipe.AffectedKind) (*schema.GroupVersionResource, error) {
 	for _, list := range served {
 		at, err := schema.ParseGroupVersion(list.GroupVersion)
 		if err != nil || at.Group != kind.Group {

@@ -13,13 +13,9 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/adjust"
-	"github.com/nvidia/aicr-action/internal/bundle/bundleinfo"
-	"github.com/nvidia/aicr-action/internal/bundle/oci"
-	"github.com/nvidia/aicr-action/internal/bundle/readiness"
-	"github.com/nvidia/aicr-action/internal/bundle/vendored"
+	"github.com/nvidia/aicr-action/internal/bundle/publish"
 	"github.com/nvidia/aicr-action/internal/charts"
 	"github.com/nvidia/aicr-action/internal/cli"
-	"github.com/nvidia/aicr-action/internal/cli/aicrconfig"
 	"github.com/nvidia/aicr-action/internal/recipe/document"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/util/egress"
@@ -62,7 +58,7 @@ what the recipe sets. README.md in the bundle lists everything that was injected
 		Example: `  aicr bundle -r recipe.yaml -o ./bundles
   aicr bundle -r recipe.yaml --set gpuoperator:driver.version=580.105.08 --accelerated-node-toleration nvidia.com/gpu=present:NoSchedule -o ./bundles`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := a.applyConfig(cmd.Context(), cmd, &f.config, aicrconfig.Bundle); err != nil {
+			if err := a.applyConfig(cmd.Context(), cmd, &f.config, aicrConfigBundle); err != nil {
 				return err
 			}
 			return f.config.place(a.bundle(cmd.Context(), f))
@@ -86,7 +82,7 @@ what the recipe sets. README.md in the bundle lists everything that was injected
 	flags.StringVar(&f.names.FluxSource, "flux-oci-source-name", "", "`name` of the source that Flux reads the bundle from (default: aicr-bundle)")
 	flags.BoolVar(&f.vendorCharts, "vendor-charts", false, "put the charts into the bundle, so that it needs no chart repository (they are read from --charts, or else upstream)")
 	flags.BoolVar(&f.readinessHooks, "readiness-hooks", false, "wait after each component that has a readiness.yaml until it is ready (helm and Argo CD)")
-	flags.StringVar(&f.gateImage, "gate-image", readiness.Image, "`image` that waits, with --readiness-hooks; that of your AICR release is ghcr.io/nvidia/aicr-gate:VERSION")
+	flags.StringVar(&f.gateImage, "gate-image", bundle.ReadinessImage, "`image` that waits, with --readiness-hooks; that of your AICR release is ghcr.io/nvidia/aicr-gate:VERSION")
 	flags.BoolVar(&f.serial, "serial", false, "deploy one component after another, in deploymentOrder, where a deployer does several at once")
 	f.config.register(cmd)
 	f.scheduling.Register(flags)
@@ -151,7 +147,7 @@ func (a *app) bundle(ctx context.Context, f bundleFlags) error {
 	slog.Debug("made the bundle", "deployer", b.Deployer, "releases", len(b.Installs), "files", len(b.Files), "revision", in.TargetRevision)
 	where := f.output
 	if target.repo != "" {
-		published, err := publish(ctx, b, target, in.TargetRevision, f.plainHTTP)
+		published, err := aicrPublish(ctx, b, target, in.TargetRevision, f.plainHTTP)
 		if err != nil {
 			return reason.Wrap(reason.PublishFailed, err)
 		}
@@ -195,7 +191,7 @@ func (a *app) readCharts(ctx context.Context, f *bundleFlags, in *bundle.Input, 
 		return err
 	}
 	if f.vendorCharts {
-		if in.Vendored, p.charts, err = vendored.Charts(ctx, in.Components, source); err != nil {
+		if in.Vendored, p.charts, err = publish.VendorCharts(ctx, in.Components, source); err != nil {
 			return err
 		}
 		in.PutIn = append(in.PutIn, fmt.Sprintf("charts: %d in the bundle, from %s (--vendor-charts)", len(p.charts), source.Name()))
@@ -256,35 +252,35 @@ func (f *bundleFlags) finish(b *bundle.Bundle, made putIn, in bundle.Input) erro
 	if err := adjust.ApplyDynamic(b, made.dynamic); err != nil {
 		return err
 	}
-	if err := readiness.Wait(b, made.gates); err != nil {
+	if err := bundle.WaitUntilReady(b, made.gates); err != nil {
 		return err
 	}
-	if err := vendored.Provenance(b, made.charts); err != nil || !document.WithIndex(in.Recipe.APIVersion) {
+	if err := publish.VendoredProvenance(b, made.charts); err != nil || !document.WithIndex(in.Recipe.APIVersion) {
 		return err
 	}
 	var components []string
 	for _, ref := range in.Recipe.ComponentRefs {
 		components = append(components, ref.Name)
 	}
-	return bundleinfo.Add(b, bundleinfo.Settings{
+	return publish.AddBundleInfo(b, publish.BundleInfoSettings{
 		AppName: f.names.Root(b.Deployer), RepoURL: in.RepoURL, TargetRevision: in.TargetRevision, StorageClass: f.storageClass, SharedStorageClass: f.sharedStorageClass,
-		NodeScheduling: bundleinfo.SchedulingOf(made.scheduling), ReadinessHooks: f.readinessHooks, Serial: f.serial, VendorCharts: f.vendorCharts,
+		NodeScheduling: publish.SchedulingOf(made.scheduling), ReadinessHooks: f.readinessHooks, Serial: f.serial, VendorCharts: f.vendorCharts,
 	}, cli.BuildOf(released).Version, components)
 }
 
-// publish pushes a bundle: one that is a Helm chart as such, any other as an artifact with one
+// aicrPublish pushes a bundle: one that is a Helm chart as such, any other as an artifact with one
 // layer.
-func publish(ctx context.Context, b *bundle.Bundle, to ociTarget, tag string, plainHTTP bool) (oci.Published, error) {
+func aicrPublish(ctx context.Context, b *bundle.Bundle, to ociTarget, tag string, plainHTTP bool) (publish.Published, error) {
 	if !bundle.IsChart(b.Deployer) {
-		return oci.PublishBundle(ctx, b, to.repo+":"+tag, oci.Target{PlainHTTP: plainHTTP})
+		return publish.PublishBundle(ctx, b, to.repo+":"+tag, publish.Target{PlainHTTP: plainHTTP})
 	}
 	wrapper, err := b.Chart("")
 	if err != nil {
-		return oci.Published{}, err
+		return publish.Published{}, err
 	}
 	repo, ok := strings.CutSuffix(to.repo, "/"+wrapper.Name())
 	if !ok {
-		return oci.Published{}, cli.Usagef("--output oci://%s: this bundle is the Helm chart %s, so the address has to end in /%s", to.repo, wrapper.Name(), wrapper.Name())
+		return publish.Published{}, cli.Usagef("--output oci://%s: this bundle is the Helm chart %s, so the address has to end in /%s", to.repo, wrapper.Name(), wrapper.Name())
 	}
-	return oci.PushChart(ctx, wrapper, repo, oci.Target{PlainHTTP: plainHTTP})
+	return publish.PushChart(ctx, wrapper, repo, publish.Target{PlainHTTP: plainHTTP})
 }

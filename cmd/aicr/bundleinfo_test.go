@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/bundle/foreign"
+	"github.com/nvidia/aicr-action/internal/intake"
 )
 
 // The bundle of a recipe of AICR 1.0 has an index, which says what the bundle's own files say: whoever
@@ -74,7 +74,7 @@ func TestBundleInfo(t *testing.T) {
 			}
 			all, err := bundle.ByName([]string{tc.deployer})
 			if err == nil {
-				_, err = foreign.Open(t.Context(), dir, all[0])
+				_, err = intake.Open(t.Context(), dir, all[0])
 			}
 			if err != nil {
 				t.Error(err)

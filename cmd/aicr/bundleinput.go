@@ -10,8 +10,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/adjust"
 	"github.com/nvidia/aicr-action/internal/bundle/preconditions"
-	"github.com/nvidia/aicr-action/internal/bundle/readiness"
-	"github.com/nvidia/aicr-action/internal/bundle/vendored"
+	"github.com/nvidia/aicr-action/internal/bundle/publish"
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/recipe/document"
@@ -29,7 +28,7 @@ type putIn struct {
 	argo             adjust.ArgoOptions
 	// gates are the releases that wait for a component, and charts those that the bundle has.
 	gates  []string
-	charts []vendored.Record
+	charts []publish.VendorRecord
 }
 
 // parse reads the flags without a recipe.
@@ -73,7 +72,7 @@ func (f *bundleFlags) parse() (p putIn, err error) {
 		}
 	}
 	if p.eviction, err = adjust.ParseEvictionLabel(f.evictionLabel); err == nil && f.readinessHooks {
-		err = readiness.CanWait(f.deployer)
+		err = bundle.CanWait(f.deployer)
 	}
 	return p, cli.WrapUsage(err)
 }
@@ -145,7 +144,7 @@ func (a *app) bundleInput(ctx context.Context, f *bundleFlags) (in bundle.Input,
 	in.PutIn = append(append(in.PutIn, lines...), adjust.DescribeDynamic(p.dynamic)...)
 	if f.readinessHooks {
 		files, display := store.FS()
-		if components, p.gates, err = readiness.Gates(files, display, components, f.deployer, f.gateImage); err != nil {
+		if components, p.gates, err = bundle.ReadinessGates(files, display, components, f.deployer, f.gateImage); err != nil {
 			return in, p, cli.WrapUsage(err)
 		}
 		for _, gate := range p.gates {
@@ -154,7 +153,7 @@ func (a *app) bundleInput(ctx context.Context, f *bundleFlags) (in bundle.Input,
 		switch {
 		case len(p.gates) == 0:
 			a.note("warning: --readiness-hooks has no effect: no component of this recipe has a components/NAME/readiness.yaml")
-		case f.gateImage == readiness.Image:
+		case f.gateImage == bundle.ReadinessImage:
 			a.note("warning: %s is no published image: name that of your AICR release with --gate-image", f.gateImage)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nvidia/aicr-action/internal/recipe/upgrades"
+	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
 // A bundle of every deployer is what was made, until somebody changes it.
@@ -130,7 +130,7 @@ func TestUpgradeCheck(t *testing.T) {
 	asJSON := invoke(t, "upgrade-check", "-f", bundle, "--to", to, "--recipes-dir", recipes, "-d", "flux-oci", "--format", "json", "--fail-on-error=false")
 	asJSON.want(t, 0)
 	var report upgradeReport
-	if err := json.Unmarshal([]byte(asJSON.stdout), &report); err != nil || len(report.Components) != 1 || report.Summary.Failing != 1 || report.Deployer != "flux" || report.Components[0].Verdict != upgrades.Manual || report.Components[0].Steps[0].ID != "sync" {
+	if err := json.Unmarshal([]byte(asJSON.stdout), &report); err != nil || len(report.Components) != 1 || report.Summary.Failing != 1 || report.Deployer != "flux" || report.Components[0].Verdict != recipe.UpgradeManual || report.Components[0].Steps[0].ID != "sync" {
 		t.Errorf("got %v, %s", err, asJSON.stdout)
 	}
 	// The keys that AICR's own CLI writes and its KWOK script reads.

@@ -10,15 +10,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/nvidia/aicr-action/internal/cli"
-	"github.com/nvidia/aicr-action/internal/cli/aicrconfig"
-	"github.com/nvidia/aicr-action/internal/recipe/criteria"
+	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
 // configFlag is --config: a file that says what flags are not given for.
 type configFlag struct {
 	address string
 	// from are the flags that have a value of the file.
-	from map[string]aicrconfig.Value
+	from map[string]aicrConfigValue
 }
 
 func (f *configFlag) register(cmd *cobra.Command) {
@@ -28,7 +27,7 @@ func (f *configFlag) register(cmd *cobra.Command) {
 // apply sets the flags that the file has values for and that are not given. Fields that stand for
 // one of the flags except are left out.
 func (a *app) applyConfig(ctx context.Context, cmd *cobra.Command, f *configFlag, section string, except ...string) error {
-	f.from = map[string]aicrconfig.Value{}
+	f.from = map[string]aicrConfigValue{}
 	if f.address == "" {
 		return nil
 	}
@@ -39,7 +38,7 @@ func (a *app) applyConfig(ctx context.Context, cmd *cobra.Command, f *configFlag
 	if err != nil {
 		return err
 	}
-	config, err := aicrconfig.Read(called, data)
+	config, err := readAICRConfig(called, data)
 	if err != nil {
 		return cli.WrapUsage(err)
 	}
@@ -52,7 +51,7 @@ func (a *app) applyConfig(ctx context.Context, cmd *cobra.Command, f *configFlag
 	}
 	// A document of criteria is nearer than the file, and replaces all of its criteria.
 	if c := cmd.Flags().Lookup("criteria"); c != nil && c.Changed {
-		names := criteria.Names()
+		names := recipe.CriteriaNames()
 		except = append(append(except, names[:]...), "nodes")
 	}
 	for _, v := range values {

@@ -13,9 +13,6 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/recipe"
-	"github.com/nvidia/aicr-action/internal/recipe/configuration"
-	"github.com/nvidia/aicr-action/internal/recipe/criteria"
-	"github.com/nvidia/aicr-action/internal/recipe/profile"
 	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
@@ -69,7 +66,7 @@ type queryFlags struct {
 	strict   bool
 	config   configFlag
 	// configuration is what is chosen besides the criteria and the profile.
-	configuration configuration.Choice
+	configuration recipe.ConfigurationChoice
 	file          string
 	snapshot      string
 	kubeconfig    string
@@ -77,13 +74,13 @@ type queryFlags struct {
 }
 
 func (f *queryFlags) register(cmd *cobra.Command) {
-	known := criteria.Known()
+	known := recipe.KnownCriteria()
 	for _, flag := range criterionFlags(&f.criteria) {
 		cmd.Flags().StringVarP(flag.value, flag.name, flag.short, "", fmt.Sprintf("%s: %s, any (default any)", flag.what, strings.Join(known[flag.name], ", ")))
 	}
 	cmd.Flags().StringVar(&f.profile, "profile", "", "value of the recipe's profile, as `NAME=VALUE` (default: the profile's own default)")
-	cmd.Flags().StringVar(&f.configuration.Accounting, "slurm-accounting-mode", "", "whose database the accounting of a Slurm recipe uses, a `mode` of "+strings.Join(configuration.AccountingModes(), ", ")+" (default: disabled)")
-	cmd.Flags().StringVar(&f.configuration.Inventory, "runtime-inventory", "", "whether the runtime inventory k8s-aibom is installed, a `mode` of "+strings.Join(configuration.InventoryModes(), ", ")+" (default: as the recipe says)")
+	cmd.Flags().StringVar(&f.configuration.Accounting, "slurm-accounting-mode", "", "whose database the accounting of a Slurm recipe uses, a `mode` of "+strings.Join(recipe.AccountingModes(), ", ")+" (default: disabled)")
+	cmd.Flags().StringVar(&f.configuration.Inventory, "runtime-inventory", "", "whether the runtime inventory k8s-aibom is installed, a `mode` of "+strings.Join(recipe.InventoryModes(), ", ")+" (default: as the recipe says)")
 	cmd.Flags().BoolVar(&f.strict, "criteria-strict", false, "refuse criteria that AICR itself does not know, whatever the recipe files add (also AICR_CRITERIA_STRICT=1)")
 	f.config.register(cmd)
 	cmd.Flags().IntVar(&f.criteria.Nodes, "nodes", 0, "number of GPU nodes; 0 is any")
@@ -151,7 +148,7 @@ func (a *app) resolve(ctx context.Context, f queryFlags) (*recipe.Store, *recipe
 		query = override(query, given.Usual())
 	}
 	choices := recipe.Choices{Configuration: f.configuration}
-	if choices.Profile, err = profile.Parse(f.profile); err != nil {
+	if choices.Profile, err = recipe.ParseProfile(f.profile); err != nil {
 		return nil, nil, cli.Usagef("--profile: %w", err)
 	}
 	var result *recipe.Result
@@ -196,7 +193,7 @@ func (a *app) resolveMeasured(ctx context.Context, f queryFlags, store *recipe.S
 	}
 	result, left, unmeasured, err := store.ResolveMeasured(query, choices, taken.Measure)
 	// What nobody has asked for need not be in a recipe.
-	var uncovered *criteria.UncoveredError
+	var uncovered *recipe.UncoveredError
 	if errors.As(err, &uncovered) && len(lists.Without(uncovered.Criteria, inferred)) == 0 {
 		for _, criterion := range uncovered.Criteria {
 			a.note("warning: no recipe for this system is for the %s %s, which the snapshot shows; it is left out of the query", criterion, *given[criterion])
@@ -237,7 +234,7 @@ func (f *queryFlags) checkCriteria(store *recipe.Store, c recipe.Criteria, prefi
 			return cli.Usagef("%s%w (--criteria-strict: values that recipe files add do not count)", prefix, err)
 		}
 	}
-	var unknown *criteria.UnknownValueError
+	var unknown *recipe.UnknownValueError
 	if errors.As(err, &unknown) {
 		return cli.Usagef("%s%w", prefix, err)
 	}

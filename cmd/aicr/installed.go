@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/nvidia/aicr-action/internal/cli"
-	"github.com/nvidia/aicr-action/internal/recipe/upgrades"
+	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/util/httpstatus"
 )
@@ -38,7 +38,7 @@ type found struct {
 
 // installed are the components that a deployer has installed, of those with these names; as describes one as it is to
 // be. A component that is there twice is an error: nothing says which of the two is upgraded.
-func (a *app) installed(ctx context.Context, kubeconfig, deployer string, names []string, as func(name string) (upgrades.Component, bool)) (all []upgrades.Component, err error) {
+func (a *app) installed(ctx context.Context, kubeconfig, deployer string, names []string, as func(name string) (recipe.UpgradeComponent, bool)) (all []recipe.UpgradeComponent, err error) {
 	there := map[string][]found{}
 	if strings.HasPrefix(deployer, "argocd") {
 		err = a.applications(ctx, kubeconfig, names, there)
@@ -70,8 +70,8 @@ func (a *app) installed(ctx context.Context, kubeconfig, deployer string, names 
 
 // component is the component of a recipe that is found. Like is the same one as it is to be, if ok. A chart that the
 // bundler made has its own version, which is none of the component's; it counts only what its annotation says.
-func (f *found) component(name string, like upgrades.Component, ok bool) upgrades.Component {
-	c := upgrades.Component{Name: name, Version: cli.FirstOf(f.annotated, f.version), Unsettled: f.unsettled, Identity: map[string]string{"namespace": f.namespace}}
+func (f *found) component(name string, like recipe.UpgradeComponent, ok bool) recipe.UpgradeComponent {
+	c := recipe.UpgradeComponent{Name: name, Version: cli.FirstOf(f.annotated, f.version), Unsettled: f.unsettled, Identity: map[string]string{"namespace": f.namespace}}
 	if f.source != "" {
 		c.Identity["source"] = f.source
 	}

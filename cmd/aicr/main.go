@@ -6,15 +6,15 @@ import (
 	"os"
 
 	"github.com/nvidia/aicr-action/internal/cli"
-	"github.com/nvidia/aicr-action/internal/util/hidden"
-	"github.com/nvidia/aicr-action/internal/verify/validate/agent/runchecks"
+	"github.com/nvidia/aicr-action/internal/util/reexec"
+	"github.com/nvidia/aicr-action/internal/verify/validate/agent"
 )
 
 func main() {
-	if code, ok := hidden.Dispatch(cli.Hidden()...); ok { // a process that this program started of itself
+	if code, ok := reexec.Dispatch(cli.Hidden()...); ok { // a process that this program started of itself
 		os.Exit(code)
 	}
-	if code, ok := runchecks.Dispatch(); ok { // the container of a validation Job
+	if code, ok := agent.DispatchRunChecks(); ok { // the container of a validation Job
 		os.Exit(code)
 	}
 	os.Exit(cli.Main(run))

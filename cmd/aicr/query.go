@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/nvidia/aicr-action/internal/cli"
-	"github.com/nvidia/aicr-action/internal/cli/aicrconfig"
 	"github.com/nvidia/aicr-action/internal/recipe/document"
 	"github.com/nvidia/aicr-action/internal/util/httpstatus"
 )
@@ -31,7 +30,7 @@ The exit code is 3 if there is nothing at the selector.`,
 		Example: `  aicr query --service eks --accelerator h100 --intent training --selector components.gpu-operator.values.driver.version
   aicr query --service eks --accelerator h100 --intent training --selector deploymentOrder --format json`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := a.applyConfig(cmd.Context(), cmd, &f.config, aicrconfig.Recipe, "output", "format"); err != nil {
+			if err := a.applyConfig(cmd.Context(), cmd, &f.config, aicrConfigRecipe, "output", "format"); err != nil {
 				return err
 			}
 			switch {

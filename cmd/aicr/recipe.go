@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/nvidia/aicr-action/internal/cli"
-	"github.com/nvidia/aicr-action/internal/cli/aicrconfig"
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
@@ -29,7 +28,7 @@ whose constraints do not hold on that system is left out. Both are said on stder
   aicr recipe --config aicr-config.yaml --os ubuntu
   aicr recipe --snapshot snapshot.yaml --intent training`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := a.applyConfig(cmd.Context(), cmd, &f.config, aicrconfig.Recipe); err != nil {
+			if err := a.applyConfig(cmd.Context(), cmd, &f.config, aicrConfigRecipe); err != nil {
 				return err
 			}
 			if err := checkOutput("recipe", output, format); err != nil {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/recipe"
-	"github.com/nvidia/aicr-action/internal/recipe/criteria"
 )
 
 func listFormats() []string { return []string{"table", "json", "yaml", "name"} }
@@ -126,7 +125,7 @@ func (a *app) printList(all []listed, format string) error {
 		}
 		text = []byte(cli.Inert(string(text)))
 	default:
-		names := criteria.Names()
+		names := recipe.CriteriaNames()
 		rows := [][]string{{"NAME"}}
 		for _, n := range names {
 			rows[0] = append(rows[0], strings.ToUpper(n))

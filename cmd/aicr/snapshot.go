@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/nvidia/aicr-action/internal/cli"
-	"github.com/nvidia/aicr-action/internal/cli/document"
+	"github.com/nvidia/aicr-action/internal/cli/docio"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/verify/snapshot"
 	"github.com/nvidia/aicr-action/internal/verify/snapshot/collect"
@@ -102,14 +102,14 @@ func (a *app) writeSnapshot(ctx context.Context, f snapshotFlags, taken *snapsho
 }
 
 // checkOutput rejects an unknown format, and an address to which the document cannot be written.
-func checkOutput(kind document.Kind, output, format string) error {
+func checkOutput(kind docio.Kind, output, format string) error {
 	if !slices.Contains(formats(), format) {
 		return cli.Usagef("--format %q: want %s", format, strings.Join(formats(), ", "))
 	}
 	if format == "table" && strings.HasPrefix(output, "cm://") {
 		return cli.Usagef("--format table: nothing can read a table from a ConfigMap; write yaml or json to %s", output)
 	}
-	return document.CheckOutput(kind, output)
+	return docio.CheckOutput(kind, output)
 }
 
 func printSnapshot(s *snapshot.Snapshot, format string) ([]byte, error) {

@@ -15,9 +15,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/recipe"
-	"github.com/nvidia/aicr-action/internal/recipe/profile"
-	"github.com/nvidia/aicr-action/internal/recipe/upgrades"
-	"github.com/nvidia/aicr-action/internal/util/bounded"
+	"github.com/nvidia/aicr-action/internal/util/filesys"
 	"github.com/nvidia/aicr-action/internal/util/httpstatus"
 )
 
@@ -65,7 +63,7 @@ without a record it proposes one. A file never makes a verdict: anyone can write
 	flags := cmd.Flags()
 	flags.StringVarP(&f.from, "from", "f", "", "`address` of the recipe that is deployed, or the directory of its bundle; or cluster, what --deployer has installed (required)")
 	flags.StringVar(&f.to, "to", "", "`address` of the recipe to upgrade to, or the directory of its bundle (default: the criteria of --from, resolved now)")
-	flags.StringVarP(&f.deployer, "deployer", "d", "", "deployer whose steps are shown: "+strings.Join(upgrades.Deployers(), ", ")+"; needed if there are steps")
+	flags.StringVarP(&f.deployer, "deployer", "d", "", "deployer whose steps are shown: "+strings.Join(recipe.UpgradeDeployers(), ", ")+"; needed if there are steps")
 	flags.StringArrayVar(&f.evidence, "evidence", nil, "`file` of matrix run --evidence, to compare with (repeatable)")
 	flags.BoolVar(&f.scan, "scan-cluster", false, "list the objects in the cluster that the upgrade may remove and no deployer restores (default with --from cluster); the exit code does not count them")
 	cli.ChartsFlag(cmd, &f.charts, "with --evidence: `source` of the charts whose files are compared: auto (upstream where the recipes have a charts.lock), upstream, or a directory; repeat it for a list. Simulated charts are not compared")
@@ -102,11 +100,11 @@ func (a *app) upgradeCheck(ctx context.Context, f upgradeFlags) error {
 	} else if to, err = a.side(ctx, "--to", f.to, f.kubeconfig); err != nil {
 		return err
 	}
-	after, before := upgradable(to), []upgrades.Component(nil)
+	after, before := upgradable(to), []recipe.UpgradeComponent(nil)
 	if from != nil {
 		before = upgradable(from)
-	} else if before, err = a.installed(ctx, f.kubeconfig, deployer, namesOf(store, after), func(name string) (upgrades.Component, bool) {
-		i := slices.IndexFunc(after, func(c upgrades.Component) bool { return c.Name == name })
+	} else if before, err = a.installed(ctx, f.kubeconfig, deployer, namesOf(store, after), func(name string) (recipe.UpgradeComponent, bool) {
+		i := slices.IndexFunc(after, func(c recipe.UpgradeComponent) bool { return c.Name == name })
 		return after[max(i, 0)], i >= 0
 	}); err != nil {
 		return err
@@ -115,11 +113,11 @@ func (a *app) upgradeCheck(ctx context.Context, f upgradeFlags) error {
 	if err != nil {
 		return cli.WrapUsage(err)
 	}
-	rows := upgrades.Compare(before, after, records)
+	rows := recipe.CompareUpgrades(before, after, records)
 	if deployer == "" {
 		for _, r := range rows {
 			if r.Record != nil && r.Record.HasSteps() {
-				return cli.Usagef("--deployer: the upgrade of %s needs steps, which are not the same for each deployer; name one of %s", r.Component, strings.Join(upgrades.Deployers(), ", "))
+				return cli.Usagef("--deployer: the upgrade of %s needs steps, which are not the same for each deployer; name one of %s", r.Component, strings.Join(recipe.UpgradeDeployers(), ", "))
 			}
 		}
 	}
@@ -163,8 +161,8 @@ func (f *upgradeFlags) check() (string, error) {
 	for _, end := range []string{"-oci", "-git"} { // as aicr bundle calls them
 		name = strings.TrimSuffix(name, end)
 	}
-	if name != "" && !slices.Contains(upgrades.Deployers(), name) {
-		return "", cli.Usagef("--deployer %q: want one of %s", f.deployer, strings.Join(upgrades.Deployers(), ", "))
+	if name != "" && !slices.Contains(recipe.UpgradeDeployers(), name) {
+		return "", cli.Usagef("--deployer %q: want one of %s", f.deployer, strings.Join(recipe.UpgradeDeployers(), ", "))
 	}
 	return name, nil
 }
@@ -187,9 +185,9 @@ func (a *app) side(ctx context.Context, flag, address, kubeconfig string) (*reci
 
 // resolveAgain is the recipe that the criteria of another one give now.
 func resolveAgain(store *recipe.Store, of *recipe.Result) (*recipe.Result, error) {
-	var selection profile.Selection
+	var selection recipe.ProfileSelection
 	if p := of.Metadata.SelectedProfile; p != nil {
-		selection = profile.Selection{Name: p.Name, Value: p.Value}
+		selection = recipe.ProfileSelection{Name: p.Name, Value: p.Value}
 	}
 	result, err := store.ResolveWith(of.Criteria.Bare(), recipe.Choices{Profile: selection, Configuration: of.Configuration.Choice()})
 	if err != nil {
@@ -199,13 +197,13 @@ func resolveAgain(store *recipe.Store, of *recipe.Result) (*recipe.Result, error
 }
 
 // upgradable are the components of a recipe that are deployed.
-func upgradable(r *recipe.Result) []upgrades.Component {
-	var all []upgrades.Component
+func upgradable(r *recipe.Result) []recipe.UpgradeComponent {
+	var all []recipe.UpgradeComponent
 	for _, ref := range r.ComponentRefs {
 		if ref.LeftOut() {
 			continue
 		}
-		all = append(all, upgrades.Component{
+		all = append(all, recipe.UpgradeComponent{
 			Name: ref.Name, Version: cli.FirstOf(ref.Version, ref.Tag),
 			Identity: map[string]string{"namespace": ref.Namespace, "chart": ref.Chart, "source": ref.Source, "path": ref.Path, "type": ref.Type},
 			Files:    map[string][]string{"manifestFiles": ref.ManifestFiles, "preManifestFiles": ref.PreManifestFiles},
@@ -215,7 +213,7 @@ func upgradable(r *recipe.Result) []upgrades.Component {
 }
 
 // namesOf are the names of the components that a cluster may have: those of the registry, and of a recipe.
-func namesOf(store *recipe.Store, of []upgrades.Component) []string {
+func namesOf(store *recipe.Store, of []recipe.UpgradeComponent) []string {
 	var names []string
 	for _, e := range store.Entries() {
 		names = append(names, e.Name)
@@ -232,21 +230,21 @@ func namesOf(store *recipe.Store, of []upgrades.Component) []string {
 const mostRecord = 1 << 20
 
 // recordsFor reads the records of the components on both sides, and tells what of them is not known here.
-func recordsFor(store *recipe.Store, tell func([]string), sides ...[]upgrades.Component) (map[string]*upgrades.Record, error) {
+func recordsFor(store *recipe.Store, tell func([]string), sides ...[]recipe.UpgradeComponent) (map[string]*recipe.UpgradeRecord, error) {
 	files, display := store.FS()
-	records := map[string]*upgrades.Record{}
+	records := map[string]*recipe.UpgradeRecord{}
 	var problems []error
 	for _, e := range store.Entries() {
-		used := slices.ContainsFunc(slices.Concat(sides...), func(c upgrades.Component) bool { return c.Name == e.Name })
+		used := slices.ContainsFunc(slices.Concat(sides...), func(c recipe.UpgradeComponent) bool { return c.Name == e.Name })
 		if e.Upgrades == "" || !used {
 			continue
 		}
-		data, err := bounded.FS(files, e.Upgrades, mostRecord)
+		data, err := filesys.FS(files, e.Upgrades, mostRecord)
 		if err != nil {
 			problems = append(problems, fmt.Errorf("%s: the records of component %s: %w", e.Origin, e.Name, err))
 			continue
 		}
-		r, err := upgrades.Read(display(e.Upgrades), e.Name, data)
+		r, err := recipe.ReadUpgrades(display(e.Upgrades), e.Name, data)
 		if err != nil {
 			problems = append(problems, err)
 			continue

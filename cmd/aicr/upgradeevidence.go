@@ -11,7 +11,6 @@ import (
 	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/recipe"
-	"github.com/nvidia/aicr-action/internal/recipe/upgrades"
 	"github.com/nvidia/aicr-action/internal/result/evidence"
 )
 
@@ -90,9 +89,9 @@ func (p *proofs) side(ctx context.Context, r *recipe.Result, source catalog.Sour
 
 // add says in a row what the files show of it, and proposes a record where one is owed. It changes no
 // verdict: those are the records'. It reports whether a file contradicts the verdict safe.
-func (p *proofs) add(ctx context.Context, row *upgrades.Row, out *upgradeRow) (contradicted bool) {
-	owed := row.Reason == upgrades.NoRecord || row.Reason == upgrades.NoBoundary
-	if p == nil || row.Change != upgrades.VersionChange || row.Verdict != upgrades.Safe && !owed {
+func (p *proofs) add(ctx context.Context, row *recipe.UpgradeRow, out *upgradeRow) (contradicted bool) {
+	owed := row.Reason == recipe.NoRecord || row.Reason == recipe.NoBoundary
+	if p == nil || row.Change != recipe.VersionChange || row.Verdict != recipe.UpgradeSafe && !owed {
 		return false
 	}
 	q := evidence.Question{Component: row.Component, Criteria: p.to.Criteria.ByName(), Deployer: p.deployer}
@@ -107,13 +106,13 @@ func (p *proofs) add(ctx context.Context, row *upgrades.Row, out *upgradeRow) (c
 	if p.before == nil || p.after == nil {
 		unknown = append(unknown, "only the files of original charts are compared: lock them (matrix charts lock), or name a directory with --charts")
 	}
-	seen := upgrades.Seen{Component: row.Component, From: row.From, To: row.To}
+	seen := recipe.UpgradeSeen{Component: row.Component, From: row.From, To: row.To}
 	for i, d := range p.all {
 		answer := d.Covers(q)
 		one := rowProof{File: p.files[i], Run: d.Run.URL, Covers: answer.Covers(), Deployers: answer.Passed, Why: strings.Join(append(unknown, notEmpty(answer.Why)...), "; ")}
 		for _, u := range answer.Failed {
 			one.Failed = append(one.Failed, fmt.Sprintf("%s: %s at the step %s: %s", u.Deployer, u.Reason, u.Step, u.Cause))
-			seen.Failed = append(seen.Failed, upgrades.SeenFailure{Deployer: evidence.Family(u.Deployer), Step: u.Step, Reason: string(u.Reason), Cause: u.Cause})
+			seen.Failed = append(seen.Failed, recipe.SeenFailure{Deployer: evidence.Family(u.Deployer), Step: u.Step, Reason: string(u.Reason), Cause: u.Cause})
 		}
 		for _, name := range answer.Passed {
 			if !slices.Contains(seen.Passed, name) {
@@ -123,11 +122,11 @@ func (p *proofs) add(ctx context.Context, row *upgrades.Row, out *upgradeRow) (c
 		if seen.Run == "" && len(answer.Passed)+len(answer.Failed) > 0 {
 			seen.Run, seen.About = d.Address(), about(d)
 		}
-		contradicted = contradicted || row.Verdict == upgrades.Safe && len(answer.Failed) > 0
+		contradicted = contradicted || row.Verdict == recipe.UpgradeSafe && len(answer.Failed) > 0
 		out.Evidence = append(out.Evidence, one)
 	}
 	if owed {
-		if out.Proposal, err = upgrades.Propose(seen); err != nil {
+		if out.Proposal, err = recipe.ProposeUpgrade(seen); err != nil {
 			out.NoProposal = err.Error()
 		}
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/charts/archive"
 	"github.com/nvidia/aicr-action/internal/charts/catalog"
-	"github.com/nvidia/aicr-action/internal/recipe/upgrades"
+	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/evidence"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -121,7 +121,7 @@ func TestUpgradeCheckEvidence(t *testing.T) {
 	invoke(t, "upgrade-check", "--from", old, "--recipes-dir", safe, "--evidence", old).want(t, 2, "is no evidence")
 	var report upgradeReport
 	asJSON := invoke(t, "upgrade-check", "--from", old, "--recipes-dir", safe, "--evidence", proof(t, digests, nil), "--charts", charts, "-t", "json")
-	if err := json.Unmarshal([]byte(asJSON.stdout), &report); err != nil || len(report.Components) != 1 || report.Components[0].Verdict != upgrades.Safe || !report.Components[0].Evidence[0].Covers {
+	if err := json.Unmarshal([]byte(asJSON.stdout), &report); err != nil || len(report.Components) != 1 || report.Components[0].Verdict != recipe.UpgradeSafe || !report.Components[0].Evidence[0].Covers {
 		t.Errorf("got %v, %s", err, asJSON.stdout)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/nvidia/aicr-action/internal/cli"
-	"github.com/nvidia/aicr-action/internal/recipe/upgrades"
+	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
@@ -26,28 +26,28 @@ type upgradeTotals struct {
 }
 
 type upgradeRow struct {
-	Component       string              `json:"component"`
-	Change          upgrades.Change     `json:"change"`
-	From            string              `json:"from,omitempty"`
-	To              string              `json:"to,omitempty"`
-	Verdict         upgrades.Verdict    `json:"verdict,omitempty"`
-	Reason          upgrades.Reason     `json:"reason,omitempty"`
-	Notes           string              `json:"notes,omitempty"`
-	Explanation     string              `json:"explanation"`
-	Jump            string              `json:"jump,omitempty"`
-	StoppedAt       string              `json:"stoppedAt,omitempty"`
-	Breaking        bool                `json:"breaking"`
-	Downgrade       bool                `json:"downgrade"`
-	IdentityChanges []upgrades.Move     `json:"identityChanges,omitempty"`
-	Summary         string              `json:"summary,omitempty"`
-	Precondition    string              `json:"precondition,omitempty"`
-	Reversible      string              `json:"reversible,omitempty"`
-	ReversibleNotes string              `json:"reversibleNotes,omitempty"`
-	VerifiedBy      string              `json:"verifiedBy,omitempty"`
-	Steps           []upgrades.Step     `json:"steps,omitempty"`
-	Affected        []upgrades.Affected `json:"affectedResources,omitempty"`
-	Hooks           []upgrades.Hook     `json:"hooks,omitempty"`
-	References      []string            `json:"references,omitempty"`
+	Component       string                     `json:"component"`
+	Change          recipe.UpgradeChange       `json:"change"`
+	From            string                     `json:"from,omitempty"`
+	To              string                     `json:"to,omitempty"`
+	Verdict         recipe.UpgradeVerdict      `json:"verdict,omitempty"`
+	Reason          recipe.UpgradeReason       `json:"reason,omitempty"`
+	Notes           string                     `json:"notes,omitempty"`
+	Explanation     string                     `json:"explanation"`
+	Jump            string                     `json:"jump,omitempty"`
+	StoppedAt       string                     `json:"stoppedAt,omitempty"`
+	Breaking        bool                       `json:"breaking"`
+	Downgrade       bool                       `json:"downgrade"`
+	IdentityChanges []recipe.UpgradeMove       `json:"identityChanges,omitempty"`
+	Summary         string                     `json:"summary,omitempty"`
+	Precondition    string                     `json:"precondition,omitempty"`
+	Reversible      string                     `json:"reversible,omitempty"`
+	ReversibleNotes string                     `json:"reversibleNotes,omitempty"`
+	VerifiedBy      string                     `json:"verifiedBy,omitempty"`
+	Steps           []recipe.UpgradeStep       `json:"steps,omitempty"`
+	Affected        []recipe.AffectedByUpgrade `json:"affectedResources,omitempty"`
+	Hooks           []recipe.UpgradeHook       `json:"hooks,omitempty"`
+	References      []string                   `json:"references,omitempty"`
 	// Evidence is what each file of --evidence shows; Proposal a record that could be written by it,
 	// or NoProposal why there is none.
 	Evidence   []rowProof `json:"evidence,omitempty"`
@@ -58,14 +58,14 @@ type upgradeRow struct {
 	stopAt, breaking string // for people
 }
 
-func newUpgradeReport(ctx context.Context, from, to, deployer string, rows []upgrades.Row, seen *proofs) *upgradeReport {
+func newUpgradeReport(ctx context.Context, from, to, deployer string, rows []recipe.UpgradeRow, seen *proofs) *upgradeReport {
 	r := &upgradeReport{From: from, To: to, Deployer: deployer, Components: []upgradeRow{}}
 	r.Summary.Components = len(rows)
 	for i := range rows {
 		row := &rows[i]
 		out := upgradeRow{
 			Component: row.Component, Change: row.Change, From: row.From, To: row.To, Verdict: row.Verdict, Reason: row.Reason,
-			Explanation: row.Explanation, Jump: row.Jump, StoppedAt: row.StoppedAt, Breaking: row.Breaking != "", Downgrade: row.Reason == upgrades.Downgrade,
+			Explanation: row.Explanation, Jump: row.Jump, StoppedAt: row.StoppedAt, Breaking: row.Breaking != "", Downgrade: row.Reason == recipe.UpgradeDowngrade,
 			IdentityChanges: row.Moves, stopAt: row.StopAt, breaking: row.Breaking,
 		}
 		if t := row.Record; t != nil {
@@ -125,7 +125,7 @@ func (c *upgradeRow) notes() string {
 	if c.breaking != "" {
 		notes = append(notes, c.breaking)
 	}
-	if c.Verdict == upgrades.Safe && len(c.Evidence) > 0 {
+	if c.Verdict == recipe.UpgradeSafe && len(c.Evidence) > 0 {
 		notes = append(notes, c.covered())
 	}
 	for _, m := range c.IdentityChanges {

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nvidia/aicr-action/internal/recipe/upgrades"
+	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
 // A person reads where to stop, whether there is a way back, and which files are delivered around the move.
@@ -14,7 +14,7 @@ func TestUpgradeRow_Words(t *testing.T) {
 			t.Errorf("%q: got %q, want %q", stop, got, want)
 		}
 	}
-	row := upgradeRow{Reversible: "true", ReversibleNotes: "helm rollback", Hooks: []upgrades.Hook{{File: "hooks/a.yaml", Phase: "pre"}, {File: "hooks/b.yaml"}}}
+	row := upgradeRow{Reversible: "true", ReversibleNotes: "helm rollback", Hooks: []recipe.UpgradeHook{{File: "hooks/a.yaml", Phase: "pre"}, {File: "hooks/b.yaml"}}}
 	for _, want := range []string{"  reversible: true (helm rollback)\n", "  hooks: hooks/a.yaml (pre), hooks/b.yaml (no phase)\n"} {
 		if got := row.details("helm"); !strings.Contains(got, want) {
 			t.Errorf("got %q, want %q", got, want)

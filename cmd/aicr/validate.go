@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/nvidia/aicr-action/internal/cli"
-	"github.com/nvidia/aicr-action/internal/cli/document"
+	"github.com/nvidia/aicr-action/internal/cli/docio"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/report"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -175,7 +175,7 @@ func (f *validateFlags) check() ([]validate.Phase, error) {
 	case strings.HasPrefix(f.output, "cm://") && f.format != "yaml" && f.format != "json":
 		return nil, cli.Usagef("--format %s: write yaml or json to %s", f.format, f.output)
 	}
-	return phases, document.CheckOutput("validation", f.output)
+	return phases, docio.CheckOutput("validation", f.output)
 }
 
 // answers says whether the cluster can be reached at all: otherwise every check would say that it

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/nvidia/aicr-action/internal/bundle/closed"
+	"github.com/nvidia/aicr-action/internal/bundle/publish"
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/util/httpstatus"
 	"github.com/nvidia/aicr-action/internal/util/lists"
@@ -41,7 +41,7 @@ Signatures are not verified: whoever can change the bundle can change checksums.
 			if !slices.Contains(verifyFormats(), format) {
 				return cli.Usagef("--format %q: want text or json", format)
 			}
-			report, err := closed.Check(args[0])
+			report, err := publish.Check(args[0])
 			if errors.Is(err, fs.ErrNotExist) {
 				err = httpstatus.With(http.StatusNotFound, err)
 			}
@@ -61,7 +61,7 @@ Signatures are not verified: whoever can change the bundle can change checksums.
 	return cmd
 }
 
-func (a *app) printVerified(dir string, report closed.Report, format string) error {
+func (a *app) printVerified(dir string, report publish.ChecksumReport, format string) error {
 	v := verified{Bundle: dir, Verified: len(report.Problems) == 0, Files: report.Files, Problems: []string{}, Attestations: append([]string{}, report.Attestations...)}
 	for _, p := range report.Problems {
 		v.Problems = append(v.Problems, p.Error())
@@ -73,7 +73,7 @@ func (a *app) printVerified(dir string, report closed.Report, format string) err
 		}
 		return err
 	}
-	text := fmt.Sprintf("%s is what was made: %s as %s has them, and nothing else\n", dir, lists.Count(v.Files, "file"), closed.ChecksumsFile)
+	text := fmt.Sprintf("%s is what was made: %s as %s has them, and nothing else\n", dir, lists.Count(v.Files, "file"), publish.ChecksumsFile)
 	if !v.Verified {
 		text = fmt.Sprintf("%s is not what was made: %s\n", dir, lists.Count(len(v.Problems), "problem"))
 		for _, p := range v.Problems {

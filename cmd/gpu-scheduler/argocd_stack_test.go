@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/bundle/oci"
+	"github.com/nvidia/aicr-action/internal/bundle/publish"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/util/wait"
 )
@@ -43,7 +43,7 @@ func (s stackTest) publish() string {
 			s.t.Fatal(err)
 		}
 	}
-	if _, err := oci.PublishBundle(s.t.Context(), b, s.cluster.Registry().PushHost()+"/gpu-scheduler:main", oci.Own()); err != nil {
+	if _, err := publish.PublishBundle(s.t.Context(), b, s.cluster.Registry().PushHost()+"/gpu-scheduler:main", publish.Own()); err != nil {
 		s.t.Fatal(err)
 	}
 	return "oci://" + s.cluster.Registry().PullHost() + "/gpu-scheduler"

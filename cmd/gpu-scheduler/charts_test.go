@@ -13,7 +13,7 @@ import (
 	"helm.sh/helm/v3/pkg/engine"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/nvidia/aicr-action/internal/bundle/scopes"
+	"github.com/nvidia/aicr-action/internal/bundle/rendering"
 	"github.com/nvidia/aicr-action/internal/infra"
 )
 
@@ -42,7 +42,7 @@ func render(chart, release, namespace, values string) ([]*unstructured.Unstructu
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		for _, o := range objs {
-			scopes.Custom{}.FillNamespace(o, namespace)
+			rendering.CustomScopes{}.FillNamespace(o, namespace)
 			objects = append(objects, o)
 		}
 	}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/host"
-	"github.com/nvidia/aicr-action/internal/matrix/footprint"
+	"github.com/nvidia/aicr-action/internal/matrix/schedule"
 )
 
 // capacity is what a run may take of its machine, within the limits of its control groups.
@@ -44,7 +44,7 @@ func (c capacity) byCores(l infra.Limits) int {
 func (c capacity) cells(l infra.Limits, memory uint64) int {
 	n := c.byCores(l)
 	if c.known {
-		n = min(n, footprint.Fit(c.memory, memory))
+		n = min(n, schedule.CellsThatFit(c.memory, memory))
 	} else {
 		n = min(n, 2) // a hosted macOS machine has three cores and 7 GB
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nvidia/aicr-action/internal/matrix/footprint"
+	"github.com/nvidia/aicr-action/internal/matrix/schedule"
 	"github.com/nvidia/aicr-action/internal/testkit/testskip"
 )
 
@@ -31,7 +31,7 @@ func TestCapacity(t *testing.T) {
 		"a large machine":                {capacity{64, 256 * gb, true}, 4, 16},
 		"a large one with little memory": {capacity{64, 8 * gb, true}, 4, 5},
 	} {
-		if cells, kind := test.machine.cells(platforms()[0].limits, footprint.Cell), test.machine.cells(platforms()[1].limits, footprint.Cell); cells != test.cells || kind != test.kind {
+		if cells, kind := test.machine.cells(platforms()[0].limits, schedule.FootprintCell), test.machine.cells(platforms()[1].limits, schedule.FootprintCell); cells != test.cells || kind != test.kind {
 			t.Errorf("%s: %d cells at a time, %d in Kind clusters, want %d and %d", name, cells, kind, test.cells, test.kind)
 		}
 	}

@@ -19,7 +19,7 @@ import (
 	ociregistry "github.com/google/go-containerregistry/pkg/registry"
 	"helm.sh/helm/v3/pkg/chart"
 
-	"github.com/nvidia/aicr-action/internal/bundle/oci"
+	"github.com/nvidia/aicr-action/internal/bundle/publish"
 	"github.com/nvidia/aicr-action/internal/charts"
 	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/cli"
@@ -95,7 +95,7 @@ func newUpstream(t *testing.T, address string) *upstream {
 	}
 	for _, ch := range simulatedCharts(t) {
 		if repository, ok := inRegistry[ch.Name()]; ok {
-			if _, err := oci.PushChart(t.Context(), ch, repository, oci.Own()); err != nil {
+			if _, err := publish.PushChart(t.Context(), ch, repository, publish.Own()); err != nil {
 				t.Fatal(err)
 			}
 			continue
@@ -120,7 +120,7 @@ func (u *upstream) pins(t *testing.T) []charts.Pin {
 // put publishes a chart in the HTTP repository.
 func (u *upstream) put(t *testing.T, ch *chart.Chart) {
 	t.Helper()
-	archive, err := oci.PackChart(ch)
+	archive, err := publish.PackChart(ch)
 	if err != nil {
 		t.Fatal(err)
 	}

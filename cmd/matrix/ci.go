@@ -14,7 +14,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/report"
 	"github.com/nvidia/aicr-action/internal/result/reason"
-	"github.com/nvidia/aicr-action/internal/util/gitdir"
+	"github.com/nvidia/aicr-action/internal/util/filesys"
 )
 
 // ciFiles is what `matrix run` leaves for the CI job that it is a step of, however it ends: the
@@ -157,7 +157,7 @@ func checkout(getenv func(string) string) (report.Checkout, error) {
 func repositoryAt(getenv func(string) string) (report.Checkout, error) {
 	at, err := checkout(getenv)
 	if err == nil && at.Root == "" {
-		at.Root = cli.FirstOf(gitdir.Top(at.Dir), at.Dir)
+		at.Root = cli.FirstOf(filesys.GitTop(at.Dir), at.Dir)
 	}
 	return at, err
 }

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/bundle/oci"
+	"github.com/nvidia/aicr-action/internal/bundle/publish"
 	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/infra/embedded"
 	"github.com/nvidia/aicr-action/internal/infra/host"
@@ -42,7 +42,7 @@ func TestDeployScript(t *testing.T) {
 		t.Fatalf("make the bundle: %v", err)
 	}
 	for _, ch := range made.Charts {
-		if _, err := oci.PushChart(t.Context(), ch, "oci://"+registry.PushHost()+"/charts", oci.Own()); err != nil {
+		if _, err := publish.PushChart(t.Context(), ch, "oci://"+registry.PushHost()+"/charts", publish.Own()); err != nil {
 			t.Fatalf("push chart %s: %v", ch.Name(), err)
 		}
 	}

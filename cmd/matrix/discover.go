@@ -17,9 +17,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/charts"
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
+	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/matrix/discover"
 	"github.com/nvidia/aicr-action/internal/matrix/durations"
-	"github.com/nvidia/aicr-action/internal/matrix/from"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
@@ -205,7 +205,7 @@ func (a *app) discoverInput(ctx context.Context, f discoverFlags) (discover.Inpu
 	}
 	if f.from != "" {
 		in.Upgrades = &discover.Upgrades{From: f.from, Diff: in.Diff}
-		if f.from != from.Base {
+		if f.from != matrix.FromBase {
 			in.Upgrades.Diff, err = nil, a.checkSource(ctx, f)
 		} else if in.Diff == nil {
 			in.Upgrades.Diff, err = a.changesSince(ctx, "--from base", f.base, f.recipes, f.charts)
@@ -221,7 +221,7 @@ func (a *app) checkSource(ctx context.Context, f discoverFlags) error {
 		return reason.Wrap(reason.Internal, err)
 	}
 	defer func() { _ = os.RemoveAll(into) }() // a leftover in the directory for temporary files
-	_, err = from.Request{Text: f.from, RecipesDir: a.RecipesDirectory(f.recipes.Recipes), Into: into, Getenv: a.Getenv}.Open(ctx)
+	_, err = matrix.FromRequest{Text: f.from, RecipesDir: a.RecipesDirectory(f.recipes.Recipes), Into: into, Getenv: a.Getenv}.Open(ctx)
 	return cli.WrapUsage(err)
 }
 

@@ -19,11 +19,11 @@ var (
 )
 
 // another reports whether a page is of the other program, whose own tests execute its commands.
-func another(d document) bool { return d.name == "docs/aicr.md" }
+func another(d matrixDocument) bool { return d.name == "docs/aicr.md" }
 
 // commandsIn are the commands of a page: the lines of its sh blocks, and what code spans have of
 // matrix and make.
-func commandsIn(d document) (lines, spans []string) {
+func commandsIn(d matrixDocument) (lines, spans []string) {
 	for _, b := range d.blocks {
 		if b.language != "sh" {
 			continue

@@ -27,8 +27,8 @@ import (
 // repository is the top of the repository.
 const repository = "../.."
 
-// document is README.md, another page at the top, or one of docs/ or of an example.
-type document struct {
+// matrixDocument is README.md, another page at the top, or one of docs/ or of an example.
+type matrixDocument struct {
 	name   string // from the top of the repository
 	blocks []block
 	spans  []string // code spans outside of blocks, on one line each
@@ -42,7 +42,7 @@ type block struct {
 }
 
 // documents are what a reader finds commands in.
-func documents(t *testing.T) []document {
+func documents(t *testing.T) []matrixDocument {
 	t.Helper()
 	files := []string{filepath.Join(repository, "README.md")}
 	for _, pattern := range []string{"[A-QS-Z]*.md", "docs/*.md", "docs/contributing/*.md", "examples/*/*.md"} {
@@ -52,7 +52,7 @@ func documents(t *testing.T) []document {
 		}
 		files = append(files, found...)
 	}
-	var all []document
+	var all []matrixDocument
 	for _, file := range files {
 		raw, err := os.ReadFile(file)
 		if err != nil {
@@ -72,8 +72,8 @@ var (
 	codeSpan = regexp.MustCompile("`([^`]+)`")
 )
 
-func parseDocument(name, content string) document {
-	d := document{name: name}
+func parseDocument(name, content string) matrixDocument {
+	d := matrixDocument{name: name}
 	var prose []string
 	open := false
 	for i, line := range strings.Split(content, "\n") {
@@ -155,7 +155,7 @@ func TestDocumentIndex(t *testing.T) {
 	if words := len(strings.Fields(string(raw))); words > 1000 {
 		t.Errorf("README.md has %d words, want 1,000 at most", words)
 	}
-	index := all[slices.IndexFunc(all, func(d document) bool { return d.name == "docs/README.md" })]
+	index := all[slices.IndexFunc(all, func(d matrixDocument) bool { return d.name == "docs/README.md" })]
 	pages := 0
 	for _, d := range all {
 		page, ok := strings.CutPrefix(d.name, "docs/")
@@ -273,7 +273,7 @@ func TestDocumentFacts(t *testing.T) {
 		}
 	}
 	all := documents(t)
-	cli := all[slices.IndexFunc(all, func(d document) bool { return d.name == "docs/cli.md" })]
+	cli := all[slices.IndexFunc(all, func(d matrixDocument) bool { return d.name == "docs/cli.md" })]
 	for _, d := range bundle.Deployers() {
 		if !strings.Contains(cli.text, "\n| `"+d.Name()+"` |") {
 			t.Errorf("the table of lanes in docs/cli.md lacks %s", d.Name())

@@ -20,7 +20,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/infra/embedded"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
-	"github.com/nvidia/aicr-action/internal/matrix/footprint"
+	"github.com/nvidia/aicr-action/internal/matrix/schedule"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/util/lists"
 	"github.com/nvidia/aicr-action/internal/util/sandbox"
@@ -58,7 +58,7 @@ started, downloaded or changed. The exit code is 0, or the one that a run would 
 
 func (a *app) doctor(ctx context.Context, output string) error {
 	missing := a.Stack.Missing(stack.Groups()...)
-	machine, each := thisMachine(), footprint.Of(a.Settings.NodeGroups())
+	machine, each := thisMachine(), schedule.FootprintOf(a.Settings.NodeGroups())
 	checks := []check{
 		{Name: "platform", Status: "ok", Detail: fmt.Sprintf("%s/%s, %s: %s at a time", runtime.GOOS, runtime.GOARCH, lists.Count(machine.cores, "core"), lists.Count(machine.cells(defaultPlatform().limits, each), "cell"))},
 		a.checkStack(missing), a.checkSpace(len(missing) > 0), checkMemory(machine, each), a.checkPort(), checkGit(ctx), checkSandbox(sandbox.Support()), a.checkLeftovers(),

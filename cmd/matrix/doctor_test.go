@@ -9,7 +9,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/nvidia/aicr-action/internal/matrix/footprint"
+	"github.com/nvidia/aicr-action/internal/matrix/schedule"
 )
 
 // A machine without a stack and without Go cannot run any cell. matrix doctor says so, and exits
@@ -57,7 +57,7 @@ func TestDoctorMemory(t *testing.T) {
 		"few cores":   {capacity{1, 2 << 30, true}, "ok", "enough for 1 cell at a time", ""},
 		"no such tip": {capacity{3, 0, false}, "note", "unknown on this system, so that at most 2 cells", ""},
 	} {
-		if c := checkMemory(test.m, footprint.Cell); c.Status != test.status || !strings.Contains(c.Detail, test.detail) || !strings.Contains(c.Fix, test.fix) || (c.Fix == "") != (test.fix == "") {
+		if c := checkMemory(test.m, schedule.FootprintCell); c.Status != test.status || !strings.Contains(c.Detail, test.detail) || !strings.Contains(c.Fix, test.fix) || (c.Fix == "") != (test.fix == "") {
 			t.Errorf("%s: got %+v, want %+v", name, c, test)
 		}
 	}

@@ -3,7 +3,7 @@ package main
 import (
 	"strings"
 
-	aicraction "github.com/nvidia/aicr-action"
+	"github.com/nvidia/aicr-action"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 

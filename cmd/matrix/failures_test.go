@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	aicraction "github.com/nvidia/aicr-action"
+	"github.com/nvidia/aicr-action"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 

@@ -87,18 +87,18 @@ func TestNoProfile(t *testing.T) {
 // F31: no shell is on the way to a verdict: no program but the stack's own binaries, and go, is
 // started, and by these functions only.
 func TestNoShell(t *testing.T) {
-	starts := map[string]bool{"Start": true, "RunCommand": true, "CheckGo": true, "buildPart": true, "checkGit": true, "git": true, // go and git: in internal/matrix/discover, and in internal/bundle/git, which pushes
-		"Process":   true, // internal/util/hidden: this program itself
-		"Build":     true, // internal/bundle/foreign: Go, for the CLI of the checkout that --aicr build means
-		"Run":       true, // internal/bundle/foreign/command: the CLI that the user names with --aicr
+	starts := map[string]bool{"Start": true, "RunCommand": true, "CheckGo": true, "buildPart": true, "checkGit": true, "git": true, // go and git: in internal/matrix/discover, and in internal/bundle/publish, which pushes
+		"Process":   true, // internal/util/reexec: this program itself
+		"Build":     true, // internal/intake: Go, for the CLI of the checkout that --aicr build means
+		"Run":       true, // internal/intake/aicrcli: the CLI that the user names with --aicr
 		"run":       true, // internal/infra/gitserver: git
 		"stream":    true, // internal/infra/kind: docker
 		"gpus":      true, // internal/verify/snapshot/collect: nvidia-smi, for aicr snapshot; a cell's snapshot leaves GPUs out
 		"runOnce":   true, // cmd/matrix: this program itself, for --watch
-		"runChecks": true, // internal/verify/validate/agent/runchecks: this program itself, as a test binary
+		"runChecks": true, // internal/verify/validate/agent: this program itself, as a test binary
 	}
 	err := filepath.WalkDir("../..", func(file string, d fs.DirEntry, err error) error {
-		if err == nil && d.IsDir() && (strings.HasSuffix(file, "internal/tools/release") || strings.HasSuffix(file, "internal/testkit") || strings.HasSuffix(file, "internal/bundle/foreign/foreigntest") || strings.HasSuffix(file, "internal/tools/bench") ||
+		if err == nil && d.IsDir() && (strings.HasSuffix(file, "internal/tools/release") || strings.HasSuffix(file, "internal/testkit") || strings.HasSuffix(file, "internal/testkit/aicrclitest") || strings.HasSuffix(file, "internal/tools/bench") ||
 			strings.HasSuffix(file, "manifests/internal/manifestgen") || strings.HasSuffix(file, "test/kindnode")) { // makes releases, manifests and test fixtures and times runs, and no verdict
 			return filepath.SkipDir
 		}

@@ -6,11 +6,11 @@ import (
 	"os"
 
 	"github.com/nvidia/aicr-action/internal/cli"
-	"github.com/nvidia/aicr-action/internal/util/hidden"
+	"github.com/nvidia/aicr-action/internal/util/reexec"
 )
 
 func main() {
-	if code, ok := hidden.Dispatch(cli.Hidden()...); ok { // a process that this program started of itself
+	if code, ok := reexec.Dispatch(cli.Hidden()...); ok { // a process that this program started of itself
 		os.Exit(code)
 	}
 	warnMisspelt(os.Stderr, "matrix", os.Environ(), variables())

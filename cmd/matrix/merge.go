@@ -19,10 +19,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/discover"
 	"github.com/nvidia/aicr-action/internal/report"
-	"github.com/nvidia/aicr-action/internal/report/past"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
-	"github.com/nvidia/aicr-action/internal/util/bounded"
+	"github.com/nvidia/aicr-action/internal/util/filesys"
 )
 
 // maxPlan is the largest plan that is read, in bytes: ten times that of ten thousand cells.
@@ -136,7 +135,7 @@ func (a *app) compareWithHistory(r *report.Report, file string) error {
 	if file == "" {
 		return nil
 	}
-	earlier, err := past.Read(file)
+	earlier, err := report.ReadPast(file)
 	if err != nil {
 		if _, err := fmt.Fprintf(a.Stderr, "warning: %s; a new history is started\n", err); err != nil {
 			return err
@@ -205,7 +204,7 @@ func writePlan(file string, plan *discover.Plan) error {
 
 // readPlan gives the cells of a plan: those to run as not run, and those that were skipped.
 func readPlan(file string) ([]result.Result, error) {
-	raw, err := bounded.File(file, maxPlan)
+	raw, err := filesys.File(file, maxPlan)
 	if err != nil {
 		return nil, fmt.Errorf("read the plan: %w", err)
 	}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/report"
-	"github.com/nvidia/aicr-action/internal/report/past"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
@@ -167,7 +166,7 @@ func TestMergeHistory(t *testing.T) {
 	dir := t.TempDir()
 	runOf(t, dir, "3", good("helm", "a"))
 	invoke(t, nil, "merge", dir, "-o", t.TempDir(), "--history", history).want(t, 0, "has version 9", "a new history is started")
-	if h, err := past.Read(history); err != nil || len(h.Runs) != 1 {
+	if h, err := report.ReadPast(history); err != nil || len(h.Runs) != 1 {
 		t.Errorf("got %+v, %v", h, err)
 	}
 	if err := os.Truncate(history, 64<<20+1); err != nil {

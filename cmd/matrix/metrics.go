@@ -6,7 +6,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 
-	"github.com/nvidia/aicr-action/internal/cli/metrics"
 	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/observe/placement"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -19,9 +18,9 @@ func metricsFlag(cmd *cobra.Command, value *string) {
 
 // served are the metrics of one run; nil without --metrics.
 type served struct {
-	server    *metrics.Server
+	server    *metricsServer
 	registry  *prometheus.Registry
-	placement *metrics.Placement
+	placement *metricsPlacement
 }
 
 // serveMetrics opens the address, so that an unavailable one is an error before any process starts.
@@ -29,10 +28,10 @@ func (a *app) serveMetrics(address string) (*served, error) {
 	if address == "" {
 		return nil, nil
 	}
-	s := &served{registry: prometheus.NewRegistry(), placement: metrics.NewPlacement()}
+	s := &served{registry: prometheus.NewRegistry(), placement: newPlacement()}
 	s.registry.MustRegister(s.placement)
 	var err error
-	if s.server, err = metrics.Listen(address, s.registry); err != nil {
+	if s.server, err = metricsListen(address, s.registry); err != nil {
 		return nil, err
 	}
 	_, err = fmt.Fprintf(a.Stderr, "metrics: %s\n", s.server.URL())
@@ -44,7 +43,7 @@ func (s *served) cells(runner *matrix.Runner, planned int, skipped []result.Resu
 	if s == nil {
 		return
 	}
-	cells := metrics.NewCells(planned, skipped)
+	cells := newCells(planned, skipped)
 	cells.Register(s.registry)
 	onEvent, onResult := runner.OnEvent, runner.OnResult
 	runner.OnEvent = func(e matrix.Event) {
@@ -72,7 +71,7 @@ func (s *served) workflows(engine *workflow.Engine, plan *workflow.Plan) {
 	if s == nil {
 		return
 	}
-	tasks := metrics.NewTasks(plan)
+	tasks := newTasks(plan)
 	tasks.Register(s.registry)
 	engine.OnTask = tasks.Tell
 	engine.Watching = func(o *placement.Observer) {

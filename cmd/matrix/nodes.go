@@ -12,7 +12,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra/embedded"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/result/reason"
-	"github.com/nvidia/aicr-action/internal/workflow/vnodes"
+	"github.com/nvidia/aicr-action/internal/workflow"
 )
 
 func (a *app) nodesCommand() *cobra.Command {
@@ -46,7 +46,7 @@ charts/virtual-nodes, which is Knavigator's: nodes, each with type, count, and a
 				err = simulate.EnsureNodes(cmd.Context(), clients, nodes)
 			} else {
 				t := a.Progress.Begin(fmt.Sprintf("Making %d virtual nodes", len(nodes)))
-				_, err = vnodes.Ensure(cmd.Context(), clients, nodes, virtualNodesBudget, t.Update)
+				_, err = workflow.EnsureVirtualNodes(cmd.Context(), clients, nodes, virtualNodesBudget, t.Update)
 				t.End("", err)
 				err = reason.Wrap(reason.NodesFailed, err)
 			}
@@ -74,11 +74,11 @@ const virtualNodesBudget = 10 * time.Minute
 // wantedNodes are the nodes of a recipe or of a file of virtual nodes.
 func (a *app) wantedNodes(args []string, from, profiles string, recipes cli.RecipeDirs) ([]*corev1.Node, error) {
 	if from != "" {
-		groups, err := vnodes.ReadFile(from)
+		groups, err := workflow.ReadFile(from)
 		if err != nil {
 			return nil, cli.WrapUsage(err)
 		}
-		return vnodes.Nodes(groups), nil
+		return workflow.VirtualNodes(groups), nil
 	}
 	store, _, err := a.Recipes(recipes)
 	if err != nil {

@@ -17,13 +17,13 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra/programs"
 	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/matrix/compare"
-	"github.com/nvidia/aicr-action/internal/matrix/strikes"
+	"github.com/nvidia/aicr-action/internal/matrix/schedule"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 func (a *app) parityCommand() *cobra.Command {
-	f := runFlags{pace: pace{maxStrikes: strikes.DefaultMax}, bundles: bundlerFlags{bundler: builtinBundler}}
+	f := runFlags{pace: pace{maxStrikes: schedule.DefaultMax}, bundles: bundlerFlags{bundler: builtinBundler}}
 	cmd := cli.ExitCodesInHelp(&cobra.Command{
 		Use:   "parity RECIPE",
 		Short: "Run a recipe on both platforms and compare verdicts and objects",

@@ -13,7 +13,6 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/report"
-	"github.com/nvidia/aicr-action/internal/report/checkrun"
 )
 
 func (a *app) reportCommand() *cobra.Command {
@@ -121,12 +120,12 @@ func (a *app) checkRun(ctx context.Context, files []string, f reportVerb) error 
 	}
 	made := r.CheckRun(at, f.run, f.ended)
 	made.Name, made.Commit = f.check, cli.FirstOf(f.commit, a.Getenv("GITHUB_SHA"))
-	api := checkrun.API{URL: strings.TrimRight(cli.FirstOf(a.Getenv("GITHUB_API_URL"), "https://api.github.com"), "/"), Repository: a.Getenv("GITHUB_REPOSITORY"), Token: a.Getenv("GITHUB_TOKEN")}
+	api := report.CheckRunAPI{URL: strings.TrimRight(cli.FirstOf(a.Getenv("GITHUB_API_URL"), "https://api.github.com"), "/"), Repository: a.Getenv("GITHUB_REPOSITORY"), Token: a.Getenv("GITHUB_TOKEN")}
 	if err := api.Check(made); err != nil {
 		return cli.Usagef("--check-run %s: %w", f.check, err)
 	}
 	page, err := api.Write(ctx, made)
-	var denied *checkrun.DeniedError
+	var denied *report.DeniedError
 	switch {
 	case errors.As(err, &denied):
 		_, err = fmt.Fprintln(a.Stderr, cli.Inert(fmt.Sprintf("Check Run %q is left out: %v", f.check, err)))

@@ -13,11 +13,11 @@ import (
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/matrix/reuse"
-	"github.com/nvidia/aicr-action/internal/matrix/strikes"
+	"github.com/nvidia/aicr-action/internal/matrix/schedule"
 	"github.com/nvidia/aicr-action/internal/report"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
-	"github.com/nvidia/aicr-action/internal/util/bounded"
+	"github.com/nvidia/aicr-action/internal/util/filesys"
 )
 
 // reuser opens the store of a run's --reuse; nil without one.
@@ -77,7 +77,7 @@ func ownDigest() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return bounded.SHA256(self)
+	return filesys.SHA256(self)
 }
 
 // reuseVerdicts takes the cells out of a run that have passed already, and says on stderr what it
@@ -112,7 +112,7 @@ func (a *app) keepVerdicts(ctx context.Context, u *matrix.Reuser, runner *matrix
 }
 
 func (a *app) whyRunCommand() *cobra.Command {
-	f := runFlags{pace: pace{maxStrikes: strikes.DefaultMax}, bundles: bundlerFlags{bundler: builtinBundler}}
+	f := runFlags{pace: pace{maxStrikes: schedule.DefaultMax}, bundles: bundlerFlags{bundler: builtinBundler}}
 	cmd := &cobra.Command{
 		Use:   "why-run RECIPE/DEPLOYER",
 		Short: "Tell whether --reuse would run a cell, and which of its inputs changed",

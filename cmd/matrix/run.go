@@ -21,7 +21,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra/host"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/internal/matrix"
-	"github.com/nvidia/aicr-action/internal/matrix/strikes"
+	"github.com/nvidia/aicr-action/internal/matrix/schedule"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/verify/validate"
@@ -144,7 +144,7 @@ starts in the 120 s before; debug artifacts of a failure get another 60 s.`,
 	cmd.Flags().IntVar(&f.parallel, "parallel", 0, "cells at a time (default: one per core, at most 4 and as memory allows; on kind one per four cores; 1 with KWOK_REGISTRY_HOST_PORT)")
 	cmd.Flags().IntVar(&f.ahead, aheadFlag, 0, "clusters, with their controllers, to start for the next cells while others still run, as memory allows; for machines with idle cores (not with --platform kind or KWOK_REGISTRY_HOST_PORT)")
 	cmd.Flags().DurationVar(&f.jobTimeout, "job-timeout", 0, "the job's `time`, e.g. 20m: budgets shrink so that sync work ends 240 s before it (default: no limit)")
-	cmd.Flags().IntVar(&f.maxStrikes, "max-strikes", strikes.DefaultMax, "consecutive sync timeouts of one deployer that end the run; 0 for never")
+	cmd.Flags().IntVar(&f.maxStrikes, "max-strikes", schedule.DefaultMax, "consecutive sync timeouts of one deployer that end the run; 0 for never")
 	cmd.Flags().StringVar(&f.shard, "shard", "", "run one share of the recipes, e.g. `2/4` for the second of four; matrix merge joins the results")
 	cmd.Flags().StringSliceVar(&f.costs, "costs", nil, "results `file` of an earlier run: cells that failed go first, then the slowest ones, and shards take about the same time; every shard needs the same files")
 	cmd.Flags().BoolVar(&f.failFast, "fail-fast", false, "start no further cell after a failed one; cells that run are allowed to finish")

@@ -9,12 +9,12 @@ import (
 	"slices"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	appdir "github.com/nvidia/aicr-action/internal/bundle/app"
-	"github.com/nvidia/aicr-action/internal/bundle/foreign"
 	"github.com/nvidia/aicr-action/internal/charts"
 	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
+	"github.com/nvidia/aicr-action/internal/intake"
+	appdir "github.com/nvidia/aicr-action/internal/intake/app"
 	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -30,7 +30,7 @@ func (f *runFlags) settleApp(ctx context.Context) error {
 		return nil
 	}
 	var err error
-	if b.found, err = appdir.Find(ctx, b.app, b.values); err == nil && b.namespace != "" && !b.found.IsChart() {
+	if b.found, err = appdir.FindApp(ctx, b.app, b.values); err == nil && b.namespace != "" && !b.found.IsChart() {
 		err = fmt.Errorf("--namespace is for a chart, and %s has no Chart.yaml", b.app)
 	}
 	if err == nil && b.environment != "" && !b.found.IsHelmfile() {
@@ -74,7 +74,7 @@ func appDirectory(app string) string {
 
 // appPins are the charts from elsewhere that an app names, in an environment if it is a helmfile.
 func appPins(ctx context.Context, path, environment string) ([]charts.Pin, error) {
-	found, err := appdir.Find(ctx, path, nil)
+	found, err := appdir.FindApp(ctx, path, nil)
 	if err == nil && environment != "" && !found.IsHelmfile() {
 		err = fmt.Errorf("--environment is for a helmfile, and %s is none", path)
 	}
@@ -110,7 +110,7 @@ func (a *app) openApp(ctx context.Context, args []string, f bundlerFlags, d bund
 		return nil, nil, reason.Wrap(reason.Usage, err)
 	}
 	plan := planOne(read, name, d, cli.FirstOf(f.service, appService()), f.accelerator)
-	return foreign.NewDir(read), func(r *matrix.Runner) ([]matrix.Plan, error) {
+	return intake.NewDir(read), func(r *matrix.Runner) ([]matrix.Plan, error) {
 		plans, err := plan(r)
 		if err != nil {
 			return nil, err

@@ -9,11 +9,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	appdir "github.com/nvidia/aicr-action/internal/bundle/app"
-	"github.com/nvidia/aicr-action/internal/bundle/foreign"
-	"github.com/nvidia/aicr-action/internal/bundle/foreign/clibuild"
 	"github.com/nvidia/aicr-action/internal/charts"
 	"github.com/nvidia/aicr-action/internal/cli"
+	"github.com/nvidia/aicr-action/internal/intake"
+	"github.com/nvidia/aicr-action/internal/intake/aicrcli"
+	appdir "github.com/nvidia/aicr-action/internal/intake/app"
 	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -85,7 +85,7 @@ func (f *bundlerFlags) settle(recipesDir string) error {
 	f.aicr = cli.FirstOf(f.aicr, f.aicrPath)
 	root, ok := "", false
 	if recipesDir != "" {
-		root, ok = clibuild.Find(recipesDir)
+		root, ok = aicrcli.FindCheckout(recipesDir)
 	}
 	switch {
 	case f.bundler == "" && f.one() != "":
@@ -165,7 +165,7 @@ func (f bundlerFlags) checkOne(args []string, run runFlags) error {
 
 // nodesOf are the service and the accelerator whose nodes a bundle gets: those of the flags, or else those
 // of its recipe.yaml. Reason: USAGE.
-func (f bundlerFlags) nodesOf(read *foreign.Bundle, name string) (service, accelerator string, err error) {
+func (f bundlerFlags) nodesOf(read *intake.Bundle, name string) (service, accelerator string, err error) {
 	if f.service != "" {
 		return f.service, f.accelerator, nil
 	}
@@ -191,14 +191,14 @@ func (a *app) openBundler(ctx context.Context, args []string, run runFlags, d bu
 		path := f.aicr
 		if f.checkout != "" {
 			t := a.Progress.Begin("Building AICR's CLI of " + cli.FirstOf(f.commit, f.checkout))
-			built, err := clibuild.Build(ctx, f.checkout, f.commit, a.Paths.Root)
+			built, err := aicrcli.Build(ctx, f.checkout, f.commit, a.Paths.Root)
 			t.End("", err)
 			if err != nil {
 				return nil, nil, reason.Wrap(reason.Usage, err)
 			}
 			path = built
 		}
-		e, err := foreign.NewExec(ctx, path, a.DataDirectory(run.recipes.Data), func(name string) (string, bool) {
+		e, err := intake.NewExec(ctx, path, a.DataDirectory(run.recipes.Data), func(name string) (string, bool) {
 			value := a.Getenv(name)
 			return value, value != ""
 		})
@@ -214,7 +214,7 @@ func (a *app) openBundler(ctx context.Context, args []string, run runFlags, d bu
 	case f.dir == "":
 		return nil, nil, nil
 	}
-	read, err := foreign.Open(ctx, f.dir, d)
+	read, err := intake.Open(ctx, f.dir, d)
 	if err != nil {
 		return nil, nil, reason.Wrap(reason.Usage, err)
 	}
@@ -229,11 +229,11 @@ func (a *app) openBundler(ctx context.Context, args []string, run runFlags, d bu
 	if err != nil {
 		return nil, nil, err
 	}
-	return foreign.NewJudgedDir(read, a.recipesOfBundle(run)), planOne(read, name, d, service, accelerator), nil
+	return intake.NewJudgedDir(read, a.recipesOfBundle(run)), planOne(read, name, d, service, accelerator), nil
 }
 
 // recipesOfBundle are the recipes that a bundle is held against: those that the user names, or works in.
-func (a *app) recipesOfBundle(run runFlags) foreign.Recipes {
+func (a *app) recipesOfBundle(run runFlags) intake.Recipes {
 	if a.RecipesDirectory(run.recipes.Recipes) == "" {
 		return nil
 	}
@@ -261,7 +261,7 @@ func oneName(args []string, own string) (string, error) {
 }
 
 // planOne plans the cell of a bundle, and that of its upgrade.
-func planOne(read *foreign.Bundle, name string, d bundle.Deployer, service, accelerator string) func(*matrix.Runner) ([]matrix.Plan, error) {
+func planOne(read *intake.Bundle, name string, d bundle.Deployer, service, accelerator string) func(*matrix.Runner) ([]matrix.Plan, error) {
 	in := bundle.Input{Recipe: read.Resolved(name)}
 	in.Components, in.Given = read.Components()
 	return func(r *matrix.Runner) ([]matrix.Plan, error) {

@@ -13,9 +13,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/matrix/discover"
-	"github.com/nvidia/aicr-action/internal/matrix/from"
 	"github.com/nvidia/aicr-action/internal/recipe"
-	"github.com/nvidia/aicr-action/internal/recipe/profile"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
@@ -34,7 +32,7 @@ func (a *app) planRun(ctx context.Context, runner *matrix.Runner, deployers []bu
 		return nil, nil, cli.Usagef("--all runs every recipe that sets a service; remove these arguments: %s", strings.Join(names, ", "))
 	case f.tiers != nil:
 		return a.planTiers(ctx, runner, f)
-	case f.base != "" && f.before.from != from.Base:
+	case f.base != "" && f.before.from != matrix.FromBase:
 		return nil, nil, cli.Usagef("--base says what tier 2 and --from base compare with; it needs one of --tier and --from base")
 	case f.profile != "" && len(names) == 0:
 		return nil, nil, cli.Usagef("--profile chooses a value for the recipes that are named; --all and tier 3 run each value")
@@ -59,7 +57,7 @@ func (a *app) planRun(ctx context.Context, runner *matrix.Runner, deployers []bu
 
 // withProfile gives the recipes with the value of their profile that --profile names.
 func withProfile(store *recipe.Store, names []string, flag string) ([]string, error) {
-	selection, err := profile.Parse(flag)
+	selection, err := recipe.ParseProfile(flag)
 	if err != nil {
 		return nil, cli.Usagef("--profile: %w", err)
 	}

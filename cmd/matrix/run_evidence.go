@@ -10,7 +10,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/evidence"
 	"github.com/nvidia/aicr-action/internal/result/reason"
-	"github.com/nvidia/aicr-action/internal/util/atomicfile"
+	"github.com/nvidia/aicr-action/internal/util/filesys"
 )
 
 // evidenceFile is what --evidence writes, again after every cell: a run that is killed leaves one in
@@ -75,6 +75,6 @@ func (e *evidenceFile) write(results []result.Result) error {
 	if err != nil {
 		return err
 	}
-	err = atomicfile.Write(filepath.Clean(e.path), data, 0o644)
+	err = filesys.WriteFile(filepath.Clean(e.path), data, 0o644)
 	return reason.Wrap(infra.DiskReason(err, reason.Usage), err)
 }

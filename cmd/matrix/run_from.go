@@ -10,13 +10,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/bundle/foreign"
-	"github.com/nvidia/aicr-action/internal/bundle/foreign/clibuild"
 	"github.com/nvidia/aicr-action/internal/charts"
 	"github.com/nvidia/aicr-action/internal/cli"
+	"github.com/nvidia/aicr-action/internal/intake"
+	"github.com/nvidia/aicr-action/internal/intake/aicrcli"
 	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/matrix/discover"
-	"github.com/nvidia/aicr-action/internal/matrix/from"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -99,7 +98,7 @@ func (a *app) openFrom(ctx context.Context, args []string, f runFlags, v validFl
 		return nil, remove, reason.Wrap(reason.Internal, err)
 	}
 	remove = func() { _ = os.RemoveAll(into) } // a leftover in the directory for temporary files
-	source, err := from.Request{
+	source, err := matrix.FromRequest{
 		Text: f.before.from, RecipesDir: a.RecipesDirectory(f.recipes.Recipes), Into: into, Whole: f.bundles.checkout != "" && f.before.aicr == "", Base: f.base, Getenv: a.Getenv,
 		Dirs: f.changingDirs(),
 	}.Open(ctx)
@@ -164,8 +163,8 @@ func (f runFlags) lacks(err error) (string, error) {
 
 // bundler gives who makes the old bundles: the CLI of the old recipes. The CLI that makes the new
 // ones has recipes of its own, with which both would be the same.
-func (f fromFlags) bundler(b bundlerFlags, source *from.Source) (bundlerFlags, error) {
-	root, built := clibuild.Find(source.Recipes)
+func (f fromFlags) bundler(b bundlerFlags, source *matrix.FromSource) (bundlerFlags, error) {
+	root, built := aicrcli.FindCheckout(source.Recipes)
 	switch {
 	case b.bundler != execBundler:
 		return b, nil
@@ -180,7 +179,7 @@ func (f fromFlags) bundler(b bundlerFlags, source *from.Source) (bundlerFlags, e
 }
 
 // fromBundles lets bundles run before: one that is given, or those that an earlier run kept.
-func (a *app) fromBundles(made *matrix.From, source *from.Source, f runFlags, v validFlags) error {
+func (a *app) fromBundles(made *matrix.From, source *matrix.FromSource, f runFlags, v validFlags) error {
 	switch {
 	case f.reuse != "":
 		return cli.Usagef("--from %s is a bundle, and --reuse knows what recipes are made of, not what a bundle is; leave --reuse out, or give the recipes that it was made of", f.before.from)
@@ -196,7 +195,7 @@ func (a *app) fromBundles(made *matrix.From, source *from.Source, f runFlags, v 
 		if err != nil {
 			return matrix.BaseBundle{}, reason.Wrap(reason.Usage, err)
 		}
-		read, err := foreign.Open(ctx, dir, d)
+		read, err := intake.Open(ctx, dir, d)
 		if err != nil {
 			return matrix.BaseBundle{}, reason.New(reason.Usage, "--from %s: the lane %s cannot deliver what is there: %w", f.before.from, d.Name(), err)
 		}
@@ -207,7 +206,7 @@ func (a *app) fromBundles(made *matrix.From, source *from.Source, f runFlags, v 
 		}
 		in := bundle.Input{Recipe: read.Resolved(cell.Recipe)}
 		in.Components, in.Given = read.Components()
-		return matrix.BaseBundle{Bundler: foreign.NewDir(read), Input: in, Charts: recorded, Notes: []string{
+		return matrix.BaseBundle{Bundler: intake.NewDir(read), Input: in, Charts: recorded, Notes: []string{
 			"what runs before: the bundle in " + dir + " has its charts by name and version, which were taken from " + made.Charts.Name(),
 		}}, nil
 	}
@@ -223,7 +222,7 @@ func (a *app) leaveUnchanged(ctx context.Context, f runFlags, runner *matrix.Run
 	}
 	upgrades := &discover.Upgrades{From: f.before.from}
 	why := runner.From.Left
-	if f.before.from == from.Base {
+	if f.before.from == matrix.FromBase {
 		if upgrades.Diff, err = a.changesSince(ctx, "--from base", f.base, f.recipes, f.charts); err != nil {
 			return nil, err
 		}

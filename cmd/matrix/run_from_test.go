@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nvidia/aicr-action/internal/bundle/foreign"
 	"github.com/nvidia/aicr-action/internal/cli"
+	"github.com/nvidia/aicr-action/internal/intake"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/evidence"
 )
@@ -224,8 +224,8 @@ func TestFromCheckout(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer this.close()
-	next, isExec := this.runner.Bundler.(*foreign.Exec)
-	old, wasExec := this.runner.From.Bundler.(*foreign.Exec)
+	next, isExec := this.runner.Bundler.(*intake.Exec)
+	old, wasExec := this.runner.From.Bundler.(*intake.Exec)
 	if !isExec || !wasExec || old.Version() != "0.12.1" || next.Version() != "0.13.5" {
 		t.Errorf("got %+v for the old bundles and %+v for the new ones", this.runner.From.Bundler, this.runner.Bundler)
 	}

@@ -16,7 +16,6 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra/kind"
 	"github.com/nvidia/aicr-action/internal/infra/podrun"
 	"github.com/nvidia/aicr-action/internal/infra/programs"
-	"github.com/nvidia/aicr-action/internal/infra/rootfs"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/util/sandbox"
@@ -138,7 +137,7 @@ func namesOf(image string) []string {
 
 // pull gets the images that are to run by themselves. Reasons: USAGE, IMAGE_MISSING.
 func (f *platformFlags) pull(ctx context.Context, a *app) error {
-	store := &rootfs.Store{Dir: a.Paths.Images(), Progress: a.Progress}
+	store := &podrun.RootFSStore{Dir: a.Paths.Images(), Progress: a.Progress}
 	for _, text := range f.programs {
 		image, _, file := strings.Cut(text, "=")
 		if _, err := reference.ParseNormalizedNamed(image); err != nil { // as a kubelet reads it

@@ -8,7 +8,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra/embedded"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/internal/matrix"
-	"github.com/nvidia/aicr-action/internal/matrix/building"
+	"github.com/nvidia/aicr-action/internal/matrix/schedule"
 )
 
 // canBuild rejects a machine on which the clusters of compiled programs could not be made. A
@@ -44,7 +44,7 @@ func (a *app) readyForFirst(ctx context.Context, p *prepared, n int) error {
 		return err
 	}
 	sets := p.runner.ControllerSets(p.plans, n)
-	p.runner.Building = building.Start(ctx, p.needs, func(ctx context.Context) {
+	p.runner.Building = schedule.StartBuilding(ctx, p.needs, func(ctx context.Context) {
 		for _, s := range p.stacks() {
 			s.Fetch(ctx, groups...)
 		}

@@ -20,7 +20,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra/embedded"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/internal/matrix"
-	"github.com/nvidia/aicr-action/internal/matrix/footprint"
+	"github.com/nvidia/aicr-action/internal/matrix/schedule"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
@@ -135,7 +135,7 @@ func TestParallelCells(t *testing.T) {
 			}
 			return ""
 		}}}
-		if got := a.cellsAtATime(tc.asked, tc.cells, footprint.Cell, tc.on, tc.reused); !tc.want(got) {
+		if got := a.cellsAtATime(tc.asked, tc.cells, schedule.FootprintCell, tc.on, tc.reused); !tc.want(got) {
 			t.Errorf("port %q, asked for %d, %d cells: got %d", tc.port, tc.asked, tc.cells, got)
 		}
 	}

@@ -17,7 +17,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/nvidia/aicr-action/internal/cli"
-	"github.com/nvidia/aicr-action/internal/cli/watch"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
@@ -43,7 +42,7 @@ func (a *app) runWatched(cmd *cobra.Command, args []string, f runFlags) error {
 		return err
 	}
 	line := commandLine(cmd, args)
-	loop := watch.Loop{
+	loop := watchLoop{
 		Roots: roots, State: w.state,
 		Run:  func(ctx context.Context) int { return a.runOnce(ctx, self, line) },
 		Tell: func(text string) { _, _ = fmt.Fprintf(a.Stderr, "\n%s\n", text) },
@@ -132,7 +131,7 @@ func (w watched) chartDirs() []string {
 func (w watched) state() string {
 	files, charts, err := w.used()
 	if err != nil {
-		return watch.Digest(w.roots())
+		return watchDigest(w.roots())
 	}
 	recipes, data := w.app.RecipesDirectory(w.flags.recipes.Recipes), w.app.DataDirectory(w.flags.recipes.Data)
 	var paths []string
@@ -148,7 +147,7 @@ func (w watched) state() string {
 			paths = append(paths, root)
 		}
 	}
-	return watch.Digest(paths)
+	return watchDigest(paths)
 }
 
 // used lists the files of the recipes, by their names in the recipes directory, and the names of

@@ -9,22 +9,21 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/nvidia/aicr-action/internal/cli"
-	"github.com/nvidia/aicr-action/internal/cli/schema"
 )
 
 func (a *app) schemaCommand() *cobra.Command {
 	var to, output string
 	cmd := &cobra.Command{
 		Use: "schema [NAME]", Short: "Print the JSON schema of a kind of file, for your editor", Args: cobra.MaximumNArgs(1),
-		Long: `Print the JSON schema of a kind of file; without NAME, list the kinds. --to writes NAME` + schema.Suffix + ` of all kinds, or of the one. An editor
+		Long: `Print the JSON schema of a kind of file; without NAME, list the kinds. --to writes NAME` + schemaSuffix + ` of all kinds, or of the one. An editor
 with the YAML language server checks and completes a file whose first line names its schema:
 
-  # yaml-language-server: $schema=../../schemas/overlay` + schema.Suffix,
+  # yaml-language-server: $schema=../../schemas/overlay` + schemaSuffix,
 		Example: `  matrix schema overlay
   matrix schema --to schemas`,
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			var names []string
-			for _, s := range schema.All() {
+			for _, s := range allSchema() {
 				names = append(names, s.Name)
 			}
 			return names, cobra.ShellCompDirectiveNoFileComp
@@ -37,13 +36,13 @@ with the YAML language server checks and completes a file whose first line names
 }
 
 func (a *app) schema(args []string, to, output string) error {
-	which := schema.All()
+	which := allSchema()
 	if len(args) == 1 {
-		one, err := schema.Named(args[0])
+		one, err := schemaNamed(args[0])
 		if err != nil {
 			return cli.WrapUsage(err)
 		}
-		which = []schema.Schema{one}
+		which = []schema{one}
 	}
 	switch {
 	case to != "":
@@ -69,7 +68,7 @@ func (a *app) schema(args []string, to, output string) error {
 	return err
 }
 
-func (a *app) writeSchemas(which []schema.Schema, dir string) error {
+func (a *app) writeSchemas(which []schema, dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return cli.WrapUsage(err)
 	}
@@ -78,7 +77,7 @@ func (a *app) writeSchemas(which []schema.Schema, dir string) error {
 		if err != nil {
 			return err
 		}
-		file := filepath.Join(dir, s.Name+schema.Suffix)
+		file := filepath.Join(dir, s.Name+schemaSuffix)
 		if err := os.WriteFile(file, raw, 0o644); err != nil {
 			return cli.WrapUsage(err)
 		}

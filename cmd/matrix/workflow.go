@@ -19,7 +19,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/report"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
-	"github.com/nvidia/aicr-action/internal/util/atomicfile"
+	"github.com/nvidia/aicr-action/internal/util/filesys"
 	"github.com/nvidia/aicr-action/internal/verify/chaos"
 	"github.com/nvidia/aicr-action/internal/workflow"
 )
@@ -193,7 +193,7 @@ func (a *app) reportWorkflows(r *workflow.Result, f workflowFlags) error {
 		if err := report.write(&b); err != nil {
 			return err
 		}
-		if err := atomicfile.Write(report.file, b.Bytes(), 0o644); err != nil {
+		if err := filesys.WriteFile(report.file, b.Bytes(), 0o644); err != nil {
 			return reason.Wrap(infra.DiskReason(err, reason.Usage), fmt.Errorf("write the report %s: %w", report.file, err))
 		}
 	}

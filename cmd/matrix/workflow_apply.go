@@ -13,7 +13,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/cli"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/result/reason"
-	"github.com/nvidia/aicr-action/internal/util/bounded"
+	"github.com/nvidia/aicr-action/internal/util/filesys"
 )
 
 // maxApplied is the largest file of --apply, in bytes; CRDs are long.
@@ -24,7 +24,7 @@ const maxApplied = 16 << 20
 func applyFiles(ctx context.Context, c *infra.Clients, files []string) error {
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(c.Discovery))
 	for _, file := range files {
-		raw, err := bounded.File(file, maxApplied)
+		raw, err := filesys.File(file, maxApplied)
 		if err != nil {
 			return cli.Usagef("--apply: %w", err)
 		}

@@ -7,7 +7,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/nvidia/aicr-action/internal/bundle/appset"
+	"github.com/nvidia/aicr-action/internal/bundle/argoapi"
 )
 
 // applicationSetFile are the ApplicationSet and the AppProject of a bundle, as Argo CD reads them.
@@ -62,9 +62,9 @@ func TestAppSet(t *testing.T) {
 	in := goldenInput(ArgoCDAppSet)
 	in.Components[3].ComponentRef.DependencyRefs = nil // tuning waits for nothing: it is in the first wave, though last in the order
 	b := mustBundle(t, argoAppSet{}, in)
-	set := readYAML[applicationSetFile](t, content(t, b, appset.File))
+	set := readYAML[applicationSetFile](t, content(t, b, argoapi.AppSetFile))
 	inner := set.Spec.Generators[0].Matrix.Generators
-	if len(inner) != 2 || inner[0].List == nil || inner[1].Clusters == nil || inner[1].Clusters.Selector.MatchLabels[appset.ClusterLabel] != appset.ClusterValue {
+	if len(inner) != 2 || inner[0].List == nil || inner[1].Clusters == nil || inner[1].Clusters.Selector.MatchLabels[argoapi.ClusterLabel] != argoapi.ClusterValue {
 		t.Fatalf("generators: got %+v, want the list first, then clusters by label", inner)
 	}
 	var got []string
@@ -91,10 +91,10 @@ func TestAppSet(t *testing.T) {
 			t.Errorf("the values have no %q:\n%s", part, values)
 		}
 	}
-	if steps := set.Spec.Strategy.RollingSync.Steps; len(steps) != 4 || steps[3].MatchExpressions[0].Values[0] != "4" || steps[3].MatchExpressions[0].Key != appset.WaveLabel {
+	if steps := set.Spec.Strategy.RollingSync.Steps; len(steps) != 4 || steps[3].MatchExpressions[0].Values[0] != "4" || steps[3].MatchExpressions[0].Key != argoapi.WaveLabel {
 		t.Errorf("steps: got %+v, want one for each of 4 waves", steps)
 	}
-	if set.Spec.Template.Metadata.Labels[appset.WaveLabel] != "{{ .wave }}" || set.Spec.Template.Spec.Project != appset.Name {
+	if set.Spec.Template.Metadata.Labels[argoapi.WaveLabel] != "{{ .wave }}" || set.Spec.Template.Spec.Project != argoapi.AppSetName {
 		t.Errorf("template: got %+v", set.Spec.Template)
 	}
 }
@@ -111,7 +111,7 @@ func TestAppSetProject(t *testing.T) {
 	}
 	in := fixture()
 	of := func(in Input) (namespaces, kinds []string) {
-		p := readYAML[project](t, content(t, mustBundle(t, argoAppSet{}, in), appset.ProjectFile))
+		p := readYAML[project](t, content(t, mustBundle(t, argoAppSet{}, in), argoapi.ProjectFile))
 		for _, d := range p.Spec.Destinations {
 			namespaces = append(namespaces, d.Namespace)
 		}
@@ -134,10 +134,10 @@ func TestAppSetProject(t *testing.T) {
 	wantLines(t, "kinds without charts", kinds, []string{"*.*"})
 	in.Project = "gpu-team"
 	b := mustBundle(t, argoAppSet{}, in)
-	if slices.ContainsFunc(b.Files, func(f File) bool { return f.Path == appset.ProjectFile }) {
+	if slices.ContainsFunc(b.Files, func(f File) bool { return f.Path == argoapi.ProjectFile }) {
 		t.Error("a bundle for a project that exists brings one of its own")
 	}
-	if set := readYAML[applicationSetFile](t, content(t, b, appset.File)); set.Spec.Template.Spec.Project != "gpu-team" {
+	if set := readYAML[applicationSetFile](t, content(t, b, argoapi.AppSetFile)); set.Spec.Template.Spec.Project != "gpu-team" {
 		t.Errorf("got the project %q", set.Spec.Template.Spec.Project)
 	}
 }

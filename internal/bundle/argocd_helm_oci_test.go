@@ -10,7 +10,6 @@ import (
 	"helm.sh/helm/v3/pkg/action"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/nvidia/aicr-action/internal/bundle/documents"
 	"github.com/nvidia/aicr-action/internal/bundle/rendering"
 )
 
@@ -69,7 +68,7 @@ func TestWrapperChart(t *testing.T) {
 	for _, c := range children {
 		name := c.GetName()
 		got = append(got, name)
-		objs, err := documents.Parse(content(t, want, name+"/application.yaml"))
+		objs, err := rendering.ParseDocuments(content(t, want, name+"/application.yaml"))
 		if err != nil {
 			t.Fatal(err)
 		}

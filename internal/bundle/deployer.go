@@ -123,7 +123,7 @@ func Names() []string {
 
 // ByName gives the deployers with those names, in the table's order and each once. A name may be a
 // list with commas, and "all" means AICR's own of March. No name at all, and an unknown one, is an
-// *UnknownDeployerError.
+// *unknownDeployerError.
 func ByName(names []string) ([]Deployer, error) { return ByNameFor(names, document.March) }
 
 // ByNameFor is ByName for recipes of a generation: "all" means the deployers that AICR has tested
@@ -142,12 +142,12 @@ func ByNameFor(names []string, g document.Generation) ([]Deployer, error) {
 			case slices.Contains(known, name):
 				wanted[name] = true
 			default:
-				return nil, &UnknownDeployerError{Name: name, Known: known}
+				return nil, &unknownDeployerError{Name: name, Known: known}
 			}
 		}
 	}
 	if len(wanted) == 0 {
-		return nil, &UnknownDeployerError{Name: strings.Join(names, ","), Known: known}
+		return nil, &unknownDeployerError{Name: strings.Join(names, ","), Known: known}
 	}
 	return slices.DeleteFunc(Deployers(), func(d Deployer) bool { return !wanted[d.Name()] }), nil
 }

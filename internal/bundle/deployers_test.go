@@ -41,7 +41,7 @@ func TestByName(t *testing.T) {
 		{in: []string{" , "}, unknown: " , "},
 	} {
 		got, err := ByNameFor(test.in, test.generation)
-		var unknown *UnknownDeployerError
+		var unknown *unknownDeployerError
 		if errors.As(err, &unknown) {
 			if test.want != nil || unknown.Name != test.unknown || !reflect.DeepEqual(unknown.Known, known) {
 				t.Errorf("%q: %v", test.in, err)
@@ -233,7 +233,7 @@ func TestWriteTo(t *testing.T) {
 	if err := os.WriteFile(mine, []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.WriteTo(dir, false); !errors.Is(err, ErrNotEmpty) {
+	if err := b.WriteTo(dir, false); !errors.Is(err, errNotEmpty) {
 		t.Errorf("got %v, want ErrNotEmpty", err)
 	}
 	if data, _ := os.ReadFile(mine); string(data) != "mine" {

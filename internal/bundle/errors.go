@@ -9,9 +9,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
-// ErrEmpty means that a recipe would deploy nothing that could be verified: no release, or no
+// errEmpty means that a recipe would deploy nothing that could be verified: no release, or no
 // workload in any release. A gate without expected objects would pass, so this is an error.
-var ErrEmpty = errors.New("the bundle would deploy nothing that can be verified")
+var errEmpty = errors.New("the bundle would deploy nothing that can be verified")
 
 // ErrNoRepoURL means that a deployer must write the bundle's own address into it and was not given
 // one.
@@ -67,13 +67,13 @@ func (e *RenderError) Unwrap() error { return e.Err }
 // Position is the file and the line of the error, for programs.
 func (e *RenderError) Position() (file string, line int) { return e.Origin.File, e.Origin.Line }
 
-// UnknownDeployerError is a deployer that does not exist.
-type UnknownDeployerError struct {
+// unknownDeployerError is a deployer that does not exist.
+type unknownDeployerError struct {
 	Name  string
 	Known []string
 }
 
-func (e *UnknownDeployerError) Error() string {
+func (e *unknownDeployerError) Error() string {
 	hint := lists.Hint(e.Name, e.Known)
 	if hint != "" {
 		hint = "; " + hint

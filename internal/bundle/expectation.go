@@ -11,15 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/nvidia/aicr-action/internal/bundle/apis"
-	"github.com/nvidia/aicr-action/internal/bundle/helmerror"
 	"github.com/nvidia/aicr-action/internal/bundle/manifestline"
 	"github.com/nvidia/aicr-action/internal/bundle/operators"
-	"github.com/nvidia/aicr-action/internal/bundle/owners"
-	"github.com/nvidia/aicr-action/internal/bundle/refused"
+	"github.com/nvidia/aicr-action/internal/bundle/policy"
 	"github.com/nvidia/aicr-action/internal/bundle/rendering"
-	"github.com/nvidia/aicr-action/internal/bundle/scopes"
 	"github.com/nvidia/aicr-action/internal/charts/render"
-	"github.com/nvidia/aicr-action/internal/util/inorder"
+	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
 // mostText is all that the charts of a recipe may render together, in bytes. Those of the largest
@@ -30,9 +27,9 @@ const mostText = 64 << 20
 // must contain.
 func (p *plan) expect(ctx context.Context, in Input, deployer string) error {
 	// One for each goroutine, and one for this.
-	with := render.NewPool(inorder.Workers() + 1)
+	with := render.NewPool(lists.Workers() + 1)
 	defer with.Close()
-	kinds := scopes.Custom{}
+	kinds := rendering.CustomScopes{}
 	renderings, err := p.render(ctx, with, in, deployer, kinds)
 	if err != nil {
 		return err
@@ -81,14 +78,14 @@ func (p *plan) expect(ctx context.Context, in Input, deployer string) error {
 		return err
 	}
 	if len(e.Workloads) == 0 && (!in.MayBeEmpty || len(e.Objects) == 0) {
-		return fmt.Errorf("recipe %s renders no workload (releases: %d): %w", RecipeName(in.Recipe), len(e.Releases), ErrEmpty)
+		return fmt.Errorf("recipe %s renders no workload (releases: %d): %w", RecipeName(in.Recipe), len(e.Releases), errEmpty)
 	}
 	return nil
 }
 
 // deliverable refuses an object that a recipe may not deliver.
 func deliverable(r *release, o Object) error {
-	problem, path := refused.Why(o.Object)
+	problem, path := policy.WhyRefused(o.Object)
 	if problem == "" {
 		return nil
 	}
@@ -104,12 +101,12 @@ func deliverable(r *release, o Object) error {
 // findShared warns of objects that two releases own, and adds up and drops the definitions: those
 // of what two own are kept.
 func (e *Expectation) findShared() error {
-	var all []owners.Object
+	var all []ownedObject
 	for _, o := range e.Objects {
 		all = append(all, o.shared())
 		e.DefinitionBytes += len(o.definition)
 	}
-	isShared, warnings, err := owners.Find(all)
+	isShared, warnings, err := findOwners(all)
 	for i := range isShared {
 		if !isShared[i] {
 			e.Objects[i].definition = ""
@@ -137,11 +134,11 @@ func servedBy(objects []rendering.Object) []API {
 // add, which are known for sure only when those are rendered. So each is rendered as if only the
 // crds/ directories before it added some, and once more if that was wrong and its templates can
 // tell.
-func (p *plan) render(ctx context.Context, with render.Pool, in Input, deployer string, kinds scopes.Custom) ([]*rendering.Rendering, error) {
+func (p *plan) render(ctx context.Context, with render.Pool, in Input, deployer string, kinds rendering.CustomScopes) ([]*rendering.Rendering, error) {
 	n := len(p.releases)
 	crds, guesses := make([][]rendering.Object, n), make([]chartutil.VersionSet, n)
 	var guessed []API
-	err := inorder.Do(ctx, n, func(_ context.Context, _, i int) ([]rendering.Object, error) {
+	err := lists.InOrder(ctx, n, func(_ context.Context, _, i int) ([]rendering.Object, error) {
 		found, err := rendering.CRDs(p.releases[i].chart, p.releases[i].values)
 		if err != nil {
 			return nil, renderError(p.releases[i], err)
@@ -165,14 +162,14 @@ func (p *plan) render(ctx context.Context, with render.Pool, in Input, deployer 
 		return attempt{out, err}
 	}
 	renderings, size := make([]*rendering.Rendering, n), 0
-	err = inorder.Do(ctx, n, func(ctx context.Context, worker, i int) (attempt, error) {
+	err = lists.InOrder(ctx, n, func(ctx context.Context, worker, i int) (attempt, error) {
 		return one(ctx, with[worker], i, guesses[i]), ctx.Err() // a failure may be due to the guess
 	}, func(i int, got attempt) error {
 		r := p.releases[i]
 		p.added = append(p.added, servedBy(crds[i])...)
 		r.apis = seenAPIs(in.APIs, deployer, p.added)
 		if !slices.Equal(r.apis, guesses[i]) && apis.Tell(append(templateSources(r.chart), string(r.valuesYAML)), guesses[i], r.apis) {
-			if got = one(ctx, with[inorder.Workers()], i, r.apis); ctx.Err() != nil {
+			if got = one(ctx, with[lists.Workers()], i, r.apis); ctx.Err() != nil {
 				return ctx.Err()
 			}
 		}
@@ -220,7 +217,7 @@ type traced struct {
 
 // trace follows every component's scheduling paths. A component whose traced rendering fails (a
 // chart that validates its values, say) goes without, and says so.
-func (p *plan) trace(ctx context.Context, in Input, with render.Pool, kinds scopes.Custom) (traces, error) {
+func (p *plan) trace(ctx context.Context, in Input, with render.Pool, kinds rendering.CustomScopes) (traces, error) {
 	var groups [][]*release // by component
 	for i, r := range p.releases {
 		if i == 0 || p.releases[i-1].component != r.component {
@@ -229,7 +226,7 @@ func (p *plan) trace(ctx context.Context, in Input, with render.Pool, kinds scop
 		groups[len(groups)-1] = append(groups[len(groups)-1], r)
 	}
 	found := traces{}
-	err := inorder.Do(ctx, len(groups), func(ctx context.Context, worker, i int) (traced, error) {
+	err := lists.InOrder(ctx, len(groups), func(ctx context.Context, worker, i int) (traced, error) {
 		return traceComponent(ctx, in, with[worker], groups[i], kinds)
 	}, func(i int, t traced) error {
 		c, charts := groups[i][0].component, strings.Join(t.charts, " and ")
@@ -264,7 +261,7 @@ func (p *plan) warnUnreached(component, charts string, paths []*tracedPath) {
 	}
 }
 
-func traceComponent(ctx context.Context, in Input, renderer *render.Renderer, releases []*release, kinds scopes.Custom) (traced, error) {
+func traceComponent(ctx context.Context, in Input, renderer *render.Renderer, releases []*release, kinds rendering.CustomScopes) (traced, error) {
 	t := newTracer(releases[0].component)
 	out := traced{found: traces{}, paths: t.paths}
 	for _, r := range releases {
@@ -294,13 +291,13 @@ func renderError(r *release, err error) error {
 	e := &RenderError{Component: r.Component, Release: r.Name, Chart: r.Chart, Version: r.ChartVersion, Origin: r.component.Declared, ValuesFile: r.component.ValuesFile, Err: err}
 	if r.Local {
 		r.placeInManifest(e)
-	} else if at, path := helmerror.ValueIn(r.component, err.Error()); path != "" {
+	} else if at, path := valueIn(r.component, err.Error()); path != "" {
 		e.Origin, e.Value = at, path
 	} else if te := (*rendering.TemplateError)(nil); errors.As(err, &te) {
 		e.Err = te.In(r.chart)
 	}
-	if helmerror.LooksUp(r.chart, err.Error()) {
-		e.Err = helmerror.InOtherWords(e.Err.Error()+"; templates are rendered without a cluster, as Argo CD renders them, so that lookup finds nothing: set a value with which the template does not look it up, or let the template go on without it", e.Err)
+	if looksUp(r.chart, err.Error()) {
+		e.Err = inOtherWords(e.Err.Error()+"; templates are rendered without a cluster, as Argo CD renders them, so that lookup finds nothing: set a value with which the template does not look it up, or let the template go on without it", e.Err)
 	}
 	return e
 }

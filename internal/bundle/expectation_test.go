@@ -10,9 +10,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/nvidia/aicr-action/internal/bundle/documents"
-	"github.com/nvidia/aicr-action/internal/bundle/helmerror"
-	"github.com/nvidia/aicr-action/internal/bundle/steering"
+	"github.com/nvidia/aicr-action/internal/bundle/rendering"
 	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
@@ -122,7 +120,7 @@ func TestValues_SameInEveryDeployer(t *testing.T) {
 	}
 	for _, w := range e.Workloads {
 		for key := range w.PodSpec.NodeSelector {
-			if strings.HasPrefix(key, steering.Prefix) {
+			if strings.HasPrefix(key, steeringPrefix) {
 				t.Errorf("%s is expected with the tracer's key %s", w.Name, key)
 			}
 		}
@@ -146,7 +144,7 @@ func TestBundle_Empty(t *testing.T) {
 	}}
 	for name, in := range map[string]Input{"no component": none, "all disabled": disabled, "no workload": noWorkload} {
 		for _, d := range Deployers() {
-			if _, err := d.Bundle(context.Background(), placed(d, in)); !errors.Is(err, ErrEmpty) {
+			if _, err := d.Bundle(context.Background(), placed(d, in)); !errors.Is(err, errEmpty) {
 				t.Errorf("%s, %s: got %v, want ErrEmpty", name, d.Name(), err)
 			}
 		}
@@ -277,7 +275,7 @@ func TestPods(t *testing.T) {
 		"{apiVersion: batch/v1, kind: CronJob, metadata: {name: a}, spec: {schedule: '@daily', jobTemplate: {}}}": 0,
 		"{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {}}":                                              1,
 	} {
-		objs, err := documents.Parse(doc)
+		objs, err := rendering.ParseDocuments(doc)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -305,11 +303,11 @@ func TestRenderError_Value(t *testing.T) {
 	}
 	text := "values don't meet the specifications of the schema(s) in the following chart(s):\nc:\n- at '/driver/version': got number, want string\n"
 	c := &recipe.Component{Origins: map[string]recipe.Origin{"driver.version": {File: "f", Line: 3}, "sub.image": {File: "f", Line: 9}}}
-	if at, path := helmerror.ValueIn(c, text); path != "driver.version" || at.Line != 3 {
+	if at, path := valueIn(c, text); path != "driver.version" || at.Line != 3 {
 		t.Errorf("of a schema: got %q at %v", path, at)
 	}
 	text = `template: c/charts/sub/templates/a.yaml:3:14: executing "c/charts/sub/templates/a.yaml" at <.Values.image.tag>: can't evaluate field tag in type string`
-	if at, path := helmerror.ValueIn(c, text); path != "sub.image" || at.Line != 9 {
+	if at, path := valueIn(c, text); path != "sub.image" || at.Line != 9 {
 		t.Errorf("of a chart's chart: got %q at %v", path, at)
 	}
 }

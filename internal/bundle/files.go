@@ -22,8 +22,8 @@ import (
 //go:embed templates/*.tmpl
 var templates embed.FS
 
-// ErrNotEmpty means that a bundle was to be written over something that is already there.
-var ErrNotEmpty = errors.New("directory is not empty")
+// errNotEmpty means that a bundle was to be written over something that is already there.
+var errNotEmpty = errors.New("directory is not empty")
 
 func sortFiles(files []File) {
 	sort.Slice(files, func(i, j int) bool { return files[i].Path < files[j].Path })
@@ -114,7 +114,7 @@ func checksums(files []File) []byte {
 }
 
 // WriteTo writes the bundle's files to a directory, and creates the directory if it is missing. A
-// directory with any file in it is an ErrNotEmpty, so that a person's files are not overwritten.
+// directory with any file in it is an errNotEmpty, so that a person's files are not overwritten.
 // With force the bundle's files replace files of the same name, and other files stay.
 func (b *Bundle) WriteTo(dir string, force bool) error {
 	entries, err := os.ReadDir(dir)
@@ -123,7 +123,7 @@ func (b *Bundle) WriteTo(dir string, force bool) error {
 	case err != nil:
 		return fmt.Errorf("writing the %s bundle: %w", b.Deployer, err)
 	case len(entries) > 0 && !force:
-		return fmt.Errorf("writing the %s bundle to %s: %w: it has %s; choose another directory or overwrite with --force", b.Deployer, dir, ErrNotEmpty, entries[0].Name())
+		return fmt.Errorf("writing the %s bundle to %s: %w: it has %s; choose another directory or overwrite with --force", b.Deployer, dir, errNotEmpty, entries[0].Name())
 	}
 	for _, f := range b.Files {
 		if !filepath.IsLocal(filepath.FromSlash(f.Path)) {

@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/nvidia/aicr-action/internal/bundle/fluxnames"
+	"github.com/nvidia/aicr-action/internal/bundle/fluxapi"
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
@@ -198,7 +198,7 @@ func fluxRepositories(p *plan, plainHTTP func(source string) bool) (objects []an
 		if r.Local || names[r.source] != "" {
 			continue
 		}
-		base := fluxnames.Repository(r.source)
+		base := fluxapi.RepositoryName(r.source)
 		name := base
 		for n := 2; slices.Contains(taken, name); n++ {
 			name = fmt.Sprintf("%s-%d", base, n)

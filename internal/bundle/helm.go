@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/nvidia/aicr-action/internal/bundle/helmfile"
+	"github.com/nvidia/aicr-action/internal/bundle/statefile"
 )
 
 // helmDeployer makes a directory per component and deploy.sh, which installs them in order.
@@ -75,23 +75,23 @@ func (helmfileDeployer) Name() string { return Helmfile }
 
 func (d helmfileDeployer) Bundle(ctx context.Context, in Input) (*Bundle, error) {
 	return build(ctx, in, d.Name(), func(p *plan, in Input, s *fileSet, _ *Expectation) error {
-		var releases []helmfile.Release
+		var releases []statefile.HelmfileRelease
 		for _, r := range p.releases {
-			releases = append(releases, helmfile.Release{Name: r.Name, Namespace: r.Namespace, Component: r.Component, Chart: r.Chart, Version: r.ChartVersion, Source: r.source, Local: r.Local, Carries: r.Carried != "", PlainHTTP: in.plainCharts(r.source), DependsOn: r.DependsOn})
+			releases = append(releases, statefile.HelmfileRelease{Name: r.Name, Namespace: r.Namespace, Component: r.Component, Chart: r.Chart, Version: r.ChartVersion, Source: r.source, Local: r.Local, Carries: r.Carried != "", PlainHTTP: in.plainCharts(r.source), DependsOn: r.DependsOn})
 			if r.Local {
 				s.addDir(r.Name+"/chart", r.files)
 			} else {
-				if helmfile.Reference(r.valuesYAML) > 0 {
-					return &ComponentError{Component: r.Component, Origin: r.component.Declared, Problem: "one of its values " + helmfile.NoReference}
+				if statefile.HelmfileReference(r.valuesYAML) > 0 {
+					return &ComponentError{Component: r.Component, Origin: r.component.Declared, Problem: "one of its values " + statefile.NoReference}
 				}
 				s.add(r.Name+"/values.yaml", r.valuesYAML)
 			}
 		}
 		var paths []any
-		for i, level := range helmfile.Levels(releases) {
+		for i, level := range statefile.HelmfileLevels(releases) {
 			name := fmt.Sprintf("level-%d.yaml", i)
 			paths = append(paths, map[string]any{"path": name})
-			if err := s.addYAML(name, helmfile.File(level)); err != nil {
+			if err := s.addYAML(name, statefile.Helmfile(level)); err != nil {
 				return err
 			}
 		}

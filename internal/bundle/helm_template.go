@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/nvidia/aicr-action/internal/bundle/rendering"
-	"github.com/nvidia/aicr-action/internal/bundle/scopes"
 	"github.com/nvidia/aicr-action/internal/charts/render"
 )
 
@@ -36,7 +35,7 @@ func (d helmTemplate) Bundle(ctx context.Context, in Input) (*Bundle, error) {
 	return build(ctx, in, d.Name(), func(p *plan, in Input, s *fileSet, e *Expectation) error {
 		renderer := &render.Renderer{}
 		defer renderer.Close()
-		kinds := scopes.Custom{}
+		kinds := rendering.CustomScopes{}
 		for _, o := range e.Objects {
 			kinds.Add(o.Object)
 		}

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nvidia/aicr-action/internal/bundle/july"
-	"github.com/nvidia/aicr-action/internal/bundle/toleration"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
@@ -108,7 +106,7 @@ func TestInject_TolerationsOfToday(t *testing.T) {
 		Values: map[string]any{"file": []any{own}, "overlay": []any{own}, "none": []any{}, "nowhere": map[string]any{}},
 	}
 	s := KwokScheduling()
-	kwok, gpu := toleration.Map(s.SystemTolerations[0]), toleration.Map(s.AcceleratedTolerations[1])
+	kwok, gpu := tolerationMap(s.SystemTolerations[0]), tolerationMap(s.AcceleratedTolerations[1])
 	s.AcceleratedTolerations = s.AcceleratedTolerations[1:]
 	values, _, err := inject(c, s, recipe.July)
 	if err != nil {
@@ -149,7 +147,7 @@ func TestDerive(t *testing.T) {
 			r = *fixture().Recipe
 		}
 		r.ComponentRefs = []recipe.ComponentRef{{Name: "gpu-operator", Version: "v2", Overrides: test.operator}}
-		lines, err := july.Derive(&r, &recipe.Component{ComponentRef: recipe.ComponentRef{Name: test.component}}, test.values)
+		lines, err := postprocess(&r, &recipe.Component{ComponentRef: recipe.ComponentRef{Name: test.component}}, test.values)
 		switch {
 		case test.err != "":
 			if err == nil || !strings.Contains(err.Error(), test.err) {
@@ -184,7 +182,7 @@ metadata:
     helm.sh/hook: pre-delete
     helm.sh/hook-weight: "1"
 `
-	got := string(july.WithoutHooks(today().Recipe, []recipe.Manifest{{Content: []byte(text)}})[0].Content)
+	got := string(withoutHooks(today().Recipe, []recipe.Manifest{{Content: []byte(text)}})[0].Content)
 	if strings.Count(got, "\n") != strings.Count(text, "\n") {
 		t.Errorf("lines moved:\n%s", got)
 	}
@@ -198,10 +196,10 @@ metadata:
 	}
 	in := fixture()
 	manifests := []recipe.Manifest{{Path: "a.yaml", Content: []byte(text)}}
-	if got := july.WithoutHooks(in.Recipe, manifests); string(got[0].Content) != text {
+	if got := withoutHooks(in.Recipe, manifests); string(got[0].Content) != text {
 		t.Error("a recipe of March loses its hooks")
 	}
-	if got := july.WithoutHooks(today().Recipe, manifests); string(got[0].Content) == text || string(manifests[0].Content) != text {
+	if got := withoutHooks(today().Recipe, manifests); string(got[0].Content) == text || string(manifests[0].Content) != text {
 		t.Error("a recipe of July keeps its hooks, or the recipe's own manifest was changed")
 	}
 }

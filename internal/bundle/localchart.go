@@ -6,7 +6,6 @@ import (
 	"github.com/Masterminds/semver/v3"
 	"helm.sh/helm/v3/pkg/chart"
 
-	"github.com/nvidia/aicr-action/internal/bundle/localfiles"
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
@@ -37,7 +36,7 @@ func localChart(c *recipe.Component, name string, manifests []recipe.Manifest, v
 	}
 	files := []File{{"Chart.yaml", 0o644, meta}, {"values.yaml", 0o644, nested}}
 	taken := map[string]string{}
-	for i, file := range localfiles.Names(manifests) {
+	for i, file := range localFileNames(manifests) {
 		m := manifests[i]
 		if other, ok := taken[file]; ok {
 			return nil, nil, fmt.Errorf("manifests %s and %s have the same name", other, m.Path)

@@ -11,10 +11,9 @@ import (
 
 	"helm.sh/helm/v3/pkg/chart"
 
-	"github.com/nvidia/aicr-action/internal/bundle/kustomize"
 	"github.com/nvidia/aicr-action/internal/charts/archive"
 	"github.com/nvidia/aicr-action/internal/recipe"
-	"github.com/nvidia/aicr-action/internal/util/inorder"
+	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
 // plan is what all deployers' bundles of one recipe have in common. Nothing changes it once it is
@@ -48,7 +47,7 @@ type otherPlans struct {
 func Prepare(ctx context.Context, in Input) (Input, error) {
 	in.prepared = nil
 	var err error
-	if in.Components, err = kustomize.Build(ctx, in.Components); err != nil {
+	if in.Components, err = buildKustomization(ctx, in.Components); err != nil {
 		return in, err
 	}
 	p, err := makePlan(ctx, in, "")
@@ -156,7 +155,7 @@ func makePlan(ctx context.Context, in Input, deployer string) (*plan, error) {
 			components = append(components, c)
 		}
 	}
-	err := inorder.Do(ctx, len(components), func(ctx context.Context, _, i int) (*contribution, error) {
+	err := lists.InOrder(ctx, len(components), func(ctx context.Context, _, i int) (*contribution, error) {
 		return contribute(ctx, in, components[i])
 	}, func(i int, c *contribution) error { return p.add(in, components[i], c) })
 	if err != nil {
@@ -170,7 +169,7 @@ func makePlan(ctx context.Context, in Input, deployer string) (*plan, error) {
 		return nil, err
 	}
 	if len(p.releases) == 0 {
-		return nil, fmt.Errorf("recipe %s has no component: %w", RecipeName(in.Recipe), ErrEmpty)
+		return nil, fmt.Errorf("recipe %s has no component: %w", RecipeName(in.Recipe), errEmpty)
 	}
 	if in.Unrendered {
 		p.charts = nil
@@ -187,8 +186,8 @@ func makePlan(ctx context.Context, in Input, deployer string) (*plan, error) {
 
 // add puts a component behind those that come before it.
 func (p *plan) add(in Input, c *recipe.Component, made *contribution) error {
-	p.expectation.Overrides = slices.Concat(p.expectation.Overrides, made.overrides, kustomize.Overrides(c))
-	p.expectation.Warnings = slices.Concat(p.expectation.Warnings, c.Undone, kustomize.Warnings(c))
+	p.expectation.Overrides = slices.Concat(p.expectation.Overrides, made.overrides, kustomizeOverrides(c))
+	p.expectation.Warnings = slices.Concat(p.expectation.Warnings, c.Undone, kustomizeWarnings(c))
 	if c.Namespace == "" {
 		p.warnf("%s has no namespace in the recipe: it goes to the namespace default", c.Name)
 	}

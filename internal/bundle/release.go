@@ -10,10 +10,7 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chartutil"
 
-	"github.com/nvidia/aicr-action/internal/bundle/july"
-	"github.com/nvidia/aicr-action/internal/bundle/localfiles"
 	"github.com/nvidia/aicr-action/internal/bundle/rendering"
-	"github.com/nvidia/aicr-action/internal/bundle/scopes"
 	"github.com/nvidia/aicr-action/internal/charts/archive"
 	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/charts/render"
@@ -43,7 +40,7 @@ type release struct {
 }
 
 // object is an object of its rendering, with the namespace that it is delivered to.
-func (r *release) object(kinds scopes.Custom, o rendering.Object) Object {
+func (r *release) object(kinds rendering.CustomScopes, o rendering.Object) Object {
 	kinds.FillNamespace(o.Unstructured, r.Namespace)
 	return Object{Component: r.Component, Release: r.Name, Template: r.fileOf(o.Template), Manifest: r.sources[o.Template], Chart: r.chart, Hook: o.Hook, Ephemeral: o.Ephemeral, Object: o.Unstructured, definition: o.Definition}
 }
@@ -78,9 +75,9 @@ func contribute(ctx context.Context, in Input, c *recipe.Component) (*contributi
 		return nil, err
 	}
 	if !in.Given[c.Name].Complete {
-		derived, err := july.Derive(in.Recipe, c, values)
+		derived, err := postprocess(in.Recipe, c, values)
 		if err != nil {
-			return nil, &ComponentError{Component: c.Name, Origin: originOf(c, july.SourceRanges), Problem: err.Error()}
+			return nil, &ComponentError{Component: c.Name, Origin: originOf(c, sourceRanges), Problem: err.Error()}
 		}
 		overrides = append(overrides, derived...)
 	}
@@ -90,7 +87,7 @@ func contribute(ctx context.Context, in Input, c *recipe.Component) (*contributi
 			return nil, err
 		}
 	}
-	if pre := slices.Concat(c.PreManifests, july.CriticalQuota(in.Recipe, c, namespace(c))); len(pre) > 0 {
+	if pre := slices.Concat(c.PreManifests, criticalQuota(in.Recipe, c, namespace(c))); len(pre) > 0 {
 		name := c.Name + preSuffix
 		if c.Chart == "" && len(c.Manifests) == 0 {
 			name = c.Name // there is nothing that it is before
@@ -202,16 +199,16 @@ func localRelease(in Input, c *recipe.Component, name string, manifests []recipe
 	}
 	if r.chart = in.Given[name].Chart; r.chart == nil {
 		var err error
-		if r.files, r.chart, err = localChart(c, name, july.WithoutHooks(in.Recipe, manifests), values); err != nil {
+		if r.files, r.chart, err = localChart(c, name, withoutHooks(in.Recipe, manifests), values); err != nil {
 			return nil, &ComponentError{Component: c.Name, Origin: c.Declared, Problem: "its manifests do not make a chart: " + err.Error()}
 		}
 	}
 	r.Chart, r.ChartVersion = r.chart.Metadata.Name, r.chart.Metadata.Version
-	names := localfiles.Names(manifests)
+	names := localFileNames(manifests)
 	if given := in.Given[name]; given.Chart != nil && given.Path != "" {
-		names = localfiles.NamesBelow(given.Path, manifests)
+		names = namesBelow(given.Path, manifests)
 	}
-	r.sources = localfiles.Sources(c, r.chart.Name(), manifests, names)
+	r.sources = localFileSources(c, r.chart.Name(), manifests, names)
 	return r, nil
 }
 

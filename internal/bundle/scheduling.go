@@ -7,7 +7,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/nvidia/aicr-action/internal/bundle/toleration"
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
@@ -116,7 +115,7 @@ func inject(c *recipe.Component, s Scheduling, generation recipe.Generation) (va
 			if v, _ := at(values, path); v != nil || len(k.tolerations) == 0 || generation != recipe.March {
 				continue
 			}
-			if err := put(values, path, toleration.Format(k.tolerations[len(k.tolerations)-1])); err != nil {
+			if err := put(values, path, FormatToleration(k.tolerations[len(k.tolerations)-1])); err != nil {
 				return nil, nil, fail(path, err)
 			}
 			taints = append(taints, path)
@@ -126,10 +125,10 @@ func inject(c *recipe.Component, s Scheduling, generation recipe.Generation) (va
 				overrides = append(overrides, fmt.Sprintf("%s: %s %s at %s", c.Name, k.node, what, strings.Join(paths, ", ")))
 			}
 		}
-		line("nodeSelector "+toleration.FormatLabels(k.selector), selectors)
-		line("tolerations "+toleration.FormatAll(k.tolerations), tolerations)
+		line("nodeSelector "+formatLabels(k.selector), selectors)
+		line("tolerations "+formatAll(k.tolerations), tolerations)
 		if len(taints) > 0 {
-			line("taint "+toleration.Format(k.tolerations[len(k.tolerations)-1]), taints)
+			line("taint "+FormatToleration(k.tolerations[len(k.tolerations)-1]), taints)
 		}
 	}
 	return values, overrides, nil
@@ -180,7 +179,7 @@ func addTolerations(values map[string]any, path string, tolerations []corev1.Tol
 	}
 	added := false
 	for _, t := range tolerations {
-		if m := toleration.Map(t); !toleration.In(current, m) {
+		if m := tolerationMap(t); !tolerationIn(current, m) {
 			current, added = append(current, m), true
 		}
 	}

@@ -8,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/nvidia/aicr-action/internal/bundle/toleration"
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
@@ -129,7 +128,7 @@ func TestFormatTolerations(t *testing.T) {
 		"a=b:NoSchedule":                   {{Key: "a", Operator: "Equal", Value: "b", Effect: "NoSchedule"}},
 		"a:NoExecute,c=d:PreferNoSchedule": {{Key: "a", Operator: "Exists", Effect: "NoExecute"}, {Key: "c", Value: "d", Effect: "PreferNoSchedule"}},
 	} {
-		if got := toleration.FormatAll(tolerations); got != want {
+		if got := formatAll(tolerations); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}

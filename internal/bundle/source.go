@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/nvidia/aicr-action/internal/bundle/helmerror"
 	"github.com/nvidia/aicr-action/internal/bundle/manifestline"
 	"github.com/nvidia/aicr-action/internal/bundle/podspec"
 	"github.com/nvidia/aicr-action/internal/bundle/rendering"
@@ -90,7 +89,7 @@ func (r *release) placeInManifest(e *RenderError) {
 		}
 		return
 	}
-	found := helmerror.Template.FindStringSubmatch(text)
+	found := templateOfError.FindStringSubmatch(text)
 	if found == nil {
 		return
 	}
@@ -105,5 +104,5 @@ func (r *release) placeInManifest(e *RenderError) {
 	} else if strings.Contains(text, "YAML parse error") {
 		e.Origin = m.Origin(max(cmp.Or(manifestline.Malformed(string(m.Content)), manifestline.Headless(string(m.Content))), 1))
 	}
-	e.Err = helmerror.InOtherWords(strings.ReplaceAll(text, template, m.File), e.Err)
+	e.Err = inOtherWords(strings.ReplaceAll(text, template, m.File), e.Err)
 }

@@ -11,8 +11,6 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle/podspec"
 	"github.com/nvidia/aicr-action/internal/bundle/rendering"
-	"github.com/nvidia/aicr-action/internal/bundle/scopes"
-	"github.com/nvidia/aicr-action/internal/bundle/steering"
 	"github.com/nvidia/aicr-action/internal/charts/archive"
 	"github.com/nvidia/aicr-action/internal/charts/render"
 	"github.com/nvidia/aicr-action/internal/recipe"
@@ -27,8 +25,8 @@ type tracedPath struct {
 	nodes      []NodeKind // one, or both if the registry names the path for both kinds
 	origin     recipe.Origin
 	set        bool
-	reached    bool             // or on a part of the chart that is switched off
-	value      *steering.Source // not a path of the registry but a value of the recipe
+	reached    bool            // or on a part of the chart that is switched off
+	value      *SteeringSource // not a path of the registry but a value of the recipe
 }
 
 // tracer finds out which scheduling path reaches which workload. It renders a component's charts a
@@ -37,11 +35,11 @@ type tracedPath struct {
 type tracer struct {
 	component *recipe.Component
 	paths     []*tracedPath
-	values    []*steering.Value
+	values    []*steeringValue
 }
 
 func newTracer(c *recipe.Component) *tracer {
-	t := &tracer{component: c, values: steering.Values(c)}
+	t := &tracer{component: c, values: steeringValues(c)}
 	add := func(path string, toleration bool, node NodeKind) {
 		for _, p := range t.paths {
 			if p.path == path && p.toleration == toleration {
@@ -57,7 +55,7 @@ func newTracer(c *recipe.Component) *tracer {
 		}
 		t.paths = append(t.paths, &tracedPath{
 			path: path, toleration: toleration, nodes: []NodeKind{node}, origin: originOf(c, path), set: setByRecipe(c, path),
-			key: fmt.Sprintf("%s%s%03d", steering.Prefix, letter, len(t.paths)),
+			key: fmt.Sprintf("%s%s%03d", steeringPrefix, letter, len(t.paths)),
 		})
 	}
 	for _, k := range schedulingOf(c, Scheduling{}) {
@@ -102,7 +100,7 @@ func workloadKey(obj *unstructured.Unstructured) string {
 }
 
 // follow renders a release with the keys in place and records what they reach.
-func (t *tracer) follow(ctx context.Context, renderer *render.Renderer, r *release, kinds scopes.Custom, kubeVersion string, apiVersions chartutil.VersionSet, into traces) error {
+func (t *tracer) follow(ctx context.Context, renderer *render.Renderer, r *release, kinds rendering.CustomScopes, kubeVersion string, apiVersions chartutil.VersionSet, into traces) error {
 	if len(t.paths) == 0 && len(t.values) == 0 {
 		return nil
 	}
@@ -119,7 +117,7 @@ func (t *tracer) follow(ctx context.Context, renderer *render.Renderer, r *relea
 	}
 	_, own := r.ownValues()
 	for _, p := range t.paths {
-		p.reached = p.reached || strings.Contains(out.Text, p.key) || steering.Off(p.path, own, r.defaults())
+		p.reached = p.reached || strings.Contains(out.Text, p.key) || steeringOff(p.path, own, r.defaults())
 	}
 	for _, o := range out.Objects {
 		kinds.FillNamespace(o.Unstructured, r.Namespace)
@@ -151,7 +149,7 @@ func (t *tracer) follow(ctx context.Context, renderer *render.Renderer, r *relea
 }
 
 // render renders a release with the keys of all paths, and the marks of these values, in place.
-func (t *tracer) render(ctx context.Context, renderer *render.Renderer, r *release, marks []*steering.Value, kubeVersion string, apiVersions chartutil.VersionSet) (*rendering.Rendering, error) {
+func (t *tracer) render(ctx context.Context, renderer *render.Renderer, r *release, marks []*steeringValue, kubeVersion string, apiVersions chartutil.VersionSet) (*rendering.Rendering, error) {
 	values, marked := r.ownValues()
 	for _, v := range marks {
 		v.Put(marked)

@@ -6,10 +6,9 @@ import (
 	"slices"
 
 	"github.com/nvidia/aicr-action/internal/bundle/rendering"
-	"github.com/nvidia/aicr-action/internal/bundle/unread"
 	"github.com/nvidia/aicr-action/internal/charts/render"
 	"github.com/nvidia/aicr-action/internal/recipe"
-	"github.com/nvidia/aicr-action/internal/util/inorder"
+	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
 // findUnread warns of the values of a recipe that its charts do not have. Of a simulated chart it is
@@ -20,7 +19,7 @@ func (p *plan) findUnread(ctx context.Context, in Input, with render.Pool, rende
 	for i, r := range p.releases {
 		switch {
 		case r.Local || len(valuesOf(r.component)) == 0:
-		case unread.Simulated(r.chart):
+		case unusedSimulated(r.chart):
 			simulated = true
 		default:
 			remote = append(remote, i)
@@ -30,7 +29,7 @@ func (p *plan) findUnread(ctx context.Context, in Input, with render.Pool, rende
 		p.expectation.NotVerified = append(p.expectation.NotVerified,
 			"values: whether charts have each value of the recipe, as simulated charts have only some of their originals' values; --charts upstream, or a directory with the originals, shows it")
 	}
-	return inorder.Do(ctx, len(remote), func(ctx context.Context, worker, i int) ([]string, error) {
+	return lists.InOrder(ctx, len(remote), func(ctx context.Context, worker, i int) ([]string, error) {
 		return p.unreadOf(ctx, in, with[worker], remote[i], renderings), ctx.Err()
 	}, func(_ int, warnings []string) error {
 		p.expectation.Warnings = append(p.expectation.Warnings, warnings...)
@@ -45,7 +44,7 @@ func valuesOf(c *recipe.Component) [][]string {
 	for _, k := range schedulingOf(c, Scheduling{}) {
 		paths = slices.Concat(paths, k.paths.NodeSelectorPaths, k.paths.TolerationPaths, k.paths.TaintPaths, k.paths.TaintStrPaths)
 	}
-	return unread.Set(c.Values, c.Origins, paths)
+	return setUnused(c.Values, c.Origins, paths)
 }
 
 // unreadOf gives the warnings for the component of a release with a chart. What the text of the
@@ -57,12 +56,12 @@ func (p *plan) unreadOf(ctx context.Context, in Input, renderer *render.Renderer
 	for _, m := range slices.Concat(c.PreManifests, c.Manifests) {
 		manifests = append(manifests, m.Content)
 	}
-	found := unread.Confirm(unread.Find(r.chart, c.Name, valuesOf(c), manifests), func(without []unread.Value) bool {
+	found := confirmUnused(findUnused(r.chart, c.Name, valuesOf(c), manifests), func(without []unusedValue) bool {
 		for i, r := range p.releases {
 			if r.component != c {
 				continue
 			}
-			out, err := r.again(ctx, renderer, in.KubeVersion, func(own map[string]any) { unread.Drop(own, without) })
+			out, err := r.again(ctx, renderer, in.KubeVersion, func(own map[string]any) { dropUnused(own, without) })
 			if err != nil || out.Text != renderings[i].Text {
 				return false
 			}

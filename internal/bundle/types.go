@@ -12,11 +12,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/nvidia/aicr-action/internal/bundle/healthcheck"
+	"github.com/nvidia/aicr-action/internal/bundle/argoapi"
+	"github.com/nvidia/aicr-action/internal/bundle/fluxapi"
 	"github.com/nvidia/aicr-action/internal/bundle/manifestline"
-	"github.com/nvidia/aicr-action/internal/bundle/owners"
-	"github.com/nvidia/aicr-action/internal/bundle/projects"
-	"github.com/nvidia/aicr-action/internal/bundle/steering"
 	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/charts/render"
 	"github.com/nvidia/aicr-action/internal/recipe"
@@ -167,11 +165,11 @@ type Workload struct {
 	SelectorPaths   []ValuePath
 	TolerationPaths []ValuePath
 	// ForgottenPaths would bring tolerations that the pods lack, and the registry does not name
-	// them (package forgotten). Origin is its entry.
+	// them (MarkMissingPaths). Origin is its entry.
 	ForgottenPaths []ValuePath
 	// Values are the values of the recipe itself that come out in the pod spec's selector, affinity
 	// and resources.
-	Values []steering.Source
+	Values []SteeringSource
 	// Plain: it is of files that know nothing of AICR, so that node types mean nothing to them.
 	Plain bool
 	// Built is set for a workload of a Kustomize component: the files that decide about its pods.
@@ -215,8 +213,8 @@ func (o *Object) InCRDs() bool {
 	return ok && !strings.Contains(before+"/", "/templates/")
 }
 
-func (o Object) shared() owners.Object {
-	return owners.Object{Release: o.Release, Hook: o.Hook, Object: o.Object, Definition: o.definition, Before: o.definition != "" && !strings.Contains(o.Template, "/templates/")}
+func (o Object) shared() ownedObject {
+	return ownedObject{Release: o.Release, Hook: o.Hook, Object: o.Object, Definition: o.definition, Before: o.definition != "" && !strings.Contains(o.Template, "/templates/")}
 }
 
 // Whole is the object with all of its content. Of a CustomResourceDefinition that only one release
@@ -262,11 +260,11 @@ type Expectation struct {
 	// NotVerified is what the charts that were there cannot show.
 	NotVerified []string
 	// Doomed is what the deployer would never deliver, as the bundle's files show.
-	Doomed []projects.Refusal
+	Doomed []argoapi.Refusal
 	// Applied is what Flux applies besides the releases.
 	Applied []*unstructured.Unstructured
 	// HealthChecks are what Kustomizations of Flux wait for, where objects are in their place.
-	HealthChecks []healthcheck.Check
+	HealthChecks []fluxapi.Check
 	// NoPods: the user means it that nothing of it has pods. Otherwise a cell without one is no pass.
 	NoPods bool
 }
@@ -323,7 +321,7 @@ func (e *Expectation) Main(r Release) bool {
 	return r.Name == r.Component || !slices.ContainsFunc(e.Releases, func(other Release) bool { return other.Component == r.Component && other.Name == r.Component })
 }
 
-// Given is what another program's bundle has for a release (package foreign).
+// Given is what another program's bundle has for a release (package intake).
 type Given struct {
 	// Chart is inside the bundle, with its values; nil for a chart of the chart source.
 	Chart *chart.Chart

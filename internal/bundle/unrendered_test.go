@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nvidia/aicr-action/internal/bundle/appset"
+	"github.com/nvidia/aicr-action/internal/bundle/argoapi"
 )
 
 // undeploy.sh removes what deploy.sh installs, the last release first, and passes its arguments on.
@@ -57,7 +57,7 @@ func TestUnrendered(t *testing.T) {
 		in.Charts, in.Unrendered, in.PutIn = nil, true, []string{"put in by hand"}
 		b := mustBundle(t, d, in)
 		for i, f := range b.Files {
-			if want := rendered.Files[i]; f.Path != want.Path || !slices.Contains([]string{"README.md", "checksums.txt", appset.ProjectFile}, f.Path) && !bytes.Equal(f.Content, want.Content) {
+			if want := rendered.Files[i]; f.Path != want.Path || !slices.Contains([]string{"README.md", "checksums.txt", argoapi.ProjectFile}, f.Path) && !bytes.Equal(f.Content, want.Content) {
 				t.Errorf("%s: %s is\n%s\nand with charts %s\n%s", d.Name(), f.Path, f.Content, want.Path, want.Content)
 			}
 		}

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/nvidia/aicr-action/internal/charts/archive"
-	"github.com/nvidia/aicr-action/internal/util/atomicfile"
+	"github.com/nvidia/aicr-action/internal/util/filesys"
 )
 
 // Cache keeps archives by their digest, in files of a directory. What is in it is trusted no more
@@ -59,7 +59,7 @@ func (c Cache) Put(tgz []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return fmt.Errorf("keep a chart in the cache: %w", err)
 	}
-	if err := atomicfile.Write(path, tgz, 0o644); err != nil {
+	if err := filesys.WriteFile(path, tgz, 0o644); err != nil {
 		return fmt.Errorf("keep a chart in the cache: %w", err)
 	}
 	return nil

@@ -61,7 +61,7 @@ type Download struct {
 }
 
 // Fetch downloads a chart. Without a version it is the newest one that is no pre-release. If want
-// is not empty, an archive with another digest is a *ChangedError. Reasons: CHART_DOWNLOAD_FAILED,
+// is not empty, an archive with another digest is a *changedError. Reasons: CHART_DOWNLOAD_FAILED,
 // CHART_CHANGED.
 func (f *Fetcher) Fetch(ctx context.Context, p Pin, want string) (*Download, error) {
 	if err := p.check(); err != nil {
@@ -83,7 +83,7 @@ func (f *Fetcher) Fetch(ctx context.Context, p Pin, want string) (*Download, err
 		err = fmt.Errorf("download chart %s %s from %s (component %s): %w", p.Name, versionText(p.Version), p.Repository, p.Component, err)
 		return reason.Wrap(reason.ChartDownloadFailed, err)
 	}
-	var changed *ChangedError
+	var changed *changedError
 	switch {
 	case err != nil && whole.Err() != nil: // it was ended from outside, e.g. by what another download met
 		return nil, context.Cause(whole)
@@ -96,7 +96,7 @@ func (f *Fetcher) Fetch(ctx context.Context, p Pin, want string) (*Download, err
 	}
 	digest := digestOf(tgz)
 	if want != "" && digest != want {
-		return nil, (&ChangedError{Want: want, Got: digest}).of(p)
+		return nil, (&changedError{Want: want, Got: digest}).of(p)
 	}
 	ch, err := archive.Load(tgz)
 	if err != nil && !archive.Broken(err) { // the chart's own fault: another download brings the same
@@ -120,27 +120,27 @@ func isChart(ch *chart.Chart, ref catalog.Ref) error {
 	return nil
 }
 
-// ChangedError is a chart whose bytes are not those of the lock file.
-type ChangedError struct {
+// changedError is a chart whose bytes are not those of the lock file.
+type changedError struct {
 	Want, Got string
 	pin       Pin
 	place     string // the entry's, e.g. "recipes/charts.lock:6: "; empty if it is not known
 }
 
 // of says whose chart it is.
-func (e *ChangedError) of(p Pin) error {
-	return &reason.Error{Reason: reason.ChartChanged, Err: &ChangedError{Want: e.Want, Got: e.Got, pin: p, place: e.place}}
+func (e *changedError) of(p Pin) error {
+	return &reason.Error{Reason: reason.ChartChanged, Err: &changedError{Want: e.Want, Got: e.Got, pin: p, place: e.place}}
 }
 
 // placed says of an entry whose chart has changed where the lock file has it; other errors stay as they are.
 func (l *Lock) placed(e *Entry, err error) error {
-	if changed := (*ChangedError)(nil); errors.As(err, &changed) {
+	if changed := (*changedError)(nil); errors.As(err, &changed) {
 		changed.place = fmt.Sprintf("%s:%d: ", l.File, e.line)
 	}
 	return err
 }
 
-func (e *ChangedError) Error() string {
+func (e *changedError) Error() string {
 	return e.place + fmt.Sprintf("chart %s %s of %s (component %s) is not the one that was locked: the lock has %s, and the repository has %s now. Its bytes have changed under the same version, so it was not used. "+
 		"If that is meant, remove its entry from %s and run `%s`", e.pin.Name, versionText(e.pin.Version), e.pin.Repository, e.pin.Component, e.Want, e.Got, LockFile, lockCommand)
 }

@@ -20,7 +20,7 @@ import (
 
 	ociregistry "github.com/google/go-containerregistry/pkg/registry"
 
-	"github.com/nvidia/aicr-action/internal/bundle/oci"
+	"github.com/nvidia/aicr-action/internal/bundle/publish"
 	"github.com/nvidia/aicr-action/internal/charts/archive"
 	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -171,7 +171,7 @@ func push(t *testing.T, url string, tgz []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := oci.PushChart(t.Context(), ch, "oci://"+strings.TrimPrefix(url, "http://")+"/charts", oci.Own()); err != nil {
+	if _, err := publish.PushChart(t.Context(), ch, "oci://"+strings.TrimPrefix(url, "http://")+"/charts", publish.Own()); err != nil {
 		t.Fatal(err)
 	}
 }

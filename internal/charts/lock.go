@@ -16,8 +16,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result/reason"
-	"github.com/nvidia/aicr-action/internal/util/atomicfile"
-	"github.com/nvidia/aicr-action/internal/util/bounded"
+	"github.com/nvidia/aicr-action/internal/util/filesys"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
 
@@ -79,7 +78,7 @@ func ReadLock(fsys fs.FS, root string) (*Lock, error) {
 	if info, err := fs.Lstat(fsys, LockFile); err == nil && !info.Mode().IsRegular() {
 		return nil, reason.New(reason.Usage, "%s is no regular file: a link may lead out of the directory; replace it with a copy", file)
 	}
-	data, err := bounded.FS(fsys, LockFile, mostLock)
+	data, err := filesys.FS(fsys, LockFile, mostLock)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, reason.Wrap(reason.Usage, &NoLockError{File: file})
 	}
@@ -290,7 +289,7 @@ func (l *Lock) Write(path string) error {
 	if err := encoder.Encode(lockFile{Version: lockVersion, Charts: l.Entries}); err != nil {
 		return fmt.Errorf("write the lock file: %w", err)
 	}
-	if err := atomicfile.Write(path, b.Bytes(), 0o644); err != nil {
+	if err := filesys.WriteFile(path, b.Bytes(), 0o644); err != nil {
 		return fmt.Errorf("write the lock file: %w", err)
 	}
 	return nil

@@ -11,7 +11,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/result/reason"
-	"github.com/nvidia/aicr-action/internal/util/atomicfile"
+	"github.com/nvidia/aicr-action/internal/util/filesys"
 )
 
 // Make downloads the charts of recipes and makes the lock that fits them; recipes has the pins of
@@ -46,7 +46,7 @@ func Make(ctx context.Context, f *Fetcher, cache Cache, old *Lock, recipes [][]P
 			e.Version, e.Unpinned = got.Chart.Metadata.Version, true
 		}
 		if before := old.entryOf(e); before != nil && before.Digest != e.Digest {
-			return old.placed(before, (&ChangedError{Want: before.Digest, Got: e.Digest}).of(p))
+			return old.placed(before, (&changedError{Want: before.Digest, Got: e.Digest}).of(p))
 		}
 		if err := cache.Put(got.Archive); err != nil {
 			return err
@@ -144,7 +144,7 @@ func writeNew(path string, data []byte) error {
 	have, err := os.ReadFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return atomicfile.Write(path, data, 0o644)
+		return filesys.WriteFile(path, data, 0o644)
 	case err != nil:
 		return err
 	case digestOf(have) != digestOf(data):

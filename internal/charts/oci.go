@@ -106,7 +106,7 @@ func (f *Fetcher) pull(ctx context.Context, repository name.Repository, version,
 	}
 	layer := manifest.Layers[at]
 	if want != "" && layer.Digest.String() != want {
-		return nil, &ChangedError{Want: want, Got: layer.Digest.String()}
+		return nil, &changedError{Want: want, Got: layer.Digest.String()}
 	}
 	if err := archive.CheckPacked(layer.Size); err != nil {
 		return nil, err

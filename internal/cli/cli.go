@@ -14,13 +14,12 @@ import (
 
 	"k8s.io/klog/v2"
 
-	aicraction "github.com/nvidia/aicr-action"
+	"github.com/nvidia/aicr-action"
 	"github.com/nvidia/aicr-action/internal/infra/host"
 	"github.com/nvidia/aicr-action/internal/infra/programs"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/internal/result/reason"
-	"github.com/nvidia/aicr-action/internal/util/bounded"
-	"github.com/nvidia/aicr-action/internal/util/patient"
+	"github.com/nvidia/aicr-action/internal/util/filesys"
 	"github.com/nvidia/aicr-action/kwok"
 )
 
@@ -75,7 +74,7 @@ func New(getenv func(string) string, stdout, stderr io.Writer) App {
 // pager.
 func (a *App) EndsUnread() {
 	for _, w := range a.streams {
-		if o, ok := w.(*patient.Output); ok {
+		if o, ok := w.(*patientOutput); ok {
 			o.EndUnread()
 		}
 	}
@@ -90,7 +89,7 @@ func (a *App) Open() error {
 	a.openLog()
 	raw, name := aicraction.Settings, ".settings.yaml"
 	if file := FirstOf(a.SettingsFile, a.Getenv("AICR_ACTION_SETTINGS")); file != "" {
-		content, err := bounded.File(file, maxSettings)
+		content, err := filesys.File(file, maxSettings)
 		if err != nil {
 			return reason.New(reason.SettingsInvalid, "read the settings: %w", err)
 		}

@@ -5,8 +5,6 @@ import (
 	"os"
 	"syscall"
 	"testing"
-
-	"github.com/nvidia/aicr-action/internal/util/patient"
 )
 
 // brokenWriter fails as the standard output does.
@@ -19,7 +17,7 @@ func (w brokenWriter) Write([]byte) (int, error) {
 // A reader of the events that closes its pipe does not change the run's exit code (F31). An error
 // of writing them does.
 func TestEvents_NoReader(t *testing.T) {
-	gone, full := NewEventLog(patient.New(brokenWriter{syscall.EPIPE})), NewEventLog(patient.New(brokenWriter{syscall.ENOSPC}))
+	gone, full := NewEventLog(newPatient(brokenWriter{syscall.EPIPE})), NewEventLog(newPatient(brokenWriter{syscall.ENOSPC}))
 	for _, l := range []*EventLog{gone, full} {
 		l.Begin("1", 1)
 	}

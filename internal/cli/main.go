@@ -10,7 +10,6 @@ import (
 	"syscall"
 
 	"github.com/nvidia/aicr-action/internal/result/reason"
-	"github.com/nvidia/aicr-action/internal/util/patient"
 )
 
 // Program is a whole program without its process: it takes arguments and returns an exit code.
@@ -28,10 +27,10 @@ func Main(program Program) int {
 		signal.Notify(signals, syscall.SIGHUP)
 	}
 	// A reader that goes away (| head) must neither end a run in its middle nor change its code, nor be
-	// an error of any other command: patient.Output drops what nobody can read. Notified and not
+	// an error of any other command: patientOutput drops what nobody can read. Notified and not
 	// ignored, since the programs that are started would inherit that.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	stdout, stderr := patient.New(os.Stdout), patient.New(os.Stderr)
+	stdout, stderr := newPatient(os.Stdout), newPatient(os.Stderr)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	go func() {

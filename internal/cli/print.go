@@ -10,8 +10,6 @@ import (
 
 	"golang.org/x/term"
 	"sigs.k8s.io/yaml"
-
-	"github.com/nvidia/aicr-action/internal/util/patient"
 )
 
 // PrintJSON is the form of every -o json. It is inert, as Inert is.
@@ -67,7 +65,7 @@ func (a *App) Width(w io.Writer) int {
 	if n, err := strconv.Atoi(a.Getenv("COLUMNS")); err == nil && n > 0 {
 		return n
 	}
-	if f, ok := patient.File(w); ok {
+	if f, ok := patientFile(w); ok {
 		if columns, _, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 {
 			return columns
 		}

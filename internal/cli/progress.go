@@ -10,7 +10,6 @@ import (
 	"golang.org/x/term"
 
 	"github.com/nvidia/aicr-action/internal/infra"
-	"github.com/nvidia/aicr-action/internal/util/patient"
 )
 
 // Progress prints the running tasks to stderr. On a terminal it prints a line at the end of each
@@ -37,7 +36,7 @@ const heartbeat = 15 * time.Second
 // not dumb and CI is not set; NO_COLOR takes the colors away.
 func NewProgress(out io.Writer, getenv func(string) string) *Progress {
 	p := &Progress{out: out, quit: make(chan struct{}), done: make(chan struct{})}
-	if f, ok := patient.File(out); ok {
+	if f, ok := patientFile(out); ok {
 		p.tty = term.IsTerminal(int(f.Fd())) && getenv("TERM") != "dumb"
 		if p.tty && getenv("CI") != "" {
 			p.tty = false
@@ -125,7 +124,7 @@ const mostTasks = 4
 // A line that the terminal would wrap is cut, or clear would not find its beginning.
 func (p *Progress) draw() {
 	width := 100
-	if f, ok := patient.File(p.out); ok {
+	if f, ok := patientFile(p.out); ok {
 		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 20 {
 			width = w
 		}

@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	aicraction "github.com/nvidia/aicr-action"
+	"github.com/nvidia/aicr-action"
 	"github.com/nvidia/aicr-action/internal/recipe"
-	"github.com/nvidia/aicr-action/internal/util/bounded"
+	"github.com/nvidia/aicr-action/internal/util/filesys"
 )
 
 // RecipeDirs are the flags that say where recipes are read.
@@ -68,7 +68,7 @@ func ownRecipes(dir string) bool {
 	if err != nil {
 		return false
 	}
-	text, err := bounded.Regular(filepath.Join(filepath.Dir(dir), "go.mod"), 1<<20)
+	text, err := filesys.Regular(filepath.Join(filepath.Dir(dir), "go.mod"), 1<<20)
 	return err == nil && strings.HasPrefix(string(text), "module "+ownModule+"\n")
 }
 

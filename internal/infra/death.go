@@ -36,7 +36,7 @@ func (e *DeathError) Error() string {
 	return msg + "; its log is " + e.Log
 }
 
-// Failure is the death as what ends a cell, with the last lines of the log; a *CrashError if the
+// Failure is the death as what ends a cell, with the last lines of the log; a *crashError if the
 // program crashed.
 func (e *DeathError) Failure() error {
 	said := []string{"its log is empty"}
@@ -50,26 +50,26 @@ func (e *DeathError) Failure() error {
 		Cause: fmt.Sprintf("%s ended unexpectedly (%v)", e.Name, e.Err), Story: said,
 	})}
 	if e.Crash != "" {
-		return &CrashError{died, e.Crash}
+		return &crashError{died, e.Crash}
 	}
 	return died
 }
 
-// CrashError says that a program of the stack crashed, and neither stopped with an error of its own
+// crashError says that a program of the stack crashed, and neither stopped with an error of its own
 // nor was terminated from outside. This is a defect of that program and no verdict about the
 // recipe. kube-apiserver has such a defect: a client that reads /openapi/v3 at the moment when a
 // group is added can crash it.
-type CrashError struct {
+type crashError struct {
 	error
 	Line string // DeathError's Crash
 }
 
-func (e *CrashError) Unwrap() error { return e.error }
+func (e *crashError) Unwrap() error { return e.error }
 
 // CrashOf is the line with which a program of the stack crashed, if that is what an error is of;
 // otherwise empty.
 func CrashOf(err error) string {
-	var crash *CrashError
+	var crash *crashError
 	if errors.As(err, &crash) {
 		return crash.Line
 	}

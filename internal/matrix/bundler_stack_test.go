@@ -8,27 +8,27 @@ import (
 	"testing"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/bundle/foreign"
-	"github.com/nvidia/aicr-action/internal/bundle/foreign/foreigntest"
 	"github.com/nvidia/aicr-action/internal/charts/render"
 	"github.com/nvidia/aicr-action/internal/infra/host"
-	"github.com/nvidia/aicr-action/internal/infra/programs/certgen"
+	"github.com/nvidia/aicr-action/internal/infra/programs"
+	"github.com/nvidia/aicr-action/internal/intake"
 	"github.com/nvidia/aicr-action/internal/matrix/lane/helminstall"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/testkit/aicrclitest"
 	"github.com/nvidia/aicr-action/internal/testkit/infratest"
 	"github.com/nvidia/aicr-action/internal/testkit/workers"
 	"github.com/nvidia/aicr-action/internal/util/sandbox"
 	"github.com/nvidia/aicr-action/internal/util/texttemplate"
-	"github.com/nvidia/aicr-action/internal/verify/checks"
+	"github.com/nvidia/aicr-action/internal/verify/chainsaw"
 )
 
 // machineSpeed is how fast this machine is while the tests run.
 var machineSpeed *host.Speed
 
 func TestMain(m *testing.M) {
-	workers.Serve(sandbox.Hidden(), render.Hidden(), helminstall.Hidden(), texttemplate.Hidden(), checks.Hidden(), certgen.Hidden()) // first: the double renders charts too
-	foreigntest.Run()
+	workers.Serve(sandbox.Hidden(), render.Hidden(), helminstall.Hidden(), texttemplate.Hidden(), chainsaw.Hidden(), programs.CertgenHidden()) // first: the double renders charts too
+	aicrclitest.Run()
 	ctx, cancel := context.WithCancel(context.Background())
 	machineSpeed = host.WatchSpeed(ctx)
 	code := m.Run()
@@ -46,7 +46,7 @@ type externalCell struct{ variant, lane, file string }
 func TestExternalBundler(t *testing.T) {
 	t.Parallel()
 	externalBundler(t, []externalCell{
-		{foreigntest.Good, bundle.FluxOCI, ""}, {foreigntest.Forgetful, bundle.Helm, "bundle-original/001-cert-manager/values.yaml"},
+		{aicrclitest.Good, bundle.FluxOCI, ""}, {aicrclitest.Forgetful, bundle.Helm, "bundle-original/001-cert-manager/values.yaml"},
 	})
 }
 
@@ -55,7 +55,7 @@ func externalBundler(t *testing.T, cells []externalCell) {
 	r := stackRunner(t)
 	infratest.Slots(t, 1)
 	for _, c := range cells {
-		e, err := foreign.NewExec(t.Context(), foreigntest.Install(t, c.variant), "", os.LookupEnv)
+		e, err := intake.NewExec(t.Context(), aicrclitest.Install(t, c.variant), "", os.LookupEnv)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -74,10 +74,10 @@ func (c externalCell) compare(t *testing.T, res result.Result) {
 		return
 	}
 	story := strings.Join(res.Details, "\n")
-	if res.Reason != reason.SchedulingFailed || !strings.Contains(story, "tolerations: value path "+foreigntest.ForgottenPath+" would bring them, and the bundle does not set it for component "+foreigntest.ForgottenComponent) {
+	if res.Reason != reason.SchedulingFailed || !strings.Contains(story, "tolerations: value path "+aicrclitest.ForgottenPath+" would bring them, and the bundle does not set it for component "+aicrclitest.ForgottenComponent) {
 		t.Errorf("got %s, %s: %s\n%s", res.Status, res.Reason, res.Cause, story)
 	}
-	if len(res.Findings) == 0 || !strings.HasSuffix(res.Findings[0].Place.File, c.file) || res.Findings[0].Place.Line == 0 || res.Findings[0].Place.Path != foreigntest.ForgottenPath {
+	if len(res.Findings) == 0 || !strings.HasSuffix(res.Findings[0].Place.File, c.file) || res.Findings[0].Place.Line == 0 || res.Findings[0].Place.Path != aicrclitest.ForgottenPath {
 		t.Errorf("the place is not the bundle's %s: %+v", c.file, res.Findings)
 	}
 }

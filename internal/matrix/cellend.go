@@ -9,13 +9,11 @@ import (
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/infra"
-	"github.com/nvidia/aicr-action/internal/matrix/artifacts"
-	"github.com/nvidia/aicr-action/internal/matrix/denied"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/matrix/why"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
-	"github.com/nvidia/aicr-action/internal/util/removal"
+	"github.com/nvidia/aicr-action/internal/util/filesys"
 )
 
 // verdictAfter joins the cell's error and the error of close. A failed cell keeps its verdict; what
@@ -57,7 +55,7 @@ func (c *cellRun) close(ctx context.Context, failure error) error {
 			for _, p := range u.Unused() {
 				c.unneeded, c.result.Warnings = append(c.unneeded, p), append(c.result.Warnings, p.Text)
 			}
-			c.result.Warnings = append(c.result.Warnings, denied.Lines(u.Denied(), c.env.Bundle.Expectation.Objects)...)
+			c.result.Warnings = append(c.result.Warnings, deniedLines(u.Denied(), c.env.Bundle.Expectation.Objects)...)
 		}
 	}
 	if failure != nil && !c.startedAhead {
@@ -84,7 +82,7 @@ func (c *cellRun) close(ctx context.Context, failure error) error {
 		c.result.Processes = c.env.Cluster.Processes()
 	}
 	errs = append(errs, c.log.Close())
-	return errors.Join(append(errs, removal.All(c.dir))...)
+	return errors.Join(append(errs, filesys.RemoveTree(c.dir))...)
 }
 
 // laneStop bounds a lane's stop. Its processes are killed, and need a moment.
@@ -106,8 +104,8 @@ func stopped(l lane.Lane, budget time.Duration) error {
 	}
 }
 
-func (c *cellRun) artifactSource() *artifacts.Source {
-	s := &artifacts.Source{
+func (c *cellRun) artifactSource() *artifactsSource {
+	s := &artifactsSource{
 		Artifacts: c.Artifacts, RunID: c.attemptID(), NoSnapshot: c.NoSnapshot, Result: &c.result, Env: c.env, Lane: c.lane, HarnessLog: c.harnessLog(), Measured: c.snapshotFile(), Refused: c.refused,
 		Started: slices.ContainsFunc(c.result.Phases, func(p result.Phase) bool { return p.Name == "cluster" }),
 	}

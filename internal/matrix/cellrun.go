@@ -17,11 +17,10 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/matrix/checks"
 	"github.com/nvidia/aicr-action/internal/matrix/compare"
-	"github.com/nvidia/aicr-action/internal/matrix/drift"
+	"github.com/nvidia/aicr-action/internal/matrix/daytwo"
 	"github.com/nvidia/aicr-action/internal/matrix/gate"
 	"github.com/nvidia/aicr-action/internal/matrix/judge"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
-	"github.com/nvidia/aicr-action/internal/matrix/upgrade"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/observe/placement"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -55,17 +54,17 @@ type cellRun struct {
 	env          *lane.Env
 	refused      []bundle.File // of a bundle that was made and is not what its recipe promises
 	lane         lane.Lane
-	captured     *compare.Captured     // the cell's objects, once it has passed
-	second       drift.Second          // of no bundle before it is needed
-	upgrade      *upgradeRun           // nil for a first installation
-	filled       *upgrade.Filled       // what operators wrote before a second delivery; nil before it
-	gated        *gate.Gate            // its last poll is a debug artifact; nil before the last step
-	awaited      []infra.Awaited       // what operators that run will report on
-	unneeded     []infra.Unneeded      // the programs that no pod has
-	own          []infra.JobController // of users' jobs, which run as pods of the recipe
-	played       []string              // schedulers that kube-scheduler simulates
-	running      []string              // schedulers of the recipe's pods and probes that run, as pods of the recipe
-	probes       *probe.Run            // nil before that step
+	captured     *compare.Captured      // the cell's objects, once it has passed
+	second       daytwo.SecondRendering // of no bundle before it is needed
+	upgrade      *upgradeRun            // nil for a first installation
+	filled       *daytwo.Filled         // what operators wrote before a second delivery; nil before it
+	gated        *gate.Gate             // its last poll is a debug artifact; nil before the last step
+	awaited      []infra.Awaited        // what operators that run will report on
+	unneeded     []infra.Unneeded       // the programs that no pod has
+	own          []infra.JobController  // of users' jobs, which run as pods of the recipe
+	played       []string               // schedulers that kube-scheduler simulates
+	running      []string               // schedulers of the recipe's pods and probes that run, as pods of the recipe
+	probes       *probe.Run             // nil before that step
 	jobs         *infra.JobControllers
 	observer     *placement.Observer // nil before there is a cluster
 	seenJobs     *observe.Jobs       // the same
@@ -82,7 +81,7 @@ type finishedCell struct {
 	result.Result
 	captured *compare.Captured
 	unneeded []infra.Unneeded
-	crash    string // how a program of the stack crashed, if that ended the cell; see infra.CrashError
+	crash    string // how a program of the stack crashed, if that ended the cell; see infra.crashError
 }
 
 // Run runs one cell to its verdict. It returns after everything that it started has stopped; with

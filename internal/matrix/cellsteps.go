@@ -10,19 +10,17 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/bundle/oci"
+	"github.com/nvidia/aicr-action/internal/bundle/publish"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/matrix/change"
-	"github.com/nvidia/aicr-action/internal/matrix/drift"
+	"github.com/nvidia/aicr-action/internal/matrix/daytwo"
 	"github.com/nvidia/aicr-action/internal/matrix/facts"
 	"github.com/nvidia/aicr-action/internal/matrix/gate"
 	"github.com/nvidia/aicr-action/internal/matrix/intact"
 	"github.com/nvidia/aicr-action/internal/matrix/judge"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/matrix/refs"
-	"github.com/nvidia/aicr-action/internal/matrix/refs/room"
-	"github.com/nvidia/aicr-action/internal/matrix/refs/texts"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -144,7 +142,7 @@ func (c *cellRun) startControllers(ctx context.Context) error {
 func (c *cellRun) publish(ctx context.Context) error {
 	if len(c.lane.Controllers()) > 0 && !c.env.Input.Direct { // they pull from the cell's registry
 		for _, ch := range c.env.Bundle.Charts {
-			pushed, err := oci.PushChart(ctx, ch, c.env.PushURL(c.env.Input.ChartRepository), oci.Own())
+			pushed, err := publish.PushChart(ctx, ch, c.env.PushURL(c.env.Input.ChartRepository), publish.Own())
 			if err != nil {
 				return reason.New(reason.PublishFailed, "push chart %s %s to the cell's registry: %w", ch.Name(), ch.Metadata.Version, err)
 			}
@@ -171,7 +169,7 @@ func (c *cellRun) deploy(ctx context.Context) error {
 	if err := c.impossible(ctx); err != nil {
 		return err
 	}
-	lines, err := texts.CreateClasses(ctx, &c.env.Bundle.Expectation, c.env.Clients.Dynamic)
+	lines, err := facts.CreateClasses(ctx, &c.env.Bundle.Expectation, c.env.Clients.Dynamic)
 	c.result.StandIns = append(c.result.StandIns, lines...)
 	if err != nil {
 		return err
@@ -187,8 +185,8 @@ func (c *cellRun) impossible(ctx context.Context) error {
 	return refs.Impossible(ctx, &c.env.Bundle.Expectation, c.env.Input.Components, c.env.Clients.Kube)
 }
 
-func (c *cellRun) refresh() drift.Refresh {
-	return drift.Refresh{Heals: c.lane.Order(c.env).Heals, Delivered: c.drift, Again: c.renderedAgain}
+func (c *cellRun) refresh() daytwo.HardRefresh {
+	return daytwo.HardRefresh{Heals: c.lane.Order(c.env).Heals, Delivered: c.drift, Again: c.renderedAgain}
 }
 
 // torn finds what a hard refresh of Argo CD would tear apart. Reasons: NEVER_SETTLES, INTERNAL.
@@ -243,7 +241,7 @@ func (c *cellRun) newGate(l lane.Lane) *gate.Gate {
 // budgets returns the runner's budgets, extended for the cell's number of pods and size of
 // definitions.
 func (c *cellRun) budgets() lane.Budgets {
-	pods := room.Pods(&c.env.Bundle.Expectation, simulate.Nodes(c.plan.nodes))
+	pods := refs.RoomPods(&c.env.Bundle.Expectation, simulate.Nodes(c.plan.nodes))
 	return c.Budgets.For(lane.CellSize{Pods: pods, DefinitionBytes: c.env.Bundle.Expectation.DefinitionBytes, MinReady: refs.MinReady(&c.env.Bundle.Expectation)})
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
-	"github.com/nvidia/aicr-action/internal/verify/checks"
+	"github.com/nvidia/aicr-action/internal/verify/chainsaw"
 )
 
 // checkBudget bounds the health checks of a cell. The gate has passed, so that their objects have
@@ -23,7 +23,7 @@ const leastCheckBudget = 5 * time.Second
 
 // planChecks are the health checks of a cell, and the components that have none.
 type planChecks struct {
-	list    []*checks.Check
+	list    []*chainsaw.Check
 	without []string
 	content map[string]string // of the files, by component
 }
@@ -48,7 +48,7 @@ func (r *Runner) healthChecks(name string, components []recipe.Component) (planC
 			plan.without = append(plan.without, c.Name)
 			continue
 		}
-		check, err := checks.Parse(c.Name, c.Namespace, file.File, file.Content)
+		check, err := chainsaw.Parse(c.Name, c.Namespace, file.File, file.Content)
 		if err != nil {
 			found = append(found, err)
 			continue
@@ -72,12 +72,12 @@ func (c *cellRun) runChecks(ctx context.Context) error {
 	if err != nil {
 		return reason.New(reason.ClusterFailed, "discover the cluster's kinds: %w", err)
 	}
-	cluster, remove, err := checks.ReadOnly(ctx, c.env.Clients.Config, c.env.Clients.Kube, groups)
+	cluster, remove, err := chainsaw.ReadOnly(ctx, c.env.Clients.Config, c.env.Clients.Kube, groups)
 	if err != nil {
 		return reason.Wrap(reason.ClusterFailed, err)
 	}
 	defer remove()
-	failures, err := checks.Run(ctx, cluster, c.plan.checks.list, c.checkBudget())
+	failures, err := chainsaw.Run(ctx, cluster, c.plan.checks.list, c.checkBudget())
 	if err != nil {
 		return reason.Wrap(reason.ClusterFailed, err)
 	}
@@ -105,7 +105,7 @@ func (c *cellRun) checkBudget() time.Duration {
 }
 
 // checkFinding reports every failed check with its difference; the first is the cause.
-func checkFinding(failures []checks.Failure) *result.Failure {
+func checkFinding(failures []chainsaw.Failure) *result.Failure {
 	first := failures[0]
 	f := result.Finding{Cause: first.String(), Component: first.Component, Place: result.Place{File: first.File, Line: first.Line}}
 	if len(failures) > 1 {

@@ -7,7 +7,7 @@ import (
 	"testing/fstest"
 	"time"
 
-	aicraction "github.com/nvidia/aicr-action"
+	"github.com/nvidia/aicr-action"
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"

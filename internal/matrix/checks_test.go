@@ -5,14 +5,14 @@ import (
 	"testing"
 	"time"
 
-	aicraction "github.com/nvidia/aicr-action"
+	"github.com/nvidia/aicr-action"
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/testkit"
 	"github.com/nvidia/aicr-action/internal/testkit/lanetest"
-	"github.com/nvidia/aicr-action/internal/verify/checks"
+	"github.com/nvidia/aicr-action/internal/verify/chainsaw"
 )
 
 // What is wrong with a check is found with the plan, and only if checks are wanted.
@@ -75,7 +75,7 @@ spec:
 `
 
 func TestCheckFinding(t *testing.T) {
-	f := checkFinding([]checks.Failure{
+	f := checkFinding([]chainsaw.Failure{
 		{Component: "a", File: "a.yaml", Line: 3, Step: "pods", Operation: "assert Pod x", Why: []string{"it differs", "-  b", "+  c"}},
 		{Component: "b", File: "b.yaml", Line: 4, Step: "pods", Operation: "error Pod", Why: []string{"Pod y is what must not be"}},
 	})

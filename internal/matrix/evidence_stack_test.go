@@ -18,7 +18,6 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
-	"github.com/nvidia/aicr-action/internal/matrix/artifacts"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/testkit"
 	"github.com/nvidia/aicr-action/internal/testkit/infratest"
@@ -141,7 +140,7 @@ func wantEvidence(t *testing.T, c *cellRun) {
 	t.Logf("summary.md:\n%s", summary)
 	testkit.WantText(t, "summary.md", summary, "# ✗ tiny/"+c.plan.Cell.Deployer+": SCHEDULING_FAILED", "Deployment b/b", "1. `"+cluster+"-pods.txt`",
 		"Refused by the scheduler (1)", "4 accelerated", "2 system", "nodeSelector disktype=ssd (no such label)", "again tiny/")
-	var rec artifacts.CellRecord
+	var rec cellRecord
 	if err := json.Unmarshal([]byte(testkit.ReadFile(t, dir, "cell.json")), &rec); err != nil {
 		t.Fatalf("cell.json: %v", err)
 	}

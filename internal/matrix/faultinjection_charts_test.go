@@ -17,7 +17,7 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/bundle/oci"
+	"github.com/nvidia/aicr-action/internal/bundle/publish"
 	"github.com/nvidia/aicr-action/internal/charts/archive"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 )
@@ -122,7 +122,7 @@ func taggedLatest(ctx context.Context, env *lane.Env) error {
 		img := archive.Clone(in.Chart)
 		img.Raw = nil
 		img.Metadata.Version = "1.0.0"
-		_, err := oci.PushChart(ctx, img, "oci://"+env.Registry.PushHost()+"/elsewhere", oci.Own())
+		_, err := publish.PushChart(ctx, img, "oci://"+env.Registry.PushHost()+"/elsewhere", publish.Own())
 		if err != nil {
 			return err
 		}

@@ -11,11 +11,11 @@ import (
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/bundle/oci"
+	"github.com/nvidia/aicr-action/internal/bundle/publish"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
+	"github.com/nvidia/aicr-action/internal/matrix/daytwo"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
-	"github.com/nvidia/aicr-action/internal/matrix/upgrade"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/testkit"
@@ -250,7 +250,7 @@ type seededLane struct {
 	seed seed
 }
 
-func (l seededLane) Publish(ctx context.Context, env *lane.Env) ([]oci.Published, error) {
+func (l seededLane) Publish(ctx context.Context, env *lane.Env) ([]publish.Published, error) {
 	pushed, err := l.Lane.Publish(ctx, env)
 	if err != nil || l.seed.published == nil {
 		return pushed, err
@@ -267,7 +267,7 @@ func (l seededLane) Deploy(ctx context.Context, env *lane.Env) error {
 
 // HealsWithin is the real lane's.
 func (l seededLane) HealsWithin() time.Duration {
-	if heals, ok := l.Lane.(upgrade.Heals); ok {
+	if heals, ok := l.Lane.(daytwo.Heals); ok {
 		return heals.HealsWithin()
 	}
 	return 0

@@ -19,7 +19,7 @@ func againFaults() []fault {
 			seeds: []seed{
 				{nightly: families, old: older(inQuota("10", "1")), recipe: inQuota("1", "2"), want: red(reason.UpgradeFailed, "the upgrade from old: Deployment b/b (b): the API server rejects its pods", "exceeded quota: q").and("and the new one waits for the quota of b/b-", "edit: strategy: {rollingUpdate: {maxSurge: 0, maxUnavailable: 1}} in b/templates/web.yaml:")},
 			},
-			tests: []string{"internal/matrix/upgrade TestFailed_Quota"},
+			tests: []string{"internal/matrix/daytwo TestFailed_Quota"},
 		},
 		{
 			id: "F234", what: "what a hook changes: its image, also of one that is deleted once it has succeeded, and its content; claims that a removed or smaller StatefulSet leaves", verdict: "passes, and the difference names image, content and claims; not what charts generate anew for each delivery",
@@ -33,7 +33,7 @@ func againFaults() []fault {
 			seeds: []seed{
 				{nightly: []string{bundle.Helm, bundle.FluxOCI}, old: older(guardedByItself), recipe: func(*tinyRecipe) {}, want: red(reason.UpgradeDiverged, "the upgrade from old: Deployment b/guard stays: webhook guard.example.com of ValidatingWebhookConfiguration guard is asked about its deletion").and("b/templates/guard.yaml")},
 			},
-			tests: []string{"internal/matrix/guarded TestFind", "internal/matrix/upgrade TestGuarded"},
+			tests: []string{"internal/matrix/daytwo TestFind", "internal/matrix/daytwo TestGuarded"},
 		},
 		{
 			id: "F254", what: "a hook that becomes an ordinary object, in Argo CD, or the reverse in Flux with the same version of the chart: nothing is delivered, and the old content stays", verdict: "exit 74 with the cause",
@@ -47,7 +47,7 @@ func againFaults() []fault {
 			seeds: []seed{
 				{nightly: []string{bundle.FluxOCI}, old: older(func(*tinyRecipe) {}), recipe: func(r *tinyRecipe) { r.part("b").namespace = "d" }, want: outcomeWanted{check: warning("the upgrade leaves behind: Deployment b/b (component b")}},
 			},
-			tests: []string{"internal/matrix/upgrade TestOrphaned"},
+			tests: []string{"internal/matrix/daytwo TestOrphaned"},
 		},
 		{
 			id: "F248", what: "a rollback that removes what an upgrade has added: a webhook with what it is asked about, an object with a finalizer that no controller removes, a key of stringData, one of two ports of a number", verdict: "exit 74, or 73 where the API server rejects it, as for an upgrade, in the words of the rollback",
@@ -57,7 +57,7 @@ func againFaults() []fault {
 				{name: "stringData", nightly: []string{bundle.Helm}, runner: back, old: older(secretWith(`stringData: {a: "1"}`)), recipe: secretWith(`stringData: {a: "1", b: "2"}`), want: red(reason.UpgradeDiverged, "the rollback does not bring back what ran before the upgrade: Secret b/certs  data.b", "the old template has the key in stringData")},
 				{name: "port", nightly: []string{bundle.Helm}, runner: back, old: older(dnsPorts("{name: t, port: 53}")), recipe: dnsPorts("{name: u, port: 53, protocol: UDP}, {name: t, port: 53}"), want: red(reason.UpgradeFailed, "the rollback to old: Release b").and("Service dns: port 53 was there twice", "delete the Service before the rollback")},
 			},
-			tests: []string{"internal/matrix/upgrade TestAftermath_Back", "internal/matrix/upgrade TestFailed", "internal/matrix/compare TestUpgraded_Stays"},
+			tests: []string{"internal/matrix/daytwo TestAftermath_Back", "internal/matrix/daytwo TestFailed", "internal/matrix/compare TestUpgraded_Stays"},
 		},
 		{
 			id: "F249", what: "the removal of a recipe with a webhook that is asked about the deletion of what is removed with it", verdict: "exit 76 in helm, whose uninstall ends with an error: what stays, the webhook, both lines and the command that helps; passes in Argo CD and Flux, which try again",
@@ -65,7 +65,7 @@ func againFaults() []fault {
 				{nightly: []string{bundle.Helm}, runner: removed, recipe: guardedByItself, want: red(reason.LeftBehind, "after the removal: Deployment b/guard stays: webhook guard.example.com").and("b/templates/guard.yaml:", "kubectl delete validatingwebhookconfiguration guard")},
 				{nightly: []string{bundle.ArgoCDOCI, bundle.FluxOCI}, runner: removed, recipe: guardedByItself},
 			},
-			tests: []string{"internal/matrix/guarded TestUninstalled", "internal/matrix/leftover TestGuarded"},
+			tests: []string{"internal/matrix/daytwo TestUninstalled", "internal/matrix/daytwo TestLeftover_Guarded"},
 		},
 		{
 			id: "F256", what: "an upgrade that changes the pods of a DaemonSet of updateStrategy OnDelete, whose old pods stay", verdict: "exit 73 in Flux, whose helm-controller waits for them until its timeout: the DaemonSet, how many pods are new, line and edit; passes elsewhere with a warning",
@@ -73,11 +73,11 @@ func againFaults() []fault {
 				{nightly: []string{bundle.FluxOCI}, old: older(waitingDaemons("1")), recipe: waitingDaemons("2"), want: red(reason.UpgradeFailed, "the upgrade from old: HelmRelease b: it waits for DaemonSet b/b-agent until its timeout").and("edit: updateStrategy: {type: RollingUpdate} in b/templates/agent.yaml:")},
 				{nightly: []string{bundle.Helm, bundle.ArgoCDOCI}, old: older(waitingDaemons("1")), recipe: waitingDaemons("2"), want: outcomeWanted{check: warning("DaemonSet b/b-agent does not roll although its pod template changes")}},
 			},
-			tests: []string{"internal/matrix/upgrade TestLane_Held"},
+			tests: []string{"internal/matrix/daytwo TestLane_Held"},
 		},
 		{
 			id: "F250", what: "an AICR CLI that answers version and then hangs, or leaves a program that holds its output; a Git server whose hook refuses the push, that is read-only, or that does not answer", verdict: "exit 52 or 22, each with its own words and those of the program or server, within the limit",
-			tests: []string{"internal/bundle/foreign TestExec_TimeLimit", "internal/bundle/foreign/command TestRun_LeavesAProgram", "internal/bundle/git TestRefused_ByTheServer"},
+			tests: []string{"internal/intake TestExec_TimeLimit", "internal/intake/aicrcli TestRun_LeavesAProgram", "internal/bundle/publish TestRefused_ByTheServer"},
 		},
 	}
 }

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/bundle/appset"
+	"github.com/nvidia/aicr-action/internal/bundle/argoapi"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -23,13 +23,13 @@ func applicationSets() []fault {
 	return []fault{
 		{
 			id: "F70", what: "an AppProject that does not permit what the recipe delivers", verdict: "fails, the Application and what its project does not permit named",
-			seeds: []seed{{lanes: through, bundle: replaceIn(appset.ProjectFile, "  - namespace: b\n", "  - namespace: elsewhere\n"),
+			seeds: []seed{{lanes: through, bundle: replaceIn(argoapi.ProjectFile, "  - namespace: b\n", "  - namespace: elsewhere\n"),
 				want: red(reason.DeployFailed, "Application b: InvalidSpecError: ", "namespace 'b' do not match any of the allowed destinations in project 'aicr-stack'")}},
 			tests: []string{"internal/bundle TestAppSetProject"},
 		},
 		{
 			id: "F71", what: "a generator that is empty: no cluster has the label of an ApplicationSet", verdict: "fails at once, the label named; no Application is not a pass",
-			seeds: []seed{{lanes: through, bundle: without(appset.ClusterFile),
+			seeds: []seed{{lanes: through, bundle: without(argoapi.ClusterFile),
 				want: red(reason.DeployFailed, "ApplicationSet aicr-stack: generated 0 applications: no cluster has the label environment=gpu-enabled").and("kubectl apply -f local-cluster-secret.yaml")}},
 			tests: []string{"internal/matrix/lane/argocd TestAppSetPoll"},
 		},
@@ -51,8 +51,8 @@ func applicationSets() []fault {
 // AppProject that permits them.
 func setsOnceInstalled(b *bundle.Bundle) error {
 	return errors.Join(
-		add("c/chart/templates/appsets.yaml", otherSet("mine", "x", "oci://127.0.0.1:1/x")+"---\n"+otherSet(appset.Name, "x", "oci://127.0.0.1:1/x"))(b),
-		replaceIn(appset.ProjectFile, "  - namespace: b\n", "  - namespace: argocd\n    server: '*'\n  - namespace: b\n")(b),
+		add("c/chart/templates/appsets.yaml", otherSet("mine", "x", "oci://127.0.0.1:1/x")+"---\n"+otherSet(argoapi.AppSetName, "x", "oci://127.0.0.1:1/x"))(b),
+		replaceIn(argoapi.ProjectFile, "  - namespace: b\n", "  - namespace: argocd\n    server: '*'\n  - namespace: b\n")(b),
 	)
 }
 
@@ -76,7 +76,7 @@ spec:
 // among the settings, where nothing is rejected yet.
 func secondOwner(b *bundle.Bundle) error {
 	for i, f := range b.Files {
-		if f.Path != appset.ProjectFile {
+		if f.Path != argoapi.ProjectFile {
 			continue
 		}
 		source := regexp.MustCompile(`oci://\S+`).Find(f.Content)
@@ -84,7 +84,7 @@ func secondOwner(b *bundle.Bundle) error {
 		b.Files[i].Content = []byte(string(f.Content) + "---\n" + other)
 		return nil
 	}
-	return fmt.Errorf("the bundle has no %s: fix this test", appset.ProjectFile)
+	return fmt.Errorf("the bundle has no %s: fix this test", argoapi.ProjectFile)
 }
 
 // applicationOf waits until there is an Application of that name: before the bundle's

@@ -173,12 +173,12 @@ func attacks() []fault {
 				{lanes: []string{bundle.FluxOCI}, recipe: onceInstalled(openPolicy), want: red(reason.DeployFailed, "ValidatingAdmissionPolicy aicr-action-flux judges the recipe")},
 				{name: "no static policy", lanes: []string{bundle.FluxOCI}, recipe: onceInstalled(openPolicy), runner: unprotected(embedded.Protections{Static: true}), want: red(reason.DeployFailed, "ValidatingAdmissionPolicy aicr-action-flux was changed", "no verdict of this cell counts")},
 			},
-			tests: []string{"internal/bundle TestReservedObjects", "internal/bundle/reserved TestWhy", "internal/infra/gitops TestOwnObjects_Reserved", "internal/infra/gitops TestPolicies_RealAPIServer", "internal/infra/embedded TestStaticPolicy"},
+			tests: []string{"internal/bundle TestReservedObjects", "internal/bundle/policy TestWhy", "internal/infra/gitops TestOwnObjects_Reserved", "internal/infra/gitops TestPolicies_RealAPIServer", "internal/infra/embedded TestStaticPolicy"},
 		},
 		{
 			id: "F82", what: "objects of Argo CD or Flux with what fetches, runs or writes besides a bundle: sourceHydrator, jsonnet, fileParameters, an operation with its own source or one that runs already, generators that ask addresses, a Bucket, a second Kustomization",
 			verdict: "rejected by policy, whose lists have what is allowed; what is rendered, or is in --bundle-dir, is refused with file and line",
-			tests:   []string{"internal/infra/gitops TestPolicies_RealAPIServer", "internal/bundle/allowed TestCheck", "internal/bundle TestReservedObjects", "internal/bundle/foreign TestForms_Unknown"},
+			tests:   []string{"internal/infra/gitops TestPolicies_RealAPIServer", "internal/bundle/policy TestCheck", "internal/bundle TestReservedObjects", "internal/intake TestForms_Unknown"},
 		},
 	}
 }

@@ -60,7 +60,7 @@ func changeFaults() []fault {
 		{
 			id: "F142", what: "an upgrade that changes what the API server does not let change: an immutable ConfigMap, a Secret's type, a roleRef, a PriorityClass, StorageClass, RuntimeClass or IngressClass, a ResourceClaimTemplate, a Service's address, what names a StatefulSet's pods", verdict: "exit 73 with the object, the field, both values, the template's line and what to do",
 			seeds: seeds,
-			tests: []string{"internal/matrix/upgrade TestFailed"},
+			tests: []string{"internal/matrix/daytwo TestFailed"},
 		},
 		{
 			id: "F143", what: "an upgrade that changes what may change, but needs care: a claim that grows, a volume's or a probe's type, a variable's source, a port's name, labels of a Namespace, a webhook's policy, an Ingress's class, a DaemonSet's strategy", verdict: "passes in every lane",
@@ -79,7 +79,7 @@ func changeFaults() []fault {
 		},
 		{
 			id: "F215", what: "scheduling paths of a part of a chart that its values switch off; a Service that a simulated operator's StatefulSet names", verdict: "no warning: there is nothing to place, and the operator makes the Service",
-			tests: []string{"internal/bundle/steering TestOff", "internal/bundle TestShippedRecipes"},
+			tests: []string{"internal/bundle TestOff", "internal/bundle TestShippedRecipes"},
 		},
 		{
 			id: "F216", what: "the UID of a ComputeDomain in the template of its claims, which is another one in each cluster (July's recipes with Slurm on GB200)", verdict: "no difference between lanes, nor after an upgrade; one that a chart renders is compared",

@@ -24,7 +24,7 @@ func clearingFaults() []fault {
 				r.part("b").add("scripts.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: scripts}\ndata: {a: b}\n")
 				r.part("b").add("job.yaml", strings.NewReplacer("-job}", `-job, annotations: {helm.sh/hook: pre-upgrade}}`, `"example.com/job:1"`, `"example.com/job:1", envFrom: [{configMapRef: {name: scripts}}]`).Replace(jobTemplate))
 			}, want: red(reason.UpgradeFailed, "the upgrade from old: Job b/b-job (b): takes its environment from ConfigMap b/scripts, which is new").and("a kubelet does not start the hook's pod", "b/templates/scripts.yaml:3")}},
-			tests: []string{"internal/matrix/upgradehooks TestLate"},
+			tests: []string{"internal/matrix/daytwo TestLate"},
 		},
 		{
 			id: "F381", what: "a hook Job that deletes, before the upgrade, what cannot be changed (a StatefulSet, --cascade=orphan), and whose pod is simulated", verdict: "passes where Helm upgrades, with a note that it is not verified: the harness deletes it in the Job's place, if the Job's command names it and its role lets it; exit 73 in Argo CD, which creates again at once what is missing",
@@ -35,7 +35,7 @@ func clearingFaults() []fault {
 				}}},
 				{nightly: argo, old: older(claimsOf("1Gi")), recipe: clears(), want: red(reason.UpgradeFailed, "the upgrade from old: ")},
 			},
-			tests: []string{"internal/matrix/upgradehooks TestClear"},
+			tests: []string{"internal/matrix/daytwo TestClear"},
 		},
 		{
 			id: "F382", what: "a Job that its time to live deletes long before an upgrade (ttlSecondsAfterFinished), and that the upgrade changes", verdict: "passes, with a note: it is deleted before the second delivery, which comes within seconds here. With --drift no change, gone or not, and a warning that each delivery runs it again; F84 in Argo CD",
@@ -44,7 +44,7 @@ func clearingFaults() []fault {
 				{name: "for a day", nightly: helm, old: older(livesFor("86400", "1")), recipe: livesFor("86400", "2"), want: red(reason.UpgradeFailed, "the upgrade from old: ").and("Job b-job: spec.template cannot be changed")},
 				{name: "second delivery", nightly: byHelm, runner: again, recipe: livesFor("2", "1"), want: outcomeWanted{check: warning("Job b/b-job runs again with each delivery: it is deleted 2s after it has finished")}},
 			},
-			tests: []string{"internal/matrix/drift/expiring TestExpire", "internal/matrix/drift TestDrift_Expiring"},
+			tests: []string{"internal/matrix/daytwo TestExpire", "internal/matrix/daytwo TestDrift_Expiring"},
 		},
 		{
 			id: "F383", what: "a component that is renamed, in helm, which leaves the old one: its pods have the port of the nodes, or the GPUs, that the new one's need", verdict: "exit 73 in helm: the workload that is left, its component and how it is removed; passes in Argo CD and Flux, which remove it",
@@ -52,7 +52,7 @@ func clearingFaults() []fault {
 				{nightly: helm, old: older(renamed("d", port)), recipe: renamed("e", port), want: red(reason.UpgradeFailed, "the upgrade from old: DaemonSet e/e (e): 0/6 nodes are available", "DaemonSet d/d has the room: the new bundle has it no more (component d, d/templates/web.yaml:").and("helm uninstall d")},
 				{nightly: controllers, old: older(renamed("d", port)), recipe: renamed("e", port), want: outcomeWanted{check: endsAlike}},
 			},
-			tests: []string{"internal/matrix/upgrade TestStandoff_Left"},
+			tests: []string{"internal/matrix/daytwo TestStandoff_Left"},
 		},
 		{
 			id: "F384", what: "a Deployment that rolls while its claim is for one node (ReadWriteOnce)", verdict: "a warning with line and edit: on another node the new pod waits for the disk for ever; no simulated kubelet attaches one",
@@ -60,7 +60,7 @@ func clearingFaults() []fault {
 				claim("1Gi")(r)
 				r.part("b").edit("example.com/web:1", "example.com/web:2")
 			}, want: outcomeWanted{check: warning("Deployment b/b starts its new pod before the old one ends, and both use PersistentVolumeClaim data, which is ReadWriteOnce")}}},
-			tests: []string{"internal/matrix/attached TestRolls"},
+			tests: []string{"internal/matrix/daytwo TestRolls"},
 		},
 		{id: "F385", what: "an immutable field whose whole new value the API server quotes, e.g. a Job's template of 3,000 bytes", verdict: "the report has the path and the reason, and how many bytes it leaves out", tests: []string{"internal/result TestVerdictOf_Dumped"}},
 		{id: "F386", what: "--from twice, of which the last one counted without a word", verdict: "exit 2", tests: []string{"cmd/matrix TestFromInput"}},

@@ -31,7 +31,7 @@ func clusterFaults() []fault {
 				{name: "ready", nightly: helms, recipe: extra("{}"), want: outcomeWanted{check: note("Deployment b/extra (b) was not foreseen: the cluster has it of b/templates/extra.yaml:3")}},
 				{name: "in Argo CD", nightly: []string{bundle.ArgoCDOCI}, recipe: extra("{nowhere: here}")},
 			},
-			tests: []string{"internal/matrix/unforeseen TestFind", "internal/matrix/unforeseen TestFind_Pods", "internal/matrix/gate TestGate_Unforeseen"},
+			tests: []string{"internal/matrix/gate TestFind", "internal/matrix/gate TestFind_Pods", "internal/matrix/gate TestGate_Unforeseen"},
 		},
 		{
 			id: "F188", what: "an object that a template renders only without a cluster, e.g. where lookup finds nothing", verdict: "passes where Helm has rendered its release without it, with a note; a workload likewise",
@@ -60,7 +60,7 @@ func clusterFaults() []fault {
 				{name: "path", nightly: families, recipe: mountsPart("configMap: {name: settings, items: [{key: app.yaml, path: config.yaml}]}", "app.yaml"), want: red(reason.WorkloadFailed, "Deployment b/b (b): mounts app.yaml of volume v (subPath), and no item of the volume has that path").in(at)},
 				{name: "right", nightly: []string{bundle.Helm}, recipe: mountsPart("configMap: {name: settings}", "app.yaml")},
 			},
-			tests: []string{"internal/matrix/refs/needs TestOf_Parts", "internal/matrix/refs TestStuck"},
+			tests: []string{"internal/matrix/facts TestOf_Parts", "internal/matrix/refs TestStuck"},
 		},
 		{
 			id: "F194", what: "a Gateway whose class nobody serves, a route whose Gateway, listener or backend is not there; a ServiceMonitor's port that the Service does not name, an autoscaler by requests that a container lacks, a certificate's or pull Secret that is none; a ReadWriteMany claim of a driver of disks", verdict: "a warning, as for an Ingress: a cluster may have its own; the claim is exit 2",
@@ -76,7 +76,7 @@ func clusterFaults() []fault {
 			}, want: red(reason.DeployFailed, "APIService v1.things.example.com (b): is served by Service b/api, whose selector (app=nobody) is that of no pod")}},
 			tests: []string{"internal/matrix/refs TestDangling"},
 		},
-		{id: "F196", what: "a manifest with metadata.generateName and no name, hook or not", verdict: "exit 52 before there is a cluster: Helm and Flux look objects up by their names, and Argo CD makes a name for hooks only", tests: []string{"internal/bundle/documents TestParse_NoName"}},
+		{id: "F196", what: "a manifest with metadata.generateName and no name, hook or not", verdict: "exit 52 before there is a cluster: Helm and Flux look objects up by their names, and Argo CD makes a name for hooks only", tests: []string{"internal/bundle/rendering TestParse_NoName"}},
 		{
 			id: "F197", what: "a word that is a boolean to Helm and Argo CD and text to Flux (y, n, yes, no, on, off without quotes), as a key or a value, in a CustomResourceDefinition too", verdict: "a warning in every lane, with the template's line; exit 53 where lanes differ by it",
 			seeds: []seed{{nightly: families, recipe: func(r *tinyRecipe) {

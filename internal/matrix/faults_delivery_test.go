@@ -67,7 +67,7 @@ func deliveryFaults() []fault {
 					r.part("b").edit("      containers:", "      runtimeClassName: gvisor\n      containers:")
 				}, want: red(reason.WorkloadFailed, "DaemonSet b/b (b): the API server rejects its pods: ", `RuntimeClass "gvisor" not found`)},
 			},
-			tests: []string{"cmd/matrix TestDocumentedCommands_Stack", "internal/matrix/why TestSchedulingFinding", "internal/bundle/forgotten TestMark_MissingRegistryPath"},
+			tests: []string{"cmd/matrix TestDocumentedCommands_Stack", "internal/matrix/why TestSchedulingFinding", "internal/bundle TestMark_MissingRegistryPath"},
 		},
 		{
 			id: "F06", what: "a $values reference between two OCI sources", verdict: "fails, with Argo CD's ComparisonError",

@@ -23,7 +23,7 @@ func deviceFaults() []fault {
 				{name: "more", nightly: families, recipe: claiming(some + ", allocationMode: ExactCount, count: 9"),
 					want: red(reason.SchedulingFailed, "Deployment b/b (b): 0/6 nodes are available", "cannot allocate all claims").and("4 accelerated nodes", "claim gpu of ResourceClaimTemplate b/gpu: DeviceClass gpu.nvidia.com: asks for 9 devices, has 8")},
 			},
-			tests: []string{"internal/infra/devices TestDevices", "internal/observe/claims TestRefusals"},
+			tests: []string{"internal/infra/simulate TestDevices", "internal/matrix/why TestRefusals"},
 		},
 		{
 			id: "F124", what: "a claim with a CEL selector for a product that no node has, or for an attribute that no device has", verdict: "exit 1: the selector, and what the devices have instead",
@@ -33,7 +33,7 @@ func deviceFaults() []fault {
 				{name: "attribute", nightly: families, recipe: claiming(some + `, selectors: [{cel: {expression: 'device.attributes["gpu.nvidia.com"].nvlink == "4"'}}]`),
 					want: red(reason.SchedulingFailed, "CEL runtime error: no such key: nvlink").and(`device.attributes["gpu.nvidia.com"].nvlink == "4" cannot be evaluated for device gpu-0`)},
 			},
-			tests: []string{"internal/observe/claims TestRefusals"},
+			tests: []string{"internal/matrix/why TestRefusals"},
 		},
 		{
 			id: "F125", what: "a claim of a DeviceClass that no component installs, a template of claims that nothing makes", verdict: "exit 1, in the scheduler's words; of a workload without pods too",
@@ -56,7 +56,7 @@ func deviceFaults() []fault {
 					r.part("a").add("driver.yaml", strings.Replace(a, "[resourceslices]", "[resourceclaims]", 1))
 				}, want: red(reason.SchedulingFailed, "cannot allocate all claims").and("has no devices, since no DRA driver publishes any there", `DRA driver gpu.nvidia.com publishes no devices on 4 nodes`, `cannot create resource "resourceslices"`)},
 			},
-			tests: []string{"internal/infra/devices TestPublisher"},
+			tests: []string{"internal/infra/simulate TestPublisher"},
 		},
 	}
 }

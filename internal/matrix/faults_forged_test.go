@@ -10,15 +10,15 @@ func forgedFaults() []fault {
 		},
 		{
 			id: "F202", what: "a pipe, a device or a link to one in the place of a file that is read: go.mod of a checkout, a recipe that AICR's CLI resolved, the record of a kept cell", verdict: "refused: nothing is waited for, and no memory is taken",
-			tests: []string{"internal/util/bounded TestRegular", "internal/bundle/foreign/clibuild TestFind_NoFile", "internal/bundle/foreign TestExec_RecipeBecomesPipe"},
+			tests: []string{"internal/util/filesys TestRegular", "internal/intake/aicrcli TestFind_NoFile", "internal/intake TestExec_RecipeBecomesPipe"},
 		},
 		{
 			id: "F203", what: "a CLI that pushes without end to the registry that is to discard it, and a results file with numbers and types that no run writes", verdict: "refused at a limit; refused, or every report of it is written",
-			tests: []string{"internal/bundle/foreign/pushed TestRegistry_Bounded", "internal/report TestForgedResults"},
+			tests: []string{"internal/intake/aicrcli TestRegistry_Bounded", "internal/report TestForgedResults"},
 		},
 		{
 			id: "F251", what: "a registry that sends a manifest of gigabytes, lists of tags without end, an index of ten thousand entries, sizes below zero, an image of another platform than its index says, a layer that goes on behind its archive; or nothing but a byte at a time", verdict: "exit 23 for a chart, 26 for an image of `--program`, at a limit of bytes or of time; no layer is used whose digest was not compared",
-			tests: []string{"internal/util/egress TestAnswers", "internal/infra/rootfs TestUnpack_FilledUp", "internal/infra/rootfs TestUnpack_Endless", "internal/infra/rootfs TestGet_Lies"},
+			tests: []string{"internal/util/egress TestAnswers", "internal/infra/podrun TestUnpack_FilledUp", "internal/infra/podrun TestUnpack_Endless", "internal/infra/podrun TestGet_Lies"},
 		},
 		{
 			id: "F252", what: "a hook Job whose program deletes the recipe's own namespace", verdict: "exit 51: the namespace is being deleted, although all that it has is still there",

@@ -55,15 +55,15 @@ func gapFaults() []fault {
 		{
 			id: "F166", what: "a chart's version with build metadata, of which a registry's tag cannot have the +", verdict: "passes in every lane, and the version is read back",
 			seeds: []seed{{nightly: families, recipe: func(r *tinyRecipe) { r.version = "1.0.0+build.5" }}},
-			tests: []string{"internal/bundle/oci TestPushChart_InMemory"},
+			tests: []string{"internal/bundle/publish TestPushChart_InMemory"},
 		},
 		{
 			id: "F167", what: "a definition that a chart has twice in crds/, e.g. by a dependency under two names", verdict: "no warning if both are the same; otherwise who keeps which",
-			tests: []string{"internal/bundle/owners TestDefinitionsTwice"},
+			tests: []string{"internal/bundle TestDefinitionsTwice"},
 		},
 		{
 			id: "F168", what: "a pipe or terminal that nobody reads, so that a run waits for ever in a write", verdict: "the run goes on, writes its results, and ends a minute after its last line",
-			tests: []string{"internal/util/patient TestOutput_NobodyReads"},
+			tests: []string{"internal/cli TestOutput_NobodyReads"},
 		},
 	}
 }

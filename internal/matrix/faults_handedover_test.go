@@ -21,14 +21,14 @@ func handedOverFaults() []fault {
 				{name: "rollback", nightly: flux, runner: back, old: older(func(*tinyRecipe) {}), recipe: definitionInA, want: red(reason.UpgradeFailed, "the rollback to old: HelmRelease b", "unable to build kubernetes objects from current release manifest").and(gone, "before the rollback")},
 				{name: "rollback", nightly: []string{bundle.Helm, bundle.ArgoCDOCI}, runner: back, old: older(func(*tinyRecipe) {}), recipe: definitionInA, want: outcomeWanted{check: endsAlikeAndBack}},
 			},
-			tests: []string{"internal/matrix/upgrade TestFailed_DefinitionGone"},
+			tests: []string{"internal/matrix/daytwo TestFailed_DefinitionGone"},
 		},
 		{
 			id: "F265", what: "an object with helm.sh/resource-policy: keep that an upgrade has no more, in Argo CD, which reads that only when it deletes an Application", verdict: "passes with a warning that it was pruned, with file and line; Helm and Flux keep it",
 			seeds: []seed{
 				{nightly: argo, old: older(keptByHelm), recipe: func(*tinyRecipe) {}, want: outcomeWanted{check: warning("the upgrade removed ConfigMap b/kept (component b, b/templates/")}},
 			},
-			tests: []string{"internal/matrix/upgrade TestUnkept"},
+			tests: []string{"internal/matrix/daytwo TestUnkept"},
 		},
 		{
 			id: "F266", what: "an object whose removal a person has to confirm (argocd.argoproj.io/sync-options: Prune=confirm, Delete=confirm)", verdict: "exit 73 in Argo CD within seconds, and 76 for a removal: the object, and how it is confirmed; passes elsewhere",
@@ -59,15 +59,15 @@ func handedOverFaults() []fault {
 				{nightly: []string{bundle.ArgoCDOCI}, old: older(guardedComponent), recipe: func(*tinyRecipe) {}, want: red(reason.UpgradeDiverged, "ConfigMap d/held is being deleted for ever: it has the finalizer example.com/guard, and no controller that removes it, so that component d")},
 				{name: "Job", nightly: argo, runner: removed, recipe: jobsOfDeletion},
 			},
-			tests: []string{"internal/matrix/upgrade TestLane_WaitedFor", "internal/observe TestWorkloads_Unhooked"},
+			tests: []string{"internal/matrix/daytwo TestLane_WaitedFor", "internal/observe TestWorkloads_Unhooked"},
 		},
 		{
 			id: "F269", what: "helm.sh/resource-policy with another word, or in another spelling (Keep)", verdict: "a warning with file and line: an upgrade deletes the object, and an uninstall leaves it, whatever the word",
-			tests: []string{"internal/matrix/checks TestCases", "internal/bundle/rendering TestKept", "internal/matrix/guarded TestUninstalled"},
+			tests: []string{"internal/matrix/checks TestCases", "internal/bundle/rendering TestKept", "internal/matrix/daytwo TestUninstalled"},
 		},
 		{
 			id: "F271", what: "a null in valuesObject of a bundle's Application, which its root applies client-side, so that it never reaches Helm and the chart's default stays, as in AICR's bundles of July for the DRA driver", verdict: "a warning with file and line; where the default keeps pods from all nodes, exit 1 with the null's line and the option by which it arrives",
-			tests: []string{"internal/bundle/foreign/nulls TestOf", "internal/bundle/foreign TestWarnOfNulls", "internal/matrix/why TestLostNull"},
+			tests: []string{"internal/intake TestOf", "internal/intake TestWarnOfNulls", "internal/matrix/why TestLostNull"},
 		},
 	}
 }

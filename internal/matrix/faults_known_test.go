@@ -34,7 +34,7 @@ func knownFaults() []fault {
 		},
 		{
 			id: "F388", what: "another program's bundle without a component of its recipe, on the other kind of nodes, or with other values, and the expectation that is taken from it", verdict: "exit 52 in every lane, with the place in the recipe and that in the bundle; what is switched off on simulated nodes is tried in a dry run, and exit 51",
-			tests: []string{"internal/bundle/foreign TestAgainst_Spoilt", "internal/bundle/foreign TestAgainst_Equal", "internal/bundle/foreign TestDir_Judged", "internal/bundle/foreign TestExec_Promise", "internal/bundle/foreign TestExec_SwitchedOff", "internal/matrix/intact TestSwitchedOff"},
+			tests: []string{"internal/intake TestAgainst_Spoilt", "internal/intake TestAgainst_Equal", "internal/intake TestDir_Judged", "internal/intake TestExec_Promise", "internal/intake TestExec_SwitchedOff", "internal/matrix/intact TestSwitchedOff"},
 		},
 		{
 			id: "F165", what: "a workflow's pattern that no pod can have, and its pod that fails by a label while another stage would start it", verdict: "a warning where no task uses the pattern, and an error where one does; the label's stage decides",

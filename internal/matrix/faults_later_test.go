@@ -39,7 +39,7 @@ func laterFaults() []fault {
 				}, want: red(reason.NeverSettles, "Job b/b-1 differs: was deleted").and("Job b/b-2  is new", "b/templates/job.yaml:3 uses .Release.Revision")},
 				{name: "none", nightly: slices.Concat(families, otherLanes), runner: twice, want: outcomeWanted{check: settles}},
 			},
-			tests: []string{"internal/matrix/drift TestDrift", "internal/matrix/drift TestRolled", "internal/matrix/drift TestUses"},
+			tests: []string{"internal/matrix/daytwo TestDrift", "internal/matrix/daytwo TestRolled", "internal/matrix/daytwo TestUses"},
 		},
 		{
 			id: "F127", what: "a value that a chart generates anew at each rendering, in a hook and in an ordinary object", verdict: "exit 77 in Argo CD's lanes with self-heal, alone and before anything is deployed: a hard refresh replaces only the ordinary one; elsewhere a warning",
@@ -54,7 +54,7 @@ func laterFaults() []fault {
 					r.part("b").add("hook.yaml", certificateInHook)
 				}, want: outcomeWanted{check: warning("green only in lanes without Argo CD's self-heal: ValidatingWebhookConfiguration b-hook ")}},
 			},
-			tests: []string{"internal/matrix/drift TestTorn", "internal/matrix/drift TestTorn_Many", "internal/matrix/drift TestRefresh_Check"},
+			tests: []string{"internal/matrix/daytwo TestTorn", "internal/matrix/daytwo TestTorn_Many", "internal/matrix/daytwo TestRefresh_Check"},
 		},
 		{
 			id: "F99", what: "what stays in the cluster once the recipe is removed, and blocks it", verdict: "exit 76 with `--remove`: the object, and its finalizer or its webhook; what only stays is listed",
@@ -67,7 +67,7 @@ func laterFaults() []fault {
 				}, want: red(reason.LeftBehind, "ValidatingWebhookConfiguration b-hook stays, and its webhook b.example.com fails closed: its Service b/b is gone", "every request for configmaps")},
 				{name: "none", nightly: slices.Concat(families, otherLanes), runner: removed, want: outcomeWanted{check: listsNamespaces}},
 			},
-			tests: []string{"internal/matrix/leftover TestLeftover", "internal/matrix/leftover TestLeaving"},
+			tests: []string{"internal/matrix/daytwo TestLeftover", "internal/matrix/daytwo TestLeaving"},
 		},
 		{
 			id: "F101", what: "what only an operator sees: a Role without a verb that it needs, a flag that its version does not have, an object that its webhook refuses", verdict: "exit 1 or 51 with `--operators`, in the operator's own words",
@@ -99,7 +99,7 @@ func laterFaults() []fault {
 		},
 		{
 			id: "F153", what: "two operators that write one object in turns, each undoing what the other did, so that it is as expected now and then", verdict: "exit 77 with `--operators`, in seconds: the object, both operators with their components, and the fields that go back and forth",
-			tests: []string{"internal/infra/writes TestContested", "internal/matrix/gate TestFought", "internal/matrix TestNightlyOperatorsFight"},
+			tests: []string{"internal/infra/embedded TestContested", "internal/matrix/gate TestFought", "internal/matrix TestNightlyOperatorsFight"},
 		},
 		{
 			id: "F154", what: "a webhook that fails closed and is for objects of its own release, before its program is ready", verdict: "exit 51 before anything is deployed, if only a hook of the release writes its caBundle: it can never be installed; else, with `--operators`, passes once the program is ready",
@@ -107,7 +107,7 @@ func laterFaults() []fault {
 		},
 		{
 			id: "F157", what: "an image of `--program` that cannot run: another architecture, a layer that does not fit its digest, a name that leads out, no entrypoint, root where runAsNonRoot forbids it, a program that is not there, one container of two", verdict: "exit 26 or 2 before any cell, or 1, each with its own message; never passed because a program did not start",
-			tests: []string{"internal/infra/rootfs TestGet_Refused", "internal/infra/rootfs TestUnpack_Escapes", "internal/infra/podrun TestUnsupported_Image", "internal/util/sandbox TestRoot_Ends", "cmd/matrix TestNightlyProgramImage"},
+			tests: []string{"internal/infra/podrun TestGet_Refused", "internal/infra/podrun TestUnpack_Escapes", "internal/infra/podrun TestUnsupported_Image", "internal/util/sandbox TestRoot_Ends", "cmd/matrix TestNightlyProgramImage"},
 		},
 	}
 }

@@ -25,7 +25,7 @@ func leftFaults() []fault {
 		{
 			id: "F204", what: "more replicas than all nodes that admit the pods have room for, up to 2,000,000,000", verdict: "exit 1 before anything is deployed, with both numbers and the template's line; no budget grows by pods that cannot be",
 			seeds: []seed{{nightly: families, recipe: func(r *tinyRecipe) { r.part("b").edit("replicas: 1", "replicas: 2000000000") }, want: red(reason.SchedulingFailed, "Deployment b/b (b): wants 2000000000 pods, and there is room for").and("b/templates/web.yaml:").in(at)}},
-			tests: []string{"internal/matrix/checks TestCases", "internal/matrix/refs/room TestPods"},
+			tests: []string{"internal/matrix/checks TestCases", "internal/matrix/refs TestRoom_Pods"},
 		},
 		{
 			id: "F205", what: "an object of a kind that Argo CD excludes (EndpointSlice, Endpoints, Lease, CertificateSigningRequest, …), so that it never applies it", verdict: "exit 51 in Argo CD's lanes before anything is deployed, with the template's line; passes with a note elsewhere, also where the object is what a Service without a selector leads to",
@@ -33,7 +33,7 @@ func leftFaults() []fault {
 				{nightly: []string{bundle.ArgoCDOCI}, recipe: brings(slice), want: red(reason.DeployFailed, "EndpointSlice b/db-1 (b): is of a kind that Argo CD excludes by default (resource.exclusions in its settings)").and("b/templates/more.yaml:").in(at)},
 				{name: "in other lanes", nightly: []string{bundle.Helm, bundle.FluxOCI}, recipe: brings(slice), want: outcomeWanted{check: note("EndpointSlice b/db-1 (b): is of a kind that Argo CD excludes by default")}},
 			},
-			tests: []string{"internal/bundle/excluded TestOf", "internal/bundle/excluded TestSetting_Upstream", "internal/matrix/checks TestCases"},
+			tests: []string{"internal/bundle/argoapi TestOf", "internal/bundle/argoapi TestSetting_Upstream", "internal/matrix/checks TestCases"},
 		},
 		{
 			id: "F206", what: "an autoscaler, of a workload or of a custom resource whose operator is simulated, beside a hook that Argo CD runs once all else is healthy", verdict: "passes in every lane: that nothing serves metrics here, and that nobody writes the custom resource's selector, is not the recipe's",
@@ -55,7 +55,7 @@ func leftFaults() []fault {
 				{nightly: families, recipe: brings("apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: cluster-admin}\nrules: []\n"), want: red(reason.DeployFailed, "ClusterRole cluster-admin (b): is Kubernetes' own: the API server makes it in every cluster").and("b/templates/more.yaml:").in(at)},
 				{name: "a chart's own", nightly: []string{bundle.Helm}, recipe: brings("apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: \"system:metrics-server\"}\nrules: []\n")},
 			},
-			tests: []string{"internal/matrix/refs/builtin TestFind"},
+			tests: []string{"internal/matrix/refs TestFind"},
 		},
 		{id: "F208", what: "a text with several line breaks at the end of a document (|+), of which Helm 3 cuts some and Helm 4, in Flux, none", verdict: "passes in every lane, without a warning", tests: []string{"internal/matrix/compare TestLastNewline", "internal/matrix/intact TestLost"}},
 		{
@@ -63,7 +63,7 @@ func leftFaults() []fault {
 			seeds: []seed{{nightly: families, recipe: brings(strings.NewReplacer("helm.sh/hook: post-install", `helm.sh/hook: "post-install,post-upgrade", helm.sh/hook-delete-policy: hook-failed`, "---\n", "").Replace(hook)), want: outcomeWanted{check: warning("Job b/seed (b): is a hook with helm.sh/hook-delete-policy: hook-failed, which leaves it in the cluster once it has succeeded")}}},
 			tests: []string{"internal/matrix/checks TestCases"},
 		},
-		{id: "F210", what: "an APIService for one of Kubernetes' own groups (v1.apps), which then nothing answers for", verdict: "exit 52 before there is a cluster, in every lane", tests: []string{"internal/bundle/reserved TestWhy"}},
+		{id: "F210", what: "an APIService for one of Kubernetes' own groups (v1.apps), which then nothing answers for", verdict: "exit 52 before there is a cluster, in every lane", tests: []string{"internal/bundle/policy TestWhy"}},
 		{
 			id: "F211", what: "an object that Argo CD takes for a hook of a phase that there is none of (argocd.argoproj.io/hook: postsync), and never applies", verdict: "exit 51 in Argo CD's lanes before anything is deployed, with the phases that there are; passes with a note elsewhere",
 			seeds: []seed{

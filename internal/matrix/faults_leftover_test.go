@@ -41,10 +41,10 @@ func leftoverFaults() []fault {
 				}, want: red(reason.SchedulingFailed, "PersistentVolumeClaim b/more (b): names PersistentVolume disk (spec.volumeName), and so does PersistentVolumeClaim b/data").in(at)},
 				{name: "one", nightly: families, recipe: func(r *tinyRecipe) { r.part("b").add("claims.yaml", diskVolume+claimOfDisk("data")) }},
 			},
-			tests: []string{"internal/matrix/refs/volumenames TestFind"},
+			tests: []string{"internal/matrix/refs TestVolumeName_Find"},
 		},
-		{id: "F183", what: "a quantity with thousands of digits (1e999999999), which the API server cannot read", verdict: "exit 52 before there is a cluster, in every lane, with file and line", tests: []string{"internal/bundle/refused TestUnreadable", "internal/bundle TestRefused"}},
-		{id: "F184", what: "a Secret or ConfigMap that Helm takes for its own record of a release", verdict: "exit 52 before there is a cluster, in every lane, with file and line", tests: []string{"internal/bundle/reserved TestWhy_HelmRecord", "internal/bundle TestRefused"}},
+		{id: "F183", what: "a quantity with thousands of digits (1e999999999), which the API server cannot read", verdict: "exit 52 before there is a cluster, in every lane, with file and line", tests: []string{"internal/bundle/policy TestUnreadable", "internal/bundle TestRefused"}},
+		{id: "F184", what: "a Secret or ConfigMap that Helm takes for its own record of a release", verdict: "exit 52 before there is a cluster, in every lane, with file and line", tests: []string{"internal/bundle/policy TestWhy_HelmRecord", "internal/bundle TestRefused"}},
 		{
 			id: "F185", what: "a value of another type in an item of a list, of which the API server names only the list", verdict: "exit 51, with the template's line of the item",
 			seeds: []seed{{nightly: families, recipe: func(r *tinyRecipe) {

@@ -20,7 +20,7 @@ func lossFaults() []fault {
 			seeds: []seed{
 				{nightly: families, old: older(spaceOf("b")), recipe: func(*tinyRecipe) {}, want: red(reason.UpgradeFailed, "the upgrade from old: Namespace b was deleted, and everything in it: release a had it and has it no more, and component b is in it")},
 			},
-			tests: []string{"internal/matrix/upgrade TestLost_Emptied"},
+			tests: []string{"internal/matrix/daytwo TestLost_Emptied"},
 		},
 		{
 			id: "F229", what: "an ordinary object that becomes a hook before the upgrade, or the reverse; a definition that moves between a chart's templates and its crds/; a kind whose definition is new in crds/", verdict: "exit 73 where Helm removes it, does not take it over or does not install it, with why and what to do; a Job that Helm removes after it has run passes",
@@ -33,7 +33,7 @@ func lossFaults() []fault {
 				{name: "out of crds", nightly: helm, old: older(gadgetIn("crds")), recipe: gadgetIn("templates"), want: red(reason.UpgradeFailed, "the upgrade from old: Release a", "invalid ownership metadata").and("since it was in the chart's crds/ before")},
 				{name: "new in crds", nightly: helm, old: older(func(*tinyRecipe) {}), recipe: gadgetWith("one", "one"), want: red(reason.UpgradeFailed, "the upgrade from old: Release b", "no matches for kind \"Gadget\"").and("CustomResourceDefinition gadgets.example.com is new in the chart's crds/ (component b, b/crds/crd.yaml), which Helm installs with a release")},
 			},
-			tests: []string{"internal/matrix/upgrade TestNotRun_OrdinaryBefore", "internal/matrix/upgrade TestOutlived", "internal/matrix/upgrade TestMoved_IntoCRDs", "internal/matrix/upgrade TestFailed_NotInstalled"},
+			tests: []string{"internal/matrix/daytwo TestNotRun_OrdinaryBefore", "internal/matrix/daytwo TestOutlived", "internal/matrix/daytwo TestMoved_IntoCRDs", "internal/matrix/daytwo TestFailed_NotInstalled"},
 		},
 		{
 			id: "F230", what: "what an apply does not take away or loses: a key of stringData, serviceAccountName, a port whose number is there twice", verdict: "exit 74 with the object, the path and the cause",
@@ -46,14 +46,14 @@ func lossFaults() []fault {
 		},
 		{
 			id: "F231", what: "an upgrade that changes the pod template of a ReplicaSet, whose old pods run on; an image that moves from one workload to another; a definition's scope", verdict: "a warning with file and line; no image is called new or no longer used; the difference names the definition with what differs",
-			tests: []string{"internal/matrix/upgrade TestKeepPods", "internal/matrix/change TestRendered_SameImage", "internal/matrix/upgrade TestFailed_FieldOfAnotherName"},
+			tests: []string{"internal/matrix/daytwo TestKeepPods", "internal/matrix/change TestRendered_SameImage", "internal/matrix/daytwo TestFailed_FieldOfAnotherName"},
 		},
 		{
 			id: "F232", what: "an object that an upgrade removes and that has a finalizer which no controller removes", verdict: "exit 74: the object, the finalizer and the template that had it, also where the deployer does not wait; not verified if a simulated operator may remove it",
 			seeds: []seed{
 				{nightly: families, old: older(guarded), recipe: textOf("two"), want: red(reason.UpgradeDiverged, "the upgrade from old: ConfigMap b/guarded is being deleted for ever: it has the finalizer example.com/guard, and no controller that removes it").and("b/templates/guarded.yaml", "take the finalizer off before the upgrade")},
 			},
-			tests: []string{"internal/matrix/upgrade TestGone"},
+			tests: []string{"internal/matrix/daytwo TestGone"},
 		},
 	}
 }

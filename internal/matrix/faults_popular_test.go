@@ -47,7 +47,7 @@ func popularFaults() []fault {
 					r.part("b").add("events.yaml", events)
 				}, want: red(reason.WorkloadFailed, "Secret b/event-cluster-ca-cert, which does not exist")},
 			},
-			tests: []string{"internal/matrix/refs/products TestMakes"},
+			tests: []string{"internal/matrix/facts TestMakes"},
 		},
 		{
 			id: "F260", what: "a Service for labels that its pods give themselves when they run (the leader), a RoleBinding's subject without a namespace: neither is missing", verdict: "no warning; one if the pods may not change pods, or have other labels",
@@ -55,11 +55,11 @@ func popularFaults() []fault {
 		},
 		{
 			id: "F261", what: "a directory of Applications of which Argo CD reads only some files: no recurse, include, exclude; a HelmRelease's optional values that no file has", verdict: "`--app` delivers what Argo CD and Flux deliver, and nothing else is read",
-			tests: []string{"internal/bundle/app/argodir TestFiles", "internal/bundle/app TestOpen_Layouts", "internal/bundle/app TestOpen"},
+			tests: []string{"internal/bundle/argoapi TestFiles", "internal/intake/app TestOpen_Layouts", "internal/intake/app TestOpen"},
 		},
 		{
 			id: "F262", what: "a chart's dependency by a range of versions, whose archive is in charts/; helmfile, which downloads it again", verdict: "is there; exit 2 with its line if it is not",
-			tests: []string{"internal/charts/subcharts TestLacking", "internal/bundle/app TestHelmfile_Dependencies"},
+			tests: []string{"internal/charts/archive TestLacking", "internal/intake/app TestHelmfile_Dependencies"},
 		},
 		{
 			id: "F263", what: "a custom resource whose definition is a template of the same chart, which Helm never installs on a new cluster", verdict: "exit 51, with both lines and the edit",

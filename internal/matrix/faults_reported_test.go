@@ -74,7 +74,7 @@ func reportedFaults() []fault {
 				{nightly: argo, old: older(replacedClaim("1")), recipe: replacedClaim("2"), want: red(reason.UpgradeFailed, "the upgrade from old: Application b: PersistentVolumeClaim b/data").and("Argo CD replaces the whole object (argocd.argoproj.io/sync-options: Replace=true)")},
 				{nightly: others, old: older(replacedClaim("1")), recipe: replacedClaim("2"), want: outcomeWanted{check: endsAlike}},
 			},
-			tests: []string{"internal/matrix/upgrade TestFailed"},
+			tests: []string{"internal/matrix/daytwo TestFailed"},
 		},
 		{
 			id: "F287", what: "a chart whose release is too large for Helm's Secret, a definition that is too long for the annotation of Argo CD's client-side apply", verdict: "exit 51 in the lanes in which it is, with the chart's largest files, or with the sync option that helps",

@@ -28,7 +28,7 @@ func secondDayFaults() []fault {
 				{name: "server-side apply", nightly: slices.Concat(argo, flux), old: older(secretWith(`data: {tls.crt: ""}`)), recipe: secretWith(""), want: outcomeWanted{check: staysFilled}},
 				{name: "second delivery", nightly: families, runner: twice, recipe: secretWith(`data: {tls.crt: ""}`), want: red(reason.NeverSettles, "the second delivery "+empties)},
 			},
-			tests: []string{"internal/matrix/upgrade TestFilled"},
+			tests: []string{"internal/matrix/daytwo TestFilled"},
 		},
 		{
 			id: "F108", what: "a custom resource that is a hook: each delivery deletes it first, and Argo CD does not miss it", verdict: "a warning with file and line: what its operator made of it is torn down and built again; exit 74 in Argo CD if nothing else differs, since it is not synced then",
@@ -41,7 +41,7 @@ func secondDayFaults() []fault {
 				}, want: red(reason.UpgradeFailed, "the upgrade from old: Widget b/b (b, b/templates/widget.yaml) is reported as delivered, but does not exist").and("is a hook that runs at installation only (post-install), and release b was installed before it had it; add post-upgrade in b/templates/widget.yaml:2")},
 				{name: "not synced", nightly: argo, old: older(widgetAsHook("one", 1)), recipe: widgetAsHook("one", 2), want: red(reason.UpgradeDiverged, "Widget.faults.example.com b/b  spec.size  first installation: 2; after the upgrade: 1", "it is a hook, which this delivery did not run")},
 			},
-			tests: []string{"internal/matrix/upgrade TestTornDown", "internal/matrix/compare TestUpgraded_Hooks"},
+			tests: []string{"internal/matrix/daytwo TestTornDown", "internal/matrix/compare TestUpgraded_Hooks"},
 		},
 		{
 			id: "F109", what: "a component split in two, so that another release has the definitions now", verdict: "exit 73: Helm refuses to take the definition over, and Flux deletes it, with every object of its kind; passes in Argo CD, which neither prunes nor deletes a definition",
@@ -53,13 +53,13 @@ func secondDayFaults() []fault {
 				{name: "stays", nightly: argo, old: older(definitionInA), recipe: split(true), want: outcomeWanted{check: endsAlike}},
 				{name: "nothing to sync", nightly: argo, old: older(definitionInA), recipe: split(false), want: outcomeWanted{check: endsAlike}},
 			},
-			tests: []string{"internal/matrix/upgrade TestMoved"},
+			tests: []string{"internal/matrix/daytwo TestMoved"},
 		},
 		{
 			id: "F110", what: "a rolling update that adds its new pod before it removes an old one, where every GPU is taken", verdict: "exit 73 within seconds: the scheduler's message, the pods that hold the room, and the strategy that goes on",
 			seeds: []seed{{nightly: families, old: older(fullNodes("1")), recipe: fullNodes("2"), want: red(reason.UpgradeFailed, "the upgrade from old: Deployment b/b (b): 0/6 nodes are available", "Insufficient nvidia.com/gpu", "its rolling update (maxSurge 25%, maxUnavailable 25%; pods: 1) removes no old pod before a new one is ready").
 				and("strategy: {rollingUpdate: {maxSurge: 0, maxUnavailable: 1}}", "in b/templates/web.yaml:5")}},
-			tests: []string{"internal/matrix/upgrade TestStandoff", "internal/observe TestSurge"},
+			tests: []string{"internal/matrix/daytwo TestStandoff", "internal/observe TestSurge"},
 		},
 		{
 			id: "F111", what: "a chart with other content under the version that it had", verdict: "exit 74 in Flux, which names the version as the cause; Helm and Argo CD's OCI sources deliver it, with a warning that Argo CD keeps a chart of a Helm repository",
@@ -82,7 +82,7 @@ func secondDayFaults() []fault {
 				{name: "rollback of a version", nightly: families, runner: back, old: older(versions("v1alpha1")), recipe: versions("v1", "v1alpha1"), want: red(reason.UpgradeFailed, "the rollback to old: ", "storedVersions").
 					and("CustomResourceDefinition widgets.faults.example.com: version v1 cannot be left out of spec.versions")},
 			},
-			tests: []string{"internal/matrix/upgrade TestFailed"},
+			tests: []string{"internal/matrix/daytwo TestFailed"},
 		},
 	}
 }

@@ -210,7 +210,7 @@ func strangers() []fault {
 				outside(bundle.ArgoCDOCI, byDots, red(reason.DeployFailed, "Application nvidia-stack: ComparisonError: ", "path escapes from parent"), tar.Header{Typeflag: tar.TypeReg, Name: strings.Repeat("../", 40) + strings.TrimPrefix(byDots, "/")}),
 				outside(bundle.FluxOCI, byLink, red(reason.DeployFailed, "OCIRepository flux-system/aicr-bundle: fetched revision: want "), tar.Header{Typeflag: tar.TypeSymlink, Name: "link", Linkname: os.TempDir()}, tar.Header{Typeflag: tar.TypeReg, Name: "link/" + filepath.Base(byLink)}),
 			},
-			tests: []string{"internal/infra/stack TestInstall_InvalidArchive", "internal/infra/clusterstate TestReadFile_Untrusted", "internal/charts/archive TestArchive", "internal/bundle/oci TestPack_PathTraversal"},
+			tests: []string{"internal/infra/stack TestInstall_InvalidArchive", "internal/infra/clusterstate TestReadFile_Untrusted", "internal/charts/archive TestArchive", "internal/bundle/publish TestPack_PathTraversal"},
 		},
 		{
 			id: "F56", what: "a chart with a link or a .. that leaves its directory or archive; a link in a recipe", verdict: "rejected before a cluster exists, with the file's name",
@@ -218,11 +218,11 @@ func strangers() []fault {
 		},
 		{
 			id: "F57", what: "a chart's template, a values schema, a health check, or a template of a probe, a workflow or a KWOK stage that reads files, variables, names, addresses or Secrets", verdict: "exit 2 before any cluster, with file and line, if it calls what is not in the list of functions; otherwise finds nothing: all are evaluated by a process without files, network and environment",
-			tests: []string{"internal/charts/render TestTemplates_NoFilesNoVariables", "internal/charts/render TestSchemas_NoFilesNoNetwork", "internal/verify/checks TestParse_Attacks", "internal/verify/checks TestFill_ExpressionFromExpression", "internal/verify/checks TestEvaluation_NoVariables", "internal/verify/checks TestIdentity_ReadOnly", "internal/matrix TestPlan_HealthChecks", "internal/util/texttemplate TestExecute_NoFilesNoNetwork", "internal/workflow TestTemplates_Untrusted", "internal/verify/probe TestParseRefuses", "internal/infra/simulate TestOperatorStages_Invalid", "internal/infra/embedded TestEmbeddedCluster", "internal/util/confined TestNoEnvironment", "internal/util/confined TestNoFilesNoNetwork"},
+			tests: []string{"internal/charts/render TestTemplates_NoFilesNoVariables", "internal/charts/render TestSchemas_NoFilesNoNetwork", "internal/verify/chainsaw TestParse_Attacks", "internal/verify/chainsaw TestFill_ExpressionFromExpression", "internal/verify/chainsaw TestEvaluation_NoVariables", "internal/verify/chainsaw TestIdentity_ReadOnly", "internal/matrix TestPlan_HealthChecks", "internal/util/texttemplate TestExecute_NoFilesNoNetwork", "internal/workflow TestTemplates_Untrusted", "internal/verify/probe TestParseRefuses", "internal/infra/simulate TestOperatorStages_Invalid", "internal/infra/embedded TestEmbeddedCluster", "internal/util/confined TestNoEnvironment", "internal/util/confined TestNoFilesNoNetwork"},
 		},
 		{
 			id: "F58", what: "a template that never ends, makes ten million objects or takes all memory", verdict: "BUNDLE_FAILED with file and line, before there is a cluster; limits of time, memory and text",
-			tests: []string{"internal/charts/render TestLimits", "internal/charts/render TestCancelled", "internal/bundle TestChart_TooManyObjects", "internal/util/texttemplate TestLimits", "internal/verify/checks TestEvaluation_Messages"},
+			tests: []string{"internal/charts/render TestLimits", "internal/charts/render TestCancelled", "internal/bundle TestChart_TooManyObjects", "internal/util/texttemplate TestLimits", "internal/verify/chainsaw TestEvaluation_Messages"},
 		},
 		{
 			id: "F59", what: "a recipe, component, chart or namespace whose name is a path; a post-render", verdict: "exit 2 before any cluster, with file and line",
@@ -230,15 +230,15 @@ func strangers() []fault {
 		},
 		{
 			id: "F60", what: "texts of a recipe, chart or controller that are commands to the CI runner, Markdown or HTML", verdict: "text in every log, annotation and report",
-			tests: []string{"internal/cli TestInert", "internal/cli TestInert_JSON", "internal/cli TestInert_Markup", "internal/report TestMarkdown_UntrustedText", "internal/report TestAnnotations_UntrustedText", "internal/report TestHTML", "internal/matrix/artifacts TestSummary_UntrustedText", "test/action TestHostileFileNames"},
+			tests: []string{"internal/cli TestInert", "internal/cli TestInert_JSON", "internal/cli TestInert_Markup", "internal/report TestMarkdown_UntrustedText", "internal/report TestAnnotations_UntrustedText", "internal/report TestHTML", "internal/matrix TestSummary_UntrustedText", "test/action TestHostileFileNames"},
 		},
 		{
 			id: "F61", what: "files of a gigabyte: recipes, charts, results, settings", verdict: "refused by their size before they are read, with name and limit",
-			tests: []string{"internal/util/bounded TestHugeFile", "internal/recipe TestOpen_InvalidFiles", "internal/charts/catalog TestChart_TooLarge", "internal/report TestReadLarge", "internal/infra/clusterstate TestReadFile_Untrusted"},
+			tests: []string{"internal/util/filesys TestHugeFile", "internal/recipe TestOpen_InvalidFiles", "internal/charts/catalog TestChart_TooLarge", "internal/report TestReadLarge", "internal/infra/clusterstate TestReadFile_Untrusted"},
 		},
 		{
 			id: "F62", what: "a YAML text whose aliases stand for gigabytes, in recipes, charts and what charts render", verdict: "refused with its line before it is made larger",
-			tests: []string{"internal/util/yamlx TestCheck", "internal/recipe TestOpen_InvalidFiles", "internal/verify/checks TestParseAliases", "internal/charts/archive TestArchive", "internal/bundle TestRender_AliasBomb"},
+			tests: []string{"internal/util/yamlx TestCheck", "internal/recipe TestOpen_InvalidFiles", "internal/verify/chainsaw TestParseAliases", "internal/charts/archive TestArchive", "internal/bundle TestRender_AliasBomb"},
 		},
 		{
 			id: "F63", what: "archives that unpack to gigabytes: charts in charts, a Helm release in a Secret", verdict: "refused at a limit while they are unpacked",
@@ -254,12 +254,12 @@ func strangers() []fault {
 				{name: "patched", lanes: []string{bundle.Helm}, nightly: append([]string{bundle.ArgoCDOCI, bundle.FluxOCI}, otherLanes...), recipe: kustomizeComponent("untolerate.yaml"), want: red(reason.SchedulingFailed, "Deployment k/my-web (k): 0/6 nodes are available").
 					and("tolerations: set in ", "components/k/base/web.yaml:12, a file of the kustomization ", "components/k/prod/kustomization.yaml", "changed by the patch in ", "components/k/untolerate.yaml:1")},
 			},
-			tests: []string{"internal/charts/kustomize TestPatches", "internal/bundle/kustomize TestPlaces", "internal/matrix/why TestProvenance_Kustomize", "internal/bundle TestKustomize_EveryDeployer"},
+			tests: []string{"internal/charts/render TestPatches", "internal/bundle TestPlaces", "internal/matrix/why TestProvenance_Kustomize", "internal/bundle TestKustomize_EveryDeployer"},
 		},
 		{
 			id: "F66", what: "a Kustomize component with a remote base, a plugin, a chart, a link, a .., variables of this machine, or no end; a source elsewhere that was not allowed",
 			verdict: "exit 2 before any cluster, with file and line; what was built all the same would find no file, network, program or variable; limits of time, memory and text",
-			tests: []string{"internal/recipe/kustomize TestWalk_Invalid", "internal/recipe/kustomize TestWalk_Limits", "internal/recipe TestKustomizationRefused", "internal/recipe TestKustomizationLinks", "internal/recipe TestKustomizeSources",
+			tests: []string{"internal/recipe/kustomization TestWalk_Invalid", "internal/recipe/kustomization TestWalk_Limits", "internal/recipe TestKustomizationRefused", "internal/recipe TestKustomizationLinks", "internal/recipe TestKustomizeSources",
 				"internal/charts/render TestBuild_NoFilesNoNetwork", "internal/charts/render TestBuildLimits"},
 		},
 		{

@@ -173,7 +173,7 @@ func objectFaults() []fault {
 			seeds: []seed{{nightly: []string{bundle.Helm}, recipe: shared, want: outcomeWanted{reason: reason.DeployFailed, cause: []string{" b: ", `ConfigMap "shared"`}, check: warning("a and b both own ConfigMap default/shared")}},
 				{lanes: []string{bundle.ArgoCDOCI}, recipe: shared, want: red(reason.LaneDivergence, "ConfigMap default/shared: a and b own it with different content, and Argo CD applies each in turn: it never settles")},
 				{name: "Flux", nightly: []string{bundle.FluxOCI}, recipe: shared, want: outcomeWanted{check: warning("a and b both own ConfigMap default/shared")}}},
-			tests: []string{"internal/matrix/compare TestTwoOwners", "internal/matrix/compare TestFought", "internal/bundle/owners TestSharedDefinitions"},
+			tests: []string{"internal/matrix/compare TestTwoOwners", "internal/matrix/compare TestFought", "internal/bundle TestSharedDefinitions"},
 		},
 		{
 			id: "F36", what: "an APIService whose server is simulated", verdict: "a stand-in answers, and the result lists it; other verdicts unaffected",

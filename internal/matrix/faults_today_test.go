@@ -18,11 +18,11 @@ func todayFaults() []fault {
 		},
 		{
 			id: "F353", what: "a deploy.sh that installs releases or applies objects besides every `install.sh`", verdict: "such a release is one of the bundle's, in its place; a condition around it is a warning, objects are \"not verified\"; it passed unseen",
-			tests: []string{"internal/bundle/foreign TestDeployScript_More"},
+			tests: []string{"internal/intake TestDeployScript_More"},
 		},
 		{
 			id: "F354", what: "a bundle for an AppProject or a cluster that only its user's Argo CD has (AICR's `--set deployer:project=…`, `deployer:destinationServer=…`)", verdict: "passes in argocd-git, argocd-oci and argocd-helm-oci, in the project default of the cell's cluster, as an override; it was DEPLOY_FAILED",
-			tests: []string{"internal/bundle/foreign/here TestBring"},
+			tests: []string{"internal/bundle/argoapi TestRetarget_Bring"},
 		},
 	}
 }

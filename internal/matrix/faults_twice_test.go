@@ -24,7 +24,7 @@ func twiceFaults() []fault {
 			seeds: []seed{
 				{nightly: controllers, runner: back, old: older(secretWith(`data: {tls.crt: ""}`)), recipe: secretWith(""), want: red(reason.UpgradeDiverged, "the rollback to old empties Secret b/certs: data[tls.crt] had 22 bytes, which no chart rendered").and("copy it before the rollback")},
 			},
-			tests: []string{"internal/matrix/upgrade TestFilled"},
+			tests: []string{"internal/matrix/daytwo TestFilled"},
 		},
 		{
 			id: "F301", what: "a Secret that the operator of a custom resource made (a Certificate's), and that the new chart, or the old one on the way back, renders itself", verdict: "exit 73 in helm, which takes nothing over, with the resource whose operator made it; passes in Argo CD and Flux, which do. The harness makes the Secret in the operator's place",
@@ -32,7 +32,7 @@ func twiceFaults() []fault {
 				{nightly: helm, old: older(ofCertificate(certificateOfB)), recipe: ofCertificate(secretOfB), want: red(reason.UpgradeFailed, "the upgrade from old: ", `Secret "b-tls" in namespace "b" exists and cannot be imported`).and("since the operator of Certificate.cert-manager.io b/tls made it (component b, b/templates/tls.yaml:2)")},
 				{nightly: controllers, runner: back, old: older(ofCertificate(certificateOfB)), recipe: ofCertificate(secretOfB), want: outcomeWanted{check: endsAlikeAndBack}},
 			},
-			tests: []string{"internal/matrix/upgrade TestFill_Made"},
+			tests: []string{"internal/matrix/daytwo TestFill_Made"},
 		},
 		{
 			id: "F302", what: "a definition whose conversion by a webhook goes, and whose caBundle an injector wrote (cert-manager's)", verdict: "exit 73 in Argo CD and Flux: server-side apply leaves the caBundle, and the API server finds the rest missing; passes in helm, whose patch removes it all. The harness writes the caBundle in the injector's place",
@@ -40,7 +40,7 @@ func twiceFaults() []fault {
 				{nightly: controllers, old: older(converted(true)), recipe: converted(false), want: red(reason.UpgradeFailed, "the upgrade from old: ", "spec.conversion").and("spec.conversion.webhook is not rendered any more (component b, b/templates/kits.yaml:2), and its caBundle stays")},
 				{nightly: helm, old: older(converted(true)), recipe: converted(false), want: outcomeWanted{check: endsAlike}},
 			},
-			tests: []string{"internal/matrix/upgrade TestFill_Injected"},
+			tests: []string{"internal/matrix/daytwo TestFill_Injected"},
 		},
 		{
 			id: "F303", what: "a component that goes with its definition, and an object of that kind that goes from another component, in Flux, which does both at once", verdict: "exit 73 each time, also where the object happens to go first; passes in Argo CD, which leaves every definition, and in helm, which leaves the component",
@@ -48,14 +48,14 @@ func twiceFaults() []fault {
 				{nightly: flux, old: older(definitionInD), recipe: func(*tinyRecipe) {}, want: red(reason.UpgradeFailed, "the upgrade from old: ").and("CustomResourceDefinition widgets.faults.example.com")},
 				{nightly: slices.Concat(helm, argo), old: older(definitionInD), recipe: func(*tinyRecipe) {}, want: outcomeWanted{check: endsAlike}},
 			},
-			tests: []string{"internal/matrix/upgrade TestRaced", "internal/matrix/lane/helm TestRemovedKinds"},
+			tests: []string{"internal/matrix/daytwo TestRaced", "internal/matrix/lane/helm TestRemovedKinds"},
 		},
 		{
 			id: "F309", what: "a component that goes, with a pre-delete hook whose pod no node takes", verdict: "exit 73 in Flux within seconds, where helm-controller waits for it until its timeout and tries again: the Job, the scheduler's message, the component; passes in helm, which leaves the component, and in Argo CD, which waits for no such hook",
 			seeds: []seed{
 				{nightly: flux, old: older(saysFarewell), recipe: func(*tinyRecipe) {}, want: red(reason.UpgradeFailed, "the upgrade from old: ").and("Job d/bye, a hook (pre-delete) of release d, which the recipe has no more, cannot run: 0/6 nodes are available").in(3 * time.Minute)},
 			},
-			tests: []string{"internal/matrix/upgrade TestLane_Farewell"},
+			tests: []string{"internal/matrix/daytwo TestLane_Farewell"},
 		},
 		{
 			id: "F333", what: "a component that goes with its definition, and another one that goes with an object of that kind, in Flux, which uninstalls both in no order: an upgrade, a rollback or a removal", verdict: "passes with a warning that names the kind, both components with their lines, and the order that helps; exit 73 or 76 within seconds where the definition went first and helm-controller cannot uninstall the other release",
@@ -64,21 +64,21 @@ func twiceFaults() []fault {
 				{name: "removal", nightly: flux, runner: away, recipe: gadgetOfE, want: outcomeWanted{check: warning("remove component e first, and component d in a delivery after that")}},
 				{name: "removal", nightly: slices.Concat(helm, argo), runner: away, recipe: gadgetOfE, want: outcomeWanted{check: noWarnings}},
 			},
-			tests: []string{"internal/matrix/races TestOfRemoval", "internal/matrix/races TestLost", "internal/matrix/leftover TestRaces"},
+			tests: []string{"internal/matrix/daytwo TestOfRemoval", "internal/matrix/daytwo TestLost", "internal/matrix/daytwo TestRaces"},
 		},
 		{
 			id: "F334", what: "the removal of a recipe with a pre-delete hook whose pod no node takes, or the API server rejects", verdict: "exit 76 within seconds: the Job and what the scheduler or the API server says, where helm and helm-controller wait until their timeout; in Argo CD, too, unless it goes on before its cache has the Job",
 			seeds: []seed{
 				{nightly: byHelm, runner: away, recipe: saysFarewell, want: red(reason.LeftBehind, "the removal: Job d/bye, a hook (pre-delete) of release d, cannot run: 0/6 nodes are available").in(2 * time.Minute)},
 			},
-			tests: []string{"internal/matrix/leftover TestFarewell", "internal/matrix/leftover TestFarewell_Rejected"},
+			tests: []string{"internal/matrix/daytwo TestFarewell", "internal/matrix/daytwo TestFarewell_Rejected"},
 		},
 		{
 			id: "F335", what: "a rollback that brings back a Namespace, and what is in it, which the upgrade has removed", verdict: "passes: it is delivered once the Namespace is gone, which takes the control plane seconds; the difference says that both were removed",
 			seeds: []seed{
 				{nightly: slices.Concat(helm, argo, flux), runner: back, old: older(namespaceOfB), recipe: func(*tinyRecipe) {}, want: outcomeWanted{check: endsAlikeAndBack}},
 			},
-			tests: []string{"internal/matrix/upgrade TestSettled"},
+			tests: []string{"internal/matrix/daytwo TestSettled"},
 		},
 		{
 			id: "F336", what: "a template that renders a list in another order each time (keys or values without sortAlpha)", verdict: "exit 77 with --drift in every lane, also where the second delivery happens to be the same: the object, and the template's line",
@@ -86,7 +86,7 @@ func twiceFaults() []fault {
 				{nightly: families, runner: again, recipe: inOrderOf("{{ keys .Values.m | join \",\" | quote }}"), want: red(reason.NeverSettles, "ConfigMap b/order").and("uses keys, a list in another order each time (sortAlpha)")},
 				{name: "sorted", nightly: helm, runner: again, recipe: inOrderOf("{{ keys .Values.m | sortAlpha | join \",\" | quote }}"), want: outcomeWanted{check: noWarnings}},
 			},
-			tests: []string{"internal/matrix/drift TestByLuck"},
+			tests: []string{"internal/matrix/daytwo TestByLuck"},
 		},
 		{
 			id: "F337", what: "an object whose template generates its name", verdict: "passes with a note in every lane: Argo CD, too, renders another name than the harness; exit 77 with --drift",
@@ -94,7 +94,7 @@ func twiceFaults() []fault {
 				{nightly: slices.Concat(helm, argo), recipe: namedByChance, want: outcomeWanted{check: note("is not in the cluster: what was rendered without a cluster has it")}},
 				{name: "delivered again", nightly: slices.Concat(helm, argo), runner: again, recipe: namedByChance, want: red(reason.NeverSettles, "ConfigMap b/run-").and("uses randAlpha")},
 			},
-			tests: []string{"internal/matrix/unforeseen TestNotRendered_ArgoCD"},
+			tests: []string{"internal/matrix/gate TestNotRendered_ArgoCD"},
 		},
 		{
 			id: "F304", what: "definitions that leave a chart's crds/ for the templates of a component of their own, and a rollback of that", verdict: "passes in Argo CD, which neither prunes a definition nor waits for one; exit 73 on the way back in Flux, in seconds: the definition was deleted, though helm-controller waits for its timeout; exit 73 on the way there in helm",
@@ -103,7 +103,7 @@ func twiceFaults() []fault {
 				{nightly: flux, runner: back, old: older(splitFromCRDs(false)), recipe: splitFromCRDs(true), want: red(reason.UpgradeFailed, "the rollback to old: CustomResourceDefinition gizmos.faults.example.com was deleted, and every object of its kind in the cluster with it").in(3 * time.Minute)},
 				{nightly: helm, old: older(splitFromCRDs(false)), recipe: splitFromCRDs(true), want: red(reason.UpgradeFailed, "the upgrade from old: Release d").and("since it was in the chart's crds/ before")},
 			},
-			tests: []string{"internal/matrix/upgrade TestLane_Deleted", "internal/matrix/upgrade TestMoved"},
+			tests: []string{"internal/matrix/daytwo TestLane_Deleted", "internal/matrix/daytwo TestMoved"},
 		},
 		{
 			id: "F305", what: "a change that a rule of a definition (oldSelf) or a ValidatingAdmissionPolicy of the recipe does not allow, and that a first installation is not", verdict: "exit 73 in every lane, with the field, both values and the line; with the policy, its component and its line",
@@ -111,7 +111,7 @@ func twiceFaults() []fault {
 				{name: "rule", nightly: families, old: older(fixedMode("fast")), recipe: fixedMode("slow"), want: red(reason.UpgradeFailed, "the upgrade from old: ", "mode is immutable").and(`Mode one: spec.mode cannot be changed; component b, template b/templates/mode.yaml:4; it changes spec.mode: "fast", then "slow"`)},
 				{name: "policy", nightly: families, old: older(fewerReplicas("3")), recipe: fewerReplicas("2"), want: red(reason.UpgradeFailed, "the upgrade from old: ", "denied request: fewer replicas").and("ValidatingAdmissionPolicy no-fewer is the recipe's own (component a, a/templates/policy.yaml:")},
 			},
-			tests: []string{"internal/matrix/upgrade TestFailed_Transitions"},
+			tests: []string{"internal/matrix/daytwo TestFailed_Transitions"},
 		},
 		{
 			id: "F306", what: "a definition in a chart's crds/ that allows more, requires less, or fills in a value, and an object of the same chart that uses it", verdict: "exit 73 in helm, or 74 if only the value is missing: the field, the definition that is still the old one, and what to do; passes in Argo CD and Flux",
@@ -121,7 +121,7 @@ func twiceFaults() []fault {
 				{name: "fills in", nightly: helm, old: older(gizmoIn("mode: {type: string}, size: {type: integer}", "", "{size: 1}")), recipe: gizmoIn("mode: {type: string, default: fast}, size: {type: integer}", "", "{size: 2}"), want: red(reason.UpgradeDiverged, "CustomResourceDefinition gizmos.faults.example.com").and("its definition is in the chart's crds/ and fills in a value there")},
 				{name: "allows", nightly: controllers, old: older(gizmoIn("mode: {type: string, enum: [a]}", "", "{mode: a}")), recipe: gizmoIn("mode: {type: string, enum: [a, b]}", "", "{mode: b}"), want: outcomeWanted{check: endsAlike}},
 			},
-			tests: []string{"internal/matrix/upgrade TestFailed_OtherDefinition", "internal/matrix/compare TestUpgraded_OldDefault"},
+			tests: []string{"internal/matrix/daytwo TestFailed_OtherDefinition", "internal/matrix/compare TestUpgraded_OldDefault"},
 		},
 		{
 			id: "F307", what: "a container that gets a second port of the same number, with another protocol; a variable that was there twice", verdict: "exit 74 in helm, whose patch loses it, with the cause; passes in Argo CD and Flux",
@@ -138,7 +138,7 @@ func twiceFaults() []fault {
 				{nightly: argo, recipe: scaledBetween(2, 5), want: red(reason.NeverSettles, "HorizontalPodAutoscaler b/b (b): keeps Deployment b/b between 2 and 5 pods, and it is rendered with replicas: 1")},
 				{nightly: byHelm, recipe: scaledBetween(2, 5), want: outcomeWanted{check: warning("keeps Deployment b/b between 2 and 5 pods, and it has replicas: 1")}},
 			},
-			tests: []string{"internal/matrix/drift TestScaled"},
+			tests: []string{"internal/matrix/daytwo TestScaled"},
 		},
 		{
 			id: "F310", what: "a token Secret that an upgrade gives another ServiceAccount: Kubernetes deletes it, since it has the first one's UID", verdict: "exit 73 in helm and Flux within seconds, with both accounts and what to do; passes in Argo CD, which makes a new one",
@@ -146,7 +146,7 @@ func twiceFaults() []fault {
 				{nightly: byHelm, old: older(tokenOf("one")), recipe: tokenOf("two"), want: red(reason.UpgradeFailed, "the upgrade from old: ").and("the upgrade makes it the token of ServiceAccount two, and it has the UID of ServiceAccount one").in(3 * time.Minute)},
 				{nightly: argo, old: older(tokenOf("one")), recipe: tokenOf("two"), want: outcomeWanted{check: endsAlike}},
 			},
-			tests: []string{"internal/matrix/upgrade TestLane_TokenDeleted"},
+			tests: []string{"internal/matrix/daytwo TestLane_TokenDeleted"},
 		},
 		{
 			id: "F311", what: "an object with helm.sh/resource-policy: keep that an upgrade leaves out, and a rollback to the chart that has it", verdict: "exit 73 in helm, whose rollback takes nothing over: the object, the annotation's line, and the two ways back; passes in Flux and Argo CD",
@@ -154,14 +154,14 @@ func twiceFaults() []fault {
 				{nightly: helm, runner: back, old: older(keptInB), recipe: func(*tinyRecipe) {}, want: red(reason.UpgradeFailed, `the rollback to old: Release b: helm rollback b: no ConfigMap with the name "kept" found`).and("helm.sh/resource-policy: keep kept it (component b, b/templates/kept.yaml:3)")},
 				{nightly: flux, runner: back, old: older(keptInB), recipe: func(*tinyRecipe) {}},
 			},
-			tests: []string{"internal/matrix/upgrade TestFailed"},
+			tests: []string{"internal/matrix/daytwo TestFailed"},
 		},
 		{
 			id: "F312", what: "a Service with a port of the nodes, or an address, that gets another name", verdict: "exit 73 in every lane: what has the port still, and when that goes",
 			seeds: []seed{
 				{nightly: families, old: older(nodePortOf("web")), recipe: nodePortOf("b-web"), want: red(reason.UpgradeFailed, "the upgrade from old: ", "provided port is already allocated").and("30080 still belongs to Service b/web (component b, b/templates/service.yaml:2), which the upgrade removes only after Service b-web")},
 			},
-			tests: []string{"internal/matrix/upgrade TestFailed_Allocated"},
+			tests: []string{"internal/matrix/daytwo TestFailed_Allocated"},
 		},
 		{
 			id: "F313", what: "a Secret that a template renders at installations only (.Release.IsInstall), and that a workload needs", verdict: "exit 73 in helm and Flux, whose upgrade removes it: the Secret, its line, and what to do; passes in Argo CD, where each rendering is an installation",
@@ -169,7 +169,7 @@ func twiceFaults() []fault {
 				{nightly: byHelm, old: older(installsSecret("1")), recipe: installsSecret("2"), want: red(reason.UpgradeFailed, "the upgrade from old: Secret b/pw was deleted, and Deployment b/b (b): takes P from Secret b/pw, which does not exist").and("its template asks for .Release.IsInstall or IsUpgrade (component b, b/templates/pw.yaml:3)")},
 				{nightly: argo, old: older(installsSecret("1")), recipe: installsSecret("2"), want: outcomeWanted{check: endsAlike}},
 			},
-			tests: []string{"internal/matrix/upgrade TestLost_InstalledOnly"},
+			tests: []string{"internal/matrix/daytwo TestLost_InstalledOnly"},
 		},
 		{
 			id: "F314", what: "a template that asks for a kind (.Capabilities.APIVersions) which a later component defines, so that only a second delivery has its object", verdict: "exit 74 in every lane: the upgrade made it, and no first installation does, and what order helps",

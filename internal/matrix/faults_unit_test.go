@@ -61,7 +61,7 @@ func TestMonotonicClock(t *testing.T) {
 		"same":         "whether two texts of an object are the same time, e.g. 2026-01-02T03:04:05Z and +00:00",
 		"refresh":      "when to ask Argo CD for a comparison; its objects have wall-clock times and nothing else",
 	}
-	forPeople := []string{"dump/dump.go", "artifacts/record.go", "artifacts/summary.go", "events.go", "gate/observed.go"} // times for people to read
+	forPeople := []string{"dump.go", "record.go", "summary.go", "events.go", "gate/observed.go"} // times for people to read
 	wallClock := []string{"UTC", "Local", "In", "Unix", "UnixMilli", "UnixNano", "UnixMicro", "Parse", "ParseInLocation", "Date", "Truncate", "AddDate"}
 	dirs := []string{"../util/wait"}
 	if err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {

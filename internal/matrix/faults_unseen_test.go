@@ -27,7 +27,7 @@ func unseenFaults() []fault {
 				{name: "probe", nightly: families, recipe: edited(image, image+", readinessProbe: {httpGet: {port: http}}"), want: red(reason.WorkloadFailed, "Deployment b/b (b): the readinessProbe of container main asks port http").in(time.Minute)},
 				{name: "never probed", nightly: []string{bundle.Helm}, recipe: edited(image, image+", livenessProbe: {httpGet: {port: http}}"), want: outcomeWanted{check: warning("Deployment b/b (b): the livenessProbe of container main asks port http")}},
 			},
-			tests: []string{"internal/matrix/refs/kubelet TestRefusals"},
+			tests: []string{"internal/matrix/refs TestRefusals"},
 		},
 		{
 			id: "F192", what: "pods for nodes of the control plane, which a managed service keeps to itself", verdict: "exit 1: no node of AKS, EKS, GKE and OKE has their label",

@@ -48,7 +48,7 @@ func upgradeFaults() []fault {
 				{name: "red base", nightly: families, old: func(r *tinyRecipe) { r.part("b").add("refused.yaml", refusedTemplate) }, recipe: same, want: red(reason.BaseFailed, "no verdict on the upgrade: old, which runs before it, ended with DEPLOY_FAILED")},
 			},
 			tests: []string{
-				"internal/matrix/compare TestUpgraded", "internal/matrix/upgrade TestFailed", "internal/matrix/upgrade TestBaseFailed", "internal/matrix/upgrade TestLane",
+				"internal/matrix/compare TestUpgraded", "internal/matrix/daytwo TestFailed", "internal/matrix/daytwo TestBaseFailed", "internal/matrix/daytwo TestLane",
 				"internal/matrix/lane/argocd TestUpgradedDelivery", "internal/matrix/lane/flux TestHasContent", "internal/observe TestCheckWorkloads_Rolling",
 			},
 		},

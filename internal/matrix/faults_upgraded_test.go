@@ -24,7 +24,7 @@ func everydayFaults() []fault {
 				{nightly: argo, old: older(gadgetWith("one", "one")), recipe: gadgetWith("one: {type: string}, two", "two"), want: red(reason.UpgradeFailed, `the upgrade from old: Application b: ComparisonError`, "field not declared in schema").and(since + ": Argo CD compares")},
 				{nightly: flux, old: older(gadgetWith("one", "one")), recipe: gadgetWith("one: {type: string}, two", "two"), want: outcomeWanted{check: endsAlike}},
 			},
-			tests: []string{"internal/matrix/upgrade TestFailed_OlderDefinition"},
+			tests: []string{"internal/matrix/daytwo TestFailed_OlderDefinition"},
 		},
 		{
 			id: "F151", what: "an upgrade and a rollback over the version in which objects are stored, with a webhook that converts them on one side", verdict: "passes in every lane, and the end is as before: the API server converts, and the webhook is not verified",
@@ -38,13 +38,13 @@ func everydayFaults() []fault {
 				{name: "renamed", nightly: controllers, old: older(named("b", "b")), recipe: named("d", "d"), want: outcomeWanted{check: endsAlike}},
 				{name: "namespace", nightly: append(slices.Clone(controllers), bundle.ArgoCDHelmOCI, bundle.ArgoCDGit), old: older(named("b", "b")), recipe: named("b", "d"), want: outcomeWanted{check: endsAlike}},
 			},
-			tests: []string{"internal/matrix/upgrade TestFailed"},
+			tests: []string{"internal/matrix/daytwo TestFailed"},
 		},
 		{
 			id: "F213", what: "an upgrade whose claim names a volume that the old recipe made and that is kept", verdict: "passes, though a first installation of the new recipe is exit 2; exit 2 if the volume was another claim's",
 			seeds: []seed{{nightly: families, old: older(func(r *tinyRecipe) { r.part("a").add("disk.yaml", keptDisk) }), first: reason.SchedulingFailed,
 				recipe: func(r *tinyRecipe) { r.part("b").add("claim.yaml", claimOfDisk("data")) }, want: outcomeWanted{check: keepsDisk}}},
-			tests: []string{"internal/matrix/refs/volumenames TestFind_Kept"},
+			tests: []string{"internal/matrix/refs TestFind_Kept"},
 		},
 		{
 			id: "F155", what: "a DaemonSet that surges on nodes that are full; a workload that keeps its old pods", verdict: "exit 73 within seconds, with what holds the room; a warning for updateStrategy OnDelete and for a partition, with file and line",

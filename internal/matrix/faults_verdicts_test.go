@@ -63,7 +63,7 @@ func verdictFaults() []fault {
 				{name: "unknown", nightly: families, recipe: mounts("envFrom: [{configMapRef: {name: settings}}]", "$(NOPE)"), want: red(reason.WorkloadFailed, "Deployment b/b (b): container main mounts /v at $(NOPE) of volume v (subPathExpr), and has no variable NOPE").in(time.Minute)},
 				{name: "two dots", nightly: families, recipe: mounts("envFrom: [{configMapRef: {name: settings}}]", "$(DIR)"), want: red(reason.WorkloadFailed, "which is ../x, and a path of a volume may not contain '..'").in(time.Minute)},
 			},
-			tests: []string{"internal/matrix/refs/kubelet TestPaths", "internal/matrix/refs TestSubPathExpr"},
+			tests: []string{"internal/matrix/refs TestPaths", "internal/matrix/refs TestSubPathExpr"},
 		},
 		{
 			id: "F401", what: "an object that only an agent of a node may publish, in a chart: a ResourceSlice of a driver that does not run, a CSIDriver without a plugin on the nodes, a CSINode, a NodeFeature, a RuntimeClass whose handler no node has", verdict: "exit 1 where a claim or a volume is of the driver; a warning where none is; a note for a handler",
@@ -103,11 +103,11 @@ spec: {template: {spec: {restartPolicy: Never, tolerations: [{operator: Exists}]
 		},
 		{
 			id: "F405", what: "two releases of one name in one namespace, which are one to Helm; a HelmRelease that depends on a Kustomization, which the harness had made a HelmRelease of", verdict: "exit 51 before anything is deployed, with both; exit 52 with the line",
-			tests: []string{"internal/matrix/refs TestDeadlocks_SameRelease", "internal/bundle/app TestFlux_Refused"},
+			tests: []string{"internal/matrix/refs TestDeadlocks_SameRelease", "internal/intake/app TestFlux_Refused"},
 		},
 		{
 			id: "F406", what: "a version in a bundle's script that only a run can tell, `\"$(cmd)\"` or a variable that the script does not set, taken for no version; other programs in it than helm and kubectl, e.g. curl into a shell", verdict: "exit 52 with the line and the word; each such program is a warning",
-			tests: []string{"internal/bundle/foreign TestInstallScript_Besides"},
+			tests: []string{"internal/intake TestInstallScript_Besides"},
 		},
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/testkit"
-	"github.com/nvidia/aicr-action/internal/verify/checks"
+	"github.com/nvidia/aicr-action/internal/verify/chainsaw"
 )
 
 // Whatever makes a cell fail says what is wrong as fields, and cause and details are made of the
@@ -23,7 +23,7 @@ func TestFindingFields(t *testing.T) {
 		err  error
 		want string
 	}{
-		"checks": {checkFinding([]checks.Failure{{Component: "web", File: "recipes/checks/web.yaml", Line: 3}}), "- (web) recipes/checks/web.yaml:3"},
+		"checks": {checkFinding([]chainsaw.Failure{{Component: "web", File: "recipes/checks/web.yaml", Line: 3}}), "- (web) recipes/checks/web.yaml:3"},
 		"an error that knows its line": {
 			reason.Wrap(reason.BundleFailed, fmt.Errorf("make the bundle: %w", &bundle.ComponentError{Component: "web", Origin: origin, Problem: "bad"})), "- recipes/overlays/eks.yaml:7",
 		},

@@ -10,11 +10,11 @@ import (
 	"testing"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/bundle/foreign"
-	"github.com/nvidia/aicr-action/internal/bundle/foreign/foreigntest"
+	"github.com/nvidia/aicr-action/internal/intake"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/testkit"
+	"github.com/nvidia/aicr-action/internal/testkit/aicrclitest"
 	"github.com/nvidia/aicr-action/internal/testkit/infratest"
 )
 
@@ -56,7 +56,7 @@ func TestNightlyOneVerdictPerFault(t *testing.T) {
 func TestNightlyExternalBundler(t *testing.T) {
 	t.Parallel()
 	externalBundler(t, []externalCell{
-		{foreigntest.Good, bundle.Helm, ""}, {foreigntest.Forgetful, bundle.FluxOCI, "bundle-original/cert-manager/helmrelease.yaml"},
+		{aicrclitest.Good, bundle.Helm, ""}, {aicrclitest.Forgetful, bundle.FluxOCI, "bundle-original/cert-manager/helmrelease.yaml"},
 	})
 }
 
@@ -110,7 +110,7 @@ func TestNightlyAheadDropped(t *testing.T) {
 func TestNightlyFluxNames(t *testing.T) {
 	t.Parallel()
 	r := stackRunner(t)
-	e, err := foreign.NewExec(t.Context(), foreigntest.Install(t, foreigntest.Good), "", os.LookupEnv)
+	e, err := intake.NewExec(t.Context(), aicrclitest.Install(t, aicrclitest.Good), "", os.LookupEnv)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,10 +6,7 @@ import (
 	"sync"
 
 	"github.com/nvidia/aicr-action/internal/infra"
-	"github.com/nvidia/aicr-action/internal/matrix/artifacts"
 	"github.com/nvidia/aicr-action/internal/matrix/compare"
-	"github.com/nvidia/aicr-action/internal/matrix/twins"
-	"github.com/nvidia/aicr-action/internal/matrix/unneeded"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
@@ -68,15 +65,15 @@ func (l *ledger) enter(ctx context.Context, i int, e finishedCell) {
 func (l *ledger) blame() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var cells []unneeded.Cell
+	var cells []unneededCell
 	for i, p := range l.plans {
 		of := i
 		if p.same != "" {
 			of = slices.IndexFunc(l.plans, func(o Plan) bool { return o.Cell == result.Cell{Recipe: p.same, Deployer: p.Cell.Deployer} })
 		}
-		cells = append(cells, unneeded.Cell{Result: &l.results[i], Programs: l.unneeded[of]})
+		cells = append(cells, unneededCell{Result: &l.results[i], Programs: l.unneeded[of]})
 	}
-	unneeded.Blame(cells)
+	blameUnneeded(cells)
 	l.report()
 }
 
@@ -111,7 +108,7 @@ func (l *ledger) share(recipe string) {
 		if res.Reason == reason.LaneDivergence && res.ComparedWith != "" { // either cell alone would pass
 			own.Rerun = l.runner.Rerun(result.Cell{Recipe: p.Cell.Recipe, Deployer: res.ComparedWith + "," + p.Cell.Deployer})
 		}
-		l.results[i] = twins.Result(res, own, l.plans[of].notes, p.notes)
+		l.results[i] = equalResult(res, own, l.plans[of].notes, p.notes)
 		l.runner.emit(Event{Kind: CellEnd, Cell: p.Cell, Result: &l.results[i]})
 		l.report()
 	}
@@ -147,7 +144,7 @@ func (l *ledger) compare(ctx context.Context, recipe string) {
 	compare.Lanes(context.WithoutCancel(ctx), firsts, compare.BenignRules(), l.runner.Rerun)
 	for _, lane := range lanes {
 		if lane.Status != result.Passed {
-			artifacts.Restate(lane.Result)
+			artifactsRestate(lane.Result)
 		}
 	}
 	if len(lanes) > 1 {

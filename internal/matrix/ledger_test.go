@@ -15,7 +15,6 @@ import (
 	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/infra/embedded"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
-	"github.com/nvidia/aicr-action/internal/matrix/artifacts"
 	"github.com/nvidia/aicr-action/internal/matrix/compare"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -110,7 +109,7 @@ func TestComparisonPerRecipe(t *testing.T) {
 // The debug artifacts of a cell that failed in comparison show that, and are in the directory for
 // failed cells.
 func TestRestate(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), artifacts.LogsPrefix+"a-flux-oci-1")
+	dir := filepath.Join(t.TempDir(), logsPrefix+"a-flux-oci-1")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -123,14 +122,14 @@ func TestRestate(t *testing.T) {
 	r := passed(t, "a", "flux-oci", 2)
 	r.Artifacts = dir
 	results := runEnded(t, []finishedCell{passed(t, "a", "helm", 1), r})
-	if got := filepath.Base(results[1].Artifacts); got != artifacts.DebugPrefix+"a-flux-oci-1" {
+	if got := filepath.Base(results[1].Artifacts); got != debugPrefix+"a-flux-oci-1" {
 		t.Errorf("artifacts are in %s", got)
 	}
 	raw, err := os.ReadFile(filepath.Join(results[1].Artifacts, "cell.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	testkit.WantText(t, "cell.json", string(raw), `"status": "failed"`, `"reason": "LANE_DIVERGENCE"`, `"observed": {`, `"comparedWith": "helm"`, artifacts.DebugPrefix)
+	testkit.WantText(t, "cell.json", string(raw), `"status": "failed"`, `"reason": "LANE_DIVERGENCE"`, `"observed": {`, `"comparedWith": "helm"`, debugPrefix)
 	page, err := os.ReadFile(filepath.Join(results[1].Artifacts, "summary.md"))
 	if err != nil {
 		t.Fatal(err)
@@ -143,7 +142,7 @@ func TestRestate(t *testing.T) {
 		t.Errorf("details: %q", results[1].Details)
 	}
 	r = passed(t, "a", "flux-oci", 2)
-	r.Artifacts = filepath.Join(t.TempDir(), artifacts.LogsPrefix+"gone")
+	r.Artifacts = filepath.Join(t.TempDir(), logsPrefix+"gone")
 	results = runEnded(t, []finishedCell{passed(t, "a", "helm", 1), r})
 	testkit.WantText(t, "details", strings.Join(results[1].Details, "\n"), "still say that the cell passed", "spec.replicas")
 }

@@ -4,14 +4,14 @@ import (
 	"context"
 	"time"
 
-	"github.com/nvidia/aicr-action/internal/matrix/footprint"
+	"github.com/nvidia/aicr-action/internal/matrix/schedule"
 )
 
 // MemoryPerCell returns the most memory that each of the runner's cells takes, in bytes.
 func (r *Runner) MemoryPerCell() uint64 {
-	need := footprint.Of(r.Nodes)
+	need := schedule.FootprintOf(r.Nodes)
 	if len(r.JobControllers) > 0 {
-		need += footprint.JobControllers
+		need += schedule.JobControllers
 	}
 	return need
 }
@@ -24,7 +24,7 @@ const memoryBudget = 10 * time.Minute
 // runs, ctx has ended or memoryBudget has passed: on a small machine, a run of many cells gets
 // slower instead of being killed by the kernel. If it has to wait, it drops the cells that were
 // started ahead, this one included.
-func (r *Runner) awaitMemory(ctx context.Context, room *footprint.Room, cell startedCell, early *pool) {
+func (r *Runner) awaitMemory(ctx context.Context, room *schedule.MemoryRoom, cell startedCell, early *pool) {
 	need := r.MemoryPerCell()
 	if cell == nil && room.Enter(r.Memory, need) {
 		return

@@ -8,12 +8,12 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/health"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
-	"github.com/nvidia/aicr-action/internal/matrix/building"
 	"github.com/nvidia/aicr-action/internal/matrix/compare"
 	"github.com/nvidia/aicr-action/internal/matrix/durations"
 	"github.com/nvidia/aicr-action/internal/matrix/gate"
 	"github.com/nvidia/aicr-action/internal/matrix/judge"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
+	"github.com/nvidia/aicr-action/internal/matrix/schedule"
 	"github.com/nvidia/aicr-action/internal/observe/placement"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -64,7 +64,7 @@ type Schedule struct {
 	Memory func() (uint64, error)
 	// Building, if set, still gets what later cells are made of onto the machine. A cell waits for
 	// its own controllers only, and those that can run go first.
-	Building *building.Build
+	Building *schedule.Build
 	// Ahead is how many clusters are started, with their controllers, before a worker is free for
 	// their cells, as memory allows; 0 for none.
 	Ahead int

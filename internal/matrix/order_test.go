@@ -14,7 +14,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/matrix/durations"
-	"github.com/nvidia/aicr-action/internal/matrix/footprint"
+	"github.com/nvidia/aicr-action/internal/matrix/schedule"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
@@ -100,9 +100,9 @@ func TestMemory_Watched(t *testing.T) {
 		nodes  int
 		most   int
 	}{
-		"too little":                  {func() (uint64, error) { return footprint.Cell - 1, nil }, 6, 1},
-		"enough":                      {func() (uint64, error) { return footprint.Cell, nil }, 6, 3},
-		"too little for a large cell": {func() (uint64, error) { return footprint.Cell, nil }, 1000, 1},
+		"too little":                  {func() (uint64, error) { return schedule.FootprintCell - 1, nil }, 6, 1},
+		"enough":                      {func() (uint64, error) { return schedule.FootprintCell, nil }, 6, 3},
+		"too little for a large cell": {func() (uint64, error) { return schedule.FootprintCell, nil }, 1000, 1},
 		"not known":                   {func() (uint64, error) { return 0, errors.New("no /proc") }, 6, 3},
 		"nobody to ask":               {nil, 6, 3},
 	} {
@@ -134,7 +134,7 @@ func TestMemory_Watched(t *testing.T) {
 			})
 		})
 	}
-	if got := fmt.Sprint(footprint.Fit(0, footprint.Cell), footprint.Fit(footprint.Cell*5/2, footprint.Cell), footprint.Fit(1<<40, footprint.Cell) > 100); got != "1 2 true" {
+	if got := fmt.Sprint(schedule.CellsThatFit(0, schedule.FootprintCell), schedule.CellsThatFit(schedule.FootprintCell*5/2, schedule.FootprintCell), schedule.CellsThatFit(1<<40, schedule.FootprintCell) > 100); got != "1 2 true" {
 		t.Errorf("cells that fit: got %s", got)
 	}
 }
@@ -145,10 +145,10 @@ func TestMemoryPerCell(t *testing.T) {
 		runner Runner
 		want   uint64
 	}{
-		"the usual nodes":     {Runner{Inputs: Inputs{Nodes: simulate.DefaultNodeGroups(2, 4)}}, footprint.Cell},
-		"a hundred":           {Runner{Inputs: Inputs{Nodes: simulate.DefaultNodeGroups(2, 98)}}, footprint.Cell},
-		"a thousand":          {Runner{Inputs: Inputs{Nodes: simulate.DefaultNodeGroups(2, 1000)}}, footprint.Cell + 902*footprint.Node},
-		"controllers of jobs": {Runner{Inputs: Inputs{Nodes: simulate.DefaultNodeGroups(2, 4)}, Verification: Verification{JobControllers: []infra.JobController{{}}}}, footprint.Cell + footprint.JobControllers},
+		"the usual nodes":     {Runner{Inputs: Inputs{Nodes: simulate.DefaultNodeGroups(2, 4)}}, schedule.FootprintCell},
+		"a hundred":           {Runner{Inputs: Inputs{Nodes: simulate.DefaultNodeGroups(2, 98)}}, schedule.FootprintCell},
+		"a thousand":          {Runner{Inputs: Inputs{Nodes: simulate.DefaultNodeGroups(2, 1000)}}, schedule.FootprintCell + 902*schedule.FootprintNode},
+		"controllers of jobs": {Runner{Inputs: Inputs{Nodes: simulate.DefaultNodeGroups(2, 4)}, Verification: Verification{JobControllers: []infra.JobController{{}}}}, schedule.FootprintCell + schedule.JobControllers},
 	} {
 		if got := c.runner.MemoryPerCell(); got != c.want {
 			t.Errorf("%s: got %d MiB, want %d MiB", name, got>>20, c.want>>20)

@@ -8,7 +8,7 @@ import (
 
 // aheadMemory is the least memory that a cluster has taken when it is ready and nothing is
 // deployed, in bytes: measured 633 MiB without controllers. A cell that was started ahead needs so
-// much less than footprint.Cell.
+// much less than schedule.FootprintCell.
 const aheadMemory = 500 << 20
 
 // pool holds the cells that were started before their turn: the next ones in the order, at most

@@ -11,8 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/nvidia/aicr-action/internal/matrix/footprint"
 	"github.com/nvidia/aicr-action/internal/matrix/gate"
+	"github.com/nvidia/aicr-action/internal/matrix/schedule"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
@@ -175,10 +175,10 @@ func TestPool_Memory(t *testing.T) {
 		later uint64 // when the first cell runs
 		log   string
 	}{
-		"enough":        {2 * footprint.Cell, footprint.Cell, "b begins; a runs, ahead false; b runs, ahead true"},
-		"none for it":   {2*footprint.Cell - 1, footprint.Cell, "a runs, ahead false; b runs, ahead false"},
-		"short later":   {2 * footprint.Cell, footprint.Cell/2 - 1, "b begins; a runs, ahead false; b dropped; b runs, ahead false"},
-		"not yet short": {2 * footprint.Cell, footprint.Cell / 2, "b begins; a runs, ahead false; b runs, ahead true"},
+		"enough":        {2 * schedule.FootprintCell, schedule.FootprintCell, "b begins; a runs, ahead false; b runs, ahead true"},
+		"none for it":   {2*schedule.FootprintCell - 1, schedule.FootprintCell, "a runs, ahead false; b runs, ahead false"},
+		"short later":   {2 * schedule.FootprintCell, schedule.FootprintCell/2 - 1, "b begins; a runs, ahead false; b dropped; b runs, ahead false"},
+		"not yet short": {2 * schedule.FootprintCell, schedule.FootprintCell / 2, "b begins; a runs, ahead false; b runs, ahead true"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -215,16 +215,16 @@ func TestPool_WaitForMemory(t *testing.T) {
 			f.mu.Lock()
 			defer f.mu.Unlock()
 			if f.begun > 0 {
-				return footprint.Cell - aheadMemory - 1, nil
+				return schedule.FootprintCell - aheadMemory - 1, nil
 			}
-			return footprint.Cell, nil
+			return schedule.FootprintCell, nil
 		}
-		room := &footprint.Room{}
+		room := &schedule.MemoryRoom{}
 		_ = room.Enter(nil, 0)
 		early := newPool(r, namedPlans("a", "b"), []int{0, 1}, f.begin)
 		own := f.begin(t.Context(), early.plans[0])
 		early.ahead[1] = f.begin(t.Context(), early.plans[1])
-		if room.Enter(r.Memory, footprint.Cell-aheadMemory) {
+		if room.Enter(r.Memory, schedule.FootprintCell-aheadMemory) {
 			t.Fatal("there was no memory")
 		}
 		r.awaitMemory(t.Context(), room, own, early)

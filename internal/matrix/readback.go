@@ -9,11 +9,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/matrix/change"
 	"github.com/nvidia/aicr-action/internal/matrix/compare"
-	"github.com/nvidia/aicr-action/internal/matrix/drift"
+	"github.com/nvidia/aicr-action/internal/matrix/daytwo"
 	"github.com/nvidia/aicr-action/internal/matrix/intact"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
-	"github.com/nvidia/aicr-action/internal/matrix/leftover"
-	"github.com/nvidia/aicr-action/internal/matrix/upgrade"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/util/wait"
@@ -80,9 +78,9 @@ func (c *cellRun) judge(ctx context.Context, losses *intact.Losses) error {
 	if err != nil {
 		return err
 	}
-	run := intact.Run{Env: c.env, Items: c.gated.State.Items, Answers: answers, Unsteady: drift.Unsteady(c.env.Bundle), Again: c.renderedAgain}
+	run := intact.Run{Env: c.env, Items: c.gated.State.Items, Answers: answers, Unsteady: daytwo.IsUnsteady(c.env.Bundle), Again: c.renderedAgain}
 	if c.byArgo() && !c.drift {
-		run.Refreshed = drift.Refreshed
+		run.Refreshed = daytwo.Refreshed
 	}
 	said, err := run.Do(ctx, losses)
 	c.result.Notes = append(c.result.Notes, said.Notes...)
@@ -100,7 +98,7 @@ func (c *cellRun) readBack(ctx context.Context, before []lane.Delivery, what str
 		if rec, err = c.lane.ReadBack(ctx, c.env); err != nil {
 			return reason.Wrap(reason.ClusterFailed, fmt.Errorf("read back what was delivered: %w", err))
 		}
-		rec, left = upgrade.Left(c.lane, rec, before)
+		rec, left = daytwo.Left(c.lane, rec, before)
 		if f := lane.Mismatch(rec.Want, rec.Got); f != nil {
 			return &reason.Error{Reason: reason.DeployFailed, Err: f}
 		}
@@ -146,11 +144,11 @@ func (c *cellRun) capture(ctx context.Context, own []lane.Object, looks func() c
 
 // runDrift delivers the bundle a second time. Reason: NEVER_SETTLES.
 func (c *cellRun) runDrift(ctx context.Context) error {
-	if err := c.fill(ctx, upgrade.Bundles{Before: c.env.Bundle, Now: c.env.Bundle}); err != nil {
+	if err := c.fill(ctx, daytwo.Bundles{Before: c.env.Bundle, Now: c.env.Bundle}); err != nil {
 		return err
 	}
 	_, sync := c.lane.Budget(c.budgets())
-	run := drift.Run{
+	run := daytwo.SecondDelivery{
 		Env: c.env, Lane: c.lane, Budget: c.Deadline.Shrink(sync), Again: c.renderedAgain,
 		Capture: func(ctx context.Context) (*compare.Captured, error) {
 			var rec lane.Record
@@ -171,7 +169,7 @@ func (c *cellRun) runDrift(ctx context.Context) error {
 	if note != "" {
 		c.result.Notes = append(c.result.Notes, note)
 	}
-	c.result.Warnings = append(c.result.Warnings, append(upgrade.TornDown(c.env.Bundle, run.Hooks, c.byArgo()), run.Jobs()...)...)
+	c.result.Warnings = append(c.result.Warnings, append(daytwo.TornDown(c.env.Bundle, run.Hooks, c.byArgo()), run.Jobs()...)...)
 	if err != nil && reason.Of(err) != reason.NeverSettles {
 		return err
 	}
@@ -185,7 +183,7 @@ func (c *cellRun) runDrift(ctx context.Context) error {
 func (c *cellRun) runRemoval(ctx context.Context) error {
 	c.stopObserving() // pods that are removed are no placement
 	_, sync := c.lane.Budget(c.budgets())
-	run := leftover.Run{Env: c.env, Lane: c.lane, Budget: c.Deadline.Shrink(sync)}
+	run := daytwo.Removal{Env: c.env, Lane: c.lane, Budget: c.Deadline.Shrink(sync)}
 	lines, warnings, err := run.Do(ctx)
 	c.result.LeftBehind, c.result.Warnings = lines, append(c.result.Warnings, warnings...)
 	return err

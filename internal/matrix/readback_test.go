@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/bundle/oci"
+	"github.com/nvidia/aicr-action/internal/bundle/publish"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/embedded"
 	"github.com/nvidia/aicr-action/internal/infra/host"
@@ -47,7 +47,7 @@ func readBackEnv(t *testing.T, d bundle.Deployer, releases []*helmrelease.Releas
 	}
 	repo := "oci://" + reg.PullHost() + "/aicr/demo"
 	ch := &chart.Chart{Metadata: &chart.Metadata{APIVersion: "v2", Name: "web", Version: "1.0.0"}}
-	pushedChart, err := oci.PushChart(t.Context(), ch, "oci://"+reg.PushHost()+"/charts", oci.Own())
+	pushedChart, err := publish.PushChart(t.Context(), ch, "oci://"+reg.PushHost()+"/charts", publish.Own())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,17 +64,17 @@ func readBackEnv(t *testing.T, d bundle.Deployer, releases []*helmrelease.Releas
 	case bundle.FluxOCI:
 		b.Expectation.Delivered = testkit.MustDeliver("OCIRepository aicr-bundle", "*Kustomization aicr-demo", "ArtifactGenerator own", "HelmRelease web", "HelmRelease own")
 	}
-	pushedBundle, err := oci.PublishBundle(t.Context(), b, repo+":1", oci.Own())
+	pushedBundle, err := publish.PublishBundle(t.Context(), b, repo+":1", publish.Own())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if bundle.ByGit(d.Name()) {
 		repo = "http://" + reg.PullHost() + "/aicr/demo.git"
-		pushedBundle = oci.Published{URL: repo, Tag: "1", Digest: "sha1:" + strings.Repeat("c", 40)}
+		pushedBundle = publish.Published{URL: repo, Tag: "1", Digest: "sha1:" + strings.Repeat("c", 40)}
 	}
 	reg.Stop() // the published digests are known, and not read again
 	return &lane.Env{
-		Registry: reg, Bundle: b, Clients: &infra.Clients{Kube: kube}, Published: []oci.Published{pushedChart, pushedBundle},
+		Registry: reg, Bundle: b, Clients: &infra.Clients{Kube: kube}, Published: []publish.Published{pushedChart, pushedBundle},
 		Input: bundle.Input{Recipe: &recipe.Result{Metadata: recipe.Metadata{Name: "demo"}}, RepoURL: repo, TargetRevision: "1", ChartRepository: "oci://" + reg.PullHost() + "/charts"},
 	}
 }

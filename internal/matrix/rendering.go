@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/bundle/forgotten"
 	"github.com/nvidia/aicr-action/internal/matrix/change"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -47,7 +46,7 @@ func (o ownBundler) Bundle(ctx context.Context, d bundle.Deployer, in bundle.Inp
 	if err != nil {
 		return in, nil, nil, err
 	}
-	return in, b, nil, forgotten.Mark(ctx, d, prepared, b)
+	return in, b, nil, bundle.MarkMissingPaths(ctx, d, prepared, b)
 }
 
 // rendering is what the lanes of one recipe share: its charts, rendered and traced once. Lanes may

@@ -12,7 +12,6 @@ import (
 	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/matrix/reuse"
-	"github.com/nvidia/aicr-action/internal/matrix/twins"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/util/lists"
 )
@@ -237,7 +236,7 @@ func (r *Runner) Share(ctx context.Context, plans []Plan, n int) []string {
 	if r.Keep || len(r.Validate) > 0 { // each has a cluster of its own, or decides about its own constraints
 		return nil
 	}
-	u, all, made := &Reuser{Harness: "this process"}, twins.Recipes{}, r.made(ctx, plans, n)
+	u, all, made := &Reuser{Harness: "this process"}, equalRecipes{}, r.made(ctx, plans, n)
 	for _, i := range r.startOrder(plans, 1) {
 		all.Add(plans[i].Cell, u.sameKey(ctx, r, plans[i], made[i]))
 	}
@@ -253,7 +252,7 @@ func (p *Plan) mustRun() bool { return p.base != nil || p.skip != "" || p.valida
 
 // made are the digests of the bundles that another program makes; empty where this program does.
 func (r *Runner) made(ctx context.Context, plans []Plan, n int) []string {
-	maker, ok := r.Bundler.(twins.Maker)
+	maker, ok := r.Bundler.(equalMaker)
 	if !ok || len(plans) == 0 {
 		return make([]string, len(plans))
 	}
@@ -262,11 +261,11 @@ func (r *Runner) made(ctx context.Context, plans []Plan, n int) []string {
 		return make([]string, len(plans)) // each runs by itself
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // in the run's own directory, which goes away
-	var cells []twins.Cell
+	var cells []equalCell
 	for _, p := range plans {
-		cells = append(cells, twins.Cell{Recipe: p.Cell.Recipe, Deployer: p.Deployer, Input: p.input, Alone: p.mustRun()})
+		cells = append(cells, equalCell{Recipe: p.Cell.Recipe, Deployer: p.Deployer, Input: p.input, Alone: p.mustRun()})
 	}
-	return twins.Made(ctx, maker, cells, dir, n)
+	return madeEqual(ctx, maker, cells, dir, n)
 }
 
 // sameKey is the digest of all that the verdict of a plan's cell depends on but its recipe's name,

@@ -5,8 +5,8 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/matrix/change"
 	"github.com/nvidia/aicr-action/internal/matrix/compare"
+	"github.com/nvidia/aicr-action/internal/matrix/daytwo"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
-	"github.com/nvidia/aicr-action/internal/matrix/upgrade"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
@@ -24,8 +24,8 @@ func (c *cellRun) rollbackSteps() []step {
 // ofRollback says of what the deployer or the API server rejects that it was the rollback.
 func (c *cellRun) ofRollback(do func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
-		err := upgrade.RollbackFailed(c.plan.base.name, do(ctx), c.bundles(), c.lastView())
-		return upgrade.Lost(ctx, upgrade.RollbackTo(c.plan.base.name), err, c.env, c.bundles(), c.upgrade.after.UID)
+		err := daytwo.RollbackFailed(c.plan.base.name, do(ctx), c.bundles(), c.lastView())
+		return daytwo.Lost(ctx, daytwo.RollbackTo(c.plan.base.name), err, c.env, c.bundles(), c.upgrade.after.UID)
 	}
 }
 
@@ -33,7 +33,7 @@ func (c *cellRun) ofRollback(do func(context.Context) error) func(context.Contex
 // bundle, as after a revert in Git.
 func (c *cellRun) rollBack(ctx context.Context) error {
 	c.upgrade.record = c.upgrade.upgraded
-	if err := c.fill(ctx, upgrade.Bundles{Before: c.upgrade.next.bundle, Now: c.upgrade.old.bundle}); err != nil {
+	if err := c.fill(ctx, daytwo.Bundles{Before: c.upgrade.next.bundle, Now: c.upgrade.old.bundle}); err != nil {
 		return err
 	}
 	if l, ok := c.lane.(lane.RollsBack); ok {
@@ -59,7 +59,7 @@ func (c *cellRun) gateRollback(ctx context.Context) error {
 // removed. Reasons: UPGRADE_DIVERGED, UPGRADE_FAILED.
 func (c *cellRun) verifyRollback(ctx context.Context) error {
 	c.bundles().Settled(ctx, c.env)
-	if err := c.taken(ctx, upgrade.RollbackTo(c.plan.base.name), reason.UpgradeDiverged); err != nil {
+	if err := c.taken(ctx, daytwo.RollbackTo(c.plan.base.name), reason.UpgradeDiverged); err != nil {
 		return err
 	}
 	rec, err := c.readBack(ctx, c.upgrade.record.Want, "rollback")
@@ -79,5 +79,5 @@ func (c *cellRun) verifyRollback(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.aftermath(ctx, upgrade.Arrived{What: upgrade.RollbackTo(c.plan.base.name), Was: c.upgrade.after.UID, Change: change.Between(c.upgrade.after, state.State, change.Options{})})
+	return c.aftermath(ctx, daytwo.Arrived{What: daytwo.RollbackTo(c.plan.base.name), Was: c.upgrade.after.UID, Change: change.Between(c.upgrade.after, state.State, change.Options{})})
 }

@@ -8,9 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/nvidia/aicr-action/internal/matrix/building"
-	"github.com/nvidia/aicr-action/internal/matrix/footprint"
-	"github.com/nvidia/aicr-action/internal/matrix/strikes"
+	"github.com/nvidia/aicr-action/internal/matrix/schedule"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
@@ -30,8 +28,8 @@ func (r *Runner) RunAll(ctx context.Context, plans []Plan, n int) ([]result.Resu
 // runAhead is RunAll with functions that run a cell, and that start one before its turn.
 func (r *Runner) runAhead(ctx context.Context, plans []Plan, n int, run func(context.Context, Plan) finishedCell, begin func(context.Context, Plan) startedCell) ([]result.Result, error) {
 	book := newLedger(r, plans)
-	count := strikes.New(r.MaxStrikes)
-	room := &footprint.Room{}
+	count := schedule.New(r.MaxStrikes)
+	room := &schedule.MemoryRoom{}
 	order := slices.DeleteFunc(r.startOrder(plans, n), func(i int) bool { return plans[i].same != "" })
 	early := newPool(r, slices.Clone(plans), order, begin)
 	for i := range early.plans {
@@ -149,11 +147,11 @@ func (r *Runner) unbuilt(c result.Cell, err error) result.Result {
 
 // ControllerSets returns what the lanes of the plans need, each set once, in the order in which
 // cells start, n at a time.
-func (r *Runner) ControllerSets(plans []Plan, n int) []building.Set {
-	var sets []building.Set
+func (r *Runner) ControllerSets(plans []Plan, n int) []schedule.BuildingSet {
+	var sets []schedule.BuildingSet
 	for _, i := range r.startOrder(plans, n) {
-		set := building.Set(NewLane(plans[i].Deployer).Controllers())
-		if !slices.ContainsFunc(sets, func(s building.Set) bool { return slices.Equal(s, set) }) {
+		set := schedule.BuildingSet(NewLane(plans[i].Deployer).Controllers())
+		if !slices.ContainsFunc(sets, func(s schedule.BuildingSet) bool { return slices.Equal(s, set) }) {
 			sets = append(sets, set)
 		}
 	}
@@ -173,7 +171,7 @@ func (r *Runner) notTaken(cell startedCell, c result.Cell, why result.Verdict) r
 }
 
 // refuse returns why no further cell may start, or nil.
-func (r *Runner) refuse(ctx context.Context, count *strikes.Count, book *ledger) *result.Verdict {
+func (r *Runner) refuse(ctx context.Context, count *schedule.Count, book *ledger) *result.Verdict {
 	if ctx.Err() != nil {
 		return &result.Verdict{Status: result.NotRun, Reason: reason.Interrupted, Cause: "the run was ended before this cell began"}
 	}

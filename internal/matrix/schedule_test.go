@@ -12,8 +12,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/embedded"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
-	"github.com/nvidia/aicr-action/internal/matrix/building"
 	"github.com/nvidia/aicr-action/internal/matrix/gate"
+	"github.com/nvidia/aicr-action/internal/matrix/schedule"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
@@ -126,10 +126,10 @@ func TestRunAll_WhileBuilding(t *testing.T) {
 	helm := make(chan struct{})
 	r := testRunner()
 	sets := r.ControllerSets(plans, 2)
-	if len(sets) != 3 || !slices.Equal(sets[0], building.Set{infra.ArgoCDControllers}) {
+	if len(sets) != 3 || !slices.Equal(sets[0], schedule.BuildingSet{infra.ArgoCDControllers}) {
 		t.Fatalf("the sets are %q", sets)
 	}
-	r.Building = building.Start(t.Context(), func(ctx context.Context, kinds ...infra.ControllerKind) error {
+	r.Building = schedule.StartBuilding(t.Context(), func(ctx context.Context, kinds ...infra.ControllerKind) error {
 		switch {
 		case slices.Contains(kinds, infra.FluxControllers):
 			return &reason.Error{Reason: reason.StackBuildFailed, Err: errors.New("build helm-controller: exit status 1")}
@@ -170,7 +170,7 @@ func TestRunAll_OverWhileBuilding(t *testing.T) {
 	}
 	r := testRunner()
 	r.FailFast = true
-	r.Building = building.Start(t.Context(), func(ctx context.Context, kinds ...infra.ControllerKind) error {
+	r.Building = schedule.StartBuilding(t.Context(), func(ctx context.Context, kinds ...infra.ControllerKind) error {
 		if len(kinds) > 0 {
 			<-ctx.Done()
 		}

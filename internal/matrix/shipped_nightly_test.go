@@ -8,7 +8,6 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/matrix/refs"
-	"github.com/nvidia/aicr-action/internal/matrix/refs/kubelet"
 )
 
 // TestNightlyShippedRecipes_Static: what is judged without a cluster finds nothing in our own
@@ -36,7 +35,7 @@ func TestNightlyShippedRecipes_Static(t *testing.T) {
 			}
 			for i := range b.Expectation.Workloads {
 				w := &b.Expectation.Workloads[i]
-				for _, refusal := range kubelet.Refusals(&w.PodSpec) {
+				for _, refusal := range refs.KubeletRefusals(&w.PodSpec) {
 					t.Errorf("%s: %s %s/%s: %s", p.Cell, w.Kind, w.Namespace, w.Name, refusal.Text)
 				}
 			}

@@ -11,9 +11,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/change"
 	"github.com/nvidia/aicr-action/internal/matrix/compare"
+	"github.com/nvidia/aicr-action/internal/matrix/daytwo"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
-	"github.com/nvidia/aicr-action/internal/matrix/upgrade"
-	"github.com/nvidia/aicr-action/internal/matrix/upgradehooks"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -96,7 +95,7 @@ func (r *Runner) PlanUpgrades(name string, plans []Plan) ([]Plan, error) {
 			}
 			b.input, b.bundler, b.recorded, notes = r.described(name, given.Input), given.Bundler, given.Charts, given.Notes
 		}
-		if err := upgrade.SameRecipe(r.From.Name, p.Cell.Recipe, b.input.Recipe, p.input.Recipe); err != nil {
+		if err := daytwo.SameRecipe(r.From.Name, p.Cell.Recipe, b.input.Recipe, p.input.Recipe); err != nil {
 			return nil, err
 		}
 		r.planned++
@@ -165,11 +164,11 @@ func (c *cellRun) makeBase(ctx context.Context) error {
 	b := c.plan.base
 	in, made, _, err := b.bundlerOf().Bundle(ctx, c.plan.Deployer, c.located(b.input), filepath.Join(c.dir, "bundler-before"))
 	if err != nil {
-		return upgrade.BaseFailed(b.name, reason.Wrap(reason.BundleFailed, err))
+		return daytwo.BaseFailed(b.name, reason.Wrap(reason.BundleFailed, err))
 	}
 	c.result.RenderedBefore = change.ChartsOf(made)
 	if err := b.otherCharts(c.result.RenderedBefore); err != nil {
-		return upgrade.BaseFailed(b.name, reason.Wrap(reason.BundleFailed, err))
+		return daytwo.BaseFailed(b.name, reason.Wrap(reason.BundleFailed, err))
 	}
 	c.upgrade = &upgradeRun{old: delivery{in, made}}
 	return nil
@@ -203,21 +202,21 @@ func (c *cellRun) upgradeSteps() []step {
 
 // ofBase makes what goes wrong with the old bundle no verdict on the upgrade.
 func (c *cellRun) ofBase(do func(context.Context) error) func(context.Context) error {
-	return func(ctx context.Context) error { return upgrade.BaseFailed(c.plan.base.name, do(ctx)) }
+	return func(ctx context.Context) error { return daytwo.BaseFailed(c.plan.base.name, do(ctx)) }
 }
 
 // ofUpgrade says of what the deployer or the API server rejects that it was the upgrade, and what
 // that has lost.
 func (c *cellRun) ofUpgrade(do func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
-		err := upgrade.Failed(c.plan.base.name, do(ctx), c.bundles(), c.lastView())
-		return upgrade.Lost(ctx, upgrade.UpgradeFrom(c.plan.base.name), err, c.env, c.bundles(), c.upgrade.state.UID)
+		err := daytwo.Failed(c.plan.base.name, do(ctx), c.bundles(), c.lastView())
+		return daytwo.Lost(ctx, daytwo.UpgradeFrom(c.plan.base.name), err, c.env, c.bundles(), c.upgrade.state.UID)
 	}
 }
 
 // bundles are the one that runs and the one that is delivered.
-func (c *cellRun) bundles() upgrade.Bundles {
-	return upgrade.Bundles{Before: c.env.Before, Now: c.env.Bundle}
+func (c *cellRun) bundles() daytwo.Bundles {
+	return daytwo.Bundles{Before: c.env.Before, Now: c.env.Bundle}
 }
 
 // lastView is the last poll of the gate; nil before there is one.
@@ -249,14 +248,14 @@ func (c *cellRun) readBase(ctx context.Context) error {
 		return err
 	}
 	c.upgrade.state = state.State
-	return c.fill(ctx, upgrade.Bundles{Before: c.upgrade.old.bundle, Now: c.upgrade.next.bundle})
+	return c.fill(ctx, daytwo.Bundles{Before: c.upgrade.old.bundle, Now: c.upgrade.next.bundle})
 }
 
 // fill notes, and plays, what operators write into the bundle's Secrets, as the last step before a
 // second delivery.
-func (c *cellRun) fill(ctx context.Context, b upgrade.Bundles) error {
+func (c *cellRun) fill(ctx context.Context, b daytwo.Bundles) error {
 	return c.patiently(ctx, "what operators wrote into Secrets", func(ctx context.Context) (err error) {
-		if c.filled, err = upgrade.Fill(ctx, c.env, c.lane, b); err == nil {
+		if c.filled, err = daytwo.Fill(ctx, c.env, c.lane, b); err == nil {
 			c.result.Notes = append(c.result.Notes, c.filled.Played()...)
 		}
 		return reason.Wrap(reason.ClusterFailed, err)
@@ -274,7 +273,7 @@ func (c *cellRun) taken(ctx context.Context, what string, code reason.Reason) er
 
 // verifyUpgrade reads back what was delivered, and what it has changed in the cluster.
 func (c *cellRun) verifyUpgrade(ctx context.Context) error {
-	what := upgrade.UpgradeFrom(c.plan.base.name)
+	what := daytwo.UpgradeFrom(c.plan.base.name)
 	c.bundles().Settled(ctx, c.env)
 	if err := c.taken(ctx, what, reason.UpgradeDiverged); err != nil {
 		return err
@@ -283,11 +282,11 @@ func (c *cellRun) verifyUpgrade(ctx context.Context) error {
 		return err
 	}
 	c.result.Change = change.Between(c.upgrade.state, c.upgrade.after, change.Options{From: c.plan.base.title})
-	return c.aftermath(ctx, upgrade.Arrived{What: what, Was: c.upgrade.state.UID, Change: c.result.Change})
+	return c.aftermath(ctx, daytwo.Arrived{What: what, Was: c.upgrade.state.UID, Change: c.result.Change})
 }
 
 // aftermath judges what a second delivery has replaced, removed and left.
-func (c *cellRun) aftermath(ctx context.Context, a upgrade.Arrived) error {
+func (c *cellRun) aftermath(ctx context.Context, a daytwo.Arrived) error {
 	a.Env, a.Lane, a.Deployer = c.env, c.lane, c.plan.Deployer.Name()
 	said, err := c.bundles().Aftermath(ctx, a)
 	c.result.Notes = append(c.result.Notes, said.Notes...)
@@ -302,8 +301,8 @@ func (c *cellRun) byArgo() bool {
 
 // deliverUpgrade judges the hooks that Helm runs before an upgrade, and delivers the new bundle.
 func (c *cellRun) deliverUpgrade(ctx context.Context) error {
-	hooks := upgradehooks.Bundles{Before: c.upgrade.old.bundle, Now: c.upgrade.next.bundle}
-	cleared, err := hooks.Judge(ctx, c.env, c.lane, upgrade.UpgradeFrom(c.plan.base.name))
+	hooks := daytwo.HookBundles{Before: c.upgrade.old.bundle, Now: c.upgrade.next.bundle}
+	cleared, err := hooks.Judge(ctx, c.env, c.lane, daytwo.UpgradeFrom(c.plan.base.name))
 	c.result.Notes = append(c.result.Notes, cleared...)
 	if err != nil {
 		return err
@@ -363,5 +362,5 @@ func (c *cellRun) gateLane() lane.Lane {
 	if c.upgrade.after != nil { // it goes back
 		was = c.upgrade.after
 	}
-	return &upgrade.Lane{Lane: c.lane, Before: c.upgrade.record.Want, Bundles: c.bundles(), Was: was.UID}
+	return &daytwo.Lane{Lane: c.lane, Before: c.upgrade.record.Want, Bundles: c.bundles(), Was: was.UID}
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/nvidia/aicr-action/internal/recipe/document"
-	"github.com/nvidia/aicr-action/internal/recipe/sorting"
 	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
@@ -146,7 +145,7 @@ func (l *loader) checkBases() {
 			if i := slices.Index(way, next.Name); i >= 0 {
 				// From every overlay on the cycle, and every one that leads into it, it is the same
 				// cycle.
-				cycle := sorting.Rotate(way[i:])
+				cycle := rotateOrder(way[i:])
 				first := l.overlays[cycle[0]]
 				if !told[first.Name] {
 					l.Add(Origin{File: first.Origin.File, Line: first.lines.base}, "the bases form a cycle: %s; remove one of them", strings.Join(append(cycle, cycle[0]), " -> "))

@@ -4,8 +4,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/nvidia/aicr-action/internal/recipe/configuration"
 )
 
 // accounted is a recipe for Slurm with everything that accounting may need, as AICR has them since v1.0.
@@ -44,12 +42,12 @@ func TestConfiguration_Accounting(t *testing.T) {
 		enabled bool
 		order   []string
 	}{
-		"":                            {configuration.Disabled, false, []string{"app", "slinky-slurm"}},
-		configuration.Disabled:        {configuration.Disabled, false, []string{"app", "slinky-slurm"}},
-		configuration.CustomerManaged: {configuration.CustomerManaged, true, []string{"app", "slinky-slurm"}},
-		configuration.Provided:        {configuration.Provided, true, []string{"app", "mariadb-operator-crds", "mariadb-operator", "slurm-accounting-mariadb", "slinky-slurm"}},
+		"":                    {AccountingDisabled, false, []string{"app", "slinky-slurm"}},
+		AccountingDisabled:    {AccountingDisabled, false, []string{"app", "slinky-slurm"}},
+		CustomerManaged:       {CustomerManaged, true, []string{"app", "slinky-slurm"}},
+		ConfigurationProvided: {ConfigurationProvided, true, []string{"app", "mariadb-operator-crds", "mariadb-operator", "slurm-accounting-mariadb", "slinky-slurm"}},
 	} {
-		r, err := s.ResolveWith(query, Choices{Configuration: configuration.Choice{Accounting: mode}})
+		r, err := s.ResolveWith(query, Choices{Configuration: ConfigurationChoice{Accounting: mode}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -95,7 +93,7 @@ func TestConfiguration_Accounting(t *testing.T) {
 func TestConfiguration_Inventory(t *testing.T) {
 	s := accounted(t, nil)
 	for mode, want := range map[string]int{"": 2, "enabled": 2, "disabled": 1} {
-		r, err := s.ResolveWith(Criteria{Service: "gke"}, Choices{Configuration: configuration.Choice{Inventory: mode}})
+		r, err := s.ResolveWith(Criteria{Service: "gke"}, Choices{Configuration: ConfigurationChoice{Inventory: mode}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -112,7 +110,7 @@ func TestConfiguration_InventoryGranted(t *testing.T) {
 		"overlays/oke":                `{metadata: {name: oke}, spec: {criteria: {service: oke}}}`,
 		"components/k8s-aibom/values": "a: b\n",
 	})
-	r, err := s.ResolveWith(Criteria{Service: "gke"}, Choices{Configuration: configuration.Choice{Inventory: "enabled"}})
+	r, err := s.ResolveWith(Criteria{Service: "gke"}, Choices{Configuration: ConfigurationChoice{Inventory: "enabled"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +119,7 @@ func TestConfiguration_InventoryGranted(t *testing.T) {
 		t.Fatalf("got %+v, %v", all, err)
 	}
 	for _, c := range []struct{ service, mode string }{{"gke", "disabled"}, {"oke", "enabled"}} {
-		if _, err := s.ResolveWith(Criteria{Service: c.service}, Choices{Configuration: configuration.Choice{Inventory: c.mode}}); err == nil || !strings.Contains(err.Error(), "only on gke is it added") {
+		if _, err := s.ResolveWith(Criteria{Service: c.service}, Choices{Configuration: ConfigurationChoice{Inventory: c.mode}}); err == nil || !strings.Contains(err.Error(), "only on gke is it added") {
 			t.Errorf("%s, %s: got %v", c.service, c.mode, err)
 		}
 	}
@@ -137,15 +135,15 @@ func TestConfiguration_Refused(t *testing.T) {
 	})
 	for _, c := range []struct {
 		query  Criteria
-		choice configuration.Choice
+		choice ConfigurationChoice
 		want   string
 	}{
-		{Criteria{Service: "gke"}, configuration.Choice{Accounting: "disabled"}, "the recipe's platform is any and not slurm"},
-		{Criteria{Service: "eks", Platform: "slurm"}, configuration.Choice{Accounting: "aicr"}, "none of disabled, customer-managed, aicr-provided"},
-		{Criteria{Service: "oke", Platform: "slurm"}, configuration.Choice{Accounting: "disabled"}, "the recipe has no component mariadb-operator-crds, mariadb-operator, slurm-accounting-mariadb"},
-		{Criteria{Service: "eks", Platform: "slurm"}, configuration.Choice{Inventory: "enabled"}, "the recipe has no component k8s-aibom"},
-		{Criteria{Service: "aks"}, configuration.Choice{Inventory: "enabled"}, "leaves component k8s-aibom out on purpose"},
-		{Criteria{Service: "lke", Platform: "slurm"}, configuration.Choice{}, `accounting.enabled of component "slinky-slurm" is decided by the profile "p"`},
+		{Criteria{Service: "gke"}, ConfigurationChoice{Accounting: "disabled"}, "the recipe's platform is any and not slurm"},
+		{Criteria{Service: "eks", Platform: "slurm"}, ConfigurationChoice{Accounting: "aicr"}, "none of disabled, customer-managed, aicr-provided"},
+		{Criteria{Service: "oke", Platform: "slurm"}, ConfigurationChoice{Accounting: "disabled"}, "the recipe has no component mariadb-operator-crds, mariadb-operator, slurm-accounting-mariadb"},
+		{Criteria{Service: "eks", Platform: "slurm"}, ConfigurationChoice{Inventory: "enabled"}, "the recipe has no component k8s-aibom"},
+		{Criteria{Service: "aks"}, ConfigurationChoice{Inventory: "enabled"}, "leaves component k8s-aibom out on purpose"},
+		{Criteria{Service: "lke", Platform: "slurm"}, ConfigurationChoice{}, `accounting.enabled of component "slinky-slurm" is decided by the profile "p"`},
 	} {
 		if _, err := s.ResolveWith(c.query, Choices{Configuration: c.choice}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: got %v, want %q", c.choice, err, c.want)

@@ -3,7 +3,6 @@ package recipe
 import (
 	"fmt"
 
-	"github.com/nvidia/aicr-action/internal/recipe/condition"
 	"github.com/nvidia/aicr-action/internal/recipe/document"
 )
 
@@ -35,7 +34,7 @@ func (r *Result) CheckKubeVersion(version string) error {
 		if c.Name != kubeVersionConstraint {
 			continue
 		}
-		holds, err := condition.OfKubernetes(c.Value, version)
+		holds, err := document.OfKubernetes(c.Value, version)
 		if err != nil {
 			return document.ErrorAt(c.Origin, "constraint %s: %w", c.Name, err)
 		}

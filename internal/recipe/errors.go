@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/nvidia/aicr-action/internal/recipe/document"
-	"github.com/nvidia/aicr-action/internal/recipe/profile"
 )
 
 // Origin is a place in a file.
@@ -27,15 +26,15 @@ const APIVersion = document.APIVersion
 // FileError is a problem at a place in a recipes directory.
 type FileError = document.FileError
 
-// UnknownRecipeError says that no overlay has the name that was asked for.
-type UnknownRecipeError struct {
+// unknownRecipeError says that no overlay has the name that was asked for.
+type unknownRecipeError struct {
 	Name       string
 	Known      []string // sorted
 	Suggestion string   // the nearest known name; empty if none is near
 }
 
 // Error names the suggestion, or else everything there is.
-func (e *UnknownRecipeError) Error() string {
+func (e *unknownRecipeError) Error() string {
 	if len(e.Known) == 0 {
 		return fmt.Sprintf("there is no recipe %q; the recipes directory has none", e.Name)
 	}
@@ -48,6 +47,6 @@ func (e *UnknownRecipeError) Error() string {
 // unknownRecipe is the error about a recipe's name, or about an overlay's path in place of its name.
 func unknownRecipe(name string, known []string) error {
 	like := strings.ToLower(strings.TrimSuffix(filepath.Base(name), filepath.Ext(name)))
-	like, _, _ = strings.Cut(like, profile.VariantMark) // a value that its profile does not have
-	return &UnknownRecipeError{Name: name, Known: known, Suggestion: document.Similar(like, known)}
+	like, _, _ = strings.Cut(like, VariantMark) // a value that its profile does not have
+	return &unknownRecipeError{Name: name, Known: known, Suggestion: document.Similar(like, known)}
 }

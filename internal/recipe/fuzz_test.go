@@ -12,7 +12,6 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/nvidia/aicr-action/internal/recipe/condition"
 	"github.com/nvidia/aicr-action/internal/recipe/document"
 )
 
@@ -178,7 +177,7 @@ func FuzzConstraint(f *testing.F) {
 			return
 		}
 		holds := func(operator string) bool {
-			ok, e := condition.OfKubernetes(operator+operand[2], version)
+			ok, e := document.OfKubernetes(operator+operand[2], version)
 			if (e != nil) != (err != nil && !errors.As(err, &broken)) {
 				t.Fatalf("%q against %q is an error with one operator and not with another: %v, %v", constraint, version, e, err)
 			}
@@ -198,7 +197,7 @@ func FuzzConstraint(f *testing.F) {
 		if n != 1 || holds(">=") != (more || equal) || holds("<=") != (less || equal) || holds("!=") == equal || holds("") != equal {
 			t.Errorf("%q against %q: < %v, == %v, > %v", operand[2], version, less, equal, more)
 		}
-		if bare, e := condition.OfKubernetes(operand[1]+" v"+operand[2], "v"+strings.TrimPrefix(version, "v")); e != nil || bare != (err == nil) {
+		if bare, e := document.OfKubernetes(operand[1]+" v"+operand[2], "v"+strings.TrimPrefix(version, "v")); e != nil || bare != (err == nil) {
 			t.Errorf("%q against %q depends on blanks and on the v", constraint, version)
 		}
 	})

@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/nvidia/aicr-action/internal/recipe/document"
-	"github.com/nvidia/aicr-action/internal/recipe/kustomize"
+	"github.com/nvidia/aicr-action/internal/recipe/kustomization"
 )
 
 // Kustomization is what a component of type Kustomize is built from.
@@ -77,11 +77,11 @@ func (k *Kustomization) Of(kind, namespace, name string) *Place {
 // Source opens what a Kustomize component's source stands for. The tag may be empty.
 type Source func(tag string) (Layer, error)
 
-// SourceError is a source of a Kustomize component that is no directory of the recipes and was not
+// sourceError is a source of a Kustomize component that is no directory of the recipes and was not
 // allowed.
-type SourceError struct{ Component, Source, Tag string }
+type sourceError struct{ Component, Source, Tag string }
 
-func (e *SourceError) Error() string {
+func (e *sourceError) Error() string {
 	at := ""
 	if e.Tag != "" {
 		at = ", at " + e.Tag + ","
@@ -109,13 +109,13 @@ func (s *Store) WithoutKustomizations() *Store {
 // form of ssh, or a host.
 var elsewhere = regexp.MustCompile(`[:?@]|//|^(?i:github\.com)/`)
 
-// CheckSource returns a *SourceError if the files of a Kustomize component are not available: its
+// CheckSource returns a *sourceError if the files of a Kustomize component are not available: its
 // source must be a directory of the recipes, or be allowed.
 func (s *Store) CheckSource(ref ComponentRef) error {
 	if ref.Type != TypeKustomize || !elsewhere.MatchString(ref.Source) || s.sources[ref.Source] != nil {
 		return nil
 	}
-	return &SourceError{ref.Name, ref.Source, ref.Tag}
+	return &sourceError{ref.Name, ref.Source, ref.Tag}
 }
 
 // kustomization reads what a component of type Kustomize is built from.
@@ -169,7 +169,7 @@ func (s *Store) kustomization(ref ComponentRef, known *mergedComponent, entry re
 		return one(pathAt, "the kustomization of component %q, %s, leads out of the recipes directory; name a directory in it", ref.Name, dir)
 	}
 	k := &Kustomization{Dir: dir, InPlace: inPlace}
-	found, wrong := kustomize.Walk(walked{from}, dir)
+	found, wrong := kustomization.Walk(walked{from}, dir)
 	var p document.Problems
 	for _, w := range wrong {
 		place := Origin{File: from.Display(w.File), Line: w.Line}
@@ -180,7 +180,7 @@ func (s *Store) kustomization(ref ComponentRef, known *mergedComponent, entry re
 	}
 	for _, f := range found {
 		k.Files = append(k.Files, Manifest{Path: f.Path, File: from.Display(f.Path), Content: f.Content})
-		if path.Dir(f.Path) == dir && slices.Contains(kustomize.Names, path.Base(f.Path)) {
+		if path.Dir(f.Path) == dir && slices.Contains(kustomization.Names, path.Base(f.Path)) {
 			k.File = from.Display(f.Path)
 		}
 	}
@@ -201,7 +201,7 @@ func (s *Store) patch(k *Kustomization, component, file string, known *mergedCom
 		return []*FileError{document.ErrorAt(at, "patch of component %q: %w", component, err)}
 	}
 	k.PatchFiles = append(k.PatchFiles, Manifest{Path: file, File: s.files.Display(file), Content: content})
-	patches, wrong := kustomize.Patches(file, content)
+	patches, wrong := kustomization.Patches(file, content)
 	var p document.Problems
 	for _, w := range wrong {
 		p.Add(Origin{File: s.files.Display(file), Line: w.Line}, "patch of component %q: %w", component, w.Err)
@@ -242,7 +242,7 @@ func (s *Store) kustomizationInputs(ref ComponentRef) []string {
 		return nil
 	}
 	all := []string{dir + "/"}
-	found, _ := kustomize.Walk(walked{s.files}, dir) // what is wrong with them is for a run to say
+	found, _ := kustomization.Walk(walked{s.files}, dir) // what is wrong with them is for a run to say
 	for _, f := range found {
 		all = append(all, f.Path)
 	}

@@ -8,10 +8,7 @@ import (
 	"path"
 	"slices"
 
-	"github.com/nvidia/aicr-action/internal/recipe/condition"
 	"github.com/nvidia/aicr-action/internal/recipe/document"
-	"github.com/nvidia/aicr-action/internal/recipe/profile"
-	"github.com/nvidia/aicr-action/internal/recipe/shape"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -237,7 +234,7 @@ func (l *loader) loadOverlay(file string) {
 			d.checkReading(name, o.layer.lines["readiness"].constraints[i])
 		}
 	}
-	o.profile = profile.Read(&d.Decoder, root, spec.Profile)
+	o.profile = readProfile(&d.Decoder, root, spec.Profile)
 	if spec.Resolution != nil && document.GenerationOf(d.APIVersion) == document.March {
 		d.tooNew(root, "spec.resolution", "spec", "resolution")
 	}
@@ -345,7 +342,7 @@ func (d *decoder) layer(root *yaml.Node, constraints []Constraint, refs []Compon
 		}
 		seen[ref.Name] = line()
 		document.CheckPlace(&d.Problems, ref.Name, ref.Namespace, Origin{File: d.File, Line: line("namespace")}, ref.Chart, Origin{File: d.File, Line: line("chart")})
-		if known := shape.Type(ref.Type, document.GenerationOf(d.APIVersion) != document.March); known != "" {
+		if known := shapeType(ref.Type, document.GenerationOf(d.APIVersion) != document.March); known != "" {
 			made.components[i].ref.Type = known
 		} else if ref.Type != "" {
 			d.Add(Origin{File: d.File, Line: line("type")}, "type of component %q is %q; use %s or %s", ref.Name, ref.Type, TypeHelm, TypeKustomize)
@@ -360,7 +357,7 @@ func (d *decoder) checkReading(name string, at Origin) {
 	if name == "" || document.GenerationOf(d.APIVersion) == document.March || d.APIVersion == document.Group+"v1alpha2" {
 		return
 	}
-	if err := condition.CheckReading(name); err != nil {
+	if err := document.CheckReading(name); err != nil {
 		d.Add(at, "%w", err)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/nvidia/aicr-action/internal/recipe/criteria"
 	"github.com/nvidia/aicr-action/internal/recipe/document"
 )
 
@@ -95,8 +94,8 @@ func (s *Store) Unused(r *Result) []string {
 			o, ok := s.overlays[name]
 			return ok && *o.Criteria.Fields()[i] == *f
 		})
-		if criteria.Set(*f) && !used {
-			unused = append(unused, criteria.Names()[i]+" "+*f)
+		if isSet(*f) && !used {
+			unused = append(unused, CriteriaNames()[i]+" "+*f)
 		}
 	}
 	return unused
@@ -106,12 +105,12 @@ func (s *Store) Unused(r *Result) []string {
 // are for, sorted. A query for another value matches the overlays that are for any, and those only;
 // CheckCriteria is for queries of people.
 func (s *Store) CriteriaValues() map[string][]string {
-	names := criteria.Names()
+	names := CriteriaNames()
 	values := map[string][]string{}
 	for _, o := range s.overlays {
 		c := o.Criteria
 		for i, f := range c.Fields() {
-			if criteria.Set(*f) && !slices.Contains(values[names[i]], *f) {
+			if isSet(*f) && !slices.Contains(values[names[i]], *f) {
 				values[names[i]] = append(values[names[i]], *f)
 			}
 		}
@@ -135,5 +134,5 @@ func (s *Store) covered(query Criteria, applied []string) error {
 	for _, name := range applied {
 		of = append(of, s.overlays[name].Criteria)
 	}
-	return criteria.Covered(query.Bare(), of, all)
+	return criteriaCovered(query.Bare(), of, all)
 }

@@ -7,12 +7,11 @@ import (
 	"slices"
 
 	"github.com/nvidia/aicr-action/internal/recipe/document"
-	"github.com/nvidia/aicr-action/internal/recipe/measured"
 )
 
 // ResolveMeasured is ResolveWith for a system that was measured. Left are the overlays that its
 // readings leave out. Unmeasured are the names of the constraints of the recipe that have no reading.
-func (s *Store) ResolveMeasured(query Criteria, choices Choices, measure measured.Measure) (r *Result, left []measured.LeftOut, unmeasured []string, err error) {
+func (s *Store) ResolveMeasured(query Criteria, choices Choices, measure Measure) (r *Result, left []LeftOut, unmeasured []string, err error) {
 	var applied []string
 	if s.generation == document.March {
 		applied, left, err = s.measuredChains(query.Bare(), measure)
@@ -33,7 +32,7 @@ func (s *Store) ResolveMeasured(query Criteria, choices Choices, measure measure
 		return nil, nil, nil, fmt.Errorf("no recipe is for this system: %s", left[0])
 	}
 	if s.generation != document.March {
-		r.Metadata.ExcludedOverlays, r.Metadata.ConstraintWarnings = measured.Documented(left)
+		r.Metadata.ExcludedOverlays, r.Metadata.ConstraintWarnings = measuredDocumented(left)
 	}
 	for _, c := range r.Constraints {
 		got, err := measure(c)
@@ -49,7 +48,7 @@ func (s *Store) ResolveMeasured(query Criteria, choices Choices, measure measure
 
 // measuredChains leaves out each overlay whose constraints do not hold, with those of its bases that
 // it does not replace. A constraint without a reading holds.
-func (s *Store) measuredChains(query Criteria, measure measured.Measure) (applied []string, left []measured.LeftOut, err error) {
+func (s *Store) measuredChains(query Criteria, measure Measure) (applied []string, left []LeftOut, err error) {
 	applied = s.applied(query, func(o *Overlay) bool {
 		m, failed := s.merge(s.chain(o))
 		if failed != nil {
@@ -64,7 +63,7 @@ func (s *Store) measuredChains(query Criteria, measure measured.Measure) (applie
 				return false
 			}
 			if got.Found && !got.Holds {
-				left = append(left, measured.LeftOut{Overlay: o.Name, Constraint: c, Reading: got})
+				left = append(left, LeftOut{Overlay: o.Name, Constraint: c, Reading: got})
 				return false
 			}
 		}
@@ -72,13 +71,13 @@ func (s *Store) measuredChains(query Criteria, measure measured.Measure) (applie
 	})
 	// A base that was left out may be there all the same, under an overlay that replaces its
 	// constraint.
-	left = slices.DeleteFunc(left, func(l measured.LeftOut) bool { return slices.Contains(applied, l.Overlay) })
+	left = slices.DeleteFunc(left, func(l LeftOut) bool { return slices.Contains(applied, l.Overlay) })
 	return applied, left, err
 }
 
 // measuredLeaves leaves out, as AICR does since July, each leaf with a constraint of its own that does
 // not hold or has no reading, and then each leaf whose mixins have such a constraint.
-func (s *Store) measuredLeaves(query Criteria, measure measured.Measure) (applied []string, left []measured.LeftOut, err error) {
+func (s *Store) measuredLeaves(query Criteria, measure Measure) (applied []string, left []LeftOut, err error) {
 	all := s.matches(query)
 	fits := func(overlay string, c Constraint, ofMixin bool) (bool, error) {
 		got, err := measure(c)
@@ -88,7 +87,7 @@ func (s *Store) measuredLeaves(query Criteria, measure measured.Measure) (applie
 		case got.Found && got.Holds:
 			return true, nil
 		}
-		left = append(left, measured.LeftOut{Overlay: overlay, Constraint: c, Reading: got, Mixin: ofMixin})
+		left = append(left, LeftOut{Overlay: overlay, Constraint: c, Reading: got, Mixin: ofMixin})
 		return false, nil
 	}
 	var fit, survive []*Overlay

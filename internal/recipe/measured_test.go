@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/nvidia/aicr-action/internal/recipe/measured"
 )
 
 // Overlays whose constraints do not hold are left out; one that replaces a broken constraint of its
@@ -36,13 +34,13 @@ func TestResolveMeasured(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	resolve := func(version string, c Criteria) (*Result, []measured.LeftOut, []string, error) {
-		return s.ResolveMeasured(c, Choices{}, func(c Constraint) (measured.Reading, error) {
+	resolve := func(version string, c Criteria) (*Result, []LeftOut, []string, error) {
+		return s.ResolveMeasured(c, Choices{}, func(c Constraint) (Reading, error) {
 			if c.Name != "K8s.server.version" {
-				return measured.Reading{}, nil
+				return Reading{}, nil
 			}
 			holds, err := c.Holds(version)
-			return measured.Reading{Have: version, Found: true, Holds: holds}, err
+			return Reading{Have: version, Found: true, Holds: holds}, err
 		})
 	}
 	r, left, unmeasured, err := resolve("v1.33.5", Criteria{Service: "eks", Intent: "training"})

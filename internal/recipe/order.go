@@ -4,8 +4,6 @@ import (
 	"strings"
 
 	"github.com/nvidia/aicr-action/internal/recipe/document"
-	"github.com/nvidia/aicr-action/internal/recipe/shape"
-	"github.com/nvidia/aicr-action/internal/recipe/sorting"
 )
 
 // order gives the components so that each comes after its dependencies and, where that leaves a
@@ -31,9 +29,9 @@ func (m *merged) order() ([]string, error) {
 	for _, name := range m.names() {
 		depends[name] = m.components[name].ref.DependencyRefs
 	}
-	order, cycle := sorting.Order(depends, off)
+	order, cycle := orderDependencies(depends, off)
 	if cycle == nil && len(off) > 0 {
-		_, cycle = sorting.Order(depends, nil)
+		_, cycle = orderDependencies(depends, nil)
 	}
 	if cycle != nil {
 		return nil, document.ErrorAt(m.components[cycle[0]].depends, "the dependencies form a cycle: %s; remove one of them", strings.Join(append(cycle, cycle[0]), " -> "))
@@ -71,7 +69,7 @@ func (s *Store) coherent(ref *ComponentRef, c *mergedComponent, m *merged) *File
 	if on, err := m.enabled(*ref); err != nil || !on {
 		return err
 	}
-	field, problem := shape.Component{
+	field, problem := shapeComponent{
 		Kustomize: ref.Type == TypeKustomize, Chart: ref.Chart, Source: ref.Source, Version: ref.Version, Tag: ref.Tag, Path: ref.Path,
 		Patches: len(ref.Patches) > 0, Manifests: len(ref.ManifestFiles) > 0,
 	}.Problem(s.registries())

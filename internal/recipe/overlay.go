@@ -1,9 +1,7 @@
 package recipe
 
 import (
-	"github.com/nvidia/aicr-action/internal/recipe/criteria"
 	"github.com/nvidia/aicr-action/internal/recipe/document"
-	"github.com/nvidia/aicr-action/internal/recipe/profile"
 )
 
 // baseOverlay is the root of every chain of overlays.
@@ -22,7 +20,7 @@ type Overlay struct {
 	Effective Criteria
 
 	layer   layer
-	profile *profile.Profile
+	profile *Profile
 	lines   overlayLines
 }
 
@@ -33,7 +31,7 @@ type overlayLines struct {
 
 // Testable reports whether the overlay is for one kind of cluster, so that a cluster can be
 // simulated for it.
-func (o *Overlay) Testable() bool { return criteria.Set(o.Criteria.Service) }
+func (o *Overlay) Testable() bool { return isSet(o.Criteria.Service) }
 
 // CriteriaOrigin is where it says what it applies to; of an overlay that does not say so, where its
 // name is.
@@ -45,7 +43,7 @@ func (o *Overlay) CriteriaOrigin() Origin {
 }
 
 // Generic reports whether the overlay is testable and not for one kind of accelerator.
-func (o *Overlay) Generic() bool { return o.Testable() && !criteria.Set(o.Criteria.Accelerator) }
+func (o *Overlay) Generic() bool { return o.Testable() && !isSet(o.Criteria.Accelerator) }
 
 // layer is what overlays and mixins have in common: what they put on top of the layers before them.
 type layer struct {
@@ -91,7 +89,7 @@ type overlaySpec struct {
 	Validation    validationPhase `json:"validation"`
 	Mixins        []string        `json:"mixins"`
 	// Since April 2026.
-	Profile    *profile.Document `json:"profile"`
+	Profile    *profileDocument `json:"profile"`
 	Resolution *struct {
 		StrictDimensions []string `json:"strictDimensions"`
 	} `json:"resolution"`

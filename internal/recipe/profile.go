@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	"github.com/nvidia/aicr-action/internal/recipe/document"
-	"github.com/nvidia/aicr-action/internal/recipe/measured"
-	"github.com/nvidia/aicr-action/internal/recipe/profile"
 )
 
 // Variant is a recipe with one value of its profile.
@@ -19,8 +17,8 @@ type Variant struct {
 }
 
 // profileOf gives the one profile of the overlays; nil if they have none.
-func (s *Store) profileOf(applied []string) (*profile.Profile, error) {
-	var found *profile.Profile
+func (s *Store) profileOf(applied []string) (*Profile, error) {
+	var found *Profile
 	var owner string
 	for _, name := range applied {
 		o := s.overlays[name]
@@ -38,13 +36,13 @@ func (s *Store) profileOf(applied []string) (*profile.Profile, error) {
 // applyProfile puts the selected value of the recipe's profile on top of everything else. The value's
 // constraints must hold on the measured system, if there is one: a profile is chosen, and never
 // inferred.
-func (s *Store) applyProfile(m *merged, applied []string, selection profile.Selection, measure measured.Measure) (*profile.Selected, error) {
+func (s *Store) applyProfile(m *merged, applied []string, selection ProfileSelection, measure Measure) (*ProfileSelected, error) {
 	p, err := s.profileOf(applied)
 	if err != nil {
 		return nil, err
 	}
 	if p == nil {
-		if selection == (profile.Selection{}) {
+		if selection == (ProfileSelection{}) {
 			return nil, nil
 		}
 		return nil, fmt.Errorf("profile %s=%s was asked for, and the recipe has no profile; leave --profile away", selection.Name, selection.Value)
@@ -97,11 +95,11 @@ func (s *Store) applyProfile(m *merged, applied []string, selection profile.Sele
 		there := m.components[c.Name]
 		there.overrides = document.MergeTrees(there.overrides, c.Overrides)
 	}
-	return &profile.Selected{Name: p.Name, Value: selection.Value, Advertiser: value.Advertiser, OwnedPaths: maps.Clone(p.Owned)}, nil
+	return &ProfileSelected{Name: p.Name, Value: selection.Value, Advertiser: value.Advertiser, OwnedPaths: maps.Clone(p.Owned)}, nil
 }
 
 // addReadiness appends the constraints of a running cluster to the readiness phase.
-func (m *merged) addReadiness(p *profile.Profile, value string, constraints []Constraint) error {
+func (m *merged) addReadiness(p *Profile, value string, constraints []Constraint) error {
 	if len(constraints) == 0 {
 		return nil
 	}
@@ -131,14 +129,14 @@ func (m *merged) addReadiness(p *profile.Profile, value string, constraints []Co
 }
 
 // Profile gives the profile of the recipe of that name; false if it has none.
-func (s *Store) Profile(name string) (profile.Profile, bool) {
+func (s *Store) Profile(name string) (Profile, bool) {
 	o, _, ok := s.variant(name)
 	if !ok {
-		return profile.Profile{}, false
+		return Profile{}, false
 	}
 	p, err := s.profileOf(s.applied(o.Effective, func(*Overlay) bool { return true }))
 	if err != nil || p == nil {
-		return profile.Profile{}, false
+		return Profile{}, false
 	}
 	return *p, true
 }
@@ -153,7 +151,7 @@ func (s *Store) Variants(name string) []Variant {
 	all := []Variant{{name, p.Name, p.Default}}
 	for _, value := range p.Values {
 		if value != p.Default {
-			all = append(all, Variant{name + profile.VariantMark + strings.ToLower(value), p.Name, value})
+			all = append(all, Variant{name + VariantMark + strings.ToLower(value), p.Name, value})
 		}
 	}
 	return all
@@ -161,7 +159,7 @@ func (s *Store) Variants(name string) []Variant {
 
 // WithValue gives the name of the recipe with a value of its profile. The error says that the recipe
 // does not exist, has no such profile, or that the profile has no such value.
-func (s *Store) WithValue(name string, selection profile.Selection) (string, error) {
+func (s *Store) WithValue(name string, selection ProfileSelection) (string, error) {
 	o, _, ok := s.variant(name)
 	if !ok {
 		return "", unknownRecipe(name, s.Names())
@@ -179,22 +177,22 @@ func (s *Store) WithValue(name string, selection profile.Selection) (string, err
 
 // variant finds the overlay that a name means, and the value of its profile: nothing but the name of
 // an overlay means the default.
-func (s *Store) variant(name string) (*Overlay, profile.Selection, bool) {
+func (s *Store) variant(name string) (*Overlay, ProfileSelection, bool) {
 	if o, ok := s.overlays[name]; ok {
-		return o, profile.Selection{}, true
+		return o, ProfileSelection{}, true
 	}
-	i := strings.LastIndex(name, profile.VariantMark)
+	i := strings.LastIndex(name, VariantMark)
 	if i < 0 {
-		return nil, profile.Selection{}, false
+		return nil, ProfileSelection{}, false
 	}
 	p, ok := s.Profile(name[:i])
 	if !ok {
-		return nil, profile.Selection{}, false
+		return nil, ProfileSelection{}, false
 	}
 	for _, value := range p.Values {
-		if strings.EqualFold(value, name[i+len(profile.VariantMark):]) {
-			return s.overlays[name[:i]], profile.Selection{Name: p.Name, Value: value}, true
+		if strings.EqualFold(value, name[i+len(VariantMark):]) {
+			return s.overlays[name[:i]], ProfileSelection{Name: p.Name, Value: value}, true
 		}
 	}
-	return nil, profile.Selection{}, false
+	return nil, ProfileSelection{}, false
 }

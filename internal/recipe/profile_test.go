@@ -6,8 +6,6 @@ import (
 	"testing"
 
 	"sigs.k8s.io/yaml"
-
-	"github.com/nvidia/aicr-action/internal/recipe/profile"
 )
 
 const driverProfile = `
@@ -93,7 +91,7 @@ func TestProfile_Selection(t *testing.T) {
 		{"gke", "driver", "write NAME=VALUE"},
 		{"gke", "driver=a=b", "write NAME=VALUE"},
 	} {
-		selection, err := profile.Parse(test.text)
+		selection, err := ParseProfile(test.text)
 		if err == nil {
 			_, err = s.ResolveWith(Criteria{Service: test.service}, Choices{Profile: selection})
 		}

@@ -1,9 +1,7 @@
 package recipe
 
 import (
-	"github.com/nvidia/aicr-action/internal/recipe/configuration"
 	"github.com/nvidia/aicr-action/internal/recipe/document"
-	"github.com/nvidia/aicr-action/internal/recipe/shape"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -15,15 +13,15 @@ type criteriaDocument struct {
 }
 
 type resultDocument struct {
-	APIVersion      string                       `json:"apiVersion"`
-	Kind            string                       `json:"kind"`
-	Metadata        map[string]any               `json:"metadata"`
-	Criteria        Criteria                     `json:"criteria"`
-	Configuration   *configuration.Configuration `json:"configuration"`
-	Constraints     []Constraint                 `json:"constraints"`
-	ComponentRefs   []ComponentRef               `json:"componentRefs"`
-	DeploymentOrder []string                     `json:"deploymentOrder"`
-	Validation      map[string]any               `json:"validation"`
+	APIVersion      string         `json:"apiVersion"`
+	Kind            string         `json:"kind"`
+	Metadata        map[string]any `json:"metadata"`
+	Criteria        Criteria       `json:"criteria"`
+	Configuration   *Configuration `json:"configuration"`
+	Constraints     []Constraint   `json:"constraints"`
+	ComponentRefs   []ComponentRef `json:"componentRefs"`
+	DeploymentOrder []string       `json:"deploymentOrder"`
+	Validation      map[string]any `json:"validation"`
 }
 
 // Format is a kind of document. Value is a zero value of what it is read into, whose json tags are
@@ -163,7 +161,7 @@ func (d *decoder) checkResult(root *yaml.Node, r *Result) {
 		}
 		known[ref.Name] = at().Line
 		document.CheckPlace(&d.Problems, ref.Name, ref.Namespace, at("namespace"), ref.Chart, at("chart"))
-		if known := shape.Type(ref.Type, document.GenerationOf(r.APIVersion) != document.March); known != "" {
+		if known := shapeType(ref.Type, document.GenerationOf(r.APIVersion) != document.March); known != "" {
 			r.ComponentRefs[i].Type = known
 		} else if ref.Type != "" {
 			d.Add(at("type"), "type of component %q is %.100q; use %s or %s", ref.Name, ref.Type, TypeHelm, TypeKustomize)

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/nvidia/aicr-action/internal/recipe/criteria"
 )
 
 // What Resolve gives and YAML and JSON print comes back as it was, and makes the same components.
@@ -173,7 +171,7 @@ func TestCheckCriteria(t *testing.T) {
 			t.Errorf("%+v: got %v", c, err)
 		}
 	}
-	var unknown *criteria.UnknownValueError
+	var unknown *UnknownValueError
 	err := s.CheckCriteria(Criteria{Accelerator: "h10"})
 	if !errors.As(err, &unknown) || !strings.HasPrefix(err.Error(), `accelerator "h10" is not supported: did you mean "h100"? want one of a100, b200, gb200, `) || !strings.HasSuffix(err.Error(), ", any") {
 		t.Errorf("got %v", err)

@@ -8,10 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/nvidia/aicr-action/internal/recipe/configuration"
 	"github.com/nvidia/aicr-action/internal/recipe/document"
-	"github.com/nvidia/aicr-action/internal/recipe/measured"
-	"github.com/nvidia/aicr-action/internal/recipe/profile"
 	"sigs.k8s.io/yaml"
 )
 
@@ -24,8 +21,8 @@ func (s *Store) Resolve(query Criteria) (*Result, error) {
 // Choices are what a recipe leaves to choose besides its criteria. What is not chosen has AICR's
 // default.
 type Choices struct {
-	Profile       profile.Selection
-	Configuration configuration.Choice
+	Profile       ProfileSelection
+	Configuration ConfigurationChoice
 }
 
 // ResolveWith is Resolve with choices.
@@ -35,7 +32,7 @@ func (s *Store) ResolveWith(query Criteria, choices Choices) (*Result, error) {
 
 // resolve is ResolveWith with these overlays. The constraints of a profile must hold on the measured
 // system, if there is one.
-func (s *Store) resolve(query Criteria, applied []string, choices Choices, measure measured.Measure) (*Result, error) {
+func (s *Store) resolve(query Criteria, applied []string, choices Choices, measure Measure) (*Result, error) {
 	m, err := s.merge(applied)
 	if err != nil {
 		return nil, err
@@ -95,7 +92,7 @@ func (s *Store) mergedOf(r *Result) (*merged, error) {
 		return nil, err
 	}
 	if selected := r.Metadata.SelectedProfile; selected != nil {
-		if _, err := s.applyProfile(m, r.Metadata.AppliedOverlays, profile.Selection{Name: selected.Name, Value: selected.Value}, nil); err != nil {
+		if _, err := s.applyProfile(m, r.Metadata.AppliedOverlays, ProfileSelection{Name: selected.Name, Value: selected.Value}, nil); err != nil {
 			return nil, err
 		}
 	}
@@ -108,8 +105,8 @@ func (s *Store) mergedOf(r *Result) (*merged, error) {
 }
 
 // configure puts the values that follow from a choice on top of everything else.
-func (s *Store) configure(m *merged, query Criteria, choice configuration.Choice, selected *profile.Selected) (*configuration.Configuration, error) {
-	m.installs = m.installs || choice != configuration.Choice{} // overrides.install came with these choices
+func (s *Store) configure(m *merged, query Criteria, choice ConfigurationChoice, selected *ProfileSelected) (*Configuration, error) {
+	m.installs = m.installs || choice != ConfigurationChoice{} // overrides.install came with these choices
 	if name := choice.Granted(query.Service); name != "" && m.components[name] == nil && s.registry[name].registryEntry != nil {
 		c := &mergedComponent{declared: s.registry[name].origin, ref: ComponentRef{Name: name}}
 		if file := "components/" + name + "/values.yaml"; s.values[file] != nil {
@@ -124,7 +121,7 @@ func (s *Store) configure(m *merged, query Criteria, choice configuration.Choice
 		enabled, err := m.enabled(ref)
 		return err == nil && enabled
 	}
-	made, overrides, err := configuration.Of(configuration.Recipe{Platform: query.Platform, Has: has, On: on}, choice)
+	made, overrides, err := configurationOf(configurationRecipe{Platform: query.Platform, Has: has, On: on}, choice)
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +142,7 @@ func (s *Store) configure(m *merged, query Criteria, choice configuration.Choice
 }
 
 // ResolveName makes the recipe of one overlay: of the query for the overlay's effective criteria.
-// The name may be that of a Variant. The error is an *UnknownRecipeError if there is no such
+// The name may be that of a Variant. The error is an *unknownRecipeError if there is no such
 // overlay.
 func (s *Store) ResolveName(name string) (*Result, error) {
 	o, selection, ok := s.variant(name)

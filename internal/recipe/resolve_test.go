@@ -163,7 +163,7 @@ func TestResolveUnknownName(t *testing.T) {
 	s := full(t)
 	for name, want := range map[string]string{"eks-trainin": "eks-training", "h100-eks-trainning": "h100-eks-training", "EKS-Training": "eks-training", "./r/overlays/eks-training.yaml": "eks-training", "zzz": ""} {
 		_, err := s.ResolveName(name)
-		var unknown *UnknownRecipeError
+		var unknown *unknownRecipeError
 		if !errors.As(err, &unknown) {
 			t.Fatalf("%s: %v", name, err)
 		}

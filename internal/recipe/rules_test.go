@@ -8,7 +8,6 @@ import (
 	"testing/fstest"
 
 	"github.com/nvidia/aicr-action/internal/recipe/document"
-	"github.com/nvidia/aicr-action/internal/recipe/measured"
 )
 
 func opened(t *testing.T, files map[string]string) *Store {
@@ -203,14 +202,14 @@ func TestResolveMeasured_Leaves(t *testing.T) {
 		"overlays/h100":  `{metadata: {name: h100}, spec: {criteria: {accelerator: h100}, constraints: [{name: GPU.hardware.model, value: h100}]}}`,
 		"mixins/m":       `{metadata: {name: m}, spec: {constraints: [{name: OS.sysctl.kernel, value: ">= 6.8"}]}}`,
 	})
-	system := func(readings map[string]string) measured.Measure {
-		return func(c document.Constraint) (measured.Reading, error) {
+	system := func(readings map[string]string) Measure {
+		return func(c document.Constraint) (Reading, error) {
 			have, ok := readings[c.Name]
 			if !ok {
-				return measured.Reading{}, nil
+				return Reading{}, nil
 			}
 			holds, err := c.Holds(have)
-			return measured.Reading{Have: have, Found: true, Holds: holds}, err
+			return Reading{Have: have, Found: true, Holds: holds}, err
 		}
 	}
 	training := Criteria{Service: "eks", Intent: "training"}
@@ -258,9 +257,9 @@ func TestResolveMeasured_Profile(t *testing.T) {
 		"overlays/eks":  `{metadata: {name: eks}, spec: {criteria: {service: eks}, profile: {name: driver, default: provider, values: {provider: {constraints: [{name: K8s.aks-gpu-pools.gpu-driver, value: Install}], componentRefs: [{name: app, overrides: {own: false}}]}, recipe: {componentRefs: [{name: app, overrides: {own: true}}]}}}}}`,
 		"overlays/gone": `{metadata: {name: gone}, spec: {criteria: {service: gke}, constraints: [{name: OS.release.ID, value: cos}], profile: {name: driver, default: a, values: {a: {componentRefs: [{name: app, overrides: {own: true}}]}}}}}`,
 	})
-	with := func(have string) measured.Measure {
-		return func(c document.Constraint) (measured.Reading, error) {
-			return measured.Reading{Have: have, Found: have != "", Holds: have == c.Value}, nil
+	with := func(have string) Measure {
+		return func(c document.Constraint) (Reading, error) {
+			return Reading{Have: have, Found: have != "", Holds: have == c.Value}, nil
 		}
 	}
 	eks := Criteria{Service: "eks"}

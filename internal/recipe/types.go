@@ -1,18 +1,8 @@
 package recipe
 
 import (
-	"github.com/nvidia/aicr-action/internal/recipe/configuration"
-	"github.com/nvidia/aicr-action/internal/recipe/criteria"
 	"github.com/nvidia/aicr-action/internal/recipe/document"
-	"github.com/nvidia/aicr-action/internal/recipe/measured"
-	"github.com/nvidia/aicr-action/internal/recipe/profile"
 )
-
-// Any is the criteria value that stands for "not set".
-const Any = criteria.Any
-
-// Criteria are the systems that a query selects, or that an overlay applies to.
-type Criteria = criteria.Criteria
 
 // Constraint is a requirement on the system that a recipe is for.
 type Constraint = document.Constraint
@@ -135,10 +125,10 @@ type Metadata struct {
 	Name            string   `json:"name,omitempty"` // the overlay that was asked for by name, if any
 	AppliedOverlays []string `json:"appliedOverlays"`
 	// SelectedProfile is the value that holds of the profile of one of the overlays, if one has any.
-	SelectedProfile *profile.Selected `json:"selectedProfile,omitempty"`
+	SelectedProfile *ProfileSelected `json:"selectedProfile,omitempty"`
 	// ExcludedOverlays are those that a measured system has no use for, and ConstraintWarnings why.
-	ExcludedOverlays   []measured.Excluded `json:"excludedOverlays,omitempty"`
-	ConstraintWarnings []measured.Warning  `json:"constraintWarnings,omitempty"`
+	ExcludedOverlays   []ExcludedByReading `json:"excludedOverlays,omitempty"`
+	ConstraintWarnings []ReadingWarning    `json:"constraintWarnings,omitempty"`
 }
 
 // Result is a resolved recipe: kind RecipeResult.
@@ -148,11 +138,11 @@ type Result struct {
 	Metadata   Metadata `json:"metadata"`
 	Criteria   Criteria `json:"criteria"` // unset fields are printed as "any"
 	// Configuration is what was chosen besides the criteria and the profile; nil if there was no choice.
-	Configuration   *configuration.Configuration `json:"configuration,omitempty"`
-	Constraints     []Constraint                 `json:"constraints,omitempty"`
-	ComponentRefs   []ComponentRef               `json:"componentRefs"`
-	DeploymentOrder []string                     `json:"deploymentOrder"`
-	Validation      map[string]any               `json:"validation,omitempty"`
-	validationLines map[string]validationLines   // by phase
+	Configuration   *Configuration             `json:"configuration,omitempty"`
+	Constraints     []Constraint               `json:"constraints,omitempty"`
+	ComponentRefs   []ComponentRef             `json:"componentRefs"`
+	DeploymentOrder []string                   `json:"deploymentOrder"`
+	Validation      map[string]any             `json:"validation,omitempty"`
+	validationLines map[string]validationLines // by phase
 	unknown         []string
 }

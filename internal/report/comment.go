@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/nvidia/aicr-action/internal/report/checkrun"
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
@@ -41,9 +40,9 @@ func (r *Report) untrusted(runURL string) *Report {
 // of a comment. It annotates every root cause that has a line in the repository; the summary has the
 // others. A run whose own end, by GitHub's word, is not success is none here either; ended is empty
 // where nobody says.
-func (r *Report) CheckRun(at Checkout, runURL, ended string) checkrun.Run {
+func (r *Report) CheckRun(at Checkout, runURL, ended string) CheckRun {
 	shown := r.untrusted(runURL)
-	run := checkrun.Run{Conclusion: "failure", Title: TotalsText(r.Results), Summary: shown.markdown(maxComment), Details: shown.CI.URL}
+	run := CheckRun{Conclusion: "failure", Title: TotalsText(r.Results), Summary: shown.markdown(maxComment), Details: shown.CI.URL}
 	switch {
 	case ended != "" && ended != "success":
 		run.Title = "the run ended as " + oneLine(ended) + "; " + run.Title
@@ -54,7 +53,7 @@ func (r *Report) CheckRun(at Checkout, runURL, ended string) checkrun.Run {
 	}
 	for _, a := range shown.annotations(at) {
 		if a.File != "" {
-			run.Annotations = append(run.Annotations, checkrun.Annotation{File: a.File, Line: a.Line, Title: a.Title, Message: a.Message, Warning: a.Warning})
+			run.Annotations = append(run.Annotations, CheckRunAnnotation{File: a.File, Line: a.Line, Title: a.Title, Message: a.Message, Warning: a.Warning})
 		}
 	}
 	return run

@@ -80,7 +80,7 @@ func wantWritten(t *testing.T, path string, value any, r *Report) {
 			}
 			return WriteOutputs(w, all)
 		},
-		"merged": func(w io.Writer) error { return Merge(nil, r, full()).WriteCTRF(w) },
+		"merged": func(w io.Writer) error { return merge(nil, r, full()).WriteCTRF(w) },
 	} {
 		var b bytes.Buffer
 		if err := write(&b); err != nil {

@@ -26,7 +26,7 @@ func TestUpgradeIsALineOfItsOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := Merge([]string{"helm", "flux-oci"}, read)
+	r := merge([]string{"helm", "flux-oci"}, read)
 	var rows []string
 	g := r.grid()
 	for _, l := range g.lines() {

@@ -4,18 +4,17 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/nvidia/aicr-action/internal/report/past"
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // CompareWith marks the report's cells with what a history has of them, and adds them to it.
-func (r *Report) CompareWith(h *past.History) {
+func (r *Report) CompareWith(h *PastHistory) {
 	h.Mark(r.Results, r.run())
-	h.Add(past.Run{Run: r.run(), URL: r.CI.URL, Commit: r.CI.Commit, Ended: r.Written.UTC()}, r.Results)
+	h.Add(PastRun{Run: r.run(), URL: r.CI.URL, Commit: r.CI.Commit, Ended: r.Written.UTC()}, r.Results)
 }
 
 // WriteHistory replaces the file of a history.
-func WriteHistory(h *past.History, path string) error {
+func WriteHistory(h *PastHistory, path string) error {
 	raw, err := json.Marshal(h)
 	if err != nil {
 		return fmt.Errorf("write the history of runs: %w", err)
@@ -34,7 +33,7 @@ func (r *Report) run() string {
 	return r.RunID
 }
 
-// standing is past.Standing, with the names of at most eight cells.
+// standing is pastStanding, with the names of at most eight cells.
 func standing(cells []*result.Result) string {
-	return past.Standing(cells, func(some []*result.Result) string { return cellNames(some, 8) })
+	return pastStanding(cells, func(some []*result.Result) string { return cellNames(some, 8) })
 }

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nvidia/aicr-action/internal/report/past"
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
@@ -19,7 +18,7 @@ func TestUnchangedWarnings(t *testing.T) {
 		cell.Status = result.Passed
 		return &Report{Meta: Meta{CI: CI{RunID: id}}, Results: []result.Result{cell}}
 	}
-	h, err := past.Read(filepath.Join(t.TempDir(), "none"))
+	h, err := ReadPast(filepath.Join(t.TempDir(), "none"))
 	if err != nil {
 		t.Fatal(err)
 	}

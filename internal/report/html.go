@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/nvidia/aicr-action/internal/report/changed"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/util/lists"
@@ -32,7 +31,7 @@ func (r *Report) WriteHTML(w io.Writer) error {
 		return err
 	}
 	tmpl, err := template.New("page.html.tmpl").Funcs(template.FuncMap{
-		"seconds": seconds, "plural": lists.Count, "workload": workloadName, "checkLine": func(c result.Check) string { return CheckLine(&c) }, "chaosLines": func(s result.ChaosStep) []string { return ChaosLines(&s) }, "changeSections": changed.Sections, "changeSummary": changed.Summary, "changeAbout": changed.About,
+		"seconds": seconds, "plural": lists.Count, "workload": workloadName, "checkLine": func(c result.Check) string { return CheckLine(&c) }, "chaosLines": func(s result.ChaosStep) []string { return ChaosLines(&s) }, "changeSections": upgradeSections, "changeSummary": upgradeSummary, "changeAbout": upgradeAbout,
 	}).ParseFS(pageFiles, "page/page.html.tmpl")
 	if err != nil {
 		return err

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/nvidia/aicr-action/internal/report/changed"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/util/lists"
 	"github.com/nvidia/aicr-action/internal/util/mdtext"
@@ -42,7 +41,7 @@ func (r *Report) markdown(limit int) string {
 		m.add(part)
 	}
 	m.add(r.mdUnfinished())
-	for _, part := range changed.Markdown(r.Results) {
+	for _, part := range upgradeMarkdown(r.Results) {
 		m.add(part)
 	}
 	m.add(r.mdValidation())

@@ -11,7 +11,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/report/testreport"
 	"github.com/nvidia/aicr-action/internal/result"
-	"github.com/nvidia/aicr-action/internal/util/bounded"
+	"github.com/nvidia/aicr-action/internal/util/filesys"
 )
 
 // maxResults is the largest results file that is read, in bytes: ten times what a thousand cells
@@ -21,7 +21,7 @@ const maxResults = 256 << 20
 // Read reads a results file that WriteCTRF wrote. A file that is cut off, of another program or of
 // another version of the format is an error that says so.
 func Read(path string) (*Report, error) {
-	raw, err := bounded.File(path, maxResults)
+	raw, err := filesys.File(path, maxResults)
 	if err != nil {
 		return nil, fmt.Errorf("read the results: %w", err)
 	}
@@ -111,7 +111,7 @@ func ReadAll(paths, lanes []string, accept ...func(*Report) error) (*Report, []e
 	for _, text := range mixed(reports) {
 		errs, unread = append(errs, errors.New(text)), append(unread, text)
 	}
-	merged := Merge(lanes, reports...)
+	merged := merge(lanes, reports...)
 	merged.Unread = append(merged.Unread, unread...)
 	return merged, errs
 }
@@ -146,11 +146,11 @@ func (r *Report) WantShards() []error {
 	return errs
 }
 
-// Merge joins the reports of shards. If several contain the same cell, the latest attempt wins, and
+// merge joins the reports of shards. If several contain the same cell, the latest attempt wins, and
 // one that ran wins over one that did not; earlier attempts become notes. Cells are sorted by
 // recipe, then in the order of lanes, which names deployers; those that it lacks come last, by
 // name.
-func Merge(lanes []string, reports ...*Report) *Report {
+func merge(lanes []string, reports ...*Report) *Report {
 	out := &Report{}
 	at := map[result.Cell]int{}
 	var runs []string

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/nvidia/aicr-action/internal/report/past"
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
@@ -91,7 +90,7 @@ func oldIn(x *remark, kind result.RemarkKind) string {
 	if kind != result.RemarkWarnings || slices.ContainsFunc(x.Cells, func(c *result.Result) bool { return !slices.Contains(c.OldWarnings, slices.Index(c.Warnings, x.Text)) }) {
 		return ""
 	}
-	return past.LastRun(x.Cells[0].Past)
+	return lastRun(x.Cells[0].Past)
 }
 
 // counted is a number of remarks, whose name is that of several.

@@ -264,7 +264,7 @@ func TestMerge(t *testing.T) {
 	if !got.Green() {
 		t.Error("a merge of passes is not green")
 	}
-	if again := Merge([]string{"helm"}, got, got); !reflect.DeepEqual(again.Results, got.Results) {
+	if again := merge([]string{"helm"}, got, got); !reflect.DeepEqual(again.Results, got.Results) {
 		t.Errorf("the same file twice: got %+v", again.Results)
 	}
 	if (&Report{}).Green() {

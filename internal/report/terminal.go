@@ -7,8 +7,6 @@ import (
 	"sort"
 	"strings"
 
-	"github.com/nvidia/aicr-action/internal/report/alike"
-	"github.com/nvidia/aicr-action/internal/report/changed"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/util/lists"
 )
@@ -60,7 +58,7 @@ func (r *Report) terminalFew() string {
 		b.WriteString(strings.Repeat("\n", max(0, 1-i)) + line + "\n")
 	}
 	b.WriteString(r.terminalInputs())
-	for _, lines := range [][]string{r.terminalRemarks(), r.terminalChaos(), changed.Terminal(r.Results, r.Explain), alike.Lines(r.Results), r.explained(r.slowest), r.terminalUnfinished(result.Skipped)} {
+	for _, lines := range [][]string{r.terminalRemarks(), r.terminalChaos(), upgradeTerminal(r.Results, r.Explain), alikeLines(r.Results), r.explained(r.slowest), r.terminalUnfinished(result.Skipped)} {
 		for _, line := range lines {
 			b.WriteString(line + "\n")
 		}
@@ -152,9 +150,9 @@ func aboutRemarks(kinds []remarkKind) []string {
 // sameObjects says which lanes made the same objects, of many recipes in few lines, for a page and for
 // Markdown.
 func (r *Report) sameObjects(many bool) []string {
-	lines := alike.Lines(r.Results)
+	lines := alikeLines(r.Results)
 	if many {
-		lines = alike.Many(r.Results)
+		lines = alikeMany(r.Results)
 	}
 	lines = atMostOfEach(lines)
 	for i, line := range lines {

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/nvidia/aicr-action/internal/report/alike"
-	"github.com/nvidia/aicr-action/internal/report/changed"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/util/lists"
 )
@@ -25,7 +23,7 @@ const (
 // at the end, where a person reads first.
 func (r *Report) terminalMany() string {
 	var b strings.Builder
-	for _, lines := range [][]string{atMostOfEach(r.terminalRemarks()), r.chaosMany(), changed.Many(r.Results), alike.Many(r.Results), r.slowest(), r.terminalUnfinished(result.Interrupted, result.NotRun, result.Skipped)} {
+	for _, lines := range [][]string{atMostOfEach(r.terminalRemarks()), r.chaosMany(), upgradeMany(r.Results), alikeMany(r.Results), r.slowest(), r.terminalUnfinished(result.Interrupted, result.NotRun, result.Skipped)} {
 		for _, line := range lines {
 			b.WriteString(line + "\n")
 		}

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nvidia/aicr-action/internal/report/alike"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
@@ -176,7 +175,7 @@ func TestCompared(t *testing.T) {
 		res("eks", "helm", "", ""), res("eks", "argocd-oci", "helm", ""), res("eks", "argocd-helm-oci", "helm", reason.LaneDivergence), res("eks", "flux-oci", "helm", ""),
 		res("gke", "helm", "", ""),
 	}}
-	if got, want := alike.Lines(r.Results), []string{"lanes: eks: argocd-oci and flux-oci produced the same 226 objects as helm"}; !slices.Equal(got, want) {
+	if got, want := alikeLines(r.Results), []string{"lanes: eks: argocd-oci and flux-oci produced the same 226 objects as helm"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	var html, comment strings.Builder

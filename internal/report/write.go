@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"github.com/nvidia/aicr-action/internal/util/atomicfile"
+	"github.com/nvidia/aicr-action/internal/util/filesys"
 )
 
 // Files are where the forms of a report are written; a form without a name is left out.
@@ -63,7 +63,7 @@ func ReplaceFile(path string, content []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	return atomicfile.Write(path, content, 0o644) // readable by all users, as debug artifacts are
+	return filesys.WriteFile(path, content, 0o644) // readable by all users, as debug artifacts are
 }
 
 // CIFromEnv reads what GitHub Actions says about the job; it is empty elsewhere.

@@ -7,18 +7,18 @@ type RemarkKind string
 // The kinds of remarks.
 const (
 	RemarkWarnings     RemarkKind = "warnings"
-	RemarkIgnored      RemarkKind = "ignored"
+	remarkIgnored      RemarkKind = "ignored"
 	RemarkNotes        RemarkKind = "notes"
-	RemarkNotVerified  RemarkKind = "notVerified"
-	RemarkLeftBehind   RemarkKind = "leftBehind"
-	RemarkOutOfOrder   RemarkKind = "outOfOrder"
-	RemarkSandbox      RemarkKind = "sandbox"
-	RemarkControllers  RemarkKind = "controllers"
-	RemarkReusedFrom   RemarkKind = "reusedFrom"
+	remarkNotVerified  RemarkKind = "notVerified"
+	remarkLeftBehind   RemarkKind = "leftBehind"
+	remarkOutOfOrder   RemarkKind = "outOfOrder"
+	remarkSandbox      RemarkKind = "sandbox"
+	remarkControllers  RemarkKind = "controllers"
+	remarkReusedFrom   RemarkKind = "reusedFrom"
 	RemarkChartSources RemarkKind = "chartSources"
-	RemarkHealthPolicy RemarkKind = "healthPolicy"
-	RemarkStandIns     RemarkKind = "standIns"
-	RemarkOverrides    RemarkKind = "overrides"
+	remarkHealthPolicy RemarkKind = "healthPolicy"
+	remarkStandIns     RemarkKind = "standIns"
+	remarkOverrides    RemarkKind = "overrides"
 )
 
 // RemarkRow says what a kind of remarks is.
@@ -52,17 +52,17 @@ func (r RemarkRow) Effect() string {
 func RemarkRows() []RemarkRow {
 	return []RemarkRow{
 		{RemarkWarnings, "Warnings", "warning", "warnings", "Problems found in the recipe, and in a failed cell what could not be cleaned up or written.", false, false, ""},
-		{RemarkIgnored, "Ignored", "ignored", "ignored findings", "Findings of checks that the user ignores, each with the reason; some would have failed the cell.", false, false, ""},
+		{remarkIgnored, "Ignored", "ignored", "ignored findings", "Findings of checks that the user ignores, each with the reason; some would have failed the cell.", false, false, ""},
 		{RemarkNotes, "Notes", "note", "notes", "Passes in a state other than the usual one, and other remarks.", false, false, ""},
-		{RemarkNotVerified, "Not verified", "not verified", "what was not verified", "What a run here cannot see: objects that operators and Jobs make at run time, and constraints that a cell cannot evaluate.", false, true, "not verified"},
-		{RemarkLeftBehind, "Left behind", "left behind", "what was left behind", "What stayed in the cluster when the recipe had been removed (--remove), and blocks nothing.", false, false, ""},
-		{RemarkOutOfOrder, "Out of order", "out of order", "items out of order", "Items that started before an earlier one had finished, by the deployer's own times.", false, true, "out of order"},
-		{RemarkSandbox, "Sandbox", "sandbox", "the sandbox", "What the kernel kept the processes of the control plane and of the deployer from.", false, true, ""},
-		{RemarkControllers, "Controllers", "controllers", "the controllers", "How the deployer's controllers reached the API server: directly, or through a proxy of the harness.", false, true, ""},
-		{RemarkReusedFrom, "Reused verdicts", "reused", "reused verdicts", "Cells that passed in an earlier run with exactly the same inputs, and were not run again.", false, false, ""},
+		{remarkNotVerified, "Not verified", "not verified", "what was not verified", "What a run here cannot see: objects that operators and Jobs make at run time, and constraints that a cell cannot evaluate.", false, true, "not verified"},
+		{remarkLeftBehind, "Left behind", "left behind", "what was left behind", "What stayed in the cluster when the recipe had been removed (--remove), and blocks nothing.", false, false, ""},
+		{remarkOutOfOrder, "Out of order", "out of order", "items out of order", "Items that started before an earlier one had finished, by the deployer's own times.", false, true, "out of order"},
+		{remarkSandbox, "Sandbox", "sandbox", "the sandbox", "What the kernel kept the processes of the control plane and of the deployer from.", false, true, ""},
+		{remarkControllers, "Controllers", "controllers", "the controllers", "How the deployer's controllers reached the API server: directly, or through a proxy of the harness.", false, true, ""},
+		{remarkReusedFrom, "Reused verdicts", "reused", "reused verdicts", "Cells that passed in an earlier run with exactly the same inputs, and were not run again.", false, false, ""},
 		{RemarkChartSources, "Chart sources", "chart source", "chart sources", "Where the chart of each component was found, if one source does not have them all.", false, false, ""},
-		{RemarkHealthPolicy, "Health policy", "health policy", "the health policy", "Kinds whose objects count as healthy as soon as they exist, because no simulated operator writes their status.", true, true, ""},
-		{RemarkStandIns, "Stand-ins", "stand-in", "stand-ins", "What the harness did in place of operators and servers that are only simulated.", true, true, "stand-ins"},
-		{RemarkOverrides, "Overrides", "override", "overrides", "Values that the harness set in addition to the recipe's, so that pods fit the simulated nodes.", true, true, "overrides"},
+		{remarkHealthPolicy, "Health policy", "health policy", "the health policy", "Kinds whose objects count as healthy as soon as they exist, because no simulated operator writes their status.", true, true, ""},
+		{remarkStandIns, "Stand-ins", "stand-in", "stand-ins", "What the harness did in place of operators and servers that are only simulated.", true, true, "stand-ins"},
+		{remarkOverrides, "Overrides", "override", "overrides", "Values that the harness set in addition to the recipe's, so that pods fit the simulated nodes.", true, true, "overrides"},
 	}
 }

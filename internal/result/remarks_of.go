@@ -5,29 +5,29 @@ func (r *Result) Remarks(kind RemarkKind) []string {
 	switch kind {
 	case RemarkWarnings:
 		return r.Warnings
-	case RemarkIgnored:
+	case remarkIgnored:
 		return r.Ignored
 	case RemarkNotes:
 		return r.Notes
-	case RemarkNotVerified:
+	case remarkNotVerified:
 		return r.NotVerified
-	case RemarkLeftBehind:
+	case remarkLeftBehind:
 		return r.LeftBehind
-	case RemarkOutOfOrder:
+	case remarkOutOfOrder:
 		return r.OutOfOrder
-	case RemarkSandbox:
+	case remarkSandbox:
 		return r.Sandbox
-	case RemarkControllers:
+	case remarkControllers:
 		return r.Controllers
-	case RemarkReusedFrom:
+	case remarkReusedFrom:
 		return r.ReusedFrom
 	case RemarkChartSources:
 		return r.ChartSources
-	case RemarkHealthPolicy:
+	case remarkHealthPolicy:
 		return r.HealthPolicy
-	case RemarkStandIns:
+	case remarkStandIns:
 		return r.StandIns
-	case RemarkOverrides:
+	case remarkOverrides:
 		return r.Overrides
 	}
 	return nil

@@ -5,11 +5,9 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-
-	"github.com/nvidia/aicr-action/internal/workflow/vnodes"
 )
 
-// The operations on an object in Configure, and the ways in which CheckConfigmap compares.
+// The operations on an object in Configure, and the ways in which checkConfigmap compares.
 const (
 	opCreate = "create"
 	opDelete = "delete"
@@ -32,7 +30,7 @@ func (t *Task) check(line func(field string) int) Problems {
 	switch p := t.params.(type) {
 	case *configureParams:
 		required("timeout", p.Timeout > 0)
-		for _, problem := range vnodes.Check(p.Nodes) {
+		for _, problem := range checkVirtualNodes(p.Nodes) {
 			all = append(all, t.problem(problem.Line, "%s", problem.Text))
 		}
 		p.check(say)

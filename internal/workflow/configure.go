@@ -19,7 +19,6 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/util/wait"
-	"github.com/nvidia/aicr-action/internal/workflow/vnodes"
 )
 
 // configure runs a Configure task: namespaces, priority classes and ConfigMaps first, then nodes,
@@ -134,7 +133,7 @@ func (e *Engine) nodes(ctx context.Context, p *configureParams, line infra.Task)
 	if len(p.Nodes) == 0 {
 		return "", nil
 	}
-	want := vnodes.Nodes(p.Nodes)
+	want := VirtualNodes(p.Nodes)
 	for _, n := range want {
 		maps.Copy(n.Labels, e.NodeLabels)
 	}
@@ -154,7 +153,7 @@ func (e *Engine) nodes(ctx context.Context, p *configureParams, line infra.Task)
 		}
 	}
 	e.made = kept
-	made, err := vnodes.Ensure(ctx, e.Clients, want, time.Duration(p.Timeout), line.Update)
+	made, err := EnsureVirtualNodes(ctx, e.Clients, want, time.Duration(p.Timeout), line.Update)
 	slices.Sort(made)
 	for _, name := range made {
 		e.note(kind, "", name)

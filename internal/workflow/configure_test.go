@@ -8,7 +8,6 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/nvidia/aicr-action/internal/infra"
-	"github.com/nvidia/aicr-action/internal/workflow/vnodes"
 )
 
 // noLine is a task of progress without output.
@@ -20,8 +19,8 @@ func (noLine) Update(string) {}
 func TestNodeLabels(t *testing.T) {
 	kube, count := fake.NewClientset(), 1
 	e := &Engine{Clients: &infra.Clients{Kube: kube}, NodeLabels: map[string]string{"simulated": "true"}}
-	group := vnodes.Group{Type: "one", Count: &count, Labels: map[string]string{"rack": "r1"}, Resources: map[string]string{"cpu": "1"}}
-	if _, err := e.nodes(t.Context(), &configureParams{Nodes: []vnodes.Group{group}, Timeout: Duration(200 * time.Millisecond)}, noLine{}); err == nil {
+	group := VirtualNodeGroup{Type: "one", Count: &count, Labels: map[string]string{"rack": "r1"}, Resources: map[string]string{"cpu": "1"}}
+	if _, err := e.nodes(t.Context(), &configureParams{Nodes: []VirtualNodeGroup{group}, Timeout: Duration(200 * time.Millisecond)}, noLine{}); err == nil {
 		t.Fatal("without KWOK the node became Ready")
 	}
 	n, err := kube.CoreV1().Nodes().Get(t.Context(), "virtual-one-0", metav1.GetOptions{})

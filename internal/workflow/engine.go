@@ -243,7 +243,7 @@ func (e *Engine) run(ctx context.Context, w *Workflow, t *Task, line infra.Task)
 	case *submitParams:
 		return e.submit(ctx, w, e.plan.submissions[t])
 	case *stateParams:
-		if t.Type == UpdateObj {
+		if t.Type == updateObj {
 			return e.updateObjects(ctx, e.plan.refs[t], p)
 		}
 		return e.checkObjects(ctx, e.plan.refs[t], p, line)

@@ -12,27 +12,26 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
-	"github.com/nvidia/aicr-action/internal/workflow/vnodes"
 )
 
 // The types of tasks.
 const (
-	Configure      = "Configure"
-	RegisterObj    = "RegisterObj"
-	SubmitObj      = "SubmitObj"
-	UpdateObj      = "UpdateObj"
-	CheckObj       = "CheckObj"
-	CheckPod       = "CheckPod"
-	CheckConfigmap = "CheckConfigmap"
-	DeleteObj      = "DeleteObj"
-	UpdateNodes    = "UpdateNodes"
+	configure      = "Configure"
+	registerObj    = "RegisterObj"
+	submitObj      = "SubmitObj"
+	updateObj      = "UpdateObj"
+	checkObj       = "CheckObj"
+	checkPod       = "CheckPod"
+	checkConfigmap = "CheckConfigmap"
+	deleteObj      = "DeleteObj"
+	updateNodes    = "UpdateNodes"
 	Sleep          = "Sleep"
-	Pause          = "Pause"
+	pause          = "Pause"
 )
 
 // taskTypes are all of them.
 func taskTypes() []string {
-	return []string{Configure, RegisterObj, SubmitObj, UpdateObj, CheckObj, CheckPod, CheckConfigmap, DeleteObj, UpdateNodes, Sleep, Pause}
+	return []string{configure, registerObj, submitObj, updateObj, checkObj, checkPod, checkConfigmap, deleteObj, updateNodes, Sleep, pause}
 }
 
 // Workflow is one file.
@@ -108,7 +107,7 @@ type Duration = yamlx.Duration
 // The params of the tasks, as a file has them.
 type (
 	configureParams struct {
-		Nodes              []vnodes.Group      `yaml:"nodes"`
+		Nodes              []VirtualNodeGroup  `yaml:"nodes"`
 		Namespaces         []namespaceOp       `yaml:"namespaces"`
 		ConfigMaps         []configMapOp       `yaml:"configmaps"`
 		PriorityClasses    []priorityClassOp   `yaml:"priorityClasses"`
@@ -147,7 +146,7 @@ type (
 		CanExist  bool           `yaml:"canExist"`
 		Params    map[string]any `yaml:"params"`
 	}
-	stateParams struct { // of UpdateObj and CheckObj
+	stateParams struct { // of updateObj and checkObj
 		RefTaskID string         `yaml:"refTaskId"`
 		Index     int            `yaml:"index"`
 		State     map[string]any `yaml:"state"`
@@ -182,25 +181,25 @@ type (
 // newParams returns the params of a type of task, nil for an unknown type.
 func newParams(kind string) any {
 	switch kind {
-	case Configure:
+	case configure:
 		return &configureParams{}
-	case RegisterObj:
+	case registerObj:
 		return &registerParams{}
-	case SubmitObj:
+	case submitObj:
 		return &submitParams{}
-	case UpdateObj, CheckObj:
+	case updateObj, checkObj:
 		return &stateParams{}
-	case CheckPod:
+	case checkPod:
 		return &checkPodParams{}
-	case CheckConfigmap:
+	case checkConfigmap:
 		return &checkConfigmapParams{}
-	case DeleteObj:
+	case deleteObj:
 		return &deleteParams{}
-	case UpdateNodes:
+	case updateNodes:
 		return &updateNodesParams{}
 	case Sleep:
 		return &sleepParams{}
-	case Pause:
+	case pause:
 		return &pauseParams{}
 	}
 	return nil

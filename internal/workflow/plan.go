@@ -18,7 +18,7 @@ type Plan struct {
 	// Warnings are doubtful points that are no errors.
 	Warnings Problems
 
-	submissions map[*Task]*submission // of SubmitObj tasks
+	submissions map[*Task]*submission // of submitObj tasks
 	refs        map[*Task]*submission // of tasks that refer to one
 	schedulers  []schedulerUse
 }

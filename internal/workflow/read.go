@@ -11,7 +11,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/infra/addons"
 	"github.com/nvidia/aicr-action/internal/result/reason"
-	"github.com/nvidia/aicr-action/internal/util/bounded"
+	"github.com/nvidia/aicr-action/internal/util/filesys"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
 
@@ -89,7 +89,7 @@ func Format() (file, task any, params map[string]any) {
 
 func read(file string) (*Workflow, Problems) {
 	w := &Workflow{File: file}
-	raw, err := bounded.File(file, maxFile)
+	raw, err := filesys.File(file, maxFile)
 	if err != nil {
 		return w, Problems{{File: file, Text: err.Error()}}
 	}

@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/nvidia/aicr-action/internal/infra"
-	"github.com/nvidia/aicr-action/internal/util/bounded"
+	"github.com/nvidia/aicr-action/internal/util/filesys"
 	"github.com/nvidia/aicr-action/internal/util/texttemplate"
 )
 
@@ -32,7 +32,7 @@ const (
 // mostPods is the most pods of one object.
 const mostPods = 1 << 20
 
-// objectType is what RegisterObj registers.
+// objectType is what registerObj registers.
 type objectType struct {
 	task   *Task
 	params *registerParams
@@ -45,7 +45,7 @@ type objectType struct {
 	made int
 }
 
-// submission is what one SubmitObj submits.
+// submission is what one submitObj submits.
 type submission struct {
 	task     *Task
 	canExist bool
@@ -118,7 +118,7 @@ func newObjectType(t *Task, with *texttemplate.Renderer) (*objectType, error) {
 	if err != nil {
 		return nil, fmt.Errorf("template %s: %w", p.Template, err)
 	}
-	raw, err := bounded.File(file, maxFile)
+	raw, err := filesys.File(file, maxFile)
 	if err != nil {
 		return nil, fmt.Errorf("template %s: %w", p.Template, err)
 	}
@@ -202,7 +202,7 @@ func (o *objectType) printed(t *templateText, values map[string]any, key string,
 	return err == nil && strings.Count(text, noValue) < missing
 }
 
-// render makes the objects of a SubmitObj.
+// render makes the objects of a submitObj.
 func (o *objectType) render(t *Task) (*submission, error) {
 	p := t.params.(*submitParams)
 	s := &submission{task: t, canExist: p.CanExist}

@@ -19,8 +19,8 @@ func sample() *Result {
 		File: "w.yaml", Name: "w", Status: result.StepFailed, Started: time.Unix(1000, 0), Duration: 2 * time.Second,
 		Tasks: []TaskResult{
 			{ID: "a", Type: Sleep, Status: result.StepPassed, Duration: time.Second},
-			{ID: "b", Type: CheckPod, Line: 7, Status: result.StepFailed, Error: "no \x01 <pods>", Reason: reason.WorkflowFailed},
-			{ID: "c", Type: Pause, Status: result.StepNotRun},
+			{ID: "b", Type: checkPod, Line: 7, Status: result.StepFailed, Error: "no \x01 <pods>", Reason: reason.WorkflowFailed},
+			{ID: "c", Type: pause, Status: result.StepNotRun},
 		},
 		Placement: &placement.Result{Pods: 4, Placed: 3, MeanOccupancy: 12.5, Jobs: []placement.Job{}},
 	}}}

@@ -18,7 +18,7 @@ import (
 	"golang.org/x/mod/semver"
 	"sigs.k8s.io/yaml"
 
-	aicraction "github.com/nvidia/aicr-action"
+	"github.com/nvidia/aicr-action"
 )
 
 // TestWorkflows: actionlint finds nothing in .github/workflows, the inputs of `uses: ./` included.

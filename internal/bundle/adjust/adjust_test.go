@@ -9,14 +9,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/bundle/toleration"
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
 func format(ts []corev1.Toleration) string {
 	var out []string
 	for _, t := range ts {
-		out = append(out, toleration.Format(t))
+		out = append(out, bundle.FormatToleration(t))
 	}
 	return strings.Join(out, ",")
 }

@@ -8,13 +8,12 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/recipe/document"
-	"github.com/nvidia/aicr-action/internal/recipe/profile"
 )
 
 // Locked are the values that the selected value of a recipe's profile owns: what changes them makes
 // another recipe, which `aicr recipe --profile` has to resolve.
 type Locked struct {
-	profile *profile.Selected
+	profile *recipe.ProfileSelected
 	// values are those before any injection, by component and path. It has only paths that exist.
 	values map[string]map[string]any
 }
@@ -78,7 +77,7 @@ func (l Locked) owns(component string, path []string) string {
 	return ""
 }
 
-func lockedNames(p *profile.Selected) []string {
+func lockedNames(p *recipe.ProfileSelected) []string {
 	var names []string
 	for name := range p.OwnedPaths {
 		names = append(names, name)

@@ -8,7 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/nvidia/aicr-action/internal/bundle/toleration"
+	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/recipe/document"
 	"github.com/nvidia/aicr-action/internal/util/lists"
@@ -40,7 +40,7 @@ func WorkloadSelector(components []recipe.Component, entries []recipe.Entry, lab
 // WorkloadGate puts the taint that nodes carry until they are tuned at the value paths that the
 // registry names for taints, and says where.
 func WorkloadGate(components []recipe.Component, taint corev1.Toleration) ([]string, error) {
-	text := toleration.Format(taint)
+	text := bundle.FormatToleration(taint)
 	lines, err := putAt(components, "--workload-gate "+text, text, func(c *recipe.Component) []string {
 		return slices.Concat(c.NodeScheduling.System.TaintStrPaths, c.NodeScheduling.Accelerated.TaintStrPaths)
 	})

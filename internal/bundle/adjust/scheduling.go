@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/bundle/toleration"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/util/lists"
 )
@@ -117,7 +116,7 @@ func DescribeScheduling(s bundle.Scheduling) []string {
 		if len(kind.tolerations) > 0 {
 			var taints []string
 			for _, t := range kind.tolerations {
-				taints = append(taints, toleration.Format(t))
+				taints = append(taints, bundle.FormatToleration(t))
 			}
 			parts = append(parts, "tolerations "+strings.Join(taints, ","))
 		}

@@ -16,7 +16,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/recipe/document"
-	"github.com/nvidia/aicr-action/internal/util/bounded"
+	"github.com/nvidia/aicr-action/internal/util/filesys"
 )
 
 // mostValue is the largest file of --set-file, in bytes.
@@ -141,7 +141,7 @@ func readValue(file string) (any, error) {
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("%s is not a regular file", file)
 	}
-	data, err := bounded.File(file, mostValue)
+	data, err := filesys.File(file, mostValue)
 	if err != nil {
 		return nil, err
 	}

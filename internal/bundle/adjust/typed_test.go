@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/nvidia/aicr-action/internal/recipe"
-	"github.com/nvidia/aicr-action/internal/recipe/profile"
 )
 
 func applyTyped(t *testing.T, jsons, files []string) ([]recipe.Component, []string, error) {
@@ -153,7 +152,7 @@ func TestPaths(t *testing.T) {
 // What a profile decides stays what it is, whichever flag says otherwise.
 func TestLocked(t *testing.T) {
 	r := result()
-	r.Metadata.SelectedProfile = &profile.Selected{Name: "stack", Value: "managed", OwnedPaths: map[string][]string{"gpu-operator": {"driver.enabled", "enabled", "toolkit.enabled"}}}
+	r.Metadata.SelectedProfile = &recipe.ProfileSelected{Name: "stack", Value: "managed", OwnedPaths: map[string][]string{"gpu-operator": {"driver.enabled", "enabled", "toolkit.enabled"}}}
 	for name, c := range map[string]struct {
 		change func(all []recipe.Component) []recipe.Component
 		want   string

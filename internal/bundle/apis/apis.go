@@ -40,7 +40,7 @@ var stackList string
 
 // Stack are the APIs of the stack's clusters.
 var Stack = sync.OnceValue(func() APIs {
-	all, err := Parse(stackList)
+	all, err := parse(stackList)
 	if err != nil {
 		panic(fmt.Sprintf("api-versions.txt: %v", err)) // a unit test reads it
 	}
@@ -84,9 +84,9 @@ func Of(kubernetes string) APIs {
 	return all
 }
 
-// Parse reads the format of api-versions.txt: a section for each field of APIs, and an entry a
+// parse reads the format of api-versions.txt: a section for each field of APIs, and an entry a
 // line, with " -" after those that are not Watched. A line whose first character is # is a comment.
-func Parse(text string) (APIs, error) {
+func parse(text string) (APIs, error) {
 	var apis APIs
 	sections := map[string]*[]API{"[server]": &apis.Server, "[argocd]": &apis.ArgoCD, "[flux]": &apis.Flux}
 	var into *[]API

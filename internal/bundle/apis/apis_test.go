@@ -8,11 +8,11 @@ import (
 
 func TestParse(t *testing.T) {
 	for _, bad := range []string{"v1\n", "[else]\nv1\n"} {
-		if _, err := Parse(bad); err == nil {
+		if _, err := parse(bad); err == nil {
 			t.Errorf("%q was read", bad)
 		}
 	}
-	got, err := Parse("# Kubernetes v1\n[server]\nv1\nmetrics/v1 -\n[argocd]\n[flux]\nhelm/v2\n")
+	got, err := parse("# Kubernetes v1\n[server]\nv1\nmetrics/v1 -\n[argocd]\n[flux]\nhelm/v2\n")
 	if err != nil || len(got.Server) != 2 || !got.Server[0].Watched || got.Server[1].Watched || got.Server[1].Name != "metrics/v1" || len(got.ArgoCD) != 0 || len(got.Flux) != 1 {
 		t.Errorf("got %+v, %v", got, err)
 	}

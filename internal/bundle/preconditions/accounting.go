@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/nvidia/aicr-action/internal/recipe"
-	"github.com/nvidia/aicr-action/internal/recipe/configuration"
 )
 
 // The components that the accounting of a recipe for Slurm concerns.
@@ -21,10 +20,10 @@ func accounting(in bundled, result *recipe.Result, c *recipe.Component) string {
 	if c.Name != slurm || mode == "" {
 		return ""
 	}
-	if on := at(c.Values, "accounting", "enabled") == true; on != (mode != configuration.Disabled) {
+	if on := at(c.Values, "accounting", "enabled") == true; on != (mode != recipe.AccountingDisabled) {
 		return fmt.Sprintf("accounting.enabled is %v, and the recipe has the accounting %s; generate the recipe again with --slurm-accounting-mode, and set nothing here", at(c.Values, "accounting", "enabled"), mode)
 	}
-	if mode == configuration.Disabled {
+	if mode == recipe.AccountingDisabled {
 		return ""
 	}
 	const config = "accounting.storageConfig."
@@ -39,7 +38,7 @@ func accounting(in bundled, result *recipe.Result, c *recipe.Component) string {
 	if port := of("port"); port != nil && !isPort(port) {
 		return fmt.Sprintf("%sport is %#v; write a number of a port, without quotes, e.g. 3306", config, port)
 	}
-	if mode != configuration.Provided {
+	if mode != recipe.ConfigurationProvided {
 		return ""
 	}
 	for _, name := range []string{"mariadb-operator-crds", "mariadb-operator", database} {

@@ -7,7 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/nvidia/aicr-action/internal/recipe"
-	"github.com/nvidia/aicr-action/internal/recipe/configuration"
 )
 
 func with(name string, values map[string]any, checks ...recipe.Validation) recipe.Component {
@@ -203,26 +202,26 @@ func TestAccounting(t *testing.T) {
 		want    string
 	}{
 		"none":                  {"", true, nil, nil, ""},
-		"disabled":              {configuration.Disabled, false, nil, nil, ""},
-		"disabled by the mode":  {configuration.Disabled, true, nil, nil, "accounting.enabled is true, and the recipe has the accounting disabled"},
-		"disabled by a value":   {configuration.CustomerManaged, false, storage(), nil, "accounting.enabled is false"},
-		"customer":              {configuration.CustomerManaged, true, storage(), nil, ""},
-		"a number of JSON":      {configuration.CustomerManaged, true, storage("port", 3306.0), nil, ""},
-		"no host":               {configuration.CustomerManaged, true, storage("host", ""), nil, "accounting.storageConfig.host is ; write which database"},
-		"no key":                {configuration.CustomerManaged, true, storage("passwordKeyRef", m("name", "a")), nil, "passwordKeyRef.key is <nil>"},
-		"a port in quotes":      {configuration.CustomerManaged, true, storage("port", "3306"), nil, `port is "3306"`},
-		"half a port":           {configuration.CustomerManaged, true, storage("port", 3306.5), nil, "port is 3306.5"},
-		"provided":              {configuration.Provided, true, storage(), provided(), ""},
-		"no database":           {configuration.Provided, true, storage(), nil, "component slurm-accounting-mariadb is left out"},
-		"another host":          {configuration.Provided, true, storage("host", "db"), provided(), "host is db, and fullnameOverride of slurm-accounting-mariadb is mariadb"},
-		"another user":          {configuration.Provided, true, storage(), provided("username", "root"), "username is slurm, and mariadb.username"},
-		"another secret":        {configuration.Provided, true, storage("passwordKeyRef", m("name", "other", "key", "password")), provided(), "passwordKeyRef.name is other"},
-		"a password of nobody":  {configuration.Provided, true, storage(), provided("passwordSecretKeyRef", m("name", "secret", "key", "password", "generate", "true")), `generate of slurm-accounting-mariadb is "true"`},
-		"users of another kind": {configuration.Provided, true, storage(), users, "has values at users"},
+		"disabled":              {recipe.AccountingDisabled, false, nil, nil, ""},
+		"disabled by the mode":  {recipe.AccountingDisabled, true, nil, nil, "accounting.enabled is true, and the recipe has the accounting disabled"},
+		"disabled by a value":   {recipe.CustomerManaged, false, storage(), nil, "accounting.enabled is false"},
+		"customer":              {recipe.CustomerManaged, true, storage(), nil, ""},
+		"a number of JSON":      {recipe.CustomerManaged, true, storage("port", 3306.0), nil, ""},
+		"no host":               {recipe.CustomerManaged, true, storage("host", ""), nil, "accounting.storageConfig.host is ; write which database"},
+		"no key":                {recipe.CustomerManaged, true, storage("passwordKeyRef", m("name", "a")), nil, "passwordKeyRef.key is <nil>"},
+		"a port in quotes":      {recipe.CustomerManaged, true, storage("port", "3306"), nil, `port is "3306"`},
+		"half a port":           {recipe.CustomerManaged, true, storage("port", 3306.5), nil, "port is 3306.5"},
+		"provided":              {recipe.ConfigurationProvided, true, storage(), provided(), ""},
+		"no database":           {recipe.ConfigurationProvided, true, storage(), nil, "component slurm-accounting-mariadb is left out"},
+		"another host":          {recipe.ConfigurationProvided, true, storage("host", "db"), provided(), "host is db, and fullnameOverride of slurm-accounting-mariadb is mariadb"},
+		"another user":          {recipe.ConfigurationProvided, true, storage(), provided("username", "root"), "username is slurm, and mariadb.username"},
+		"another secret":        {recipe.ConfigurationProvided, true, storage("passwordKeyRef", m("name", "other", "key", "password")), provided(), "passwordKeyRef.name is other"},
+		"a password of nobody":  {recipe.ConfigurationProvided, true, storage(), provided("passwordSecretKeyRef", m("name", "secret", "key", "password", "generate", "true")), `generate of slurm-accounting-mariadb is "true"`},
+		"users of another kind": {recipe.ConfigurationProvided, true, storage(), users, "has values at users"},
 	} {
 		result := &recipe.Result{}
 		if c.mode != "" {
-			result.Configuration = &configuration.Configuration{Slurm: &configuration.Slurm{Accounting: &configuration.Mode{Mode: c.mode}}}
+			result.Configuration = &recipe.Configuration{Slurm: &recipe.ConfigurationSlurm{Accounting: &recipe.ConfigurationMode{Mode: c.mode}}}
 		}
 		all := []recipe.Component{with("mariadb-operator-crds", nil), with("mariadb-operator", nil), with("slinky-slurm", m("accounting", m("enabled", c.enabled, "storageConfig", c.storage)))}
 		if c.db != nil {

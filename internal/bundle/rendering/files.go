@@ -11,8 +11,6 @@ import (
 	helmrelease "helm.sh/helm/v3/pkg/release"
 	"sigs.k8s.io/yaml"
 
-	"github.com/nvidia/aicr-action/internal/bundle/documents"
-	"github.com/nvidia/aicr-action/internal/bundle/scopes"
 	"github.com/nvidia/aicr-action/internal/charts/archive"
 	"github.com/nvidia/aicr-action/internal/charts/render"
 	"github.com/nvidia/aicr-action/internal/recipe/document"
@@ -21,7 +19,7 @@ import (
 // Files renders a release: its CRDs, wherever the chart has them, and the rest in the order
 // in which Helm creates it, hooks that run at installation included. A hook is applied like any
 // other object: kubectl neither waits for it nor deletes it.
-func Files(ctx context.Context, renderer *render.Renderer, r render.Request, kinds scopes.Custom) (crds, manifests []byte, err error) {
+func Files(ctx context.Context, renderer *render.Renderer, r render.Request, kinds CustomScopes) (crds, manifests []byte, err error) {
 	all, err := texts(ctx, renderer, r)
 	if err != nil {
 		return nil, nil, err
@@ -35,11 +33,11 @@ func Files(ctx context.Context, renderer *render.Renderer, r render.Request, kin
 			if named := sourceOf(doc); named != "" {
 				source = named
 			}
-			if documents.IsCRD(doc) { // as it stands: Parse keeps the head of a definition only
+			if isCRD(doc) { // as it stands: Parse keeps the head of a definition only
 				writeManifest(&definitions, source, []byte(strings.TrimSpace(sourceComment.ReplaceAllLiteralString(doc, ""))+"\n"))
 				continue
 			}
-			objs, err := documents.Parse(doc)
+			objs, err := ParseDocuments(doc)
 			if err != nil {
 				return nil, nil, &TemplateError{source, err}
 			}

@@ -16,7 +16,6 @@ import (
 	helmrelease "helm.sh/helm/v3/pkg/release"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/nvidia/aicr-action/internal/bundle/documents"
 	"github.com/nvidia/aicr-action/internal/bundle/manifestline"
 	"github.com/nvidia/aicr-action/internal/charts/archive"
 	"github.com/nvidia/aicr-action/internal/charts/render"
@@ -59,7 +58,7 @@ func (e *TemplateError) Unwrap() error { return e.Err }
 // Line is the line of the template's text that the error is about; 1 if it says none.
 func (e *TemplateError) Line(text string) int {
 	line := 0
-	if te := (*documents.TextError)(nil); errors.As(e.Err, &te) {
+	if te := (*textError)(nil); errors.As(e.Err, &te) {
 		line, _ = manifestline.Find(text, manifestline.Object{Kind: te.Kind, Name: te.Name}, te.Path...)
 	}
 	return max(cmp.Or(line, manifestline.Headless(text)), 1)
@@ -177,12 +176,12 @@ func Parse(text, template string) ([]Object, error) {
 		if source := sourceOf(doc); source != "" {
 			template = source
 		}
-		objs, err := documents.Parse(doc)
+		objs, err := ParseDocuments(doc)
 		if err != nil {
 			return nil, &TemplateError{template, err}
 		}
 		definition := ""
-		if documents.IsCRD(doc) {
+		if isCRD(doc) {
 			definition = doc
 		}
 		for _, o := range objs {

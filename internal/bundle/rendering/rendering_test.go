@@ -8,7 +8,6 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/nvidia/aicr-action/internal/bundle/scopes"
 	"github.com/nvidia/aicr-action/internal/charts/render"
 	"github.com/nvidia/aicr-action/internal/testkit/workers"
 )
@@ -26,7 +25,7 @@ func TestFiles_LastLineBreak(t *testing.T) {
 	}}
 	renderer := &render.Renderer{}
 	defer renderer.Close()
-	_, manifests, err := Files(t.Context(), renderer, render.Request{Chart: c, Name: "c", Namespace: "c", KubeVersion: "v1.36.1"}, scopes.Custom{})
+	_, manifests, err := Files(t.Context(), renderer, render.Request{Chart: c, Name: "c", Namespace: "c", KubeVersion: "v1.36.1"}, CustomScopes{})
 	if err != nil {
 		t.Fatal(err)
 	}

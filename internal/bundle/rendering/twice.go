@@ -9,7 +9,6 @@ import (
 	"go.yaml.in/yaml/v3"
 	"helm.sh/helm/v3/pkg/chart"
 
-	"github.com/nvidia/aicr-action/internal/bundle/documents"
 	"github.com/nvidia/aicr-action/internal/bundle/manifestline"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
@@ -19,7 +18,7 @@ import (
 // quotes, and aliases from one item of a List to another. file names the template for people.
 func (o Object) Doubtful(ch *chart.Chart, file string) []string {
 	var doc yaml.Node
-	if documents.IsCRD(o.text) && !maybeBoolean.MatchString(o.text) || yaml.Unmarshal([]byte(o.text), &doc) != nil {
+	if isCRD(o.text) && !maybeBoolean.MatchString(o.text) || yaml.Unmarshal([]byte(o.text), &doc) != nil {
 		return nil
 	}
 	var found []string

@@ -19,7 +19,7 @@ import (
 
 	"helm.sh/helm/v3/pkg/chart/loader"
 
-	"github.com/nvidia/aicr-action/internal/util/bounded"
+	"github.com/nvidia/aicr-action/internal/util/filesys"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
 
@@ -27,13 +27,13 @@ import (
 const (
 	// MostPacked is the size of an archive, in bytes.
 	MostPacked = 100 << 20
-	// MostUnpacked is what all files of a chart may have together, those of the archives in charts/
+	// mostUnpacked is what all files of a chart may have together, those of the archives in charts/
 	// included, in bytes: Helm's limit for one archive.
-	MostUnpacked = 100 << 20
+	mostUnpacked = 100 << 20
 	// MostFile is the size of one file, in bytes: Helm's limit for a file in an archive.
 	MostFile = 5 << 20
-	// MostFiles is how many files a chart may have, with all its dependencies.
-	MostFiles = 20_000
+	// mostFiles is how many files a chart may have, with all its dependencies.
+	mostFiles = 20_000
 	// mostNested is how deep archives may be in archives.
 	mostNested = 8
 )
@@ -78,7 +78,7 @@ func Directory(fsys fs.FS, dir string) ([]*loader.BufferedFile, error) {
 		if !info.Mode().IsRegular() {
 			return fmt.Errorf("%s is not a regular file; replace it with one", name)
 		}
-		data, err := bounded.FS(fsys, name, MostFile)
+		data, err := filesys.FS(fsys, name, MostFile)
 		if err != nil {
 			return err
 		}
@@ -111,7 +111,7 @@ func Archive(packed []byte) ([]*loader.BufferedFile, error) {
 // Metadata reads as much of an archive as it takes to find Chart.yaml, mostly its first file.
 func Metadata(packed io.Reader) ([]byte, error) {
 	var found []byte
-	_, err := walk(packed, MostUnpacked, func(h *tar.Header, r io.Reader) (more bool, err error) {
+	_, err := walk(packed, mostUnpacked, func(h *tar.Header, r io.Reader) (more bool, err error) {
 		if ok, _ := path.Match("*/Chart.yaml", path.Clean(h.Name)); !ok {
 			return true, nil
 		}
@@ -144,7 +144,7 @@ func walk(packed io.Reader, most int64, each func(*tar.Header, io.Reader) (bool,
 		}
 		switch {
 		case limited.N <= 0:
-			return most, fmt.Errorf("it unpacks to more than %d MiB, which no chart does", int64(MostUnpacked)>>20)
+			return most, fmt.Errorf("it unpacks to more than %d MiB, which no chart does", int64(mostUnpacked)>>20)
 		case errors.Is(err, io.EOF), err == nil && !more:
 			return most - limited.N, nil
 		case err != nil:
@@ -153,17 +153,17 @@ func walk(packed io.Reader, most int64, each func(*tar.Header, io.Reader) (bool,
 	}
 }
 
-// budget is what is left of MostUnpacked and MostFiles.
+// budget is what is left of mostUnpacked and mostFiles.
 type budget struct{ size, files int }
 
 func (b *budget) add(size int) error {
 	b.size += size
 	b.files++
 	switch {
-	case b.size > MostUnpacked:
-		return fmt.Errorf("it has more than %d MiB with its dependencies, which no chart has", MostUnpacked>>20)
-	case b.files > MostFiles:
-		return fmt.Errorf("it has more than %d files with its dependencies, which no chart has", MostFiles)
+	case b.size > mostUnpacked:
+		return fmt.Errorf("it has more than %d MiB with its dependencies, which no chart has", mostUnpacked>>20)
+	case b.files > mostFiles:
+		return fmt.Errorf("it has more than %d files with its dependencies, which no chart has", mostFiles)
 	}
 	return nil
 }
@@ -175,7 +175,7 @@ func (b *budget) archive(packed []byte, depth int) ([]*loader.BufferedFile, erro
 		return nil, fmt.Errorf("it has archives in archives, %d deep", depth)
 	}
 	before := b.size
-	size, err := walk(bytes.NewReader(packed), int64(MostUnpacked-before)+1, func(h *tar.Header, _ io.Reader) (bool, error) {
+	size, err := walk(bytes.NewReader(packed), int64(mostUnpacked-before)+1, func(h *tar.Header, _ io.Reader) (bool, error) {
 		if err := plainEntry(h); err != nil {
 			return false, err
 		}
@@ -184,7 +184,7 @@ func (b *budget) archive(packed []byte, depth int) ([]*loader.BufferedFile, erro
 	if err != nil {
 		return nil, err
 	}
-	if b.size = before + int(size); b.size > MostUnpacked {
+	if b.size = before + int(size); b.size > mostUnpacked {
 		return nil, b.add(0)
 	}
 	files, err := loader.LoadArchiveFiles(bytes.NewReader(packed))

@@ -65,7 +65,7 @@ func nested(t *testing.T, depth int, inside ...entry) []byte {
 
 func TestArchive(t *testing.T) {
 	var many, inside []entry
-	for i := range MostFiles + 1 {
+	for i := range mostFiles + 1 {
 		many = append(many, file(fmt.Sprintf("c/%d", i), ""))
 	}
 	large := []entry{file("c/Chart.yaml", meta)}

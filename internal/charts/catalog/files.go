@@ -18,7 +18,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/charts/archive"
 	"github.com/nvidia/aicr-action/internal/result/reason"
-	"github.com/nvidia/aicr-action/internal/util/bounded"
+	"github.com/nvidia/aicr-action/internal/util/filesys"
 )
 
 // FromFS is a chart source over the charts at the top level of a file system: unpacked chart
@@ -202,7 +202,7 @@ func (s *fsCharts) index() {
 		switch {
 		case err != nil:
 		case e.dir:
-			meta, err = bounded.FS(s.fsys, path.Join(e.file, "Chart.yaml"), archive.MostFile)
+			meta, err = filesys.FS(s.fsys, path.Join(e.file, "Chart.yaml"), archive.MostFile)
 			if errors.Is(err, fs.ErrNotExist) {
 				continue
 			}
@@ -243,7 +243,7 @@ func (s *fsCharts) archiveMetadata(file string, info fs.FileInfo) ([]byte, error
 	case !info.Mode().IsRegular():
 		return nil, errors.New("it is not a regular file")
 	case info.Size() > archive.MostPacked:
-		return nil, &bounded.TooLargeError{File: file, Most: archive.MostPacked}
+		return nil, &filesys.TooLargeError{File: file, Most: archive.MostPacked}
 	}
 	f, err := s.fsys.Open(file)
 	if err != nil {
@@ -260,7 +260,7 @@ func (s *fsCharts) open(e *chartEntry) (*chart.Chart, error) {
 		files, err = archive.Directory(s.fsys, e.file)
 	} else {
 		var packed []byte
-		if packed, err = bounded.FS(s.fsys, e.file, archive.MostPacked); err == nil {
+		if packed, err = filesys.FS(s.fsys, e.file, archive.MostPacked); err == nil {
 			files, err = archive.Archive(packed)
 		}
 	}

@@ -12,13 +12,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nvidia/aicr-action/internal/charts/kustomize"
 	"github.com/nvidia/aicr-action/internal/util/sandbox"
 )
 
 // kustomization is a kustomization with one file, resources.yaml, beside it.
-func kustomization(text, resources string) kustomize.Input {
-	return kustomize.Input{Dir: "app", Files: map[string][]byte{"app/kustomization.yaml": []byte(text), "app/resources.yaml": []byte(resources)}}
+func kustomization(text, resources string) KustomizationInput {
+	return KustomizationInput{Dir: "app", Files: map[string][]byte{"app/kustomization.yaml": []byte(text), "app/resources.yaml": []byte(resources)}}
 }
 
 const configMap = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
@@ -37,7 +36,7 @@ func TestBuild_InProcess(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, err := kustomize.Build(in)
+		want, err := buildKustomization(in)
 		if err != nil || !reflect.DeepEqual(got, want) || !strings.Contains(got.Objects[0].YAML, "name: p-a") {
 			t.Errorf("got %+v, want %+v, %v", got, want, err)
 		}
@@ -56,7 +55,7 @@ func TestBuildLimits(t *testing.T) {
 	patient := newRenderer(t, limits)
 	limits.Time = 3 * time.Second
 	hasty := newRenderer(t, limits)
-	doubling := kustomize.Input{Dir: "d25", Files: map[string][]byte{"d0/kustomization.yaml": []byte("resources: [r.yaml]\n"), "d0/r.yaml": []byte(configMap)}}
+	doubling := KustomizationInput{Dir: "d25", Files: map[string][]byte{"d0/kustomization.yaml": []byte("resources: [r.yaml]\n"), "d0/r.yaml": []byte(configMap)}}
 	for i := range 25 {
 		for _, side := range []string{"a", "b"} {
 			doubling.Files[fmt.Sprintf("d%d%s/kustomization.yaml", i+1, side)] = fmt.Appendf(nil, "nameSuffix: %s\nresources: [../d%d]\n", side, i)
@@ -75,7 +74,7 @@ func TestBuildLimits(t *testing.T) {
 	}
 	deprecated.Files["app/kustomization.yaml"] = append([]byte("resources:\n"), strings.TrimPrefix(string(deprecated.Files["app/kustomization.yaml"]), "bases: [../b]\n")...)
 	for name, c := range map[string]struct {
-		in   kustomize.Input
+		in   KustomizationInput
 		want string
 	}{
 		"a base that doubles": {doubling, "rendering it takes "},
@@ -130,7 +129,7 @@ func TestBuild_NoFilesNoNetwork(t *testing.T) {
 	}()
 	address := "http://" + l.Addr().String()
 	evil := "apiVersion: example.com/v1\nkind: Evil\nmetadata:\n  name: e\n  annotations:\n    config.kubernetes.io/function: |\n      exec: {path: /bin/touch " + marker + "}\n"
-	for name, in := range map[string]kustomize.Input{
+	for name, in := range map[string]KustomizationInput{
 		"a program":     kustomization("generators: [resources.yaml]\n", evil),
 		"a transformer": kustomization("resources: [r.yaml]\ntransformers: [resources.yaml]\n", evil),
 		"a file":        kustomization("configMapGenerator: [{name: a, files: ["+secret+"]}]\n", ""),

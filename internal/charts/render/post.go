@@ -8,8 +8,6 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 	helmrelease "helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/releaseutil"
-
-	"github.com/nvidia/aicr-action/internal/charts/kustomize"
 )
 
 // postRender has Kustomize change the objects of a release, hooks included, as helm-controller does,
@@ -59,7 +57,7 @@ const source = "# Source: "
 
 // postRendered is one step of it: documents and their templates.
 func postRendered(templates, docs []string, post, called string) (from, all []string, err error) {
-	in := kustomize.Input{Dir: ".", Files: map[string][]byte{}}
+	in := KustomizationInput{Dir: ".", Files: map[string][]byte{}}
 	var resources []string
 	at := map[string]int{}
 	for i, doc := range docs {
@@ -68,13 +66,13 @@ func postRendered(templates, docs []string, post, called string) (from, all []st
 		at[name] = i
 		resources = append(resources, name)
 	}
-	build := func(without ...string) ([]kustomize.Object, error) {
-		text, err := kustomize.With(post, resources, without...)
+	build := func(without ...string) ([]KustomizationObject, error) {
+		text, err := withKustomization(post, resources, without...)
 		if err != nil {
 			return nil, err
 		}
 		in.Files["kustomization.yaml"] = text
-		out, err := kustomize.Build(in)
+		out, err := buildKustomization(in)
 		if err != nil {
 			return nil, err
 		}

@@ -5,7 +5,7 @@ import (
 	"os"
 
 	"github.com/nvidia/aicr-action/internal/util/confined"
-	"github.com/nvidia/aicr-action/internal/util/hidden"
+	"github.com/nvidia/aicr-action/internal/util/reexec"
 )
 
 // command is the hidden command that renders (serve.go). Its argument has the limits.
@@ -39,7 +39,7 @@ func start(limits Limits) (*confined.Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd, err := hidden.Process(command, string(text))
+	cmd, err := reexec.Process(command, string(text))
 	if err != nil {
 		return nil, err
 	}

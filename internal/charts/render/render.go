@@ -15,7 +15,6 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 	helmrelease "helm.sh/helm/v3/pkg/release"
 
-	"github.com/nvidia/aicr-action/internal/charts/kustomize"
 	"github.com/nvidia/aicr-action/internal/util/confined"
 )
 
@@ -99,7 +98,7 @@ func (r *Renderer) Release(ctx context.Context, req Request) (*Release, error) {
 }
 
 // Build builds a kustomization. Errors are a *LimitError, Kustomize's own words, or ctx's.
-func (r *Renderer) Build(ctx context.Context, in kustomize.Input) (*kustomize.Output, error) {
+func (r *Renderer) Build(ctx context.Context, in KustomizationInput) (*KustomizationOutput, error) {
 	answer, err := r.answer(ctx, wireRequest{Kustomization: &in})
 	if limit := (*LimitError)(nil); errors.As(err, &limit) {
 		limit.Kustomization = true

@@ -18,15 +18,13 @@ import (
 	"helm.sh/helm/v3/pkg/storage"
 	"helm.sh/helm/v3/pkg/storage/driver"
 
-	"github.com/nvidia/aicr-action/internal/charts/argosource"
-	"github.com/nvidia/aicr-action/internal/charts/kustomize"
 	"github.com/nvidia/aicr-action/internal/util/confined"
-	"github.com/nvidia/aicr-action/internal/util/hidden"
+	"github.com/nvidia/aicr-action/internal/util/reexec"
 	"github.com/nvidia/aicr-action/internal/util/sandbox"
 )
 
 // Hidden returns the hidden command that a Renderer starts.
-func Hidden() []hidden.Command { return []hidden.Command{{Name: command, Run: serve}} }
+func Hidden() []reexec.Command { return []reexec.Command{{Name: command, Run: serve}} }
 
 // serve renders what it is asked for until there is nothing more to read.
 func serve(args []string) error {
@@ -72,8 +70,8 @@ func respond(req wireRequest, limits Limits) wireAnswer {
 	return answer
 }
 
-func built(in kustomize.Input, limits Limits) wireAnswer {
-	out, err := kustomize.Build(in)
+func built(in KustomizationInput, limits Limits) wireAnswer {
+	out, err := buildKustomization(in)
 	if err != nil {
 		return wireAnswer{Err: err.Error()}
 	}
@@ -156,7 +154,7 @@ func installable(c *chart.Chart) error {
 		return fmt.Errorf("%w; Helm and Argo CD do not install such a chart: run helm dependency build", err)
 	}
 	for _, f := range c.Files {
-		if argosource.Is(f.Name) {
+		if IsArgoSource(f.Name) {
 			return fmt.Errorf("the chart has the file %s, which Argo CD merges into the source of each Application that reads the chart, so that it may be another chart there: remove it", f.Name)
 		}
 	}

@@ -7,8 +7,6 @@ import (
 
 	"helm.sh/helm/v3/pkg/chart"
 	helmrelease "helm.sh/helm/v3/pkg/release"
-
-	"github.com/nvidia/aicr-action/internal/charts/kustomize"
 )
 
 // wireRequest and wireAnswer are what goes through the pipes.
@@ -20,7 +18,7 @@ type wireRequest struct {
 	APIVersions     []string
 	Post            Post
 	// Kustomization is what is to be built, in place of a chart.
-	Kustomization *kustomize.Input
+	Kustomization *KustomizationInput
 }
 
 // WireChart is a chart on its way into another process: what Helm renders and installs of it.
@@ -37,7 +35,7 @@ type wireAnswer struct {
 	Manifest string
 	Hooks    []*helmrelease.Hook
 	Skipped  []string
-	Built    *kustomize.Output
+	Built    *KustomizationOutput
 	// Err is Helm's or Kustomize's error; Limit is that of a limit.
 	Err, Limit string
 }

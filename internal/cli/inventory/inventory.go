@@ -32,12 +32,12 @@ type Sources struct {
 
 // What can be missing.
 const (
-	MissingService    = "service"    // the overlay is for no kind of cluster, so that none can be simulated
-	MissingRecipe     = "recipe"     // it cannot be resolved
-	MissingConstraint = "constraint" // the recipe requires another version of the control plane
-	MissingProfile    = "profile"    // no node profile
-	MissingChart      = "chart"      // the chart source does not have it
-	MissingSource     = "source"     // of a Kustomize component: it is elsewhere, and was not allowed
+	missingService    = "service"    // the overlay is for no kind of cluster, so that none can be simulated
+	missingRecipe     = "recipe"     // it cannot be resolved
+	missingConstraint = "constraint" // the recipe requires another version of the control plane
+	missingProfile    = "profile"    // no node profile
+	missingChart      = "chart"      // the chart source does not have it
+	missingSource     = "source"     // of a Kustomize component: it is elsewhere, and was not allowed
 	MissingToolchain  = "toolchain"  // no Go that could compile the stack
 )
 
@@ -136,11 +136,11 @@ func newLister(ctx context.Context, s Sources) *lister {
 func (l *lister) recipe(o *recipe.Overlay) ([]Missing, []recipe.Component) {
 	var missing []Missing
 	if !o.Testable() {
-		missing = append(missing, Missing{MissingService, "not set", "the overlay sets no criteria.service, so that there is no cluster to simulate for it; it is a part of other recipes"})
+		missing = append(missing, Missing{missingService, "not set", "the overlay sets no criteria.service, so that there is no cluster to simulate for it; it is a part of other recipes"})
 	}
 	resolved, err := l.Store.ResolveName(o.Name)
 	if err != nil {
-		return append(missing, Missing{MissingRecipe, "unresolved", err.Error()}), nil
+		return append(missing, Missing{missingRecipe, "unresolved", err.Error()}), nil
 	}
 	store := l.Store
 	if slices.ContainsFunc(resolved.ComponentRefs, func(ref recipe.ComponentRef) bool { return store.CheckSource(ref) != nil }) {
@@ -148,7 +148,7 @@ func (l *lister) recipe(o *recipe.Overlay) ([]Missing, []recipe.Component) {
 	}
 	components, err := store.Components(resolved)
 	if err != nil {
-		return append(missing, Missing{MissingRecipe, "unresolved", err.Error()}), nil
+		return append(missing, Missing{missingRecipe, "unresolved", err.Error()}), nil
 	}
 	if err := resolved.CheckKubeVersion(l.KubeVersion); err != nil {
 		name := "unreadable"
@@ -156,12 +156,12 @@ func (l *lister) recipe(o *recipe.Overlay) ([]Missing, []recipe.Component) {
 		if errors.As(err, &broken) {
 			name = broken.Constraint.Name + " " + broken.Constraint.Value
 		}
-		missing = append(missing, Missing{MissingConstraint, name, err.Error()})
+		missing = append(missing, Missing{missingConstraint, name, err.Error()})
 	}
 	if o.Testable() {
 		c := resolved.Criteria
 		if _, err := simulate.ChooseProfiles(l.Profiles, c.Service, c.Accelerator, l.Nodes); err != nil {
-			missing = append(missing, Missing{MissingProfile, c.Service + "/" + c.Accelerator, err.Error()})
+			missing = append(missing, Missing{missingProfile, c.Service + "/" + c.Accelerator, err.Error()})
 		}
 	}
 	for i := range components {
@@ -175,14 +175,14 @@ func (l *lister) component(c *recipe.ComponentRef) []Missing {
 	switch {
 	case c.Type == recipe.TypeKustomize:
 		if err := l.Store.CheckSource(*c); err != nil {
-			return []Missing{{MissingSource, c.Source + " (" + c.Name + ")", err.Error()}}
+			return []Missing{{missingSource, c.Source + " (" + c.Name + ")", err.Error()}}
 		}
 		return nil
 	case c.Chart == "":
 		return nil
 	}
 	if err := l.find(c); err != nil {
-		return []Missing{{MissingChart, strings.TrimSpace(c.Chart + " " + c.Version), err.Error()}}
+		return []Missing{{missingChart, strings.TrimSpace(c.Chart + " " + c.Version), err.Error()}}
 	}
 	return nil
 }

@@ -158,7 +158,7 @@ func partners(all []simulate.Profile, p *simulate.ProfileSpec) []Missing {
 	}) {
 		return nil
 	}
-	return []Missing{{MissingProfile, p.Criteria.Service + " " + other, fmt.Sprintf("no profile is for the %s nodes of service %s, and a cluster has nodes of both kinds", other, p.Criteria.Service)}}
+	return []Missing{{missingProfile, p.Criteria.Service + " " + other, fmt.Sprintf("no profile is for the %s nodes of service %s, and a cluster has nodes of both kinds", other, p.Criteria.Service)}}
 }
 
 // sorted is a list without repeats; never nil, so that it is a list in JSON too.

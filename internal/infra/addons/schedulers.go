@@ -18,7 +18,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra/host"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
-	"github.com/nvidia/aicr-action/internal/util/bounded"
+	"github.com/nvidia/aicr-action/internal/util/filesys"
 	"github.com/nvidia/aicr-action/kwok"
 )
 
@@ -138,7 +138,7 @@ func FromProgram(name, path, file string) (Scheduler, error) {
 		file = "scheduler " + name
 		raw, err = simulate.SchedulerConfig("", []string{name})
 	} else {
-		raw, err = bounded.File(file, maxConfig)
+		raw, err = filesys.File(file, maxConfig)
 	}
 	if err != nil {
 		return Scheduler{}, fmt.Errorf("the configuration of scheduler %s: %w", name, err)

@@ -91,7 +91,7 @@ func newApplicationSets(c *cluster, _ infra.ControllerOptions) infra.Controllers
 }
 
 func newHelmfile(c *cluster, _ infra.ControllerOptions) infra.Controllers {
-	return &Helmfile{
+	return &helmfile{
 		Path: c.platform.Helmfile.Bin(infra.HelmfileProcess), Helm: c.platform.Stack.Bin("helm"), Sup: c.sup, Kubeconfig: c.Kubeconfig(),
 		Dir: filepath.Join(c.spec.Dir, "helmfile"), Logs: c.logs, Confine: c.confine(), Env: c.wayOut.environment(),
 	}

@@ -19,9 +19,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra/host"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
-	"github.com/nvidia/aicr-action/internal/infra/writes"
 	"github.com/nvidia/aicr-action/internal/result/reason"
-	"github.com/nvidia/aicr-action/internal/util/removal"
+	"github.com/nvidia/aicr-action/internal/util/filesys"
 	"github.com/nvidia/aicr-action/internal/util/sandbox"
 	"github.com/nvidia/aicr-action/internal/util/wait"
 )
@@ -51,7 +50,7 @@ type ControlPlane struct {
 	webhooks   bool
 	// programs are those of the pods that run; KWOK leaves them alone.
 	programs []infra.Program
-	writes   *writes.Log // of what accounts write; nil without programs
+	writes   *writesLog // of what accounts write; nil without programs
 	// uncalled is a policy by which the API server calls no webhook of a simulated pod, for a
 	// cluster with webhooks.
 	uncalled []byte
@@ -321,7 +320,7 @@ func (c *ControlPlane) Down(context.Context) error {
 	if c.state == nil {
 		return nil // never came so far as to own the directory
 	}
-	if err := removal.All(c.dir); err != nil {
+	if err := filesys.RemoveTree(c.dir); err != nil {
 		return fmt.Errorf("remove cluster %s: %w", c.name, err)
 	}
 	return c.state.disown()

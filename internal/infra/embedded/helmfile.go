@@ -9,12 +9,12 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/host"
 	"github.com/nvidia/aicr-action/internal/result/reason"
-	"github.com/nvidia/aicr-action/internal/util/bounded"
+	"github.com/nvidia/aicr-action/internal/util/filesys"
 	"github.com/nvidia/aicr-action/internal/util/sandbox"
 )
 
-// Helmfile is helmfile, which runs helm, as a host process that ends when the bundle is delivered.
-type Helmfile struct {
+// helmfile is helmfile, which runs helm, as a host process that ends when the bundle is delivered.
+type helmfile struct {
 	// Path is helmfile, Helm the program that it runs.
 	Path, Helm string
 	Sup        *host.Supervisor
@@ -29,16 +29,16 @@ type Helmfile struct {
 	Env []string
 }
 
-var _ infra.Deliverer = (*Helmfile)(nil)
+var _ infra.Deliverer = (*helmfile)(nil)
 
 // Install does nothing: no CRD and no configuration is its own.
-func (*Helmfile) Install(context.Context) error { return nil }
+func (*helmfile) Install(context.Context) error { return nil }
 
 // Start does nothing: Deliver starts it.
-func (*Helmfile) Start(context.Context) error { return nil }
+func (*helmfile) Start(context.Context) error { return nil }
 
 // Unchanged is nil: it is gone when the gate has passed, and reads nothing that a recipe configures.
-func (*Helmfile) Unchanged(context.Context) error { return nil }
+func (*helmfile) Unchanged(context.Context) error { return nil }
 
 // mostSaid is the largest log that Deliver returns, in bytes: a hundred times that of 20 releases. A
 // warning may be anywhere in it.
@@ -48,7 +48,7 @@ const mostSaid = 16 << 20
 // Releases that are not installed yet are not compared first, which only helm-diff could: on a new
 // cluster that is all of them. Again, it runs `helmfile sync`, which upgrades each release without
 // comparing it, and `helmfile destroy` for a removal. Reasons: NO_SPACE, DEPLOY_FAILED.
-func (h *Helmfile) Deliver(ctx context.Context, dir string, what infra.Delivery) (string, error) {
+func (h *helmfile) Deliver(ctx context.Context, dir string, what infra.Delivery) (string, error) {
 	verb := []string{"apply", "--skip-diff-on-install", "--suppress-secrets"}
 	if what != infra.FirstDelivery {
 		verb = map[infra.Delivery][]string{infra.SecondDelivery: {"sync"}, infra.Removal: {"destroy"}}[what]
@@ -83,7 +83,7 @@ func (h *Helmfile) Deliver(ctx context.Context, dir string, what infra.Delivery)
 		p.Stop(0)
 		return "", ctx.Err()
 	}
-	said, err := bounded.File(log, mostSaid)
+	said, err := filesys.File(log, mostSaid)
 	if err != nil {
 		return "", fmt.Errorf("read what helmfile printed: %w", err)
 	}
@@ -94,7 +94,7 @@ func (h *Helmfile) Deliver(ctx context.Context, dir string, what infra.Delivery)
 }
 
 // Stop kills it, if it still runs, and every helm of its.
-func (h *Helmfile) Stop() {
+func (h *helmfile) Stop() {
 	if p := h.Sup.Process(infra.HelmfileProcess); p != nil {
 		p.Stop(0)
 	}

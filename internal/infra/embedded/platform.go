@@ -22,7 +22,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/internal/result/reason"
-	"github.com/nvidia/aicr-action/internal/util/bounded"
+	"github.com/nvidia/aicr-action/internal/util/filesys"
 	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
@@ -103,7 +103,7 @@ func (p *Platform) Fingerprint() string {
 			text += fmt.Sprintf(" %s=%s", program.Image, program.Unpacked.Digest)
 			continue
 		}
-		digest, err := bounded.SHA256(program.Path)
+		digest, err := filesys.SHA256(program.Path)
 		if err != nil {
 			digest = err.Error()
 		}

@@ -16,7 +16,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/nvidia/aicr-action/internal/infra/host"
-	"github.com/nvidia/aicr-action/internal/util/removal"
+	"github.com/nvidia/aicr-action/internal/util/filesys"
 )
 
 // State is what a cluster's directory says about it: whose it is and which processes it has.
@@ -139,8 +139,8 @@ func (s *State) Remove() error {
 	}
 	// A process that was just killed may still be writing; removing twice is cheaper than waiting
 	// blindly.
-	if err := removal.All(s.dir); err != nil {
-		return removal.All(s.dir)
+	if err := filesys.RemoveTree(s.dir); err != nil {
+		return filesys.RemoveTree(s.dir)
 	}
 	return nil
 }

@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/nvidia/aicr-action/internal/infra/gitops"
-	"github.com/nvidia/aicr-action/internal/infra/writes"
 )
 
 // The feature gate of admission policies in files, and the first minor version that has it, where
@@ -87,8 +86,8 @@ func (c *ControlPlane) writeAudit() error {
 	if len(c.programs) == 0 {
 		return nil
 	}
-	c.writes = writes.Follow(c.auditLog())
-	return os.WriteFile(c.auditPolicy(), writes.Policy(), 0o600)
+	c.writes = followWrites(c.auditLog())
+	return os.WriteFile(c.auditPolicy(), writesPolicy(), 0o600)
 }
 
 func (c *ControlPlane) auditPolicy() string { return filepath.Join(c.dir, "audit.yaml") }

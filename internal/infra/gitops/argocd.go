@@ -6,8 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/nvidia/aicr-action/internal/bundle/excluded"
-	"github.com/nvidia/aicr-action/internal/bundle/reserved"
+	"github.com/nvidia/aicr-action/internal/bundle/argoapi"
+	"github.com/nvidia/aicr-action/internal/bundle/policy"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/health"
 )
@@ -38,7 +38,7 @@ func ArgoCDObjects(policy health.Policy) []*unstructured.Unstructured {
 	settings["kustomize.enable"], settings["jsonnet.enable"], settings["helm.valuesFileSchemes"] = "false", "false", ""
 	settings["resource.customizations.health.autoscaling_HorizontalPodAutoscaler"] = autoscalerHealth
 	// As Argo CD's own manifests and its Helm chart have it.
-	settings["resource.exclusions"] = excluded.Setting()
+	settings["resource.exclusions"] = argoapi.ExclusionsSetting()
 	all := []any{map[string]any{"group": "*", "kind": "*"}}
 	return []*unstructured.Unstructured{
 		named("v1", "Namespace", infra.ArgoCDNamespace, nil),
@@ -58,9 +58,9 @@ func ArgoCDObjects(policy health.Policy) []*unstructured.Unstructured {
 // RepositorySecret is one credential template for a whole registry that speaks plain HTTP: Argo CD
 // matches its URL as a prefix. Number 0 is the cell's registry.
 func RepositorySecret(number int, host string) *unstructured.Unstructured {
-	name := reserved.RegistrySecret
+	name := policy.RegistrySecret
 	if number > 0 {
-		name = reserved.ChartRegistryPrefix + strconv.Itoa(number)
+		name = policy.ChartRegistryPrefix + strconv.Itoa(number)
 	}
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Secret", "type": "Opaque",

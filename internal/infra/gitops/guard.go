@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/metadata"
 
-	"github.com/nvidia/aicr-action/internal/bundle/reserved"
+	reserved "github.com/nvidia/aicr-action/internal/bundle/policy"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
@@ -56,7 +56,7 @@ func (p *Policy) read(ctx context.Context, c *infra.Clients) (guarded, error) {
 	}
 	for i := range crds.Items {
 		crd := &crds.Items[i]
-		if len(reserved.Definitions([]string{crd.Name})) > 0 {
+		if len(reserved.ReservedDefinitions([]string{crd.Name})) > 0 {
 			found["CustomResourceDefinition "+crd.Name] = fmt.Sprintf("%s generation %d", crd.UID, crd.Generation)
 		}
 	}

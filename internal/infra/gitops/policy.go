@@ -17,9 +17,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/bundle/allowed"
-	"github.com/nvidia/aicr-action/internal/bundle/appset"
-	"github.com/nvidia/aicr-action/internal/bundle/reserved"
+	"github.com/nvidia/aicr-action/internal/bundle/argoapi"
+	"github.com/nvidia/aicr-action/internal/bundle/policy"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/util/wait"
 )
@@ -53,10 +52,10 @@ const policyReason = "a recipe may not configure the controllers that deploy it 
 // the bundle's, whose spec stays as it was made: all that a recipe delivers comes after it.
 func ArgoCDPolicy(registryHost, git string, repositories ...string) *Policy {
 	repositories = append(given(git), repositories...)
-	rules := strings.NewReplacer("REGISTRY", registryHost, "REPOSITORIES", listed(repositories), "APPSET", appset.Name,
-		"SOURCES", allowed.Gather(allowed.SourcePaths()), "DEFINITIONS", reserved.ArgoCDDefinitions, "REASON", policyReason).Replace(argocdRules)
-	rules += fieldRules(allowed.ArgoCDKinds())
-	return &Policy{name: reserved.Prefix + "argocd", rules: rules, probe: argocdProbe, gvr: infra.ConfigMapGVR}
+	rules := strings.NewReplacer("REGISTRY", registryHost, "REPOSITORIES", listed(repositories), "APPSET", argoapi.AppSetName,
+		"SOURCES", policy.Gather(policy.SourcePaths()), "DEFINITIONS", policy.ArgoCDDefinitions, "REASON", policyReason).Replace(argocdRules)
+	rules += fieldRules(policy.ArgoCDKinds())
+	return &Policy{name: policy.ReservedPrefix + "argocd", rules: rules, probe: argocdProbe, gvr: infra.ConfigMapGVR}
 }
 
 // listed are addresses as an expression's list has them, in single quotes. One that could be more
@@ -123,15 +122,15 @@ func FluxPolicy(registryHost, root, git string, repositories ...string) *Policy 
 		source = "GitRepository"
 	}
 	rules := strings.NewReplacer("REGISTRY", registryHost, "REPOSITORIES", listed(repositories), "GIT", listed(given(git)), "BUNDLE", source, "SOURCE", bundle.FluxSource, "ROOT", listed([]string{root}),
-		"GROUPS", strings.Join(allowed.FluxGroups(), ", "), "KINDS", listed(allowed.FluxKinds()), "DEFINITIONS", reserved.FluxDefinitions, "REASON", policyReason).Replace(fluxRules)
-	rules += fieldRules(allowed.FluxKinds())
-	return &Policy{name: reserved.Prefix + "flux", rules: rules, probe: fluxProbe, gvr: infra.OCIRepositoryGVR}
+		"GROUPS", strings.Join(policy.FluxGroups(), ", "), "KINDS", listed(policy.FluxKinds()), "DEFINITIONS", policy.FluxDefinitions, "REASON", policyReason).Replace(fluxRules)
+	rules += fieldRules(policy.FluxKinds())
+	return &Policy{name: policy.ReservedPrefix + "flux", rules: rules, probe: fluxProbe, gvr: infra.OCIRepositoryGVR}
 }
 
 // fieldRules are the validations of the fields that objects of these kinds may have.
 func fieldRules(kinds []string) string {
 	var b strings.Builder
-	for _, r := range allowed.Rules() {
+	for _, r := range policy.Rules() {
 		if !slices.Contains(kinds, r.Kind) {
 			continue
 		}

@@ -5,7 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/nvidia/aicr-action/internal/bundle/reserved"
+	"github.com/nvidia/aicr-action/internal/bundle/policy"
 	"github.com/nvidia/aicr-action/internal/infra/health"
 )
 
@@ -28,7 +28,7 @@ func TestOwnObjects_Reserved(t *testing.T) {
 		t.Fatalf("only %d objects", len(all))
 	}
 	for _, o := range all {
-		if reserved.Why(o) == "" {
+		if policy.WhyReserved(o) == "" {
 			t.Errorf("a recipe may deliver %s %s/%s", o.GetKind(), o.GetNamespace(), o.GetName())
 		}
 	}

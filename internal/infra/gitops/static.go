@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	"github.com/nvidia/aicr-action/internal/bundle/reserved"
+	"github.com/nvidia/aicr-action/internal/bundle/policy"
 )
 
 // staticSuffix ends the name of every policy that an API server reads from files, and of no other.
@@ -29,8 +29,8 @@ validations:
 // those that are objects themselves, but not from those that it reads from files
 // (https://kep.k8s.io/5793): no request can change these either.
 func StaticPolicy() ([]byte, error) {
-	rules := strings.NewReplacer("PREFIX", reserved.Prefix, "REASON", policyReason).Replace(staticRules)
-	policy, binding, err := (&Policy{name: reserved.Prefix + "policies" + staticSuffix, rules: rules}).objects()
+	rules := strings.NewReplacer("PREFIX", policy.ReservedPrefix, "REASON", policyReason).Replace(staticRules)
+	policy, binding, err := (&Policy{name: policy.ReservedPrefix + "policies" + staticSuffix, rules: rules}).objects()
 	if err != nil {
 		return nil, err
 	}

@@ -32,8 +32,8 @@ type Server struct {
 	making sync.Mutex // of repositories
 }
 
-// ErrNoGit means that this machine lacks git, or git its part that serves HTTP.
-var ErrNoGit = errors.New("no git that can serve")
+// errNoGit means that this machine lacks git, or git its part that serves HTTP.
+var errNoGit = errors.New("no git that can serve")
 
 // Find finds git on this machine, and the directory of its parts.
 func Find(ctx context.Context) (git, parts string, err error) {
@@ -41,11 +41,11 @@ func Find(ctx context.Context) (git, parts string, err error) {
 		git, err = filepath.EvalSymlinks(git)
 	}
 	if err != nil {
-		return "", "", fmt.Errorf("%w: %w; install git, or leave out the Git lanes", ErrNoGit, err)
+		return "", "", fmt.Errorf("%w: %w; install git, or leave out the Git lanes", errNoGit, err)
 	}
 	parts, err = run(ctx, git, "", "--exec-path")
 	if err != nil {
-		return "", "", fmt.Errorf("%w: %w", ErrNoGit, err)
+		return "", "", fmt.Errorf("%w: %w", errNoGit, err)
 	}
 	return git, strings.TrimSpace(parts), nil
 }
@@ -58,7 +58,7 @@ func New(ctx context.Context, dir, branch string) (*Server, error) {
 		return nil, err
 	}
 	if _, err := os.Stat(filepath.Join(parts, "git-http-backend")); err != nil {
-		return nil, fmt.Errorf("%w: %s has no git-http-backend (%w); install the whole of git, or leave out the Git lanes", ErrNoGit, git, err)
+		return nil, fmt.Errorf("%w: %s has no git-http-backend (%w); install the whole of git, or leave out the Git lanes", errNoGit, git, err)
 	}
 	return &Server{git: git, dir: dir, branch: branch}, nil
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/bundle/git"
+	"github.com/nvidia/aicr-action/internal/bundle/publish"
 )
 
 // A bundle that is published is cloned as it was, with modes, and has the same commit each time;
@@ -20,11 +20,11 @@ func TestPublish(t *testing.T) {
 	}}
 	var commits []string
 	for _, repo := range []string{url + "/aicr/a.git", url + "/aicr/b.git"} {
-		p, err := git.Publish(t.Context(), b, repo, "main", t.TempDir())
-		if err != nil || !p.Is(repo, "main") || len(git.Commit(p.Digest)) != 40 || !strings.HasPrefix(p.Digest, "sha1:") {
+		p, err := publish.PublishGit(t.Context(), b, repo, "main", t.TempDir())
+		if err != nil || !p.Is(repo, "main") || len(publish.GitCommit(p.Digest)) != 40 || !strings.HasPrefix(p.Digest, "sha1:") {
 			t.Fatalf("got %+v, %v", p, err)
 		}
-		commits = append(commits, git.Commit(p.Digest))
+		commits = append(commits, publish.GitCommit(p.Digest))
 	}
 	if commits[0] != commits[1] {
 		t.Errorf("the same bundle is commit %s and %s", commits[0], commits[1])
@@ -46,7 +46,7 @@ func TestPublish(t *testing.T) {
 		t.Errorf("a file with the line ends of Windows became %q, %v", got, err)
 	}
 	b.Files = b.Files[:1]
-	_, err := git.Publish(t.Context(), b, url+"/aicr/a.git", "main", t.TempDir())
+	_, err := publish.PublishGit(t.Context(), b, url+"/aicr/a.git", "main", t.TempDir())
 	if err == nil || !strings.Contains(err.Error(), "refused the push to "+url+"/aicr/a.git") || !strings.Contains(err.Error(), "rejected") {
 		t.Errorf("another bundle in its place: %v", err)
 	}

@@ -20,8 +20,8 @@ import (
 
 // The format of the file.
 const (
-	APIVersion = "aicr.nvidia.com/v1alpha1"
-	Kind       = "HealthPolicy"
+	apiVersion = "aicr.nvidia.com/v1alpha1"
+	kind       = "HealthPolicy"
 )
 
 // RuleExists: an object counts as healthy as soon as it exists. It is the only rule so far.
@@ -62,8 +62,8 @@ func Parse(file string, data []byte) (Policy, error) {
 	if err := yamlx.DecodeStrict(data, &doc); err != nil {
 		return Policy{}, placed(file, err)
 	}
-	if doc.APIVersion != APIVersion || doc.Kind != Kind {
-		return Policy{}, fmt.Errorf("%s:1: it is %q; want %q", file, doc.APIVersion+" "+doc.Kind, APIVersion+" "+Kind)
+	if doc.APIVersion != apiVersion || doc.Kind != kind {
+		return Policy{}, fmt.Errorf("%s:1: it is %q; want %q", file, doc.APIVersion+" "+doc.Kind, apiVersion+" "+kind)
 	}
 	lines, err := entryLines(data)
 	if err != nil {

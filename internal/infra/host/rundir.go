@@ -13,7 +13,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/result/reason"
-	"github.com/nvidia/aicr-action/internal/util/removal"
+	"github.com/nvidia/aicr-action/internal/util/filesys"
 )
 
 // RunDir is the directory of one run, in which its cells write while they run. It is removed at the
@@ -96,12 +96,12 @@ func removeIfStale(path string) error {
 		return nil // that run is still going on
 	}
 	dir := path[:len(path)-len(".lock")]
-	return errors.Join(removal.All(dir), os.Remove(path), lock.Unlock())
+	return errors.Join(filesys.RemoveTree(dir), os.Remove(path), lock.Unlock())
 }
 
 // Close removes the directory.
 func (d *RunDir) Close() error {
-	err := removal.All(d.Path) // it may take its time; others need not wait for it
+	err := filesys.RemoveTree(d.Path) // it may take its time; others need not wait for it
 	release, lockErr := lockRuns(filepath.Dir(d.Path))
 	if lockErr != nil {
 		return errors.Join(err, lockErr)

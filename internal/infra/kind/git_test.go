@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/kind/pkg/cluster/nodes"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/bundle/git"
+	"github.com/nvidia/aicr-action/internal/bundle/publish"
 	"github.com/nvidia/aicr-action/internal/infra/gitserver"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
@@ -52,12 +52,12 @@ func TestGitServer(t *testing.T) {
 		t.Fatalf("push %s, pull %s", push, pull)
 	}
 	b := &bundle.Bundle{Deployer: bundle.FluxGit, Files: []bundle.File{{Path: "a.yaml", Mode: 0o644, Content: []byte("a: 1\n")}}}
-	published, err := git.Publish(t.Context(), b, "http://"+push+"/aicr/r.git", bundle.GitBranch, t.TempDir())
+	published, err := publish.PublishGit(t.Context(), b, "http://"+push+"/aicr/r.git", bundle.GitBranch, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
 	// The next push fetches first, here from the other address.
-	again, err := git.PublishNext(t.Context(), b, strings.Replace(published.URL, "127.0.0.1", "127.0.0.2", 1), bundle.GitBranch, t.TempDir())
+	again, err := publish.PublishNext(t.Context(), b, strings.Replace(published.URL, "127.0.0.1", "127.0.0.2", 1), bundle.GitBranch, t.TempDir())
 	if err != nil || again.Digest != published.Digest {
 		t.Errorf("got %s, %v; want %s", again.Digest, err, published.Digest)
 	}

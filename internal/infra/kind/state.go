@@ -10,7 +10,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/nvidia/aicr-action/internal/infra/host"
-	"github.com/nvidia/aicr-action/internal/util/removal"
+	"github.com/nvidia/aicr-action/internal/util/filesys"
 )
 
 // state is a cluster's directory. It has the owner of the cluster, its kubeconfig, and the
@@ -112,7 +112,7 @@ func (s *state) remove(ctx context.Context, e *Engine, p Provider) error {
 			return fmt.Errorf("delete Kind cluster %s: %w", s.name, kindError(err))
 		}
 	}
-	if err := removal.All(s.dir); err != nil {
+	if err := filesys.RemoveTree(s.dir); err != nil {
 		return fmt.Errorf("remove the directory of Kind cluster %s: %w", s.name, err)
 	}
 	return nil

@@ -15,7 +15,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/host"
-	"github.com/nvidia/aicr-action/internal/util/removal"
+	"github.com/nvidia/aicr-action/internal/util/filesys"
 	"github.com/nvidia/aicr-action/internal/util/sandbox"
 )
 
@@ -96,7 +96,7 @@ func (w *worker) run(ctx context.Context) {
 	if deleting {
 		w.remove(ctx)
 	}
-	if err := removal.All(w.dir); err != nil {
+	if err := filesys.RemoveTree(w.dir); err != nil {
 		w.r.Log.Warn("remove the files of a pod that ran", "pod", w.name(), "err", err)
 	}
 }

@@ -20,8 +20,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra/podrun"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/internal/result/reason"
-	"github.com/nvidia/aicr-action/internal/util/hidden"
 	"github.com/nvidia/aicr-action/internal/util/lists"
+	"github.com/nvidia/aicr-action/internal/util/reexec"
 	"github.com/nvidia/aicr-action/internal/util/sandbox"
 )
 
@@ -183,7 +183,7 @@ func stays(kind string) bool { return kind == "Deployment" || kind == "StatefulS
 
 // runsAs reports whether a program is one of a workload's kind: operators stay, what a Job runs ends.
 // The image of an operator may have other programs, e.g. the validators of gpu-operator.
-func (r *Row) runsAs(kind string) bool {
+func (r *row) runsAs(kind string) bool {
 	if r.job {
 		return kind == "Job"
 	}
@@ -205,7 +205,7 @@ func (c *Choice) programOf(container *corev1.Container) (infra.Program, bool) {
 }
 
 // choose takes the program of a row for a container of these pods, if it can run.
-func (s *Set) choose(c *Choice, row *Row, version string, container *corev1.Container, p pods, objects []bundle.Object) (runs bool, err error) {
+func (s *Set) choose(c *Choice, row *row, version string, container *corev1.Container, p pods, objects []bundle.Object) (runs bool, err error) {
 	what := fmt.Sprintf("operator %s (%s %s)", row.Name, p.kind, infra.NamespacedName(p.namespace, p.name))
 	if row.job {
 		what = fmt.Sprintf("%s (%s %s)", row.Name, p.kind, infra.NamespacedName(p.namespace, p.name))
@@ -252,7 +252,7 @@ func (s *Set) choose(c *Choice, row *Row, version string, container *corev1.Cont
 		c.Lines = append(c.Lines, what+": real, by --program")
 	case row.hidden != "":
 		if !c.given(container) {
-			command, err := hidden.Process(row.hidden)
+			command, err := reexec.Process(row.hidden)
 			if err != nil {
 				return false, err
 			}
@@ -296,7 +296,7 @@ func (s *Set) choose(c *Choice, row *Row, version string, container *corev1.Cont
 }
 
 // controls says that the controller of a row makes the pods of users' jobs.
-func (s *Set) controls(c *Choice, row *Row, given bool) error {
+func (s *Set) controls(c *Choice, row *row, given bool) error {
 	of := s.stackOf(row.group)
 	if of == nil {
 		return nil // the user's own program runs
@@ -347,7 +347,7 @@ func (s *Set) Build(ctx context.Context, c *Choice) error {
 
 // unpacked is what stands for the image of a program with a root of its own, in a directory. Such
 // images run their program as a user of their own (distroless' nonroot).
-func (r *Row) unpacked(dir string) *infra.Unpacked {
+func (r *row) unpacked(dir string) *infra.Unpacked {
 	return &infra.Unpacked{Root: dir, Entrypoint: []string{r.at}, User: "65532:65532"}
 }
 

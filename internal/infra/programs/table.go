@@ -14,12 +14,11 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
-	"github.com/nvidia/aicr-action/internal/infra/programs/certgen"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
 )
 
-// Row is a program for an image.
-type Row struct {
+// row is a program for an image.
+type row struct {
 	// Name is what people call it.
 	Name string
 	// images are the repositories of its image, without the registry: mirrors have others.
@@ -67,7 +66,7 @@ type Row struct {
 }
 
 // compiled is the part of the stack that the row is compiled as.
-func (r *Row) compiled() stack.Part {
+func (r *row) compiled() stack.Part {
 	parts := r.group.Parts()
 	if i := slices.IndexFunc(parts, func(p stack.Part) bool { return p.Name == r.part }); i >= 0 {
 		return parts[i]
@@ -75,15 +74,15 @@ func (r *Row) compiled() stack.Part {
 	return parts[0]
 }
 
-// Table has every program, and the operators that are known and have none.
-func Table() []Row {
+// table has every program, and the operators that are known and have none.
+func table() []row {
 	monitoring := func(kind string) schema.GroupKind {
 		return schema.GroupKind{Group: "monitoring.coreos.com", Kind: kind}
 	}
 	certs := func(kind string) schema.GroupKind { return schema.GroupKind{Group: certificatesGroup, Kind: kind} }
 	metrics := infra.Listen{Flag: "metrics-listen-address", Default: "0.0.0.0:9402"}
 	const notServed = "its module cannot be compiled alone; --program IMAGE, or IMAGE=FILE, gives it one"
-	return []Row{
+	return []row{
 		{
 			Name: "prometheus-operator", images: []string{"prometheus-operator/prometheus-operator"}, group: stack.GroupPrometheusOperator,
 			listens: []infra.Listen{{Flag: "web.listen-address", Default: ":8080"}},
@@ -107,7 +106,7 @@ func Table() []Row {
 			listens: []infra.Listen{metrics},
 		},
 		{Name: "cert-manager-startupapicheck", images: []string{"jetstack/cert-manager-startupapicheck"}, group: stack.GroupCertManager, part: "cert-manager-startupapicheck", job: true, args: []string{"--interval=200ms"}},
-		{Name: "kube-webhook-certgen", images: []string{"ingress-nginx/kube-webhook-certgen", "jkroepke/kube-webhook-certgen"}, hidden: certgen.Command, job: true},
+		{Name: "kube-webhook-certgen", images: []string{"ingress-nginx/kube-webhook-certgen", "jkroepke/kube-webhook-certgen"}, hidden: certgenCommand, job: true},
 		{
 			Name: "nfd-master", images: []string{"nfd/node-feature-discovery"}, command: "nfd-master", group: stack.GroupNFD, part: "nfd-master", at: "/usr/bin/nfd-master",
 			listens: []infra.Listen{{Flag: "port", Default: "8080"}},
@@ -155,7 +154,7 @@ const manager = "/manager"
 
 // rowOf is the row of a container, and the version that its image names; nil if there is none. An image
 // that cannot be read has none: the API server's check of it is another's.
-func rowOf(c *corev1.Container) (row *Row, version string) {
+func rowOf(c *corev1.Container) (row *row, version string) {
 	image := c.Image
 	ref, err := name.ParseReference(image, name.WeakValidation)
 	if err != nil {
@@ -169,7 +168,7 @@ func rowOf(c *corev1.Container) (row *Row, version string) {
 			version = tag.TagStr()
 		}
 	}
-	for _, r := range Table() {
+	for _, r := range table() {
 		for _, of := range r.images {
 			program := infra.Program{Image: image, Command: r.command}
 			if strings.HasSuffix(repository, "/"+of) && program.Of(c) {

@@ -23,7 +23,6 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle/operators"
 	"github.com/nvidia/aicr-action/internal/infra"
-	"github.com/nvidia/aicr-action/internal/infra/devices"
 )
 
 // OperatorStandIns play the operators whose pods are simulated: they make the workloads of a custom
@@ -35,7 +34,7 @@ type OperatorStandIns struct {
 	player  *stagePlayer
 	real    []schema.GroupKind // whose operator runs
 	settles bool
-	devices *devices.Publisher
+	devices *devicePublisher
 
 	mu      sync.Mutex
 	started map[schema.GroupVersionKind]bool
@@ -49,7 +48,7 @@ type OperatorStandIns struct {
 func NewOperatorStandIns(c *infra.Clients, log *slog.Logger, stages []OperatorStage, runs func(*corev1.Container) bool, real ...schema.GroupKind) *OperatorStandIns {
 	return &OperatorStandIns{
 		clients: c, log: log, player: newStagePlayer(stages), real: real, started: map[schema.GroupVersionKind]bool{}, used: map[string]bool{}, refused: map[string]string{},
-		devices: devices.New(c, log, runs),
+		devices: newDevices(c, log, runs),
 	}
 }
 

@@ -23,7 +23,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/host"
 	"github.com/nvidia/aicr-action/internal/result/reason"
-	"github.com/nvidia/aicr-action/internal/util/atomicfile"
+	"github.com/nvidia/aicr-action/internal/util/filesys"
 )
 
 // Build builds what the groups need and is not there yet. Concurrent builds of one stack, by any
@@ -129,7 +129,7 @@ func (s *Stack) writeModule() (string, error) {
 		file := filepath.Join(src, filepath.FromSlash(name))
 		err := os.MkdirAll(filepath.Dir(file), 0o755)
 		if err == nil {
-			err = atomicfile.Write(file, content, 0o644) // Fetch may read it
+			err = filesys.WriteFile(file, content, 0o644) // Fetch may read it
 		}
 		if err != nil {
 			return "", reason.Wrap(infra.DiskReason(err, reason.StackBuildFailed), err)

@@ -64,8 +64,8 @@ const (
 	GroupPrometheusOperator Group = "prometheus-operator"
 	GroupNFD                Group = "node-feature-discovery"
 	GroupCertManager        Group = "cert-manager"
-	// GroupHelmfile is helmfile, the one part of NewHelmfile. It runs the helm of GroupHelm.
-	GroupHelmfile Group = "helmfile"
+	// groupHelmfile is helmfile, the one part of NewHelmfile. It runs the helm of GroupHelm.
+	groupHelmfile Group = "helmfile"
 )
 
 // Groups lists those of NewStack in build order.
@@ -77,7 +77,7 @@ func SchedulerGroups() []Group {
 }
 
 // HelmfileGroups lists those of NewHelmfile.
-func HelmfileGroups() []Group { return []Group{GroupHelmfile} }
+func HelmfileGroups() []Group { return []Group{groupHelmfile} }
 
 // part is a program of a module: its main package is dir there.
 func part(name, module, dir string) Part {
@@ -124,7 +124,7 @@ func (g Group) Parts() []Part {
 	case GroupCertManager:
 		program := func(name string) Part { return part("cert-manager-"+name, certManagerModule, "/programs/"+name) }
 		return []Part{program("controller"), program("webhook"), program("cainjector"), program("startupapicheck")}
-	case GroupHelmfile:
+	case groupHelmfile:
 		return []Part{part("helmfile", helmfileModule, "")}
 	}
 	return nil

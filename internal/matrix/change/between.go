@@ -22,11 +22,11 @@ type Options struct {
 
 // Rendered compares two renderings.
 func Rendered(old, new bundle.Expectation, o Options) (*result.Change, error) {
-	before, err := Rendering(old)
+	before, err := rendering(old)
 	if err != nil {
 		return nil, err
 	}
-	after, err := Rendering(new)
+	after, err := rendering(new)
 	if err != nil {
 		return nil, err
 	}

@@ -170,8 +170,8 @@ func podsOf(ctx context.Context, env *lane.Env) (map[string][]pod, error) {
 	return found, nil
 }
 
-// Rendering is the state that a rendering promises.
-func Rendering(e bundle.Expectation) (*State, error) {
+// rendering is the state that a rendering promises.
+func rendering(e bundle.Expectation) (*State, error) {
 	s := newState(e)
 	s.rendered = true
 	all, err := compare.Rendering(e)

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/nvidia/aicr-action/internal/matrix/judge"
-	"github.com/nvidia/aicr-action/internal/matrix/judge/judgetest"
 )
 
 // dirs are the packages with checks.
@@ -40,14 +39,14 @@ func TestList(t *testing.T) {
 	for _, line := range judge.Validate(All()) {
 		t.Error(line)
 	}
-	for _, line := range judgetest.Lacking(All(), judgetest.Read(t, dirs(t)...)) {
+	for _, line := range caseLacking(All(), readCase(t, dirs(t)...)) {
 		t.Error(line)
 	}
 }
 
 // Every check runs over every case: a good case of one is a good case of all, and false alarms show there.
 func TestCases(t *testing.T) {
-	for _, c := range judgetest.Read(t, dirs(t)...) {
+	for _, c := range readCase(t, dirs(t)...) {
 		t.Run(c.File, func(t *testing.T) {
 			for _, line := range c.Compare(c.Find(t, All(), order)) {
 				t.Error(line)

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/util/wildcard"
 )
 
 // benignRule is a declared difference: one between lanes that is known and not the
@@ -131,5 +130,5 @@ func (r benignRule) matches(object string, d difference, decided bool, lanes ...
 	if r.only != nil && !r.only(d.a, d.b) {
 		return false
 	}
-	return (r.lanes == nil || slices.ContainsFunc(lanes, func(l string) bool { return slices.Contains(r.lanes, l) })) && wildcard.Match(r.object, object) && wildcard.Match(r.path, d.path)
+	return (r.lanes == nil || slices.ContainsFunc(lanes, func(l string) bool { return slices.Contains(r.lanes, l) })) && MatchWildcard(r.object, object) && MatchWildcard(r.path, d.path)
 }

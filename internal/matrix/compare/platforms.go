@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/nvidia/aicr-action/internal/result"
-	"github.com/nvidia/aicr-action/internal/util/wildcard"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
 
@@ -66,7 +65,7 @@ func ParseKnown(file string, data []byte) ([]KnownDifference, error) {
 // covers reports whether the entry covers a difference between these platforms, with the values as
 // texts.
 func (k KnownDifference) covers(object, path string, platforms, values [2]string) bool {
-	if !wildcard.Match(k.Object, object) || !wildcard.Match(k.Path, path) {
+	if !MatchWildcard(k.Object, object) || !MatchWildcard(k.Path, path) {
 		return false
 	}
 	for i, p := range platforms {

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/bundle/fluxnames"
+	"github.com/nvidia/aicr-action/internal/bundle/fluxapi"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 )
 
@@ -105,7 +105,7 @@ func fluxNames(lane, other Lane) map[string]string {
 	names := map[string]string{}
 	for _, r := range lane.Live.Releases {
 		i := slices.IndexFunc(other.Live.Releases, func(o bundle.Release) bool { return o.Name == r.Name && o.Namespace == r.Namespace })
-		if i < 0 || r.InHelm() != fluxnames.Release(r.Namespace, r.Name) {
+		if i < 0 || r.InHelm() != fluxapi.ReleaseName(r.Namespace, r.Name) {
 			continue
 		}
 		if name := other.Live.Releases[i].InHelm(); name != r.InHelm() {

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/bundle/fluxnames"
+	"github.com/nvidia/aicr-action/internal/bundle/fluxapi"
 	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -195,7 +195,7 @@ func TestFluxNames_WholeRecipe(t *testing.T) {
 	helm := deployed(in, bundle.Helm)
 	names := map[string]string{}
 	for _, r := range helm.Live.Releases {
-		names[r.Name] = fluxnames.Release(r.Namespace, r.Name)
+		names[r.Name] = fluxapi.ReleaseName(r.Namespace, r.Name)
 	}
 	flux := deployed(in.Named(names), bundle.FluxOCI)
 	r := compareAll(t, []Lane{helm, flux})[1]

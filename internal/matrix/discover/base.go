@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/nvidia/aicr-action/internal/util/bounded"
+	"github.com/nvidia/aicr-action/internal/util/filesys"
 )
 
 // missingHistory says what a clone lacks for a comparison, and how to fetch it.
@@ -67,7 +67,7 @@ func readEvent(getenv func(string) string) (event, error) {
 	if file == "" {
 		return e, nil
 	}
-	raw, err := bounded.File(file, maxEvent)
+	raw, err := filesys.File(file, maxEvent)
 	if err != nil {
 		return e, fmt.Errorf("read the event file that GITHUB_EVENT_PATH names: %w", err)
 	}

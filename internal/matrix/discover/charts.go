@@ -13,7 +13,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/nvidia/aicr-action/internal/util/bounded"
+	"github.com/nvidia/aicr-action/internal/util/filesys"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
 
@@ -37,7 +37,7 @@ func chartNames(dir string) map[string]string {
 		return names // only a malformed pattern
 	}
 	for _, file := range files {
-		raw, err := bounded.FS(root.FS(), file, maxChartFile)
+		raw, err := filesys.FS(root.FS(), file, maxChartFile)
 		var chart struct {
 			Name string `json:"name"`
 		}
@@ -110,7 +110,7 @@ func lockedCharts(fsys fs.FS, file string) (map[string]string, error) {
 	if fsys == nil {
 		return nil, nil
 	}
-	raw, err := bounded.FS(fsys, file, maxLockFile)
+	raw, err := filesys.FS(fsys, file, maxLockFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -16,7 +16,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/nvidia/aicr-action/internal/util/gitdir"
+	"github.com/nvidia/aicr-action/internal/util/filesys"
 )
 
 // Repo is a git working tree, read through the git program. go-git cannot do it: it supports
@@ -51,7 +51,7 @@ func checkout(dir string) string {
 	if err != nil || os.Getenv("GIT_DIR") != "" {
 		return dir
 	}
-	return cmp.Or(gitdir.Top(at), dir)
+	return cmp.Or(filesys.GitTop(at), dir)
 }
 
 // safeTop returns the top of the working tree that contains dir, if that is workspace or below it;
@@ -71,7 +71,7 @@ func safeTop(dir, workspace string) string {
 	if at, err = filepath.EvalSymlinks(at); err != nil {
 		return ""
 	}
-	top := gitdir.Top(at)
+	top := filesys.GitTop(at)
 	if rel, err := filepath.Rel(workspace, top); err != nil || !filepath.IsLocal(rel) {
 		return ""
 	}

@@ -9,12 +9,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/matrix/refs/claims"
 )
 
 // Claim is a volume claim, or the template of several.
 type Claim struct {
-	claims.Claim
+	ClaimTemplate
 	// Object is the claim, or the StatefulSet that makes it. Path is the field of the claim's spec.
 	Object *bundle.Object
 	Path   string
@@ -22,7 +21,7 @@ type Claim struct {
 
 // Claims lists the claims that were rendered, and those that StatefulSets make.
 func (x *Index) Claims() (all []Claim) {
-	for _, c := range claims.OfObjects(x.Expectation) {
+	for _, c := range OfObjects(x.Expectation) {
 		o, path := x.Find(schema.GroupKind{Group: c.From.Group, Kind: c.From.Kind}, c.From.Namespace, c.From.Name), "spec"
 		if c.From.Kind == "StatefulSet" {
 			set := As[appsv1.StatefulSet](x, o)

@@ -11,10 +11,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/manifestline"
-	"github.com/nvidia/aicr-action/internal/matrix/refs/needs"
-	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
-	"github.com/nvidia/aicr-action/internal/matrix/refs/products"
-	"github.com/nvidia/aicr-action/internal/matrix/refs/texts"
+	"github.com/nvidia/aicr-action/internal/matrix/problem"
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
@@ -61,7 +58,7 @@ func (x *Index) Makers(kind, namespace, name string, from result.Ref) iter.Seq2[
 			if ns := o.Object.GetNamespace(); ns != "" && ns != namespace && namespace != "" {
 				continue
 			}
-			keys, known := products.Makes(o.Object, kind, name)
+			keys, known := ProductMakes(o.Object, kind, name)
 			if !known && (o.Ref() == from || !x.SeemsToMake(o, kind, name)) {
 				continue
 			}
@@ -69,7 +66,7 @@ func (x *Index) Makers(kind, namespace, name string, from result.Ref) iter.Seq2[
 				return
 			}
 		}
-		for _, m := range texts.Find(x.Expectation, kind, name) {
+		for _, m := range FindManifests(x.Expectation, kind, name) {
 			in := cmp.Or(m.Object.GetNamespace(), m.By.Object.GetNamespace())
 			if (namespace == "" || namespace == in) && !yield(m.By, Maker{By: fmt.Sprintf("the text of %s (%s)", m.By.Ref(), m.By.Component)}) {
 				return
@@ -80,7 +77,7 @@ func (x *Index) Makers(kind, namespace, name string, from result.Ref) iter.Seq2[
 
 // MakesSecret reports whether an object is a custom resource whose operator makes a Secret.
 func MakesSecret(o *bundle.Object, secret string) bool {
-	_, ok := products.Makes(o.Object, needs.Secret, secret)
+	_, ok := ProductMakes(o.Object, NeedSecret, secret)
 	return ok
 }
 
@@ -125,5 +122,5 @@ func ArgumentsName(spec *corev1.PodSpec, name string) bool {
 
 // mayCreate reports whether the bundle lets a Job's service account create objects of the kind.
 func (x *Index) mayCreate(job *bundle.Object, spec *corev1.PodSpec, kind string) bool {
-	return texts.May(x.Expectation, job.Object.GetNamespace(), spec.ServiceAccountName, "", strings.ToLower(kind)+"s", "create", "update")
+	return TextMay(x.Expectation, job.Object.GetNamespace(), spec.ServiceAccountName, "", strings.ToLower(kind)+"s", "create", "update")
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/nvidia/aicr-action/internal/bundle/manifestline"
-	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
+	"github.com/nvidia/aicr-action/internal/matrix/problem"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
 )

@@ -16,7 +16,6 @@ import (
 	"github.com/nvidia/aicr-action/internal/matrix/judge"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/matrix/refs"
-	"github.com/nvidia/aicr-action/internal/matrix/unforeseen"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -116,7 +115,7 @@ func New(env *lane.Env, lane lane.Lane, budgets lane.Budgets, deadline Deadline,
 // speed.
 func (g *Gate) Pass(ctx context.Context) (Outcome, error) {
 	out, err := g.pass(ctx)
-	unforeseen.Explain(err, g.differs.found)
+	explainUnforeseen(err, g.differs.found)
 	return out, err
 }
 

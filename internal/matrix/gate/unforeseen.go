@@ -6,7 +6,6 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
-	"github.com/nvidia/aicr-action/internal/matrix/unforeseen"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result"
 )
@@ -21,7 +20,7 @@ type differs struct {
 
 // check compares the workloads that must be there with a view.
 func (g *Gate) check(v *observe.View) observe.WorkloadReport {
-	g.differs.found = unforeseen.Find(g.Env.Bundle, g.Env.Before, v)
+	g.differs.found = findUnforeseen(g.Env.Bundle, g.Env.Before, v)
 	return observe.CheckWorkloads(g.expectation().Workloads, v)
 }
 
@@ -55,7 +54,7 @@ func (g *Gate) notRendered(ctx context.Context, missing func(bundle.Object) bool
 	if len(all) == 0 {
 		return false, nil
 	}
-	without, err := unforeseen.NotRendered(ctx, g.Env, all)
+	without, err := notRendered(ctx, g.Env, all)
 	g.differs.without = append(g.differs.without, without...)
 	return len(without) > 0, err
 }
@@ -81,10 +80,10 @@ func (g *Gate) absentWorkloads(ctx context.Context, state lane.State, r *observe
 func (d *differs) notes() []string {
 	var lines []string
 	for i := range d.found {
-		lines = append(lines, unforeseen.Line(&d.found[i])+"; it was judged like the others")
+		lines = append(lines, unforeseenLine(&d.found[i])+"; it was judged like the others")
 	}
 	for i := range d.without {
-		lines = append(lines, unforeseen.NotRenderedLine(&d.without[i]))
+		lines = append(lines, notRenderedLine(&d.without[i]))
 	}
 	return lines
 }

@@ -30,8 +30,8 @@ const (
 // answer is what the API server makes of a rendered object.
 type answer struct {
 	known bool
-	lost  []Loss
-	added []Loss // what nobody rendered: the API server's defaults
+	lost  []loss
+	added []loss // what nobody rendered: the API server's defaults
 	// asked: the API server was asked only what it warns of.
 	asked bool
 	// refused is why it creates no such object, whatever its name.

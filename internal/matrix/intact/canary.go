@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/bundle/reserved"
+	"github.com/nvidia/aicr-action/internal/bundle/policy"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/util/wait"
 )
@@ -26,7 +26,7 @@ import (
 
 // canaryName is the name of the policies, of their bindings, of the object that is tried, and the key
 // of the label that the policy which changes objects gives to it.
-const canaryName = reserved.Prefix + "canary"
+const canaryName = policy.ReservedPrefix + "canary"
 
 // canaryWait is how long our own policy has to come into force.
 const canaryWait = 15 * time.Second

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/nvidia/aicr-action/internal/matrix/compare"
-	"github.com/nvidia/aicr-action/internal/util/wildcard"
 )
 
 // exception is a declared place at which a rendering need not be live. The list is reviewed, and
@@ -19,11 +18,11 @@ type exception struct {
 	// path is a pattern in which * stands for any text.
 	path string
 	// only, if set, reports whether the exception covers a loss.
-	only   func(rendered *unstructured.Unstructured, l Loss) bool
+	only   func(rendered *unstructured.Unstructured, l loss) bool
 	reason string
 }
 
-func changed(_ *unstructured.Unstructured, l Loss) bool { return !l.Missing() }
+func changed(_ *unstructured.Unstructured, l loss) bool { return !l.Missing() }
 
 // exceptions returns the list.
 func exceptions() []exception {
@@ -69,39 +68,39 @@ func scaled() exception {
 	return exception{path: "spec.replicas", only: changed, reason: "a HorizontalPodAutoscaler's"}
 }
 
-func (e exception) covers(rendered *unstructured.Unstructured, l Loss) bool {
-	return (e.kinds == nil || slices.Contains(e.kinds, rendered.GetKind())) && wildcard.Match(e.path, l.Path) && (e.only == nil || e.only(rendered, l))
+func (e exception) covers(rendered *unstructured.Unstructured, l loss) bool {
+	return (e.kinds == nil || slices.Contains(e.kinds, rendered.GetKind())) && compare.MatchWildcard(e.path, l.Path) && (e.only == nil || e.only(rendered, l))
 }
 
 // longer reports whether the live text is the rendered one with more behind it.
-func longer(_ *unstructured.Unstructured, l Loss) bool {
+func longer(_ *unstructured.Unstructured, l loss) bool {
 	a, _ := l.Rendered.(string)
 	b, ok := l.Live.(string)
 	return ok && strings.HasPrefix(b, a)
 }
 
-func lastNewline(_ *unstructured.Unstructured, l Loss) bool {
+func lastNewline(_ *unstructured.Unstructured, l loss) bool {
 	return compare.LastNewline(l.Rendered, l.Live)
 }
 
 // unset reports whether a rendering leaves a value to the API server by an empty one.
-func unset(_ *unstructured.Unstructured, l Loss) bool {
+func unset(_ *unstructured.Unstructured, l loss) bool {
 	return (l.Key == "clusterIP" || l.Key == "volumeName" || l.Key == "nodePort") && (l.Rendered == "" || fmt.Sprint(l.Rendered) == "0")
 }
 
-func aggregated(rendered *unstructured.Unstructured, _ Loss) bool {
+func aggregated(rendered *unstructured.Unstructured, _ loss) bool {
 	_, ok := rendered.Object["aggregationRule"]
 	return ok
 }
 
-func ofToken(rendered *unstructured.Unstructured, _ Loss) bool {
+func ofToken(rendered *unstructured.Unstructured, _ loss) bool {
 	return rendered.Object["type"] == "kubernetes.io/service-account-token"
 }
 
 // lost lists what is lost of a rendering and is no exception.
-func lost(rendered, live *unstructured.Unstructured, more ...exception) []Loss {
+func lost(rendered, live *unstructured.Unstructured, more ...exception) []loss {
 	all := append(exceptions(), more...)
-	return slices.DeleteFunc(Lost(plain(rendered), plain(live)), func(l Loss) bool {
+	return slices.DeleteFunc(lostFields(plain(rendered), plain(live)), func(l loss) bool {
 		return slices.ContainsFunc(all, func(e exception) bool { return e.covers(rendered, l) })
 	})
 }

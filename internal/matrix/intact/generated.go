@@ -19,7 +19,7 @@ func Generated(first, second []bundle.Object) map[result.Ref][]string {
 		if other == nil || found[ref] != nil {
 			continue
 		}
-		for _, l := range Lost(plain(first[i].Object), plain(other.Object)) {
+		for _, l := range lostFields(plain(first[i].Object), plain(other.Object)) {
 			found[ref] = append(found[ref], l.Path)
 		}
 	}

@@ -19,8 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Loss is a place at which a rendered object is not live.
-type Loss struct {
+// loss is a place at which a rendered object is not live.
+type loss struct {
 	// Path is in the form of the API server's errors: spec.containers[0].image, metadata.labels["a/b"].
 	Path string
 	// Key is the last key of the path, for the search in a template.
@@ -32,7 +32,7 @@ type Loss struct {
 }
 
 // Missing reports whether the cluster has no value there.
-func (l Loss) Missing() bool { return l.Live == nil }
+func (l loss) Missing() bool { return l.Live == nil }
 
 // mostLost bounds what is listed of one object, and mostSteps the search for items of lists that
 // have no keys, which a chart could make as long and as deep as it likes. Beyond it, items are
@@ -42,10 +42,10 @@ const (
 	mostSteps = 300_000
 )
 
-// Lost lists the leaves of a rendered object that the live one does not have, or has with another
+// lostFields lists the leaves of a rendered object that the live one does not have, or has with another
 // value. A null, an empty map or list, and a zero where the other has nothing, are no value. Items
 // of a list are found by their keys.
-func Lost(rendered, live map[string]any) []Loss {
+func lostFields(rendered, live map[string]any) []loss {
 	w := &walk{steps: new(int)}
 	w.compare(nil, rendered, live)
 	return w.lost
@@ -88,7 +88,7 @@ func pathOf(keys []any) string {
 }
 
 type walk struct {
-	lost []Loss
+	lost []loss
 	// quiet notes instead of listing: for the search of an item. steps is of all searches.
 	quiet, found bool
 	steps        *int
@@ -106,7 +106,7 @@ func (w *walk) lose(where *at, rendered, live any) {
 			key = name
 		}
 	}
-	w.lost = append(w.lost, Loss{Path: pathOf(keys), Key: key, Rendered: rendered, Live: live, keys: keys})
+	w.lost = append(w.lost, loss{Path: pathOf(keys), Key: key, Rendered: rendered, Live: live, keys: keys})
 }
 
 func (w *walk) done() bool { return w.found && w.quiet || len(w.lost) >= mostLost }

@@ -84,7 +84,7 @@ func TestLost(t *testing.T) {
 			}
 		})
 	}
-	inner := Lost(map[string]any{"metadata": map[string]any{"annotations": map[string]any{"a.b/c": "x", "k": "y"}}}, map[string]any{"metadata": map[string]any{"annotations": map[string]any{"k": "y"}}})
+	inner := lostFields(map[string]any{"metadata": map[string]any{"annotations": map[string]any{"a.b/c": "x", "k": "y"}}}, map[string]any{"metadata": map[string]any{"annotations": map[string]any{"k": "y"}}})
 	if len(inner) != 1 || inner[0].Path != `metadata.annotations["a.b/c"]` {
 		t.Errorf("a key with a slash: got %+v", inner)
 	}
@@ -120,7 +120,7 @@ func TestDifference(t *testing.T) {
 	ref := rendered.Ref()
 	l := Losses{Differ: []result.Ref{ref}}
 	l.Look([]bundle.Object{rendered}, testkit.Parsed(t, `{apiVersion: example.com/v1, kind: Widget, metadata: {name: a, namespace: ns, uid: u}, spec: {x: 1, early: 1, mode: fast}}`), false)
-	asked := Answers{of: []answer{{known: true, added: []Loss{{Path: "spec.early"}}}}}
+	asked := Answers{of: []answer{{known: true, added: []loss{{Path: "spec.early"}}}}}
 	if got, want := l.Difference(ref, asked.defaults([]bundle.Object{rendered}, ref)), `spec.mode: nothing was rendered, and "fast" is live; spec.early: nothing was rendered, and 1 is live`; got != want {
 		t.Errorf("got %q, want the default last: %q", got, want)
 	}
@@ -187,14 +187,14 @@ func TestLost_Hostile(t *testing.T) {
 		return v
 	}
 	start := time.Now()
-	if got := Lost(map[string]any{"x": list(20_000, 0)}, map[string]any{"x": list(19_999, 1_000_000)}); len(got) != mostLost {
+	if got := lostFields(map[string]any{"x": list(20_000, 0)}, map[string]any{"x": list(19_999, 1_000_000)}); len(got) != mostLost {
 		t.Errorf("long lists: got %d losses, want the bound of %d", len(got), mostLost)
 	}
-	if got := Lost(deep(int64(1)), deep(int64(2))); len(got) != 1 {
+	if got := lostFields(deep(int64(1)), deep(int64(2))); len(got) != 1 {
 		t.Errorf("deep nesting: got %d losses", len(got))
 	}
 	digits := strings.Repeat("9", 1<<20)
-	if got := Lost(map[string]any{"x": digits}, map[string]any{"x": digits + "9"}); len(got) != 1 {
+	if got := lostFields(map[string]any{"x": digits}, map[string]any{"x": digits + "9"}); len(got) != 1 {
 		t.Errorf("long numbers: got %d losses", len(got))
 	}
 	if took := time.Since(start); took > 20*time.Second {

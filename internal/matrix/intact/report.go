@@ -41,7 +41,7 @@ type Losses struct {
 // object is a rendered object of which something is not live.
 type object struct {
 	of   bundle.Object
-	lost []Loss
+	lost []loss
 	// managers own fields of the live object, by name.
 	managers map[string]any
 }
@@ -184,7 +184,7 @@ func (l *Losses) Report(j Judge) (dropped []result.Finding, warnings []string) {
 			asked = j.Answers.of[i]
 		}
 		generated := j.Generated[ref]
-		var gone []Loss
+		var gone []loss
 		for _, loss := range o.lost {
 			switch why := cause(loss, asked); {
 			case covered(generated, loss.Path), why == byDefault:
@@ -213,7 +213,7 @@ func bounded(lines []string) []string {
 }
 
 // finding is what the API server drops of one object.
-func (j Judge) finding(o *object, gone []Loss) result.Finding {
+func (j Judge) finding(o *object, gone []loss) result.Finding {
 	ref := o.of.Ref()
 	place, where := j.place(&o.of, gone[0])
 	f := result.Finding{
@@ -239,8 +239,8 @@ const (
 )
 
 // cause compares a loss with what the API server makes of the rendering alone.
-func cause(l Loss, asked answer) int {
-	i := slices.IndexFunc(asked.lost, func(a Loss) bool { return a.Path == l.Path })
+func cause(l loss, asked answer) int {
+	i := slices.IndexFunc(asked.lost, func(a loss) bool { return a.Path == l.Path })
 	switch {
 	case zero(l.Rendered) && (i >= 0 || !asked.known):
 		return byDefault
@@ -261,7 +261,7 @@ func covered(paths []string, path string) bool {
 }
 
 // text shows both values, without those of Secrets.
-func (o *object) text(l Loss) string {
+func (o *object) text(l loss) string {
 	if l.Missing() {
 		return o.show(l.Rendered) + " was rendered, and nothing is live"
 	}
@@ -293,7 +293,7 @@ func shortText(v any) string {
 }
 
 // by names who owns the field now, if the live object says so.
-func (o *object) by(l Loss) string {
+func (o *object) by(l loss) string {
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(o.managers)) {
 		if owns(o.managers[name], l.keys, o.of.Object.Object) {
@@ -339,14 +339,14 @@ func owns(fields any, keys []any, rendered any) bool {
 }
 
 // place is where the recipe or its chart has a field.
-func (j Judge) place(o *bundle.Object, l Loss) (result.Place, string) {
-	return Where(j.Installs, j.Components, o, l.Key)
+func (j Judge) place(o *bundle.Object, l loss) (result.Place, string) {
+	return where(j.Installs, j.Components, o, l.Key)
 }
 
-// Where is the place of an object of a chart, for people: the template with the first line that has
+// where is the place of an object of a chart, for people: the template with the first line that has
 // the key, or the object's kind, and what names the component in the recipe. The place is zero
 // unless a file of the recipe itself has the key.
-func Where(installs []bundle.Install, components []recipe.Component, o *bundle.Object, key string) (result.Place, string) {
+func where(installs []bundle.Install, components []recipe.Component, o *bundle.Object, key string) (result.Place, string) {
 	if key == "" {
 		key = o.Object.GetName()
 	}
@@ -368,14 +368,14 @@ var leading = regexp.MustCompile(`^[a-z][\w.\[\]]*?(\w+)(?:\[[^\]]*\])*(?:: | is
 func WarningAt(b *bundle.Bundle, components []recipe.Component, object, text string) string {
 	for i := range b.Expectation.Objects {
 		o := &b.Expectation.Objects[i]
-		if Named(o) != object {
+		if named(o) != object {
 			continue
 		}
 		key := ""
 		if m := leading.FindStringSubmatch(text); m != nil {
 			key = m[1]
 		}
-		_, where := Where(b.Installs, components, o, key)
+		_, where := where(b.Installs, components, o, key)
 		if m := unknownFormat.FindStringSubmatch(text); m != nil {
 			source := bundle.TemplateOf(b.Installs, o)
 			if o.Manifest != nil {
@@ -394,7 +394,7 @@ func WarningAt(b *bundle.Bundle, components []recipe.Component, object, text str
 	return ""
 }
 
-// Named is how the API server's warnings name an object.
-func Named(o *bundle.Object) string {
+// named is how the API server's warnings name an object.
+func named(o *bundle.Object) string {
 	return o.Object.GetKind() + " " + infra.NamespacedName(o.Object.GetNamespace(), o.Object.GetName()+o.Object.GetGenerateName())
 }

@@ -18,8 +18,8 @@ import (
 // strippedObject says what of a rendered object is live now, and would not be after the next delivery.
 func strippedObject(e *bundle.Expectation, o *bundle.Object, now, next *unstructured.Unstructured) []string {
 	had := lost(o.Object, now)
-	gone := slices.DeleteFunc(lost(o.Object, next), func(l Loss) bool {
-		return slices.ContainsFunc(had, func(h Loss) bool { return h.Path == l.Path })
+	gone := slices.DeleteFunc(lost(o.Object, next), func(l loss) bool {
+		return slices.ContainsFunc(had, func(h loss) bool { return h.Path == l.Path })
 	})
 	shown := &object{of: *o}
 	return stripped(e, fmt.Sprintf("%s (%s)", o.Ref(), o.Component), "its next delivery", gone, shown.show)
@@ -38,10 +38,10 @@ func strippedPod(e *bundle.Expectation, t trial, now, next *corev1.Pod) []string
 		return nil
 	}
 	f := deniedFinding(e, t, "")
-	return stripped(e, fmt.Sprintf("%s (%s)", f.Object, f.Component), "its next pod", Lost(a, b), shortText)
+	return stripped(e, fmt.Sprintf("%s (%s)", f.Object, f.Component), "its next pod", lostFields(a, b), shortText)
 }
 
-func stripped(e *bundle.Expectation, of, then string, gone []Loss, show func(any) string) (lines []string) {
+func stripped(e *bundle.Expectation, of, then string, gone []loss, show func(any) string) (lines []string) {
 	if len(gone) == 0 {
 		return nil
 	}

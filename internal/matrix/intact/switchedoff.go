@@ -27,7 +27,7 @@ func SwitchedOff(ctx context.Context, clients *infra.Clients, objects []bundle.O
 	for i, a := range answers.of {
 		o := &objects[i]
 		ref := o.Ref()
-		var gone []Loss
+		var gone []loss
 		for _, loss := range a.lost {
 			if loss.Missing() && !zero(loss.Rendered) {
 				gone = append(gone, loss)

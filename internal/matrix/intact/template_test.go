@@ -4,14 +4,14 @@ import (
 	"testing"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/bundle/documents"
+	"github.com/nvidia/aicr-action/internal/bundle/rendering"
 )
 
 // Of several objects of one kind in a template, the line is that of the object's own document.
 func TestLineOf(t *testing.T) {
 	const text = "kind: Service\nmetadata: {name: a}\nspec: {clusterIP: None}\n---\n\nkind: Service\nmetadata: {name: b}\nspec:\n  externalIPs: [x]\n---\nkind: Service\nmetadata:\n  name: {{ .Release.Name }}\n"
 	for name, lines := range map[string]map[string]int{"a": {"clusterIP": 3, "externalIPs": 1}, "b": {"externalIPs": 9, "clusterIP": 6}, "rendered": {"externalIPs": 11, "name": 13}} {
-		objects, err := documents.Parse("apiVersion: v1\nkind: Service\nmetadata: {name: " + name + "}\n")
+		objects, err := rendering.ParseDocuments("apiVersion: v1\nkind: Service\nmetadata: {name: " + name + "}\n")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -26,7 +26,7 @@ func TestLineOf(t *testing.T) {
 // A format that the API server does not know is found in the schemas of the definition.
 func TestFormatIn(t *testing.T) {
 	const text = "kind: ConfigMap\nmetadata: {name: a}\n---\nkind: CustomResourceDefinition\nmetadata: {name: widgets.example.com}\nspec:\n  versions:\n  - name: v1\n    schema: {openAPIV3Schema: {properties: {spec: {properties: {when: {format: date-time},\n      sizes: {items: {additionalProperties: {format: quantity}}}}}}}}\n"
-	objects, err := documents.Parse("apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: widgets.example.com}\n")
+	objects, err := rendering.ParseDocuments("apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: widgets.example.com}\n")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,7 +42,7 @@ func (l *Losses) notServed(j Judge) (found []result.Finding) {
 			if j.Objects[i].Ref() != ref || j.Objects[i].Template != u.of.Template {
 				continue
 			}
-			place, where := j.place(&u.of, Loss{Key: "names"})
+			place, where := j.place(&u.of, loss{Key: "names"})
 			cause := fmt.Sprintf("%s (%s): the API server does not serve it: %s", ref, u.of.Component, u.why)
 			found = append(found, result.Finding{Object: &ref, Component: u.of.Component, Place: place, Cause: cause, Story: []string{cause, "  no object of its kind can be created", "  " + where}})
 			break

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/nvidia/aicr-action/internal/matrix/facts"
-	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
+	"github.com/nvidia/aicr-action/internal/matrix/problem"
 )
 
 // Bench is the checks of a run, and what its user has ignored. Nil is a bench without checks.
@@ -38,7 +38,7 @@ func (b *Bench) Judge(x *facts.Index, recipe string, order Order, stages ...Stag
 	}
 	var all []problem.Problem
 	for _, stage := range stages {
-		found, err := Run(b.Checks, x, order, stage)
+		found, err := run(b.Checks, x, order, stage)
 		if err != nil {
 			return all, err
 		}

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/nvidia/aicr-action/internal/matrix/facts"
-	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
+	"github.com/nvidia/aicr-action/internal/matrix/problem"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
@@ -130,20 +130,20 @@ func (d *Docket) line(p *problem.Problem) string {
 	_, where := d.index.Place(p)
 	text := fmt.Sprintf("%s: %s; %s (%s)", subject(p), p.Text, p.Then, where)
 	if p.Check != "" {
-		text += " " + Tag(p.Check)
+		text += " " + tag(p.Check)
 	}
 	return text
 }
 
-// Tag is an ID as it stands behind a finding.
-func Tag(id string) string { return "[" + id + "]" }
+// tag is an ID as it stands behind a finding.
+func tag(id string) string { return "[" + id + "]" }
 
 // finding is a problem as data.
 func (d *Docket) finding(p *problem.Problem, severity result.Severity) result.Finding {
 	place, where := d.index.Place(p)
 	f := result.Finding{Cause: subject(p) + ": " + p.Text, Object: &p.From, Component: p.Component, Place: place}
 	if p.Check != "" {
-		f.Cause += " " + Tag(p.Check)
+		f.Cause += " " + tag(p.Check)
 		f.Check, f.Severity, f.Reason, f.Path, f.Arguments = p.Check, severity, p.Reason, p.Path, p.Arguments
 	}
 	f.Story = append(f.Story, f.Cause, "  "+p.Then, "  "+where)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/matrix/facts"
-	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
+	"github.com/nvidia/aicr-action/internal/matrix/problem"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
@@ -94,7 +94,7 @@ func TestJudge_LeftOut(t *testing.T) {
 func TestRun_Panics(t *testing.T) {
 	list := two()
 	list[0].Run = func(s *Scope) { s.Report(nil, "") }
-	found, err := Run(list, index("ConfigMap", "Secret"), Order{}, Rendered)
+	found, err := run(list, index("ConfigMap", "Secret"), Order{}, Rendered)
 	if reason.Of(err) != reason.Internal || !strings.Contains(err.Error(), "check MX001 (configmap-there) panicked") {
 		t.Errorf("got error %v", err)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/matrix/facts"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
-	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
+	"github.com/nvidia/aicr-action/internal/matrix/problem"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
@@ -113,8 +113,8 @@ func (f *Found) OneCause(cause string) *Found {
 	return f
 }
 
-// Run runs the checks of a stage, in the order of the list. A check that panics is an error with its ID; the others go on.
-func Run(list []Check, x *facts.Index, order Order, stage Stage) (found []problem.Problem, err error) {
+// run runs the checks of a stage, in the order of the list. A check that panics is an error with its ID; the others go on.
+func run(list []Check, x *facts.Index, order Order, stage Stage) (found []problem.Problem, err error) {
 	for i := range list {
 		s := &Scope{Index: x, Order: order, check: &list[i]}
 		if !list[i].runs(s, stage) {

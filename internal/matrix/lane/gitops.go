@@ -8,8 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/bundle/git"
-	"github.com/nvidia/aicr-action/internal/bundle/oci"
+	"github.com/nvidia/aicr-action/internal/bundle/publish"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
@@ -62,23 +61,23 @@ func (g *GitOps) InstallWith(ctx context.Context, env *Env, settings []*unstruct
 }
 
 // Publish pushes the bundle as one OCI artifact, or as one commit.
-func (g *GitOps) Publish(ctx context.Context, env *Env) ([]oci.Published, error) {
+func (g *GitOps) Publish(ctx context.Context, env *Env) ([]publish.Published, error) {
 	if bundle.ByGit(env.Cell.Deployer) {
-		push := git.Publish
+		push := publish.PublishGit
 		if env.Before != nil {
-			push = git.PublishNext
+			push = publish.PublishNext
 		}
 		pushed, err := push(ctx, env.Bundle, env.PushURL(env.Input.RepoURL), env.Input.TargetRevision, env.Dir)
 		if err != nil {
 			return nil, reason.New(reason.PublishFailed, "push the bundle: %w", err)
 		}
-		return []oci.Published{pushed}, nil
+		return []publish.Published{pushed}, nil
 	}
-	pushed, err := oci.PublishBundle(ctx, env.Bundle, env.PushURL(env.Input.RepoURL)+":"+env.Input.TargetRevision, oci.Own())
+	pushed, err := publish.PublishBundle(ctx, env.Bundle, env.PushURL(env.Input.RepoURL)+":"+env.Input.TargetRevision, publish.Own())
 	if err != nil {
 		return nil, reason.New(reason.PublishFailed, "push the bundle: %w", err)
 	}
-	return []oci.Published{pushed}, nil
+	return []publish.Published{pushed}, nil
 }
 
 // Budget is that of the controllers' kind.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/bundle/oci"
+	"github.com/nvidia/aicr-action/internal/bundle/publish"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -38,7 +38,7 @@ func (q *InOrder) Unchanged(context.Context) error { return nil }
 func (q *InOrder) Install(context.Context, *Env) error { return nil }
 
 // Publish does nothing, since no controller pulls.
-func (q *InOrder) Publish(context.Context, *Env) ([]oci.Published, error) { return nil, nil }
+func (q *InOrder) Publish(context.Context, *Env) ([]publish.Published, error) { return nil, nil }
 
 // Budget returns no grace, since there is no root object.
 func (q *InOrder) Budget(b Budgets) (time.Duration, time.Duration) { return 0, b.Scheduling }

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/bundle/oci"
+	"github.com/nvidia/aicr-action/internal/bundle/publish"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/health"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -30,7 +30,7 @@ type Lane interface {
 	Install(ctx context.Context, env *Env) error
 	// Publish pushes the bundle to the cell's registry, and returns what was pushed: nothing if no
 	// controller pulls. Reason: PUBLISH_FAILED.
-	Publish(ctx context.Context, env *Env) ([]oci.Published, error)
+	Publish(ctx context.Context, env *Env) ([]publish.Published, error)
 	// Deploy hands over the bundle. Only what waiting cannot fix is an error. Reason:
 	// DEPLOY_FAILED.
 	Deploy(ctx context.Context, env *Env) error
@@ -80,7 +80,7 @@ type Env struct {
 	Before *bundle.Bundle
 	Health health.Policy
 	// Published is what was pushed to the registry: the charts and the bundle. Empty until then.
-	Published []oci.Published
+	Published []publish.Published
 	// Dir is the cell's working directory.
 	Dir string
 	Log *slog.Logger

@@ -23,11 +23,11 @@ func (q Sequence) After(o, user *bundle.Object) bool {
 	hook := MomentOf(user.Object, q.Order.ArgoCD)
 	switch {
 	case o.Release == user.Release:
-		return (hook.Phase != Ordinary || q.Order.Ready && q.Awaits(user.Release)) && MomentOf(o.Object, q.Order.ArgoCD).Compare(hook) > 0
+		return (hook.Phase != ordinary || q.Order.Ready && q.Awaits(user.Release)) && MomentOf(o.Object, q.Order.ArgoCD).Compare(hook) > 0
 	case q.Order.InOrder:
-		return hook.Phase != Ordinary && q.Position(o.Release) > q.Position(user.Release)
+		return hook.Phase != ordinary && q.Position(o.Release) > q.Position(user.Release)
 	case q.Order.Needs:
-		return (hook.Phase != Ordinary || q.Awaits(user.Release)) && q.needs(o.Release, user.Release)
+		return (hook.Phase != ordinary || q.Awaits(user.Release)) && q.needs(o.Release, user.Release)
 	}
 	return q.Order.Releases && q.Awaits(user.Release) && q.DependsOn(o.Release, user.Release)
 }
@@ -96,8 +96,8 @@ func LeadsTo(from string, before func(string) []string, wanted func(string) bool
 // The phases of an installation.
 const (
 	BeforeAll = iota
-	Ordinary
-	AfterAll
+	ordinary
+	afterAll
 )
 
 // Moment is when an object is installed, within its release: a phase, and a step in it.
@@ -111,14 +111,14 @@ func (m Moment) Compare(other Moment) int {
 // MomentOf reads Helm's annotations for hooks, and for Argo CD its own, which it prefers. Argo CD runs
 // the hooks of upgrades when it installs, too.
 func MomentOf(o *unstructured.Unstructured, argocd bool) Moment {
-	m, a := Moment{Phase: Ordinary}, o.GetAnnotations()
+	m, a := Moment{Phase: ordinary}, o.GetAnnotations()
 	switch {
 	case rendering.RunsInHelm(a, "pre-install", "crd-install"), argocd && rendering.RunsInHelm(a, "pre-upgrade"):
 		m.Phase = BeforeAll
 	case rendering.RunsInHelm(a, "post-install"), argocd && rendering.RunsInHelm(a, "post-upgrade"):
-		m.Phase = AfterAll
+		m.Phase = afterAll
 	}
-	if m.Phase != Ordinary {
+	if m.Phase != ordinary {
 		m.Step, _ = strconv.Atoi(strings.TrimSpace(a[rendering.HelmHookWeight]))
 	}
 	if !argocd {
@@ -130,9 +130,9 @@ func MomentOf(o *unstructured.Unstructured, argocd bool) Moment {
 		case slices.Contains(phases, "PreSync"):
 			m.Phase = BeforeAll
 		case slices.Contains(phases, "PostSync"):
-			m.Phase = AfterAll
+			m.Phase = afterAll
 		default:
-			m.Phase = Ordinary
+			m.Phase = ordinary
 		}
 	}
 	if wave, err := strconv.Atoi(a["argocd.argoproj.io/sync-wave"]); err == nil {

@@ -13,12 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/infra/devices"
+	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/matrix/facts"
-	"github.com/nvidia/aicr-action/internal/matrix/refs/claims"
-	"github.com/nvidia/aicr-action/internal/matrix/refs/kubelet"
-	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
-	"github.com/nvidia/aicr-action/internal/matrix/refs/texts"
+	"github.com/nvidia/aicr-action/internal/matrix/problem"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -179,7 +176,7 @@ func (a agents) mounts(driver string) string {
 			return a.e.Objects[i].Ref().String()
 		}
 	}
-	for _, c := range claims.Of(a.e) {
+	for _, c := range facts.ClaimsOf(a.e) {
 		if class := c.Spec.StorageClassName; class != nil && classes[*class] {
 			return c.From.String()
 		}
@@ -188,7 +185,7 @@ func (a agents) mounts(driver string) string {
 		w := &a.e.Workloads[i]
 		for j := range w.PodSpec.Volumes {
 			v := &w.PodSpec.Volumes[j]
-			if _, migrated := kubelet.Migrated(&v.VolumeSource); migrated == driver || v.CSI != nil && v.CSI.Driver == driver {
+			if _, migrated := kubeletMigrated(&v.VolumeSource); migrated == driver || v.CSI != nil && v.CSI.Driver == driver {
 				return observe.WorkloadRef(w.Kind, w.Namespace, w.Name).String()
 			}
 		}
@@ -204,7 +201,7 @@ func (a agents) plugin(driver, release string) (who result.Ref, sure bool) {
 		w := &a.e.Workloads[i]
 		ref := observe.WorkloadRef(w.Kind, w.Namespace, w.Name)
 		if !registers(&w.PodSpec) {
-			if who == (result.Ref{}) && texts.May(a.e, w.Namespace, w.PodSpec.ServiceAccountName, "apps", "daemonsets", "create") {
+			if who == (result.Ref{}) && facts.TextMay(a.e, w.Namespace, w.PodSpec.ServiceAccountName, "apps", "daemonsets", "create") {
 				who = ref
 			}
 			continue
@@ -234,7 +231,7 @@ func registers(spec *corev1.PodSpec) bool {
 // names reports whether a workload has a driver's name in a path of the node or in what its containers run. NVIDIA's
 // DRA plugins have theirs compiled in.
 func names(w *bundle.Workload, driver string) bool {
-	if slices.Contains(devices.Drivers(&w.PodSpec), driver) {
+	if slices.Contains(simulate.DevicesDrivers(&w.PodSpec), driver) {
 		return true
 	}
 	if slices.ContainsFunc(w.PodSpec.Volumes, func(v corev1.Volume) bool { return v.HostPath != nil && strings.Contains(v.HostPath.Path, driver) }) {

@@ -19,8 +19,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/facts"
-	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
-	"github.com/nvidia/aicr-action/internal/matrix/refs/texts"
+	"github.com/nvidia/aicr-action/internal/matrix/problem"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/util/egress"
@@ -28,7 +27,7 @@ import (
 
 // object checks what one object refers to.
 func (c *checker) object(o *bundle.Object) {
-	r := reference{from: o.Ref(), component: o.Component, template: o.Template}
+	r := refsReference{from: o.Ref(), component: o.Component, template: o.Template}
 	switch gvk := o.Object.GroupVersionKind(); gvk.Group + "/" + gvk.Kind {
 	case "autoscaling/HorizontalPodAutoscaler":
 		c.autoscaler(o, r)
@@ -72,7 +71,7 @@ func (c *checker) object(o *bundle.Object) {
 	}
 }
 
-func (c *checker) autoscaler(o *bundle.Object, r reference) {
+func (c *checker) autoscaler(o *bundle.Object, r refsReference) {
 	var h autoscalingv2.HorizontalPodAutoscaler
 	if !problem.Read(o, &h) {
 		return
@@ -98,7 +97,7 @@ func (c *checker) autoscaler(o *bundle.Object, r reference) {
 
 // selectsPods checks that a selector matches a pod. One that matches nothing may be intended, for
 // pods that come later.
-func (c *checker) selectsPods(r reference, namespace string, selector *metav1.LabelSelector, then string) {
+func (c *checker) selectsPods(r refsReference, namespace string, selector *metav1.LabelSelector, then string) {
 	s, err := metav1.LabelSelectorAsSelector(selector)
 	if err != nil || s.Empty() || c.podMatches(s, func(ns string) bool { return ns == namespace }) {
 		return
@@ -126,7 +125,7 @@ func (c *checker) labelled(s labels.Selector, namespace string) string {
 	for i := range c.expectation.Workloads {
 		w := &c.expectation.Workloads[i]
 		o := c.find(w.Kind, w.Namespace, w.Name, w.Release)
-		if w.Namespace != namespace || o == nil || !texts.May(c.expectation, namespace, w.PodSpec.ServiceAccountName, "", "pods", "update", "patch") {
+		if w.Namespace != namespace || o == nil || !facts.TextMay(c.expectation, namespace, w.PodSpec.ServiceAccountName, "", "pods", "update", "patch") {
 			continue
 		}
 		fits, lacks := 0, false
@@ -175,7 +174,7 @@ func ofTheCluster(s labels.Selector) bool {
 
 // operatorOf returns a custom resource of the release whose operator may create pods that no
 // stand-in simulates; "" if there is none.
-func (c *checker) operatorOf(r reference) string {
+func (c *checker) operatorOf(r refsReference) string {
 	for i := range c.expectation.Objects {
 		o := &c.expectation.Objects[i]
 		group := o.Object.GroupVersionKind().Group
@@ -190,7 +189,7 @@ func (c *checker) operatorOf(r reference) string {
 	return ""
 }
 
-func (c *checker) monitor(o *bundle.Object, r reference) {
+func (c *checker) monitor(o *bundle.Object, r refsReference) {
 	s := problem.Selector(o, "spec", "selector")
 	if s == nil {
 		return
@@ -249,7 +248,7 @@ func (c *checker) madeService(s labels.Selector, in func(string) bool) string {
 }
 
 // calls checks what the API server needs to call a webhook, and for what it calls it.
-func (c *checker) calls(o *bundle.Object, r reference, name string, client *admissionv1.WebhookClientConfig, policy *admissionv1.FailurePolicyType, s facts.WebhookScope) {
+func (c *checker) calls(o *bundle.Object, r refsReference, name string, client *admissionv1.WebhookClientConfig, policy *admissionv1.FailurePolicyType, s facts.WebhookScope) {
 	c.webhook(r, name, client.Service, policy)
 	if problem := c.loopback(r, client.URL); problem != "" {
 		r := r
@@ -265,7 +264,7 @@ func (c *checker) calls(o *bundle.Object, r reference, name string, client *admi
 
 // webhook checks the Service of a webhook that fails closed: without it, every request that the
 // webhook is for fails. One that fails open is left out.
-func (c *checker) webhook(r reference, name string, service *admissionv1.ServiceReference, policy *admissionv1.FailurePolicyType) {
+func (c *checker) webhook(r refsReference, name string, service *admissionv1.ServiceReference, policy *admissionv1.FailurePolicyType) {
 	if service == nil {
 		return
 	}
@@ -282,7 +281,7 @@ func (c *checker) webhook(r reference, name string, service *admissionv1.Service
 }
 
 // refusedBy reports a webhook that cannot be called: a fault if it fails closed.
-func (c *checker) refusedBy(r reference, text string, policy *admissionv1.FailurePolicyType) {
+func (c *checker) refusedBy(r refsReference, text string, policy *admissionv1.FailurePolicyType) {
 	r.text = text
 	if policy != nil && *policy == admissionv1.Ignore {
 		r.then = "the API server leaves it out (failurePolicy Ignore)"
@@ -293,7 +292,7 @@ func (c *checker) refusedBy(r reference, text string, policy *admissionv1.Failur
 	c.fail(reason.DeployFailed, r)
 }
 
-func (c *checker) served(o *bundle.Object, r reference, path []string, verb, then string) {
+func (c *checker) served(o *bundle.Object, r refsReference, path []string, verb, then string) {
 	m, ok, _ := unstructured.NestedMap(o.Object.Object, path...)
 	if !ok {
 		return
@@ -312,7 +311,7 @@ func (c *checker) served(o *bundle.Object, r reference, path []string, verb, the
 
 // noService says what is wrong with a Service that the API server must call; "" if nothing is, or
 // if it is created at run time.
-func (c *checker) noService(r reference, namespace, name string, port int32) string {
+func (c *checker) noService(r refsReference, namespace, name string, port int32) string {
 	full := infra.NamespacedName(namespace, name)
 	svc := c.have.Service(namespace, name)
 	if svc == nil {
@@ -333,7 +332,7 @@ func (c *checker) noService(r reference, namespace, name string, port int32) str
 
 // loopback says what is wrong with the address of a webhook on the API server's own machine; "" if the
 // address is another, or if a pod of the recipe that uses the machine's network may listen there.
-func (c *checker) loopback(r reference, address *string) string {
+func (c *checker) loopback(r refsReference, address *string) string {
 	at, err := url.Parse(deref(address))
 	if address == nil || err != nil || !egress.Loopback(at.Host) {
 		return ""

@@ -7,7 +7,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
-	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
+	"github.com/nvidia/aicr-action/internal/matrix/problem"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
@@ -75,7 +75,7 @@ func classesOf(spec *resourcev1.ResourceClaimSpec) []string {
 
 func (c *checker) claimed(w *bundle.Workload, kind, name string) {
 	full := infra.NamespacedName(w.Namespace, name)
-	r := reference{from: observe.WorkloadRef(w.Kind, w.Namespace, w.Name), component: w.Component, template: w.Template, name: name, cause: kind + full, then: "the scheduler does not place its pods",
+	r := refsReference{from: observe.WorkloadRef(w.Kind, w.Namespace, w.Name), component: w.Component, template: w.Template, name: name, cause: kind + full, then: "the scheduler does not place its pods",
 		text: fmt.Sprintf("claims devices by %s %s, which does not exist, and nothing in the recipe makes it", kind, full)}
 	if m := c.maker(kind, w.Namespace, name, r.from); m != nil {
 		c.note("%s %s, by which %s (%s) claims devices, is made at run time by %s", kind, full, r.from, r.component, m.By)
@@ -85,7 +85,7 @@ func (c *checker) claimed(w *bundle.Workload, kind, name string) {
 }
 
 func (c *checker) unclassed(o *bundle.Object, name string) {
-	r := reference{from: o.Ref(), component: o.Component, template: o.Template, name: name, cause: "DeviceClass " + name, then: "the scheduler allocates no device for it",
+	r := refsReference{from: o.Ref(), component: o.Component, template: o.Template, name: name, cause: "DeviceClass " + name, then: "the scheduler allocates no device for it",
 		text: fmt.Sprintf("claims a device of DeviceClass %s, which does not exist, and nothing in the recipe installs it", name)}
 	if m := c.maker("DeviceClass", "", name, r.from); m != nil {
 		c.note("DeviceClass %s, of which %s (%s) claims a device, is made at run time by %s", name, r.from, r.component, m.By)

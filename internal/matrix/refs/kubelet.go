@@ -14,9 +14,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/facts"
-	"github.com/nvidia/aicr-action/internal/matrix/refs/kubelet"
-	"github.com/nvidia/aicr-action/internal/matrix/refs/needs"
-	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
+	"github.com/nvidia/aicr-action/internal/matrix/problem"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -34,11 +32,11 @@ func (c *checker) addTransient() {
 		}
 		name := infra.NamespacedName(o.Object.GetNamespace(), o.Object.GetName())
 		switch o.Object.GetKind() {
-		case needs.Secret:
-			c.transient[needs.Secret+name] = c.have.Secrets[name] == nil
+		case facts.NeedSecret:
+			c.transient[facts.NeedSecret+name] = c.have.Secrets[name] == nil
 			c.have.Secrets[name] = renderedKeys(o)
-		case needs.ConfigMap:
-			c.transient[needs.ConfigMap+name] = c.have.ConfigMaps[name] == nil
+		case facts.ConfigMap:
+			c.transient[facts.ConfigMap+name] = c.have.ConfigMaps[name] == nil
 			c.have.ConfigMaps[name] = renderedKeys(o)
 		case "ServiceAccount":
 			c.have.ServiceAccounts[name] = true
@@ -58,7 +56,7 @@ func renderedKeys(o *bundle.Object) map[string]bool {
 }
 
 // takenAway fails a workload whose need is a hook's that is deleted.
-func (c *checker) takenAway(r reference, n needs.Need, full string) {
+func (c *checker) takenAway(r refsReference, n facts.Need, full string) {
 	r.name, r.cause, r.then = n.Name, n.Kind+full, waits
 	if n.Kind == "ServiceAccount" {
 		r.then = "the API server rejects its pods"
@@ -68,7 +66,7 @@ func (c *checker) takenAway(r reference, n needs.Need, full string) {
 }
 
 // noKey fails a workload that needs keys which an object does not have.
-func (c *checker) noKey(r reference, n needs.Need, full string, keys map[string]bool, missing []string) {
+func (c *checker) noKey(r refsReference, n facts.Need, full string, keys map[string]bool, missing []string) {
 	r.text = fmt.Sprintf("%s key %s of %s %s, which has no such key (it has %s)", n.How, strings.Join(missing, ", "), n.Kind, full,
 		strings.Join(lists.AtMost(slices.Sorted(maps.Keys(keys)), 5), ", "))
 	r.cause, r.then = n.Kind+full+strings.Join(missing, ","), cmp.Or(n.Then, r.then)
@@ -81,8 +79,8 @@ func (c *checker) noKey(r reference, n needs.Need, full string, keys map[string]
 // lacks checks the keys that a pod needs of objects that the bundle has, and that nothing fills at
 // run time; and the parts of volumes that no item of theirs makes. No cluster is needed for either.
 func (c *checker) lacks(w *bundle.Workload) {
-	r := reference{from: observe.WorkloadRef(w.Kind, w.Namespace, w.Name), component: w.Component, template: w.Template, then: waits}
-	for _, n := range needs.Of(kubelet.Expanded(&w.PodSpec, c.around(w))) {
+	r := refsReference{from: observe.WorkloadRef(w.Kind, w.Namespace, w.Name), component: w.Component, template: w.Template, then: waits}
+	for _, n := range facts.NeedsOf(kubeletExpanded(&w.PodSpec, c.around(w))) {
 		keys := map[string]bool{}
 		for i := range c.expectation.Objects {
 			if o := &c.expectation.Objects[i]; o.Object.GetKind() == n.Kind && o.Object.GetNamespace() == w.Namespace && o.Object.GetName() == n.Name {
@@ -94,7 +92,7 @@ func (c *checker) lacks(w *bundle.Workload) {
 			c.noKey(r, n, infra.NamespacedName(w.Namespace, n.Name), keys, missing)
 		}
 	}
-	for _, p := range needs.Unnamed(kubelet.Expanded(&w.PodSpec, c.around(w))) {
+	for _, p := range facts.NeedUnnamed(kubeletExpanded(&w.PodSpec, c.around(w))) {
 		r.name, r.cause, r.then = p.SubPath, "part "+r.from.String()+p.Volume+p.SubPath, p.Then
 		r.text = fmt.Sprintf("mounts %s of volume %s (subPath), and no item of the volume has that path", p.SubPath, p.Volume)
 		c.fail(reason.WorkloadFailed, r)
@@ -108,11 +106,11 @@ const waits = "a kubelet starts none of its containers without it"
 // starts no container of the pod and waits for ever.
 func (c *checker) podNeeds(w *bundle.Workload) {
 	from := observe.WorkloadRef(w.Kind, w.Namespace, w.Name)
-	for _, n := range needs.Of(kubelet.Expanded(&w.PodSpec, c.around(w))) {
-		r := reference{from: from, component: w.Component, template: w.Template, name: n.Name, then: waits}
+	for _, n := range facts.NeedsOf(kubeletExpanded(&w.PodSpec, c.around(w))) {
+		r := refsReference{from: from, component: w.Component, template: w.Template, name: n.Name, then: waits}
 		full := infra.NamespacedName(w.Namespace, n.Name)
 		have := c.have.Secrets
-		if n.Kind == needs.ConfigMap {
+		if n.Kind == facts.ConfigMap {
 			have = c.have.ConfigMaps
 		}
 		keys, exists := have[full]
@@ -152,20 +150,20 @@ func (c *checker) podNeeds(w *bundle.Workload) {
 		if s.Name == "" || c.have.Secrets[full] != nil {
 			continue
 		}
-		if m := c.maker(needs.Secret, w.Namespace, s.Name, from); m != nil {
+		if m := c.maker(facts.NeedSecret, w.Namespace, s.Name, from); m != nil {
 			c.unverified("Secret "+full, "is made at run time by "+m.By, from, "may not pull its images", "may not pull their images")
 			continue
 		}
-		c.warn(reference{from: from, component: w.Component, template: w.Template, name: s.Name,
+		c.warn(refsReference{from: from, component: w.Component, template: w.Template, name: s.Name,
 			text: "imagePullSecrets names Secret " + full + ", which does not exist", then: "a kubelet pulls without it, and fails if the registry wants a login"})
 	}
 }
 
 // around is what the variables of a workload's containers come from, as far as the bundle and the cluster show it.
-func (c *checker) around(w *bundle.Workload) kubelet.Around {
+func (c *checker) around(w *bundle.Workload) kubeletAround {
 	from := observe.WorkloadRef(w.Kind, w.Namespace, w.Name)
-	a := kubelet.Around{Open: true,
-		Data:    func(kind, name string) kubelet.Data { return c.data(kind, w.Namespace, name, from) },
+	a := kubeletAround{Open: true,
+		Data:    func(kind, name string) kubeletData { return c.data(kind, w.Namespace, name, from) },
 		Service: func(name string) bool { return c.hasVariable(w.Namespace, name, from) },
 	}
 	if o := c.find(w.Kind, w.Namespace, w.Name, w.Release); o != nil {
@@ -184,8 +182,8 @@ func (c *checker) changesPods() bool {
 }
 
 // data is what a ConfigMap or a Secret has. Of one that the bundle does not render, only the keys are known.
-func (c *checker) data(kind, namespace, name string, from result.Ref) kubelet.Data {
-	d, found := kubelet.Data{Values: map[string]string{}}, false
+func (c *checker) data(kind, namespace, name string, from result.Ref) kubeletData {
+	d, found := kubeletData{Values: map[string]string{}}, false
 	for i := range c.expectation.Objects {
 		o := &c.expectation.Objects[i]
 		if o.Object.GetKind() != kind || o.Object.GroupVersionKind().Group != "" || o.Object.GetNamespace() != namespace || o.Object.GetName() != name {
@@ -195,7 +193,7 @@ func (c *checker) data(kind, namespace, name string, from result.Ref) kubelet.Da
 		maps.Copy(d.Values, renderedValues(o))
 	}
 	live := c.have.ConfigMaps
-	if kind == needs.Secret {
+	if kind == facts.NeedSecret {
 		live = c.have.Secrets
 	}
 	keys, exists := live[infra.NamespacedName(namespace, name)]
@@ -217,7 +215,7 @@ func renderedValues(o *bundle.Object) map[string]string {
 	data, _, _ := unstructured.NestedMap(o.Object.Object, "data")
 	for k, v := range data {
 		text := fmt.Sprint(v)
-		if o.Object.GetKind() == needs.Secret {
+		if o.Object.GetKind() == facts.NeedSecret {
 			raw, err := base64.StdEncoding.DecodeString(text)
 			if err != nil {
 				continue
@@ -236,7 +234,7 @@ func renderedValues(o *bundle.Object) map[string]string {
 // hasVariable reports whether the namespace has a Service with a variable of that name, or something makes one.
 func (c *checker) hasVariable(namespace, name string, from result.Ref) bool {
 	for i := range c.have.Services {
-		if s := &c.have.Services[i]; s.Namespace == namespace && s.Spec.ClusterIP != corev1.ClusterIPNone && kubelet.OfService(s.Name, name) {
+		if s := &c.have.Services[i]; s.Namespace == namespace && s.Spec.ClusterIP != corev1.ClusterIPNone && ofService(s.Name, name) {
 			return true
 		}
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/manifestline"
 	"github.com/nvidia/aicr-action/internal/matrix/facts"
-	"github.com/nvidia/aicr-action/internal/matrix/refs/needs"
 	"github.com/nvidia/aicr-action/internal/observe"
 )
 
@@ -86,11 +85,11 @@ func workloadRunsScheduler(e *bundle.Expectation, w *bundle.Workload, name strin
 
 // configured reports whether a ConfigMap that pods use configures a kube-scheduler with that name.
 func configured(e *bundle.Expectation, namespace string, spec *corev1.PodSpec, name string) bool {
-	all := needs.Of(spec)
+	all := facts.NeedsOf(spec)
 	for i := range e.Objects {
 		o := e.Objects[i].Object
-		if o.GetNamespace() != namespace || !slices.ContainsFunc(all, func(n needs.Need) bool {
-			return n.Kind == needs.ConfigMap && o.GetKind() == n.Kind && o.GetName() == n.Name
+		if o.GetNamespace() != namespace || !slices.ContainsFunc(all, func(n facts.Need) bool {
+			return n.Kind == facts.ConfigMap && o.GetKind() == n.Kind && o.GetName() == n.Name
 		}) {
 			continue
 		}

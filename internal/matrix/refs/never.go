@@ -19,8 +19,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/matrix/facts"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
-	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
-	"github.com/nvidia/aicr-action/internal/matrix/refs/texts"
+	"github.com/nvidia/aicr-action/internal/matrix/problem"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
@@ -53,7 +52,7 @@ func (c *checker) owned(o *bundle.Object) {
 		return
 	}
 	first := refs[0]
-	c.fail(reason.DeployFailed, reference{from: o.Ref(), component: o.Component, template: o.Template, name: first.Name, cause: "owner of " + o.Ref().String(),
+	c.fail(reason.DeployFailed, refsReference{from: o.Ref(), component: o.Component, template: o.Template, name: first.Name, cause: "owner of " + o.Ref().String(),
 		text: fmt.Sprintf("has %s %s with UID %s as its owner (metadata.ownerReferences), and no object of a new cluster can have that UID", first.Kind, first.Name, first.UID),
 		then: "the garbage collector deletes it as soon as it is created"})
 }
@@ -81,7 +80,7 @@ func (c *checker) conversion(o *bundle.Object) {
 	if !ok || o.Object.GetKind() != "CustomResourceDefinition" || runtime.DefaultUnstructuredConverter.FromUnstructured(raw, &client) != nil {
 		return
 	}
-	r := reference{from: o.Ref(), component: o.Component, template: o.Template}
+	r := refsReference{from: o.Ref(), component: o.Component, template: o.Template}
 	if problem := c.loopback(r, client.URL); problem != "" {
 		r.cause, r.text, r.then = "conversion of "+r.from.String(), "is converted by "+problem, "its resources cannot be read in another version"
 		c.fail(reason.DeployFailed, r)
@@ -99,7 +98,7 @@ func (c *checker) conversion(o *bundle.Object) {
 }
 
 // conversions notes the kinds that webhooks convert, with whether the result can be wrong.
-func (c *checker) conversions(o *bundle.Object, r reference) {
+func (c *checker) conversions(o *bundle.Object, r refsReference) {
 	service, ok, _ := unstructured.NestedMap(o.Object.Object, "spec", "conversion", "webhook", "clientConfig", "service")
 	s := c.have.Service(fmt.Sprint(service["namespace"]), fmt.Sprint(service["name"]))
 	if !ok || s != nil && c.have.Runs != nil && slices.ContainsFunc(c.have.View.Pods, func(p corev1.Pod) bool {
@@ -148,7 +147,7 @@ func (c order) patience(o *bundle.Object) {
 	if within == 0 || least+soonReady <= within {
 		return
 	}
-	c.fail(reason.DeployFailed, reference{from: o.Ref(), component: o.Component, template: o.Template, cause: "minReadySeconds " + o.Ref().String(),
+	c.fail(reason.DeployFailed, refsReference{from: o.Ref(), component: o.Component, template: o.Template, cause: "minReadySeconds " + o.Ref().String(),
 		text: fmt.Sprintf("has minReadySeconds: %d, so that it is available %s after its pods are ready at the earliest, and its release fails after %s", int(least.Seconds()), least, within),
 		then: "Flux waits for its release no longer (spec.timeout of the HelmRelease)"})
 }
@@ -176,7 +175,7 @@ func (c order) unbound(o *bundle.Object) {
 	if c.standsForPod(claim.Name) {
 		return
 	}
-	c.fail(reason.DeployFailed, reference{from: o.Ref(), component: o.Component, template: o.Template, cause: "unbound " + o.Ref().String(),
+	c.fail(reason.DeployFailed, refsReference{from: o.Ref(), component: o.Component, template: o.Template, cause: "unbound " + o.Ref().String(),
 		text: fmt.Sprintf("gets a volume only once a pod uses it (volumeBindingMode: WaitForFirstConsumer), no pod does until its release is ready, and its release fails after %s", within),
 		then: "Flux waits for the claim to be bound (spec.timeout of the HelmRelease): let a pod of its release use it, leave it out, or give it a class with volumeBindingMode: Immediate"})
 }
@@ -210,7 +209,7 @@ func (c order) boundLater(o *bundle.Object) {
 	if later == nil || c.standsForPod(name) {
 		return
 	}
-	c.fail(reason.DeployFailed, reference{from: o.Ref(), component: o.Component, template: o.Template, cause: "unbound " + o.Ref().String(),
+	c.fail(reason.DeployFailed, refsReference{from: o.Ref(), component: o.Component, template: o.Template, cause: "unbound " + o.Ref().String(),
 		text: fmt.Sprintf("gets a volume only once a pod uses it (volumeBindingMode: WaitForFirstConsumer), and Argo CD creates %s, whose pods do, in a later sync wave or phase (%s)", later.Ref(), later.Template),
 		then: "Argo CD waits for the claim to be bound before that, and each waits for the other: give both the same argocd.argoproj.io/sync-wave, and make neither a hook"})
 }
@@ -232,7 +231,7 @@ func (c order) waitsForPod(class *string) bool {
 	for i := range c.expectation.Objects {
 		all = append(all, c.expectation.Objects[i].Object)
 	}
-	for _, made := range texts.Find(c.expectation, "StorageClass", deref(class)) {
+	for _, made := range facts.FindManifests(c.expectation, "StorageClass", deref(class)) {
 		all = append(all, made.Object)
 	}
 	for _, o := range all {

@@ -121,7 +121,7 @@ func TestTransient(t *testing.T) {
 		if !c.deleted {
 			have.ConfigMaps["x/early"] = map[string]bool{}
 		}
-		found := Check(e, nil, have).Faults
+		found := checkAll(e, nil, have).Faults
 		if c.faults != (len(found) == 1) {
 			t.Errorf("%+v: got %d faults", c, len(found))
 		}
@@ -174,7 +174,7 @@ func TestConversions_Running(t *testing.T) {
 	pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "svc-1", Labels: map[string]string{"app": "svc"}}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Image: "runs"}}}}
 	service := corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "svc"}, Spec: corev1.ServiceSpec{Selector: map[string]string{"app": "svc"}}}
 	for image, noted := range map[string]bool{"runs": false, "other": true} {
-		r := Check(e, nil, &facts.Live{View: &observe.View{Pods: []corev1.Pod{pod}}, Services: []corev1.Service{service}, Runs: func(c *corev1.Container) bool { return c.Image == image }})
+		r := checkAll(e, nil, &facts.Live{View: &observe.View{Pods: []corev1.Pod{pod}}, Services: []corev1.Service{service}, Runs: func(c *corev1.Container) bool { return c.Image == image }})
 		if got := slices.ContainsFunc(r.Notes, func(n string) bool { return strings.Contains(n, "are converted by Service x/svc") }); got != noted {
 			t.Errorf("pods of %s run: noted %t; %q", image, got, r.Notes)
 		}

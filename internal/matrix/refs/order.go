@@ -11,8 +11,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/rendering"
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/matrix/facts"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
-	"github.com/nvidia/aicr-action/internal/matrix/refs/needs"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -42,7 +42,7 @@ func Deadlocks(e *bundle.Expectation, components []recipe.Component, d lane.Orde
 		c.lacks(&e.Workloads[i])
 	}
 	for _, d := range e.Doomed {
-		c.fail(reason.DeployFailed, reference{from: d.Of, text: d.Text, then: d.Then, at: result.Place{File: d.At.File, Line: d.At.Line}, cause: "doomed " + d.Of.String() + d.Text})
+		c.fail(reason.DeployFailed, refsReference{from: d.Of, text: d.Text, then: d.Then, at: result.Place{File: d.At.File, Line: d.At.Line}, cause: "doomed " + d.Of.String() + d.Text})
 	}
 	c.problems(ofAgents(e, nil))
 	if !d.AtOnce {
@@ -86,7 +86,7 @@ func (c order) sameRelease() {
 		if c.Order.Flux {
 			from = result.Ref{Group: "helm.toolkit.fluxcd.io", Kind: "HelmRelease", Name: r.Name}
 		}
-		c.fail(reason.DeployFailed, reference{from: from, component: r.Component, name: r.InHelm(), cause: "release " + key,
+		c.fail(reason.DeployFailed, refsReference{from: from, component: r.Component, name: r.InHelm(), cause: "release " + key,
 			text: fmt.Sprintf("installs Helm release %s in namespace %s, and so does %s", r.InHelm(), r.Namespace, first),
 			then: "each installation of one replaces the objects of the other, with Flux for ever: give one of them another name (releaseName) or namespace"})
 	}
@@ -124,10 +124,10 @@ func (c order) workload(w *bundle.Workload) {
 	if user == nil {
 		return
 	}
-	r := reference{from: observe.WorkloadRef(w.Kind, w.Namespace, w.Name), component: w.Component, template: w.Template}
-	all := needs.Of(&w.PodSpec)
+	r := refsReference{from: observe.WorkloadRef(w.Kind, w.Namespace, w.Name), component: w.Component, template: w.Template}
+	all := facts.NeedsOf(&w.PodSpec)
 	if account := w.PodSpec.ServiceAccountName; account != "" && account != "default" {
-		all = append(all, needs.Need{Kind: "ServiceAccount", Name: account, How: "runs as"})
+		all = append(all, facts.Need{Kind: "ServiceAccount", Name: account, How: "runs as"})
 	}
 	for _, n := range all {
 		if !w.Hook && c.deleted(user, n) && c.maker(n.Kind, w.Namespace, n.Name, r.from) == nil {
@@ -158,11 +158,11 @@ func (c order) workload(w *bundle.Workload) {
 
 // madeLate fails a workload that needs what only programs make at run time, each of which comes once the workload is
 // ready: a hook after the installation, a later sync wave, a release that depends on this one.
-func (c order) madeLate(w *bundle.Workload, user *bundle.Object, n needs.Need) {
+func (c order) madeLate(w *bundle.Workload, user *bundle.Object, n facts.Need) {
 	if w.Namespace == metav1.NamespaceSystem || n.Then != "" || c.inTime(user, n) {
 		return
 	}
-	r := reference{from: observe.WorkloadRef(w.Kind, w.Namespace, w.Name), component: w.Component, template: w.Template, name: n.Name}
+	r := refsReference{from: observe.WorkloadRef(w.Kind, w.Namespace, w.Name), component: w.Component, template: w.Template, name: n.Name}
 	var by *bundle.Object
 	for o := range c.index.Makers(n.Kind, w.Namespace, n.Name, r.from) {
 		if !c.After(o, user) {
@@ -188,7 +188,7 @@ func (c order) madeLate(w *bundle.Workload, user *bundle.Object, n needs.Need) {
 }
 
 // inTime reports whether the bundle has what is needed, with its keys, before its user is ready.
-func (c order) inTime(user *bundle.Object, n needs.Need) bool {
+func (c order) inTime(user *bundle.Object, n facts.Need) bool {
 	have, keys := false, map[string]bool{}
 	for i := range c.expectation.Objects {
 		o := &c.expectation.Objects[i]
@@ -220,7 +220,7 @@ func (c *checker) find(kind, namespace, name, release string) *bundle.Object {
 
 // late returns what creates an object that is needed, if that comes only after its user is ready;
 // nil if one comes in time, or none at all.
-func (c order) late(user *bundle.Object, n needs.Need) *bundle.Object {
+func (c order) late(user *bundle.Object, n facts.Need) *bundle.Object {
 	var late *bundle.Object
 	for i := range c.expectation.Objects {
 		o := &c.expectation.Objects[i]
@@ -237,7 +237,7 @@ func (c order) late(user *bundle.Object, n needs.Need) *bundle.Object {
 
 // deleted reports whether all that creates an object which is needed are hooks that run before the
 // workload and are deleted then.
-func (c order) deleted(user *bundle.Object, n needs.Need) (gone bool) {
+func (c order) deleted(user *bundle.Object, n facts.Need) (gone bool) {
 	for i := range c.expectation.Objects {
 		o := &c.expectation.Objects[i]
 		if o.Object.GetKind() != n.Kind || o.Object.GroupVersionKind().Group != "" || o.Object.GetNamespace() != user.Object.GetNamespace() || o.Object.GetName() != n.Name {

@@ -35,7 +35,7 @@ func (c order) refusesItself(o *bundle.Object) {
 			continue
 		}
 		refused := &c.expectation.Objects[i]
-		c.fail(reason.DeployFailed, reference{from: o.Ref(), component: o.Component, template: o.Template, name: refused.Object.GetName(), cause: "itself " + o.Ref().String(),
+		c.fail(reason.DeployFailed, refsReference{from: o.Ref(), component: o.Component, template: o.Template, name: refused.Object.GetName(), cause: "itself " + o.Ref().String(),
 			text: fmt.Sprintf("webhook %s is for %s of the same release and fails closed (failurePolicy Fail), and its caBundle is written only by the hook %s, which runs once all else is installed", w.Name, refused.Ref(), hook.Ref()),
 			then: "the API server refuses that object, so that the release cannot be installed on a new cluster: each waits for the other. Let the webhook fail open at first (failurePolicy Ignore; kube-prometheus-stack: IgnoreOnInstallOnly, or no value)"})
 		return

@@ -9,8 +9,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
-	"github.com/nvidia/aicr-action/internal/matrix/refs/claims"
-	"github.com/nvidia/aicr-action/internal/matrix/refs/texts"
+	"github.com/nvidia/aicr-action/internal/matrix/facts"
 	"github.com/nvidia/aicr-action/internal/matrix/why"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -39,7 +38,7 @@ func (c *checker) admission(w *bundle.Workload) {
 			c.note("%s %s, which %s (%s) names, is made at run time by %s", n.kind, full, from, w.Component, m.By)
 			continue
 		}
-		c.fail(reason.WorkloadFailed, reference{from: from, component: w.Component, template: w.Template, name: n.name, cause: n.kind + full, then: n.rule,
+		c.fail(reason.WorkloadFailed, refsReference{from: from, component: w.Component, template: w.Template, name: n.name, cause: n.kind + full, then: n.rule,
 			text: fmt.Sprintf("names %s %s, which does not exist, and nothing in the recipe makes it", n.kind, full)})
 	}
 	c.scheduler(w, from)
@@ -61,7 +60,7 @@ func (c *checker) scheduler(w *bundle.Workload, from result.Ref) {
 		c.note("%s (%s) is for the scheduler %s, which %s runs", from, w.Component, name, by)
 		return
 	}
-	c.fail(reason.SchedulingFailed, reference{from: from, component: w.Component, template: w.Template, name: name, cause: "scheduler " + name,
+	c.fail(reason.SchedulingFailed, refsReference{from: from, component: w.Component, template: w.Template, name: name, cause: "scheduler " + name,
 		then: "no scheduler looks at its pods", text: fmt.Sprintf("is for the scheduler %s, which nothing in the recipe runs", name)})
 }
 
@@ -83,10 +82,10 @@ func (c *checker) template(w *bundle.Workload) {
 // claims checks the storage classes of claims: a provisioner creates volumes for existing classes
 // only. The scheduler reports it for existing pods; this is for the others.
 func (c *checker) claims() {
-	objects := claims.OfObjects(c.expectation)
+	objects := facts.OfObjects(c.expectation)
 	for i := range objects {
 		o := &objects[i]
-		r := reference{from: o.From, component: o.Component, template: o.Template}
+		r := refsReference{from: o.From, component: o.Component, template: o.Template}
 		if o.From.Kind != "PersistentVolumeClaim" || o.Spec.VolumeName == "" {
 			c.class(r, o.Meta, o.Spec)
 			c.source(r, o.Namespace, o.Spec)
@@ -94,10 +93,10 @@ func (c *checker) claims() {
 	}
 	for i := range c.expectation.Workloads {
 		w := &c.expectation.Workloads[i]
-		r := reference{from: observe.WorkloadRef(w.Kind, w.Namespace, w.Name), component: w.Component, template: w.Template}
+		r := refsReference{from: observe.WorkloadRef(w.Kind, w.Namespace, w.Name), component: w.Component, template: w.Template}
 		for j := range w.PodSpec.Volumes {
 			v := &w.PodSpec.Volumes[j]
-			if own := claims.OfVolume(w, v); own != nil {
+			if own := facts.OfVolume(w, v); own != nil {
 				c.class(r, own.Meta, own.Spec)
 				c.source(r, w.Namespace, own.Spec)
 			}
@@ -108,7 +107,7 @@ func (c *checker) claims() {
 	}
 }
 
-func (c *checker) claim(r reference, w *bundle.Workload, name string) {
+func (c *checker) claim(r refsReference, w *bundle.Workload, name string) {
 	full := infra.NamespacedName(w.Namespace, name)
 	if c.have.Claims[full] {
 		return
@@ -123,7 +122,7 @@ func (c *checker) claim(r reference, w *bundle.Workload, name string) {
 	c.fail(reason.SchedulingFailed, r)
 }
 
-func (c *checker) class(r reference, meta *metav1.ObjectMeta, spec *corev1.PersistentVolumeClaimSpec) {
+func (c *checker) class(r refsReference, meta *metav1.ObjectMeta, spec *corev1.PersistentVolumeClaimSpec) {
 	name, named := meta.Annotations[corev1.BetaStorageClassAnnotation]
 	if spec.StorageClassName != nil {
 		name, named = *spec.StorageClassName, true
@@ -139,7 +138,7 @@ func (c *checker) class(r reference, meta *metav1.ObjectMeta, spec *corev1.Persi
 	if !named {
 		r.text = fmt.Sprintf("claim %s names no StorageClass, and the cluster has no default one", meta.Name)
 	}
-	if made := texts.Find(c.expectation, "StorageClass", name); named && len(made) > 0 {
+	if made := facts.FindManifests(c.expectation, "StorageClass", name); named && len(made) > 0 {
 		c.note("StorageClass %s, which claim %s of %s (%s) wants, is made at run time by the text of %s (%s)", name, meta.Name, r.from, r.component, made[0].By.Ref(), made[0].By.Component)
 		return
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/matrix/facts"
-	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
+	"github.com/nvidia/aicr-action/internal/matrix/problem"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
@@ -28,7 +28,7 @@ func (c *checker) criticalPods(w *bundle.Workload) {
 	}) {
 		return
 	}
-	c.fail(reason.WorkloadFailed, reference{
+	c.fail(reason.WorkloadFailed, refsReference{
 		from: observe.WorkloadRef(w.Kind, w.Namespace, w.Name), component: w.Component, template: w.Template, name: class, cause: "priority " + class + " in " + w.Namespace,
 		text: fmt.Sprintf("has priority class %s, and namespace %s has no ResourceQuota for it", class, w.Namespace),
 		then: "GKE rejects its pods (insufficient quota to match these scopes); add a ResourceQuota whose scopeSelector has PriorityClass " + class,

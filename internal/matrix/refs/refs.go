@@ -14,8 +14,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/matrix/facts"
 	"github.com/nvidia/aicr-action/internal/matrix/judge"
-	"github.com/nvidia/aicr-action/internal/matrix/refs/kubelet"
-	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
+	"github.com/nvidia/aicr-action/internal/matrix/problem"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -25,9 +24,9 @@ import (
 // Report is what the checks found.
 type Report = judge.Report
 
-// Check compares an expectation with what the cluster has. The components are the recipe's: their
+// checkAll compares an expectation with what the cluster has. The components are the recipe's: their
 // values show which line set a name.
-func Check(e *bundle.Expectation, components []recipe.Component, have *facts.Live) Report {
+func checkAll(e *bundle.Expectation, components []recipe.Component, have *facts.Live) Report {
 	r, _ := CheckWith(e, components, have, func(*facts.Index) ([]problem.Problem, error) { return nil, nil })
 	return r
 }
@@ -69,8 +68,8 @@ func (c *checker) problems(all []problem.Problem) {
 
 // refused adds what a kubelet refuses by the template alone.
 func (c *checker) refused(w *bundle.Workload) {
-	for _, p := range slices.Concat(kubelet.Refusals(&w.PodSpec), kubelet.Paths(&w.PodSpec, c.around(w)), kubelet.Named(w.Kind, w.Namespace, w.Name, &w.PodSpec)) {
-		r := reference{from: observe.WorkloadRef(w.Kind, w.Namespace, w.Name), component: w.Component, template: w.Template, name: p.Name, text: p.Text, then: p.Then, cause: w.Component + w.Template + p.Text}
+	for _, p := range slices.Concat(KubeletRefusals(&w.PodSpec), kubeletPaths(&w.PodSpec, c.around(w)), kubeletNamed(w.Kind, w.Namespace, w.Name, &w.PodSpec)) {
+		r := refsReference{from: observe.WorkloadRef(w.Kind, w.Namespace, w.Name), component: w.Component, template: w.Template, name: p.Name, text: p.Text, then: p.Then, cause: w.Component + w.Template + p.Text}
 		if p.Harmless {
 			c.warn(r)
 			continue
@@ -111,8 +110,8 @@ func (c *checker) maker(kind, namespace, name string, from result.Ref) *facts.Ma
 	return c.index.MadeAtRunTime(kind, namespace, name, from)
 }
 
-// reference is one reference from an object to another.
-type reference struct {
+// refsReference is one reference from an object to another.
+type refsReference struct {
 	from      result.Ref
 	component string
 	template  string
@@ -129,17 +128,17 @@ type reference struct {
 }
 
 // problem is the reference, as one that leads nowhere.
-func (r reference) problem() problem.Problem {
+func (r refsReference) problem() problem.Problem {
 	return problem.Problem{From: r.from, Component: r.component, Template: r.template, Text: r.text, Then: r.then, Name: r.name, Cause: r.cause, At: r.at}
 }
 
-func (c *checker) fail(why reason.Reason, r reference) {
+func (c *checker) fail(why reason.Reason, r refsReference) {
 	p := r.problem()
 	p.Reason = why
 	c.Add(p)
 }
 
-func (c *checker) warn(r reference) { c.Add(r.problem()) }
+func (c *checker) warn(r refsReference) { c.Add(r.problem()) }
 
 func (c *checker) note(format string, args ...any) { c.Note(fmt.Sprintf(format, args...)) }
 

@@ -198,7 +198,7 @@ func (c refCase) check(t *testing.T) Report {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Check(e, []recipe.Component{{
+	return checkAll(e, []recipe.Component{{
 		ComponentRef: recipe.ComponentRef{Name: "x"}, Values: c.values, Origins: c.origins, Declared: recipe.Origin{File: "r/overlays/o.yaml", Line: 9},
 	}}, have)
 }

@@ -66,7 +66,7 @@ func TestShippedRecipes_Static(t *testing.T) {
 				have.Services = append(have.Services, s)
 			}
 		}
-		r := Check(e, components, have)
+		r := checkAll(e, components, have)
 		for _, f := range r.Faults {
 			if text := f.Finding.Cause; strings.Contains(text, "caBundle") || strings.Contains(text, "no ResourceQuota for it") {
 				t.Errorf("%s: %s", name, text)

@@ -102,7 +102,7 @@ func TestCABundle(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			svc := corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "svc"}, Spec: corev1.ServiceSpec{Selector: map[string]string{"app": "web"}, Ports: []corev1.ServicePort{{Port: 443}}}}
-			r := Check(expected(t, "\n"+c.objects), nil, &facts.Live{View: &observe.View{Pods: []corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "web", Labels: map[string]string{"app": "web"}}}}}, Services: []corev1.Service{svc}})
+			r := checkAll(expected(t, "\n"+c.objects), nil, &facts.Live{View: &observe.View{Pods: []corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "web", Labels: map[string]string{"app": "web"}}}}}, Services: []corev1.Service{svc}})
 			faults, warnings := seen(r, "ValidatingWebhookConfiguration")
 			for _, x := range []struct {
 				want string
@@ -140,7 +140,7 @@ func TestWebhookOrder(t *testing.T) {
 			e := expected(t, c.objects)
 			e.Objects[1].Component, e.Objects[1].Release = "y", "y"
 			e.Releases = []bundle.Release{{Component: "x", Name: "x"}, {Component: "between", Name: "between", DependsOn: []string{"x"}}, {Component: "y", Name: "y", DependsOn: c.after}}
-			r := Check(e, nil, &facts.Live{View: &observe.View{}})
+			r := checkAll(e, nil, &facts.Live{View: &observe.View{}})
 			got := len(r.Warnings) == 1 && strings.Contains(r.Warnings[0], "o (y): webhook w.example.com of ValidatingWebhookConfiguration hooks (x) is for it and fails closed, and y does not depend on x")
 			if got != c.want || !c.want && len(r.Warnings) > 0 {
 				t.Errorf("got %q, want a warning: %v", r.Warnings, c.want)
@@ -167,7 +167,7 @@ func TestCriticalPods(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			node := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{c.label: "p"}}}
-			r := Check(expected(t, c.objects), nil, &facts.Live{View: &observe.View{Nodes: []corev1.Node{node}}, PriorityClasses: map[string]bool{"have": true, "system-node-critical": true}})
+			r := checkAll(expected(t, c.objects), nil, &facts.Live{View: &observe.View{Nodes: []corev1.Node{node}}, PriorityClasses: map[string]bool{"have": true, "system-node-critical": true}})
 			got := len(r.Faults) == 1 && strings.Contains(r.Faults[0].Finding.Cause, "has priority class system-node-critical, and namespace x has no ResourceQuota for it")
 			if got != c.want || !c.want && len(r.Faults) > 0 {
 				t.Errorf("got %+v, want a fault: %v", r.Faults, c.want)

@@ -37,7 +37,7 @@ func (c order) hooksOnly() {
 		if hooks == 0 || hooks < objects {
 			continue
 		}
-		c.fail(reason.DeployFailed, reference{from: first.Ref(), component: first.Component, template: first.Template, cause: "hooks only " + r.Name,
+		c.fail(reason.DeployFailed, refsReference{from: first.Ref(), component: first.Component, template: first.Template, cause: "hooks only " + r.Name,
 			text: fmt.Sprintf("is a hook, and release %s has nothing else (objects: %d)", r.Name, objects),
 			then: "Argo CD never syncs an Application of hooks only, since it compares none of them (argo-cd 22694): make one an ordinary object, or add one"})
 	}
@@ -64,7 +64,7 @@ func (c order) finalizers(o *bundle.Object) {
 		if slices.Contains([]string{metav1.FinalizerDeleteDependents, metav1.FinalizerOrphanDependents}, f) || strings.HasPrefix(f, "kubernetes.io/") {
 			continue // the controller manager removes it
 		}
-		c.fail(reason.DeployFailed, reference{from: o.Ref(), component: o.Component, template: o.Template, name: f, cause: "finalizer " + o.Ref().String(),
+		c.fail(reason.DeployFailed, refsReference{from: o.Ref(), component: o.Component, template: o.Template, name: f, cause: "finalizer " + o.Ref().String(),
 			text: fmt.Sprintf("is a hook that is deleted when it has succeeded, and nothing in the recipe removes its finalizer %s", f),
 			then: "Helm waits for ever until it is gone"})
 	}
@@ -80,7 +80,7 @@ func (c order) endless(o *bundle.Object) {
 	if policy != "" && policy != string(corev1.RestartPolicyAlways) {
 		return
 	}
-	c.fail(reason.WorkloadFailed, reference{from: o.Ref(), component: o.Component, template: o.Template, cause: "endless " + o.Ref().String(),
+	c.fail(reason.WorkloadFailed, refsReference{from: o.Ref(), component: o.Component, template: o.Template, cause: "endless " + o.Ref().String(),
 		text: "is a hook, and its pod never ends: spec.restartPolicy is Always, which is the default",
 		then: "Helm waits until it has succeeded: set restartPolicy to Never or OnFailure"})
 }
@@ -90,7 +90,7 @@ func (c order) endless(o *bundle.Object) {
 func (c *checker) request(o *bundle.Object) {
 	group, kind := o.Object.GroupVersionKind().Group, o.Object.GetKind()
 	if group == "authorization.k8s.io" && strings.HasSuffix(kind, "Review") || group == "authentication.k8s.io" || group == "" && kind == "Binding" || group == "policy" && kind == "Eviction" {
-		c.fail(reason.DeployFailed, reference{from: o.Ref(), component: o.Component, template: o.Template, cause: "request " + o.Ref().String(),
+		c.fail(reason.DeployFailed, refsReference{from: o.Ref(), component: o.Component, template: o.Template, cause: "request " + o.Ref().String(),
 			text: "is a request, of which the API server stores nothing", then: "no deployer finds it afterwards: leave it out, or let a program of the recipe make it"})
 	}
 }
@@ -100,7 +100,7 @@ func (c *checker) request(o *bundle.Object) {
 func (c *checker) attributes() {
 	for i := range c.expectation.Objects {
 		o := &c.expectation.Objects[i]
-		r := reference{from: o.Ref(), component: o.Component, template: o.Template}
+		r := refsReference{from: o.Ref(), component: o.Component, template: o.Template}
 		switch gvk := o.Object.GroupVersionKind(); gvk.Group + "/" + gvk.Kind {
 		case "/PersistentVolumeClaim":
 			name, _, _ := unstructured.NestedString(o.Object.Object, "spec", "volumeAttributesClassName")
@@ -118,14 +118,14 @@ func (c *checker) attributes() {
 		w := &c.expectation.Workloads[i]
 		for _, v := range w.PodSpec.Volumes {
 			if v.Ephemeral != nil && v.Ephemeral.VolumeClaimTemplate != nil {
-				r := reference{from: observe.WorkloadRef(w.Kind, w.Namespace, w.Name), component: w.Component, template: w.Template}
+				r := refsReference{from: observe.WorkloadRef(w.Kind, w.Namespace, w.Name), component: w.Component, template: w.Template}
 				c.attributesClass(r, deref(v.Ephemeral.VolumeClaimTemplate.Spec.VolumeAttributesClassName))
 			}
 		}
 	}
 }
 
-func (c *checker) attributesClass(r reference, name string) {
+func (c *checker) attributesClass(r refsReference, name string) {
 	const kind = "VolumeAttributesClass"
 	if name == "" || observe.Makes(c.expectation, kind, "", name) {
 		return

@@ -30,7 +30,7 @@ func TestSuspicious(t *testing.T) {
 		"webhook for others": {pod("{containers: [{name: m}]}") + "---\n" + own("namespaceSelector: {matchExpressions: [{key: kubernetes.io/metadata.name, operator: NotIn, values: [x]}]}, "), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := Check(expected(t, tc.objects), nil, &facts.Live{View: &observe.View{Pods: pods}, Services: []corev1.Service{have}})
+			r := checkAll(expected(t, tc.objects), nil, &facts.Live{View: &observe.View{Pods: pods}, Services: []corev1.Service{have}})
 			if len(r.Faults) > 0 || tc.warning == "" && len(r.Warnings) > 0 || tc.warning != "" && (len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], tc.warning)) {
 				t.Errorf("got %q and %+v, want %q", r.Warnings, r.Faults, tc.warning)
 			}

@@ -17,15 +17,14 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle/rendering"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/facts"
-	"github.com/nvidia/aicr-action/internal/matrix/refs/needs"
-	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
+	"github.com/nvidia/aicr-action/internal/matrix/problem"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // trust checks that the API server would trust what answers for a webhook: that its caBundle has
 // the certificate's authority, or that something will fill it in. No process serves webhooks here,
 // so that nothing else notices.
-func (c *checker) trust(o *bundle.Object, r reference, name string, client *admissionv1.WebhookClientConfig, policy *admissionv1.FailurePolicyType) {
+func (c *checker) trust(o *bundle.Object, r refsReference, name string, client *admissionv1.WebhookClientConfig, policy *admissionv1.FailurePolicyType) {
 	service := client.Service
 	mayChange := mayChangeWebhooks
 	if o.Object.GetKind() == "CustomResourceDefinition" {
@@ -105,7 +104,7 @@ func (c *checker) untrusted(o *bundle.Object, service *admissionv1.ServiceRefere
 	for i := range c.expectation.Objects {
 		s := &c.expectation.Objects[i]
 		name := s.Object.GetName()
-		if s.Object.GetKind() != needs.Secret || s.Object.GroupVersionKind().Group != "" || s.Object.GetNamespace() != service.Namespace {
+		if s.Object.GetKind() != facts.NeedSecret || s.Object.GroupVersionKind().Group != "" || s.Object.GetNamespace() != service.Namespace {
 			continue
 		}
 		if len(mounted) > 0 && !mounted[name] || len(mounted) == 0 && s.Component != o.Component {

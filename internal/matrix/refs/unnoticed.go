@@ -9,12 +9,12 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/nvidia/aicr-action/internal/matrix/facts"
-	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
+	"github.com/nvidia/aicr-action/internal/matrix/problem"
 )
 
 // selfish warns of a webhook that fails closed and is for the pods that serve it: once none of them
 // runs, none can be created.
-func (c *checker) selfish(r reference, name string, client *admissionv1.WebhookClientConfig, s facts.WebhookScope) {
+func (c *checker) selfish(r refsReference, name string, client *admissionv1.WebhookClientConfig, s facts.WebhookScope) {
 	if client.Service == nil || len(s.Conditions) > 0 {
 		return
 	}

@@ -45,7 +45,7 @@ func (c *checker) unordered(o *bundle.Object, name string, s facts.WebhookScope)
 		if len(list) > 1 {
 			more = fmt.Sprintf(", and %d more of its objects", len(list)-1)
 		}
-		c.warn(reference{from: list[0].Ref(), component: component, template: list[0].Template,
+		c.warn(refsReference{from: list[0].Ref(), component: component, template: list[0].Template,
 			text: fmt.Sprintf("webhook %s of %s (%s) is for it%s and fails closed, and %s does not depend on %s", name, o.Ref(), o.Component, more, component, o.Component),
 			then: "the API server refuses it while the webhook's pods start"})
 	}

@@ -22,7 +22,7 @@ func (c *checker) nodeName(w *bundle.Workload) {
 	if name == "" {
 		return
 	}
-	c.fail(reason.SchedulingFailed, reference{from: observe.WorkloadRef(w.Kind, w.Namespace, w.Name), component: w.Component, template: w.Template,
+	c.fail(reason.SchedulingFailed, refsReference{from: observe.WorkloadRef(w.Kind, w.Namespace, w.Name), component: w.Component, template: w.Template,
 		name: name, cause: "nodeName " + name, then: "a provider's nodes get their names when they are made, and no scheduler looks at a pod with spec.nodeName: use a nodeSelector",
 		text: fmt.Sprintf("is for the node %s by name (spec.nodeName), which only a simulated cluster can have", name)})
 }
@@ -58,7 +58,7 @@ func (c *checker) sharedDisks() {
 			continue
 		}
 		w := users[claim][0]
-		r := reference{from: observe.WorkloadRef(w.Kind, w.Namespace, w.Name), component: w.Component, template: w.Template,
+		r := refsReference{from: observe.WorkloadRef(w.Kind, w.Namespace, w.Name), component: w.Component, template: w.Template,
 			name: strings.TrimPrefix(claim, w.Namespace+"/"), cause: "shared claim " + claim, then: "a disk is attached to one node: the pods on the others wait for ever (Multi-Attach error)"}
 		r.text = fmt.Sprintf("shares PersistentVolumeClaim %s, which is ReadWriteOnce, among pods on %d nodes", claim, len(nodes[claim]))
 		if isDisk(driver) {

@@ -55,7 +55,7 @@ func TestSharedDisks(t *testing.T) {
 	} {
 		e := expected(t, pod("{containers: [{name: m}], volumes: [{name: v, persistentVolumeClaim: {claimName: data}}]}"))
 		class := "fast"
-		got := Check(e, nil, &facts.Live{
+		got := checkAll(e, nil, &facts.Live{
 			ClaimSpecs:   map[string]corev1.PersistentVolumeClaimSpec{"x/data": {AccessModes: []corev1.PersistentVolumeAccessMode{c.mode}, StorageClassName: &class}},
 			Provisioners: map[string]string{"fast": c.driver},
 			View: &observe.View{

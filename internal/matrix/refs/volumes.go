@@ -11,8 +11,6 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/facts"
-	"github.com/nvidia/aicr-action/internal/matrix/refs/kubelet"
-	"github.com/nvidia/aicr-action/internal/matrix/refs/volumenames"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
@@ -21,10 +19,10 @@ import (
 // which is neither a Secret nor a ConfigMap. A kubelet starts no container of the pod before it has
 // them.
 func (c *checker) volumes(w *bundle.Workload) {
-	r := reference{from: observe.WorkloadRef(w.Kind, w.Namespace, w.Name), component: w.Component, template: w.Template, then: "a kubelet waits for the volume for ever"}
+	r := refsReference{from: observe.WorkloadRef(w.Kind, w.Namespace, w.Name), component: w.Component, template: w.Template, then: "a kubelet waits for the volume for ever"}
 	for i := range w.PodSpec.Volumes {
 		v := &w.PodSpec.Volumes[i]
-		if what, driver := kubelet.Migrated(&v.VolumeSource); driver != "" {
+		if what, driver := kubeletMigrated(&v.VolumeSource); driver != "" {
 			c.csiVolume(r, driver, "mounts a volume of type "+what+", which needs")
 		}
 		switch {
@@ -45,7 +43,7 @@ func (c *checker) volumes(w *bundle.Workload) {
 // csiVolume checks the driver of an inline volume, or of one that Kubernetes once mounted itself. A kubelet mounts an
 // inline one only if the driver's CSIDriver has the mode Ephemeral
 // (https://kubernetes.io/docs/concepts/storage/ephemeral-volumes/#csi-ephemeral-volumes).
-func (c *checker) csiVolume(r reference, driver, migrated string) {
+func (c *checker) csiVolume(r refsReference, driver, migrated string) {
 	r.name, r.cause = driver, "CSIDriver "+driver
 	d, exists := c.have.CSIDrivers[driver]
 	switch {
@@ -68,7 +66,7 @@ func (c *checker) csiVolume(r reference, driver, migrated string) {
 }
 
 // trustBundle checks a projected ClusterTrustBundle.
-func (c *checker) trustBundle(r reference, p *corev1.ClusterTrustBundleProjection) {
+func (c *checker) trustBundle(r refsReference, p *corev1.ClusterTrustBundleProjection) {
 	if p == nil || p.Optional != nil && *p.Optional {
 		return
 	}
@@ -87,7 +85,7 @@ func (c *checker) trustBundle(r reference, p *corev1.ClusterTrustBundleProjectio
 }
 
 // source checks what a claim is filled from. A provisioner waits for it before it makes the volume.
-func (c *checker) source(r reference, namespace string, spec *corev1.PersistentVolumeClaimSpec) {
+func (c *checker) source(r refsReference, namespace string, spec *corev1.PersistentVolumeClaimSpec) {
 	var group, kind, name string
 	switch {
 	case spec.DataSourceRef != nil:
@@ -121,8 +119,8 @@ func (c *checker) volumeNames() {
 	if c.have != nil {
 		kept = c.have.Volumes
 	}
-	for _, p := range volumenames.Find(c.expectation, kept) {
-		r := reference{from: p.From, component: p.Component, template: p.Template, name: p.Volume, cause: "PersistentVolume " + p.Volume + " for " + p.From.String(),
+	for _, p := range findVolumeName(c.expectation, kept) {
+		r := refsReference{from: p.From, component: p.Component, template: p.Template, name: p.Volume, cause: "PersistentVolume " + p.Volume + " for " + p.From.String(),
 			then: "the claim waits for ever, and so do the pods that use it", text: fmt.Sprintf("names PersistentVolume %s (spec.volumeName), %s", p.Volume, p.Text)}
 		if m := c.maker("PersistentVolume", "", p.Volume, p.From); m != nil && p.Missing {
 			c.note("PersistentVolume %s, which %s (%s) names, is made at run time by %s", p.Volume, p.From, p.Component, m.By)

@@ -13,8 +13,7 @@ import (
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/result"
-	"github.com/nvidia/aicr-action/internal/util/atomicfile"
-	"github.com/nvidia/aicr-action/internal/util/bounded"
+	"github.com/nvidia/aicr-action/internal/util/filesys"
 )
 
 const (
@@ -120,7 +119,7 @@ func (s *Store) files(c result.Cell) []string {
 }
 
 func read(file string) (*Record, error) {
-	raw, err := bounded.File(file, maxRecord)
+	raw, err := filesys.File(file, maxRecord)
 	if err != nil {
 		return nil, fmt.Errorf("read a kept verdict: %w", err)
 	}
@@ -161,7 +160,7 @@ func (s *Store) Put(rec Record) error {
 	if err := os.MkdirAll(s.cellDir(rec.Of.Cell), 0o755); err != nil {
 		return fmt.Errorf("keep the verdict of %s: %w", rec.Of.Cell, err)
 	}
-	if err := atomicfile.Write(s.file(rec.Of.Cell, rec.Key), raw, 0o600); err != nil {
+	if err := filesys.WriteFile(s.file(rec.Of.Cell, rec.Key), raw, 0o600); err != nil {
 		return fmt.Errorf("keep the verdict of %s: %w", rec.Of.Cell, err)
 	}
 	s.forget(rec.Of.Cell)

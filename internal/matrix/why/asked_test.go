@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/bundle/steering"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/testkit"
@@ -47,7 +46,7 @@ func TestSchedulingFinding_Deadline(t *testing.T) {
 	w := testkit.Expected("Job", "j", 1, bundle.NodeAny)
 	w.PodSpec = corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("900")}}}}}
 	w.PodSpec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
-	w.Values = []steering.Source{{Field: steering.FieldRequests, Key: "cpu", Path: "job.cpu", Origin: recipe.Origin{File: "values.yaml", Line: 7}}}
+	w.Values = []bundle.SteeringSource{{Field: bundle.FieldRequests, Key: "cpu", Path: "job.cpu", Origin: recipe.Origin{File: "values.yaml", Line: 7}}}
 	report := observe.WorkloadReport{Wrong: []observe.WrongWorkload{{Workload: &w, Text: "failed: DeadlineExceeded: Job was active longer than specified deadline"}}}
 	f := SchedulingFinding(report, &observe.View{Nodes: zoned()})
 	story := strings.Join(f.Findings[0].Story, "\n")

@@ -8,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/bundle/steering"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 )
 
@@ -103,23 +102,23 @@ func (p *provenance) candidates(g *NodeGroup, spec *corev1.PodSpec) []edit {
 	for i := range g.Refusals {
 		r := &g.Refusals[i]
 		switch r.Kind {
-		case RefusalNodeSelector:
+		case refusalNodeSelector:
 			all = append(all, p.selectorEdits(r, g, spec)...)
-		case RefusalNodeAffinity:
+		case refusalNodeAffinity:
 			all = append(all, p.affinityEdits(r)...)
-		case RefusalTaint:
+		case refusalTaint:
 			taints = append(taints, r.taint)
-		case RefusalResource:
+		case refusalResource:
 			all = append(all, p.resourceEdits(r)...)
-		case RefusalUnschedulable:
+		case refusalUnschedulable:
 			all = append(all, edit{text: "kubectl uncordon " + g.Nodes[0], apply: func(s *corev1.PodSpec) {
 				s.Tolerations = append(s.Tolerations, corev1.Toleration{Key: corev1.TaintNodeUnschedulable, Operator: corev1.TolerationOpExists})
 			}})
-		case RefusalNodeName:
-			if slices.ContainsFunc(p.values(steering.FieldNodeName, ""), func(v steering.Source) bool { return v.KeyStays }) {
+		case refusalNodeName:
+			if slices.ContainsFunc(p.values(bundle.FieldNodeName, ""), func(v bundle.SteeringSource) bool { return v.KeyStays }) {
 				continue
 			}
-			all = append(all, edit{text: "remove `nodeName: " + r.Wanted + "`", where: p.whereField(steering.FieldNodeName, "", "node name"), apply: func(s *corev1.PodSpec) { s.NodeName = "" }})
+			all = append(all, edit{text: "remove `nodeName: " + r.Wanted + "`", where: p.whereField(bundle.FieldNodeName, "", "node name"), apply: func(s *corev1.PodSpec) { s.NodeName = "" }})
 		}
 	}
 	if len(taints) > 0 {
@@ -143,7 +142,7 @@ func (p *provenance) selectorEdits(r *Refusal, g *NodeGroup, spec *corev1.PodSpe
 		remove.where = "from scheduling.nodeSelector of RuntimeClass " + class
 		return []edit{remove}
 	}
-	for _, v := range p.values(steering.FieldNodeSelector, key) {
+	for _, v := range p.values(bundle.FieldNodeSelector, key) {
 		if !v.KeyStays && !v.ValueStays {
 			continue
 		}
@@ -170,7 +169,7 @@ func (p *provenance) selectorEdits(r *Refusal, g *NodeGroup, spec *corev1.PodSpe
 }
 
 func (p *provenance) affinityEdits(r *Refusal) []edit {
-	where := p.whereField(steering.FieldAffinity, "", "affinity")
+	where := p.whereField(bundle.FieldAffinity, "", "affinity")
 	drop := edit{text: "remove the required node affinity `" + r.Wanted + "`", where: where, apply: func(s *corev1.PodSpec) {
 		required := requiredAffinity(s)
 		for i := range required.NodeSelectorTerms {
@@ -184,13 +183,13 @@ func (p *provenance) affinityEdits(r *Refusal) []edit {
 			s.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution = nil
 		}
 	}}
-	for _, v := range p.values(steering.FieldAffinity, "") {
+	for _, v := range p.values(bundle.FieldAffinity, "") {
 		if v.Lost != "" { // whatever the chart requires, the null takes it away
 			return []edit{{text: v.Lost, apply: func(s *corev1.PodSpec) { s.Affinity = nil }}}
 		}
 	}
-	stays := slices.ContainsFunc(p.values(steering.FieldAffinity, ""), func(v steering.Source) bool { return v.KeyStays })
-	if stays && (len(r.Had) != 1 || r.Key == "" || slices.ContainsFunc(p.values(steering.FieldAffinity, ""), func(v steering.Source) bool { return v.ValueStays })) {
+	stays := slices.ContainsFunc(p.values(bundle.FieldAffinity, ""), func(v bundle.SteeringSource) bool { return v.KeyStays })
+	if stays && (len(r.Had) != 1 || r.Key == "" || slices.ContainsFunc(p.values(bundle.FieldAffinity, ""), func(v bundle.SteeringSource) bool { return v.ValueStays })) {
 		return nil
 	}
 	if r.Key == "" {

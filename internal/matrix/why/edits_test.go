@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/bundle/steering"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -23,13 +22,13 @@ func TestEditsName(t *testing.T) {
 	w := testkit.Expected("Deployment", "d", 1, testkit.Acc)
 	w.SelectorPaths = []bundle.ValuePath{{Path: "c.nodeSelector", Node: testkit.Acc, Origin: at(1)}}
 	w.TolerationPaths = []bundle.ValuePath{{Path: "c.tolerations", Node: testkit.Acc, Origin: at(2), Set: true}}
-	w.Values = []steering.Source{
-		{Field: steering.FieldNodeSelector, Key: "role", Path: "c.nodeSelector.role", Origin: at(12)},
-		{Field: steering.FieldAffinity, Path: "c.affinity.terms", Origin: at(20)},
-		{Field: steering.FieldRequests, Key: "nvidia.com/gpu", Path: "c.resources.requests.nvidia.com/gpu", Origin: at(30)},
-		{Field: steering.FieldLimits, Key: "nvidia.com/gpu", Path: "c.resources.limits.nvidia.com/gpu", Origin: at(31)},
-		{Field: steering.FieldRequests, Key: "cpu", Path: "c.resources.requests.cpu", Origin: at(32)},
-		{Field: steering.FieldLimits, Key: "cpu", Path: "c.resources.limits.cpu", Origin: at(33)},
+	w.Values = []bundle.SteeringSource{
+		{Field: bundle.FieldNodeSelector, Key: "role", Path: "c.nodeSelector.role", Origin: at(12)},
+		{Field: bundle.FieldAffinity, Path: "c.affinity.terms", Origin: at(20)},
+		{Field: bundle.FieldRequests, Key: "nvidia.com/gpu", Path: "c.resources.requests.nvidia.com/gpu", Origin: at(30)},
+		{Field: bundle.FieldLimits, Key: "nvidia.com/gpu", Path: "c.resources.limits.nvidia.com/gpu", Origin: at(31)},
+		{Field: bundle.FieldRequests, Key: "cpu", Path: "c.resources.requests.cpu", Origin: at(32)},
+		{Field: bundle.FieldLimits, Key: "cpu", Path: "c.resources.limits.cpu", Origin: at(33)},
 	}
 	steered := selecting(bundle.NodeTypeLabel, "accelerated")
 	tests := map[string]struct {
@@ -113,7 +112,7 @@ func TestLostNull(t *testing.T) {
 		}}}}
 		s.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
 	})
-	w.Values = []steering.Source{{Field: steering.FieldAffinity, Path: "web.affinity", Origin: recipe.Origin{File: "d/application.yaml", Line: 18}, Lost: "add an option in app-of-apps.yaml"}}
+	w.Values = []bundle.SteeringSource{{Field: bundle.FieldAffinity, Path: "web.affinity", Origin: recipe.Origin{File: "d/application.yaml", Line: 18}, Lost: "add an option in app-of-apps.yaml"}}
 	e := explainPod(pod, &w, &observe.View{Nodes: zoned()})
 	testkit.WantEach(t, "edits and sources", append(slices.Clone(e.Edits), e.Sources...), []string{
 		"add an option in app-of-apps.yaml",

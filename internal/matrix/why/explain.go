@@ -284,7 +284,7 @@ func groupNodes(view *observe.View, checkFor func(*corev1.Node) *check) []NodeGr
 func (g *NodeGroup) distance() int {
 	d := len(g.Refusals)
 	for i := range g.Refusals {
-		if r := &g.Refusals[i]; r.Kind == RefusalResource && r.allocatable.IsZero() {
+		if r := &g.Refusals[i]; r.Kind == refusalResource && r.allocatable.IsZero() {
 			d++
 		}
 	}
@@ -293,7 +293,7 @@ func (g *NodeGroup) distance() int {
 
 // chosen reports whether the pod's own selector and affinity admit the nodes.
 func (g *NodeGroup) chosen() bool {
-	return !slices.ContainsFunc(g.Refusals, func(r Refusal) bool { return r.Kind == RefusalNodeSelector || r.Kind == RefusalNodeAffinity })
+	return !slices.ContainsFunc(g.Refusals, func(r Refusal) bool { return r.Kind == refusalNodeSelector || r.Kind == refusalNodeAffinity })
 }
 
 // makeOf returns a key for similar nodes.

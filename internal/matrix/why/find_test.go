@@ -14,7 +14,6 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/bundle/steering"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -43,7 +42,7 @@ func askable() []runtime.Object {
 
 func TestWhy(t *testing.T) {
 	web := testkit.Expected("Deployment", "web", 3, bundle.NodeAny)
-	web.Values = []steering.Source{{Field: steering.FieldNodeSelector, Key: "disktype", Path: "nodeSelector.disktype", Origin: recipe.Origin{File: "values.yaml", Line: 4}}}
+	web.Values = []bundle.SteeringSource{{Field: bundle.FieldNodeSelector, Key: "disktype", Path: "nodeSelector.disktype", Origin: recipe.Origin{File: "values.yaml", Line: 4}}}
 	nowhere := testkit.Expected("DaemonSet", "nowhere", -1, testkit.Acc)
 	nowhere.PodSpec.NodeSelector["disktype"] = "ssd"
 	workloads := []bundle.Workload{web, nowhere}
@@ -122,7 +121,7 @@ func TestProvenance(t *testing.T) {
 	w := testkit.Expected("Deployment", "web", 1, testkit.Sys)
 	w.PodSpec.Containers = wanting(requests("cpu", "100m")).Spec.Containers
 	w.SelectorPaths = []bundle.ValuePath{{Path: "a.b", Node: testkit.Sys, Origin: recipe.Origin{File: "f", Line: 3}, Set: true}}
-	w.Values = []steering.Source{{Field: steering.FieldRequests, Key: "cpu", Path: "x.cpu", Origin: recipe.Origin{File: "f", Line: 9}}}
+	w.Values = []bundle.SteeringSource{{Field: bundle.FieldRequests, Key: "cpu", Path: "x.cpu", Origin: recipe.Origin{File: "f", Line: 9}}}
 	raw, err := Provenance{result.Cell{Recipe: "r", Deployer: "helm"}, []bundle.Workload{w}}.Encode()
 	if err != nil {
 		t.Fatal(err)

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/bundle/steering"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/testkit"
@@ -31,7 +30,7 @@ func TestSchedulingFinding(t *testing.T) {
 		return &w
 	}
 	ssd := steered("d", map[string]string{bundle.NodeTypeLabel: "system", "disktype": "ssd"})
-	ssd.Values = []steering.Source{{Field: steering.FieldNodeSelector, Key: "disktype", Path: "web.nodeSelector.disktype", Origin: recipe.Origin{File: "recipes/components/comp/values.yaml", Line: 8}}}
+	ssd.Values = []bundle.SteeringSource{{Field: bundle.FieldNodeSelector, Key: "disktype", Path: "web.nodeSelector.disktype", Origin: recipe.Origin{File: "recipes/components/comp/values.yaml", Line: 8}}}
 	twin := *ssd
 	twin.Name = "twin"
 	shy := steered("shy", map[string]string{bundle.NodeTypeLabel: "accelerated"})
@@ -41,7 +40,7 @@ func TestSchedulingFinding(t *testing.T) {
 		{Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": resource.MustParse("16"), "memory": resource.MustParse("1Gi")}}},
 		{Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": resource.MustParse("500m")}}},
 	}
-	hungry.Values = []steering.Source{{Field: steering.FieldRequests, Key: "cpu", Path: "web.resources.requests.cpu", Origin: recipe.Origin{File: "values.yaml", Line: 3}}}
+	hungry.Values = []bundle.SteeringSource{{Field: bundle.FieldRequests, Key: "cpu", Path: "web.resources.requests.cpu", Origin: recipe.Origin{File: "values.yaml", Line: 3}}}
 	bare := testkit.Expected("DaemonSet", "ds", -1, testkit.Acc)
 	bare.PodSpec.NodeSelector["gpu"] = "h100"
 

@@ -6,7 +6,6 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/observe"
-	"github.com/nvidia/aicr-action/internal/observe/claims"
 )
 
 // viewIndex is a view by node and by topology domain, built once for all examined pods, so that a
@@ -107,7 +106,7 @@ func (l *check) podsOn(node string) []*corev1.Pod {
 
 // checkMemo caches what holds for every node, or for every node of a domain.
 type checkMemo struct {
-	claims   *claims.Checker     // nil before the first node
+	claims   *claimChecker       // nil before the first node
 	spread   map[int]spreadCount // by topology spread constraint
 	anyPod   *bool               // whether any pod matches the pod's affinity
 	inDomain map[domainQuestion]*corev1.Pod

@@ -101,9 +101,9 @@ func TestSources_Template(t *testing.T) {
 	w.PodSpec.Containers = []corev1.Container{{Name: "c", Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("9")}}}}
 	p := &provenance{w: w}
 	for want, r := range map[string]Refusal{
-		"nodeSelector disktype=ssd: c/templates/d.yaml:8;": {Kind: RefusalNodeSelector, Key: "disktype", Wanted: "ssd"},
-		"nvidia.com/gpu: c/templates/d.yaml:12;":           {Kind: RefusalResource, Key: "nvidia.com/gpu"},
-		"tolerations: c/templates/d.yaml:6;":               {Kind: RefusalTaint},
+		"nodeSelector disktype=ssd: c/templates/d.yaml:8;": {Kind: refusalNodeSelector, Key: "disktype", Wanted: "ssd"},
+		"nvidia.com/gpu: c/templates/d.yaml:12;":           {Kind: refusalResource, Key: "nvidia.com/gpu"},
+		"tolerations: c/templates/d.yaml:6;":               {Kind: refusalTaint},
 	} {
 		if lines, _ := p.sources(&r); len(lines) != 1 || !strings.HasPrefix(lines[0], want) {
 			t.Errorf("got %q, want %q", lines, want)

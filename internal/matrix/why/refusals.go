@@ -23,19 +23,19 @@ type RefusalKind string
 
 // The checks that this package repeats, named as in the scheduler's plugins.
 const (
-	RefusalUnschedulable  RefusalKind = "unschedulable"
-	RefusalNodeName       RefusalKind = "nodeName"
-	RefusalTaint          RefusalKind = "taint"
-	RefusalNodeSelector   RefusalKind = "nodeSelector"
-	RefusalNodeAffinity   RefusalKind = "nodeAffinity"
-	RefusalPort           RefusalKind = "hostPort"
-	RefusalResource       RefusalKind = "resource"
-	RefusalVolume         RefusalKind = "volume"
-	RefusalClaim          RefusalKind = "resourceClaim"
-	RefusalSpread         RefusalKind = "topologySpread"
-	RefusalPodAffinity    RefusalKind = "podAffinity"
-	RefusalAntiAffinity   RefusalKind = "podAntiAffinity"
-	RefusalAffinityOfPods RefusalKind = "podAntiAffinityOfOthers"
+	refusalUnschedulable  RefusalKind = "unschedulable"
+	refusalNodeName       RefusalKind = "nodeName"
+	refusalTaint          RefusalKind = "taint"
+	refusalNodeSelector   RefusalKind = "nodeSelector"
+	refusalNodeAffinity   RefusalKind = "nodeAffinity"
+	refusalPort           RefusalKind = "hostPort"
+	refusalResource       RefusalKind = "resource"
+	refusalVolume         RefusalKind = "volume"
+	refusalClaim          RefusalKind = "resourceClaim"
+	refusalSpread         RefusalKind = "topologySpread"
+	refusalPodAffinity    RefusalKind = "podAffinity"
+	refusalAntiAffinity   RefusalKind = "podAntiAffinity"
+	refusalAffinityOfPods RefusalKind = "podAntiAffinityOfOthers"
 )
 
 // Refusal is one reason why a node, or each of a group, does not admit a pod.
@@ -97,16 +97,16 @@ func (r *Refusal) describe() {
 		return "has " + strings.Join(lists.AtMost(r.Had, 3), ", ")
 	}
 	switch r.Kind {
-	case RefusalNodeSelector:
+	case refusalNodeSelector:
 		r.Text = fmt.Sprintf("nodeSelector %s=%s (%s)", r.Key, r.Wanted, had())
-	case RefusalNodeAffinity:
+	case refusalNodeAffinity:
 		r.Text = "node affinity " + r.Wanted
 		if r.Key != "" {
 			r.Text += " (" + had() + ")"
 		}
-	case RefusalTaint:
+	case refusalTaint:
 		r.Text = "taint " + r.Wanted + " not tolerated"
-	case RefusalResource:
+	case refusalResource:
 		r.Free, r.Had = r.free.String(), []string{r.allocatable.String()}
 		switch {
 		case r.Key == string(corev1.ResourcePods):
@@ -154,7 +154,7 @@ func (l *check) cordon(n *corev1.Node) []Refusal {
 	if !n.Spec.Unschedulable || tolerates(&l.pod.Spec, &corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}) {
 		return nil
 	}
-	return []Refusal{{Kind: RefusalUnschedulable, Text: "cordoned (spec.unschedulable)"}}
+	return []Refusal{{Kind: refusalUnschedulable, Text: "cordoned (spec.unschedulable)"}}
 }
 
 func (l *check) nodeName(n *corev1.Node) []Refusal {
@@ -162,7 +162,7 @@ func (l *check) nodeName(n *corev1.Node) []Refusal {
 	if name == "" || name == n.Name || !l.templateOnly { // a pod that has a node fits elsewhere or not by the other checks
 		return nil
 	}
-	return []Refusal{{Kind: RefusalNodeName, Wanted: name, Text: "nodeName " + name + " is another node"}}
+	return []Refusal{{Kind: refusalNodeName, Wanted: name, Text: "nodeName " + name + " is another node"}}
 }
 
 func (l *check) taints(n *corev1.Node) []Refusal {
@@ -171,7 +171,7 @@ func (l *check) taints(n *corev1.Node) []Refusal {
 		if t.Key == corev1.TaintNodeUnschedulable && n.Spec.Unschedulable { // reported by cordon
 			continue
 		}
-		all = append(all, Refusal{Kind: RefusalTaint, Key: t.Key, Wanted: t.ToString(), taint: t})
+		all = append(all, Refusal{Kind: refusalTaint, Key: t.Key, Wanted: t.ToString(), taint: t})
 	}
 	return all
 }
@@ -184,7 +184,7 @@ func (l *check) selector(n *corev1.Node) []Refusal {
 		if ok && have == want {
 			continue
 		}
-		r := Refusal{Kind: RefusalNodeSelector, Key: k, Wanted: want}
+		r := Refusal{Kind: refusalNodeSelector, Key: k, Wanted: want}
 		if ok {
 			r.Had = []string{have}
 		}
@@ -212,7 +212,7 @@ func (l *check) nodeAffinity(n *corev1.Node) []Refusal {
 	case ok:
 		return nil
 	case err != nil:
-		return []Refusal{{Kind: RefusalNodeAffinity, Wanted: fmt.Sprintf("is not valid: %v", err)}}
+		return []Refusal{{Kind: refusalNodeAffinity, Wanted: fmt.Sprintf("is not valid: %v", err)}}
 	}
 	var perTerm [][]Refusal
 	for _, term := range required.NodeSelectorTerms {
@@ -230,9 +230,9 @@ func (l *check) nodeAffinity(n *corev1.Node) []Refusal {
 		texts = append(texts, strings.Join(parts, " and "))
 	}
 	if len(texts) == 0 {
-		return []Refusal{{Kind: RefusalNodeAffinity, Wanted: "has no term, so it matches no node"}}
+		return []Refusal{{Kind: refusalNodeAffinity, Wanted: "has no term, so it matches no node"}}
 	}
-	return []Refusal{{Kind: RefusalNodeAffinity, Wanted: strings.Join(texts, ", or ")}}
+	return []Refusal{{Kind: refusalNodeAffinity, Wanted: strings.Join(texts, ", or ")}}
 }
 
 func failedRequirements(term corev1.NodeSelectorTerm, n *corev1.Node) []Refusal {
@@ -242,7 +242,7 @@ func failedRequirements(term corev1.NodeSelectorTerm, n *corev1.Node) []Refusal 
 		if match, err := sel.Match(n); err == nil && match {
 			return
 		}
-		refusal := Refusal{Kind: RefusalNodeAffinity, Key: r.Key, Wanted: requirementText(r)}
+		refusal := Refusal{Kind: refusalNodeAffinity, Key: r.Key, Wanted: requirementText(r)}
 		if ok {
 			refusal.Had = []string{have}
 		}
@@ -274,7 +274,7 @@ func (l *check) ports(n *corev1.Node) []Refusal {
 				sameIP := want.HostIP == have.HostIP || anyIP(want.HostIP) || anyIP(have.HostIP)
 				if want.HostPort == have.HostPort && want.Protocol == have.Protocol && sameIP {
 					port := fmt.Sprintf("%d/%s", want.HostPort, want.Protocol)
-					all = append(all, Refusal{Kind: RefusalPort, Wanted: port, Text: "host port " + port + " is taken by " + observe.PodName(p)})
+					all = append(all, Refusal{Kind: refusalPort, Wanted: port, Text: "host port " + port + " is taken by " + observe.PodName(p)})
 				}
 			}
 		}
@@ -331,7 +331,7 @@ func (l *check) resources(n *corev1.Node) []Refusal {
 		if q.Cmp(free) <= 0 {
 			continue
 		}
-		r := Refusal{Kind: RefusalResource, Key: string(name), Wanted: q.String(), asked: q, free: free, allocatable: allocatable}
+		r := Refusal{Kind: refusalResource, Key: string(name), Wanted: q.String(), asked: q, free: free, allocatable: allocatable}
 		if more, ok := l.pod.Spec.Overhead[name]; ok && l.pod.Spec.RuntimeClassName != nil {
 			r.overhead = fmt.Sprintf(", of which %s are the overhead of RuntimeClass %s", more.String(), *l.pod.Spec.RuntimeClassName)
 		}

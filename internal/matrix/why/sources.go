@@ -8,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/bundle/steering"
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
@@ -48,21 +47,21 @@ func (p *provenance) sources(r *Refusal) (lines []string, places []source) {
 		return nil, nil
 	}
 	var what, part string
-	var values []steering.Source
+	var values []bundle.SteeringSource
 	var paths []bundle.ValuePath
 	switch r.Kind {
-	case RefusalNodeSelector:
+	case refusalNodeSelector:
 		what = fmt.Sprintf("nodeSelector %s=%s", r.Key, r.Wanted)
 		part = "selector"
 		if class := p.byClass(r.Key); class != "" {
 			return []string{fmt.Sprintf("%s: scheduling.nodeSelector of RuntimeClass %s, from which the API server adds it (runtimeClassName: %s)", what, class, p.w.In("spec", "runtimeClassName"))}, nil
 		}
-		values, paths = p.values(steering.FieldNodeSelector, r.Key), p.selectorPaths(r.Key)
-	case RefusalNodeAffinity:
-		what, part, values = "node affinity", "affinity", p.values(steering.FieldAffinity, "")
-	case RefusalNodeName:
-		what, part, values = "nodeName "+r.Wanted, "node name", p.values(steering.FieldNodeName, "")
-	case RefusalTaint:
+		values, paths = p.values(bundle.FieldNodeSelector, r.Key), p.selectorPaths(r.Key)
+	case refusalNodeAffinity:
+		what, part, values = "node affinity", "affinity", p.values(bundle.FieldAffinity, "")
+	case refusalNodeName:
+		what, part, values = "nodeName "+r.Wanted, "node name", p.values(bundle.FieldNodeName, "")
+	case refusalTaint:
 		what, part, paths = "tolerations", "tolerations", p.w.TolerationPaths
 		if len(paths) == 0 {
 			for _, vp := range p.w.ForgottenPaths {
@@ -74,9 +73,9 @@ func (p *provenance) sources(r *Refusal) (lines []string, places []source) {
 				places = append(places, pathSource(vp))
 			}
 		}
-	case RefusalClaim:
+	case refusalClaim:
 		what, part = "claim "+r.Key, "resourceClaims"
-	case RefusalResource:
+	case refusalResource:
 		what, part, values = r.Key, "resources", p.resourceValues(r.Key)
 		if corev1.ResourceName(r.Key) == corev1.ResourcePods {
 			return nil, nil
@@ -116,17 +115,17 @@ func (p *provenance) sources(r *Refusal) (lines []string, places []source) {
 // field is where a pod template has the subject of a refusal.
 func (p *provenance) field(r *Refusal) []string {
 	switch r.Kind {
-	case RefusalNodeSelector:
+	case refusalNodeSelector:
 		return []string{"spec", "nodeSelector", r.Key}
-	case RefusalNodeAffinity:
+	case refusalNodeAffinity:
 		return []string{"spec", "affinity", "nodeAffinity"}
-	case RefusalNodeName:
+	case refusalNodeName:
 		return []string{"spec", "nodeName"}
-	case RefusalTaint:
+	case refusalTaint:
 		return []string{"spec", "tolerations"}
-	case RefusalClaim:
+	case refusalClaim:
 		return []string{"spec", "resourceClaims"}
-	case RefusalResource:
+	case refusalResource:
 		return p.resourceField(r.Key)
 	}
 	return []string{"spec"}
@@ -156,11 +155,11 @@ func pathText(vp bundle.ValuePath) string {
 	return fmt.Sprintf("value path %s, set by the harness only (component declared in %s)", vp.Path, vp.Origin)
 }
 
-func (p *provenance) values(field, key string) []steering.Source {
+func (p *provenance) values(field, key string) []bundle.SteeringSource {
 	if p.w == nil {
 		return nil
 	}
-	var found []steering.Source
+	var found []bundle.SteeringSource
 	for _, v := range p.w.Values {
 		if v.Field == field && v.Key == key {
 			found = append(found, v)
@@ -171,8 +170,8 @@ func (p *provenance) values(field, key string) []steering.Source {
 
 // resourceValues returns the values behind a pod's requests, including limits, which alone are
 // requests too. For an extended resource such as nvidia.com/gpu, both must be equal.
-func (p *provenance) resourceValues(name string) []steering.Source {
-	requests, limits := p.values(steering.FieldRequests, name), p.values(steering.FieldLimits, name)
+func (p *provenance) resourceValues(name string) []bundle.SteeringSource {
+	requests, limits := p.values(bundle.FieldRequests, name), p.values(bundle.FieldLimits, name)
 	if len(requests) > 0 && !strings.Contains(name, "/") {
 		return requests
 	}
@@ -227,7 +226,7 @@ func (p *provenance) templateOnly(what string, field ...string) string {
 	return fmt.Sprintf("in %s (no value of the recipe reaches its %s)", p.w.In("spec", podParts[what][0]), what)
 }
 
-func placesOf(values []steering.Source) string {
+func placesOf(values []bundle.SteeringSource) string {
 	var places []string
 	for _, v := range values {
 		places = append(places, fmt.Sprintf("at %s in %s", v.Path, v.Origin))
@@ -236,8 +235,8 @@ func placesOf(values []steering.Source) string {
 }
 
 func (p *provenance) whereSelector(key string) string {
-	if values := p.values(steering.FieldNodeSelector, key); len(values) > 0 || p.w == nil {
-		return p.whereField(steering.FieldNodeSelector, key, "selector")
+	if values := p.values(bundle.FieldNodeSelector, key); len(values) > 0 || p.w == nil {
+		return p.whereField(bundle.FieldNodeSelector, key, "selector")
 	}
 	return p.wherePaths(p.selectorPaths(key), "selector", "spec", "nodeSelector", key)
 }

@@ -28,7 +28,7 @@ func (l *check) spread(n *corev1.Node) []Refusal {
 		selector := l.spreadSelector(c)
 		here, ok := n.Labels[c.TopologyKey]
 		if !ok {
-			all = append(all, Refusal{Kind: RefusalSpread, Key: c.TopologyKey, Text: "topology spread: no label " + c.TopologyKey})
+			all = append(all, Refusal{Kind: refusalSpread, Key: c.TopologyKey, Text: "topology spread: no label " + c.TopologyKey})
 			continue
 		}
 		counted := remember(&l.memo.spread, i, func() spreadCount { return l.countSpread(c, selector) })
@@ -43,7 +43,7 @@ func (l *check) spread(n *corev1.Node) []Refusal {
 		}
 		if skew := count[here] + self - least; skew > int(c.MaxSkew) {
 			text := fmt.Sprintf("topology spread by %s: %s would have %d pods where the emptiest has %d; maxSkew is %d%s", c.TopologyKey, here, count[here]+self, least, c.MaxSkew, few)
-			all = append(all, Refusal{Kind: RefusalSpread, Key: c.TopologyKey, Wanted: text, Text: text})
+			all = append(all, Refusal{Kind: refusalSpread, Key: c.TopologyKey, Wanted: text, Text: text})
 		}
 	}
 	return all
@@ -122,11 +122,11 @@ func (l *check) podAffinity(n *corev1.Node) []Refusal {
 			where, labelled := n.Labels[t.TopologyKey]
 			switch {
 			case !labelled:
-				all = append(all, Refusal{Kind: RefusalPodAffinity, Key: t.TopologyKey, Text: "pod affinity: no label " + t.TopologyKey})
+				all = append(all, Refusal{Kind: refusalPodAffinity, Key: t.TopologyKey, Text: "pod affinity: no label " + t.TopologyKey})
 			case !anyPod && matchesAll(l.pod):
 			case l.inDomain(domainQuestion{allTerms, t.TopologyKey, where}, matchesAll) == nil:
 				text := fmt.Sprintf("pod affinity: no pod with %s in the same %s", metav1.FormatLabelSelector(t.LabelSelector), t.TopologyKey)
-				all = append(all, Refusal{Kind: RefusalPodAffinity, Key: t.TopologyKey, Wanted: text, Text: text})
+				all = append(all, Refusal{Kind: refusalPodAffinity, Key: t.TopologyKey, Wanted: text, Text: text})
 			}
 		}
 	}
@@ -135,12 +135,12 @@ func (l *check) podAffinity(n *corev1.Node) []Refusal {
 			if p := l.inDomain(domainQuestion{i, t.TopologyKey, where}, func(p *corev1.Pod) bool { return l.termMatches(&t, l.pod.Namespace, p) }); p != nil {
 				wanted := "no pod with " + metav1.FormatLabelSelector(t.LabelSelector) + " in the same " + t.TopologyKey
 				text := fmt.Sprintf("pod anti-affinity: wants %s; %s is there", wanted, observe.PodName(p))
-				all = append(all, Refusal{Kind: RefusalAntiAffinity, Key: t.TopologyKey, Wanted: wanted, Text: text})
+				all = append(all, Refusal{Kind: refusalAntiAffinity, Key: t.TopologyKey, Wanted: wanted, Text: text})
 			}
 		}
 	}
 	for _, r := range l.keptOut(n) { // replicas with anti-affinity rule each other out; once is enough
-		if !slices.ContainsFunc(all, func(own Refusal) bool { return own.Kind == RefusalAntiAffinity && own.Key == r.Key }) {
+		if !slices.ContainsFunc(all, func(own Refusal) bool { return own.Kind == refusalAntiAffinity && own.Key == r.Key }) {
 			all = append(all, r)
 		}
 	}
@@ -172,7 +172,7 @@ func (l *check) keptOut(n *corev1.Node) []Refusal {
 	}
 	key := first.term.TopologyKey
 	text := fmt.Sprintf("the anti-affinity of %s keeps it out of the same %s", observe.PodName(first.pod), key)
-	return []Refusal{{Kind: RefusalAffinityOfPods, Key: key, Wanted: key, Text: text}}
+	return []Refusal{{Kind: refusalAffinityOfPods, Key: key, Wanted: key, Text: text}}
 }
 
 // firstAgainst returns the first of the terms that applies to the pod, or nil.

@@ -11,7 +11,6 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/manifestline"
 	"github.com/nvidia/aicr-action/internal/bundle/podspec"
-	"github.com/nvidia/aicr-action/internal/bundle/steering"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -73,17 +72,17 @@ func tracedOf(e *Explanation, w *bundle.Workload) []traced {
 			r := &g.Refusals[i]
 			var f traced
 			switch r.Kind {
-			case RefusalNodeSelector:
-				f = traced{steering.FieldNodeSelector, r.Key}
+			case refusalNodeSelector:
+				f = traced{bundle.FieldNodeSelector, r.Key}
 				if len(p.selectorPaths(r.Key)) > 0 {
 					continue
 				}
-			case RefusalNodeAffinity:
-				f = traced{steering.FieldAffinity, ""}
-			case RefusalNodeName:
-				f = traced{steering.FieldNodeName, ""}
-			case RefusalResource:
-				f = traced{steering.FieldRequests, r.Key}
+			case refusalNodeAffinity:
+				f = traced{bundle.FieldAffinity, ""}
+			case refusalNodeName:
+				f = traced{bundle.FieldNodeName, ""}
+			case refusalResource:
+				f = traced{bundle.FieldRequests, r.Key}
 				if len(p.resourceValues(r.Key)) > 0 {
 					continue
 				}
@@ -121,8 +120,8 @@ func traceWorkload(ctx context.Context, in bundle.Input, deployer string, c *rec
 			continue
 		}
 		if path, ok := s.among(); ok {
-			source := steering.Source{Field: f.field, Key: f.key, Path: path, Origin: c.Origins[path]}
-			if slices.Contains([]string{steering.FieldNodeSelector, steering.FieldNodeName, steering.FieldAffinity}, f.field) {
+			source := bundle.SteeringSource{Field: f.field, Key: f.key, Path: path, Origin: c.Origins[path]}
+			if slices.Contains([]string{bundle.FieldNodeSelector, bundle.FieldNodeName, bundle.FieldAffinity}, f.field) {
 				source.KeyStays, source.ValueStays = s.fixed(path)
 			}
 			if !slices.Contains(w.Values, source) {
@@ -142,7 +141,7 @@ func read(o *unstructured.Unstructured, f traced) (any, bool) {
 		return nil, false
 	}
 	switch f.field {
-	case steering.FieldRequests:
+	case bundle.FieldRequests:
 		return ofContainers(spec, func(c map[string]any) any {
 			resources, _ := c["resources"].(map[string]any)
 			requests, _ := valueAt(resources, []string{"requests", f.key})
@@ -164,8 +163,8 @@ func read(o *unstructured.Unstructured, f traced) (any, bool) {
 	case observe.FieldSecurityContext:
 		host := []any{spec["hostNetwork"], spec["hostPID"], spec["hostIPC"], spec["volumes"]}
 		return append(ofContainers(spec, func(c map[string]any) any { return []any{c["securityContext"], c["ports"]} }), host...), true
-	case steering.FieldNodeSelector:
-		return valueAt(spec, []string{steering.FieldNodeSelector, f.key})
+	case bundle.FieldNodeSelector:
+		return valueAt(spec, []string{bundle.FieldNodeSelector, f.key})
 	}
 	v, ok := spec[f.field]
 	return v, ok

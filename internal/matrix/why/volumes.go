@@ -10,7 +10,6 @@ import (
 	"k8s.io/component-helpers/storage/volume"
 
 	"github.com/nvidia/aicr-action/internal/observe"
-	"github.com/nvidia/aicr-action/internal/observe/claims"
 	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
@@ -24,7 +23,7 @@ func (l *check) volumes(n *corev1.Node) []Refusal {
 	var all []Refusal
 	add := func(claim, format string, args ...any) {
 		text := "claim " + claim + " " + fmt.Sprintf(format, args...)
-		all = append(all, Refusal{Kind: RefusalVolume, Key: claim, Wanted: text, Text: text})
+		all = append(all, Refusal{Kind: refusalVolume, Key: claim, Wanted: text, Text: text})
 	}
 	for i := range l.pod.Spec.Volumes {
 		v := &l.pod.Spec.Volumes[i]
@@ -112,11 +111,11 @@ func (l *check) claims(n *corev1.Node) []Refusal {
 		return nil
 	}
 	if l.memo.claims == nil {
-		l.memo.claims = claims.New(&l.view.Devices, l.pod)
+		l.memo.claims = newClaimChecker(&l.view.Devices, l.pod)
 	}
 	var all []Refusal
 	for _, r := range l.memo.claims.Refusals(n) {
-		all = append(all, Refusal{Kind: RefusalClaim, Key: r.Claim, Wanted: r.Text, Text: r.Text})
+		all = append(all, Refusal{Kind: refusalClaim, Key: r.Claim, Wanted: r.Text, Text: r.Text})
 	}
 	return all
 }

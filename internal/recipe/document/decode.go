@@ -46,7 +46,7 @@ func Lines(notes []Note) []string {
 		if n := len(places[text]); n > 3 {
 			count = fmt.Sprintf("%d places: ", n)
 		}
-		lines = append(lines, text+" ("+count+ListPlaces(places[text])+")")
+		lines = append(lines, text+" ("+count+listPlaces(places[text])+")")
 	}
 	return lines
 }
@@ -58,7 +58,7 @@ func (d *Decoder) Decode(n *yaml.Node, out any, where string) {
 }
 
 func (d *Decoder) fill(n *yaml.Node, v reflect.Value, where string) {
-	n = Target(n)
+	n = target(n)
 	// A key without a value is the same as no key, so that a block can be commented out.
 	if n.ShortTag() == "!!null" {
 		return
@@ -158,7 +158,7 @@ func (d *Decoder) Foreign(root *yaml.Node) bool {
 		return false
 	}
 	n := NodeAt(root, "kind")
-	known := append([]string{OverlayKind, MixinKind, RegistryKind, ResultKind, UpgradesKind, ConfigKind, SnapshotKind}, CriteriaKinds...)
+	known := append([]string{OverlayKind, MixinKind, RegistryKind, ResultKind, UpgradesKind, ConfigKind, snapshotKind}, CriteriaKinds...)
 	if n == nil || n.Value == "" || nearMiss(n.Value, known) != "" {
 		return false
 	}
@@ -243,7 +243,7 @@ func (d *Decoder) Header(root *yaml.Node, kind string) bool {
 	note, known := ReadableVersion(kind, got)
 	if !known {
 		versions := ApiVersions(kind)
-		d.Add(at, "apiVersion is %q, which %s has in no release of AICR that is known here; write one of %s, or use a release of this tool that knows it", got, Article(kind), strings.Join(versions, ", "))
+		d.Add(at, "apiVersion is %q, which %s has in no release of AICR that is known here; write one of %s, or use a release of this tool that knows it", got, article(kind), strings.Join(versions, ", "))
 		ok = false
 	}
 	d.APIVersion, d.APIVersionAt = got, at
@@ -253,8 +253,8 @@ func (d *Decoder) Header(root *yaml.Node, kind string) bool {
 	return ok
 }
 
-// Article puts a or an before a noun.
-func Article(noun string) string {
+// article puts a or an before a noun.
+func article(noun string) string {
 	if strings.ContainsAny(noun[:1], "aeiou") {
 		return "an " + noun
 	}

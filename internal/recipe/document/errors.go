@@ -80,14 +80,14 @@ func (p *Problems) Err() error {
 		case len(all) <= few:
 			joined = append(joined, e)
 		case all[0] == (Origin{File: e.File, Line: e.Line}):
-			joined = append(joined, &FileError{e.File, e.Line, fmt.Errorf("%w (%d places: %s)", e.Err, len(all), ListPlaces(all))})
+			joined = append(joined, &FileError{e.File, e.Line, fmt.Errorf("%w (%d places: %s)", e.Err, len(all), listPlaces(all))})
 		}
 	}
 	return errors.Join(joined...)
 }
 
-// ListPlaces names up to three places, and says how many more there are.
-func ListPlaces(places []Origin) string {
+// listPlaces names up to three places, and says how many more there are.
+func listPlaces(places []Origin) string {
 	const most = 3
 	slices.SortFunc(places, func(a, b Origin) int {
 		return cmp.Or(strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/nvidia/aicr-action/internal/util/bounded"
+	"github.com/nvidia/aicr-action/internal/util/filesys"
 )
 
 // MaxFileSize is far above any real recipe file (the largest upstream manifests are CRDs of about 1
@@ -102,8 +102,8 @@ func (f Files) Read(name string) ([]byte, error) {
 	if err := f.Check(name); err != nil {
 		return nil, err
 	}
-	data, err := bounded.FS(f.FS, name, MaxFileSize)
-	var large *bounded.TooLargeError
+	data, err := filesys.FS(f.FS, name, MaxFileSize)
+	var large *filesys.TooLargeError
 	switch {
 	case errors.As(err, &large):
 		return nil, TooLarge(f.Display(name))

@@ -28,7 +28,7 @@ func CheckName(p *Problems, at Origin, what, name string) bool {
 		p.Add(at, "the %s has no name; give it one", what)
 		return false
 	}
-	p.Add(at, "%q is not a name for %s; use lower case letters, digits, hyphens and dots", name, Article(what))
+	p.Add(at, "%q is not a name for %s; use lower case letters, digits, hyphens and dots", name, article(what))
 	return false
 }
 

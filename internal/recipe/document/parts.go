@@ -1,7 +1,5 @@
 package document
 
-import "github.com/nvidia/aicr-action/internal/recipe/condition"
-
 // EnabledKey is the override by which a recipe leaves a component out of the bundle.
 const EnabledKey = "enabled"
 
@@ -17,5 +15,5 @@ type Constraint struct {
 	Origin Origin `json:"-"`
 }
 
-// Holds reports whether a reading fulfils the constraint (package condition).
-func (c Constraint) Holds(have string) (bool, error) { return condition.Holds(c.Value, have) }
+// Holds reports whether a reading fulfils the constraint (condition.go).
+func (c Constraint) Holds(have string) (bool, error) { return holds(c.Value, have) }

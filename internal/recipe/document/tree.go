@@ -19,7 +19,7 @@ type Tree struct {
 
 // TreeOf builds the tree of a node. A key's origin is the line of the key.
 func TreeOf(n *yaml.Node, at Origin, p *Problems) *Tree {
-	n = Target(n)
+	n = target(n)
 	if n.Kind == yaml.MappingNode {
 		t := &Tree{Origin: at, Fields: map[string]*Tree{}}
 		for _, f := range fieldsOf(n) {
@@ -39,7 +39,7 @@ func TreeOf(n *yaml.Node, at Origin, p *Problems) *Tree {
 // Written is a number without quotes as its file has it, if it is printed otherwise once it is read: 1.10, 0123,
 // 1e5. Empty for anything else.
 func Written(n *yaml.Node) string {
-	if n = Target(n); n.Kind != yaml.ScalarNode || n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0 {
+	if n = target(n); n.Kind != yaml.ScalarNode || n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0 {
 		return ""
 	}
 	if tag := n.ShortTag(); tag != "!!int" && tag != "!!float" {
@@ -53,7 +53,7 @@ func Written(n *yaml.Node) string {
 }
 
 func leafOf(n *yaml.Node, file string, p *Problems) any {
-	switch n = Target(n); n.Kind {
+	switch n = target(n); n.Kind {
 	case yaml.MappingNode:
 		return TreeOf(n, Origin{File: file, Line: n.Line}, p).Value()
 	case yaml.SequenceNode:

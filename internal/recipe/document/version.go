@@ -41,8 +41,8 @@ const (
 	UpgradesKind = "ComponentUpgrades"
 	// ConfigKind is the kind of a configuration file of AICR's CLI.
 	ConfigKind = "AICRConfig"
-	// SnapshotKind is the kind of a recorded system.
-	SnapshotKind = "Snapshot"
+	// snapshotKind is the kind of a recorded system.
+	snapshotKind = "Snapshot"
 )
 
 // CriteriaKinds are the kinds of a document with criteria. AICR's own documents use both spellings.
@@ -57,7 +57,7 @@ func ApiVersions(kind string) []string {
 		return []string{APIVersion, Group + "v1alpha2", Group + "v1alpha3", Group + "v1beta1", Group + "v1beta2"}
 	case ResultKind:
 		return []string{APIVersion, Group + "v1alpha2", Group + "v1alpha3", Group + "v1beta2", Group + "v1"}
-	case CriteriaKinds[0], CriteriaKinds[1], SnapshotKind:
+	case CriteriaKinds[0], CriteriaKinds[1], snapshotKind:
 		return []string{APIVersion, Group + "v1alpha2", Group + "v1"}
 	default:
 		return []string{APIVersion, Group + "v1alpha2", Group + "v1beta1"}

@@ -42,21 +42,21 @@ func yamlErrors(file string, err error) []*FileError {
 	return found
 }
 
-// Entry is one entry of a mapping.
-type Entry struct {
+// entry is one entry of a mapping.
+type entry struct {
 	key, value *yaml.Node
 }
 
 // fieldsOf gives the entries of a mapping in the order of the file, with merge keys (<<) expanded
 // after the mapping's own.
-func fieldsOf(n *yaml.Node) []Entry {
-	n = Target(n)
-	var own, merged []Entry
+func fieldsOf(n *yaml.Node) []entry {
+	n = target(n)
+	var own, merged []entry
 	seen := map[string]bool{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
-		key, value := n.Content[i], Target(n.Content[i+1])
+		key, value := n.Content[i], target(n.Content[i+1])
 		if key.ShortTag() != "!!merge" {
-			own = append(own, Entry{key, value})
+			own = append(own, entry{key, value})
 			seen[key.Value] = true
 			continue
 		}
@@ -77,8 +77,8 @@ func fieldsOf(n *yaml.Node) []Entry {
 	return own
 }
 
-// Target follows an alias to what it stands for.
-func Target(n *yaml.Node) *yaml.Node {
+// target follows an alias to what it stands for.
+func target(n *yaml.Node) *yaml.Node {
 	if n.Kind == yaml.AliasNode {
 		return n.Alias
 	}
@@ -99,7 +99,7 @@ func NodeAt(n *yaml.Node, steps ...any) *yaml.Node {
 }
 
 func walk(n *yaml.Node, steps []any) (line int, _ *yaml.Node) {
-	n = Target(n)
+	n = target(n)
 	line = n.Line
 	for _, step := range steps {
 		var next *yaml.Node
@@ -115,7 +115,7 @@ func walk(n *yaml.Node, steps []any) (line int, _ *yaml.Node) {
 			}
 		case int:
 			if n.Kind == yaml.SequenceNode && step < len(n.Content) {
-				line, next = n.Content[step].Line, Target(n.Content[step])
+				line, next = n.Content[step].Line, target(n.Content[step])
 			}
 		}
 		if next == nil {

@@ -18,10 +18,10 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// APIVersion and Kind head the document.
+// apiVersion and Kind head the document.
 const (
-	APIVersion = "aicr.nvidia.com/v1alpha1"
-	Kind       = "UpgradeEvidence"
+	apiVersion = "aicr.nvidia.com/v1alpha1"
+	kind       = "UpgradeEvidence"
 )
 
 // Document is what a run has seen of upgrades.
@@ -94,7 +94,7 @@ type Criteria func(recipe string) map[string]string
 
 // Of fills in the upgrades of a run's results.
 func (d *Document) Of(results []result.Result, criteria Criteria) {
-	d.APIVersion, d.Kind, d.Upgrades = APIVersion, Kind, []Upgrade{}
+	d.APIVersion, d.Kind, d.Upgrades = apiVersion, kind, []Upgrade{}
 	for i := range results {
 		r := &results[i]
 		if r.From == "" {

@@ -56,7 +56,7 @@ func encoded(t *testing.T, d *Document) string {
 
 // What is written is read again, with each upgrade as it ended.
 func TestDocument(t *testing.T) {
-	d, err := Read([]byte(encoded(t, sample(t, nil))))
+	d, err := read([]byte(encoded(t, sample(t, nil))))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func TestRead(t *testing.T) {
 		"sealed, no verdict":     {resealed(func(d *Document) { d.Upgrades[0].Verdict = "fine" }), "no recipe, deployer or verdict"},
 		"sealed, a digest short": {resealed(func(d *Document) { d.Upgrades[0].After = chart("v1.1.0", "sha256:1") }), "is none"},
 	} {
-		if _, err := Read([]byte(c.text)); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := read([]byte(c.text)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %q", name, err, c.want)
 		}
 	}

@@ -11,33 +11,33 @@ import (
 	"strings"
 
 	"github.com/nvidia/aicr-action/internal/result"
-	"github.com/nvidia/aicr-action/internal/util/bounded"
+	"github.com/nvidia/aicr-action/internal/util/filesys"
 )
 
-// Most is the largest document that is read, in bytes.
-const Most = 64 << 20
+// most is the largest document that is read, in bytes.
+const most = 64 << 20
 
 // ReadFile reads a document. What is not whole, or not what this program writes, is an error.
 func ReadFile(file string) (*Document, error) {
-	data, err := bounded.File(file, Most)
+	data, err := filesys.File(file, most)
 	if err != nil {
 		return nil, fmt.Errorf("read the evidence: %w", err)
 	}
-	d, err := Read(data)
+	d, err := read(data)
 	if err != nil {
 		return nil, fmt.Errorf("%s is no evidence: %w", file, err)
 	}
 	return d, nil
 }
 
-// Read reads a document's text.
-func Read(data []byte) (*Document, error) {
+// read reads a document's text.
+func read(data []byte) (*Document, error) {
 	var head struct{ APIVersion, Kind string }
 	if err := json.Unmarshal(data, &head); err != nil {
 		return nil, fmt.Errorf("it is cut off, or not JSON (%w); take the file that the run left (matrix run --evidence)", err)
 	}
-	if head.APIVersion != APIVersion || head.Kind != Kind {
-		return nil, fmt.Errorf("it has apiVersion %.60q and kind %.60q, and this program reads %s, %s: run the upgrade again with this version", head.APIVersion, head.Kind, APIVersion, Kind)
+	if head.APIVersion != apiVersion || head.Kind != kind {
+		return nil, fmt.Errorf("it has apiVersion %.60q and kind %.60q, and this program reads %s, %s: run the upgrade again with this version", head.APIVersion, head.Kind, apiVersion, kind)
 	}
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()

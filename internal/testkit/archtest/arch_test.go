@@ -69,7 +69,7 @@ var apart = map[string]string{
 	"internal/matrix/discover":    "infra",
 	"internal/matrix/reuse":       "infra",
 	"internal/matrix/durations":   "infra",
-	"internal/cli/document":       "matrix",
+	"internal/cli/docio":          "matrix",
 }
 
 // light are packages that a tool for results only may import: none of these must come with them,

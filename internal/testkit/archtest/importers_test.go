@@ -21,7 +21,6 @@ var registered = []struct{ kind, iface, folder string }{
 	{"executor of a validation's checks", "validate.Executor", ""},
 	{"command", "", "internal/command/"},
 	{"check", "", "internal/matrix/checks/"},
-	{"checks of the bundles that are delivered", "", "internal/matrix/refs/"},
 	{"judge of what one delivery left in the cluster", "", "internal/matrix/intact"},
 	{"judge of the deliveries after it, and of the removal", "", "internal/matrix/daytwo"},
 	{"reader of one maker's files", "", "internal/intake/"},

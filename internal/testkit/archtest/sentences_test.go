@@ -21,22 +21,22 @@ var searching = []string{"Contains", "ContainsAny", "HasPrefix", "HasSuffix", "R
 // quoting are the files that may look into a sentence, because what they look for is not ours: the
 // words of a program that has no code for what it means.
 var quoting = map[string]string{
-	"internal/matrix/gate/stuck.go":                     "how Argo CD, Flux and Helm name a workload that failed in their own error",
-	"internal/matrix/unforeseen/unforeseen.go":          "whether a line is indented, for the next one to be alike; it looks for no meaning",
-	"internal/matrix/why/addresses.go":                  "what the API server says of a Service's address",
-	"internal/matrix/why/namespace.go":                  "how Helm begins the error of a CRD",
-	"internal/matrix/why/served.go":                     "how Helm and Argo CD say that a kind is not served",
-	"internal/matrix/why/toolong.go":                    "what the API server says of a value that is too long",
-	"internal/verify/validate/agent/runchecks/tests.go": "it removes a mark that a cluster's text may have, and looks for no meaning",
+	"internal/matrix/gate/stuck.go":           "how Argo CD, Flux and Helm name a workload that failed in their own error",
+	"internal/matrix/gate/lookup.go":          "whether a line is indented, for the next one to be alike; it looks for no meaning",
+	"internal/matrix/why/addresses.go":        "what the API server says of a Service's address",
+	"internal/matrix/why/namespace.go":        "how Helm begins the error of a CRD",
+	"internal/matrix/why/served.go":           "how Helm and Argo CD say that a kind is not served",
+	"internal/matrix/why/toolong.go":          "what the API server says of a value that is too long",
+	"internal/verify/validate/agent/tests.go": "it removes a mark that a cluster's text may have, and looks for no meaning",
 }
 
 // owed are the files that still look into a sentence of our own. A row goes when what the sentence
 // says gets a field; none is added.
 var owed = map[string]string{
-	"internal/matrix/upgrade/once.go": "whether a check of references missed an object, and which: compare the finding's ID and object",
-	"internal/matrix/why/locate.go":   "the line that a finding's own edit names: the finding has a place",
-	"internal/report/read.go":         "which notes are about earlier attempts: the result has a list of attempts",
-	"internal/tools/bench/gangs.go":   "whether pods are left: the workflow's result can count them",
+	"internal/matrix/daytwo/install_only.go": "whether a check of references missed an object, and which: compare the finding's ID and object",
+	"internal/matrix/why/locate.go":          "the line that a finding's own edit names: the finding has a place",
+	"internal/report/read.go":                "which notes are about earlier attempts: the result has a list of attempts",
+	"internal/tools/bench/gangs.go":          "whether pods are left: the workflow's result can count them",
 }
 
 // maxOwed is how many there were when the rule came.

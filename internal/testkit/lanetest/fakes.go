@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/bundle/oci"
+	"github.com/nvidia/aicr-action/internal/bundle/publish"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/clusterstate"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
@@ -48,7 +48,7 @@ type Lane struct {
 
 var _ lane.Lane = (*Lane)(nil)
 
-func (l *Lane) Publish(context.Context, *lane.Env) ([]oci.Published, error) { return nil, nil }
+func (l *Lane) Publish(context.Context, *lane.Env) ([]publish.Published, error) { return nil, nil }
 
 func (l *Lane) Deployer() bundle.Deployer { return bundle.Deployers()[0] }
 

@@ -8,20 +8,20 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/nvidia/aicr-action/internal/util/hidden"
+	"github.com/nvidia/aicr-action/internal/util/reexec"
 )
 
 // Main runs the tests of a package whose code starts these hidden commands. It is the whole of a
 // TestMain; one that does more calls Serve first.
-func Main(m *testing.M, commands ...[]hidden.Command) {
+func Main(m *testing.M, commands ...[]reexec.Command) {
 	Serve(commands...)
 	os.Exit(m.Run())
 }
 
 // Serve exits with the result of the hidden command that this process was started for, if it was.
 // Else it has this process collect less garbage, unless GOGC is set.
-func Serve(commands ...[]hidden.Command) {
-	if code, ok := hidden.Dispatch(slices.Concat(commands...)...); ok {
+func Serve(commands ...[]reexec.Command) {
+	if code, ok := reexec.Dispatch(slices.Concat(commands...)...); ok {
 		os.Exit(code)
 	}
 	if os.Getenv("GOGC") == "" {

@@ -24,14 +24,14 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/charts/render"
 	"github.com/nvidia/aicr-action/internal/report"
-	"github.com/nvidia/aicr-action/internal/util/atomicfile"
-	"github.com/nvidia/aicr-action/internal/util/hidden"
+	"github.com/nvidia/aicr-action/internal/util/filesys"
+	"github.com/nvidia/aicr-action/internal/util/reexec"
 	"github.com/nvidia/aicr-action/internal/util/sandbox"
 	"github.com/nvidia/aicr-action/internal/util/texttemplate"
 )
 
 func main() {
-	if code, ok := hidden.Dispatch(slices.Concat(sandbox.Hidden(), render.Hidden(), texttemplate.Hidden())...); ok {
+	if code, ok := reexec.Dispatch(slices.Concat(sandbox.Hidden(), render.Hidden(), texttemplate.Hidden())...); ok {
 		os.Exit(code)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -106,7 +106,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return failed
 	}
 	if *update {
-		err = errors.Join(err, atomicfile.Write(*page, []byte(place.replace(string(old), table)), 0o644))
+		err = errors.Join(err, filesys.WriteFile(*page, []byte(place.replace(string(old), table)), 0o644))
 	}
 	return err
 }

@@ -11,7 +11,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/nvidia/aicr-action/internal/util/atomicfile"
+	"github.com/nvidia/aicr-action/internal/util/filesys"
 )
 
 const (
@@ -51,7 +51,7 @@ func draw(dir string) error {
 	}
 	for _, t := range themes() {
 		file := filepath.Join(dir, "run-"+t.name+".svg")
-		if err := atomicfile.Write(file, []byte(svg(string(text), t)), 0o644); err != nil {
+		if err := filesys.WriteFile(file, []byte(svg(string(text), t)), 0o644); err != nil {
 			return fmt.Errorf("write the picture %s: %w", file, err)
 		}
 	}

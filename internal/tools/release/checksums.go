@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/nvidia/aicr-action/internal/util/bounded"
+	"github.com/nvidia/aicr-action/internal/util/filesys"
 )
 
 // checksumsFile is the name of the file that Checksums writes.
@@ -24,7 +24,7 @@ func Checksums(dir string) error {
 		if f.Name() == checksumsFile {
 			continue
 		}
-		digest, err := bounded.SHA256(filepath.Join(dir, f.Name()))
+		digest, err := filesys.SHA256(filepath.Join(dir, f.Name()))
 		if err != nil {
 			return fmt.Errorf("make checksums: %w", err)
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/nvidia/aicr-action/internal/infra/stack"
-	"github.com/nvidia/aicr-action/internal/util/bounded"
+	"github.com/nvidia/aicr-action/internal/util/filesys"
 )
 
 // Compare holds the files of a release against those that were made from the same source elsewhere:
@@ -30,7 +30,7 @@ func Compare(dir, again string) error {
 	}
 	var errs []error
 	for _, f := range files {
-		digest := bounded.SHA256
+		digest := filesys.SHA256
 		if strings.HasSuffix(f.Name(), stack.ArchiveSuffix) {
 			digest = contentOf
 		}

@@ -120,7 +120,7 @@ func (i Image) programs(w *tar.Writer, p Platform) error {
 	if err := addDir(w, "work/", 0o1777); err != nil {
 		return err
 	}
-	for _, program := range [][2]string{{"aicr", Second(i.Version, p)}, {"matrix", Binary(i.Version, p)}} {
+	for _, program := range [][2]string{{"aicr", aicrBinary(i.Version, p)}, {"matrix", Binary(i.Version, p)}} {
 		if err := addFile(w, "usr/local/bin/"+program[0], filepath.Join(i.Dir, program[1]), 0o755); err != nil {
 			return err
 		}

@@ -82,7 +82,7 @@ func TestImage(t *testing.T) {
 		files := filesOf(t, made)
 		p := Platform{"linux", arch}
 		for file, want := range map[string]string{
-			"usr/local/bin/matrix": "the program " + Binary(packageVersion, p), "usr/local/bin/aicr": "the program " + Second(packageVersion, p),
+			"usr/local/bin/matrix": "the program " + Binary(packageVersion, p), "usr/local/bin/aicr": "the program " + aicrBinary(packageVersion, p),
 			"var/cache/aicr-action/stack/bin/kwok": "compiled for " + arch,
 		} {
 			if files[file] != want {

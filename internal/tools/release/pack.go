@@ -54,7 +54,7 @@ func (p Pack) Run(ctx context.Context) error {
 		return fmt.Errorf("make the directory of the files: %w", err)
 	}
 	binary := filepath.Join(dir, Binary(p.Version, p.Platform))
-	second := filepath.Join(dir, Second(p.Version, p.Platform))
+	second := filepath.Join(dir, aicrBinary(p.Version, p.Platform))
 	for _, program := range [][2]string{{binary, "./cmd/matrix"}, {second, "./cmd/aicr"}} {
 		if err := p.build(ctx, program[0], program[1]); err != nil {
 			return err

@@ -15,7 +15,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"github.com/nvidia/aicr-action/internal/util/bounded"
+	"github.com/nvidia/aicr-action/internal/util/filesys"
 )
 
 // A program as small as it can be that has what Pack asks of cmd/matrix.
@@ -84,15 +84,15 @@ func TestPack(t *testing.T) {
 	if raw, err := os.ReadFile(filepath.Join(dirs[0], archive)); err != nil || string(raw) != "archive" {
 		t.Errorf("%s: %q, %v", archive, raw, err)
 	}
-	if _, err := os.Stat(filepath.Join(dirs[0], Second("v1.2.3", here))); err != nil {
+	if _, err := os.Stat(filepath.Join(dirs[0], aicrBinary("v1.2.3", here))); err != nil {
 		t.Error(err)
 	}
 	name := Binary("v1.2.3", here)
-	first, err := bounded.SHA256(filepath.Join(dirs[0], name))
+	first, err := filesys.SHA256(filepath.Join(dirs[0], name))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if second, err := bounded.SHA256(filepath.Join(dirs[1], name)); err != nil || second != first {
+	if second, err := filesys.SHA256(filepath.Join(dirs[1], name)); err != nil || second != first {
 		t.Errorf("the same source in another directory made another program (%v)", err)
 	}
 	info, err := buildinfo.ReadFile(filepath.Join(dirs[0], name))
@@ -122,7 +122,7 @@ func TestPack_OtherPlatform(t *testing.T) {
 	if err := p.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{Binary("v1.2.3", other), Second("v1.2.3", other)} {
+	for _, name := range []string{Binary("v1.2.3", other), aicrBinary("v1.2.3", other)} {
 		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
 			t.Error(err)
 		}

@@ -12,22 +12,22 @@ import (
 	"text/template"
 	"time"
 
-	"github.com/nvidia/aicr-action/internal/util/bounded"
+	"github.com/nvidia/aicr-action/internal/util/filesys"
 )
 
 // The files for package managers.
 const (
-	// FormulaFile is the formula for Homebrew.
-	FormulaFile = "matrix.rb"
-	// KrewFile is the manifest for krew, which installs plugins of kubectl.
-	KrewFile = "krew_matrix.yaml"
+	// formulaFile is the formula for Homebrew.
+	formulaFile = "matrix.rb"
+	// krewFile is the manifest for krew, which installs plugins of kubectl.
+	krewFile = "krew_matrix.yaml"
 	// Downloads is where the files of this repository's releases are, below the version.
 	Downloads = "https://github.com/nvidia/aicr-action/releases/download"
 )
 
-// Plugin is the name of a release's file with matrix as a plugin of kubectl: krew takes archives
+// pluginArchive is the name of a release's file with matrix as a plugin of kubectl: krew takes archives
 // only.
-func Plugin(version string, p Platform) string {
+func pluginArchive(version string, p Platform) string {
 	return "kubectl-matrix_" + version + "_" + p.OS + "_" + p.Arch + ".tar.gz"
 }
 
@@ -38,20 +38,20 @@ func Plugin(version string, p Platform) string {
 func Packages(version, dir, address, license string) error {
 	var all []packaged
 	for _, p := range platforms() {
-		one := packaged{Platform: p, Address: strings.TrimSuffix(address, "/"), Binary: Binary(version, p), Plugin: Plugin(version, p)}
+		one := packaged{Platform: p, Address: strings.TrimSuffix(address, "/"), Binary: Binary(version, p), Plugin: pluginArchive(version, p)}
 		var err error
-		if one.BinaryDigest, err = bounded.SHA256(filepath.Join(dir, one.Binary)); err != nil {
+		if one.BinaryDigest, err = filesys.SHA256(filepath.Join(dir, one.Binary)); err != nil {
 			return fmt.Errorf("make packages: %w", err)
 		}
 		if err := plugin(filepath.Join(dir, one.Plugin), filepath.Join(dir, one.Binary), license); err != nil {
 			return fmt.Errorf("make packages: %w", err)
 		}
-		if one.PluginDigest, err = bounded.SHA256(filepath.Join(dir, one.Plugin)); err != nil {
+		if one.PluginDigest, err = filesys.SHA256(filepath.Join(dir, one.Plugin)); err != nil {
 			return fmt.Errorf("make packages: %w", err)
 		}
 		all = append(all, one)
 	}
-	for file, text := range map[string]string{FormulaFile: formula, KrewFile: krew} {
+	for file, text := range map[string]string{formulaFile: formula, krewFile: krew} {
 		var b bytes.Buffer
 		t := template.Must(template.New(file).Parse(text))
 		if err := t.Execute(&b, map[string]any{"Version": version, "Number": strings.TrimPrefix(version, "v"), "All": all, "Systems": systems(all)}); err != nil {

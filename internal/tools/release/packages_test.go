@@ -28,7 +28,7 @@ func released(t *testing.T) (dir, address string) {
 	server := httptest.NewServer(http.StripPrefix("/download/"+packageVersion, http.FileServer(http.Dir(dir))))
 	t.Cleanup(server.Close)
 	for _, p := range platforms() {
-		for _, file := range []string{Binary(packageVersion, p), Second(packageVersion, p)} {
+		for _, file := range []string{Binary(packageVersion, p), aicrBinary(packageVersion, p)} {
 			if err := os.WriteFile(filepath.Join(dir, file), []byte("the program "+file), 0o755); err != nil {
 				t.Fatal(err)
 			}
@@ -66,7 +66,7 @@ func download(t *testing.T, url, digest string) []byte {
 // krew finds the archive of each platform on the server, with the digest and the program in it.
 func TestPackages_Krew(t *testing.T) {
 	dir, address := released(t)
-	raw, err := os.ReadFile(filepath.Join(dir, KrewFile))
+	raw, err := os.ReadFile(filepath.Join(dir, krewFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func unpacked(t *testing.T, content []byte) map[string]string {
 // Homebrew finds the program of each platform on the server, with its digest.
 func TestPackages_Homebrew(t *testing.T) {
 	dir, address := released(t)
-	raw, err := os.ReadFile(filepath.Join(dir, FormulaFile))
+	raw, err := os.ReadFile(filepath.Join(dir, formulaFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +167,7 @@ func TestPackages_Homebrew(t *testing.T) {
 // The same programs make the same packages; without one there are none.
 func TestPackages_Again(t *testing.T) {
 	dir, address := released(t)
-	before, err := os.ReadFile(filepath.Join(dir, KrewFile))
+	before, err := os.ReadFile(filepath.Join(dir, krewFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +178,7 @@ func TestPackages_Again(t *testing.T) {
 	if err := Packages(packageVersion, dir, address, license); err != nil {
 		t.Fatal(err)
 	}
-	if after, err := os.ReadFile(filepath.Join(dir, KrewFile)); err != nil || !bytes.Equal(before, after) {
+	if after, err := os.ReadFile(filepath.Join(dir, krewFile)); err != nil || !bytes.Equal(before, after) {
 		t.Errorf("got another manifest, %v", err)
 	}
 	if err := os.Remove(filepath.Join(dir, Binary(packageVersion, platforms()[0]))); err != nil {

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/nvidia/aicr-action/internal/util/bounded"
+	"github.com/nvidia/aicr-action/internal/util/filesys"
 )
 
 // PinsFile is where an action finds which release it is, from the root of the module.
@@ -24,7 +24,7 @@ func Pin(file, version, dir string) error {
 	var pins []string
 	var missing error
 	for _, name := range Assets(version, key) {
-		digest, err := bounded.SHA256(filepath.Join(dir, name))
+		digest, err := filesys.SHA256(filepath.Join(dir, name))
 		missing = errors.Join(missing, err)
 		pins = append(pins, digest+"  "+name)
 	}

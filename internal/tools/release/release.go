@@ -38,8 +38,8 @@ func Binary(version string, p Platform) string {
 	return "matrix_" + version + "_" + p.OS + "_" + p.Arch
 }
 
-// Second is the name of a release's file with the program aicr. The action does not need it.
-func Second(version string, p Platform) string {
+// aicrBinary is the name of a release's file with the program aicr. The action does not need it.
+func aicrBinary(version string, p Platform) string {
 	return "aicr_" + version + "_" + p.OS + "_" + p.Arch
 }
 

@@ -14,7 +14,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/testkit/workers"
 	"github.com/nvidia/aicr-action/internal/util/confined"
-	"github.com/nvidia/aicr-action/internal/util/hidden"
+	"github.com/nvidia/aicr-action/internal/util/reexec"
 	"github.com/nvidia/aicr-action/internal/util/sandbox"
 )
 
@@ -25,7 +25,7 @@ type (
 )
 
 func TestMain(m *testing.M) {
-	workers.Main(m, []hidden.Command{{Name: "test of confined", Run: func(args []string) error { return confined.Serve(args, work) }}})
+	workers.Main(m, []reexec.Command{{Name: "test of confined", Run: func(args []string) error { return confined.Serve(args, work) }}})
 }
 
 func work(q question) answer {

@@ -56,7 +56,7 @@ func (p *Process) Send(v any) error {
 // Receive waits for a value, and fills it in.
 func (p *Process) Receive(v any) error { return p.decoder.Decode(v) }
 
-// Ask sends a question and waits for the answer. With an error, a *LimitError or an *EndedError
+// Ask sends a question and waits for the answer. With an error, a *LimitError or an *endedError
 // that calls the process by this name, the process is of no more use.
 func (p *Process) Ask(name string, question, answer any) error {
 	err := p.Send(question)
@@ -83,7 +83,7 @@ func (p *Process) Ended(name string, doing, ended error) error {
 			return &LimitError{What: p.subject + " takes more memory than there is"}
 		}
 	}
-	return &EndedError{Name: name, Said: said, Crashed: exit != nil, err: fmt.Errorf("%w, %w", doing, errors.Join(ended))}
+	return &endedError{Name: name, Said: said, Crashed: exit != nil, err: fmt.Errorf("%w, %w", doing, errors.Join(ended))}
 }
 
 // Kill kills the process. It may have ended.
@@ -102,8 +102,8 @@ func (p *Process) Close() {
 	_ = p.Wait() // a second Wait, after that of Ask, only returns an error
 }
 
-// EndedError is a process that exited, or was killed, before its answer.
-type EndedError struct {
+// endedError is a process that exited, or was killed, before its answer.
+type endedError struct {
 	Name string
 	// Said is the beginning of what it printed on its standard error.
 	Said string
@@ -112,10 +112,10 @@ type EndedError struct {
 	err     error
 }
 
-func (e *EndedError) Error() string { return fmt.Sprintf("%s ended (%v):\n%s", e.Name, e.err, e.Said) }
+func (e *endedError) Error() string { return fmt.Sprintf("%s ended (%v):\n%s", e.Name, e.err, e.Said) }
 
 // Unwrap gives the cause, and how the process ended.
-func (e *EndedError) Unwrap() error { return e.err }
+func (e *endedError) Unwrap() error { return e.err }
 
 // head keeps the first 8 KiB of what a process says: the cause of a crash comes before the stacks.
 type head struct {

@@ -14,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/nvidia/aicr-action/internal/util/hidden"
+	"github.com/nvidia/aicr-action/internal/util/reexec"
 )
 
 // subject is the first word of a Worker's LimitErrors.
@@ -65,7 +65,7 @@ func (w *Worker[Question, Answer]) Ask(ctx context.Context, q Question) (Answer,
 	}
 	stop := context.AfterFunc(ctx, w.process.Kill)
 	err := w.process.Ask("the process for "+w.Name, q, &answer)
-	if ended := (*EndedError)(nil); errors.As(err, &ended) && ended.Crashed && strings.Contains(ended.Said, "stack exceeds") {
+	if ended := (*endedError)(nil); errors.As(err, &ended) && ended.Crashed && strings.Contains(ended.Said, "stack exceeds") {
 		err = &LimitError{What: subject + " is nested too deeply"}
 	}
 	if !stop() && ctx.Err() != nil || err != nil {
@@ -85,7 +85,7 @@ func (w *Worker[Question, Answer]) start() (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd, err := hidden.Process(w.Name, string(text))
+	cmd, err := reexec.Process(w.Name, string(text))
 	if err != nil {
 		return nil, err
 	}

@@ -11,11 +11,11 @@ import (
 // Limits of what a registry may say besides the content that it keeps. A manifest that is read takes
 // about 60 times its bytes of memory, and a list of tags may have pages without end.
 const (
-	MostManifest = 4 << 20 // what registries take, too
+	mostManifest = 4 << 20 // what registries take, too
 	mostSaid     = 32 << 20
 )
 
-// Answers limits what a registry says: each manifest to MostManifest, and all that is no content
+// Answers limits what a registry says: each manifest to mostManifest, and all that is no content
 // (manifests, lists of tags, tokens, errors) to a sum. What asks for content must know its size. One
 // is for one image or chart. It is safe for concurrent use.
 type Answers struct {
@@ -40,7 +40,7 @@ func (a *Answers) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	body := &limitedBody{ReadCloser: resp.Body, of: a, host: asked.Host, most: mostSaid, what: "in answers besides the content"}
 	if strings.Contains(asked.Path, "/manifests/") {
-		body.most, body.what = MostManifest, "for a manifest"
+		body.most, body.what = mostManifest, "for a manifest"
 	}
 	if resp.ContentLength > body.most {
 		_ = resp.Body.Close()

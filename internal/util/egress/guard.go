@@ -28,10 +28,10 @@ type Guard struct {
 	Named func(hostPort string) bool
 }
 
-// PrivateError is a host that is not dialled.
-type PrivateError struct{ HostPort string }
+// privateError is a host that is not dialled.
+type privateError struct{ HostPort string }
 
-func (e *PrivateError) Error() string {
+func (e *privateError) Error() string {
 	return fmt.Sprintf("%s is on this machine or in a private network, which nothing is downloaded from unless you allow it: add `--allow-private %[1]s`, or set AICR_ACTION_ALLOW_PRIVATE", e.HostPort)
 }
 
@@ -95,7 +95,7 @@ func (g *Guard) Check(hostPort string) error {
 	last := host[strings.LastIndex(host, ".")+1:]
 	_, odd := strconv.ParseUint(last, 0, 64) // 127.1 and 0x7f000001 are addresses to some
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") || err != nil && odd == nil || err == nil && inside(ip) && !g.network(ip.Unmap()) {
-		return &PrivateError{hostPort}
+		return &privateError{hostPort}
 	}
 	return nil
 }
@@ -122,13 +122,13 @@ func (g *Guard) dial(ctx context.Context, network, hostPort string) (net.Conn, e
 				return err
 			}
 			if inside(at.Addr()) && !g.network(at.Addr().Unmap().WithZone("")) {
-				return &PrivateError{hostPort}
+				return &privateError{hostPort}
 			}
 			return nil
 		}
 	}
 	conn, err := d.DialContext(ctx, network, hostPort)
-	var private *PrivateError
+	var private *privateError
 	if errors.As(err, &private) {
 		return nil, private // without the address that the name has
 	}

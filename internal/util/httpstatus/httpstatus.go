@@ -4,29 +4,29 @@ package httpstatus
 
 import "errors"
 
-// Error is an error with the HTTP status that it came from, or the one that says the same where no
+// statusError is an error with the HTTP status that it came from, or the one that says the same where no
 // HTTP was spoken: 404 for a file that does not exist, 504 for an answer that did not come in time.
-type Error struct {
+type statusError struct {
 	Status int
 	Err    error
 }
 
-func (e *Error) Error() string { return e.Err.Error() }
+func (e *statusError) Error() string { return e.Err.Error() }
 
 // Unwrap lets errors.Is and errors.As see the cause.
-func (e *Error) Unwrap() error { return e.Err }
+func (e *statusError) Unwrap() error { return e.Err }
 
 // With attaches a status; nil stays nil.
 func With(status int, err error) error {
 	if err == nil {
 		return nil
 	}
-	return &Error{Status: status, Err: err}
+	return &statusError{Status: status, Err: err}
 }
 
 // Of is the status of err; 0 if it has none.
 func Of(err error) int {
-	var e *Error
+	var e *statusError
 	if errors.As(err, &e) {
 		return e.Status
 	}

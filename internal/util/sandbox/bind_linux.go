@@ -9,7 +9,7 @@ import (
 	"sync"
 	"syscall"
 
-	"github.com/nvidia/aicr-action/internal/util/hidden"
+	"github.com/nvidia/aicr-action/internal/util/reexec"
 )
 
 // tryBind is the hidden command that tries what Binds take, in the directory that is its argument.
@@ -31,7 +31,7 @@ var CanBind = sync.OnceValue(func() bool {
 			return false
 		}
 	}
-	cmd, err := hidden.Process(tryBind, dir)
+	cmd, err := reexec.Process(tryBind, dir)
 	if err != nil {
 		return false // Wrap gives the error
 	}
@@ -39,8 +39,8 @@ var CanBind = sync.OnceValue(func() bool {
 	return cmd.Run() == nil
 })
 
-func hiddenOfSystem() []hidden.Command {
-	return []hidden.Command{hiddenOfRoot(), {Name: tryBind, Run: func(args []string) error {
+func hiddenOfSystem() []reexec.Command {
+	return []reexec.Command{hiddenOfRoot(), {Name: tryBind, Run: func(args []string) error {
 		if len(args) != 1 {
 			return fmt.Errorf("want a directory, got %d arguments", len(args))
 		}

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/nvidia/aicr-action/internal/util/hidden"
+	"github.com/nvidia/aicr-action/internal/util/reexec"
 )
 
 // tryRoot is the hidden command that a process with another root becomes when it is tried.
@@ -29,7 +29,7 @@ var CanRoot = sync.OnceValue(func() error {
 	if err := errors.Join(os.Mkdir(lower, 0o755), os.Mkdir(overlay, 0o755)); err != nil {
 		return err
 	}
-	cmd, err := hidden.Process(tryRoot, lower, overlay)
+	cmd, err := reexec.Process(tryRoot, lower, overlay)
 	if err != nil {
 		return err
 	}
@@ -41,8 +41,8 @@ var CanRoot = sync.OnceValue(func() error {
 	return nil
 })
 
-func hiddenOfRoot() hidden.Command {
-	return hidden.Command{Name: tryRoot, Run: func(args []string) error {
+func hiddenOfRoot() reexec.Command {
+	return reexec.Command{Name: tryRoot, Run: func(args []string) error {
 		if len(args) != 2 {
 			return fmt.Errorf("want two directories, got %d arguments", len(args))
 		}

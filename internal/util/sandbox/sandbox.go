@@ -13,7 +13,7 @@ import (
 	"os"
 	"os/exec"
 
-	"github.com/nvidia/aicr-action/internal/util/hidden"
+	"github.com/nvidia/aicr-action/internal/util/reexec"
 )
 
 // Profile is what a process may do. What is not listed is refused, except for reading what any Go
@@ -83,8 +83,8 @@ var system = []string{
 var devices = []string{"/dev/null"}
 
 // Hidden returns the hidden commands that Wrap and CanBind start.
-func Hidden() []hidden.Command {
-	return append([]hidden.Command{{Name: command, Failed: 126, Run: func(args []string) error {
+func Hidden() []reexec.Command {
+	return append([]reexec.Command{{Name: command, Failed: 126, Run: func(args []string) error {
 		if len(args) < 2 {
 			return fmt.Errorf("start a program in its sandbox: want a profile and a program, got %d arguments", len(args))
 		}
@@ -117,7 +117,7 @@ func Wrap(cmd *exec.Cmd, p Profile) error {
 	if err != nil {
 		return fmt.Errorf("write down the sandbox of %s: %w", cmd.Path, err)
 	}
-	between, err := hidden.Process(command, append([]string{string(text), cmd.Path}, cmd.Args[1:]...)...)
+	between, err := reexec.Process(command, append([]string{string(text), cmd.Path}, cmd.Args[1:]...)...)
 	if err != nil {
 		return fmt.Errorf("start %s in its sandbox: %w", cmd.Path, err)
 	}

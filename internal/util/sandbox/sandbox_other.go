@@ -7,7 +7,7 @@ import (
 	"os/exec"
 	"runtime"
 
-	"github.com/nvidia/aicr-action/internal/util/hidden"
+	"github.com/nvidia/aicr-action/internal/util/reexec"
 )
 
 const wraps = false
@@ -32,7 +32,7 @@ func CanRoot() error {
 	return errors.New("a process cannot have an image's files as its root on " + runtime.GOOS + ": only Linux has overlays")
 }
 
-func hiddenOfSystem() []hidden.Command { return nil }
+func hiddenOfSystem() []reexec.Command { return nil }
 
 func separate(*exec.Cmd) {}
 

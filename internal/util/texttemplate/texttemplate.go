@@ -11,15 +11,15 @@ import (
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/util/confined"
-	"github.com/nvidia/aicr-action/internal/util/hidden"
+	"github.com/nvidia/aicr-action/internal/util/reexec"
 )
 
 // execution is the name of the process.
 const execution = "executing templates"
 
 // Hidden returns the hidden command that a Renderer starts.
-func Hidden() []hidden.Command {
-	return []hidden.Command{{Name: execution, Run: func(args []string) error {
+func Hidden() []reexec.Command {
+	return []reexec.Command{{Name: execution, Run: func(args []string) error {
 		register()
 		return confined.Serve(args, answer)
 	}}}

@@ -9,18 +9,18 @@ import (
 	"time"
 )
 
-// State is what a probe saw.
-type State int
+// state is what a probe saw.
+type state int
 
 const (
-	pending State = iota
+	pending state = iota
 	done
 	never
 )
 
 // Result is a probe's answer: Done, NotYet (and why) or Never (and why).
 type Result struct {
-	state State
+	state state
 	why   string
 	err   error
 	pause time.Duration

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/nvidia/aicr-action/internal/result/reason"
-	"github.com/nvidia/aicr-action/internal/util/bounded"
+	"github.com/nvidia/aicr-action/internal/util/filesys"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
 
@@ -127,15 +127,15 @@ type fileStep struct {
 	FailPods     *failPods       `yaml:"failPods"`
 }
 
-// Actions are the names of what a step can do.
-func Actions() []string {
+// actions are the names of what a step can do.
+func actions() []string {
 	return []string{"stopNodes", "restoreNodes", "drain", "loseGPUs", "killPods", "failPods"}
 }
 
 // Read reads a chaos file. Its error is a usage error with every problem, a line each, with the
 // file's name and the line.
 func Read(file string) (*Plan, error) {
-	raw, err := bounded.File(file, maxFile)
+	raw, err := filesys.File(file, maxFile)
 	if err != nil {
 		return nil, reason.New(reason.Usage, "read the chaos file: %w", err)
 	}
@@ -189,7 +189,7 @@ func readStep(n *yaml.Node, settle time.Duration) (Step, []yamlx.Problem) {
 		n = n.Alias
 	}
 	if n.Kind != yaml.MappingNode {
-		return Step{}, []yamlx.Problem{{Line: n.Line, Text: "a step is a mapping with one of " + strings.Join(Actions(), ", ")}}
+		return Step{}, []yamlx.Problem{{Line: n.Line, Text: "a step is a mapping with one of " + strings.Join(actions(), ", ")}}
 	}
 	var f fileStep
 	if problems := yamlx.DecodeNode(n, &f); len(problems) > 0 {
@@ -210,7 +210,7 @@ func readStep(n *yaml.Node, settle time.Duration) (Step, []yamlx.Problem) {
 		}
 	}
 	if len(all) != 1 {
-		say("a step has one action; this one has %d. There are: %s", len(all), strings.Join(Actions(), ", "))
+		say("a step has one action; this one has %d. There are: %s", len(all), strings.Join(actions(), ", "))
 		return s, problems
 	}
 	s.action = all[0]

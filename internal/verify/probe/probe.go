@@ -15,16 +15,16 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	aicraction "github.com/nvidia/aicr-action"
+	"github.com/nvidia/aicr-action"
 	"github.com/nvidia/aicr-action/internal/recipe"
-	"github.com/nvidia/aicr-action/internal/util/bounded"
+	"github.com/nvidia/aicr-action/internal/util/filesys"
 	"github.com/nvidia/aicr-action/internal/util/texttemplate"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 	"go.yaml.in/yaml/v3"
 )
 
-// Dir is the place of probes in a recipes directory.
-const Dir = "probes"
+// dir is the place of probes in a recipes directory.
+const dir = "probes"
 
 // maxFile is the largest file of a probe, in bytes.
 const maxFile = 1 << 20
@@ -92,16 +92,16 @@ type document struct {
 // those of this program: AICR's own has none. Each mistake is an error with file and line.
 func Load(s *recipe.Store) ([]*Probe, error) {
 	fsys, display := s.FS()
-	if _, err := fs.Stat(fsys, Dir); errors.Is(err, fs.ErrNotExist) {
+	if _, err := fs.Stat(fsys, dir); errors.Is(err, fs.ErrNotExist) {
 		shipped, err := fs.Sub(aicraction.Recipes, "recipes")
 		if err != nil {
 			return nil, err
 		}
 		fsys, display = shipped, func(name string) string { return path.Join("recipes", name) }
 	}
-	entries, err := fs.ReadDir(fsys, Dir)
+	entries, err := fs.ReadDir(fsys, dir)
 	if err != nil {
-		return nil, fmt.Errorf("read the probes in %s: %w", display(Dir), err)
+		return nil, fmt.Errorf("read the probes in %s: %w", display(dir), err)
 	}
 	var all []*Probe
 	var found []error
@@ -111,8 +111,8 @@ func Load(s *recipe.Store) ([]*Probe, error) {
 		if e.IsDir() || !strings.HasSuffix(e.Name(), ".yaml") {
 			continue
 		}
-		name := path.Join(Dir, e.Name())
-		raw, err := bounded.FS(fsys, name, maxFile)
+		name := path.Join(dir, e.Name())
+		raw, err := filesys.FS(fsys, name, maxFile)
 		if err != nil {
 			found = append(found, fmt.Errorf("read the probe %s: %w", display(name), err))
 			continue
@@ -127,9 +127,9 @@ func Load(s *recipe.Store) ([]*Probe, error) {
 	return all, errors.Join(found...)
 }
 
-// Parse reads one file. Its templates are tried with values, so that what cannot be rendered is an
+// parseFile reads one file. Its templates are tried with values, so that what cannot be rendered is an
 // error here.
-func Parse(file string, raw []byte) (*Probe, error) {
+func parseFile(file string, raw []byte) (*Probe, error) {
 	with := &texttemplate.Renderer{}
 	defer with.Close()
 	return parse(file, raw, with)

@@ -22,7 +22,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"sigs.k8s.io/yaml"
 
-	aicraction "github.com/nvidia/aicr-action"
+	"github.com/nvidia/aicr-action"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -117,7 +117,7 @@ spec:
 `
 
 func TestRender(t *testing.T) {
-	p, err := Parse("probes/x.yaml", []byte(good))
+	p, err := parseFile("probes/x.yaml", []byte(good))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +154,7 @@ func TestParseRefuses(t *testing.T) {
 		if text == good {
 			t.Fatalf("%s: the good one has no %q", name, c.from)
 		}
-		if _, err := Parse("x.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := parseFile("x.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %q", name, err, c.want)
 		}
 	}

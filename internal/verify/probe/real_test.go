@@ -27,7 +27,7 @@ import (
 // trainJob is a probe with a TrainJob, whose lines after spec these are.
 func trainJob(t *testing.T, lines string) (*Probe, rendered) {
 	t.Helper()
-	p, err := Parse("f.yaml", []byte(`apiVersion: aicr.nvidia.com/v1alpha1
+	p, err := parseFile("f.yaml", []byte(`apiVersion: aicr.nvidia.com/v1alpha1
 kind: Probe
 metadata: {name: x}
 spec:

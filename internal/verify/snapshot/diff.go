@@ -12,7 +12,7 @@ import (
 const (
 	Added    = "added"
 	Removed  = "removed"
-	Modified = "modified"
+	modified = "modified"
 )
 
 // Change is a reading that two snapshots do not have alike.
@@ -43,7 +43,7 @@ func Diff(baseline, target *Snapshot) []Change {
 	for _, path := range slices.Sorted(maps.Keys(all)) {
 		old, was := before[path]
 		now, is := after[path]
-		c := Change{Path: path, Kind: Modified}
+		c := Change{Path: path, Kind: modified}
 		if was {
 			c.Baseline = &old
 		}

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/nvidia/aicr-action/internal/recipe/criteria"
+	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
 // Inferred is a criterion of a recipe that a snapshot tells.
@@ -56,7 +56,7 @@ const gpuProduct = "nvidia.com/gpu.product"
 // Infer tells, as well as the snapshot can, which kind of cluster it is of: service, accelerator
 // and os, in this order. Readings that contradict each other tell nothing.
 func (s *Snapshot) Infer() []Inferred {
-	known := criteria.Known()
+	known := recipe.KnownCriteria()
 	all := providerSigns
 	for _, service := range known["service"] {
 		all = append(all, sign{regexp.MustCompile("^" + regexp.QuoteMeta(service) + "$"), service})

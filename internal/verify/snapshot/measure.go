@@ -7,8 +7,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/recipe/document"
-	"github.com/nvidia/aicr-action/internal/recipe/measured"
 )
 
 // gpuNodesLabel is a constraint about the labels of all GPU nodes, which no reading has by that name
@@ -20,33 +20,33 @@ const (
 )
 
 // Measure compares a constraint with the snapshot.
-func (s *Snapshot) Measure(c document.Constraint) (measured.Reading, error) {
+func (s *Snapshot) Measure(c document.Constraint) (recipe.Reading, error) {
 	if c.Name == gpuNodesLabel {
 		return s.gpuNodes(c.Value)
 	}
 	have, ok := s.Value(c.Name)
 	if !ok {
-		return measured.Reading{}, nil
+		return recipe.Reading{}, nil
 	}
 	holds, err := c.Holds(have)
-	return measured.Reading{Have: have, Found: true, Holds: holds}, err
+	return recipe.Reading{Have: have, Found: true, Holds: holds}, err
 }
 
 // gpuNodes compares a condition with the labels of the GPU nodes. Without any such node, it is not known
 // whether it holds.
-func (s *Snapshot) gpuNodes(condition string) (measured.Reading, error) {
+func (s *Snapshot) gpuNodes(condition string) (recipe.Reading, error) {
 	key, unwanted := strings.CutPrefix(strings.TrimSpace(condition), "!")
 	key, want, equal := strings.Cut(key, "=")
 	if unwanted == equal || len(validation.IsQualifiedName(key)) > 0 || len(validation.IsValidLabelValue(want)) > 0 {
-		return measured.Reading{}, fmt.Errorf("%q is not KEY=VALUE or !KEY with a label of nodes; correct it", condition)
+		return recipe.Reading{}, fmt.Errorf("%q is not KEY=VALUE or !KEY with a label of nodes; correct it", condition)
 	}
 	gpu, err := s.labelled(gkeAccelerator)
 	if err != nil || len(gpu) == 0 {
-		return measured.Reading{}, err
+		return recipe.Reading{}, err
 	}
 	have, err := s.labelled(key)
 	if err != nil {
-		return measured.Reading{}, err
+		return recipe.Reading{}, err
 	}
 	var wrong []string
 	for node := range gpu {
@@ -55,7 +55,7 @@ func (s *Snapshot) gpuNodes(condition string) (measured.Reading, error) {
 		}
 	}
 	slices.Sort(wrong)
-	m := measured.Reading{Found: true, Holds: len(wrong) == 0, Have: condition}
+	m := recipe.Reading{Found: true, Holds: len(wrong) == 0, Have: condition}
 	if !m.Holds {
 		m.Have = fmt.Sprintf("%d of %d GPU nodes without it, e.g. %s", len(wrong), len(gpu), wrong[0])
 		if unwanted {

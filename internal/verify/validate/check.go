@@ -29,12 +29,12 @@ type Phase string
 const (
 	Readiness   Phase = "readiness"   // before anything is deployed: the constraints on the system
 	Deployment  Phase = "deployment"  // the components are there and healthy
-	Performance Phase = "performance" // the hardware is as fast as it should be
+	performance Phase = "performance" // the hardware is as fast as it should be
 	Conformance Phase = "conformance" // the cluster does what AI workloads need
 )
 
 // Phases are all phases, in order.
-func Phases() []Phase { return []Phase{Readiness, Deployment, Performance, Conformance} }
+func Phases() []Phase { return []Phase{Readiness, Deployment, performance, Conformance} }
 
 // Check is one row of Table.
 type Check struct {
@@ -90,8 +90,8 @@ type Outcome struct {
 	Duration time.Duration `json:"durationNs,omitempty"`
 }
 
-// Timeout is what one check may take.
-const Timeout = 2 * time.Minute
+// timeout is what one check may take.
+const timeout = 2 * time.Minute
 
 // TestName is the name of the Go test that runs the check in a Job: TestOperatorHealth for
 // operator-health.
@@ -107,7 +107,7 @@ func (c *Check) TestName() string {
 // the check with a message that names the missing permission. A cluster that cannot be read fails
 // the check too, since no requirement was verified.
 func (c *Check) Run(ctx context.Context, in Inputs) (out Outcome) {
-	ctx, cancel := context.WithTimeout(ctx, Timeout)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	start := time.Now()
 	defer func() {
@@ -126,7 +126,7 @@ func (c *Check) Run(ctx context.Context, in Inputs) (out Outcome) {
 	case apierrors.IsForbidden(err):
 		return Outcome{Status: result.StepFailed, Message: fmt.Sprintf("the check %s needs a permission that its Role lacks: %v", c.Name, err), Final: true}
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return Outcome{Status: result.StepFailed, Message: fmt.Sprintf("the check %s had no answer from the cluster within %s: %v", c.Name, Timeout, err)}
+		return Outcome{Status: result.StepFailed, Message: fmt.Sprintf("the check %s had no answer from the cluster within %s: %v", c.Name, timeout, err)}
 	}
 	return Outcome{Status: result.StepFailed, Message: fmt.Sprintf("the check %s could not read the cluster: %v", c.Name, err)}
 }

@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/nvidia/aicr-action/internal/recipe"
-	"github.com/nvidia/aicr-action/internal/recipe/measured"
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
@@ -231,7 +230,7 @@ func (p *PlannedPhase) run(ctx context.Context, with Executor, in Inputs) ([]res
 		case item.isConstraint():
 			list[i] = p.compare(item, in)
 		case item.Check == nil:
-			list[i] = p.outcome(item, Outcome{Status: result.StepSkipped, Message: fmt.Sprintf("this program has no check %.100q; it has %s", item.Name, strings.Join(Names(), ", "))})
+			list[i] = p.outcome(item, Outcome{Status: result.StepSkipped, Message: fmt.Sprintf("this program has no check %.100q; it has %s", item.Name, strings.Join(names(), ", "))})
 		case len(item.Check.Rules) > 0 && (in.Kube == nil || in.Dynamic == nil):
 			list[i] = p.outcome(item, Outcome{Status: result.StepSkipped, Message: "it looks at the cluster, and there is none; name a kubeconfig with --kubeconfig or in KUBECONFIG"})
 		default:
@@ -276,7 +275,7 @@ const Simulated = "simulated"
 // compare compares a constraint with the snapshot.
 func (p *PlannedPhase) compare(item *Item, in Inputs) result.Check {
 	c := item.Constraints[0]
-	var got measured.Reading
+	var got recipe.Reading
 	var err error
 	if in.Snapshot != nil {
 		got, err = in.Snapshot.Measure(c)

@@ -33,7 +33,7 @@ func Table() []*Check {
 		of(row(Deployment, "gpu-operator-version", "the running GPU operator has the version that the recipe requires", gpuOperatorVersion, workloads), gpuOperator, "Deployment.gpu-operator.version"),
 		row(Deployment, "operator-health", "every workload of the components is ready, and the GPU operator's ClusterPolicy", operatorHealth, workloads, policies),
 
-		row(Performance, "nccl-all-reduce-bw", "NCCL's all-reduce reaches the bus bandwidth of the recipe", ncclBandwidth, nodes),
+		row(performance, "nccl-all-reduce-bw", "NCCL's all-reduce reaches the bus bandwidth of the recipe", ncclBandwidth, nodes),
 
 		of(row(Conformance, "accelerator-metrics", "DCGM's exporter runs on the GPU nodes, and answers with counters", acceleratorMetrics,
 			workloads, nodes, rule("", "services"), rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"services/proxy"}, Verbs: []string{"get"}}), gpuOperator),
@@ -62,8 +62,8 @@ func Lookup(name string) (*Check, bool) {
 	return nil, false
 }
 
-// Names are those of all checks, sorted.
-func Names() []string {
+// names are those of all checks, sorted.
+func names() []string {
 	var names []string
 	for _, c := range Table() {
 		names = append(names, c.Name)

@@ -3,7 +3,7 @@ package delivery
 import (
 	"github.com/nvidia/aicr-action/internal/bundle/rendering"
 	"github.com/nvidia/aicr-action/internal/matrix/judge"
-	"github.com/nvidia/aicr-action/internal/matrix/refs/problem"
+	"github.com/nvidia/aicr-action/internal/matrix/problem"
 )
 
 var argoHookThatRunsOn = judge.Check{

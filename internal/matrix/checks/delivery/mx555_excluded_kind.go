@@ -1,7 +1,7 @@
 package delivery
 
 import (
-	"github.com/nvidia/aicr-action/internal/bundle/excluded"
+	"github.com/nvidia/aicr-action/internal/bundle/argoapi"
 	"github.com/nvidia/aicr-action/internal/matrix/judge"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
@@ -25,12 +25,12 @@ var excludedKind = judge.Check{
 		for i := range s.Expectation.Objects {
 			o := &s.Expectation.Objects[i]
 			kind := o.Object.GroupVersionKind().GroupKind()
-			how := excluded.Of(kind)
-			if _, other := noHook(o.Object.GetAnnotations()); other || how == excluded.Not || requests[kind.Group] {
+			how := argoapi.ExclusionOf(kind)
+			if _, other := noHook(o.Object.GetAnnotations()); other || how == argoapi.NotExcluded || requests[kind.Group] {
 				continue // a request, e.g. a SubjectAccessReview, is one in every lane
 			}
 			message := ""
-			if how == excluded.Default {
+			if how == argoapi.DefaultExclusions {
 				message = "default"
 			}
 			if found := s.ReportAs(message, o, "kind", how).SetBy("").OneCause(o.Ref().String()); !s.Order.ArgoCD {

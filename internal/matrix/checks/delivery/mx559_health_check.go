@@ -11,11 +11,11 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/apis"
-	"github.com/nvidia/aicr-action/internal/bundle/healthcheck"
+	"github.com/nvidia/aicr-action/internal/bundle/fluxapi"
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/matrix/facts"
 	"github.com/nvidia/aicr-action/internal/matrix/judge"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
-	"github.com/nvidia/aicr-action/internal/matrix/refs/texts"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
@@ -50,7 +50,7 @@ func kustomization(name string) *bundle.Object {
 	return &bundle.Object{Object: o}
 }
 
-func timeout(c healthcheck.Check) string {
+func timeout(c fluxapi.Check) string {
 	if c.Timeout == "" {
 		return "spec.timeout"
 	}
@@ -58,7 +58,7 @@ func timeout(c healthcheck.Check) string {
 }
 
 // neverHealthy says why a check can never pass; empty if it can.
-func neverHealthy(e *bundle.Expectation, c healthcheck.Check, before func(release, on string) bool) string {
+func neverHealthy(e *bundle.Expectation, c fluxapi.Check, before func(release, on string) bool) string {
 	if c.Wrong != "" {
 		return c.Wrong
 	}
@@ -140,13 +140,13 @@ func atRunTime(e *bundle.Expectation, ref result.Ref) bool {
 	}
 	resource, _ := meta.UnsafeGuessKindToResource(schema.GroupVersionKind{Group: ref.Group, Kind: ref.Kind})
 	return slices.ContainsFunc(e.Workloads, func(w bundle.Workload) bool {
-		return texts.May(e, w.Namespace, w.PodSpec.ServiceAccountName, ref.Group, resource.Resource, "create")
+		return facts.TextMay(e, w.Namespace, w.PodSpec.ServiceAccountName, ref.Group, resource.Resource, "create")
 	}) || slices.ContainsFunc(e.Objects, func(o bundle.Object) bool { return names(o.Object, ref.Name) })
 }
 
 // names reports whether a name may be one that an operator makes of a custom resource's own.
 func names(o *unstructured.Unstructured, name string) bool {
-	if !healthcheck.Custom(o.GroupVersionKind().Group) {
+	if !fluxapi.Custom(o.GroupVersionKind().Group) {
 		return false
 	}
 	return name == o.GetName() || strings.HasPrefix(name, o.GetName()+"-")

@@ -13,7 +13,6 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/facts"
 	"github.com/nvidia/aicr-action/internal/matrix/judge"
-	"github.com/nvidia/aicr-action/internal/matrix/refs/needs"
 )
 
 // certManager is cert-manager's API group. Its definitions come with the recipe, and so nothing else can have made an
@@ -38,7 +37,7 @@ func certificateSecret(o *bundle.Object) string {
 func lacksSecret(s *judge.Scope, o *bundle.Object, name string) bool {
 	return name != "" && !slices.ContainsFunc(s.Rendered(), func(other *bundle.Object) bool {
 		in := o.Object.GetKind() == "ClusterIssuer" || other.Object.GetNamespace() == o.Object.GetNamespace()
-		return in && (other.Object.GetKind() == needs.Secret && other.Object.GetName() == name || facts.MakesSecret(other, name) || other.Ref() != o.Ref() && s.SeemsToMake(other, needs.Secret, name))
+		return in && (other.Object.GetKind() == facts.NeedSecret && other.Object.GetName() == name || facts.MakesSecret(other, name) || other.Ref() != o.Ref() && s.SeemsToMake(other, facts.NeedSecret, name))
 	})
 }
 
@@ -65,7 +64,7 @@ func lacksIssuer(s *judge.Scope, o *bundle.Object, kind, name string) string {
 // what a ConfigMap or Secret has.
 func seemsToMakeIssuer(s *judge.Scope, o *bundle.Object, kind, name string) bool {
 	switch o.Object.GetKind() {
-	case needs.ConfigMap, needs.Secret:
+	case facts.ConfigMap, facts.NeedSecret:
 		return slices.ContainsFunc(facts.Leaves(o.Object.Object), func(text string) bool { return strings.Contains(text, "Issuer") && manifestline.Mentions(text, name) })
 	}
 	return o.Object.GroupVersionKind().Group != certManager && s.SeemsToMake(o, kind, name)

@@ -2,12 +2,12 @@ package storage
 
 import (
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/matrix/facts"
 	"github.com/nvidia/aicr-action/internal/matrix/judge"
-	"github.com/nvidia/aicr-action/internal/matrix/refs/claims"
 )
 
 // maker is the object that a claim is, or that makes it.
-func maker(s *judge.Scope, c *claims.Claim) *bundle.Object {
+func maker(s *judge.Scope, c *facts.ClaimTemplate) *bundle.Object {
 	for i := range s.Expectation.Objects {
 		if o := &s.Expectation.Objects[i]; o.Ref() == c.From && o.Template == c.Template {
 			return o

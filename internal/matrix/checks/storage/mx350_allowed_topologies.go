@@ -11,7 +11,6 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/matrix/facts"
 	"github.com/nvidia/aicr-action/internal/matrix/judge"
-	"github.com/nvidia/aicr-action/internal/matrix/refs/claims"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
@@ -28,7 +27,7 @@ var allowedTopologies = judge.Check{
 			if class == nil || len(class.AllowedTopologies) == 0 || !allowNone(class.AllowedTopologies, s.Nodes) {
 				continue
 			}
-			all := claims.Of(s.Expectation)
+			all := facts.ClaimsOf(s.Expectation)
 			for i := range all {
 				c := &all[i]
 				if named, ok := wantedClass(c); ok && (named == class.Name || named == "" && class.Annotations[simulate.DefaultClass] == "true") {
@@ -76,7 +75,7 @@ func termsText(terms []corev1.TopologySelectorTerm) string {
 
 // wantedClass is the class that a claim which is to get a new volume names; false for others. Without a
 // name it is the default one.
-func wantedClass(c *claims.Claim) (class string, ok bool) {
+func wantedClass(c *facts.ClaimTemplate) (class string, ok bool) {
 	class, named := c.Meta.Annotations[corev1.BetaStorageClassAnnotation]
 	if c.Spec.StorageClassName != nil {
 		class, named = *c.Spec.StorageClassName, true

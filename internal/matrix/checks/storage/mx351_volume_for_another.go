@@ -5,7 +5,6 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/matrix/facts"
 	"github.com/nvidia/aicr-action/internal/matrix/judge"
-	"github.com/nvidia/aicr-action/internal/matrix/refs/claims"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
@@ -24,7 +23,7 @@ var volumeForAnother = judge.Check{
 	},
 	Run: func(s *judge.Scope) {
 		taken := map[string]string{} // with the first claim of each
-		all := claims.Of(s.Expectation)
+		all := facts.ClaimsOf(s.Expectation)
 		for i := range all {
 			c := &all[i]
 			name := c.Spec.VolumeName

@@ -13,7 +13,6 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/matrix/facts"
 	"github.com/nvidia/aicr-action/internal/matrix/judge"
-	"github.com/nvidia/aicr-action/internal/matrix/refs/claims"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
@@ -25,13 +24,13 @@ var volumeForNoNode = judge.Check{
 	Fix:  "Name a node or a zone that the cluster has.",
 	Says: "is for nodes with %s (spec.nodeAffinity), and no node of this cluster has that; claim %s of %s gets no other volume", Then: "no node takes a pod that uses it",
 	Run: func(s *judge.Scope) {
-		all := claims.Of(s.Expectation)
+		all := facts.ClaimsOf(s.Expectation)
 		for _, o := range s.OfKind(judge.KindsOf("", "PersistentVolume")...) {
 			pv := facts.As[corev1.PersistentVolume](s.Index, o)
 			if pv == nil || pv.Spec.NodeAffinity == nil || pv.Spec.NodeAffinity.Required == nil || reachesNode(pv, s.Nodes) {
 				continue
 			}
-			i := slices.IndexFunc(all, func(c claims.Claim) bool {
+			i := slices.IndexFunc(all, func(c facts.ClaimTemplate) bool {
 				if c.Spec.VolumeName != "" {
 					return c.Spec.VolumeName == pv.Name
 				}

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/bundle/appset"
+	"github.com/nvidia/aicr-action/internal/bundle/argoapi"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -36,7 +36,7 @@ var _ lane.Lane = appSetLane{}
 // once it runs.
 func (l appSetLane) Install(ctx context.Context, env *lane.Env) error {
 	var settings []*unstructured.Unstructured
-	for _, file := range []string{appset.ProjectFile, appset.ClusterFile} {
+	for _, file := range []string{argoapi.ProjectFile, argoapi.ClusterFile} {
 		objs, err := objectsIn(env.Bundle, file)
 		if err != nil {
 			return reason.Wrap(reason.ArgoCDInstallFailed, err)
@@ -53,7 +53,7 @@ func (l appSetLane) Order(*lane.Env) lane.Order {
 
 // Deploy is `kubectl apply -f applicationset.yaml`.
 func (l appSetLane) Deploy(ctx context.Context, env *lane.Env) error {
-	objs, err := objectsIn(env.Bundle, appset.File)
+	objs, err := objectsIn(env.Bundle, argoapi.AppSetFile)
 	if err != nil {
 		return reason.Wrap(reason.DeployFailed, err)
 	}
@@ -80,12 +80,12 @@ func (l appSetLane) Poll(ctx context.Context, env *lane.Env) (lane.State, error)
 	if err != nil {
 		return lane.State{}, err
 	}
-	set, err := env.Clients.Dynamic.Resource(infra.ApplicationSetGVR).Namespace(infra.ArgoCDNamespace).Get(ctx, appset.Name, metav1.GetOptions{})
+	set, err := env.Clients.Dynamic.Resource(infra.ApplicationSetGVR).Namespace(infra.ArgoCDNamespace).Get(ctx, argoapi.AppSetName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		set, err = nil, nil
 	}
 	if err != nil {
-		return lane.State{}, fmt.Errorf("read ApplicationSet %s: %w", appset.Name, err)
+		return lane.State{}, fmt.Errorf("read ApplicationSet %s: %w", argoapi.AppSetName, err)
 	}
 	l.refresh(ctx, env, apps)
 	root := appSetItem(set)
@@ -124,8 +124,8 @@ func (l appSetLane) Poll(ctx context.Context, env *lane.Env) (lane.State, error)
 // appSetItem returns the state of the ApplicationSet: what it has generated, and not how the
 // Applications are.
 func appSetItem(set *unstructured.Unstructured) lane.Item {
-	it := lane.Item{ID: "ApplicationSet " + appset.Name, Ref: result.Ref{
-		Group: infra.ApplicationSetGVR.Group, Kind: "ApplicationSet", Namespace: infra.ArgoCDNamespace, Name: appset.Name,
+	it := lane.Item{ID: "ApplicationSet " + argoapi.AppSetName, Ref: result.Ref{
+		Group: infra.ApplicationSetGVR.Group, Kind: "ApplicationSet", Namespace: infra.ArgoCDNamespace, Name: argoapi.AppSetName,
 	}}
 	if set == nil {
 		it.Text = "does not exist yet"
@@ -211,7 +211,7 @@ func noCluster(set *unstructured.Unstructured, clusters map[string]map[string]st
 			slices.Sort(names)
 			known = "registered by Secret: " + strings.Join(names, ", ")
 		}
-		return fmt.Sprintf("generated 0 applications: no cluster has the label %s (%s). Register the cluster with it: kubectl apply -f %s", strings.Join(pairs, ","), known, appset.ClusterFile)
+		return fmt.Sprintf("generated 0 applications: no cluster has the label %s (%s). Register the cluster with it: kubectl apply -f %s", strings.Join(pairs, ","), known, argoapi.ClusterFile)
 	}
 	return ""
 }

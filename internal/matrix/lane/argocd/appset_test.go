@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/bundle/appset"
+	"github.com/nvidia/aicr-action/internal/bundle/argoapi"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -34,7 +34,7 @@ func applicationSet(conditions map[string]string, apps []any, elements ...any) *
 	}
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "argoproj.io/v1alpha1", "kind": "ApplicationSet",
-		"metadata": map[string]any{"name": appset.Name, "namespace": infra.ArgoCDNamespace},
+		"metadata": map[string]any{"name": argoapi.AppSetName, "namespace": infra.ArgoCDNamespace},
 		"spec": map[string]any{"generators": []any{map[string]any{"matrix": map[string]any{"generators": []any{
 			map[string]any{"list": map[string]any{"elements": elements}},
 			map[string]any{"clusters": map[string]any{"selector": map[string]any{"matchLabels": map[string]any{"environment": "gpu-enabled"}}}},
@@ -44,7 +44,7 @@ func applicationSet(conditions map[string]string, apps []any, elements ...any) *
 }
 
 func inWave(wave string, app *unstructured.Unstructured) *unstructured.Unstructured {
-	app.SetLabels(map[string]string{appset.WaveLabel: wave})
+	app.SetLabels(map[string]string{argoapi.WaveLabel: wave})
 	return app
 }
 
@@ -147,7 +147,7 @@ func TestAppSetPoll(t *testing.T) {
 			env := &lane.Env{
 				Clients: &infra.Clients{Dynamic: client, Kube: fake.NewClientset(cluster(tc.cluster))}, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 				Bundle: &bundle.Bundle{Expectation: bundle.Expectation{Delivered: []bundle.Delivered{
-					{Ref: result.Ref{Group: "argoproj.io", Kind: "ApplicationSet", Namespace: infra.ArgoCDNamespace, Name: appset.Name}, Root: true},
+					{Ref: result.Ref{Group: "argoproj.io", Kind: "ApplicationSet", Namespace: infra.ArgoCDNamespace, Name: argoapi.AppSetName}, Root: true},
 					{Ref: applicationRef("a")}, {Ref: applicationRef("b")}, {Ref: applicationRef("c")},
 				}}},
 			}

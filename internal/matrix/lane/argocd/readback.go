@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/bundle/appset"
-	"github.com/nvidia/aicr-action/internal/bundle/git"
+	"github.com/nvidia/aicr-action/internal/bundle/argoapi"
+	"github.com/nvidia/aicr-action/internal/bundle/publish"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 )
@@ -21,7 +21,7 @@ import (
 // applicationTiming reads an Application's wave and its first sync.
 func applicationTiming(app *unstructured.Unstructured) *lane.Timing {
 	t := &lane.Timing{}
-	t.Wave, _ = strconv.Atoi(cmp.Or(app.GetLabels()[appset.WaveLabel], app.GetAnnotations()[waveAnnotation])) // none is wave 0, as for Argo CD
+	t.Wave, _ = strconv.Atoi(cmp.Or(app.GetLabels()[argoapi.WaveLabel], app.GetAnnotations()[waveAnnotation])) // none is wave 0, as for Argo CD
 	history, _, _ := unstructured.NestedSlice(app.Object, "status", "history")
 	if len(history) > 0 { // the oldest is first
 		sync, _ := history[0].(map[string]any)
@@ -110,7 +110,7 @@ func (l *appLane) expectApplications(env *lane.Env, rec *lane.Record) error {
 	e, in := env.Bundle.Expectation, env.Input
 	published := func(repoURL, version, path string) (source, error) {
 		digest, err := env.PublishedDigest(repoURL, version)
-		return source{repoURL, version, path, git.Commit(digest)}, err
+		return source{repoURL, version, path, publish.GitCommit(digest)}, err
 	}
 	values := map[string]bool{} // that have a source of their own
 	for _, d := range e.Delivered {

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/bundle/appset"
+	"github.com/nvidia/aicr-action/internal/bundle/argoapi"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/matrix/lane/helminstall"
@@ -55,9 +55,9 @@ func (l helmLane) Remove(ctx context.Context, env *lane.Env, budget time.Duratio
 
 // Remove deletes the ApplicationSet, and with it its Applications.
 func (l appSetLane) Remove(ctx context.Context, env *lane.Env, budget time.Duration) error {
-	err := env.Clients.Dynamic.Resource(infra.ApplicationSetGVR).Namespace(infra.ArgoCDNamespace).Delete(ctx, appset.Name, metav1.DeleteOptions{})
+	err := env.Clients.Dynamic.Resource(infra.ApplicationSetGVR).Namespace(infra.ArgoCDNamespace).Delete(ctx, argoapi.AppSetName, metav1.DeleteOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
-		return reason.New(reason.ClusterFailed, "delete ApplicationSet %s: %w", appset.Name, err)
+		return reason.New(reason.ClusterFailed, "delete ApplicationSet %s: %w", argoapi.AppSetName, err)
 	}
 	return l.removed(ctx, env, budget)
 }

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/bundle/republished"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
@@ -122,7 +121,7 @@ func notify(ctx context.Context, env *lane.Env) error {
 		}
 		names = slices.Collect(maps.Keys(apps))
 	} else {
-		for _, r := range republished.Releases(env.Before, env.Bundle) {
+		for _, r := range lane.RepublishedReleases(env.Before, env.Bundle) {
 			names = append(names, r.Name)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	helmrelease "helm.sh/helm/v3/pkg/release"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/bundle/oci"
+	"github.com/nvidia/aicr-action/internal/bundle/publish"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/matrix/lane/helminstall"
@@ -28,16 +28,16 @@ func NewHelm(d bundle.Deployer) lane.Lane {
 
 var _ lane.Lane = helmLane{}
 
-func (helmLane) Publish(ctx context.Context, env *lane.Env) ([]oci.Published, error) {
+func (helmLane) Publish(ctx context.Context, env *lane.Env) ([]publish.Published, error) {
 	wrapper, err := env.Bundle.Chart("")
 	if err != nil {
 		return nil, reason.New(reason.PublishFailed, "read the wrapper chart: %w", err)
 	}
-	pushed, err := oci.PushChart(ctx, wrapper, strings.TrimSuffix(env.PushURL(env.Input.RepoURL), "/"+wrapper.Name()), oci.Own())
+	pushed, err := publish.PushChart(ctx, wrapper, strings.TrimSuffix(env.PushURL(env.Input.RepoURL), "/"+wrapper.Name()), publish.Own())
 	if err != nil {
 		return nil, reason.New(reason.PublishFailed, "push the wrapper chart: %w", err)
 	}
-	return []oci.Published{pushed}, nil
+	return []publish.Published{pushed}, nil
 }
 
 // ReadBack adds the release of the wrapper chart.

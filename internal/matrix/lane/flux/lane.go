@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/bundle/healthcheck"
+	"github.com/nvidia/aicr-action/internal/bundle/fluxapi"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -143,7 +143,7 @@ const checksAfter = 45 * time.Second
 
 // checked judges a root whose health checks fail, and says whose they are. Flux tries them again.
 func (l *fluxLane) checked(state *lane.State, e bundle.Expectation) {
-	if !slices.ContainsFunc(e.HealthChecks, func(c healthcheck.Check) bool { return c.Live }) {
+	if !slices.ContainsFunc(e.HealthChecks, func(c fluxapi.Check) bool { return c.Live }) {
 		return
 	}
 	root, others := -1, true
@@ -177,7 +177,7 @@ func (l *fluxLane) checked(state *lane.State, e bundle.Expectation) {
 		it.State = lane.ItemFailed
 	}
 	said := it.Text
-	named := func(c healthcheck.Check) bool {
+	named := func(c fluxapi.Check) bool {
 		return c.Live && strings.Contains(said, c.Object.Kind+"/"+strings.TrimPrefix(c.Object.Namespace+"/"+c.Object.Name, "/")+" ")
 	}
 	one := slices.ContainsFunc(e.HealthChecks, named) // else Flux ran out of time while it asked

@@ -13,7 +13,7 @@ import (
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/bundle/healthcheck"
+	"github.com/nvidia/aicr-action/internal/bundle/fluxapi"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/recipe"
@@ -243,10 +243,10 @@ func TestReleaseTiming(t *testing.T) {
 // Failing health checks of the root count once all else has been good for a while, with the line of what
 // they are about: all, where Flux names none.
 func TestChecked(t *testing.T) {
-	check := func(name string, line int) healthcheck.Check {
-		return healthcheck.Check{Kustomization: "apps", At: recipe.Origin{File: "a.yaml", Line: line}, Object: result.Ref{Group: "apps", Kind: "Deployment", Namespace: "web", Name: name}, Live: true}
+	check := func(name string, line int) fluxapi.Check {
+		return fluxapi.Check{Kustomization: "apps", At: recipe.Origin{File: "a.yaml", Line: line}, Object: result.Ref{Group: "apps", Kind: "Deployment", Namespace: "web", Name: name}, Live: true}
 	}
-	e := bundle.Expectation{HealthChecks: []healthcheck.Check{check("web", 3), check("other", 4)}}
+	e := bundle.Expectation{HealthChecks: []fluxapi.Check{check("web", 3), check("other", 4)}}
 	const failed = "Ready is False (HealthCheckFailed): health check failed after 30s: "
 	for name, c := range map[string]struct {
 		text    string

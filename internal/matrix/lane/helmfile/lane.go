@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/metadata"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/bundle/oci"
+	"github.com/nvidia/aicr-action/internal/bundle/publish"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -64,7 +64,9 @@ func (l *helmfileLane) Install(_ context.Context, env *lane.Env) error {
 }
 
 // Publish does nothing: the charts are in the registry, and helmfile reads the bundle's files.
-func (l *helmfileLane) Publish(context.Context, *lane.Env) ([]oci.Published, error) { return nil, nil }
+func (l *helmfileLane) Publish(context.Context, *lane.Env) ([]publish.Published, error) {
+	return nil, nil
+}
 
 // Order is that of a release's hooks, and of releases: helm waits for the objects of one that has wait, before its
 // later hooks, and before helmfile goes on to those that need it.

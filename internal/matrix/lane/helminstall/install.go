@@ -30,7 +30,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/util/confined"
-	"github.com/nvidia/aicr-action/internal/util/hidden"
+	"github.com/nvidia/aicr-action/internal/util/reexec"
 	"github.com/nvidia/aicr-action/internal/util/sandbox"
 )
 
@@ -59,7 +59,7 @@ type Step string
 const (
 	Pulling    Step = "pull"
 	Loading    Step = "load"
-	Installing Step = "install"
+	installing Step = "install"
 )
 
 // Error is Helm's error, or the limit that the process exceeded. Its reason is the cause's, if that
@@ -72,10 +72,10 @@ type Error struct {
 func (e *Error) Error() string { return e.Err.Error() }
 func (e *Error) Unwrap() error { return e.Err }
 
-// LimitError is a release that exceeded a limit during its installation.
-type LimitError struct{ What string }
+// limitError is a release that exceeded a limit during its installation.
+type limitError struct{ What string }
 
-func (e *LimitError) Error() string {
+func (e *limitError) Error() string {
 	return e.What + " when it is installed; without a cluster it rendered within the limits. Look for a template that never ends or repeats itself, " +
 		"depending on what lookup, .Capabilities or .Release say"
 }
@@ -148,7 +148,7 @@ func (i *Installer) request(ctx context.Context, req wireRelease) error {
 		i.close()
 		return ctx.Err()
 	}
-	if limit := (*LimitError)(nil); i.process.gone() || errors.As(err, &limit) {
+	if limit := (*limitError)(nil); i.process.gone() || errors.As(err, &limit) {
 		i.close()
 	}
 	return err
@@ -206,7 +206,7 @@ func (i *Installer) start() (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd, err := hidden.Process(command, string(text))
+	cmd, err := reexec.Process(command, string(text))
 	if err != nil {
 		return nil, err
 	}
@@ -275,9 +275,9 @@ func (p *process) install(req wireRelease, log func(string), warnings *infra.War
 	p.kill()
 	err = p.Ended("the process in which Helm installs", err, p.wait())
 	if limit := (*confined.LimitError)(nil); errors.As(err, &limit) {
-		err = &LimitError{What: limit.What}
+		err = &limitError{What: limit.What}
 	}
-	return &Error{Installing, err}
+	return &Error{installing, err}
 }
 
 // kill kills the process and its group, unless it has been waited for: its number may have been
@@ -310,7 +310,7 @@ func (p *process) gone() bool {
 func (e *wireEnd) error() error {
 	switch {
 	case e.Limit != "":
-		return &Error{e.Step, &LimitError{What: e.Limit}}
+		return &Error{e.Step, &limitError{What: e.Limit}}
 	case e.Err == "":
 		return nil
 	case e.Reason != "":

@@ -127,9 +127,9 @@ func TestInstall_HostileTemplate(t *testing.T) {
 			}
 			installer := newInstaller(t, url, limits)
 			err := installer.Install(t.Context(), hostile(row.template))
-			var limit *LimitError
+			var limit *limitError
 			var failed *Error
-			if !errors.As(err, &limit) || !errors.As(err, &failed) || failed.Step != Installing || !strings.Contains(err.Error(), row.want) {
+			if !errors.As(err, &limit) || !errors.As(err, &failed) || failed.Step != installing || !strings.Contains(err.Error(), row.want) {
 				t.Errorf("got %v, want %q", err, row.want)
 			}
 			if err := installer.Install(t.Context(), hostile("")); err != nil {

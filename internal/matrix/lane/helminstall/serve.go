@@ -24,14 +24,14 @@ import (
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/util/confined"
-	"github.com/nvidia/aicr-action/internal/util/hidden"
+	"github.com/nvidia/aicr-action/internal/util/reexec"
 )
 
 // command is the hidden command that installs. Its argument has the settings.
 const command = "install-charts"
 
 // Hidden returns the hidden command that an Installer starts.
-func Hidden() []hidden.Command { return []hidden.Command{{Name: command, Run: serve}} }
+func Hidden() []reexec.Command { return []reexec.Command{{Name: command, Run: serve}} }
 
 // server is this side of the pipes.
 type server struct {
@@ -161,16 +161,16 @@ func (s *server) install(req wireRelease) *wireEnd {
 func (s *server) run(req wireRelease) (Step, error) {
 	cfg, err := s.client.Config(req.Namespace)
 	if err != nil {
-		return Installing, err
+		return installing, err
 	}
 	if req.Uninstall {
 		uninstall := action.NewUninstall(cfg)
 		uninstall.IgnoreNotFound, uninstall.Timeout = true, lane.HookTimeout
 		_, err := uninstall.Run(req.Name)
-		return Installing, err
+		return installing, err
 	}
 	if req.Rollback > 0 {
-		return Installing, rollBack(cfg, req)
+		return installing, rollBack(cfg, req)
 	}
 	install := action.NewInstall(cfg)
 	install.ReleaseName, install.Namespace = req.Name, req.Namespace
@@ -183,7 +183,7 @@ func (s *server) run(req wireRelease) (Step, error) {
 	run := func(ch *chart.Chart) (Step, error) {
 		if req.Again {
 			if err := forgetFailed(cfg, req.Name); err != nil {
-				return Installing, err
+				return installing, err
 			}
 		}
 		known, err := exists(cfg, req.Name)
@@ -194,7 +194,7 @@ func (s *server) run(req wireRelease) (Step, error) {
 		default:
 			_, err = install.Run(ch, values)
 		}
-		return Installing, err
+		return installing, err
 	}
 	if req.Pull == nil {
 		return run(req.Chart.Chart())

@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/nvidia/aicr-action/internal/util/bounded"
+	"github.com/nvidia/aicr-action/internal/util/filesys"
 	"github.com/nvidia/aicr-action/internal/verify/snapshot"
 )
 
@@ -42,9 +42,9 @@ const largest = 1 << 20
 
 // release reads os-release: https://www.freedesktop.org/software/systemd/man/latest/os-release.html
 func release(_ context.Context, o Options) (data, error) {
-	text, err := bounded.File(o.file("/etc/os-release"), largest)
+	text, err := filesys.File(o.file("/etc/os-release"), largest)
 	if errors.Is(err, fs.ErrNotExist) {
-		text, err = bounded.File(o.file("/usr/lib/os-release"), largest)
+		text, err = filesys.File(o.file("/usr/lib/os-release"), largest)
 	}
 	if err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func isSecret(name string) bool {
 // commandLine reads what the boot loader gave to the kernel that runs. A parameter without a value
 // is true; of one that is there several times all values are kept, with commas.
 func commandLine(_ context.Context, o Options) (data, error) {
-	text, err := bounded.File(o.file("/proc/cmdline"), largest)
+	text, err := filesys.File(o.file("/proc/cmdline"), largest)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func commandLine(_ context.Context, o Options) (data, error) {
 // modules reads which modules the kernel has loaded. A kernel that is built without modules has no
 // such file.
 func modules(_ context.Context, o Options) (data, error) {
-	text, err := bounded.File(o.file("/proc/modules"), largest)
+	text, err := filesys.File(o.file("/proc/modules"), largest)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -14,8 +14,8 @@ const (
 	skipAction = "skip"
 )
 
-// ActionOf is a status as `go test -json` calls it. What did not pass and was not skipped has failed.
-func ActionOf(s result.StepStatus) string {
+// actionOf is a status as `go test -json` calls it. What did not pass and was not skipped has failed.
+func actionOf(s result.StepStatus) string {
 	switch s {
 	case result.StepPassed:
 		return passAction
@@ -41,7 +41,7 @@ func statusOf(action string) (result.StepStatus, bool) {
 // MarshalJSON writes the status as an action.
 func (t TestResult) MarshalJSON() ([]byte, error) {
 	type fields TestResult
-	t.Status = result.StepStatus(ActionOf(t.Status))
+	t.Status = result.StepStatus(actionOf(t.Status))
 	return json.Marshal(fields(t))
 }
 
@@ -56,7 +56,7 @@ func (t *TestResult) UnmarshalJSON(data []byte) error {
 // MarshalJSON writes the status as an action.
 func (r ValidationResult) MarshalJSON() ([]byte, error) {
 	type fields ValidationResult
-	r.Status = result.StepStatus(ActionOf(r.Status))
+	r.Status = result.StepStatus(actionOf(r.Status))
 	return json.Marshal(fields(r))
 }
 

@@ -96,12 +96,12 @@ func NewDeployer(clientset kubernetes.Interface, config Config) *Deployer {
 
 const defaultTimeout = 5 * time.Minute
 
-// SnapshotPathEnv and RecipePathEnv are the variables by which the container finds its inputs.
+// snapshotPathEnv and recipePathEnv are the variables by which the container finds its inputs.
 const (
-	SnapshotPathEnv = "AICR_SNAPSHOT_PATH"
-	RecipePathEnv   = "AICR_RECIPE_PATH"
-	// RecipeNameEnv is Config.RecipeName.
-	RecipeNameEnv = "AICR_RECIPE_NAME"
+	snapshotPathEnv = "AICR_SNAPSHOT_PATH"
+	recipePathEnv   = "AICR_RECIPE_PATH"
+	// recipeNameEnv is Config.RecipeName.
+	recipeNameEnv = "AICR_RECIPE_NAME"
 )
 
 // Everything that is created has these labels. An object without them is another program's: it is

@@ -63,7 +63,7 @@ func TestJobObject(t *testing.T) {
 	for _, e := range main.Env {
 		env[e.Name] = e.Value
 	}
-	if env[SnapshotPathEnv] != "/etc/aicr/snapshot/snapshot.yaml" || env[RecipePathEnv] != "/etc/aicr/recipe/recipe.yaml" || env[RecipeNameEnv] != "$$(HOME)/r.yaml" {
+	if env[snapshotPathEnv] != "/etc/aicr/snapshot/snapshot.yaml" || env[recipePathEnv] != "/etc/aicr/recipe/recipe.yaml" || env[recipeNameEnv] != "$$(HOME)/r.yaml" {
 		t.Errorf("environment: %v", env)
 	}
 	prefer := pod.Affinity.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution[0].Preference.MatchExpressions[0]
@@ -168,7 +168,7 @@ func TestFailures(t *testing.T) {
 		{batchv1.JobStatus{}, &corev1.PodStatus{Phase: corev1.PodRunning}, TimedOut, "was not done within 20ms; its pod is Running"},
 		{failed(batchv1.JobReasonDeadlineExceeded), &corev1.PodStatus{Phase: corev1.PodRunning}, TimedOut, "was not done within"},
 		{failed("BackoffLimitExceeded"), &corev1.PodStatus{Phase: corev1.PodFailed, Reason: "Evicted", Message: "low on memory"}, Evicted, "evicted from node n: low on memory"},
-		{failed("BackoffLimitExceeded"), nil, PodDeleted, "its pod was deleted before it finished"},
+		{failed("BackoffLimitExceeded"), nil, podDeleted, "its pod was deleted before it finished"},
 		{failed("BackoffLimitExceeded"), &exited, Exited, "its container ended with exit code 137 (OOMKilled)"},
 	} {
 		object := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "job", Labels: labels()}, Status: c.job}
@@ -229,11 +229,11 @@ func TestResults(t *testing.T) {
 		"": "printed nothing", "hello\n": "has no line \"" + BeginMarker, BeginMarker + "\n" + events: "ended before its result was complete",
 	} {
 		var job *JobError
-		if _, err := j.events(log); !errors.As(err, &job) || job.Failure != NoResult || !strings.Contains(err.Error(), want) {
+		if _, err := j.events(log); !errors.As(err, &job) || job.Failure != noResult || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}
-	if r := summarize([]GoTestEvent{{Action: "output", Output: "no recipe\n"}, {Action: "fail"}}); r.Status != result.StepFailed || r.Message != "no test ran: no recipe" {
+	if r := summarize([]goTestEvent{{Action: "output", Output: "no recipe\n"}, {Action: "fail"}}); r.Status != result.StepFailed || r.Message != "no test ran: no recipe" {
 		t.Errorf("got %+v", r)
 	}
 }
@@ -248,7 +248,7 @@ func TestStoredResults(t *testing.T) {
 	wants := func(want string) {
 		t.Helper()
 		var job *JobError
-		if _, err := d.GetResult(t.Context()); !errors.As(err, &job) || job.Failure != NoResult || !strings.Contains(err.Error(), want) {
+		if _, err := d.GetResult(t.Context()); !errors.As(err, &job) || job.Failure != noResult || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}

@@ -41,8 +41,8 @@ func NewJobs(clientset kubernetes.Interface, config Config, documents Documents)
 	return &Jobs{clientset: clientset, config: config, documents: documents}
 }
 
-// Pattern is the test pattern that runs exactly these checks.
-func Pattern(checks []*validate.Check) string {
+// pattern is the test pattern that runs exactly these checks.
+func pattern(checks []*validate.Check) string {
 	var names []string
 	for _, c := range checks {
 		names = append(names, regexp.QuoteMeta(c.TestName()))
@@ -82,7 +82,7 @@ func (j *Jobs) deployer(phase validate.Phase, items []validate.Item) *Deployer {
 		checks = append(checks, items[i].Check)
 		c.Rules = append(c.Rules, items[i].Check.Rules...)
 	}
-	c.TestPattern, c.ExpectedTests = Pattern(checks), len(checks)
+	c.TestPattern, c.ExpectedTests = pattern(checks), len(checks)
 	return NewDeployer(j.clientset, c)
 }
 

@@ -19,12 +19,12 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
-// RunChecks is the command of the program aicr that the container runs: it runs a test binary and
-// prints its events (package runchecks).
-const RunChecks = "run-checks"
+// runChecksCommand is the command of the program aicr that the container runs: it runs a test binary and
+// prints its events (convert.go).
+const runChecksCommand = "run-checks"
 
-// DebugFlag of RunChecks prints what is run, and with which inputs, before the results.
-const DebugFlag = "--debug"
+// debugFlag of runChecksCommand prints what is run, and with which inputs, before the results.
+const debugFlag = "--debug"
 
 // container is the name of the only container of the agent's pods.
 const container = "aicr"
@@ -93,9 +93,9 @@ func testBinary(pkg string) string { return path.Base(pkg) + ".test" }
 
 func (d *Deployer) jobObject() *batchv1.Job {
 	c := d.config
-	args := []string{RunChecks}
+	args := []string{runChecksCommand}
 	if c.Debug {
-		args = append(args, DebugFlag)
+		args = append(args, debugFlag)
 	}
 	args = append(args, testBinary(c.TestPackage), "-test.v=test2json", "-test.timeout="+c.Timeout.String())
 	if c.TestPattern != "" {
@@ -112,7 +112,7 @@ func (d *Deployer) jobObject() *batchv1.Job {
 		pod.ImagePullSecrets = append(pod.ImagePullSecrets, corev1.LocalObjectReference{Name: name})
 	}
 	for _, in := range []struct{ volume, name, key, env string }{
-		{"snapshot", c.SnapshotConfigMap, snapshotKey, SnapshotPathEnv}, {"recipe", c.RecipeConfigMap, recipeKey, RecipePathEnv},
+		{"snapshot", c.SnapshotConfigMap, snapshotKey, snapshotPathEnv}, {"recipe", c.RecipeConfigMap, recipeKey, recipePathEnv},
 	} {
 		if in.name == "" {
 			continue
@@ -127,7 +127,7 @@ func (d *Deployer) jobObject() *batchv1.Job {
 	}
 	if c.RecipeName != "" {
 		// $ would start a variable's name.
-		pod.Containers[0].Env = append(pod.Containers[0].Env, corev1.EnvVar{Name: RecipeNameEnv, Value: strings.ReplaceAll(c.RecipeName, "$", "$$")})
+		pod.Containers[0].Env = append(pod.Containers[0].Env, corev1.EnvVar{Name: recipeNameEnv, Value: strings.ReplaceAll(c.RecipeName, "$", "$$")})
 	}
 	return j
 }

@@ -49,7 +49,7 @@ func (j job) openLog(ctx context.Context, follow bool) (io.ReadCloser, error) {
 		return nil, failed("find the pod of "+j.String(), j.namespace, err)
 	}
 	if p == nil {
-		return nil, j.fail(NoResult, "has no pod, so there is no log")
+		return nil, j.fail(noResult, "has no pod, so there is no log")
 	}
 	stream, err := j.clientset.CoreV1().Pods(j.namespace).GetLogs(p.Name, &corev1.PodLogOptions{Container: container, Follow: follow}).Stream(ctx)
 	if err != nil {

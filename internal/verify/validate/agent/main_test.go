@@ -20,17 +20,17 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/nvidia/aicr-action/internal/cli"
-	"github.com/nvidia/aicr-action/internal/cli/document"
+	"github.com/nvidia/aicr-action/internal/cli/docio"
 	"github.com/nvidia/aicr-action/internal/testkit/workers"
 	"github.com/nvidia/aicr-action/internal/verify/snapshot/collect"
-	"github.com/nvidia/aicr-action/internal/verify/validate/agent/runchecks"
+	"github.com/nvidia/aicr-action/internal/verify/validate/agent"
 )
 
 // TestMain makes this test binary the program that the pods of TestOnTheRealStack run: the agent's,
 // and a helper that says what it sees.
 func TestMain(m *testing.M) {
 	workers.Serve(cli.Hidden())
-	if code, ok := runchecks.Dispatch(); ok {
+	if code, ok := agent.DispatchRunChecks(); ok {
 		os.Exit(code)
 	}
 	if len(os.Args) > 1 {
@@ -129,7 +129,7 @@ func takeSnapshot(address string) int {
 	}
 	data, err := cli.DocumentYAML(taken)
 	if err == nil {
-		places := document.Places{Client: func() (kubernetes.Interface, error) { return kube, nil }}
+		places := docio.Places{Client: func() (kubernetes.Interface, error) { return kube, nil }}
 		err = places.Write(context.Background(), "snapshot", address, "yaml", data)
 	}
 	if err != nil {

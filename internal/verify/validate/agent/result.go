@@ -16,18 +16,18 @@ import (
 	"github.com/nvidia/aicr-action/internal/verify/validate"
 )
 
-// BeginMarker and EndMarker are the lines of a log between which each line is a GoTestEvent.
+// BeginMarker and EndMarker are the lines of a log between which each line is a goTestEvent.
 const (
 	BeginMarker = "--- BEGIN TEST OUTPUT ---"
 	EndMarker   = "--- END TEST OUTPUT ---"
 )
 
-// OutcomePrefix is the prefix of the line of a test's output with the check's validate.Outcome, as
+// outcomePrefix is the prefix of the line of a test's output with the check's validate.Outcome, as
 // JSON.
-const OutcomePrefix = "aicr outcome: "
+const outcomePrefix = "aicr outcome: "
 
-// GoTestEvent represents a single event from go test -json output.
-type GoTestEvent struct {
+// goTestEvent represents a single event from go test -json output.
+type goTestEvent struct {
 	Time    time.Time
 	Action  string
 	Package string  `json:",omitempty"`
@@ -51,7 +51,7 @@ type TestResult struct {
 // Outcome is what the check of the test found; false if the test ended before it printed that.
 func (t *TestResult) Outcome() (validate.Outcome, bool) {
 	for _, line := range t.Output {
-		text, ok := strings.CutPrefix(line, OutcomePrefix)
+		text, ok := strings.CutPrefix(line, outcomePrefix)
 		if !ok {
 			continue
 		}
@@ -85,7 +85,7 @@ type ValidationResult struct {
 
 // GetResult retrieves the validation result: from the log of the Job's pod, or, once the Job is
 // deleted, from Config.ResultConfigMap. A failed check is a result, not an error; a log or a
-// ConfigMap without a result is a *JobError (NoResult). If another number of tests ran than
+// ConfigMap without a result is a *JobError (noResult). If another number of tests ran than
 // Config.ExpectedTests, the result is a failure.
 func (d *Deployer) GetResult(ctx context.Context) (*ValidationResult, error) {
 	j := d.job()
@@ -132,26 +132,26 @@ func (d *Deployer) storedResult(ctx context.Context) (*ValidationResult, error) 
 	j, name := d.job(), d.config.ResultConfigMap
 	m, err := d.clientset.CoreV1().ConfigMaps(j.namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return nil, j.fail(NoResult, "is gone, and there is no %s with its result", named("ConfigMap", j.namespace, name))
+		return nil, j.fail(noResult, "is gone, and there is no %s with its result", named("ConfigMap", j.namespace, name))
 	}
 	if err != nil {
 		return nil, failed("read "+named("ConfigMap", j.namespace, name), j.namespace, err)
 	}
 	var stored []*ValidationResult
 	if err := json.Unmarshal([]byte(m.Data[resultKey]), &stored); err != nil {
-		return nil, j.fail(NoResult, "is gone, and the key %s of %s is no list of results: %v", resultKey, named("ConfigMap", j.namespace, name), err)
+		return nil, j.fail(noResult, "is gone, and the key %s of %s is no list of results: %v", resultKey, named("ConfigMap", j.namespace, name), err)
 	}
 	for _, r := range stored {
 		if r != nil && r.Details["job"] == j.name {
 			return r, nil
 		}
 	}
-	return nil, j.fail(NoResult, "is gone, and %s has no result of it", named("ConfigMap", j.namespace, name))
+	return nil, j.fail(noResult, "is gone, and %s has no result of it", named("ConfigMap", j.namespace, name))
 }
 
 // events are those between the markers of a log.
-func (j job) events(log string) ([]GoTestEvent, error) {
-	var events []GoTestEvent
+func (j job) events(log string) ([]goTestEvent, error) {
+	var events []goTestEvent
 	begun, ended := false, false
 	scanner := bufio.NewScanner(strings.NewReader(log))
 	scanner.Buffer(nil, mostLog)
@@ -163,7 +163,7 @@ func (j job) events(log string) ([]GoTestEvent, error) {
 		case line == EndMarker && begun:
 			ended = true
 		case begun:
-			var e GoTestEvent
+			var e goTestEvent
 			if json.Unmarshal([]byte(line), &e) == nil && e.Action != "" {
 				events = append(events, e)
 			}
@@ -171,11 +171,11 @@ func (j job) events(log string) ([]GoTestEvent, error) {
 	}
 	switch {
 	case strings.TrimSpace(log) == "":
-		return nil, j.fail(NoResult, "printed nothing; if its node is simulated, its container never ran")
+		return nil, j.fail(noResult, "printed nothing; if its node is simulated, its container never ran")
 	case !begun:
-		return nil, j.fail(NoResult, "printed no result: its log has no line %q; does the image contain this version of aicr? The log ends with:\n%s", BeginMarker, tail(log))
+		return nil, j.fail(noResult, "printed no result: its log has no line %q; does the image contain this version of aicr? The log ends with:\n%s", BeginMarker, tail(log))
 	case !ended:
-		return nil, j.fail(NoResult, "ended before its result was complete: its log has no line %q. The log ends with:\n%s", EndMarker, tail(log))
+		return nil, j.fail(noResult, "ended before its result was complete: its log has no line %q. The log ends with:\n%s", EndMarker, tail(log))
 	}
 	return events, nil
 }
@@ -188,7 +188,7 @@ func tail(log string) string {
 
 // summarize returns the tests of events in the order of their starts. A test without an end has
 // failed, since its process ended before it.
-func summarize(events []GoTestEvent) *ValidationResult {
+func summarize(events []goTestEvent) *ValidationResult {
 	r := &ValidationResult{Status: result.StepPassed}
 	at := map[string]int{}
 	var around []string // output of no test, e.g. a panic

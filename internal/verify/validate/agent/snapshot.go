@@ -95,11 +95,11 @@ func (j job) readSnapshot(ctx context.Context, name string) ([]byte, error) {
 		} else {
 			text += ". Its log ends with:\n" + tail(log)
 		}
-		return nil, j.fail(NoResult, "%s", text)
+		return nil, j.fail(noResult, "%s", text)
 	case err != nil:
 		return nil, failed("read "+named("ConfigMap", j.namespace, name), j.namespace, err)
 	case m.Data[snapshotKey] == "":
-		return nil, j.fail(NoResult, "completed, and its ConfigMap %s/%s has no key %s; is the image of another version?", j.namespace, name, snapshotKey)
+		return nil, j.fail(noResult, "completed, and its ConfigMap %s/%s has no key %s; is the image of another version?", j.namespace, name, snapshotKey)
 	}
 	return []byte(m.Data[snapshotKey]), nil
 }

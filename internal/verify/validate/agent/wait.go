@@ -24,15 +24,15 @@ const (
 	NeverStarted Failure = "never started"
 	// Evicted: its node ended it, e.g. because it was out of memory or disk.
 	Evicted Failure = "evicted"
-	// PodDeleted: its pod, or the Job itself, was deleted while it ran.
-	PodDeleted Failure = "deleted"
+	// podDeleted: its pod, or the Job itself, was deleted while it ran.
+	podDeleted Failure = "deleted"
 	// TimedOut: it ran, and was not done in time.
 	TimedOut Failure = "timed out"
 	// Exited: its container ended with an exit code that is not 0. After a failed check that is 1,
 	// and GetResult says which one it was.
 	Exited Failure = "exited"
-	// NoResult: its log has no result between the markers.
-	NoResult Failure = "no result"
+	// noResult: its log has no result between the markers.
+	noResult Failure = "no result"
 )
 
 // JobError is a Job that did not complete successfully.
@@ -96,7 +96,7 @@ func started(p *corev1.Pod) bool {
 
 // WaitForPodReady waits for the Job's pod to appear and reach the Running phase, or to have ended,
 // so that there is a log to follow. The caller must provide a timeout-bounded context. The error is
-// a *JobError (NeverStarted, PodDeleted).
+// a *JobError (NeverStarted, podDeleted).
 func (d *Deployer) WaitForPodReady(ctx context.Context) error {
 	return d.job().waitStarted(ctx)
 }
@@ -134,7 +134,7 @@ func (j job) waitStarted(ctx context.Context) error {
 func (j job) gone(ctx context.Context) error {
 	_, err := j.clientset.BatchV1().Jobs(j.namespace).Get(ctx, j.name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return j.fail(PodDeleted, "does not exist: it was deleted before it finished; run the validation again")
+		return j.fail(podDeleted, "does not exist: it was deleted before it finished; run the validation again")
 	}
 	return nil
 }
@@ -151,7 +151,7 @@ func (j job) waitDone(ctx context.Context, timeout time.Duration) error {
 	err := wait.For(ctx, j.String()+" to complete", wait.Options{Budget: timeout}, func(ctx context.Context) wait.Result {
 		object, err := j.clientset.BatchV1().Jobs(j.namespace).Get(ctx, j.name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
-			return wait.Never(j.fail(PodDeleted, "was deleted before it finished; run the validation again"))
+			return wait.Never(j.fail(podDeleted, "was deleted before it finished; run the validation again"))
 		}
 		if err != nil {
 			return wait.NotYet("%v", err)
@@ -202,7 +202,7 @@ func (j job) why(c batchv1.JobCondition, pod, last *corev1.Pod, timeout time.Dur
 		return j.late(last, timeout)
 	}
 	if pod == nil {
-		return j.fail(PodDeleted, "failed: its pod was deleted before it finished, e.g. because its node was drained; run the validation again")
+		return j.fail(podDeleted, "failed: its pod was deleted before it finished, e.g. because its node was drained; run the validation again")
 	}
 	if pod.Status.Reason == "Evicted" {
 		return j.fail(Evicted, "failed: its pod was evicted from node %s: %s", pod.Spec.NodeName, pod.Status.Message)
@@ -221,7 +221,7 @@ func (j job) why(c batchv1.JobCondition, pod, last *corev1.Pod, timeout time.Dur
 			return reason.Wrap(reason.ClusterAccess, &JobError{Failure: Exited, ExitCode: int(t.ExitCode), Text: text})
 		}
 	}
-	return j.fail(PodDeleted, "failed: %s: %s", c.Reason, c.Message)
+	return j.fail(podDeleted, "failed: %s: %s", c.Reason, c.Message)
 }
 
 // WaitForJobPodTermination waits for the Job's pod to reach a terminal state or be deleted, so that

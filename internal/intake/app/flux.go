@@ -1,0 +1,382 @@
+package app
+
+import (
+	"cmp"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	yamlv3 "go.yaml.in/yaml/v3"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/checkout"
+	"github.com/nvidia/aicr-action/internal/bundle/fluxapi"
+	"github.com/nvidia/aicr-action/internal/util/lists"
+	"github.com/nvidia/aicr-action/internal/util/yamlx"
+)
+
+const (
+	groupHelm      = "helm.toolkit.fluxcd.io"
+	groupSource    = "source.toolkit.fluxcd.io"
+	groupKustomize = "kustomize.toolkit.fluxcd.io"
+	groupPlain     = "kustomize.config.k8s.io" // of kustomization.yaml
+
+	groupFlux     = ".toolkit.fluxcd.io"     // as the groups of Flux's other controllers end
+	groupOperator = "fluxcd.controlplane.io" // of the operator that installs Flux
+
+	kindRelease       = "HelmRelease"
+	kindKustomization = "Kustomization"
+	kindHelmSource    = "HelmRepository"
+	kindGitSource     = "GitRepository"
+)
+
+// fluxApp is objects of Flux in the making of a bundle.
+type fluxApp struct {
+	*layout
+	lane    string
+	objects []object
+	// within are, by the object of a HelmRelease, the keys of Kustomizations; graph has these.
+	within map[*yamlv3.Node]string
+	graph  fluxapi.DependencyGraph
+	// of are the names of the HelmReleases in each Kustomization, by its key.
+	of   map[string][]string
+	read map[string]bool     // objects, by place and name
+	urls map[string]string   // addresses of sources, by kind and name
+	at   map[string][]string // namespaces of sources, likewise
+	// values are the ConfigMaps and Secrets that may have values of HelmReleases; copies are those
+	// that a HelmRelease has in the lane's namespace.
+	values, copies []object
+	oci            map[string]ociChart   // by the name of an OCIRepository
+	packed         map[*yamlv3.Node]bool // HelmReleases that the layout made
+	own            int                   // objects of Flux's own installation
+	others         []string              // objects for controllers of Flux that deliver nothing
+	// kustomizations are those of Flux, whose sources and dependencies are looked at at the end.
+	kustomizations []object
+	awaited        []awaited
+	artifacts      map[string]bool   // OCIRepositories that stand for this repository
+	paused         map[string]string // places of suspended Kustomizations, by key
+	whole          fs.FS             // the repository with what its artifact does not have
+}
+
+// flux lays out HelmReleases and what they need, and what else Kustomizations apply, in the one
+// namespace that the lane looks in.
+func (l *layout) flux(a *App, lane string) error {
+	f := &fluxApp{layout: l, lane: lane, within: map[*yamlv3.Node]string{}, graph: fluxapi.DependencyGraph{}, of: map[string][]string{}, read: map[string]bool{}, urls: map[string]string{}, at: map[string][]string{}, oci: map[string]ociChart{}, artifacts: map[string]bool{}, paused: map[string]string{}, packed: map[*yamlv3.Node]bool{}}
+	var within object
+	if a.plain {
+		within = l.kustomizationOf(a)
+	} else if err := f.asArtifact(a.objects); err != nil {
+		return err
+	}
+	if err := f.gather(a.objects, within, 0); err != nil {
+		return err
+	}
+	if err := f.addresses(); err != nil {
+		return err
+	}
+	if err := f.suspended(); err != nil {
+		return err
+	}
+	f.chartSources()
+	if err := f.dependenciesThere(); err != nil {
+		return err
+	}
+	if err := f.settleWaits(); err != nil {
+		return err
+	}
+	if f.own > 0 {
+		f.override("left out, since the lane runs Flux: %s of Flux's own installation", lists.Count(f.own, "object"))
+	}
+	f.applied = f.objects
+	if len(f.others) > 0 {
+		f.unknown("objects for controllers of Flux that the lane does not run, and what they would make, are left out: %s", strings.Join(lists.AtMost(f.others, 5), ", "))
+	}
+	names := map[string]string{}
+	var resources []string
+	for i, o := range f.objects {
+		file := fmt.Sprintf("%03d-%s-%s.yaml", i, strings.ToLower(o.Kind()), o.Name())
+		if err := nameable(o.Name()); err != nil {
+			if strings.Contains(o.Name(), "${") {
+				err = fmt.Errorf("%s %s has a variable of Flux, which the Kustomization of its directory replaces: pass the path of that", o.Kind(), o.Name())
+			}
+			return l.repo.Bad(o, []string{"metadata", "name"}, "%w", err)
+		}
+		before := o
+		o.Node = yamlx.Clone(o.Node)
+		if ours(o) {
+			key := o.Kind() + " " + o.Name()
+			if at, again := names[key]; again {
+				return l.repo.Bad(o, []string{"metadata", "name"}, "a second %s; the first is at %s, and the lane has all of them in the namespace %s: pass the path of one cluster, or give them different names", key, at, bundle.FluxNamespace)
+			}
+			names[key] = l.repo.At(o)
+			f.withoutLogin(o)
+			if err := l.allowed(o); err != nil {
+				return err
+			}
+			if f.packed[before.Node] {
+				f.dependsOn(before, child(o.Node, "spec"))
+			} else if err := f.adapt(before, &o); err != nil {
+				return err
+			}
+		} else {
+			l.Applied = append(l.Applied, o.Node)
+		}
+		if err := l.put(file, o); err != nil {
+			return err
+		}
+		resources = append(resources, "- "+file+"\n")
+	}
+	for i, o := range f.copies {
+		file := fmt.Sprintf("values-%03d.yaml", i)
+		if err := l.put(file, o); err != nil {
+			return err
+		}
+		resources = append(resources, "- "+file+"\n")
+	}
+	text := "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n" + strings.Join(resources, "")
+	return l.add(kustomizationFile, a.repo.Start, []byte(text), map[int]int{})
+}
+
+// ours reports whether an object is for Flux's controllers.
+func ours(o object) bool { return o.Group() == groupHelm || o.Group() == groupSource }
+
+// addresses notes the addresses of all sources, and leaves out those that the lane has of itself: Git
+// repositories, since charts of this checkout are from the lane's own source, and a HelmRepository
+// that several namespaces have.
+func (f *fluxApp) addresses() error {
+	var rest []object
+	for _, o := range f.objects {
+		key, url := o.Kind()+" "+o.Name(), yamlx.Text(o.Node, "spec", "url")
+		if o.Group() != groupSource {
+			rest = append(rest, o)
+			continue
+		}
+		before, again := f.urls[key]
+		if o.Kind() == kindOCISource { // the version is part of what it is
+			url += " " + yamlx.Text(o.Node, "spec", "ref", "tag") + " " + yamlx.Text(o.Node, "spec", "ref", "semver")
+		}
+		if again && before != url {
+			return f.repo.Bad(o, []string{"spec", "url"}, "a second %s with another address; the lane has all of them in the namespace %s: pass the path of one cluster, or give them different names", key, bundle.FluxNamespace)
+		}
+		if isSuspended(o) {
+			return f.repo.Bad(o, []string{"spec", "suspend"}, "%s %s is suspended: on a new cluster Flux never fetches it; resume it, or run a copy of the path", o.Kind(), o.Name())
+		}
+		f.urls[key] = url
+		f.at[key] = append(f.at[key], f.namespaceOf(o))
+		if o.Kind() == kindGitSource || again {
+			continue
+		}
+		if o.Kind() == kindOCISource && f.artifacts[o.Name()] {
+			continue
+		}
+		if o.Kind() == kindOCISource {
+			c, err := f.ociSource(o)
+			if err != nil {
+				return err
+			}
+			f.oci[o.Name()] = c
+		}
+		rest = append(rest, o)
+	}
+	f.objects = rest
+	for _, k := range f.kustomizations {
+		if err := f.found(k, yamlx.Find(k.Node, "spec", "sourceRef"), f.namespaceOf(k)); err != nil {
+			return err
+		}
+		name := yamlx.Text(k.Node, "spec", "sourceRef", "name")
+		if url, ok := f.urls[kindGitSource+" "+name]; !ok && yamlx.Text(k.Node, "spec", "sourceRef", "kind") == kindGitSource {
+			if err := f.sourceless(k, name); err != nil {
+				return err
+			}
+		} else if ok && !f.repo.Own(url) {
+			return f.repo.Bad(k, []string{"spec", "sourceRef"}, "Kustomization %s: %s", k.Name(), f.repo.NotOwn(url))
+		}
+	}
+	return nil
+}
+
+// withoutLogin leaves out what a source needs to reach its repository: charts are from the cell's registry.
+func (f *fluxApp) withoutLogin(o object) {
+	spec := yamlx.Find(o.Node, "spec")
+	if account := yamlx.Find(spec, "serviceAccountName"); account != nil && o.Group() == groupHelm {
+		f.unknown("HelmRelease %s: whether its account %s may install its objects", o.Name(), account.Value)
+		yamlx.Drop(spec, "serviceAccountName")
+	}
+	if o.Group() == groupSource {
+		for _, text := range withoutLogin(o.Node) {
+			f.unknown("%s", text)
+		}
+	}
+}
+
+// adapt puts an object of Flux into the lane's namespace.
+func (f *fluxApp) adapt(before object, o *object) error {
+	meta, spec := child(o.Node, "metadata"), child(o.Node, "spec")
+	namespace := cmp.Or(yamlx.Text(meta, "namespace"), "default")
+	yamlx.Set(meta, "namespace", "!!str", bundle.FluxNamespace)
+	if o.Kind() != kindRelease || o.Group() != groupHelm {
+		return nil
+	}
+	yamlx.Drop(spec, "suspend")
+	target := yamlx.Text(spec, "targetNamespace")
+	if yamlx.Text(spec, "releaseName") == "" {
+		yamlx.Set(spec, "releaseName", "!!str", fluxapi.ReleaseName(target, o.Name()))
+	}
+	if target == "" {
+		yamlx.Set(spec, "targetNamespace", "!!str", namespace)
+		target = namespace
+	}
+	if yamlx.Text(spec, "storageNamespace") == "" {
+		at := namespace
+		if namespace != bundle.FluxNamespace {
+			at = target // its own need not exist here; the release's does
+		}
+		yamlx.Set(spec, "storageNamespace", "!!str", at)
+	}
+	if namespace != bundle.FluxNamespace {
+		f.override("HelmRelease %s is in %s instead of %s; its release stays in %s", o.Name(), bundle.FluxNamespace, namespace, target)
+	}
+	if file := f.namespace(before, yamlx.LineOf(before.Node, "metadata", "namespace"), namespace, false, "Flux cannot apply it: add the Namespace to the repository, before it"); file != "" {
+		f.unknown("HelmRelease %s (%s) is in the namespace %s, which is in %s and not in this path", o.Name(), f.repo.At(before), namespace, file)
+	}
+	install := child(spec, "install")
+	if file := f.namespace(before, cmp.Or(yamlx.LineOf(before.Node, "spec", "targetNamespace"), before.Node.Line), target, yamlx.Text(install, "createNamespace") == "true", "its installation fails: set spec.install.createNamespace, or add the Namespace to the repository"); file != "" {
+		yamlx.Set(install, "createNamespace", "!!bool", "true")
+		f.override("HelmRelease %s creates its namespace (install.createNamespace), which %s has", o.Name(), file)
+	}
+	if err := f.dependsFound(before, namespace); err != nil {
+		return err
+	}
+	f.dependsOn(before, spec)
+	exprs, err := f.expressions(*o)
+	if err != nil {
+		return err
+	}
+	withExpressions(spec, f.told(*o, exprs))
+	if err := f.readable(*o, namespace, yamlx.Find(spec, "valuesFrom")); err != nil {
+		return err
+	}
+	if from := yamlx.Find(spec, "valuesFrom"); from != nil {
+		if err := f.stores(*o, namespace, from); err != nil {
+			return err
+		}
+	}
+	ref := yamlx.Find(spec, "chartRef")
+	if chart := yamlx.Find(spec, "chart", "spec"); chart != nil {
+		ref = child(chart, "sourceRef")
+	}
+	if err := f.found(*o, ref, namespace); err != nil {
+		return err
+	}
+	return f.chartOf(o, spec)
+}
+
+// dependsOn adds the HelmReleases that are ready before Flux applies the Kustomization.
+func (f *fluxApp) dependsOn(before object, spec *yamlv3.Node) {
+	list := yamlx.Find(spec, "dependsOn")
+	known := map[string]bool{}
+	for i := 0; list != nil && i < len(list.Content); i++ {
+		yamlx.Drop(list.Content[i], "namespace")
+		known[yamlx.Text(list.Content[i], "name")] = true
+	}
+	for _, name := range f.graph.Before(f.within[before.Node]) {
+		if known[name] || !slices.ContainsFunc(f.objects, func(o object) bool { return o.Kind() == kindRelease && o.Name() == name }) {
+			continue
+		}
+		if list == nil {
+			list = &yamlv3.Node{Kind: yamlv3.SequenceNode, Tag: "!!seq"}
+			spec.Content = append(spec.Content, scalar("dependsOn"), list)
+		}
+		list.Content = append(list.Content, &yamlv3.Node{Kind: yamlv3.MappingNode, Tag: "!!map", Content: []*yamlv3.Node{scalar("name"), scalar(name)}})
+	}
+}
+
+// chartOf lays out the chart of a HelmRelease if it is in the repository.
+func (f *fluxApp) chartOf(o *object, spec *yamlv3.Node) error {
+	chart := yamlx.Find(spec, "chart", "spec")
+	if ref := yamlx.Find(spec, "chartRef"); chart == nil && ref != nil {
+		return f.chartRef(o, spec, ref)
+	}
+	if chart == nil {
+		return f.repo.BadAt(*o, spec, "HelmRelease %s has no chart: want spec.chart or spec.chartRef", o.Name())
+	}
+	ref := child(chart, "sourceRef")
+	yamlx.Drop(ref, "namespace")
+	switch kind := yamlx.Text(ref, "kind"); kind {
+	case "":
+		return f.repo.Bad(*o, []string{"spec", "chart"}, "HelmRelease %s has no chart with a sourceRef: if it is a patch, pass the directory of the kustomization that has it", o.Name())
+	case kindHelmSource:
+		if _, there := f.urls[kindHelmSource+" "+yamlx.Text(ref, "name")]; !there {
+			return f.repo.BadAt(*o, ref, "the chart of HelmRelease %s is from HelmRepository %s, which is not among these files: correct the name, or pass a path that has both", o.Name(), yamlx.Text(ref, "name"))
+		}
+		if n := yamlx.Find(chart, "valuesFiles"); n != nil {
+			return f.repo.BadAt(*o, n, "valuesFiles of HelmRelease %s are in the archive of a chart from elsewhere, which is not read here: write their values under spec.values, or take the chart into this repository", o.Name())
+		}
+		v, err := version(yamlx.Text(chart, "version"))
+		if err != nil {
+			return f.repo.BadAt(*o, under(chart, "version"), "chart of HelmRelease %s: %w", o.Name(), err)
+		}
+		yamlx.Set(chart, "version", "!!str", v)
+		return nil
+	case kindGitSource:
+		if address, ok := f.urls[kindGitSource+" "+yamlx.Text(ref, "name")]; ok && !f.repo.Own(address) {
+			return f.repo.BadAt(*o, ref, "chart of HelmRelease %s: %s", o.Name(), f.repo.NotOwn(address))
+		}
+	default:
+		return f.repo.BadAt(*o, ref, "the chart of HelmRelease %s is from a %s; want a HelmRepository or a GitRepository", o.Name(), kind)
+	}
+	if f.lane == bundle.FluxOCI {
+		return f.repo.BadAt(*o, ref, "the chart of HelmRelease %s is from a GitRepository, which the lane %s does not have: run it with -d %s", o.Name(), f.lane, bundle.FluxGit)
+	}
+	dir := path.Clean(strings.TrimPrefix(yamlx.Text(chart, "chart"), "/"))
+	if !f.repo.Has(path.Join(dir, chartFile)) {
+		return f.repo.BadAt(*o, under(chart, "chart"), "chart %q of HelmRelease %s is no chart of this repository", yamlx.Text(chart, "chart"), o.Name())
+	}
+	to := "charts/" + o.Name()
+	if err := f.chart(dir, to); err != nil {
+		return err
+	}
+	if err := f.valuesFiles(*o, chart, to); err != nil {
+		return err
+	}
+	yamlx.Set(chart, "chart", "!!str", "./"+to)
+	yamlx.Drop(chart, "version")
+	yamlx.Set(ref, "name", "!!str", bundle.FluxSource)
+	return nil
+}
+
+// stores copies the ConfigMaps and Secrets with values of a HelmRelease into the lane's namespace,
+// which is the only one that a HelmRelease there can read.
+func (f *fluxApp) stores(o object, namespace string, from *yamlv3.Node) error {
+	var read []*yamlv3.Node
+	for _, item := range from.Content {
+		kind, name := yamlx.Text(item, "kind"), yamlx.Text(item, "name")
+		i := slices.IndexFunc(f.values, func(s object) bool {
+			return s.Kind() == kind && s.Name() == name && yamlx.Text(s.Node, "metadata", "namespace") == namespace
+		})
+		if i < 0 && yamlx.Text(item, "optional") == "true" {
+			f.override("HelmRelease %s has no values of %s %s/%s, which is optional, and which no file here has", o.Name(), kind, namespace, name)
+			continue
+		}
+		if i < 0 {
+			return f.repo.BadAt(o, item, "the values of HelmRelease %s are in %s %s/%s, which no file here has", o.Name(), kind, namespace, name)
+		}
+		copied := checkout.New(f.values[i].File, yamlx.Clone(f.values[i].Node))
+		if namespace == bundle.FluxNamespace || slices.ContainsFunc(f.values, func(s object) bool {
+			return s.Kind() == kind && s.Name() == name && yamlx.Text(s.Node, "metadata", "namespace") != namespace
+		}) { // the lane has one namespace, where this is delivered too, or that of another namespace is copied
+			yamlx.Set(child(copied.Node, "metadata"), "name", "!!str", namespace+"."+name)
+			yamlx.Set(item, "name", "!!str", namespace+"."+name)
+		}
+		if key := kind + "/" + namespace + "/" + name; !f.read[key] {
+			f.read[key] = true
+			yamlx.Set(child(copied.Node, "metadata"), "namespace", "!!str", bundle.FluxNamespace)
+			f.copies = append(f.copies, copied)
+		}
+		read = append(read, item)
+	}
+	from.Content = read
+	return nil
+}

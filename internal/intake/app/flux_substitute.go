@@ -1,0 +1,128 @@
+package app
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	yamlv3 "go.yaml.in/yaml/v3"
+
+	"github.com/nvidia/aicr-action/internal/bundle/checkout"
+	"github.com/nvidia/aicr-action/internal/bundle/fluxapi"
+	"github.com/nvidia/aicr-action/internal/util/yamlx"
+)
+
+// noSubstitution is the label or annotation, with the value disabled, of an object that Flux takes
+// as it is.
+const noSubstitution = "kustomize.toolkit.fluxcd.io/substitute"
+
+// variable is the form of a variable's name that Flux takes.
+var variable = regexp.MustCompile(`^[_[:alpha:]][_[:alpha:][:digit:]]*$`)
+
+// substituted gives the objects of a Kustomization with the variables of spec.postBuild replaced, as
+// Flux replaces them: in the text of each object, once Kustomize has made it. One that is not set must have
+// a default in its place. Without any variable nothing is replaced, except with the strategy Always.
+func (f *fluxApp) substituted(o object, objects []object) ([]object, error) {
+	post := yamlx.Find(o.Node, "spec", "postBuild")
+	if post == nil || post.Kind != yamlv3.MappingNode {
+		return objects, nil
+	}
+	for i := 0; i+1 < len(post.Content); i += 2 {
+		if key := post.Content[i]; !slices.Contains([]string{"substitute", "substituteFrom", "substituteStrategy"}, key.Value) {
+			return nil, f.repo.BadAt(o, key, "spec.postBuild.%s of Kustomization %s is not understood", key.Value, o.Name())
+		}
+	}
+	strategy := yamlx.Text(post, "substituteStrategy")
+	if !slices.Contains([]string{"", "WithVariables", "Always"}, strategy) {
+		return nil, f.repo.BadAt(o, post, "spec.postBuild.substituteStrategy of Kustomization %s is %q; want WithVariables or Always", o.Name(), strategy)
+	}
+	vars, sealed, err := f.variables(o, post)
+	if err != nil || len(vars)+len(sealed) == 0 && strategy != "Always" {
+		return objects, err
+	}
+	var all []object
+	for _, inner := range objects {
+		meta := yamlx.Find(inner.Node, "metadata")
+		if yamlx.Text(meta, "labels", noSubstitution) == "disabled" || yamlx.Text(meta, "annotations", noSubstitution) == "disabled" {
+			all = append(all, inner)
+			continue
+		}
+		made, err := f.substitute(inner, vars, sealed)
+		if err != nil {
+			return nil, f.repo.Bad(inner, nil, "%s %s, with the variables of Kustomization %s (%s): %w", inner.Kind(), inner.Name(), o.Name(), f.repo.At(o), err)
+		}
+		all = append(all, made)
+	}
+	return all, nil
+}
+
+// variables are those of a Kustomization: its own, over those of ConfigMaps and Secrets. Sealed are those that
+// SOPS has encrypted, with their places.
+func (f *fluxApp) variables(o object, post *yamlv3.Node) (vars, sealed map[string]string, err error) {
+	vars, sealed = map[string]string{}, map[string]string{}
+	if list := yamlx.Find(post, "substituteFrom"); list != nil {
+		for _, ref := range list.Content {
+			if err := f.variablesFrom(o, ref, vars, sealed); err != nil {
+				return nil, nil, err
+			}
+		}
+	}
+	if own := yamlx.Find(post, "substitute"); own != nil && own.Kind == yamlv3.MappingNode {
+		for i := 0; i+1 < len(own.Content); i += 2 {
+			vars[own.Content[i].Value] = own.Content[i+1].Value
+			delete(sealed, own.Content[i].Value)
+		}
+	}
+	for name, value := range vars {
+		if !variable.MatchString(name) {
+			return nil, nil, f.repo.BadAt(o, post, "variable %q of Kustomization %s: Flux takes letters, digits and _, and no digit in front", name, o.Name())
+		}
+		vars[name] = strings.ReplaceAll(value, "\n", "")
+	}
+	return vars, sealed, nil
+}
+
+// variablesFrom adds the variables of a ConfigMap or Secret, which must be among the files.
+func (f *fluxApp) variablesFrom(o object, ref *yamlv3.Node, into, sealed map[string]string) error {
+	kind, name := yamlx.Text(ref, "kind"), yamlx.Text(ref, "name")
+	i := slices.IndexFunc(f.values, func(v object) bool {
+		return v.Kind() == kind && v.Name() == name && yamlx.Text(v.Node, "metadata", "namespace") == yamlx.Text(o.Node, "metadata", "namespace")
+	})
+	if i < 0 {
+		if yamlx.Text(ref, "optional") == "true" {
+			return nil
+		}
+		return f.repo.BadAt(o, ref, "Kustomization %s has variables from %s %s, which no file read before it has: set optional, or run a path that has it", o.Name(), kind, name)
+	}
+	from := f.values[i]
+	open := from.Node
+	if fluxapi.IsEncrypted(open) {
+		open = yamlx.Clone(open)
+		for _, key := range fluxapi.Unseal(open) {
+			sealed[key] = fmt.Sprintf("%s %s (%s)", kind, name, f.repo.At(from))
+			delete(into, key)
+		}
+	}
+	data, at, err := fluxapi.SubstitutionData(open)
+	if err != nil {
+		return f.repo.BadAt(from, at, "%s %s: %w", kind, name, err)
+	}
+	maps.Copy(into, data)
+	maps.DeleteFunc(sealed, func(key, _ string) bool { _, set := data[key]; return set })
+	return nil
+}
+
+// substitute replaces the variables in one object. Its lines stay those of its file.
+func (f *fluxApp) substitute(o object, vars, sealed map[string]string) (object, error) {
+	for _, name := range fluxapi.UsedVariables(o.Node, slices.Sorted(maps.Keys(sealed))) {
+		return o, fmt.Errorf("variable %s is encrypted by SOPS in %s, and its key is not here: run a copy of the path in which this Secret has test values and no sops field", name, sealed[name])
+	}
+	made, err := fluxapi.Substitute(o.Node, vars)
+	if made == nil || err != nil {
+		return o, err
+	}
+	checkout.SameLines(made, o.Node, o.Node.Line)
+	return checkout.New(o.File, made), nil
+}
