@@ -25,7 +25,7 @@ func TestKindFlags(t *testing.T) {
 	}{
 		{[]string{"run", "eks-training", "--platform", "minikube"}, nil, 2, `--platform "minikube": want embedded or kind`},
 		{[]string{"run", "eks-training", "--program", "app:1="}, nil, 2, "--program: \"app:1=\": want IMAGE=FILE"},
-		{[]string{"run", "eks-training", "--program", "UPPER/app:1=/bin/sh"}, nil, 2, `--program "UPPER/app:1": this is no name of an image`},
+		{[]string{"run", "eks-training", "--program", "a/UPPER:1=/bin/sh"}, nil, 2, `--program "a/UPPER:1": this is no name of an image`},
 		{[]string{"run", "eks-training", "--program", "app@sha256:12"}, nil, 2, `--program "app@sha256:12": this is no name of an image`},
 		{[]string{"run", "eks-training", "--program", "registry.example.com/app:1", "--platform", "kind"}, nil, 2, "--program does not work with --platform kind"},
 		{[]string{"run", "eks-training", "--program", "app:1=" + file}, nil, 2, "is not an executable file"},

@@ -137,9 +137,9 @@ func TestFromRef(t *testing.T) {
 	git(t, filepath.Dir(recipes), "commit", "--quiet", "--all", "--message", "another recipe of that name")
 	edit(t, filepath.Join(recipes, "overlays", "eks.yaml"), "service: gke", "service: eks")
 	failed("eks", "--recipes-dir", recipes, "--deployer", "helm", "--from", "topic")("has another recipe of the name eks: its service is gke, and now it is eks")
-	edit(t, filepath.Join(recipes, "overlays", "eks.yaml"), "spec:\n", "spec:\n  ofLongAgo: 1\n")
+	edit(t, filepath.Join(recipes, "overlays", "eks.yaml"), "spec:\n", "spec:\n  mixins: 1\n")
 	git(t, filepath.Dir(recipes), "commit", "--quiet", "--all", "--message", "an old format")
-	edit(t, filepath.Join(recipes, "overlays", "eks.yaml"), "  ofLongAgo: 1\n", "")
+	edit(t, filepath.Join(recipes, "overlays", "eks.yaml"), "  mixins: 1\n", "")
 	failed("eks", "--recipes-dir", recipes, "--deployer", "helm", "--from", "topic")("this program cannot read these recipes", ":recipes/overlays/eks.yaml:", "--aicr build in a checkout of AICR, or --aicr PATH and --from-aicr PATH")
 }
 
