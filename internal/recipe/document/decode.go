@@ -159,18 +159,24 @@ func (d *Decoder) Foreign(root *yaml.Node) bool {
 	}
 	n := NodeAt(root, "kind")
 	known := append([]string{OverlayKind, MixinKind, RegistryKind, ResultKind, UpgradesKind, ConfigKind, snapshotKind}, CriteriaKinds...)
-	if n == nil || n.Value == "" || nearMiss(n.Value, known) != "" {
+	if n == nil || !kindName.MatchString(n.Value) || nearMiss(n.Value, known) != "" {
 		return false
 	}
 	d.Notes = append(d.Notes, Note{d.At(n), fmt.Sprintf("documents of the kind %s are not known to this release here, and were left out; they may change what is deployed: with AICR's own CLI as the bundler, its bundle decides", n.Value)})
 	return true
 }
 
+// kindName is what a kind can be called. Another text is a mistake, or somebody's who means to be read as more than a name.
+var kindName = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,62}$`)
+
+// fieldName is what a field of a format can be called.
+var fieldName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,62}$`)
+
 // index is that of an item in a path, which does not count where many items have the same field.
 var index = regexp.MustCompile(`\[[0-9]+\]`)
 
 func (d *Decoder) unknownField(n, key *yaml.Node, where string, names []string) {
-	if near := nearMiss(key.Value, names); d.Lenient && (near == "" || NodeAt(n, near) != nil || within(key.Value, near)) {
+	if near := nearMiss(key.Value, names); d.Lenient && fieldName.MatchString(key.Value) && (near == "" || NodeAt(n, near) != nil || within(key.Value, near)) {
 		d.Notes = append(d.Notes, Note{d.At(key), fmt.Sprintf("field %s is not known to this release, and was left out; it may change what is deployed: with AICR's own CLI as the bundler, its bundle decides", Join(index.ReplaceAllString(where, "[]"), key.Value))})
 		return
 	}
