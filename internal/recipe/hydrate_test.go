@@ -64,7 +64,7 @@ func TestComponentOrigins(t *testing.T) {
 		"daemonsets.labels": {File: values, Line: 9}, // empty
 		"port":              {File: values, Line: 10},
 		"ratio":             {File: values, Line: 11},
-		"octal":             {File: values, Line: 12},
+		"octal":             {File: values, Line: 12, Written: "0o17"},
 		"day":               {File: values, Line: 13},
 	}
 	if !reflect.DeepEqual(c.Origins, want) {
