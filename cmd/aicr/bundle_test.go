@@ -145,7 +145,7 @@ func TestBundleFlags(t *testing.T) {
 		"- gpu-operator: --set driver.version=570.86.16\n", "- nvsentinel: --set enabled=false\n", "- skyhook-customizations: --nodes 8 at nodeCount\n",
 		"- gpu-operator: accelerated nodeSelector nvidia.com/gpu.present=true at daemonsets.nodeSelector\n",
 	} {
-		if !strings.Contains(files["README.md"], part) {
+		if !strings.Contains(asRead(files["README.md"]), part) {
 			t.Errorf("README.md lacks %q:\n%s", part, files["README.md"])
 		}
 	}
@@ -275,3 +275,6 @@ func BenchmarkBundle(b *testing.B) {
 		call("bundle", "-r", file, "-o", filepath.Join(dir, "bundle"), "--force")
 	}
 }
+
+// asRead is Markdown as a person reads it: what a recipe says is code in it.
+func asRead(text string) string { return strings.NewReplacer("`", "", `\`, "").Replace(text) }

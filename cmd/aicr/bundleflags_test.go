@@ -104,7 +104,7 @@ func TestBundleValues(t *testing.T) {
 		t.Errorf("got the selector %v", got)
 	}
 	for _, part := range []string{"- gpu-operator: --set-file driver.env=" + env + "\n", "- kube-prometheus-stack: --storage-class gp3 at prometheus.", "- skyhook-customizations: --workload-selector workload-type=training at workloadSelector\n"} {
-		if !strings.Contains(files["README.md"], part) {
+		if !strings.Contains(asRead(files["README.md"]), part) {
 			t.Errorf("README.md lacks %q:\n%s", part, files["README.md"])
 		}
 	}
@@ -135,7 +135,7 @@ func TestBundleDynamic(t *testing.T) {
 		"gpu-operator/README.md": " -f values.yaml -f cluster-values.yaml\n",
 		"README.md":              "- gpu-operator: --dynamic driver.version: fill it in before the bundle is installed\n",
 	} {
-		if !strings.Contains(files[file], part) {
+		if !strings.Contains(asRead(files[file]), part) {
 			t.Errorf("%s lacks %q:\n%s", file, part, files[file])
 		}
 	}
