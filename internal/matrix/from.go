@@ -58,11 +58,6 @@ type FromRequest struct {
 	Getenv func(string) string
 }
 
-// openFrom opens a source, with the environment of this process. Its errors say what to do.
-func openFrom(ctx context.Context, text, recipesDir, into string) (*FromSource, error) {
-	return FromRequest{Text: text, RecipesDir: recipesDir, Into: into, Getenv: os.Getenv}.Open(ctx)
-}
-
 // Open opens the source. A directory is what exists as one; any other text is a Git ref. A name that
 // could be both is an error.
 func (r FromRequest) Open(ctx context.Context) (*FromSource, error) {

@@ -53,7 +53,7 @@ func (r *Report) CheckRun(at Checkout, runURL, ended string) CheckRun {
 	}
 	for _, a := range shown.annotations(at) {
 		if a.File != "" {
-			run.Annotations = append(run.Annotations, CheckRunAnnotation{File: a.File, Line: a.Line, Title: a.Title, Message: a.Message, Warning: a.Warning})
+			run.Annotations = append(run.Annotations, CheckRunAnnotation(a))
 		}
 	}
 	return run

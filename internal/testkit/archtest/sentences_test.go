@@ -50,6 +50,7 @@ func reading(files []goFile, may map[string]string) (lines []string, used map[st
 		if f.test {
 			continue
 		}
+		//lint:ignore SA1019 the local variables of one file are all that is asked for, and types would take a minute
 		elements := map[*ast.Object]bool{} // variables that range over sentences
 		sentence := func(e ast.Node) (name string) {
 			ast.Inspect(e, func(n ast.Node) bool {
