@@ -101,7 +101,8 @@ func TestTransport_Private(t *testing.T) {
 	// Of a name only the connection shows where it leads: no name but localhost is known to lead here, so Check is left out.
 	at := net.JoinHostPort("localhost", port)
 	_, err = (&Guard{}).dial(t.Context(), "tcp", at)
-	if _, ok := err.(*privateError); !ok || strings.Contains(err.Error(), "127.0.0.1") {
+	var private *privateError
+	if !errors.As(err, &private) || strings.Contains(err.Error(), "127.0.0.1") {
 		t.Errorf("a name: got %v", err)
 	}
 	for _, allowed := range []*Guard{{Allow: []string{"localhost"}}, {Allow: []string{at}}, {Allow: []string{"127.0.0.0/8", "::1/128"}}, {Named: func(host string) bool { return host == at }}, nil} {
