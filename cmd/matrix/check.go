@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -18,6 +17,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/report"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
 func (a *app) checkCommand() *cobra.Command {
@@ -191,21 +191,13 @@ func writeChecked(w io.Writer, all []matrix.Checked, results []result.Result, to
 		}
 		text.WriteString("\n")
 	}
-	fmt.Fprintf(&text, "%s, %s", count(len(errors), "error"), count(len(warnings), "warning"))
+	fmt.Fprintf(&text, "%s, %s", lists.Count(len(errors), "error"), lists.Count(len(warnings), "warning"))
 	if len(ignored) > 0 {
 		fmt.Fprintf(&text, ", %d ignored", len(ignored))
 	}
-	fmt.Fprintf(&text, " in %s (%.1f s, no cluster). For what only a cluster shows: matrix run\n", count(len(all), "cell"), took.Seconds())
+	fmt.Fprintf(&text, " in %s (%.1f s, no cluster). For what only a cluster shows: matrix run\n", lists.Count(len(all), "cell"), took.Seconds())
 	_, err := io.WriteString(w, strings.ReplaceAll(text.String(), "\n\nwarning", "\nwarning"))
 	return err
-}
-
-// count is "1 error" or "2 errors".
-func count(n int, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return fmt.Sprintf("%d %s", n, noun)
 }
 
 func errorText(r reason.Reason, f result.Finding) string {
@@ -242,15 +234,4 @@ func recipesOf(results []result.Result) (names []string) {
 		names = append(names, results[i].Recipe)
 	}
 	return names
-}
-
-// ignoreFile is where the file with what is ignored is looked for, unless a flag names it.
-func ignoreFile(name, standard string) (file string, required bool) {
-	if name != "" {
-		return name, true
-	}
-	if _, err := os.Stat(standard); err == nil {
-		return standard, true
-	}
-	return "", false
 }

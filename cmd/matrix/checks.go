@@ -30,8 +30,7 @@ func (f *ignoreFlags) register(cmd *cobra.Command) {
 // settle reads the flags and the file.
 func (f *ignoreFlags) settle() error {
 	all := checks.All()
-	file, required := ignoreFile(f.file, judge.IgnoreFile)
-	ignores, err := judge.NewIgnores(all, f.ignore, file, required)
+	ignores, err := judge.NewIgnores(all, f.ignore, cli.FirstOf(f.file, judge.IgnoreFile), f.file != "")
 	if err != nil {
 		return cli.Usagef("%w", err)
 	}

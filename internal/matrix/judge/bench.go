@@ -2,6 +2,7 @@ package judge
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/nvidia/aicr-action/internal/matrix/facts"
 	"github.com/nvidia/aicr-action/internal/matrix/problem"
@@ -52,7 +53,7 @@ func (b *Bench) Judge(x *facts.Index, recipe string, order Order, stages ...Stag
 
 // ByID is the check with an ID or a name, of which letters' case does not count; nil if there is none.
 func ByID(list []Check, id string) *Check {
-	i := slices.IndexFunc(list, func(c Check) bool { return same(c.ID, id) || same(c.Name, id) })
+	i := slices.IndexFunc(list, func(c Check) bool { return strings.EqualFold(c.ID, id) || strings.EqualFold(c.Name, id) })
 	if i < 0 {
 		return nil
 	}

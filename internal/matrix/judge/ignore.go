@@ -214,5 +214,3 @@ func (g *Ignores) Unused(ran func(recipe string) bool) (lines []string) {
 	}
 	return lines
 }
-
-func same(a, b string) bool { return strings.EqualFold(a, b) }
