@@ -9,6 +9,12 @@ BENCH    ?= eks-training
 KIND_TESTS ?=
 # Its images: auto, pinned (pulled from their registries) or assembled (from Debian packages and Go modules).
 export KIND_IMAGES ?= auto
+# What `make oracle` asks: Kubelet, Scheduler, APIServer, Helm, Flux, Argo, AppSet, Helmfile, AICR or Scripts, all if empty; with how many generated
+# inputs, from which seed, and, for AICR, the directory of its CLI's answers.
+ORACLE  ?=
+INPUTS  ?= 500
+SEED    ?= 0
+ANSWERS ?=
 # Packages that do several things at a time.
 RACED    := ./internal/...
 # Prints a line per package as each is done, and what fails as soon as it does; then all failures again, and the slowest tests.
@@ -19,7 +25,7 @@ TESTS    := $(GO) tool gotestsum --format pkgname-and-test-fails --format-icons 
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build generate update-manifests lint test test-nightly test-race test-kind bench bench-matrix bench-goals bench-profile bench-gang picture soak
+.PHONY: help build generate update-manifests lint test test-nightly oracle test-race test-kind bench bench-matrix bench-goals bench-profile bench-verdicts bench-gang picture soak
 .PHONY: kwok-cluster kwok-nodes kwok-test-deployer kwok-test-all kwok-e2e kwok-status kwok-cluster-delete
 
 help: ## List the targets
@@ -33,6 +39,7 @@ build: ## Build bin/matrix and bin/aicr
 generate: ## Renew what is made from other files: embedded parts lists, charts' common helpers, CRDs, docs/exit-codes.md
 	for list in stack schedulers helmfile operators/prometheus-operator operators/node-feature-discovery operators/cert-manager; do cp kwok/$$list/go.mod kwok/embedded/$${list##*/}.mod && cp kwok/$$list/go.sum kwok/embedded/$${list##*/}.sum || exit 1; done
 	for list in stack operators/cert-manager; do to=$$PWD/kwok/embedded/$${list##*/} && rm -rf $$to && (cd kwok/$$list && for f in */*.go; do mkdir -p $$to/$${f%/*} && cp $$f $$to/$$f.txt || exit 1; done) || exit 1; done
+	cp kwok/stack/images.lock kwok/embedded/images.lock
 	for list in kwok/kubernetes/*; do cp $$list/go.mod kwok/embedded/kubernetes-$${list##*/}.mod && cp $$list/go.sum kwok/embedded/kubernetes-$${list##*/}.sum || exit 1; done
 	for chart in kwok/charts/*/Chart.yaml; do cp kwok/charts/_common/_common.tpl $${chart%/*}/templates/_common.tpl || exit 1; done
 	$(GO) run ./kwok/crdgen kwok/charts
@@ -45,7 +52,7 @@ update-manifests: ## Renew kwok/manifests, what a Kind cluster gets, from the mo
 
 lint: ## gofmt, go vet, staticcheck, errcheck and errorlint, at the versions in go.mod
 	@echo '==> gofmt'; files=$$($$($(GO) env GOROOT)/bin/gofmt -l .) && test -z "$$files" || { echo "run gofmt -w on: $$files" >&2; exit 1; }
-	$(GO) vet ./... && $(GO) vet -tags nightly ./internal/matrix ./cmd/matrix ./test/action ./internal/infra/addons ./internal/infra/embedded && $(GO) vet -tags soak ./cmd/matrix && $(GO) vet -tags kind ./test/kindnode ./internal/infra/kind
+	$(GO) vet ./... && $(GO) vet -tags nightly ./internal/matrix ./cmd/matrix ./test/action ./internal/infra/addons ./internal/infra/embedded && $(GO) vet -tags soak ./cmd/matrix && $(GO) vet -tags oracle ./test/oracle && $(GO) vet -tags kind ./test/kindnode ./internal/infra/kind
 	$(GO) tool staticcheck ./...
 	$(GO) tool errcheck ./...
 	$(GO) tool go-errorlint ./...
@@ -61,6 +68,11 @@ test-nightly: ## What takes minutes and rarely breaks: faults in every lane, sec
 	@echo '==> the second schedulers and the controllers: compiled once, about 5 minutes'
 	$(GO) run ./cmd/matrix stack build --schedulers
 	$(TESTS) -timeout 120m -tags nightly -run '^TestNightly' ./internal/matrix ./cmd/matrix ./test/action ./internal/infra/addons ./internal/infra/embedded
+
+oracle: ## Hold rules to the programs that decide: kubelet, scheduler, API server, Helm, Flux, Argo CD, helmfile, bash; ORACLE=Kubelet for one, INPUTS=500 and SEED=1 for what is generated; bin/differences gets what is new
+	$(GO) run ./cmd/matrix stack build
+	$(GO) run ./cmd/matrix stack build --helmfile
+	$(GO) test -v -count=1 -vet=off -timeout 60m -tags oracle -run '^TestOracle$(ORACLE)' ./test/oracle -args -inputs $(INPUTS) -seed $(SEED) -sample 0 -found ../../bin/differences$(if $(ANSWERS), -answers $(abspath $(ANSWERS)))
 
 test-race: ## Unit tests with the race detector; it needs a C compiler
 	CGO_ENABLED=1 $(GO) test -race -short -count=1 -vet=off -timeout 30m $(RACED)
@@ -80,6 +92,10 @@ bench-goals: ## Time each command that has a goal; CHARTS=DIR of original charts
 
 bench-profile: ## What the processes of each lane of BENCH='eks-training' spend their CPU time on; LANES=helm,flux-oci for some; UPDATE=1 keeps the tables in docs/contributing/figures.md
 	$(GO) run ./internal/tools/bench -profile $(if $(LANES),-lanes $(LANES) )$(if $(UPDATE),-update )-- $(BENCH)
+
+bench-verdicts: ## Time how soon after a fault its verdict comes, in the fault-injection suite; FAULTS='F1[0-9]' for some, NIGHTLY=1 for those of make test-nightly too; UPDATE=1 keeps the table in docs/contributing/figures.md
+	$(GO) run ./cmd/matrix stack build
+	$(GO) run ./internal/tools/bench -verdicts$(if $(NIGHTLY), -nightly)$(if $(UPDATE), -update)$(if $(FAULTS), -- '$(FAULTS)')
 
 picture: ## Draw the pictures of README.md from docs/images/run.txt, which is what a run printed
 	$(GO) run ./internal/tools/picture

@@ -21,6 +21,9 @@ var (
 	StackSum []byte
 	//go:embed embedded/stack
 	StackSources embed.FS
+	// ImagesLock is such a copy of stack/images.lock.
+	//go:embed embedded/images.lock
+	ImagesLock []byte
 )
 
 // SchedulersMod and SchedulersSum are such copies of schedulers/go.mod and schedulers/go.sum.

@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/nvidia/aicr-action/internal/bundle/adjust"
-	"github.com/nvidia/aicr-action/internal/cli"
+	"github.com/nvidia/aicr-action/internal/command/cli"
 	"github.com/nvidia/aicr-action/internal/verify/snapshot"
 	"github.com/nvidia/aicr-action/internal/verify/snapshot/collect"
 	"github.com/nvidia/aicr-action/internal/verify/validate"

@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/cli"
-	"github.com/nvidia/aicr-action/internal/cli/docio"
+	"github.com/nvidia/aicr-action/internal/command/cli"
+	"github.com/nvidia/aicr-action/internal/command/cli/docio"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/verify/snapshot/collect"
 	"github.com/nvidia/aicr-action/internal/verify/validate"
@@ -21,7 +21,7 @@ import (
 
 // app is what all commands share.
 type app struct {
-	cli.App
+	*cli.App
 	stdin io.Reader
 	// client connects to the cluster of a kubeconfig.
 	client func(kubeconfig string) (kubernetes.Interface, error)

@@ -15,7 +15,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle/adjust"
 	"github.com/nvidia/aicr-action/internal/bundle/publish"
 	"github.com/nvidia/aicr-action/internal/charts"
-	"github.com/nvidia/aicr-action/internal/cli"
+	"github.com/nvidia/aicr-action/internal/command/cli"
 	"github.com/nvidia/aicr-action/internal/recipe/document"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/util/egress"
@@ -36,6 +36,7 @@ type bundleFlags struct {
 	sharedStorageClass, evictionLabel    string
 	gateImage                            string
 	vendorCharts, readinessHooks, serial bool
+	split                                bool
 	names                                adjust.Names
 	config                               configFlag
 	scheduling                           cli.SchedulingFlags
@@ -84,6 +85,7 @@ what the recipe sets. README.md in the bundle lists everything that was injected
 	flags.BoolVar(&f.readinessHooks, "readiness-hooks", false, "wait after each component that has a readiness.yaml until it is ready (helm and Argo CD)")
 	flags.StringVar(&f.gateImage, "gate-image", bundle.ReadinessImage, "`image` that waits, with --readiness-hooks; that of your AICR release is ghcr.io/nvidia/aicr-gate:VERSION")
 	flags.BoolVar(&f.serial, "serial", false, "deploy one component after another, in deploymentOrder, where a deployer does several at once")
+	flags.BoolVar(&f.split, "split", false, "write two halves, by the class of each component in registry.yaml: core, and ops, which is installed after it (helm, to a directory)")
 	f.config.register(cmd)
 	f.scheduling.Register(flags)
 	flags.IntVar(&f.nodes, "nodes", 0, "number of GPU nodes, for the components that want to know it")
@@ -129,6 +131,9 @@ func (a *app) bundle(ctx context.Context, f bundleFlags) error {
 	if err := f.names.Check(deployer.Name()); err != nil {
 		return cli.WrapUsage(err)
 	}
+	if err := f.checkSplit(deployer.Name(), target.repo != ""); err != nil {
+		return err
+	}
 	in, made, err := a.bundleInput(ctx, &f)
 	if err != nil {
 		return err
@@ -137,12 +142,14 @@ func (a *app) bundle(ctx context.Context, f bundleFlags) error {
 		f.repo, f.revision = cli.FirstOf(f.repo, ociScheme+target.repo), cli.FirstOf(f.revision, target.tag)
 	}
 	in.RepoURL, in.ChartRepository, in.PlainHTTP = f.repo, f.chartRepository, f.plainHTTP
-	b, in, err := cli.MakeBundle(ctx, deployer, in, "--repo", cli.FirstOf(f.revision, f.revisionOf(deployer.Name(), in, made)))
+	var b *bundle.Bundle
+	if f.split {
+		b, in, err = f.splitBundle(ctx, deployer, in, made.classes)
+	} else if b, in, err = cli.MakeBundle(ctx, deployer, in, "--repo", cli.FirstOf(f.revision, f.revisionOf(deployer.Name(), in, made))); err == nil {
+		err = cli.WrapUsage(f.finish(b, made, in))
+	}
 	if err != nil {
 		return err
-	}
-	if err := f.finish(b, made, in); err != nil {
-		return cli.WrapUsage(err)
 	}
 	slog.Debug("made the bundle", "deployer", b.Deployer, "releases", len(b.Installs), "files", len(b.Files), "revision", in.TargetRevision)
 	where := f.output

@@ -278,3 +278,48 @@ func BenchmarkBundle(b *testing.B) {
 
 // asRead is Markdown as a person reads it: what a recipe says is code in it.
 func asRead(text string) string { return strings.NewReplacer("`", "", `\`, "").Replace(text) }
+
+// A split bundle has its components in the half of their class, one recipe and one list of files for both, and no component of
+// core that needs one of ops.
+func TestBundle_Split(t *testing.T) {
+	recipes := filepath.Join(t.TempDir(), "recipes")
+	if err := os.CopyFS(recipes, os.DirFS("../../recipes")); err != nil {
+		t.Fatal(err)
+	}
+	registry := read(t, filepath.Join(recipes, "registry.yaml"))
+	class := func(name, class string) {
+		t.Helper()
+		text := strings.Replace(registry, "  - name: "+name+"\n", "  - name: "+name+"\n    class: "+class+"\n", 1)
+		if err := os.WriteFile(filepath.Join(recipes, "registry.yaml"), []byte(text), 0o644); err != nil || text == registry {
+			t.Fatalf("%s: %v", name, err)
+		}
+	}
+	file, to := filepath.Join(t.TempDir(), "recipe.yaml"), filepath.Join(t.TempDir(), "bundle")
+	invoke(t, with("recipe", "--recipes-dir", recipes, "-o", file)...).want(t, 0)
+	args := []string{"bundle", "--recipes-dir", recipes, "-r", file, "--split", "-o", to}
+	invoke(t, args...).want(t, 2, "--split: no component of the recipe is of the class ops in registry.yaml")
+	class("cert-manager", "ops")
+	invoke(t, args...).want(t, 2, "is of the class core and depends on cert-manager, which is of ops")
+	class("prometheus-adapter", "half")
+	invoke(t, args...).want(t, 2, `class of component "prometheus-adapter" is "half"; write core or ops`)
+	class("prometheus-adapter", "ops")
+	invoke(t, args...).want(t, 0)
+	files := tree(t, to)
+	for name, want := range map[string]bool{
+		"core/deploy.sh": true, "ops/deploy.sh": true, "recipe.yaml": true, "split.yaml": true, "checksums.txt": true, "core/cert-manager/values.yaml": true, "ops/prometheus-adapter/values.yaml": true,
+		"deploy.sh": false, "core/recipe.yaml": false, "ops/checksums.txt": false, "core/prometheus-adapter/values.yaml": false, "ops/cert-manager/values.yaml": false,
+	} {
+		if _, ok := files[name]; ok != want {
+			t.Errorf("%s: it is there: %t, want %t", name, ok, want)
+		}
+	}
+	if !strings.Contains(files["split.yaml"], "  prometheus-adapter: ops\n") || !strings.Contains(files["split.yaml"], fmt.Sprintf("recipeDigest: sha256:%x\n", sha256.Sum256([]byte(files["recipe.yaml"])))) {
+		t.Errorf("split.yaml is\n%s", files["split.yaml"])
+	}
+	if strings.Contains(files["core/deploy.sh"], "release prometheus-adapter") || !strings.Contains(files["ops/deploy.sh"], "release prometheus-adapter") {
+		t.Error("a half's script does not install what is in the half")
+	}
+	invoke(t, "verify", to).want(t, 0)
+	invoke(t, append(args, "--deployer", "flux")...).want(t, 2, "--split is for --deployer helm")
+	invoke(t, append(args, "--readiness-hooks")...).want(t, 2, "--split goes with none of")
+}

@@ -11,13 +11,14 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle/adjust"
 	"github.com/nvidia/aicr-action/internal/bundle/preconditions"
 	"github.com/nvidia/aicr-action/internal/bundle/publish"
-	"github.com/nvidia/aicr-action/internal/cli"
+	"github.com/nvidia/aicr-action/internal/command/cli"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/recipe/document"
 )
 
 // putIn is what the flags put into the values of components, parsed.
 type putIn struct {
+	classes          map[string]string // of the components, as the registry has them
 	sets             adjust.Sets
 	typed            []adjust.Typed
 	dynamic          []adjust.Dynamic
@@ -99,6 +100,10 @@ func (a *app) bundleInput(ctx context.Context, f *bundleFlags) (in bundle.Input,
 		p.scheduling = f.scheduling.Tolerating(p.scheduling)
 	}
 	entries := store.Entries()
+	p.classes = map[string]string{}
+	for _, e := range entries {
+		p.classes[e.Name] = e.Class
+	}
 	if p.sets, err = p.sets.Names(entries, result); err != nil {
 		return in, p, cli.WrapUsage(err)
 	}

@@ -30,7 +30,7 @@ func TestRecipeConfig(t *testing.T) {
 		t.Errorf("got %q, %s", r.stdout, r.stderr)
 	}
 	other := write(t, "config.yaml", configHead+"  verify: {}\n")
-	invoke(t, "recipe", "--config", other).want(t, 0, other+" has nothing for aicr recipe")
+	invoke(t, "recipe", "--config", other, "--service", "eks").want(t, 0, other+" has nothing for aicr recipe")
 	for name, c := range map[string]struct {
 		text, want string
 		code       int

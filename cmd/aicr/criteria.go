@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/nvidia/aicr-action/internal/cli"
+	"github.com/nvidia/aicr-action/internal/command/cli"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/util/lists"
 )
@@ -150,6 +150,9 @@ func (a *app) resolve(ctx context.Context, f queryFlags) (*recipe.Store, *recipe
 	choices := recipe.Choices{Configuration: f.configuration}
 	if choices.Profile, err = recipe.ParseProfile(f.profile); err != nil {
 		return nil, nil, cli.Usagef("--profile: %w", err)
+	}
+	if query.Bare() == (recipe.Criteria{}) && f.snapshot == "" {
+		return nil, nil, cli.Usagef("no criteria: name at least one of --service, --accelerator, --intent, --os, --platform and --nodes, in a file of --criteria too, or pass --snapshot. A recipe for any system at all is for none")
 	}
 	var result *recipe.Result
 	if f.snapshot != "" {

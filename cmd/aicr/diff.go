@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/nvidia/aicr-action/internal/cli"
+	"github.com/nvidia/aicr-action/internal/command/cli"
 	"github.com/nvidia/aicr-action/internal/verify/snapshot"
 )
 

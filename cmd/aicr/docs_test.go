@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/nvidia/aicr-action/internal/cli"
+	"github.com/nvidia/aicr-action/internal/command/cli"
 	"github.com/nvidia/aicr-action/internal/testkit/workers"
 )
 
@@ -163,7 +163,7 @@ var (
 // TestPages: each command's section has its flags, all of them and no other, and its examples.
 func TestPages(t *testing.T) {
 	all := sections(t)
-	root := (&app{}).rootCommand()
+	root := (&app{App: &cli.App{}}).rootCommand()
 	var verbs []*cobra.Command
 	visit(root, func(c *cobra.Command) {
 		if c != root && !slices.Contains([]string{"explain", "version", "help", "completion"}, strings.Fields(c.CommandPath())[1]) {

@@ -63,15 +63,21 @@ func exitTable() []exitCode {
 			row:     row(8, "INTERNAL", reason.ClassFailed, "A check of aicr validate failed, or this program itself did", "After aicr validate the result has each failed check, with what was expected. Anything else is a bug: please report it with the message."),
 			reasons: []reason.Reason{reason.ValidationFailed, reason.Internal},
 		},
-		{row: reason.Interrupted.Row()},
+		{
+			row:     row(9, reason.Interrupted, reason.ClassInterrupted, "A signal ended the command", "Run it again. A second signal ends the command at once, with 128 plus its number."),
+			reasons: []reason.Reason{reason.Interrupted},
+		},
 	}
 }
 
-// exitRow is the row of an error. The nearest status counts, then whether time ran out, then the
-// reason; an error that nothing is known of has code 1.
+// exitRow is the row of an error. An interrupt counts before all that follows from it; then the nearest status, then
+// whether time ran out, then the reason; an error that nothing is known of has code 1.
 func exitRow(err error) reason.Row {
 	table := exitTable()
 	status := statusOf(err)
+	if reason.Of(err) == reason.Interrupted {
+		status = 0
+	}
 	if i := slices.IndexFunc(table, func(e exitCode) bool { return status != 0 && slices.Contains(e.statuses, status) }); i >= 0 {
 		return table[i].row
 	}

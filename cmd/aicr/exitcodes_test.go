@@ -13,12 +13,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/nvidia/aicr-action/internal/command/cli"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/util/httpstatus"
 	"github.com/nvidia/aicr-action/internal/verify/validate/agent"
@@ -70,7 +72,7 @@ func TestExitCodesOfTheProcess(t *testing.T) {
 		{2, []string{"recipe", "--format", "xml"}, "--format"},
 		{2, []string{"validate", "-r", made, "-s", write(t, "s.yaml", strings.Replace(read(t, snapshotFile), "v1.33.5", "v1.20.5", 1))}, "K8s.server.version"},
 		{3, []string{"recipe", "-c", "no.yaml"}, "criteria file no.yaml does not exist; check the name\nexit code 3 (NOT_FOUND); `aicr explain 3` says more"},
-		{3, []string{"query", "--selector", "components.none"}, `there is no "none"`},
+		{3, []string{"query", "--service", "eks", "--selector", "components.none"}, `there is no "none"`},
 		{3, []string{"bundle", "-r", server.URL + "/404"}, "the server answers 404"},
 		{4, []string{"bundle", "-r", server.URL + "/401"}, "the server answers 401"},
 		{4, []string{"recipe", "-s", "cm://a/b", "--kubeconfig", kubeconfig}, "not allowed"},
@@ -124,6 +126,7 @@ func TestExitRow(t *testing.T) {
 		{reason.New(reason.ChartDownloadFailed, "a chart: %w", httpstatus.With(404, errors.New("none"))), 3},
 		{reason.New(reason.ValidationFailed, "a check"), 8},
 		{reason.New(reason.Internal, "a bug"), 8},
+		{fmt.Errorf("get: %w", errors.Join(context.DeadlineExceeded, &cli.Interrupt{Signal: syscall.SIGTERM})), 9},
 		{fmt.Errorf("a: %w", reason.New(reason.DownloadFailed, "b")), 6},
 	} {
 		if got := exitRow(test.err).Code; got != test.want {
@@ -131,7 +134,7 @@ func TestExitRow(t *testing.T) {
 		}
 	}
 	for i, e := range exitTable() {
-		if e.row.Code != i && e.row.Code != reason.SignalBase {
+		if e.row.Code != i {
 			t.Errorf("row %d has the code %d", i, e.row.Code)
 		}
 		for _, r := range e.reasons {

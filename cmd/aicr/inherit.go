@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/nvidia/aicr-action/internal/cli"
+	"github.com/nvidia/aicr-action/internal/command/cli"
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
 

@@ -5,7 +5,7 @@ package main
 import (
 	"os"
 
-	"github.com/nvidia/aicr-action/internal/cli"
+	"github.com/nvidia/aicr-action/internal/command/cli"
 	"github.com/nvidia/aicr-action/internal/util/reexec"
 	"github.com/nvidia/aicr-action/internal/verify/validate/agent"
 )

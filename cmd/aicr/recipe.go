@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/nvidia/aicr-action/internal/cli"
+	"github.com/nvidia/aicr-action/internal/command/cli"
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
@@ -34,9 +34,12 @@ whose constraints do not hold on that system is left out. Both are said on stder
 			if err := checkOutput("recipe", output, format); err != nil {
 				return f.config.place(err)
 			}
-			_, result, err := a.resolve(cmd.Context(), f)
+			store, result, err := a.resolve(cmd.Context(), f)
 			if err != nil {
 				return f.config.place(err)
+			}
+			if result, err = store.WithHealthChecks(result); err != nil {
+				return cli.WrapUsage(err)
 			}
 			if inheritFrom != "" {
 				deployed, err := a.side(cmd.Context(), "--inherit-from", inheritFrom, f.kubeconfig)

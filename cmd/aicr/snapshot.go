@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/nvidia/aicr-action/internal/cli"
-	"github.com/nvidia/aicr-action/internal/cli/docio"
+	"github.com/nvidia/aicr-action/internal/command/cli"
+	"github.com/nvidia/aicr-action/internal/command/cli/docio"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/verify/snapshot"
 	"github.com/nvidia/aicr-action/internal/verify/snapshot/collect"

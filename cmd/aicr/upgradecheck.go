@@ -12,11 +12,16 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
 
-	"github.com/nvidia/aicr-action/internal/cli"
+	"github.com/nvidia/aicr-action/internal/command/cli"
 	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/util/filesys"
 	"github.com/nvidia/aicr-action/internal/util/httpstatus"
+	"github.com/nvidia/aicr-action/internal/verify/upgradecheck"
 )
 
 // upgradeFlags say which move is meant.
@@ -100,13 +105,11 @@ func (a *app) upgradeCheck(ctx context.Context, f upgradeFlags) error {
 	} else if to, err = a.side(ctx, "--to", f.to, f.kubeconfig); err != nil {
 		return err
 	}
-	after, before := upgradable(to), []recipe.UpgradeComponent(nil)
+	after, before := upgradecheck.Components(to), []recipe.UpgradeComponent(nil)
+	var source *upgradecheck.Source
 	if from != nil {
-		before = upgradable(from)
-	} else if before, err = a.installed(ctx, f.kubeconfig, deployer, namesOf(store, after), func(name string) (recipe.UpgradeComponent, bool) {
-		i := slices.IndexFunc(after, func(c recipe.UpgradeComponent) bool { return c.Name == name })
-		return after[max(i, 0)], i >= 0
-	}); err != nil {
+		before = upgradecheck.Components(from)
+	} else if before, source, err = a.installed(ctx, f.kubeconfig, deployer, after, registered(store)); err != nil {
 		return err
 	}
 	records, err := recordsFor(store, a.tellUnknown, before, after)
@@ -126,6 +129,7 @@ func (a *app) upgradeCheck(ctx context.Context, f upgradeFlags) error {
 		return err
 	}
 	report := newUpgradeReport(ctx, f.from, called, deployer, rows, seen)
+	report.Source = source
 	if report.AtRisk, err = a.scan(ctx, f, rows); err != nil {
 		return err
 	}
@@ -140,6 +144,32 @@ func (a *app) upgradeCheck(ctx context.Context, f upgradeFlags) error {
 		return &cli.Reported{Err: cli.Usagef("%d components need attention", report.Summary.Failing)}
 	}
 	return nil
+}
+
+// fromCluster is the value of --from that stands for what is installed.
+const fromCluster = "cluster"
+
+// installed are the components that a deployer has installed, and what was read for it.
+func (a *app) installed(ctx context.Context, kubeconfig, deployer string, wanted []recipe.UpgradeComponent, others []string) ([]recipe.UpgradeComponent, *upgradecheck.Source, error) {
+	all, source, err := upgradecheck.Installed(ctx, upgradecheck.Cluster{
+		Kube:    func() (kubernetes.Interface, error) { return a.client(kubeconfig) },
+		Dynamic: func() (dynamic.Interface, error) { return a.dynamic(kubeconfig) },
+	}, deployer, wanted, others)
+	switch {
+	case err == nil:
+		return all, &source, nil
+	case errors.Is(err, upgradecheck.ErrNone):
+		err = cli.WrapUsage(httpstatus.With(http.StatusNotFound, fmt.Errorf("--from cluster: %s has installed none of the components; name the deployer that did with --deployer, or check the kubeconfig's cluster", deployer)))
+	case errors.As(err, new(*upgradecheck.TwiceError)):
+		err = cli.Usagef("--from cluster: %w; compare recipes or bundles, one for each", err)
+	case apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err):
+		err = httpstatus.With(http.StatusForbidden, fmt.Errorf("--from cluster: %w; it needs list on secrets (Helm, Flux), or on applications.argoproj.io", err))
+	case apierrors.IsNotFound(err):
+		err = cli.WrapUsage(httpstatus.With(http.StatusNotFound, fmt.Errorf("--from cluster: the cluster has no Applications of Argo CD: %w; name the deployer that installed the components with --deployer", err)))
+	default:
+		err = reason.New(reason.ClusterAccess, "--from cluster: %w; check the kubeconfig's server, the network and the login", err)
+	}
+	return nil, nil, err
 }
 
 // check refuses flags before anything is read, and gives the deployer by AICR's name.
@@ -196,32 +226,10 @@ func resolveAgain(store *recipe.Store, of *recipe.Result) (*recipe.Result, error
 	return result, nil
 }
 
-// upgradable are the components of a recipe that are deployed.
-func upgradable(r *recipe.Result) []recipe.UpgradeComponent {
-	var all []recipe.UpgradeComponent
-	for _, ref := range r.ComponentRefs {
-		if ref.LeftOut() {
-			continue
-		}
-		all = append(all, recipe.UpgradeComponent{
-			Name: ref.Name, Version: cli.FirstOf(ref.Version, ref.Tag),
-			Identity: map[string]string{"namespace": ref.Namespace, "chart": ref.Chart, "source": ref.Source, "path": ref.Path, "type": ref.Type},
-			Files:    map[string][]string{"manifestFiles": ref.ManifestFiles, "preManifestFiles": ref.PreManifestFiles},
-		})
-	}
-	return all
-}
-
-// namesOf are the names of the components that a cluster may have: those of the registry, and of a recipe.
-func namesOf(store *recipe.Store, of []recipe.UpgradeComponent) []string {
-	var names []string
+// registered are the names of the components in the registry: a cluster may have others of them than a recipe.
+func registered(store *recipe.Store) (names []string) {
 	for _, e := range store.Entries() {
 		names = append(names, e.Name)
-	}
-	for _, c := range of {
-		if !slices.Contains(names, c.Name) {
-			names = append(names, c.Name)
-		}
 	}
 	return names
 }

@@ -5,19 +5,22 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/nvidia/aicr-action/internal/cli"
+	"github.com/nvidia/aicr-action/internal/command/cli"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/util/lists"
+	"github.com/nvidia/aicr-action/internal/verify/upgradecheck"
 )
 
 // upgradeReport is what aicr upgrade-check prints, with the keys of AICR's own CLI.
 type upgradeReport struct {
-	From       string        `json:"from"`
-	To         string        `json:"to"`
-	Deployer   string        `json:"deployer,omitempty"`
-	Components []upgradeRow  `json:"components"`
-	Summary    upgradeTotals `json:"summary"`
-	AtRisk     atRisk        `json:"atRisk"`
+	From     string `json:"from"`
+	To       string `json:"to"`
+	Deployer string `json:"deployer,omitempty"`
+	// Source is what of the cluster was read; nil if --from is a recipe.
+	Source     *upgradecheck.Source `json:"source,omitempty"`
+	Components []upgradeRow         `json:"components"`
+	Summary    upgradeTotals        `json:"summary"`
+	AtRisk     atRisk               `json:"atRisk"`
 }
 
 type upgradeTotals struct {

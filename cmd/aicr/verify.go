@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/nvidia/aicr-action/internal/bundle/publish"
-	"github.com/nvidia/aicr-action/internal/cli"
+	"github.com/nvidia/aicr-action/internal/command/cli"
 	"github.com/nvidia/aicr-action/internal/util/httpstatus"
 	"github.com/nvidia/aicr-action/internal/util/lists"
 )
@@ -25,6 +25,8 @@ type verified struct {
 	Problems []string `json:"problems"`
 	// Attestations that are there, and that nothing here verifies.
 	Attestations []string `json:"attestationsNotVerified"`
+	// Unlisted files are of older releases of AICR's CLI, which did not list them; they deploy nothing.
+	Unlisted []string `json:"notListed,omitempty"`
 }
 
 func (a *app) verifyCommand() *cobra.Command {
@@ -32,7 +34,7 @@ func (a *app) verifyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "verify DIRECTORY", Short: "Say whether a bundle is what was made", Args: cobra.ExactArgs(1),
 		Long: `Compare a bundle's directory with its checksums.txt: every file is listed with its SHA-256, and nothing else is there, no other file, no
-link and no empty directory. A bundle of AICR's own CLI can be verified too.
+link and no empty directory. A bundle of AICR's own CLI can be verified too; the recipe.yaml of one before 1.0 is not in its list.
 
 Signatures are not verified: whoever can change the bundle can change checksums.txt as well. AICR's own CLI verifies them.`,
 		Example: `  aicr verify ./bundles
@@ -62,7 +64,7 @@ Signatures are not verified: whoever can change the bundle can change checksums.
 }
 
 func (a *app) printVerified(dir string, report publish.ChecksumReport, format string) error {
-	v := verified{Bundle: dir, Verified: len(report.Problems) == 0, Files: report.Files, Problems: []string{}, Attestations: append([]string{}, report.Attestations...)}
+	v := verified{Bundle: dir, Verified: len(report.Problems) == 0, Files: report.Files, Problems: []string{}, Attestations: append([]string{}, report.Attestations...), Unlisted: report.Unlisted}
 	for _, p := range report.Problems {
 		v.Problems = append(v.Problems, p.Error())
 	}
@@ -82,6 +84,9 @@ func (a *app) printVerified(dir string, report publish.ChecksumReport, format st
 	}
 	for _, name := range v.Attestations {
 		text += "not verified: " + name + "; AICR's own CLI verifies signatures\n"
+	}
+	for _, name := range v.Unlisted {
+		text += "not verified: " + name + "; AICR's CLI before 1.0 did not list it, and nothing is deployed from it\n"
 	}
 	_, err := fmt.Fprint(a.Stdout, cli.Inert(text))
 	return err

@@ -8,25 +8,26 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/cli"
+	"github.com/nvidia/aicr-action/internal/command/bundles"
+	"github.com/nvidia/aicr-action/internal/command/cli"
+	"github.com/nvidia/aicr-action/internal/command/clusters"
+	"github.com/nvidia/aicr-action/internal/command/inspect"
+	"github.com/nvidia/aicr-action/internal/command/reports"
+	"github.com/nvidia/aicr-action/internal/command/run"
+	"github.com/nvidia/aicr-action/internal/command/workflows"
 )
 
-// app is what all commands share.
-type app struct {
-	cli.App
-	ci ciFiles // of the command run
+// execute is the whole program without its process: it takes arguments and returns an exit code.
+func execute(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
+	a, ci := cli.New(getenv, stdout, stderr), reports.NewCIFiles(getenv)
+	a.Released = released
+	return a.Execute(ctx, rootCommand(a, ci), args, ci.End)
 }
 
-// run is the whole program without its process: it takes arguments and returns an exit code.
-func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
-	a := &app{App: cli.New(getenv, stdout, stderr), ci: ciFiles{getenv: getenv}}
-	return a.Execute(ctx, a.rootCommand(), args, a.ci.end)
-}
-
-func (a *app) rootCommand() *cobra.Command {
+func rootCommand(a *cli.App, ci *reports.CIFiles) *cobra.Command {
 	root := &cobra.Command{
 		Use:         "matrix",
-		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: displayName(os.Args[0])},
+		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: cli.DisplayName(os.Args[0])},
 		Version:     cli.BuildOf(released).Version,
 		Short:       "Run AICR recipes through their deployers on a simulated GPU cluster",
 		Long: `matrix runs AICR recipes through their deployers (helm, Argo CD, Flux) on a real Kubernetes control plane
@@ -36,11 +37,11 @@ whose nodes KWOK simulates, and says whether every pod landed where the recipe s
   matrix explain 51`,
 	}
 	return a.Root(root, flagValues,
-		cli.CommandGroup{ID: "run", Title: "Run recipes:", Commands: []*cobra.Command{a.runCommand(), a.checkCommand(), a.parityCommand(), a.listCommand(), a.discoverCommand(), a.bundleCommand(), a.chartsCommand()}},
-		cli.CommandGroup{ID: "results", Title: "Read results and find causes:", Commands: []*cobra.Command{a.explainCommand(), a.whyCommand(), a.whyRunCommand(), a.replayCommand(), a.reportCommand(), a.mergeCommand()}},
-		cli.CommandGroup{ID: "workflows", Title: "Run jobs on virtual nodes:", Commands: []*cobra.Command{a.workflowCommand()}},
-		cli.CommandGroup{ID: "clusters", Title: "Persistent clusters:", Commands: []*cobra.Command{a.clusterCommand(), a.nodesCommand()}},
-		cli.CommandGroup{ID: "machine", Title: "This machine:", Commands: []*cobra.Command{a.doctorCommand(), a.stackCommand(), a.imagesCommand(), a.schemaCommand(), manCommand(), a.versionCommand()}},
+		cli.CommandGroup{ID: "run", Title: "Run recipes:", Commands: []*cobra.Command{run.RunCommand(a, ci), run.CheckCommand(a), run.ParityCommand(a), inspect.ListCommand(a), run.DiscoverCommand(a), bundles.BundleCommand(a), bundles.ChartsCommand(a)}},
+		cli.CommandGroup{ID: "results", Title: "Read results and find causes:", Commands: []*cobra.Command{inspect.ExplainCommand(a), inspect.WhyCommand(a), run.WhyRunCommand(a), reports.ReplayCommand(a), reports.ReportCommand(a), reports.MergeCommand(a, ci)}},
+		cli.CommandGroup{ID: "workflows", Title: "Run jobs on virtual nodes:", Commands: []*cobra.Command{workflows.WorkflowCommand(a)}},
+		cli.CommandGroup{ID: "clusters", Title: "Persistent clusters:", Commands: []*cobra.Command{clusters.ClusterCommand(a), clusters.NodesCommand(a)}},
+		cli.CommandGroup{ID: "machine", Title: "This machine:", Commands: []*cobra.Command{inspect.DoctorCommand(a), clusters.StackCommand(a), clusters.ImagesCommand(a), inspect.SchemaCommand(a), manCommand(), inspect.VersionCommand(a)}},
 	)
 }
 

@@ -10,6 +10,10 @@ import (
 	"testing"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/nvidia/aicr-action/internal/command/cli"
+	"github.com/nvidia/aicr-action/internal/command/reports"
+	"github.com/nvidia/aicr-action/internal/command/run"
 )
 
 // Around the program: hooks of pre-commit, a preset of Renovate, jobs of other CI systems, manual pages.
@@ -123,7 +127,7 @@ func TestCIExamples(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
-		run := (&app{}).runCommand()
+		of := run.RunCommand(&cli.App{}, &reports.CIFiles{})
 		for _, line := range strings.Split(string(raw), "\n") {
 			if _, command, ok := strings.Cut(line, "matrix\" run "); ok || strings.Contains(line, "matrix run ") {
 				if !ok {
@@ -134,7 +138,7 @@ func TestCIExamples(t *testing.T) {
 					t.Errorf("%s: %s", name, line)
 				}
 				for _, f := range flags {
-					if run.Flags().Lookup(f[1]) == nil {
+					if of.Flags().Lookup(f[1]) == nil {
 						t.Errorf("%s: matrix run has no --%s", name, f[1])
 					}
 				}
@@ -162,67 +166,13 @@ func TestKubectlPlugin(t *testing.T) {
 		t.Errorf("help: %s", help)
 	}
 	for program, want := range map[string]string{"matrix": "matrix", "/usr/bin/matrix": "matrix", "kubectl-matrix": "kubectl matrix", "kubectl-other": "matrix"} {
-		if got := displayName(program); got != want {
+		if got := cli.DisplayName(program); got != want {
 			t.Errorf("%s: %q, want %q", program, got, want)
 		}
 	}
 }
 
-// A run that is started again has the flags of the first, in full.
-func TestWatchCommandLine(t *testing.T) {
-	cmd := (&app{}).runCommand()
-	if err := cmd.ParseFlags([]string{"-d", "helm,flux-oci", "--watch", "--charts", "a", "--charts", "b", "--cluster=kind"}); err != nil {
-		t.Fatal(err)
-	}
-	got := strings.Join(commandLine(cmd, []string{"eks"}), " ")
-	for _, want := range []string{"--deployer=helm --deployer=flux-oci", "--charts=a --charts=b", "--platform=kind", " -- eks"} {
-		if !strings.Contains(" "+got, want) {
-			t.Errorf("%q lacks %q", got, want)
-		}
-	}
-	if strings.Contains(got, "watch") {
-		t.Errorf("%q watches again", got)
-	}
+func TestWatch_Refused(t *testing.T) {
 	invoke(t, nil, "run", "eks-training", "--watch", "--keep", "--recipes-dir", filepath.Join(repository, "recipes")).want(t, 2, "--keep and --watch")
 	invoke(t, nil, "run", "eks-training", "--watch", "--recipes-dir", "embedded").want(t, 2, "no file to watch")
-}
-
-// What a run uses is the named recipes' own files and charts: others change without it.
-func TestWatchedFiles(t *testing.T) {
-	dir := t.TempDir()
-	if err := os.CopyFS(filepath.Join(dir, "recipes"), os.DirFS(filepath.Join(repository, "recipes"))); err != nil {
-		t.Fatal(err)
-	}
-	a := &app{}
-	a.Getenv = func(string) string { return "" }
-	w := watched{app: a, args: []string{"eks-training"}}
-	w.flags.recipes.Recipes = filepath.Join(dir, "recipes")
-	before := w.state()
-	edit := func(name, text string) {
-		t.Helper()
-		file := filepath.Join(dir, "recipes", name)
-		old, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, append(old, text...), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	edit("overlays/gke-cos-training.yaml", "# another recipe's\n")
-	if w.state() != before {
-		t.Error("another recipe's overlay counts")
-	}
-	for _, name := range []string{"overlays/eks-training.yaml", "components/gpu-operator/manifests/dcgm-exporter.yaml", "registry.yaml"} {
-		edit(name, "# changed\n")
-		if now := w.state(); now == before {
-			t.Errorf("%s does not count", name)
-		} else {
-			before = now
-		}
-	}
-	edit("overlays/eks-training.yaml", "  broken: [\n")
-	if w.state() == before {
-		t.Error("a mistake does not count")
-	}
 }

@@ -22,7 +22,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle/publish"
 	"github.com/nvidia/aicr-action/internal/charts"
 	"github.com/nvidia/aicr-action/internal/charts/catalog"
-	"github.com/nvidia/aicr-action/internal/cli"
+	"github.com/nvidia/aicr-action/internal/command/cli"
 	"github.com/nvidia/aicr-action/kwok"
 )
 
@@ -108,11 +108,24 @@ func newUpstream(t *testing.T, address string) *upstream {
 // pins are the charts of the recipes that set a service.
 func (u *upstream) pins(t *testing.T) []charts.Pin {
 	t.Helper()
-	a := app{}
-	a.Getenv = func(string) string { return "" }
-	_, all, err := a.recipePins(nil, cli.RecipeDirs{Recipes: u.recipes})
+	store, _, err := (&cli.App{Getenv: func(string) string { return "" }}).Recipes(cli.RecipeDirs{Recipes: u.recipes})
 	if err != nil {
 		t.Fatal(err)
+	}
+	var all []charts.Pin
+	for _, name := range store.Names() {
+		if o, ok := store.Overlay(name); !ok || !o.Testable() {
+			continue
+		}
+		resolved, err := store.ResolveName(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		components, err := store.Components(resolved)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, charts.Pins(components)...)
 	}
 	return all
 }

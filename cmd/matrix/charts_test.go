@@ -11,8 +11,9 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/nvidia/aicr-action/internal/cli"
 	"helm.sh/helm/v3/pkg/chart"
+
+	"github.com/nvidia/aicr-action/internal/command/cli"
 )
 
 // The commands in the order in which a person uses them, with an HTTP repository and an OCI

@@ -14,7 +14,7 @@ import (
 func checked(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, err strings.Builder
-	code = run(t.Context(), append([]string{"check"}, args...), func(string) string { return "" }, &out, &err)
+	code = execute(t.Context(), append([]string{"check"}, args...), func(string) string { return "" }, &out, &err)
 	return code, out.String(), err.String()
 }
 
@@ -86,7 +86,7 @@ func TestChecksPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if string(page) != checksMarkdown() {
+	if got := invoke(t, nil, "explain", "--checks-markdown").stdout; string(page) != got {
 		t.Error("docs/checks.md is not that of the list of checks: run make generate")
 	}
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,18 +11,6 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/result"
 )
-
-// git runs git in dir, with the author's name of a test.
-func git(t *testing.T, dir string, args ...string) string {
-	t.Helper()
-	cmd := exec.Command("git", append([]string{"-c", "user.name=a", "-c", "user.email=a@example.com"}, args...)...)
-	cmd.Dir = dir
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
-	}
-	return strings.TrimSpace(string(out))
-}
 
 // timesFile is a results file in which the helm cells of these recipes passed and took so long.
 func timesFile(t *testing.T, took map[string]time.Duration) string {

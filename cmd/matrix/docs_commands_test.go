@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/nvidia/aicr-action/internal/command/cli"
+	"github.com/nvidia/aicr-action/internal/command/reports"
 	"github.com/nvidia/aicr-action/internal/testkit/testskip"
 )
 
@@ -90,7 +92,7 @@ func synopsis(command string) bool {
 	if words[0] != "matrix" {
 		return false
 	}
-	_, rest, err := (&app{}).rootCommand().Find(words[1:])
+	_, rest, err := rootCommand(&cli.App{}, &reports.CIFiles{}).Find(words[1:])
 	if err != nil {
 		return false
 	}
@@ -112,7 +114,7 @@ func synopsis(command string) bool {
 func misspelt(command string) string {
 	command, _, _ = strings.Cut(command, " > ")
 	words := strings.Fields(command)[1:]
-	c, rest, err := (&app{}).rootCommand().Find(words)
+	c, rest, err := rootCommand(&cli.App{}, &reports.CIFiles{}).Find(words)
 	if err != nil {
 		return err.Error()
 	}
@@ -253,7 +255,7 @@ func TestCommandsHaveHelp(t *testing.T) {
 			if !synopsis(command) {
 				continue
 			}
-			c, _, err := (&app{}).rootCommand().Find(strings.Fields(command)[1:])
+			c, _, err := rootCommand(&cli.App{}, &reports.CIFiles{}).Find(strings.Fields(command)[1:])
 			if err != nil || seen[c.CommandPath()] {
 				continue // TestDocuments has the error
 			}

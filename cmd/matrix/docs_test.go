@@ -21,6 +21,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/command/cli"
+	"github.com/nvidia/aicr-action/internal/command/reports"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
@@ -233,7 +235,7 @@ func TestDocumentFacts(t *testing.T) {
 		byName[row.Name()] = row.Code
 	}
 	flags := map[string]bool{}
-	eachCommand((&app{}).rootCommand(), func(c *cobra.Command) {
+	eachCommand(rootCommand(&cli.App{}, &reports.CIFiles{}), func(c *cobra.Command) {
 		c.Flags().VisitAll(func(f *pflag.Flag) { flags[f.Name] = true })
 		c.PersistentFlags().VisitAll(func(f *pflag.Flag) { flags[f.Name] = true })
 	})

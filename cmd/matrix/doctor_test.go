@@ -2,15 +2,17 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"net"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
-	"testing/fstest"
-
-	"github.com/nvidia/aicr-action/internal/matrix/schedule"
 )
+
+// doctorCheck is one of those that matrix doctor prints as JSON.
+type doctorCheck struct{ Name, Status, Detail, Fix string }
 
 // A machine without a stack and without Go cannot run any cell. matrix doctor says so, and exits
 // with the code of such a run.
@@ -19,7 +21,7 @@ func TestDoctor_NoGo(t *testing.T) {
 	if got.code != 12 {
 		t.Errorf("exit code: got %d, want 12 (TOOLCHAIN_MISSING); stderr:\n%s", got.code, got.stderr)
 	}
-	var checks []check
+	var checks []doctorCheck
 	if err := json.Unmarshal([]byte(got.stdout), &checks); err != nil {
 		t.Fatalf("read the checks: %v\n%s", err, got.stdout)
 	}
@@ -33,7 +35,7 @@ func TestDoctor_NoGo(t *testing.T) {
 	if status["stack"] != "missing" || status["git"] != "note" || status["leftovers"] != "ok" {
 		t.Errorf("got %v; PATH is empty, so there is no go and no git", status)
 	}
-	wantText(t, "table", invoke(t, nil, "doctor").stdout, "missing   stack", "→ install Go")
+	wantText(t, "table", invoke(t, nil, "doctor").stdout, "missing   stack", "→ install Go", "sandbox")
 }
 
 func TestDoctorPort(t *testing.T) {
@@ -46,55 +48,34 @@ func TestDoctorPort(t *testing.T) {
 	wantText(t, "table", invoke(t, []string{"KWOK_REGISTRY_HOST_PORT=" + taken}, "doctor").stdout, "missing   registry port", taken, "unset KWOK_REGISTRY_HOST_PORT")
 }
 
-func TestDoctorMemory(t *testing.T) {
-	for name, test := range map[string]struct {
-		m                   capacity
-		status, detail, fix string
-	}{
-		"plenty":      {capacity{4, 64 << 30, true}, "ok", "enough for 43 cells at a time", ""},
-		"for one":     {capacity{4, 2 << 30, true}, "note", "enough for 1 cell at a time; there are cores for 4", ""},
-		"for none":    {capacity{2, 1 << 30, true}, "note", "enough for 0 cells", "raise the limit of the container"},
-		"few cores":   {capacity{1, 2 << 30, true}, "ok", "enough for 1 cell at a time", ""},
-		"no such tip": {capacity{3, 0, false}, "note", "unknown on this system, so that at most 2 cells", ""},
-	} {
-		if c := checkMemory(test.m, schedule.FootprintCell); c.Status != test.status || !strings.Contains(c.Detail, test.detail) || !strings.Contains(c.Fix, test.fix) || (c.Fix == "") != (test.fix == "") {
-			t.Errorf("%s: got %+v, want %+v", name, c, test)
-		}
-	}
-}
-
-// A machine without a sandbox can run cells. matrix doctor says for which recipes that is not safe.
-func TestDoctorSandbox(t *testing.T) {
-	if c := checkSandbox("landlock ABI 4: files, TCP ports"); c.Status != "ok" || c.Detail != "landlock ABI 4: files, TCP ports" || c.Fix != "" {
-		t.Errorf("got %+v", c)
-	}
-	if c := checkSandbox("none: macOS has no Landlock"); c.Status != "note" || c.Fix == "" {
-		t.Errorf("got %+v", c)
-	}
-	wantText(t, "table", invoke(t, nil, "doctor").stdout, "sandbox")
-}
-
-func TestDoctorHugePages(t *testing.T) {
-	for text, want := range map[string]check{
-		"always [madvise] never\n": {Status: "note", Detail: "transparent_hugepage is madvise; with always", Fix: "echo always > /sys/kernel/mm/transparent_hugepage/enabled"},
-		"always madvise [never]\n": {Status: "note", Detail: "transparent_hugepage is never; with always", Fix: "as root: "},
-		"[always] madvise never\n": {Status: "ok", Detail: "transparent_hugepage is always"},
-	} {
-		c, ok := checkPages(fstest.MapFS{hugePages: {Data: []byte(text)}})
-		if !ok || c.Status != want.Status || !strings.Contains(c.Detail, want.Detail) || !strings.Contains(c.Fix, want.Fix) || (c.Fix == "") != (want.Fix == "") {
-			t.Errorf("%q: got %+v, %v, want %+v", text, c, ok, want)
-		}
-	}
-	for name, root := range map[string]fstest.MapFS{"no such file": {}, "nothing in force": {hugePages: {Data: []byte("always madvise never")}}} {
-		if c, ok := checkPages(root); ok {
-			t.Errorf("%s: got %+v, want no check", name, c)
-		}
-	}
-}
-
 // A cache whose path leaves no room for sockets is said before the kernel says "invalid argument".
 func TestDoctor_LongCache(t *testing.T) {
 	long := filepath.Join(t.TempDir(), strings.Repeat("x", 100))
 	got := invokeIn(t.Context(), t, long, nil, "doctor")
 	wantText(t, "table", got.stdout, "the cache's path "+long+" has ", "sockets in it leave room for ", "→ set AICR_ACTION_CACHE to a shorter path")
+}
+
+// In a checkout of AICR, doctor says what a run would build and which documents it has found, and what is missing for that.
+func TestDoctor_AICR(t *testing.T) {
+	root, path := t.TempDir(), os.Getenv("PATH")
+	for name, text := range map[string]string{
+		"go.mod": "module github.com/NVIDIA/aicr\n\ngo 1.24\n\nrequire example.com/none v1.2.3\n", "cmd/aicr/main.go": "package main\n\nfunc main() {}\n",
+		"recipes/overlays/base.yaml": "apiVersion: aicr.run/v1beta1\nkind: RecipeMetadata\nmetadata: {name: base}\nspec: {newer: {}}\n",
+	} {
+		file := filepath.Join(root, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	in := "AICR_ACTION_RECIPES_DIR=" + filepath.Join(root, "recipes")
+	wantText(t, "without Go", invoke(t, []string{in}, "doctor").stdout, "missing   AICR", "cmd/aicr, go 1.24,", "1 overlay of aicr.run/v1beta1; PATH has no go", "→ install Go 1.24")
+	t.Setenv("PATH", path)
+	wantText(t, "with Go", invokeIn(t.Context(), t, t.TempDir(), []string{in}, "doctor").stdout, "AICR            cmd/aicr, go 1.24, 1 module, of which 1 not downloaded", "→ go mod download")
+	if err := os.WriteFile(filepath.Join(root, "recipes/overlays/base.yaml"), []byte("a: ["), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	wantText(t, "broken recipes", invoke(t, []string{in}, "doctor").stdout, "missing   AICR", "its recipes cannot be read: ", "→ matrix list recipes")
+	if out := invoke(t, nil, "doctor").stdout; strings.Contains(out, "AICR   ") {
+		t.Errorf("elsewhere:\n%s", out)
+	}
 }

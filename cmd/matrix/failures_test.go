@@ -13,15 +13,16 @@ import (
 func TestExplainStories(t *testing.T) {
 	found := 0
 	for _, row := range reason.Table() {
-		story := failureStory(row.Reason)
-		if story == "" {
+		got := invoke(t, nil, "explain", row.Name())
+		_, story, ok := strings.Cut(got.stdout, "Example: ")
+		if !ok {
 			continue
 		}
 		found++
-		wantText(t, row.Name(), story, "Example: ", "  "+row.Name()+" (", "  rerun: ")
-		if got := invoke(t, nil, "explain", row.Name()); got.code != 0 || !strings.Contains(got.stdout, strings.TrimSpace(story)) {
-			t.Errorf("explain %s: code %d, want its story in:\n%s", row.Name(), got.code, got.stdout)
+		if got.code != 0 {
+			t.Errorf("explain %s: code %d", row.Name(), got.code)
 		}
+		wantText(t, row.Name(), story, "  "+row.Name()+" (", "  rerun: ")
 	}
 	_, examples, _ := strings.Cut(aicraction.Failures, "\n## Examples\n")
 	if sections := strings.Count(examples, "\n### "); found != sections || found < 3 {

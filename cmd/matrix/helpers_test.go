@@ -4,9 +4,10 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
+
+	"github.com/nvidia/aicr-action/internal/testkit"
 )
 
 // invocationResult is what a person sees of one call of the program.
@@ -38,7 +39,7 @@ func invokeIn(ctx context.Context, t *testing.T, cache string, env []string, arg
 		return ""
 	}
 	var stdout, stderr strings.Builder
-	code := run(ctx, args, getenv, &stdout, &stderr)
+	code := execute(ctx, args, getenv, &stdout, &stderr)
 	for _, dir := range []string{"clusters", "runs"} {
 		if entries, err := os.ReadDir(filepath.Join(cache, dir)); err == nil {
 			t.Errorf("matrix %s left %s with %d entries in its cache", strings.Join(args, " "), dir, len(entries))
@@ -59,61 +60,18 @@ func (r invocationResult) want(t *testing.T, code int, parts ...string) {
 	}
 }
 
-// wantText fails unless text has every part.
-func wantText(t *testing.T, what, text string, parts ...string) {
-	t.Helper()
-	for _, part := range parts {
-		if !strings.Contains(text, part) {
-			t.Errorf("%s: want %q in:\n%s", what, part, text)
-		}
-	}
-}
+// What tests of the commands' packages need too.
+var (
+	wantText  = testkit.WantText
+	wantFile  = testkit.WantFile
+	edit      = testkit.Edit
+	git       = testkit.Git
+	outputsOf = testkit.StepOutputs
+)
 
-// recipesCopy is this project's recipes in a directory of the test's own, for it to break.
-func recipesCopy(t *testing.T) string {
-	t.Helper()
-	dir := filepath.Join(t.TempDir(), "recipes")
-	if err := os.CopyFS(dir, os.DirFS("../../recipes")); err != nil {
-		t.Fatalf("copy the recipes: %v", err)
-	}
-	return dir
-}
-
-// fewRecipes is a recipesCopy with four overlays only: base, eks, eks-training and monitoring-hpa.
-// What is checked of the machinery with it stays the same when the set grows.
-func fewRecipes(t *testing.T) string {
-	t.Helper()
-	dir := recipesCopy(t)
-	files, err := filepath.Glob(filepath.Join(dir, "overlays", "*.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	keep := []string{"base", "eks", "eks-training", "monitoring-hpa"}
-	for _, file := range files {
-		if slices.Contains(keep, strings.TrimSuffix(filepath.Base(file), ".yaml")) {
-			continue
-		}
-		if err := os.Remove(file); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return dir
-}
-
-// edit changes a text in a file; the text must be there.
-func edit(t *testing.T, file, from, to string) {
-	t.Helper()
-	raw, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatalf("read %s: %v", file, err)
-	}
-	if !strings.Contains(string(raw), from) {
-		t.Fatalf("%s has no %q any more: fix this test", file, from)
-	}
-	if err := os.WriteFile(file, []byte(strings.Replace(string(raw), from, to, 1)), 0o644); err != nil {
-		t.Fatalf("write %s: %v", file, err)
-	}
-}
+// recipesCopy is this project's recipes in a directory of the test's own, fewRecipes some of them.
+func recipesCopy(t *testing.T) string { return testkit.RecipesCopy(t, repository) }
+func fewRecipes(t *testing.T) string  { return testkit.FewRecipes(t, repository) }
 
 // lineOf is the 1-based number of the first line of a file that has the text.
 func lineOf(t *testing.T, file, text string) int {

@@ -5,8 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
 // writeFiles writes files below a directory, which it returns.
@@ -78,17 +76,6 @@ func TestKustomizeSource(t *testing.T) {
 		source + "=" + checkout + "\n" + source + "=" + checkout: source + " is given twice",
 	} {
 		invoke(t, nil, "bundle", "remote", "-o", out, "--recipes-dir", recipes, "--kustomize-source", value).want(t, 2, "--kustomize-source "+strings.TrimSpace(strings.SplitN(value, "=", 2)[0]), want)
-	}
-}
-
-// A command that only reads charts needs no source of a kustomization.
-func TestChartsBesideKustomize(t *testing.T) {
-	store, err := recipe.Open(os.DirFS(kustomizeRecipes(t)), "recipes")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if pins, err := pinsOf(store, "remote"); err != nil || len(pins) > 0 {
-		t.Errorf("got %v, %v", pins, err)
 	}
 }
 

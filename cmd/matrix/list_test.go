@@ -26,12 +26,15 @@ type listedRecipes struct {
 	}
 }
 
+// kindsListed are what matrix list lists.
+var kindsListed = []string{"recipes", "components", "profiles", "deployers", "charts", "checks"}
+
 // Every list in every format says the same.
 func TestList(t *testing.T) {
 	recipes := fewRecipes(t)
 	h100(t, recipes)
 	edit(t, filepath.Join(recipes, "overlays", "h100-eks-training.yaml"), "accelerator: h100", "accelerator: vr200")
-	for _, what := range listKinds() {
+	for _, what := range kindsListed {
 		t.Run(what, func(t *testing.T) {
 			list := func(args ...string) string {
 				t.Helper()
@@ -142,7 +145,21 @@ func TestListDeployers(t *testing.T) {
 	}
 	table := invoke(t, nil, "list", "deployers") // without a go command
 	wantText(t, "deployers", table.stdout, "helm-template     no           -                               no      no: toolchain go 1.", "flux-oci          yes          flux                            no      no: toolchain", "flux-git          since July   flux                            no      no: toolchain",
-		"argocd-appset     no           argocd, argocd-applicationset   no      no: toolchain", "9 deployers, 0 of them")
+		"argocd-appset     no           argocd, argocd-applicationset   no      no: toolchain", "10 deployers, 0 of them")
+}
+
+// The wide list of profiles has what a service's clusters have.
+func TestListProfiles_Wide(t *testing.T) {
+	lines := strings.Split(invokeIn(t.Context(), t, t.TempDir(), nil, "list", "profiles", "-o", "wide", "--recipes-dir", "../../recipes").stdout, "\n")
+	for name, want := range map[string]string{
+		"NAME ": "DEFAULT STORAGECLASS STORAGECLASSES LOAD BALANCER", "eks-system ": "none gp2 yes", "eks-h100 ": "none gp2 yes", "gke-system ": "standard-rwo standard-rwo,premium-rwo,standard yes", "aks-h100 ": "default default,managed-csi,managed-csi-premium,azurefile-csi yes",
+		"oke-system ": "oci-bv oci-bv,oci yes", "kind-h100 ": "standard - none",
+	} {
+		i := slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(line, name) })
+		if i < 0 || !strings.HasSuffix(strings.Join(strings.Fields(lines[i]), " "), " "+want) {
+			t.Errorf("%s: want %s in %q", name, want, lines)
+		}
+	}
 }
 
 func TestListBadInput(t *testing.T) {
@@ -150,14 +167,15 @@ func TestListBadInput(t *testing.T) {
 		"nothing":        {nil, []string{"list : want one of recipes, components, profiles, deployers, charts", "matrix list --help"}},
 		"something else": {[]string{"clouds"}, []string{"list clouds: want one of"}},
 		"two":            {[]string{"recipes", "charts"}, []string{"want one of"}},
-		"format":         {[]string{"recipes", "-o", "xml"}, []string{`"xml"`, "table, json, yaml or name"}},
+		"format":         {[]string{"recipes", "-o", "xml"}, []string{`"xml"`, "table, wide, json, yaml or name"}},
+		"a wide list":    {[]string{"recipes", "-o", "wide"}, []string{"--output wide is for profiles"}},
 		"no recipes":     {[]string{"charts", "--recipes-dir", "/nonexistent"}, []string{"/nonexistent"}},
 		"no charts":      {[]string{"charts", "--charts", "/nonexistent"}, []string{"--charts /nonexistent"}},
 	} {
 		t.Run(name, func(t *testing.T) { invoke(t, nil, append([]string{"list"}, test.args...)...).want(t, 2, test.want...) })
 	}
 	got := invoke(t, nil, "__completeNoDesc", "list", "")
-	if want := strings.Join(listKinds(), "\n") + "\n:4\n"; got.stdout != want {
+	if want := strings.Join(kindsListed, "\n") + "\n:4\n"; got.stdout != want {
 		t.Errorf("completion: got %q, want %q", got.stdout, want)
 	}
 }
@@ -192,7 +210,7 @@ func BenchmarkListRecipes(b *testing.B) {
 	getenv := func(name string) string { return map[string]string{"AICR_ACTION_CACHE": cache}[name] }
 	for b.Loop() {
 		var stdout, stderr strings.Builder
-		if code := run(b.Context(), []string{"list", "recipes", "--recipes-dir", dir}, getenv, &stdout, &stderr); code != 0 || strings.Count(stdout.String(), "\n") < 52 {
+		if code := execute(b.Context(), []string{"list", "recipes", "--recipes-dir", dir}, getenv, &stdout, &stderr); code != 0 || strings.Count(stdout.String(), "\n") < 52 {
 			b.Fatalf("exit code %d\n%s%s", code, stdout.String(), stderr.String())
 		}
 	}

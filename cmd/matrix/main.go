@@ -5,7 +5,7 @@ package main
 import (
 	"os"
 
-	"github.com/nvidia/aicr-action/internal/cli"
+	"github.com/nvidia/aicr-action/internal/command/cli"
 	"github.com/nvidia/aicr-action/internal/util/reexec"
 )
 
@@ -14,5 +14,5 @@ func main() {
 		os.Exit(code)
 	}
 	warnMisspelt(os.Stderr, "matrix", os.Environ(), variables())
-	os.Exit(cli.Main(run))
+	os.Exit(cli.Main(execute))
 }

@@ -8,13 +8,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nvidia/aicr-action/internal/command/cli"
 	"github.com/nvidia/aicr-action/internal/infra/host"
 )
 
 // The real binary's real exit codes and streams.
 func TestProcessExitCodes(t *testing.T) {
 	cache := t.TempDir()
-	p := program{bin: buildProgram(t), paths: host.Paths{Root: cache}, prefix: "test-" + newRunID()}
+	p := program{bin: buildProgram(t), paths: host.Paths{Root: cache}, prefix: "test-" + cli.NewRunID()}
 	settings := filepath.Join(t.TempDir(), "settings.yaml")
 	if err := os.WriteFile(settings, []byte("go: {minimum: \"1.26\"}\n"), 0o644); err != nil {
 		t.Fatal(err)

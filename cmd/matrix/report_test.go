@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nvidia/aicr-action/internal/command/reports"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
@@ -45,7 +46,7 @@ func sampleResults() []result.Result {
 // What a run ends with has the exit codes of this program.
 func TestResultsTable(t *testing.T) {
 	var b strings.Builder
-	if err := printResults(&b, sampleResults(), "table", 0, false); err != nil {
+	if err := reports.Print(&b, sampleResults(), "table", 0, false); err != nil {
 		t.Fatal(err)
 	}
 	wantText(t, "table", b.String(), "✓ 12.3 s, 110 pods", "✗ SCHEDULING_FAILED (1)", "9 cells: 2 passed, ")
@@ -53,7 +54,7 @@ func TestResultsTable(t *testing.T) {
 
 func TestResultsJSON(t *testing.T) {
 	var b strings.Builder
-	if err := printResults(&b, sampleResults(), "json", 0, false); err != nil {
+	if err := reports.Print(&b, sampleResults(), "json", 0, false); err != nil {
 		t.Fatal(err)
 	}
 	var got struct {

@@ -37,3 +37,13 @@ func TestNightlyApp(t *testing.T) {
 		})
 	}
 }
+
+// An upgrade leaves out on both sides what cannot be had on one of them, and what needs it; the rest is judged.
+func TestNightlyApp_PartialUpgrade(t *testing.T) {
+	paths, _ := needStack(t)
+	dir, p := appsWithoutChart(t), newProgram(t, buildProgram(t), paths)
+	for old, app := range map[string]string{"before": "green", "green": "before"} {
+		p.run(t, 10*time.Minute, nil, "run", "--app", filepath.Join(dir, app), "--from", filepath.Join(dir, old)).want(t, 23,
+			"2 of 3 apps not run, since 1 chart cannot be had; the rest passed", "not run: api is not run", "no difference in 1 object", "2 cells: 0 passed")
+	}
+}

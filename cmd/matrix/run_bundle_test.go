@@ -57,6 +57,8 @@ func TestForeignBundleInput(t *testing.T) {
 		"no such CLI":                 {args: []string{"run", "eks", "--bundler", "exec", "--aicr-path", "/no/such/aicr"}, want: []string{"--aicr /no/such/aicr: no such file"}},
 		"no checkout":                 {args: []string{"run", "eks", "--aicr", "build"}, want: []string{"--aicr build", "in no checkout of AICR"}},
 		"two names of one flag":       {args: []string{"run", "eks", "--aicr", "a", "--aicr-path", "b"}, want: []string{"--aicr-path is the older name of --aicr"}},
+		"arguments without exec":      {args: []string{"run", "eks", "--aicr-args", "bundle --serial"}, want: []string{"--aicr-args is for AICR's CLI"}},
+		"arguments of its own":        {args: []string{"run", "eks", "--bundler", "exec", "--aicr", failing, "--aicr-args", "bundle --output=x"}, want: []string{"--aicr-args: bundle: --output is a flag that matrix passes itself"}},
 		"another program":             {args: []string{"run", "eks", "--bundler", "exec", "--aicr-path", plain}, want: []string{"prints no version", "hello"}},
 		"a CLI that fails":            {args: []string{"run", "eks", "--bundler", "exec", "--aicr-path", failing}, want: []string{"exit status 3", `:\:error title=x::no`}},
 		"both":                        {args: at(own, "--bundler", "exec"), want: []string{"exclude each other"}},

@@ -60,3 +60,41 @@ func TestUnsimulatedComponent(t *testing.T) {
 		t.Errorf("code %d: %s", r.code, r.stderr)
 	}
 }
+
+// Recipes are judged as wholes: the cells of one whose chart cannot be downloaded have failed, and the others run.
+func TestRecipeWithoutItsChart(t *testing.T) {
+	u := newUpstream(t, "127.0.0.1")
+	u.twoComponents(t)
+	overlays, head := filepath.Join(u.recipes, "overlays"), "kind: RecipeMetadata\napiVersion: aicr.nvidia.com/v1alpha1\nmetadata:\n  name: "
+	component := "  componentRefs:\n    - {name: %s, type: Helm, valuesFile: components/%s/values.yaml}\n"
+	for name, text := range map[string]string{
+		"base": "base\nspec:\n" + strings.ReplaceAll(component, "%s", "kai-scheduler"),
+		"eks":  "eks\nspec:\n  criteria: {service: eks}\n",
+		"more": "more\nspec:\n  base: eks\n  criteria: {service: eks, intent: training}\n" + strings.ReplaceAll(component, "%s", "cert-manager"),
+	} {
+		if err := os.WriteFile(filepath.Join(overlays, name+".yaml"), []byte(head+text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	invokeIn(t.Context(), t, t.TempDir(), nil, "charts", "lock", "--recipes-dir", u.recipes).want(t, 0)
+	u.mu.Lock()
+	for name := range u.files {
+		if strings.HasPrefix(name, "cert-manager ") {
+			delete(u.files, name)
+		}
+	}
+	u.mu.Unlock()
+	r, results := runTier(t, "eks", "more", "--charts", "upstream", "--deployer", "helm,flux-oci", "--recipes-dir", u.recipes)
+	r.want(t, 12, "TOOLCHAIN_MISSING") // what is planned ends there
+	if got := cellsOf(results); len(results.Results) != 4 {
+		t.Fatalf("got %s", got)
+	}
+	for _, c := range results.Results {
+		failed := c.Recipe == "more"
+		if (c.Reason == reason.ChartDownloadFailed) != failed || failed && (c.Status != result.Infrastructure || !strings.Contains(c.Cause, "cert-manager v1.17.2")) {
+			t.Errorf("%s: %s %s, %s", c.Cell, c.Status, c.Reason, c.Cause)
+		}
+	}
+	// With no other recipe, nothing is started.
+	invokeIn(t.Context(), t, t.TempDir(), nil, "run", "more", "--charts", "upstream", "--recipes-dir", u.recipes).want(t, 23, "cert-manager v1.17.2")
+}

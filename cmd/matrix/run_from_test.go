@@ -1,15 +1,11 @@
 package main
 
 import (
-	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/nvidia/aicr-action/internal/cli"
-	"github.com/nvidia/aicr-action/internal/intake"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/evidence"
 )
@@ -31,12 +27,15 @@ func TestFromInput(t *testing.T) {
 		"charts direct":      {[]string{"--from", ".", "--charts", "direct"}, []string{"--from does not work with --charts direct", "upstream"}},
 		"the old CLI alone":  {[]string{"--from", ".", "--from-aicr", "aicr"}, []string{"--from-aicr is AICR's CLI of what runs before", "--bundler exec"}},
 		"the same CLI twice": {[]string{"--from", "../../recipes", "--recipes-dir", "../../recipes", "--aicr", script}, []string{"the CLI of the new ones would make the same bundles again", "--from-aicr PATH"}},
+		"no such sequence":   {[]string{"--from", "main", "--sequence", "failed,uninstalled"}, []string{`--sequence "uninstalled": want a list of failed, removed`}},
+		"an empty sequence":  {[]string{"--from", "main", "--sequence", ""}, []string{`--sequence is empty`, "failed, removed"}},
 		"a recipe not there": {[]string{"--from", "testdata/from"}, []string{"--from testdata/from"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			invoke(t, nil, append([]string{"run", "eks"}, tc.args...)...).want(t, 2, append([]string{"matrix: "}, tc.want...)...)
 		})
 	}
+	invoke(t, nil, "run", "eks", "--sequence", "failed").want(t, 2, "--sequence says how the new version follows on what runs before; say with --from")
 	invoke(t, nil, "run", "eks", "--evidence", "x.json").want(t, 2, "--evidence has what upgrades have shown; say with --from")
 }
 
@@ -86,8 +85,17 @@ func TestFromBundles(t *testing.T) {
 			t.Errorf("--from %s: got %s\n%s", dir, got, r.stderr)
 		}
 	}
+	r, results := runTier(t, "eks-training", "--recipes-dir", "embedded", "--deployer", "helm", "--from", old, "--sequence", "removed,failed,removed", "--rollback")
+	if got, from := cellsOf(results), " eks-training/helm from "+old; got != "eks-training/helm"+from+from+" after a removal"+from+" after a failure" {
+		t.Errorf("--sequence: got %s\n%s", got, r.stderr)
+	}
+	for _, c := range results.Results {
+		if got := strings.Contains(c.Rerun, "--sequence "+c.Sequence); got != (c.Sequence != "") || strings.Contains(c.Rerun, "--rollback") != (c.From != "" && c.Sequence == "") {
+			t.Errorf("%s is run again with %s", c.Cell, c.Rerun)
+		}
+	}
 	// A bundle without recipes is upgraded from one.
-	r, results := runTier(t, "--bundle-dir", old, "--deployer", "helm", "--from", kept)
+	r, results = runTier(t, "--bundle-dir", old, "--deployer", "helm", "--from", kept)
 	if got := cellsOf(results); got != "eks-training/helm eks-training/helm from "+kept {
 		t.Errorf("--bundle-dir: got %s\n%s", got, r.stderr)
 	}
@@ -141,95 +149,4 @@ func TestFromRef(t *testing.T) {
 	git(t, filepath.Dir(recipes), "commit", "--quiet", "--all", "--message", "an old format")
 	edit(t, filepath.Join(recipes, "overlays", "eks.yaml"), "  mixins: 1\n", "")
 	failed("eks", "--recipes-dir", recipes, "--deployer", "helm", "--from", "topic")("this program cannot read these recipes", ":recipes/overlays/eks.yaml:", "--aicr build in a checkout of AICR, or --aicr PATH and --from-aicr PATH")
-}
-
-// The charts and further recipe files that --charts and --data name are those of the old commit
-// before the upgrade: with the new ones, a change in them would be none.
-func TestFromOlderDirectories(t *testing.T) {
-	recipes := fewRecipes(t)
-	top := filepath.Dir(recipes)
-	charts, data := filepath.Join(top, "charts"), filepath.Join(top, "data")
-	put := func(file, text string) {
-		t.Helper()
-		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o644)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	registry, err := os.ReadFile(filepath.Join(recipes, "registry.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	put(filepath.Join(charts, "a", "Chart.yaml"), "apiVersion: v2\nname: a\nversion: 1.0.0\n")
-	put(filepath.Join(data, "registry.yaml"), string(registry))
-	put(filepath.Join(data, "components", "cert-manager", "values.yaml"), "old: 1\n")
-	git(t, top, "init", "--quiet", "--initial-branch=main")
-	git(t, top, "add", "--all")
-	git(t, top, "commit", "--quiet", "--message", "one")
-	put(filepath.Join(data, "components", "cert-manager", "values.yaml"), "new: 1\n")
-	a := &app{App: cli.New(func(name string) string { return map[string]string{"AICR_ACTION_CACHE": t.TempDir()}[name] }, &strings.Builder{}, &strings.Builder{})}
-	if err := a.Open(); err != nil {
-		t.Fatal(err)
-	}
-	this, err := a.prepareRun(t.Context(), []string{"eks"}, runFlags{
-		deployers: []string{"helm"}, before: fromFlags{from: "main"}, sourceFlags: sourceFlags{charts: []string{charts, cli.Simulated}, recipes: cli.RecipeDirs{Recipes: recipes, Data: data}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer this.close()
-	values := func(files fs.FS) string {
-		text, err := fs.ReadFile(files, "components/cert-manager/values.yaml")
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(text)
-	}
-	old, _ := this.runner.From.Store.FS()
-	next, _ := this.runner.Store.FS()
-	if values(old) != "old: 1\n" || values(next) != "new: 1\n" {
-		t.Errorf("the values of --data: got %q before the upgrade and %q after it", values(old), values(next))
-	}
-	before, after := this.runner.From.Charts.Name(), this.runner.Charts.Name()
-	if !strings.Contains(before, "matrix-from-") || !strings.Contains(before, charts) || strings.Contains(after, "matrix-from-") {
-		t.Errorf("the charts: got %s before the upgrade and %s after it", before, after)
-	}
-}
-
-// With AICR's CLI as the bundler, the CLI of the old commit makes the old bundles.
-func TestFromCheckout(t *testing.T) {
-	recipes := fewRecipes(t)
-	top := filepath.Dir(recipes)
-	program := func(version string) {
-		t.Helper()
-		for name, text := range map[string]string{"go.mod": "module github.com/NVIDIA/aicr\n\ngo 1.24\n", "cmd/aicr/main.go": "package main\n\nimport \"fmt\"\n\nfunc main() { fmt.Println(\"aicr version " + version + "\") }\n"} {
-			file := filepath.Join(top, filepath.FromSlash(name))
-			if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o644)); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	program("0.12.1")
-	git(t, top, "init", "--quiet", "--initial-branch=main")
-	git(t, top, "add", "--all")
-	git(t, top, "commit", "--quiet", "--message", "the old CLI")
-	program("0.13.5")
-	a := &app{App: cli.New(func(name string) string { return map[string]string{"AICR_ACTION_CACHE": t.TempDir()}[name] }, &strings.Builder{}, &strings.Builder{})}
-	if err := a.Open(); err != nil {
-		t.Fatal(err)
-	}
-	this, err := a.prepareRun(t.Context(), []string{"eks"}, runFlags{
-		deployers: []string{"helm"}, before: fromFlags{from: "main"}, sourceFlags: sourceFlags{charts: []string{cli.Simulated}, recipes: cli.RecipeDirs{Recipes: recipes}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer this.close()
-	next, isExec := this.runner.Bundler.(*intake.Exec)
-	old, wasExec := this.runner.From.Bundler.(*intake.Exec)
-	if !isExec || !wasExec || old.Version() != "0.12.1" || next.Version() != "0.13.5" {
-		t.Errorf("got %+v for the old bundles and %+v for the new ones", this.runner.From.Bundler, this.runner.Bundler)
-	}
-	if len(this.plans) != 2 || this.plans[1].Cell.From != "main" {
-		t.Errorf("got %d plans", len(this.plans))
-	}
 }

@@ -40,7 +40,7 @@ func TestSoak(t *testing.T) {
 	for i := 1; i <= *soakRuns; i++ {
 		start := time.Now()
 		var stdout, stderr strings.Builder
-		code := run(t.Context(), append([]string{"run"}, strings.Fields(*soakArgs)...), os.Getenv, &stdout, &stderr)
+		code := execute(t.Context(), append([]string{"run"}, strings.Fields(*soakArgs)...), os.Getenv, &stdout, &stderr)
 		took := time.Since(start).Round(time.Second)
 		if code == 0 {
 			green++

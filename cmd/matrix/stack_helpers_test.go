@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nvidia/aicr-action/internal/cli"
+	"github.com/nvidia/aicr-action/internal/command/cli"
 	"github.com/nvidia/aicr-action/internal/infra/host"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/internal/testkit"
@@ -76,7 +76,7 @@ type program struct {
 func newProgram(t *testing.T, bin string, paths host.Paths) program {
 	t.Helper()
 	infratest.Slots(t, 1)
-	p := program{bin: bin, paths: paths, prefix: "test-" + newRunID()}
+	p := program{bin: bin, paths: paths, prefix: "test-" + cli.NewRunID()}
 	t.Cleanup(func() {
 		p.wantNothingLeft(t)
 		for _, pid := range p.processes(t) {

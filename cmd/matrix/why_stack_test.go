@@ -82,7 +82,10 @@ func TestWhy_KeptCluster(t *testing.T) {
 			}
 			return nil
 		})
-		var answer whyAnswer
+		var answer struct {
+			Cell         string
+			Explanations []any
+		}
 		if err := json.Unmarshal([]byte(text), &answer); err != nil || answer.Cell != "eks-training/helm" || len(answer.Explanations) != 1 {
 			t.Errorf("%s: got %+v, %v", name, answer, err)
 		}

@@ -9,6 +9,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -80,12 +81,25 @@ func TestWorkflowManifest_InCluster(t *testing.T) {
 		if name == "less" { // as its administrator might bind it
 			text = strings.Replace(text, "name: cluster-admin", "name: view", 1)
 		}
-		file := filepath.Join(t.TempDir(), "manifest.yaml")
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		objects, err := infra.DecodeObjects([]byte(text))
+		if err != nil {
 			t.Fatal(err)
 		}
-		if err := applyFiles(t.Context(), c.Clients(), []string{file}); err != nil {
+		mapper, err := c.Clients().Mapper()
+		if err != nil {
 			t.Fatal(err)
+		}
+		for _, o := range objects {
+			mapping, err := mapper.RESTMapping(o.GroupVersionKind().GroupKind(), o.GroupVersionKind().Version)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if mapping.Scope.Name() == meta.RESTScopeNameNamespace && o.GetNamespace() == "" {
+				o.SetNamespace("default")
+			}
+			if err := c.Clients().Apply(t.Context(), mapping.Resource, o); err != nil {
+				t.Fatal(err)
+			}
 		}
 		var job *batchv1.Job
 		testkit.Eventually(t, "the Job "+name+" to end", 2*time.Minute, func() wait.Result {

@@ -23,6 +23,7 @@ const (
 	FluxGit       = "flux-git"
 	ArgoCDAppSet  = "argocd-appset"
 	Helmfile      = "helmfile"
+	Helm4         = "helm-4"
 	HelmfileRoot  = "helmfile.yaml" // its file that names those of the levels
 )
 
@@ -65,6 +66,7 @@ func table() []row {
 		{deployer: helmfileDeployer{}},
 		{deployer: helmTemplate{}},
 		{deployer: argoAppSet{}, by: byArgoCD},
+		{deployer: helmDeployer{major: 4}},
 	}
 }
 
@@ -87,6 +89,9 @@ func ByGit(deployer string) bool { return rowOf(deployer).git }
 // ByFlux reports whether Flux's controllers deliver a deployer's bundle, which is published as
 // `flux push artifact` does.
 func ByFlux(deployer string) bool { return rowOf(deployer).by == byFlux }
+
+// ByHelm reports whether a deployer's lane is that of Helm's own deploy.sh, of either major version.
+func ByHelm(deployer string) bool { return deployer == Helm || deployer == Helm4 }
 
 // ByArgoCD reports whether Argo CD's controllers deliver a deployer's bundle.
 func ByArgoCD(deployer string) bool { return rowOf(deployer).by == byArgoCD }
@@ -171,7 +176,11 @@ func build(ctx context.Context, in Input, deployer string, write func(p *plan, i
 	if err := s.addYAML("recipe.yaml", in.Recipe); err != nil {
 		return nil, fmt.Errorf("%s bundle: %w", deployer, err)
 	}
-	if err := s.addTemplate("README.md", 0o644, deployer+".md.tmpl", readme{
+	page := deployer
+	if ByHelm(deployer) {
+		page = Helm
+	}
+	if err := s.addTemplate("README.md", 0o644, page+".md.tmpl", readme{
 		Recipe: RecipeName(in.Recipe), Deployer: deployer, Input: in, Releases: releaseRows(p.releases),
 		Ref:       strings.TrimPrefix(in.RepoURL, "oci://") + ":" + in.TargetRevision,
 		Overrides: e.Overrides, Warnings: e.Warnings,
@@ -183,8 +192,9 @@ func build(ctx context.Context, in Input, deployer string, write func(p *plan, i
 		return nil, fmt.Errorf("%s bundle: %w", deployer, err)
 	}
 	b := &Bundle{Deployer: deployer, Files: files, Charts: p.charts, Expectation: e}
+	b.Helm, b.HelmWhy = helmOf(in)
 	for _, r := range p.releases {
-		inst := Install{Release: r.Release, Chart: r.chart, Sources: r.sources}
+		inst := Install{Release: r.Release, Chart: r.chart, Sources: r.sources, ForceConflicts: in.Given == nil && b.Helm == 4 || in.Given[r.Name].ForceConflicts}
 		if r.values != nil {
 			inst.Values = copyMap(r.values) // the others' bundles have the same
 		}

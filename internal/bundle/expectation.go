@@ -43,7 +43,10 @@ func (p *plan) expect(ctx context.Context, in Input, deployer string) error {
 	}
 	e := &p.expectation
 	for i, r := range p.releases {
-		r.DefinitionJob = renderings[i].DefinitionJob
+		r.DefinitionJobs = renderings[i].DefinitionJobs
+		if err := renderings[i].Unnamed; err != nil && p.unnamed == nil {
+			p.unnamed = renderError(r, err)
+		}
 		for _, o := range renderings[i].UpgradeHooks {
 			r.UpgradeHooks = append(r.UpgradeHooks, r.object(kinds, o))
 		}
@@ -74,7 +77,7 @@ func (p *plan) expect(ctx context.Context, in Input, deployer string) error {
 		w := &e.Workloads[i]
 		w.Replicas = operators.Scaled(e.Objects, func(o Object) *unstructured.Unstructured { return o.Object }, w.Kind, w.Namespace, w.Name, w.Replicas)
 	}
-	if err := e.findShared(); err != nil {
+	if err := e.findShared(in.WholeDefinitions); err != nil {
 		return err
 	}
 	if len(e.Workloads) == 0 && (!in.MayBeEmpty || len(e.Objects) == 0) {
@@ -99,8 +102,8 @@ func deliverable(r *release, o Object) error {
 }
 
 // findShared warns of objects that two releases own, and adds up and drops the definitions: those
-// of what two own are kept.
-func (e *Expectation) findShared() error {
+// of what two own are kept, and of all if they are wanted whole.
+func (e *Expectation) findShared(whole bool) error {
 	var all []ownedObject
 	for _, o := range e.Objects {
 		all = append(all, o.shared())
@@ -108,7 +111,7 @@ func (e *Expectation) findShared() error {
 	}
 	isShared, warnings, err := findOwners(all)
 	for i := range isShared {
-		if !isShared[i] {
+		if !isShared[i] && !whole {
 			e.Objects[i].definition = ""
 		}
 	}

@@ -3,20 +3,32 @@ package bundle
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/nvidia/aicr-action/internal/bundle/statefile"
+	"github.com/nvidia/aicr-action/internal/recipe/document"
 )
 
-// helmDeployer makes a directory per component and deploy.sh, which installs them in order.
-type helmDeployer struct{}
+// helmDeployer makes a directory per component and deploy.sh, which installs them in order. Both majors
+// of Helm run the same script. Its lane has the one that helmOf names, or major, if it is set.
+type helmDeployer struct{ major int }
 
 var _ Deployer = helmDeployer{}
 
-func (helmDeployer) Name() string { return Helm }
+func (d helmDeployer) Name() string {
+	if d.major == 4 {
+		return Helm4
+	}
+	return Helm
+}
 
 func (d helmDeployer) Bundle(ctx context.Context, in Input) (*Bundle, error) {
+	if d.major > 0 {
+		in.Helm = d.major
+	}
 	return build(ctx, in, d.Name(), func(p *plan, in Input, s *fileSet, _ *Expectation) error {
+		major, _ := helmOf(in)
 		var steps []helmStep
 		for _, r := range p.releases {
 			step := helmStepOf(r, in.plainCharts(r.source))
@@ -30,12 +42,33 @@ func (d helmDeployer) Bundle(ctx context.Context, in Input) (*Bundle, error) {
 				return err
 			}
 		}
-		if err := s.addTemplate("deploy.sh", 0o755, "deploy.sh.tmpl", map[string]any{"Recipe": RecipeName(in.Recipe), "Steps": steps}); err != nil {
+		if err := s.addTemplate("deploy.sh", 0o755, "deploy.sh.tmpl", map[string]any{"Recipe": RecipeName(in.Recipe), "Steps": steps, "Force": major == 4}); err != nil {
 			return err
 		}
 		slices.Reverse(steps)
 		return s.addTemplate("undeploy.sh", 0o755, "undeploy.sh.tmpl", map[string]any{"Recipe": RecipeName(in.Recipe), "Steps": steps})
 	})
+}
+
+// HelmMajors are the major versions of Helm that a helm lane can be delivered with.
+func HelmMajors() []int { return []int{3, 4} }
+
+// helmOf is the major version of Helm by which a helm lane delivers, and why: what the input asks for;
+// else 4 where the scripts of the bundle have a flag that only Helm 4 knows, or the recipe has the form
+// of July 2026 or later, whose bundles have such scripts (AICR pins Helm 4.1); else 3.
+func helmOf(in Input) (int, string) {
+	if in.Helm > 0 {
+		return in.Helm, "--helm, or the lane, asks for it"
+	}
+	for _, name := range slices.Sorted(maps.Keys(in.Given)) {
+		if in.Given[name].ForceConflicts {
+			return 4, "the bundle's scripts pass --force-conflicts, which only Helm 4 knows"
+		}
+	}
+	if in.Given == nil && in.Recipe != nil && document.GenerationOf(in.Recipe.APIVersion) != document.March {
+		return 4, "the recipe is " + in.Recipe.APIVersion + ", of an AICR that pins Helm 4"
+	}
+	return 3, ""
 }
 
 // helmStep is one line of deploy.sh.

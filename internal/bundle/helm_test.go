@@ -186,3 +186,87 @@ func TestInstalls(t *testing.T) {
 		t.Errorf("%d charts to push, want 3", len(b.Charts))
 	}
 }
+
+// The script of a bundle for Helm 4 has conflicts forced, as AICR's own have, where Helm is 4; Helm 3 does not know the flag.
+func TestDeployScript_ForceConflicts(t *testing.T) {
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		testskip.Missing(t, "no bash here")
+	}
+	asked := fixture()
+	asked.Helm = 4
+	made := func(d Deployer, in Input) *Bundle { return mustBundle(t, d, in) }
+	for name, tc := range map[string]struct {
+		of      *Bundle
+		version string
+		forced  bool
+	}{
+		"for Helm 4, with Helm 4": {made(helmDeployer{major: 4}, fixture()), "v4.2.4", true},
+		"for Helm 4, with Helm 3": {made(helmDeployer{major: 4}, fixture()), "v3.21.4+g1234567", false},
+		"asked for":               {made(helmDeployer{}, asked), "v4.2.4", true},
+		"for Helm 3, with Helm 4": {made(helmDeployer{}, fixture()), "v4.2.4", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			if err := tc.of.WriteTo(filepath.Join(dir, "bundle"), false); err != nil {
+				t.Fatal(err)
+			}
+			helm := "#!/bin/sh\nif [ \"$1\" = version ]; then echo " + tc.version + "; exit; fi\n" + strings.TrimPrefix(fakeHelm, "#!/bin/sh\n")
+			if err := os.WriteFile(filepath.Join(dir, "helm"), []byte(helm), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			calls := filepath.Join(dir, "calls")
+			cmd := exec.Command(bash, filepath.Join(dir, "bundle", "deploy.sh"), "--debug")
+			cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "CALLS="+calls)
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			raw, err := os.ReadFile(calls)
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines := strings.Split(strings.TrimSpace(string(raw)), "\n")
+			for _, line := range lines {
+				if forced := strings.Contains(line, "[--force-conflicts][--debug]"); forced != tc.forced || !strings.HasSuffix(line, "[--debug]") {
+					t.Errorf("called with %s", line)
+				}
+			}
+			for _, in := range tc.of.Installs {
+				if in.ForceConflicts != (tc.of.Helm == 4) {
+					t.Errorf("release %s forces: %t, and Helm is %d", in.Release.Name, in.ForceConflicts, tc.of.Helm)
+				}
+			}
+			if len(lines) != len(tc.of.Installs) {
+				t.Errorf("%d calls of helm for %d releases", len(lines), len(tc.of.Installs))
+			}
+		})
+	}
+}
+
+// Which Helm delivers in the lane helm: the one that is asked for, else the one that the bundle is for.
+func TestBundle_Helm(t *testing.T) {
+	july := fixture()
+	july.Recipe.APIVersion = "aicr.run/v1beta1"
+	given, asked := fixture(), fixture()
+	given.Given = map[string]Given{"web": {ForceConflicts: true}}
+	asked.Given, asked.Helm = given.Given, 3
+	plain := fixture()
+	plain.Recipe.APIVersion, plain.Given = "aicr.run/v1beta1", map[string]Given{"web": {}}
+	for name, tc := range map[string]struct {
+		in   Input
+		want int
+		why  string
+	}{
+		"a recipe of March":                  {fixture(), 3, ""},
+		"a recipe of today":                  {july, 4, "aicr.run/v1beta1"},
+		"a script with Helm 4's flag":        {given, 4, "--force-conflicts"},
+		"such a script, and Helm 3":          {asked, 3, "asks for it"},
+		"a script of today without the flag": {plain, 3, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got, why := helmOf(tc.in); got != tc.want || !strings.Contains(why, tc.why) || (why == "") != (tc.why == "") {
+				t.Errorf("got Helm %d, since %q", got, why)
+			}
+		})
+	}
+}

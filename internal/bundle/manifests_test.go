@@ -175,3 +175,20 @@ func TestOverrides(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+// A hook without a name is delivered by Argo CD, which gives it one, and by no other deployer.
+func TestBundle_HookWithoutName(t *testing.T) {
+	in := fixture()
+	c := &in.Components[0]
+	c.Manifests = append(c.Manifests, recipe.Manifest{Path: "components/x/hook.yaml", File: "recipes/components/x/hook.yaml", Content: []byte("apiVersion: batch/v1\nkind: Job\nmetadata: {generateName: migrate-, annotations: {argocd.argoproj.io/hook: PreSync}}\nspec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: a}]}}}\n")})
+	in, err := Prepare(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range Deployers() {
+		_, err := d.Bundle(t.Context(), in)
+		if refused := strings.Contains(fmt.Sprint(err), "Job with metadata.generateName migrate-"); refused == ByArgoCD(d.Name()) {
+			t.Errorf("%s: got %v", d.Name(), err)
+		}
+	}
+}

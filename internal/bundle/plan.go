@@ -30,6 +30,8 @@ type plan struct {
 	added []API
 	// argoDiffers: Argo CD installs other objects than Helm, or runs other hooks.
 	argoDiffers bool
+	// unnamed is the error of a hook to which Argo CD alone gives a name; nil without one.
+	unnamed error
 	// others are the plans for deployers through which something else is installed.
 	others *otherPlans
 }
@@ -74,6 +76,9 @@ func planOf(ctx context.Context, in Input, deployer string) (*plan, error) {
 		if p, err = p.others.get(ctx, in, deployer); err != nil {
 			return nil, err
 		}
+	}
+	if p.unnamed != nil && deployer != "" && !ByArgoCD(deployer) {
+		return nil, p.unnamed
 	}
 	if p.elsewhere != (in.ChartRepository != "") {
 		return nil, errors.New("bundle: this input was prepared with a chart repository and has none now, or the other way round")
@@ -148,6 +153,7 @@ func makePlan(ctx context.Context, in Input, deployer string) (*plan, error) {
 		return nil, errors.New("bundle: no recipe")
 	}
 	p := &plan{elsewhere: in.ChartRepository != "", others: &otherPlans{plans: map[controllers]*plan{}}}
+	p.expectation.ServedBefore = in.APIs.Server
 	p.expectation.Overrides = slices.Clone(in.PutIn)
 	var components []*recipe.Component
 	for i := range in.Components {

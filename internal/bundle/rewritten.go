@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
 // rewritten lists the values of a release that are numbers, are printed otherwise than their file has them, and are
@@ -13,20 +15,34 @@ import (
 // except where it is the mode of a file.
 func rewritten(r *release, objects []Object) []string {
 	var all []string
+	add := func(path, written string, value any, at recipe.Origin) {
+		text := fmt.Sprint(value)
+		switch use := textWith(r, objects, text); {
+		case strings.HasSuffix(strings.ToLower(path), "mode"):
+		case use != "":
+			all = append(all, fmt.Sprintf("%s is written %s without quotes, which is the number %s, and %s: quote it (%s)",
+				path, written, text, use, at))
+		case octalNumber.MatchString(written):
+			all = append(all, fmt.Sprintf("%s is written %s without quotes, which is the number %s: quote it if it is text (%s)",
+				path, written, text, at))
+		}
+	}
 	for _, path := range slices.Sorted(maps.Keys(r.component.Origins)) {
 		origin := r.component.Origins[path]
 		value, ok := at(r.component.Values, path) // a local chart has no others
-		if origin.Written == "" || !ok || strings.HasSuffix(strings.ToLower(path), "mode") {
+		if !ok {
 			continue
 		}
-		text := fmt.Sprint(value)
-		use := textWith(r, objects, text)
-		octal := octalNumber.MatchString(origin.Written)
-		switch {
-		case use != "":
-			all = append(all, fmt.Sprintf("%s is written %s without quotes, which is the number %s, and %s: quote it (%s)", path, origin.Written, text, use, origin))
-		case octal:
-			all = append(all, fmt.Sprintf("%s is written %s without quotes, which is the number %s: quote it if it is text (%s)", path, origin.Written, text, origin))
+		if origin.Written != "" {
+			add(path, origin.Written, value, origin)
+		}
+		if origin.Listed == nil {
+			continue
+		}
+		for _, n := range *origin.Listed {
+			if item, ok := n.Value(value); ok && fmt.Sprint(item) != n.Written {
+				add(path+n.String(), n.Written, item, recipe.Origin{File: origin.File, Line: n.Line})
+			}
 		}
 	}
 	return all

@@ -21,6 +21,11 @@ func TestRewritten(t *testing.T) {
 		web.Values["ratio"], web.Origins["ratio"] = 0.5, at(4, "0.50") // in none
 		web.Values["phone"], web.Origins["phone"] = 83, at(5, "0123")  // another number
 		web.Values["defaultMode"], web.Origins["defaultMode"] = 420, at(6, "0644")
+		web.Values["list"] = []any{map[string]any{"tag": 1.1}, 83, "0123"}
+		listed := at(8, "")
+		listed.Listed = &[]recipe.Number{{Path: []any{0, "tag"}, Line: 9, Written: "1.10"}, {Path: []any{1}, Line: 10, Written: "0123"},
+			{Path: []any{2}, Line: 11, Written: "0123"}, {Path: []any{3}, Line: 12, Written: "0123"}}
+		web.Origins["list"] = listed
 		web.Values["plain"], web.Origins["plain"] = 1.1, at(7, "")
 		b := mustBundle(t, d, in)
 		var got []string
@@ -30,6 +35,8 @@ func TestRewritten(t *testing.T) {
 			}
 		}
 		want := []string{
+			`web: list[0].tag is written 1.10 without quotes, which is the number 1.1, and Deployment web has text "1.1": quote it (recipes/components/web/values.yaml:9)`,
+			"web: list[1] is written 0123 without quotes, which is the number 83: quote it if it is text (recipes/components/web/values.yaml:10)",
 			"web: phone is written 0123 without quotes, which is the number 83: quote it if it is text (recipes/components/web/values.yaml:5)",
 			`web: text is written 1.10 without quotes, which is the number 1.1, and Deployment web has text "1.1": quote it (recipes/components/web/values.yaml:3)`,
 		}

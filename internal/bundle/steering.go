@@ -28,6 +28,8 @@ type SteeringSource struct {
 	// KeyStays and ValueStays are what a rendering showed of a value that was traced: without it the field is
 	// still there, and another value of it is not the field's.
 	KeyStays, ValueStays bool
+	// Default: no file sets it, and the chart's default value decides. Origin is where the component is declared.
+	Default bool
 	// Lost: it is a null, which never reaches Helm, unless a person does what this says.
 	Lost string
 }

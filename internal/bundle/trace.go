@@ -185,6 +185,20 @@ func (r *release) defaults() map[string]any {
 	return r.chart.Values
 }
 
+// Defaults are the default values of a component's chart.
+func (in Input) Defaults(ctx context.Context, deployer, component string) (map[string]any, error) {
+	p, err := planOf(ctx, in, deployer)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range p.releases {
+		if r.Component == component && r.chart != nil && (!r.Local || r.Carried != "" || r.Given.Whole) {
+			return r.defaults(), nil
+		}
+	}
+	return nil, nil
+}
+
 // Rerender renders the releases of one component again, as this deployer's lane does, with values
 // that change may alter. It talks to nothing.
 func (in Input) Rerender(ctx context.Context, deployer, component string, change func(values map[string]any)) ([]*unstructured.Unstructured, error) {

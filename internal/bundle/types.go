@@ -15,6 +15,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle/argoapi"
 	"github.com/nvidia/aicr-action/internal/bundle/fluxapi"
 	"github.com/nvidia/aicr-action/internal/bundle/manifestline"
+	"github.com/nvidia/aicr-action/internal/bundle/rendering"
 	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/charts/render"
 	"github.com/nvidia/aicr-action/internal/recipe"
@@ -48,6 +49,9 @@ type Input struct {
 	Scheduling Scheduling
 	// MayBeEmpty: what has no workload, and something else, is delivered too.
 	MayBeEmpty bool
+	// Helm is the major version of Helm by which a helm lane is to deliver; 0 for the one that the bundle
+	// is made for.
+	Helm int
 	// PutIn says what the caller put into the components' values, a line each: the first overrides.
 	PutIn []string
 	// Charts is where the charts are read for rendering the expectation.
@@ -55,6 +59,8 @@ type Input struct {
 	// Unrendered: no chart is read, so that the expectation has releases only, and nothing can be
 	// verified by it.
 	Unrendered bool
+	// WholeDefinitions: of each CustomResourceDefinition its whole text is kept, for Object.Whole. They are megabytes.
+	WholeDefinitions bool
 	// ChartRepository, if set, replaces every component's own chart repository, e.g.
 	// oci://127.0.0.1:5500/charts.
 	ChartRepository string
@@ -119,9 +125,9 @@ type Release struct {
 	ChartFrom string
 	DependsOn []string
 	Given     Given // of Input.Given; zero in a generated bundle
-	// DefinitionJob is a hook Job of upgrades that may write CustomResourceDefinitions; empty without one.
-	DefinitionJob string
-	UpgradeHooks  []Object // that Helm runs at upgrades; at installations, too, or not
+	// DefinitionJobs are the hook Jobs of upgrades that may write CustomResourceDefinitions.
+	DefinitionJobs []rendering.DefinitionJob
+	UpgradeHooks   []Object // that Helm runs at upgrades; at installations, too, or not
 }
 
 // ValuePath is a value path that decides where a workload's pods go, and the place that set it.
@@ -186,8 +192,8 @@ type Object struct {
 	Hook      bool
 	Ephemeral bool
 	Object    *unstructured.Unstructured // namespace filled in for namespaced kinds without one
-	// definition is the whole text of a CustomResourceDefinition that two releases own. They are
-	// megabytes, so that others have none.
+	// definition is the whole text of a CustomResourceDefinition that two releases own, or of each (WholeDefinitions).
+	// They are megabytes, so that others have none.
 	definition string
 }
 
@@ -218,7 +224,7 @@ func (o Object) shared() ownedObject {
 }
 
 // Whole is the object with all of its content. Of a CustomResourceDefinition that only one release
-// owns it is the head, as Object is.
+// owns it is the head, as Object is, unless whole ones are kept (Input.WholeDefinitions).
 func (o Object) Whole() (*unstructured.Unstructured, error) { return o.shared().Whole() }
 
 // Delivered is an object by which a deployer's controllers deliver, and on which they report: an
@@ -239,7 +245,9 @@ type Delivered struct {
 // cluster with it, by name (docs/how-it-works.md, The expectation): it never asks the cluster what
 // it should contain.
 type Expectation struct {
-	Releases []Release
+	// ServedBefore are the APIs of the cluster before anything is delivered.
+	ServedBefore []API
+	Releases     []Release
 	// Delivered is empty for a deployer that has no controllers. What comes first is applied or
 	// made first.
 	Delivered []Delivered
@@ -279,6 +287,9 @@ type Bundle struct {
 	// deploy.sh does, for a caller that uses Helm as a library. The same in every deployer's
 	// bundle.
 	Installs []Install
+	// Helm is the major version of Helm that delivers in a helm lane, and HelmWhy the reason, if it is not the default, 3.
+	Helm    int
+	HelmWhy string
 	// Foreign is nil for a bundle that was generated here.
 	Foreign *Foreign
 }
@@ -293,6 +304,8 @@ type Install struct {
 	Values map[string]any
 	// Sources are, by the names of a local chart's templates, the manifests that they were made of.
 	Sources map[string]*recipe.Manifest
+	// ForceConflicts: deploy.sh passes --force-conflicts where Helm is 4.
+	ForceConflicts bool
 	// Ref and RepoURL name the chart for Helm's command line and --repo; empty for a local chart.
 	Ref     string
 	RepoURL string
@@ -331,11 +344,18 @@ type Given struct {
 	Whole          bool   // the chart's values are the component's, and not below its name
 	Under          string // the name that they are below, if it is another
 	Complete       bool   // nothing is added to the values: whoever made the bundle has done that
+	// ForceConflicts: the bundle's script passes --force-conflicts to Helm.
+	ForceConflicts bool
 	// CRDScript is a script of the bundle that applies the CRDs of the chart's crds/ before an
 	// upgrade; empty if there is none.
 	CRDScript string
 	// Unawaited: Flux or helmfile does not wait until the release's objects are ready.
 	Unawaited bool
+	// File is helmfile's file that has the release, and Compared says that helm-diff, which looks at all new
+	// releases of a file before the first of them is installed, has the API server's kinds checked: it does
+	// unless disableValidation or disableValidationOnInstall is true.
+	File     string
+	Compared bool
 	// Within is how long Flux waits until the release's objects are ready, before the release has failed;
 	// 0 where it does not wait.
 	Within time.Duration

@@ -9,12 +9,12 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"sync"
 	"syscall"
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/util/egress"
+	"github.com/nvidia/aicr-action/internal/util/httpstatus"
 )
 
 // busyError is an answer that may be another one later.
@@ -57,20 +57,9 @@ func (t *polite) RoundTrip(r *http.Request) (*http.Response, error) {
 	switch resp.StatusCode {
 	case http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		_ = resp.Body.Close()
-		return nil, &busyError{host: r.URL.Host, status: resp.Status, after: retryAfter(resp.Header.Get("Retry-After"), t.now())}
+		return nil, &busyError{host: r.URL.Host, status: resp.Status, after: httpstatus.RetryAfter(resp.Header.Get("Retry-After"), t.now())}
 	}
 	return resp, nil
-}
-
-// retryAfter reads the header, which has seconds or a date.
-func retryAfter(value string, now time.Time) time.Duration {
-	if seconds, err := strconv.Atoi(value); err == nil {
-		return time.Duration(min(max(0, seconds), 1<<20)) * time.Second
-	}
-	if at, err := http.ParseTime(value); err == nil {
-		return max(0, at.Sub(now))
-	}
-	return 0
 }
 
 // sameOrigin compares hosts with their ports.

@@ -1,8 +1,10 @@
 package charts
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -59,5 +61,44 @@ func TestUnlocked(t *testing.T) {
 	}
 	if _, err := Make(t.Context(), f, cache, &Lock{}, [][]Pin{{p}}, nil, nil); err == nil {
 		t.Error("the range of a recipe was locked")
+	}
+}
+
+// All charts that cannot be had are named at once, each with its place; the others are downloaded.
+func TestUnlocked_Several(t *testing.T) {
+	home(t)
+	repository, _ := serve(t, files{"/index.yaml": index("web 1.9.0 web-1.9.0.tgz"), "/web-1.9.0.tgz": packed(t, "web", "1.9.0", "a")})
+	f, _ := newTestFetcher(t)
+	u := &Unlocked{Fetcher: func() (*Fetcher, error) { return f, nil }}
+	pins := []Pin{pin(repository.URL, "3.0.0"), pin(repository.URL, "1.9.0"), pin(repository.URL, "4.0.0")}
+	for i := range pins {
+		pins[i].Declared.File, pins[i].Declared.Line = "app.yaml", i+1
+	}
+	done := 0
+	err := u.pull(t.Context(), pins, func(n, _ int) { done = n })
+	wantError(t, err, reason.Of(u.pull(t.Context(), pins[:1], nil)), "2 charts cannot be had:", "app.yaml:1: ", "app.yaml:3: ")
+	if done != 1 {
+		t.Errorf("%d charts were downloaded, want 1", done)
+	}
+	many := &SeveralError{}
+	for i := range 40 {
+		many.Add(catalog.Ref{Component: fmt.Sprintf("a%d", i)}, fmt.Errorf("a%d: no such host", i))
+	}
+	if text := many.Error(); strings.Count(text, "\n") > 22 || !strings.Contains(text, "and 20 more: a20, ") {
+		t.Errorf("got %s", text)
+	}
+}
+
+// Only of charts that could not be downloaded is it said which: a file that is wrong is refused as a whole.
+func TestNotDownloaded(t *testing.T) {
+	away := reason.New(reason.ChartDownloadFailed, "no such host")
+	several := &SeveralError{}
+	several.Add(catalog.Ref{Component: "a"}, away)
+	if got := NotDownloaded(reason.Wrap(reason.ChartDownloadFailed, several)); got == nil || !slices.Equal(got.Components(), []string{"a"}) || got.Error() != "no such host" {
+		t.Errorf("got %v", got)
+	}
+	several.Add(catalog.Ref{Component: "b"}, reason.New(reason.Usage, "no chart name"))
+	if NotDownloaded(several) != nil || NotDownloaded(away) != nil || NotDownloaded(nil) != nil {
+		t.Error("an error of another kind is taken for one of downloads alone")
 	}
 }

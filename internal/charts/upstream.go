@@ -2,8 +2,10 @@ package charts
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -12,6 +14,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/charts/archive"
 	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
 // The names of the chart sources that download.
@@ -188,16 +191,21 @@ func (u *Upstream) Pull(ctx context.Context, pins []Pin, tell func(done, of int)
 	})
 }
 
-// eachPin calls do for some pins at a time.
+// eachPin calls do for some pins at a time. One that fails does not stop the others: all failures are told at once
+// (*SeveralError).
 func eachPin(ctx context.Context, pins []Pin, tell func(done, of int), do func(context.Context, Pin) error) error {
-	group, gctx := errgroup.WithContext(ctx)
+	var group errgroup.Group
 	group.SetLimit(atATime)
 	var mu sync.Mutex
 	done := 0
-	for _, p := range pins {
+	failed := make([]error, len(pins))
+	for i, p := range pins {
 		group.Go(func() error {
-			if err := do(gctx, p); err != nil {
-				return err
+			if ctx.Err() != nil {
+				return nil
+			}
+			if failed[i] = do(ctx, p); failed[i] != nil {
+				return nil
 			}
 			mu.Lock()
 			defer mu.Unlock()
@@ -208,12 +216,75 @@ func eachPin(ctx context.Context, pins []Pin, tell func(done, of int), do func(c
 			return nil
 		})
 	}
-	err := group.Wait()
+	_ = group.Wait() // each pin's error is in failed
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}
-	return err
+	several := &SeveralError{}
+	for i, err := range failed {
+		if err != nil {
+			several.Add(pins[i].Ref, err)
+		}
+	}
+	if len(several.Errs) == 0 {
+		return nil
+	}
+	return &reason.Error{Reason: reason.Of(several.Errs[0]), Err: several}
 }
+
+// SeveralError is of charts that cannot be had.
+type SeveralError struct {
+	Refs []catalog.Ref // by the place in Errs
+	Errs []error
+}
+
+// Add adds a chart.
+func (e *SeveralError) Add(ref catalog.Ref, err error) {
+	e.Refs, e.Errs = append(e.Refs, ref), append(e.Errs, err)
+}
+
+// Components are those that lack a chart.
+func (e *SeveralError) Components() (names []string) {
+	for _, ref := range e.Refs {
+		names = append(names, ref.Component)
+	}
+	return names
+}
+
+// NotDownloaded gives the charts that an error is about, if each of them only could not be downloaded: what does not need
+// them can be run. It is nil for any other error, e.g. one of a file that is wrong.
+func NotDownloaded(err error) *SeveralError {
+	var several *SeveralError
+	if !errors.As(err, &several) {
+		return nil
+	}
+	for _, one := range several.Errs {
+		if reason.Of(one) != reason.ChartDownloadFailed {
+			return nil
+		}
+	}
+	return several
+}
+
+// mostFailed is how many charts a message names: they fit on a screen.
+const mostFailed = 20
+
+func (e *SeveralError) Error() string {
+	if len(e.Errs) == 1 {
+		return e.Errs[0].Error()
+	}
+	text := fmt.Sprintf("%d charts cannot be had:", len(e.Errs))
+	for i, err := range e.Errs {
+		if i == mostFailed {
+			text += fmt.Sprintf("\n  and %d more: %s", len(e.Errs)-i, strings.Join(lists.AtMost(e.Components()[i:], mostFailed), ", "))
+			break
+		}
+		text += "\n  " + strings.ReplaceAll(err.Error(), "\n", "\n  ")
+	}
+	return text
+}
+
+func (e *SeveralError) Unwrap() []error { return e.Errs }
 
 // Hosts are the hosts that the downloads of a recipe's charts contacted according to the lock, as
 // host:port. Reason: USAGE for a lock that does not fit.

@@ -27,6 +27,10 @@ const (
 	Deliverers
 	// OtherKubernetes is a control plane of another minor version.
 	OtherKubernetes
+	// OtherArgoCD is another version of Argo CD.
+	OtherArgoCD
+	// OtherFlux is another version of Flux.
+	OtherFlux
 	// Snapshots are the states of failed cells' clusters, for `matrix replay`.
 	Snapshots
 )

@@ -52,6 +52,38 @@ type Platform interface {
 	ServesGit() error
 }
 
+// ForeignProgram is a program of a cluster that came out of an image, and differs from the one that the
+// harness would compile.
+type ForeignProgram struct {
+	Name, Image string
+	// Pinned: by a digest of images.lock. Shared is the program in whose image it lies, whose maker chose
+	// its version; empty for its own. Changed: a compiled one has a constant set.
+	Pinned  bool
+	Shared  string
+	Changed bool
+}
+
+// Differs says in what.
+func (p ForeignProgram) Differs() string {
+	text := "program " + p.Name + ": from the image " + p.Image
+	if p.Shared != "" {
+		text += ", in the version that the makers of " + p.Shared + " chose"
+	}
+	if p.Changed {
+		text += ", without the constant that the harness sets where it compiles one"
+	}
+	if !p.Pinned {
+		text += ", which images.lock does not pin (--allow-unpinned)"
+	}
+	return text
+}
+
+// Foreigner is a Platform whose clusters may have such programs.
+type Foreigner interface {
+	// ForeignPrograms are those of clusters with these controllers.
+	ForeignPrograms(controllers ...ControllerKind) []ForeignProgram
+}
+
 // ControllerKind names the software that a lane needs besides the control plane.
 type ControllerKind string
 

@@ -2,7 +2,6 @@ package infra
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -45,32 +44,27 @@ func (w *Warnings) Since(n int) []APIWarning {
 	return slices.Clone(w.all[min(n, len(w.all)):])
 }
 
-// Lines has one line for each text, with the first object that it is about, and where that object
-// comes from. Objects of except, as "Kind namespace/name", are left out.
-func (w *Warnings) Lines(where func(APIWarning) string, except ...string) []string {
-	var order []string
-	about := map[string][]string{}
+// Grouped are the texts in the order in which they came, each with the objects that it is about, as "Kind
+// namespace/name". Those of except are left out.
+func (w *Warnings) Grouped(except ...string) []WarningGroup {
+	var all []WarningGroup
 	for _, one := range w.Since(0) {
 		if slices.Contains(except, one.Object) {
 			continue
 		}
-		if about[one.Text] == nil {
-			order = append(order, one.Text)
+		i := slices.IndexFunc(all, func(g WarningGroup) bool { return g.Text == one.Text })
+		if i < 0 {
+			i, all = len(all), append(all, WarningGroup{Text: one.Text})
 		}
-		about[one.Text] = append(about[one.Text], one.Object)
+		all[i].Objects = append(all[i].Objects, one.Object)
 	}
-	for i, text := range order {
-		objects := about[text]
-		order[i] = "the API server warns of " + objects[0]
-		if len(objects) > 1 {
-			order[i] += fmt.Sprintf(" and %d more", len(objects)-1)
-		}
-		order[i] += ": " + text
-		if from := where(APIWarning{objects[0], text}); from != "" {
-			order[i] += " (" + from + ")"
-		}
-	}
-	return order
+	return all
+}
+
+// WarningGroup is one text of the API server's, and the objects that it is about.
+type WarningGroup struct {
+	Text    string
+	Objects []string
 }
 
 // Add keeps a warning that came to another process.

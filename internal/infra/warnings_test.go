@@ -3,6 +3,7 @@ package infra
 import (
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -47,21 +48,18 @@ func TestWarnings(t *testing.T) {
 	if _, err := widgets.Create(t.Context(), trial, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); err != nil {
 		t.Fatal(err)
 	}
-	where := func(w APIWarning) string {
-		if w.Object == "Widget x/w" {
-			return "set in a.yaml:1"
-		}
-		return ""
-	}
-	want := []string{`the API server warns of Widget x/w and 1 more: unknown field "spec.sizee" (set in a.yaml:1)`, "the API server warns of Widget x/w and 1 more: v1 Widget is deprecated (set in a.yaml:1)"}
-	if got := warnings.Lines(where); !slices.Equal(got, want) {
+	want := []WarningGroup{{`unknown field "spec.sizee"`, []string{"Widget x/w", "Widget x/v"}}, {"v1 Widget is deprecated", []string{"Widget x/w", "Widget x/v"}}}
+	if got := warnings.Grouped(); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := warnings.Grouped("Widget x/w"); len(got) != 2 || !slices.Equal(got[0].Objects, []string{"Widget x/v"}) {
+		t.Errorf("without one: got %q", got)
 	}
 	if since := warnings.Since(2); len(since) != 2 || !since[0].UnknownField() || since[1].UnknownField() || since[0].String() != `Widget x/v: unknown field "spec.sizee"` {
 		t.Errorf("after the first object's: got %v", since)
 	}
 	var none *Warnings
-	if none.Watch(cfg); none.Len() != 0 || none.Lines(where) != nil {
+	if none.Watch(cfg); none.Len() != 0 || none.Grouped() != nil {
 		t.Error("a nil collector has warnings")
 	}
 }

@@ -66,6 +66,7 @@ func (b *Bundle) compare(p *promise) (findings []result.Finding, warnings []stri
 	}
 	a.order()
 	a.values()
+	a.overridden()
 	for i := range a.findings {
 		if f := &a.findings[i]; len(a.findings) > 1 || len(f.Story) > 0 { // of the others, reports show the story only
 			story := []string{f.Cause}
@@ -296,6 +297,7 @@ func (a *against) order() {
 				want = append(want, ref.Name)
 			}
 		}
+		slices.SortStableFunc(want, func(x, y string) int { return strings.Compare(a.unit(x).half, a.unit(y).half) }) // core, and then ops
 		for _, u := range a.units {
 			if name := a.b.component(u.name); slices.Contains(want, name) {
 				got = append(got, name)
@@ -364,6 +366,44 @@ func (a *against) values() {
 		d.compare("", want, orEmpty(d.at.values))
 		d.say(u)
 	}
+}
+
+// overridden: without a recipes directory it is known of a bundle at least what its recipe.yaml itself sets.
+func (a *against) overridden() {
+	if a.p.parts != nil || a.p.told {
+		return
+	}
+	for _, ref := range a.p.deployed() {
+		u := a.unit(ref.Name)
+		if u == nil || ref.Type == recipe.TypeKustomize {
+			continue
+		}
+		d := &differing{a: a, c: recipe.Component{ComponentRef: ref, Declared: a.p.lines[ref.Name]}, at: a.valuesOf(u)}
+		d.compare("", settled(ref.Overrides), orEmpty(d.at.values))
+		d.more = nil // are of files of values
+		d.say(u)
+	}
+}
+
+// settled are the overrides that no flag of a bundler adds to: neither lists nor what steers pods; and what a null deletes is
+// nowhere.
+func settled(overrides map[string]any) map[string]any {
+	made := map[string]any{}
+	for key, value := range overrides {
+		name := strings.ToLower(key)
+		switch v := value.(type) {
+		case nil, []any:
+		case map[string]any:
+			if below := settled(v); len(below) > 0 && !strings.HasSuffix(name, "nodeselector") {
+				made[key] = below
+			}
+		default:
+			if key != document.EnabledKey && key != "install" {
+				made[key] = v
+			}
+		}
+	}
+	return made
 }
 
 func orEmpty(m map[string]any) map[string]any {

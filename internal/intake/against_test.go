@@ -221,6 +221,9 @@ func TestAgainst_Spoilt(t *testing.T) {
 	} {
 		lanes := test.lanes
 		for _, row := range forms() {
+			if row.deployer == bundle.Helm4 {
+				continue // it reads what helm reads
+			}
 			if test.lanes == nil {
 				lanes = append(lanes, row.deployer)
 			}

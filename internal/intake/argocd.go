@@ -225,7 +225,7 @@ func (a *application) chart(t *tree, source *yamlv3.Node, own string) error {
 	u, repo, dir := &a.unit, yamlx.Text(source, "repoURL"), yamlx.Text(source, "path")
 	u.version = yamlx.Text(source, "targetRevision")
 	switch {
-	case yamlx.Text(source, "chart") != "":
+	case yamlx.Text(source, "chart") != "" && !(strings.HasPrefix(repo, ociScheme) && path.Base(repo) == yamlx.Text(source, "chart")): // with that scheme, Argo CD takes repoURL for all of the artifact
 		u.repo, u.chart = repo, yamlx.Text(source, "chart")
 	case repo == own:
 		at, err := t.inside(a.file, yamlx.LineOf(source, "path"), "", dir)
@@ -233,7 +233,7 @@ func (a *application) chart(t *tree, source *yamlv3.Node, own string) error {
 			return err
 		}
 		return t.localChart(u, at)
-	case strings.HasPrefix(repo, "oci://") && (dir == "" || path.Clean(dir) == "."):
+	case strings.HasPrefix(repo, ociScheme) && (dir == "" || path.Clean(dir) == "."):
 		i := strings.LastIndex(repo, "/")
 		u.repo, u.chart = repo[:i], repo[i+1:]
 	default:

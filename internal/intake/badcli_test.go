@@ -1,13 +1,18 @@
 package intake
 
 import (
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/intake/aicrcli"
 	"github.com/nvidia/aicr-action/internal/testkit/aicrclitest"
 	"github.com/nvidia/aicr-action/internal/testkit/testskip"
 	"github.com/nvidia/aicr-action/internal/util/sandbox"
@@ -108,6 +113,7 @@ func TestExec_OtherManners(t *testing.T) {
 		"pushes to one address":     {pushing + `case "$*" in *" --repo "*) echo "Error: --repo and an oci:// output exclude each other" >&2; exit 2;; esac;; esac`, []string{bundle.ArgoCDOCI, bundle.ArgoCDHelmOCI}},
 		"needs the address":         {`[ "$1" != bundle ] || case "$*" in *" --repo "*) ;; *) exit 2;; esac`, []string{bundle.ArgoCDOCI, bundle.ArgoCDGit}},
 		"names its copy in its way": {pushing + `"$good" "$@" && mv bundle bundles; exit;; esac`, []string{bundle.ArgoCDOCI}},
+		"packs where it writes":     {`[ "$1" = bundle ] && { "$good" "$@" && mkdir -p bundle/blobs/sha256 && echo '{"imageLayoutVersion":"1.0.0"}' > bundle/oci-layout && echo {} | tee bundle/index.json > bundle/blobs/sha256/$(printf %064d 0); exit; }`, []string{bundle.ArgoCDOCI}},
 		"attests":                   {`[ "$1" = bundle ] && { "$good" "$@" && mkdir bundle/attestations && echo {} | tee bundle/checksums.txt.sig bundle/sbom.json > bundle/attestations/bundle.jsonl; exit; }`, []string{bundle.Helm, bundle.ArgoCDHelmOCI}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -120,6 +126,9 @@ func TestExec_OtherManners(t *testing.T) {
 				}
 				if len(b.Expectation.Workloads) == 0 {
 					t.Errorf("%s: no workloads", lane)
+				}
+				if name == "packs where it writes" && strings.Contains(strings.Join(b.Expectation.Warnings, "\n"), "does not cover") {
+					t.Errorf("%s: the packed image counts as part of the bundle: %q", lane, b.Expectation.Warnings)
 				}
 				if name == "attests" && !strings.Contains(strings.Join(b.Expectation.Warnings, "\n"), "checksums.txt does not cover attestations/bundle.jsonl") {
 					t.Errorf("%s: files without a checksum go unnoticed: %q", lane, b.Expectation.Warnings)
@@ -166,5 +175,77 @@ esac
 				t.Errorf("got %v", err)
 			}
 		})
+	}
+}
+
+// A CLI that does not end costs its limit twice, in all lanes of all recipes.
+func TestExec_Hangs(t *testing.T) {
+	e := around(t, `[ "$1" != recipe ] || sleep 60`)
+	e.Limit = 300 * time.Millisecond
+	at := func(name, lane string) error {
+		_, _, _, err := e.Bundle(t.Context(), mustDeployer(t, lane), ownInput(t, name).InRegistry(cellRegistry, cellRegistry, lane), filepath.Join(t.TempDir(), "bundler"))
+		return err
+	}
+	for i, test := range []struct {
+		recipe, lane, want string
+		hung               int32 // afterwards
+	}{
+		{"kind", bundle.Helm, "it did not end within 300ms", 1},
+		{"kind", bundle.ArgoCDOCI, "it did not end within 300ms", 1},
+		{"eks-training", bundle.Helm, "it did not end within 300ms", 2},
+		{"aks-training", bundle.Helm, "it was not run, since 2 commands of this CLI did not end in time", 2},
+	} {
+		if err := at(test.recipe, test.lane); err == nil || !strings.Contains(err.Error(), test.want) || e.cli.Hung.Load() != test.hung {
+			t.Errorf("%d: got %v after %d commands that hang", i, err, e.cli.Hung.Load())
+		}
+	}
+}
+
+// A CLI is built when the first bundle is asked for, once; one that does not compile fails each cell.
+func TestExec_Built(t *testing.T) {
+	built := 0
+	e, err := NewBuiltExec(func(context.Context) (string, error) { built++; return aicrclitest.Install(t, aicrclitest.Good), nil }, "", os.LookupEnv)
+	if err != nil || built > 0 {
+		t.Fatal(built, err)
+	}
+	for _, lane := range []string{bundle.Helm, bundle.FluxOCI} {
+		if _, _, err := madeBy(t, e, lane); err != nil || e.Version() != "0.11.2" {
+			t.Errorf("%s: version %s, %v", lane, e.Version(), err)
+		}
+	}
+	broken, err := NewBuiltExec(func(context.Context) (string, error) { built++; return "", errors.New("undefined: nothing") }, "", os.LookupEnv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, _, err := madeBy(t, broken, bundle.Helm); err == nil || !strings.Contains(err.Error(), "undefined: nothing") {
+			t.Errorf("got %v", err)
+		}
+	}
+	if built != 2 {
+		t.Errorf("built %d times, want once each", built)
+	}
+}
+
+// Arguments of the user's own reach the command that they are for, and are overrides.
+func TestExec_Args(t *testing.T) {
+	e := around(t, `case "$1 $*" in "recipe "*--fast*) for a; do shift; [ "$a" = --fast ] || set -- "$@" "$a"; done;; recipe*) echo "without its argument" >&2; exit 2;; esac
+case "$1 $*" in "bundle "*" --serial"*) for a; do shift; [ "$a" = --serial ] || set -- "$@" "$a"; done;; bundle*) echo "without its argument" >&2; exit 2;; esac`)
+	file := filepath.Join(t.TempDir(), "args.yaml")
+	if err := os.WriteFile(file, []byte("kind:\n  bundle: [--serial]\nother:\n  recipe: [--never]\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	if e.Args, err = aicrcli.ParseArgs([]string{"recipe --fast", "@" + file}); err != nil {
+		t.Fatal(err)
+	}
+	b, _, err := madeBy(t, e, bundle.Helm)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"bundler: recipe --fast, by --aicr-args", "bundler: bundle --serial, by --aicr-args"} {
+		if !slices.Contains(b.Expectation.Overrides, want) {
+			t.Errorf("no override %q in %q", want, b.Expectation.Overrides)
+		}
 	}
 }

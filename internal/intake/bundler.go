@@ -42,6 +42,10 @@ type unit struct {
 	dependsOn            []result.Ref
 	// crdScript is what applies the chart's CRDs before an upgrade.
 	crdScript string
+	forces    bool   // its script passes --force-conflicts
+	half      string // of a split set
+	file      string // of helmfile, that has the release; compared: helm-diff checks its kinds first
+	compared  bool
 	unawaited bool      // the deployer does not wait for its objects, and not by flux
 	flux      *fluxUnit // nil if the lane is not one of Flux
 }
@@ -77,6 +81,8 @@ type Bundle struct {
 	unknown []string
 	// overrides are what was added to the bundle's files, for people.
 	overrides []string
+	// only is the half of a split set that is run; empty for both.
+	only string
 	// laid is not nil if this program laid it out.
 	laid *Laid
 }
@@ -119,7 +125,7 @@ func open(ctx context.Context, dir, called string, d bundle.Deployer, resolved [
 		return nil, err
 	}
 	b.findPrefix()
-	return b, nil
+	return b, b.checkSplit()
 }
 
 // readForm reads what the deployer's lane takes.
@@ -174,11 +180,11 @@ func (b *Bundle) Resolved(name string) *recipe.Result {
 func (b *Bundle) Components() ([]recipe.Component, map[string]bundle.Given) {
 	var components []recipe.Component
 	given := map[string]bundle.Given{}
-	units := b.form.units()
+	units := b.run()
 	for i, u := range units {
 		values, local := u.values, u.local
 		owner := ownerOf(units[:i+1], u.name)
-		g := bundle.Given{Chart: local, HelmName: u.helmName, Path: u.dir, Whole: b.laid != nil && local != nil, Under: b.valuesKey(u, owner), CRDScript: u.crdScript, Unawaited: u.unawaited, Complete: true}
+		g := bundle.Given{Chart: local, HelmName: u.helmName, Path: u.dir, Whole: b.laid != nil && local != nil, Under: b.valuesKey(u, owner), CRDScript: u.crdScript, ForceConflicts: u.forces, Unawaited: u.unawaited, File: u.file, Compared: u.compared, Complete: true}
 		if u.flux != nil {
 			g.Within, g.Unawaited, g.Source, g.Post = u.flux.within, u.flux.within == 0, u.flux.source, u.flux.post
 		}
@@ -394,7 +400,7 @@ func (b *Bundle) NotVerified(made *bundle.Bundle) []string {
 		}
 	}
 	if made.Foreign.AnyNode = len(anywhere); len(anywhere) > 0 {
-		lines = append(lines, fmt.Sprintf("bundle: which nodes these workloads belong on is not known, since the bundle gives them no %s selector: %s", bundle.NodeTypeLabel, fewOf(anywhere)))
+		lines = append(lines, fmt.Sprintf("bundle: which nodes these workloads belong on is not known, since the bundle gives them no selector of %s, nor of %s, as it was before July 2026: %s", bundle.TodaysNodeTypeLabel, bundle.NodeTypeLabel, fewOf(anywhere)))
 	}
 	if b.recipe == nil {
 		lines = append(lines, "bundle: it has no recipe.yaml, so that AICR's criteria, constraints and dependencies are not known")
@@ -402,11 +408,30 @@ func (b *Bundle) NotVerified(made *bundle.Bundle) []string {
 	return lines
 }
 
+// nullified leaves out the values of a chart that a null takes away, as Helm does for values beside the chart. A null for
+// which the chart has no value stays.
+func nullified(values, own map[string]any) map[string]any {
+	made := make(map[string]any, len(values))
+	for key, v := range values {
+		had, there := own[key]
+		if v == nil && there && had != nil {
+			continue
+		}
+		inner, isMap := v.(map[string]any)
+		if below, both := had.(map[string]any); isMap && both {
+			v = nullified(inner, below)
+		}
+		made[key] = v
+	}
+	return made
+}
+
 // effective gives a chart of the bundle with these values in place of its own.
 func effective(ch *chart.Chart, values map[string]any) *chart.Chart {
 	if values == nil {
 		return ch
 	}
+	values = nullified(values, ch.Values)
 	c := archive.Clone(ch)
 	c.Values = values
 	c.Raw = slices.Clone(ch.Raw)

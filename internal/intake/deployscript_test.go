@@ -96,7 +96,7 @@ helm upgrade --install ${FORCE} 'a' "${CHART_REF}" --version "${VERSION}" --name
 			if err != nil {
 				t.Fatal(err)
 			}
-			if u := f.units()[0]; len(f.units()) != 1 || u.name != "a" || u.namespace != "one" || u.repo != "oci://example.org/charts" || u.version != "1.0.0" || u.values.values["x"] == nil || u.crdScript != c.crds {
+			if u := f.units()[0]; len(f.units()) != 1 || u.name != "a" || u.namespace != "one" || u.repo != "oci://example.org/charts" || u.version != "1.0.0" || u.values.values["x"] == nil || u.crdScript != c.crds || !u.forces {
 				t.Errorf("got %+v", f.units())
 			}
 		})
@@ -132,6 +132,9 @@ func TestInstallScript_Besides(t *testing.T) {
 		tree := treeOf(t, map[string]string{"001-a/install.sh": tc.script, "001-a/upstream.env": tc.env, "001-a/b/Chart.yaml": "apiVersion: v2\nname: b\nversion: 1.0.0\n"})
 		f, besides, err := readHelm(tree)
 		besides = append(besides, tree.notes...)
+		if err == nil && f.units()[0].forces {
+			t.Errorf("%s: no script has --force-conflicts, and a release is said to have it", name)
+		}
 		if tc.err != "" {
 			if err == nil || !strings.Contains(err.Error(), tc.err) {
 				t.Errorf("%s: got %v, want %s", name, err, tc.err)

@@ -22,6 +22,9 @@ const anyName, anyHost = "recipe", "registry.invalid"
 // Likeness is the digest of what the CLI resolves a recipe to, but for its names and for what only
 // AICR's own snapshots decide. Bundles of two recipes can be equal only if it is.
 func (e *Exec) Likeness(ctx context.Context, in bundle.Input, dir string) (string, error) {
+	if err := e.ready(ctx); err != nil {
+		return "", err
+	}
 	text, err := e.resolve(ctx, in, dir)
 	if err != nil {
 		return "", fmt.Errorf("recipe by AICR's CLI %s: %w", e.version, err)
@@ -43,6 +46,9 @@ func likeness(r *recipe.Result) (string, error) {
 // another name in place of the recipe's. Empty if the bundle has a release whose name contains the
 // recipe's. The bundle must be one that a cell would take.
 func (e *Exec) Digest(ctx context.Context, d bundle.Deployer, in bundle.Input, dir string) (string, error) {
+	if err := e.ready(ctx); err != nil {
+		return "", err
+	}
 	name, res := bundle.RecipeName(in.Recipe), *in.Recipe
 	res.Metadata.Name = anyName
 	in.Recipe = &res
@@ -83,7 +89,7 @@ func (t *tree) passedOver(file string) bool {
 	case recipeName, checksumsFile, infoFile, "README.md", "UPGRADING.md", "undeploy.sh":
 		return true
 	case "deploy.sh":
-		return len(t.installScripts()) > 0
+		return len(t.installScripts(path.Dir(file))) > 0
 	}
 	return false
 }

@@ -47,6 +47,7 @@ func (d *Dir) Bundle(ctx context.Context, deployer bundle.Deployer, in bundle.In
 		return in, nil, nil, fmt.Errorf("%s bundle in %s: %w", deployer.Name(), b.tree.name, err)
 	}
 	made.Expectation.Warnings = append(made.Expectation.Warnings, warnings...)
+	notes = append(notes, b.leftOut()...)
 	return in, made, append(b.NotVerified(made), notes...), nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/Masterminds/semver/v3"
@@ -53,10 +54,41 @@ type Exec struct {
 	// Recipes are those, if they are known as a whole: what each bundle is held against. Nil if not.
 	Recipes Recipes
 
+	// Args are those that the CLI gets besides.
+	Args aicrcli.Args
+
 	cli     aicrcli.CLI
+	build   func(context.Context) (string, error) // makes the CLI; nil if it is there
 	data    string
 	version string
-	recipes aicrcli.Answers // what the CLI has resolved, by the criteria
+	asked   aicrcli.Answers // what the CLI has resolved, by the criteria, and that it was built
+}
+
+// NewBuiltExec is NewExec of a CLI that is built when the first bundle is asked for: one that cannot be is the fault of the
+// recipes' checkout, and fails each cell.
+func NewBuiltExec(build func(context.Context) (string, error), data string, lookup func(string) (string, bool)) (_ *Exec, err error) {
+	e := &Exec{cli: aicrcli.CLI{Lookup: lookup, Hung: new(atomic.Int32)}, build: build}
+	if data != "" {
+		e.data, err = filepath.Abs(data)
+	}
+	return e, err
+}
+
+// ready builds the CLI, if it is not there.
+func (e *Exec) ready(ctx context.Context) error {
+	if e.build == nil {
+		return nil
+	}
+	_, err := e.asked.Get(ctx, "", func() ([]byte, error) {
+		path, err := e.build(ctx)
+		if err != nil {
+			return nil, err
+		}
+		e.cli.Path = path
+		e.version, err = e.cli.Version(ctx, versionLimit)
+		return nil, err
+	})
+	return err
 }
 
 // NewExec finds the CLI, by its path or by its name in PATH, and asks it for its version. data, if
@@ -75,7 +107,7 @@ func NewExec(ctx context.Context, path, data string, lookup func(string) (string
 	case err != nil:
 		return nil, fmt.Errorf("--aicr %s: %w; pass the path of AICR's CLI, or build with the recipes of a checkout", path, err)
 	}
-	e := &Exec{cli: aicrcli.CLI{Lookup: lookup}}
+	e := &Exec{cli: aicrcli.CLI{Lookup: lookup, Hung: new(atomic.Int32)}}
 	if e.cli.Path, err = filepath.Abs(found); err != nil {
 		return nil, err
 	}
@@ -95,6 +127,9 @@ func (e *Exec) Version() string { return e.version }
 // directory dir, and reads what it wrote. Of a bundle that is not what the recipe promises, it returns the original
 // files with the error, a *result.Failure.
 func (e *Exec) Bundle(ctx context.Context, d bundle.Deployer, in bundle.Input, dir string) (bundle.Input, *bundle.Bundle, []string, error) {
+	if err := e.ready(ctx); err != nil {
+		return in, nil, nil, err
+	}
 	fail := func(err error) (bundle.Input, *bundle.Bundle, []string, error) {
 		return in, nil, nil, fmt.Errorf("%s bundle by AICR's CLI %s: %w", d.Name(), e.version, err)
 	}
@@ -112,7 +147,7 @@ func (e *Exec) Bundle(ctx context.Context, d bundle.Deployer, in bundle.Input, d
 		}
 	}
 	own := in
-	promise, err := e.promised(ctx, b, m)
+	promise, err := e.promised(ctx, b, in.Recipe.Metadata.Name, m)
 	if err != nil {
 		return fail(err)
 	}
@@ -130,6 +165,11 @@ func (e *Exec) Bundle(ctx context.Context, d bundle.Deployer, in bundle.Input, d
 	for _, set := range m.sets {
 		made.Expectation.Overrides = append(made.Expectation.Overrides, "bundler: --set "+set.Value+", as AICR's KWOK tests pass it")
 	}
+	for _, command := range []string{"recipe", "bundle"} {
+		if more := e.Args.Of(own.Recipe.Metadata.Name, command); len(more) > 0 {
+			made.Expectation.Overrides = append(made.Expectation.Overrides, "bundler: "+command+" "+strings.Join(more, " ")+", by --aicr-args")
+		}
+	}
 	off, err := promise.switchedOff(ctx, own, made)
 	if err != nil {
 		return fail(err)
@@ -139,13 +179,14 @@ func (e *Exec) Bundle(ctx context.Context, d bundle.Deployer, in bundle.Input, d
 	return in, made, notes, nil
 }
 
-// promised is what the recipe that the CLI was given promises of the bundle.
-func (e *Exec) promised(ctx context.Context, b *Bundle, m made) (*promise, error) {
+// promised is what the recipe that the CLI was given promises of the bundle. What the arguments of a user make of the values
+// is not known.
+func (e *Exec) promised(ctx context.Context, b *Bundle, name string, m made) (*promise, error) {
 	recipes := e.Recipes
 	if !e.Compared {
 		recipes = nil // of another release than the CLI
 	}
-	return promised(ctx, m.recipe, func(line int) recipe.Origin { return b.tree.at(recipeName, line) }, recipes, m.sets, true)
+	return promised(ctx, m.recipe, func(line int) recipe.Origin { return b.tree.at(recipeName, line) }, recipes, m.sets, len(e.Args.Of(name, "bundle")) == 0)
 }
 
 // read has the CLI make a bundle, and reads it.
@@ -176,7 +217,8 @@ func (e *Exec) resolve(ctx context.Context, in bundle.Input, dir string) ([]byte
 	if p := in.Recipe.Metadata.SelectedProfile; p != nil {
 		criteria = append(criteria, "--profile", p.Name+"="+p.Value)
 	}
-	text, err := e.recipes.Get(ctx, strings.Join(criteria, " "), func() ([]byte, error) {
+	criteria = append(criteria, e.Args.Of(in.Recipe.Metadata.Name, "recipe")...)
+	text, err := e.asked.Get(ctx, "recipe "+strings.Join(criteria, "\x00"), func() ([]byte, error) {
 		said, err := e.cli.Run(ctx, cmp.Or(e.Limit, defaultLimit), dir, nil, append(append([]string{"recipe"}, criteria...), e.dataFlags("--output", file)...)...)
 		if err != nil {
 			return nil, err
@@ -225,6 +267,7 @@ func (e *Exec) make(ctx context.Context, d bundle.Deployer, in bundle.Input, dir
 		args = append(args, "--set", set.Value)
 	}
 	args = append(args, e.dataFlags(schedulingFlags(bundle.KwokScheduling())...)...)
+	args = append(args, e.Args.Of(in.Recipe.Metadata.Name, "bundle")...)
 	var ports []int
 	switch {
 	case row.cli == "":

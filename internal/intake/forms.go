@@ -26,6 +26,7 @@ type formRow struct {
 func forms() []formRow {
 	return []formRow{
 		{deployer: bundle.Helm, read: func(_ context.Context, t *tree) (form, []string, error) { return readHelm(t) }},
+		{deployer: bundle.Helm4, read: func(_ context.Context, t *tree) (form, []string, error) { return readHelm(t) }},
 		{deployer: bundle.ArgoCDOCI, read: whole(func(t *tree) (form, error) { return readApplications(t, bundle.ArgoCDOCI) }), cli: "argocd", repo: true},
 		{deployer: bundle.ArgoCDGit, read: whole(func(t *tree) (form, error) { return readApplications(t, bundle.ArgoCDGit) }), cli: "argocd", repo: true, dir: true},
 		{deployer: bundle.ArgoCDHelmOCI, read: func(ctx context.Context, t *tree) (form, []string, error) {

@@ -1,6 +1,7 @@
 package intake
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 // 002-NAME and so on, as AICR's CLI does. The scripts are read and never run.
 type helmForm struct {
 	tree *tree
+	dir  string // of a half of a split set, or empty
 	list []unit
 	// besides is what the scripts do that is not run here.
 	besides []string
@@ -46,48 +48,73 @@ const clusterValues = "cluster-values.yaml"
 
 var numbered = regexp.MustCompile(`^[0-9]{3}-[^/]+/install\.sh$`)
 
-// installScripts are those of AICR's CLI, in order.
-func (t *tree) installScripts() []string {
-	return slices.DeleteFunc(t.names(), func(name string) bool { return !numbered.MatchString(name) })
+// installScripts are those of AICR's CLI in a directory, in order.
+func (t *tree) installScripts(dir string) []string {
+	return slices.DeleteFunc(t.names(), func(name string) bool {
+		rest := strings.TrimPrefix(name, dir+"/")
+		return path.Join(dir, rest) != name || !numbered.MatchString(rest)
+	})
 }
 
 func readHelm(t *tree) (form, []string, error) {
-	f := &helmForm{tree: t}
-	scripts := t.installScripts()
-	if len(scripts) == 0 {
-		if _, ok := t.files[deployScript]; !ok {
-			return nil, nil, t.bad("", 0, "not a bundle for the helm lane: it has neither a deploy.sh nor directories 001-NAME with an install.sh%s", guessNote(t.names()))
+	dirs, err := t.halves()
+	if err != nil {
+		return nil, nil, err
+	}
+	all := &helmForm{tree: t}
+	for _, dir := range dirs {
+		half := &helmForm{tree: t, dir: dir}
+		if err := half.readAll(); err != nil {
+			return nil, nil, err
 		}
-		scripts = []string{deployScript}
+		for _, u := range half.list {
+			u.half = dir
+			all.list = append(all.list, u)
+		}
+		all.besides = append(all.besides, half.besides...)
+	}
+	return all, all.besides, nil
+}
+
+// readAll reads the scripts of a directory.
+func (f *helmForm) readAll() error {
+	t, deploy := f.tree, path.Join(f.dir, deployScript)
+	scripts := t.installScripts(f.dir)
+	if len(scripts) == 0 {
+		if _, ok := t.files[deploy]; !ok {
+			return t.bad(f.dir, 0, "not a bundle for the helm lane: it has neither a deploy.sh nor directories 001-NAME with an install.sh%s", guessNote(t.names()))
+		}
+		scripts = []string{deploy}
 	}
 	for _, script := range scripts {
 		if err := f.read(script); err != nil {
-			return nil, nil, err
+			return err
 		}
 	}
 	if err := f.more(); err != nil {
-		return nil, nil, err
+		return err
 	}
 	if len(f.list) == 0 {
-		return nil, nil, t.bad(deployScript, 0, "no line of it is understood as the installation of a release: want release NAME NAMESPACE CHART [FLAG...], or an install.sh in directories 001-NAME")
+		return t.bad(deploy, 0, "no line of it is understood as the installation of a release: want release NAME NAMESPACE CHART [FLAG...], or an install.sh in directories 001-NAME")
 	}
-	return f, f.besides, nil
+	return nil
 }
 
 // more reads what a deploy.sh installs by itself, before or behind the releases of every install.sh.
 func (f *helmForm) more() error {
-	_, ok := f.tree.files[deployScript]
-	if each := f.tree.installScripts(); !ok || len(each) == 0 {
+	deploy := path.Join(f.dir, deployScript)
+	_, ok := f.tree.files[deploy]
+	if each := f.tree.installScripts(f.dir); !ok || len(each) == 0 {
 		return nil
 	}
 	installed := f.list
 	f.list, f.runs = nil, -1
-	if err := f.read(deployScript); err != nil {
+	if err := f.read(deploy); err != nil {
 		return err
 	}
 	for _, u := range f.list {
 		if i := slices.IndexFunc(installed, func(v unit) bool { return v.name == u.name && v.namespace == u.namespace }); i >= 0 {
-			return f.tree.bad(deployScript, u.at.Line, "release %s is installed twice: %s does it too", u.name, installed[i].at)
+			return f.tree.bad(deploy, u.at.Line, "release %s is installed twice: %s does it too", u.name, installed[i].at)
 		}
 	}
 	before := max(f.runs, 0)
@@ -103,7 +130,8 @@ func (f *helmForm) read(script string) error {
 		file, ok := f.tree.files[path.Join(dir, name)]
 		return file.Content, ok
 	})
-	beside := script == deployScript && f.runs < 0 // every release has an install.sh of its own
+	deploys := path.Base(script) == deployScript
+	beside := deploys && f.runs < 0 // every release has an install.sh of its own
 	if wrong := (*scripts.Error)(nil); errors.As(err, &wrong) {
 		if beside {
 			f.tree.notes = append(f.tree.notes, fmt.Sprintf("%s: %v; what it installs besides every install.sh is not known", f.tree.at(script, wrong.Line), wrong.Err))
@@ -115,7 +143,7 @@ func (f *helmForm) read(script string) error {
 	for _, c := range commands {
 		var args []string
 		switch words := c.Words; {
-		case script == deployScript && len(words) > 3 && words[0] == "release":
+		case deploys && len(words) > 3 && words[0] == "release":
 			args = append([]string{words[1], words[3], "--namespace", words[2]}, words[4:]...)
 		case scripts.HelmArguments(words) != nil:
 			args = scripts.HelmArguments(words)
@@ -158,11 +186,23 @@ func (f *helmForm) read(script string) error {
 		if err != nil {
 			return err
 		}
-		u.crdScript, ahead = ahead, ""
+		u.forces, u.crdScript, ahead = f.forces(script, c), ahead, ""
 		f.list = append(f.list, u)
 	}
 	return nil
 }
+
+// forces reports whether an installation has the flag by which Helm 4 takes over the fields of others, also where the
+// script passes it to Helm 4 alone. The function release of a deploy.sh passes the script's own flags.
+func (f *helmForm) forces(script string, c scripts.Command) bool {
+	return slices.Contains(c.Words, forceConflicts) ||
+		slices.ContainsFunc(c.Doubts, func(d scripts.Doubt) bool {
+			return slices.ContainsFunc(d.Others, func(words []string) bool { return slices.Contains(words, forceConflicts) })
+		}) ||
+		c.Words[0] == "release" && bytes.Contains(f.tree.files[script].Content, []byte(forceConflicts))
+}
+
+const forceConflicts = "--force-conflicts"
 
 // known refuses a word of an installation that only a run of the script can tell: what a command says, or a variable that
 // the script does not set.

@@ -132,7 +132,7 @@ func (f *helmfileForm) level(file string, n *yamlv3.Node) error {
 		return nil
 	}
 	for _, r := range releases.Content {
-		release, err := f.release(file, r, repositories, yamlx.Text(yamlx.Find(n, "helmDefaults"), "wait"))
+		release, err := f.release(file, r, repositories, yamlx.Find(n, "helmDefaults"))
 		if err != nil {
 			return err
 		}
@@ -142,14 +142,16 @@ func (f *helmfileForm) level(file string, n *yamlv3.Node) error {
 	return level.sort(t)
 }
 
-func (f *helmfileForm) release(file string, n *yamlv3.Node, repositories map[string]string, waits string) (helmfileRelease, error) {
+func (f *helmfileForm) release(file string, n *yamlv3.Node, repositories map[string]string, defaults *yamlv3.Node) (helmfileRelease, error) {
 	t := f.tree
 	if err := t.helmfileKeys(file, "releases", n); err != nil {
 		return helmfileRelease{}, err
 	}
 	r := helmfileRelease{unit: unit{name: yamlx.Text(n, "name"), namespace: yamlx.Text(n, "namespace"), version: yamlx.Text(n, "version"), at: t.at(file, n.Line), values: valueSet{values: map[string]any{}, origins: t.noOrigins()}}}
 	u, err := &r.unit, error(nil)
-	u.unawaited = cmp.Or(yamlx.Text(n, "wait"), waits) != "true"
+	u.unawaited = cmp.Or(yamlx.Text(n, "wait"), yamlx.Text(defaults, "wait")) != "true"
+	u.file = file
+	u.compared = cmp.Or(yamlx.Text(n, "disableValidation"), yamlx.Text(defaults, "disableValidation")) != "true" && yamlx.Text(n, "disableValidationOnInstall") != "true"
 	if u.name == "" || u.namespace == "" {
 		return r, t.bad(file, n.Line, "a release needs a name and a namespace")
 	}

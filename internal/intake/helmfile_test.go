@@ -2,6 +2,7 @@ package intake
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -199,5 +200,27 @@ func TestHelmfile_Waits(t *testing.T) {
 		if got := strings.Join(not, " "); got != c.want {
 			t.Errorf("%s: helm does not wait for %q, want %q", name, got, c.want)
 		}
+	}
+}
+
+// Which releases helm-diff has validated, and together with which others: MX562 goes by it.
+func TestHelmfile_Compared(t *testing.T) {
+	const release = "- {name: %s, namespace: n, chart: r/a, version: 1.0.0%s}\n"
+	one := "repositories: [{name: r, url: https://example.com}]\nreleases:\n" + fmt.Sprintf(release, "a", "") + fmt.Sprintf(release, "b", ", disableValidation: true") + fmt.Sprintf(release, "c", ", disableValidationOnInstall: true") + fmt.Sprintf(release, "d", ", disableValidation: false")
+	f, _, err := whole(readHelmfile)(t.Context(), treeOf(t, map[string]string{
+		"helmfile.yaml": "helmfiles:\n- path: one.yaml\n- path: two.yaml\n", "one.yaml": one, "two.yaml": "helmDefaults: {disableValidation: true}\n" + one,
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, u := range f.units() {
+		got = append(got, fmt.Sprintf("%s %s %t", u.file, u.name, u.compared))
+	}
+	if want := []string{
+		"one.yaml a true", "one.yaml b false", "one.yaml c false", "one.yaml d true",
+		"two.yaml a false", "two.yaml b false", "two.yaml c false", "two.yaml d true",
+	}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

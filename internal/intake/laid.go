@@ -3,6 +3,7 @@ package intake
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 )
@@ -32,3 +33,30 @@ func OpenLaid(ctx context.Context, l Laid, d bundle.Deployer) (*Bundle, error) {
 	b.unknown = append(b.unknown, l.NotVerified...)
 	return b, nil
 }
+
+// Dependents are the releases that do not come without those of these names, the direct ones first: they depend on them, or
+// Argo CD creates them only once these are healthy.
+func (b *Bundle) Dependents(names []string) []string {
+	lacking := map[string]bool{}
+	for _, name := range names {
+		lacking[name] = true
+	}
+	components, _ := b.Components()
+	var found []string
+	for more := true; more; {
+		more = false
+		for i := range components {
+			before := components[i].DependencyRefs
+			if b.laid != nil {
+				before = slices.Concat(before, b.laid.After[components[i].Name])
+			}
+			if name := components[i].Name; !lacking[name] && slices.ContainsFunc(before, func(other string) bool { return lacking[other] }) {
+				lacking[name], more, found = true, true, append(found, name)
+			}
+		}
+	}
+	return found
+}
+
+// Deployer is that whose lane takes the bundle.
+func (b *Bundle) Deployer() bundle.Deployer { return b.deployer }

@@ -59,7 +59,11 @@ func promised(ctx context.Context, text []byte, at func(line int) recipe.Origin,
 		p.without, p.optional, sets = nil, p.without, nil
 	}
 	if recipes == nil || len(recipes.Entries()) == 0 {
-		p.notes = append(p.notes, "bundle: its values were not compared with the recipe's, since no recipes directory that is read here as a whole has them")
+		note := "bundle: its values were not compared with the recipe's, since no recipes directory that is read here as a whole has them"
+		if !told {
+			note = "bundle: of its values only those were compared with the recipe's that recipe.yaml itself sets, since no recipes directory that is read here as a whole has the others (--recipes-dir DIR)"
+		}
+		p.notes = append(p.notes, note)
 		return p, nil
 	}
 	components, err := recipes.Components(p.recipe)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -97,11 +98,24 @@ func readTree(dir, called string) (*tree, error) {
 	if err != nil {
 		return nil, err
 	}
+	t.leaveImage()
 	if len(t.files) == 0 {
 		return nil, fmt.Errorf("%s has no files", dir)
 	}
 	t.original = maps.Clone(t.files)
 	return t, nil
+}
+
+// imageFile matches the files of an image as the OCI image layout has them. AICR's CLI packs what it pushes in the directory
+// of the bundle, and leaves it there.
+var imageFile = regexp.MustCompile(`^(oci-layout|index\.json|blobs/sha256/[0-9a-f]{64}|ingest/.*)$`)
+
+// leaveImage leaves out the packed image, which is no part of the bundle, so that its list does not have it.
+func (t *tree) leaveImage() {
+	if f, ok := t.files["oci-layout"]; !ok || !bytes.Contains(f.Content, []byte("imageLayoutVersion")) {
+		return
+	}
+	maps.DeleteFunc(t.files, func(name string, _ bundle.File) bool { return imageFile.MatchString(name) })
 }
 
 func kindOf(m fs.FileMode) string {

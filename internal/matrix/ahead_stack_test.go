@@ -124,7 +124,7 @@ func TestAhead_CellRuns(t *testing.T) {
 	if second.ComparedWith != bundle.Helm {
 		t.Errorf("compared with %q", second.ComparedWith)
 	}
-	if got, want := steps[second.Cell], []string{"deploy", "sync", "verify"}; !slices.Equal(got, want) {
+	if got, want := steps[second.Cell], []string{"deploy", "sync", "verify", "read-back"}; !slices.Equal(got, want) {
 		t.Errorf("its steps were shown as %q, want %q", got, want)
 	}
 	wantNothingOf(t, r)

@@ -40,7 +40,7 @@ func TestAPIServerCrash(t *testing.T) {
 					}
 					crashes++
 					return send(env, "kube-apiserver", syscall.SIGSEGV)
-				}}})
+				}}, nil})
 			})
 			if err != nil {
 				t.Fatal(err)

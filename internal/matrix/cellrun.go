@@ -40,6 +40,7 @@ type cellOptions struct {
 	rollback bool
 	remove   bool
 	bench    *judge.Bench
+	existing []Existing
 	Limits
 	Output
 	Hooks
@@ -101,12 +102,13 @@ func (r *Runner) runLane(ctx context.Context, p Plan, l lane.Lane) finishedCell 
 // newCell returns a cell that has not started, and whose turn has not come.
 func (r *Runner) newCell(p Plan, l lane.Lane) *cellRun {
 	c := &cellRun{plan: p, lane: l, turn: newTurn(nil), cellOptions: cellOptions{
-		platform: r.PlatformOf(p.Cell.Recipe), progress: r.Progress, charts: r.Charts.Name(), health: r.Health, chaos: r.Chaos, drift: r.Drift, rollback: r.Rollback, remove: r.Remove, bench: r.bench(),
+		platform: r.PlatformOf(p.Cell.Recipe), progress: r.Progress, charts: r.Charts.Name(), health: r.Health, chaos: r.Chaos, drift: r.Drift, rollback: r.Rollback, remove: r.Remove, bench: r.bench(), existing: r.Existing,
 		Limits: r.Limits, Output: r.Output, Hooks: r.Hooks,
 	}}
 	c.result = r.newResult(p.Cell)
 	c.result.Attempts = slices.Clone(p.attempts)
 	c.result.NotVerified = slices.Clone(p.notes)
+	c.result.LeftOut = p.absent.lines()
 	return c
 }
 
@@ -123,7 +125,7 @@ func (c *cellRun) noteStart() { c.result.Started = c.turn.at.UTC() }
 
 // finish sets the verdict of a cell whose turn had come.
 func (c *cellRun) finish(err error) finishedCell {
-	c.result.Verdict = result.VerdictOf(err)
+	c.result.Verdict = result.VerdictOf(c.plan.absent.verdict(err))
 	c.result.Duration = time.Since(c.turn.at)
 	if c.result.Status != result.Passed {
 		return finishedCell{Result: c.result, crash: infra.CrashOf(err)}
@@ -159,6 +161,9 @@ func (c *cellRun) steps() []step {
 		{"Starting the controllers", "controllers", c.startControllers, true},
 		{"Publishing charts and bundle", "push", c.publish, true},
 	}
+	if len(c.existing) > 0 {
+		steps = slices.Insert(steps, 3, step{"Creating what the cluster already has", "existing", c.createExisting, true})
+	}
 	if c.plan.base != nil {
 		steps = append(steps, c.upgradeSteps()...)
 	} else {
@@ -167,6 +172,9 @@ func (c *cellRun) steps() []step {
 			step{"Waiting for workloads", "sync", c.gate, false},
 			step{"Reading back what was delivered", "verify", c.verify, false},
 		)
+	}
+	if c.upgradeCheckDeployer() != "" {
+		steps = append(steps, step{"Asking upgrade-check what is installed", "read-back", c.checkUpgrade, false})
 	}
 	if len(c.plan.checks.list) > 0 {
 		steps = append(steps, step{"Running the health checks", "checks", c.runChecks, false})
@@ -183,7 +191,7 @@ func (c *cellRun) steps() []step {
 	if c.drift {
 		steps = append(steps, step{"Delivering a second time", "drift", c.runDrift, false})
 	}
-	if c.rollback && c.plan.base != nil {
+	if c.rollback && c.plan.base != nil && c.plan.Cell.Sequence == "" {
 		steps = append(steps, c.rollbackSteps()...)
 	}
 	if c.chaos != nil {
@@ -240,7 +248,7 @@ func (c *cellRun) doStep(ctx context.Context, s step) error {
 		c.emit(Event{Kind: StepBegin, Cell: c.plan.Cell, Step: s.phase, Title: s.name})
 		return c.progress.Begin(c.plan.Cell.String() + "  " + s.name)
 	})
-	err := s.do(ctx)
+	err := c.marked(s.do(ctx))
 	end := time.Now()
 	task, ahead := c.turn.end(start, end)
 	took := end.Sub(start) - ahead

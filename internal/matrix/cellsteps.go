@@ -20,7 +20,6 @@ import (
 	"github.com/nvidia/aicr-action/internal/matrix/intact"
 	"github.com/nvidia/aicr-action/internal/matrix/judge"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
-	"github.com/nvidia/aicr-action/internal/matrix/refs"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -51,6 +50,11 @@ func (c *cellRun) makeBundle(ctx context.Context) error {
 		c.result.Notes = append(c.result.Notes, b.Foreign.Notes...)
 		c.result.AnyNode = b.Foreign.AnyNode
 	}
+	if bundle.ByHelm(c.plan.Deployer.Name()) {
+		if c.result.Helm = b.Helm; b.Helm != 3 {
+			c.result.Notes = append(c.result.Notes, fmt.Sprintf("helm: Helm %d delivers: %s", b.Helm, b.HelmWhy))
+		}
+	}
 	c.result.NotVerified = slices.Concat(c.result.NotVerified, unverified, b.Expectation.NotVerified)
 	c.result.Components = len(b.Expectation.Releases)
 	c.result.Rendered = change.ChartsOf(b)
@@ -58,6 +62,11 @@ func (c *cellRun) makeBundle(ctx context.Context) error {
 	c.result.Overrides = append(c.result.Overrides, b.Expectation.Overrides...)
 	c.result.Warnings = append(c.result.Warnings, b.Expectation.Warnings...)
 	c.result.StandIns = append(c.result.StandIns, c.platform.Simulates(b.Expectation.Objects)...)
+	if p, ok := c.platform.(infra.Foreigner); ok {
+		for _, program := range p.ForeignPrograms(c.lane.Controllers()...) {
+			c.result.Notes = append(c.result.Notes, program.Differs())
+		}
+	}
 	if c.upgrade != nil {
 		c.upgrade.next = delivery{in, b}
 		return c.use(c.upgrade.old)
@@ -70,14 +79,18 @@ func (c *cellRun) makeBundle(ctx context.Context) error {
 
 // judgeRendered judges what is delivered next by what needs no cluster: a first installation before it has one, what runs
 // before an upgrade as it is deployed, so that its faults are BASE_FAILED, and the upgrade before it is delivered. say adds what
-// is no fault to the result.
+// is no fault to the result; it is false of what ran before, whether that comes first or comes back.
 func (c *cellRun) judgeRendered(say bool) error {
-	r, err := judgeRendered(c.bench, c.env.Bundle, c.env.Input.Components, c.plan, c.lane.Order(c.env), c.env.Before != nil)
+	var d *facts.Delivery
+	if c.env.Before != nil {
+		d = &facts.Delivery{What: daytwo.UpgradeFrom(c.plan.base.name), Before: c.env.Before, Now: c.env.Bundle}
+		if !say {
+			d.What, d.Back = daytwo.RollbackTo(c.plan.base.name), true
+		}
+	}
+	r, err := judgeRendered(c.bench, c.env.Bundle, c.env.Input.Components, c.plan, c.lane.Order(c.env), d)
 	if say {
-		c.result.Warnings = append(c.result.Warnings, r.Warnings...)
-		c.result.NotVerified = append(c.result.NotVerified, r.Notes...)
-		c.result.Ignored = append(c.result.Ignored, r.Ignored...)
-		c.result.Judged = append(c.result.Judged, r.Findings...)
+		c.say(r)
 	}
 	if err != nil {
 		return err
@@ -85,26 +98,15 @@ func (c *cellRun) judgeRendered(say bool) error {
 	return r.Err()
 }
 
-// judgeRendered is what is found without a cluster: by the checks, and of a first delivery what a deployer can never finish,
-// such as a workload that needs an object which comes only once the workload is ready. Delivering it would take the whole budget to fail.
-func judgeRendered(bench *judge.Bench, b *bundle.Bundle, components []recipe.Component, p Plan, order lane.Order, again bool) (judge.Report, error) {
+// judgeRendered is what checks find without a cluster.
+func judgeRendered(bench *judge.Bench, b *bundle.Bundle, components []recipe.Component, p Plan, order lane.Order, later *facts.Delivery) (judge.Report, error) {
 	var nodes []corev1.Node
 	for _, n := range simulate.Nodes(p.nodes) {
 		nodes = append(nodes, *n)
 	}
 	x := facts.New(&b.Expectation, components, nodes, nil)
-	x.Again = again
-	found, err := bench.Judge(x, p.Cell.Recipe, order, judge.Rendered)
-	d := judge.NewDocket(x)
-	for _, f := range found {
-		d.Add(f)
-	}
-	r := d.Report()
-	if !again {
-		old := refs.Deadlocks(&b.Expectation, components, order)
-		r.Faults = append(r.Faults, old.Faults...)
-	}
-	return r, err
+	x.Again, x.Delivery = later != nil, later
+	return bench.Report(x, p.Cell.Recipe, order, judge.Rendered)
 }
 
 // located returns the input of a bundle in the cell's registry, or on its Git server.
@@ -155,23 +157,16 @@ func (c *cellRun) publish(ctx context.Context) error {
 }
 
 func (c *cellRun) deploy(ctx context.Context) error {
-	c.deployed = time.Now()
-	c.result.ReadyAfter = c.deployed.Sub(c.turn.at)
-	if c.plan.ready != nil {
-		c.plan.ready()
-	}
-	c.result.Notes = append(c.result.Notes, refs.ForOthers(&c.env.Bundle.Expectation, c.lane.Order(c.env))...)
+	c.deploys()
 	if c.plan.base != nil {
 		if err := c.judgeRendered(false); err != nil {
 			return err
 		}
 	}
-	if err := c.impossible(ctx); err != nil {
+	if err := c.judgeServed(ctx); err != nil {
 		return err
 	}
-	lines, err := facts.CreateClasses(ctx, &c.env.Bundle.Expectation, c.env.Clients.Dynamic)
-	c.result.StandIns = append(c.result.StandIns, lines...)
-	if err != nil {
+	if err := c.prepare(ctx); err != nil {
 		return err
 	}
 	if err := c.torn(ctx); err != nil {
@@ -180,31 +175,56 @@ func (c *cellRun) deploy(ctx context.Context) error {
 	return c.lane.Deploy(ctx, c.env)
 }
 
-// impossible finds objects that are Kubernetes' own, which the API server alone knows.
-func (c *cellRun) impossible(ctx context.Context) error {
-	return refs.Impossible(ctx, &c.env.Bundle.Expectation, c.env.Input.Components, c.env.Clients.Kube)
+// deploys notes that the first delivery begins.
+func (c *cellRun) deploys() {
+	c.deployed = time.Now()
+	c.result.ReadyAfter = c.deployed.Sub(c.turn.at)
+	if c.plan.ready != nil {
+		c.plan.ready()
+	}
+}
+
+// prepare creates what operators make before anything of the bundle is there.
+func (c *cellRun) prepare(ctx context.Context) error {
+	lines, err := facts.CreateClasses(ctx, &c.env.Bundle.Expectation, c.env.Clients.Dynamic)
+	c.result.StandIns = append(c.result.StandIns, lines...)
+	return err
+}
+
+// judgeServed judges what is delivered next by what the API server has by itself. Reasons: those of checks, CLUSTER_FAILED.
+func (c *cellRun) judgeServed(ctx context.Context) error {
+	have, err := facts.ReadServed(ctx, c.env.Clients.Kube)
+	if err != nil {
+		return reason.Wrap(reason.ClusterFailed, err)
+	}
+	x := facts.New(&c.env.Bundle.Expectation, c.env.Input.Components, nil, have)
+	x.Again = c.env.Before != nil
+	r, err := c.bench.Report(x, c.env.Cell.Recipe, c.lane.Order(c.env), judge.Served)
+	c.say(r)
+	if err != nil {
+		return err
+	}
+	return r.Err()
 }
 
 func (c *cellRun) refresh() daytwo.HardRefresh {
-	return daytwo.HardRefresh{Heals: c.lane.Order(c.env).Heals, Delivered: c.drift, Again: c.renderedAgain}
+	return daytwo.HardRefresh{Heals: c.lane.Order(c.env).Heals, Delivered: c.drift, Again: c.renderedAgain, Rule: c.rule}
 }
 
 // torn finds what a hard refresh of Argo CD would tear apart. Reasons: NEVER_SETTLES, INTERNAL.
 func (c *cellRun) torn(ctx context.Context) error {
-	lines, err := c.refresh().Check(ctx, c.env.Bundle, c.env.Input.Components)
-	c.result.Warnings = append(c.result.Warnings, lines...)
+	found, err := c.refresh().Check(ctx, c.env.Bundle, c.env.Input.Components)
+	c.warn(found...)
 	return err
 }
 
 func (c *cellRun) gate(ctx context.Context) error {
 	out, err := c.newGate(c.gateLane()).Pass(ctx)
 	c.result.Placement = observe.PlacementOf(c.env.Bundle.Expectation.Workloads, c.gated.View)
+	c.result.Spans = observe.SpansOf(c.env.Bundle.Expectation.Workloads, c.gated.View, c.turn.at)
 	c.result.Pods = out.Pods
 	c.result.Notes = append(c.result.Notes, out.Notes...)
-	c.result.NotVerified = append(c.result.NotVerified, out.NotVerified...)
-	c.result.Warnings = append(c.result.Warnings, out.Warnings...)
-	c.result.Ignored = append(c.result.Ignored, out.Ignored...)
-	c.result.Judged = append(c.result.Judged, out.Findings...)
+	c.say(judge.Report{Notes: out.NotVerified, Warnings: out.Warnings, Ignored: out.Ignored, Findings: out.Findings})
 	if err != nil { // else with those of the dry run
 		c.sayWarnings()
 	}
@@ -222,9 +242,7 @@ func (c *cellRun) gate(ctx context.Context) error {
 
 // sayWarnings adds the API server's warnings to the result.
 func (c *cellRun) sayWarnings() {
-	c.result.Warnings = append(c.result.Warnings, c.env.Clients.Warnings.Lines(func(w infra.APIWarning) string {
-		return intact.WarningAt(c.env.Bundle, c.env.Input.Components, w.Object, w.Text)
-	}, lane.Deliverers(&c.env.Bundle.Expectation)...)...)
+	c.warn(intact.ServerWarnings(c.env.Bundle, c.env.Input.Components, c.env.Clients.Warnings.Grouped(lane.Deliverers(&c.env.Bundle.Expectation)...))...)
 }
 
 // newGate returns a gate, whose last poll will be among the debug artifacts.
@@ -232,6 +250,9 @@ func (c *cellRun) newGate(l lane.Lane) *gate.Gate {
 	c.gated = gate.New(c.env, l, c.budgets(), c.Deadline, c.env.Tell)
 	c.gated.Slowness, c.gated.Jobs, c.gated.Awaited, c.gated.Schedulers = c.Slowness, c.seenJobs, c.awaited, c.running
 	c.gated.Bench = c.bench
+	if c.upgrade != nil {
+		c.gated.FailedBefore, c.gated.Spent = c.upgrade.failed, c.upgrade.spent
+	}
 	if runs, ok := c.env.Cluster.(infra.Contested); ok {
 		c.gated.Contested = runs.Contested
 	}
@@ -241,8 +262,8 @@ func (c *cellRun) newGate(l lane.Lane) *gate.Gate {
 // budgets returns the runner's budgets, extended for the cell's number of pods and size of
 // definitions.
 func (c *cellRun) budgets() lane.Budgets {
-	pods := refs.RoomPods(&c.env.Bundle.Expectation, simulate.Nodes(c.plan.nodes))
-	return c.Budgets.For(lane.CellSize{Pods: pods, DefinitionBytes: c.env.Bundle.Expectation.DefinitionBytes, MinReady: refs.MinReady(&c.env.Bundle.Expectation)})
+	pods := facts.RoomPods(&c.env.Bundle.Expectation, simulate.Nodes(c.plan.nodes))
+	return c.Budgets.For(lane.CellSize{Pods: pods, DefinitionBytes: c.env.Bundle.Expectation.DefinitionBytes, MinReady: facts.MinReady(&c.env.Bundle.Expectation)})
 }
 
 // runChaos is the last step of a cell that has passed all others. Its outcome is in the result and

@@ -30,6 +30,7 @@ type tinyComponent struct {
 	crds      map[string]string
 	manifest  string
 	values    string // values.yaml of the recipe
+	defaults  string // further lines of the chart's values.yaml
 	after     []string
 	check     string // its health check
 	// kubeVersion is of its chart.
@@ -160,7 +161,7 @@ func (r *tinyRecipe) write(t *testing.T) (recipes, charts string) {
 			chart += fmt.Sprintf("kubeVersion: %q\n", c.kubeVersion)
 		}
 		put(chart, charts, c.name, "Chart.yaml")
-		put("nodeSelector: {}\ntolerations: []\n", charts, c.name, "values.yaml")
+		put("nodeSelector: {}\ntolerations: []\n"+c.defaults, charts, c.name, "values.yaml")
 		for file, text := range c.templates {
 			put(text, charts, c.name, "templates", file)
 		}

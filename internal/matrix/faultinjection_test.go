@@ -141,16 +141,21 @@ func (s seed) run(t *testing.T, runner Runner, through string) {
 	if err != nil {
 		t.Fatalf("plan the tiny recipe: %v", err)
 	}
+	var times *births
+	if *verdictTimes != "" {
+		times = &births{}
+	}
 	var result result.Result
 	if s.old != nil {
 		result = upgraded(t, &runner, plans, s.first)
 	} else {
-		result = runner.runLane(t.Context(), plans[0], seededLane{NewLane(deployer), s}).Result
+		result = runner.runLane(t.Context(), plans[0], seededLane{NewLane(deployer), s, times}).Result
 	}
 	if s.want.within == 0 {
 		s.want.within = s.sync + 3*time.Minute
 	}
 	s.want.compare(t, result)
+	times.note(t, &result)
 	if left, _ := filepath.Glob(filepath.Join(embeddedOf(&runner).Paths.Clusters(), "test-"+runner.RunID+"-*")); len(left) > 0 {
 		t.Errorf("clusters are left: %q", left)
 	}
@@ -163,12 +168,17 @@ func (s seed) run(t *testing.T, runner Runner, through string) {
 func upgraded(t *testing.T, r *Runner, plans []Plan, first reason.Reason) result.Result {
 	t.Helper()
 	results, err := r.RunAll(t.Context(), plans, 1)
-	if first == "" && err != nil || len(results) != 2 || results[0].From != "" || results[1].From != "old" {
+	if first == "" && err != nil || len(results) != 2+len(r.Sequences) || results[0].From != "" || results[1].From != "old" {
 		t.Fatalf("got %d results, %v; want a first installation and its upgrade", len(results), err)
 	}
 	t.Logf("the first installation: %s %s %s after %.1fs, the upgrade after %.1fs", results[0].Status, results[0].Reason, results[0].Cause, results[0].Duration.Seconds(), results[1].Duration.Seconds())
 	if results[0].Reason != first {
 		t.Errorf("the first installation: got %s %s: %s", results[0].Status, results[0].Reason, results[0].Cause)
+	}
+	if len(r.Sequences) > 0 {
+		last := results[len(results)-1]
+		t.Logf("%s after %.1fs", last.Cell, last.Duration.Seconds())
+		return last
 	}
 	return results[1]
 }
@@ -248,6 +258,14 @@ func (d seededDeployer) Bundle(ctx context.Context, in bundle.Input) (*bundle.Bu
 type seededLane struct {
 	lane.Lane
 	seed seed
+	// times, if set, gets the times of the cell's objects and its verdict.
+	times *births
+}
+
+// Artifacts is asked for when the verdict is there.
+func (l seededLane) Artifacts() lane.Artifacts {
+	l.times.read()
+	return l.Lane.Artifacts()
 }
 
 func (l seededLane) Publish(ctx context.Context, env *lane.Env) ([]publish.Published, error) {
@@ -259,6 +277,9 @@ func (l seededLane) Publish(ctx context.Context, env *lane.Env) ([]publish.Publi
 }
 
 func (l seededLane) Deploy(ctx context.Context, env *lane.Env) error {
+	if l.times != nil {
+		l.times.env, l.times.delivered = env, time.Now()
+	}
 	if err := l.Lane.Deploy(ctx, env); err != nil || l.seed.deployed == nil {
 		return err
 	}

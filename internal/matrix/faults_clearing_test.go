@@ -24,7 +24,7 @@ func clearingFaults() []fault {
 				r.part("b").add("scripts.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: scripts}\ndata: {a: b}\n")
 				r.part("b").add("job.yaml", strings.NewReplacer("-job}", `-job, annotations: {helm.sh/hook: pre-upgrade}}`, `"example.com/job:1"`, `"example.com/job:1", envFrom: [{configMapRef: {name: scripts}}]`).Replace(jobTemplate))
 			}, want: red(reason.UpgradeFailed, "the upgrade from old: Job b/b-job (b): takes its environment from ConfigMap b/scripts, which is new").and("a kubelet does not start the hook's pod", "b/templates/scripts.yaml:3")}},
-			tests: []string{"internal/matrix/daytwo TestLate"},
+			tests: []string{"internal/matrix/checks TestCases"},
 		},
 		{
 			id: "F381", what: "a hook Job that deletes, before the upgrade, what cannot be changed (a StatefulSet, --cascade=orphan), and whose pod is simulated", verdict: "passes where Helm upgrades, with a note that it is not verified: the harness deletes it in the Job's place, if the Job's command names it and its role lets it; exit 73 in Argo CD, which creates again at once what is missing",
@@ -42,7 +42,7 @@ func clearingFaults() []fault {
 			seeds: []seed{
 				{nightly: byHelm, old: older(livesFor("600", "1")), recipe: livesFor("600", "2"), want: outcomeWanted{check: endsAlike}},
 				{name: "for a day", nightly: helm, old: older(livesFor("86400", "1")), recipe: livesFor("86400", "2"), want: red(reason.UpgradeFailed, "the upgrade from old: ").and("Job b-job: spec.template cannot be changed")},
-				{name: "second delivery", nightly: byHelm, runner: again, recipe: livesFor("2", "1"), want: outcomeWanted{check: warning("Job b/b-job runs again with each delivery: it is deleted 2s after it has finished")}},
+				{name: "second delivery", nightly: byHelm, runner: again, recipe: livesFor("2", "1"), want: outcomeWanted{check: warning("Job b/b-job (b): runs again with each delivery: it is deleted 2s after it has finished")}},
 			},
 			tests: []string{"internal/matrix/daytwo TestExpire", "internal/matrix/daytwo TestDrift_Expiring"},
 		},
@@ -59,8 +59,8 @@ func clearingFaults() []fault {
 			seeds: []seed{{nightly: helm, old: older(claim("1Gi")), recipe: func(r *tinyRecipe) {
 				claim("1Gi")(r)
 				r.part("b").edit("example.com/web:1", "example.com/web:2")
-			}, want: outcomeWanted{check: warning("Deployment b/b starts its new pod before the old one ends, and both use PersistentVolumeClaim data, which is ReadWriteOnce")}}},
-			tests: []string{"internal/matrix/daytwo TestRolls"},
+			}, want: outcomeWanted{check: warning("Deployment b/b (b): starts its new pod before the old one ends, and both use PersistentVolumeClaim data, which is ReadWriteOnce")}}},
+			tests: []string{"internal/matrix/checks TestCases"},
 		},
 		{id: "F385", what: "an immutable field whose whole new value the API server quotes, e.g. a Job's template of 3,000 bytes", verdict: "the report has the path and the reason, and how many bytes it leaves out", tests: []string{"internal/result TestVerdictOf_Dumped"}},
 		{id: "F386", what: "--from twice, of which the last one counted without a word", verdict: "exit 2", tests: []string{"cmd/matrix TestFromInput"}},

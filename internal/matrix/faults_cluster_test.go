@@ -60,7 +60,7 @@ func clusterFaults() []fault {
 				{name: "path", nightly: families, recipe: mountsPart("configMap: {name: settings, items: [{key: app.yaml, path: config.yaml}]}", "app.yaml"), want: red(reason.WorkloadFailed, "Deployment b/b (b): mounts app.yaml of volume v (subPath), and no item of the volume has that path").in(at)},
 				{name: "right", nightly: []string{bundle.Helm}, recipe: mountsPart("configMap: {name: settings}", "app.yaml")},
 			},
-			tests: []string{"internal/matrix/facts TestOf_Parts", "internal/matrix/refs TestStuck"},
+			tests: []string{"internal/matrix/facts TestOf_Parts", "internal/matrix/checks TestCases"},
 		},
 		{
 			id: "F194", what: "a Gateway whose class nobody serves, a route whose Gateway, listener or backend is not there; a ServiceMonitor's port that the Service does not name, an autoscaler by requests that a container lacks, a certificate's or pull Secret that is none; a ReadWriteMany claim of a driver of disks", verdict: "a warning, as for an Ingress: a cluster may have its own; the claim is exit 2",
@@ -74,9 +74,9 @@ func clusterFaults() []fault {
 			seeds: []seed{{nightly: families, recipe: func(r *tinyRecipe) {
 				r.part("b").add("api.yaml", "apiVersion: v1\nkind: Service\nmetadata: {name: api}\nspec: {selector: {app: nobody}, ports: [{port: 443}]}\n---\napiVersion: apiregistration.k8s.io/v1\nkind: APIService\nmetadata: {name: v1.things.example.com}\nspec: {group: things.example.com, version: v1, groupPriorityMinimum: 100, versionPriority: 100, service: {name: api, namespace: b}, insecureSkipTLSVerify: true}\n")
 			}, want: red(reason.DeployFailed, "APIService v1.things.example.com (b): is served by Service b/api, whose selector (app=nobody) is that of no pod")}},
-			tests: []string{"internal/matrix/refs TestDangling"},
+			tests: []string{"internal/matrix/checks TestCases"},
 		},
-		{id: "F196", what: "a manifest with metadata.generateName and no name, hook or not", verdict: "exit 52 before there is a cluster: Helm and Flux look objects up by their names, and Argo CD makes a name for hooks only", tests: []string{"internal/bundle/rendering TestParse_NoName"}},
+		{id: "F196", what: "a manifest with metadata.generateName and no name, outside of a hook that Argo CD runs", verdict: "exit 52 before there is a cluster: Helm and Flux look objects up by their names, and Argo CD makes a name for hooks only", tests: []string{"internal/bundle/rendering TestParse_NoName", "internal/bundle/rendering TestRelease_HookWithoutName"}},
 		{
 			id: "F197", what: "a word that is a boolean to Helm and Argo CD and text to Flux (y, n, yes, no, on, off without quotes), as a key or a value, in a CustomResourceDefinition too", verdict: "a warning in every lane, with the template's line; exit 53 where lanes differ by it",
 			seeds: []seed{{nightly: families, recipe: func(r *tinyRecipe) {
@@ -99,7 +99,7 @@ func clusterFaults() []fault {
 			seeds: []seed{{nightly: families, recipe: func(r *tinyRecipe) {
 				r.part("b").add("review.yaml", "apiVersion: authorization.k8s.io/v1\nkind: SubjectAccessReview\nmetadata: {name: may}\nspec: {user: x, nonResourceAttributes: {path: /, verb: get}}\n")
 			}, want: red(reason.DeployFailed, "SubjectAccessReview b/may (b): is a request, of which the API server stores nothing").and("b/templates/review.yaml:").in(at)}},
-			tests: []string{"internal/matrix/refs TestStuck"},
+			tests: []string{"internal/matrix/checks TestCases"},
 		},
 	}
 }

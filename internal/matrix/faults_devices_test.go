@@ -45,7 +45,7 @@ func deviceFaults() []fault {
 					r.part("b").edit("  replicas: 1\n", "  replicas: 0\n")
 				}, want: red(reason.SchedulingFailed, "ResourceClaimTemplate b/gpu (b): claims a device of DeviceClass gpus.example.com, which does not exist, and nothing in the recipe installs it")},
 			},
-			tests: []string{"internal/matrix/refs TestDeviceClasses"},
+			tests: []string{"internal/matrix/checks TestCases"},
 		},
 		{
 			id: "F126", what: "a DRA driver that publishes no devices: it is not installed, or its role does not let it", verdict: "exit 1: that no driver publishes any there, with what the API server refused",

@@ -6,7 +6,7 @@ func forgedFaults() []fault {
 	return []fault{
 		{
 			id: "F201", what: "texts with C1 control characters, or with characters that turn the direction of writing, so that a failure reads as something else", verdict: "spelled as text in every log, annotation and report",
-			tests: []string{"internal/cli TestInert", "internal/util/mdtext TestText", "internal/report TestUntrustedResults"},
+			tests: []string{"internal/command/cli TestInert", "internal/util/mdtext TestText", "internal/report TestUntrustedResults"},
 		},
 		{
 			id: "F202", what: "a pipe, a device or a link to one in the place of a file that is read: go.mod of a checkout, a recipe that AICR's CLI resolved, the record of a kept cell", verdict: "refused: nothing is waited for, and no memory is taken",

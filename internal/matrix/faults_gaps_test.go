@@ -31,7 +31,7 @@ func gapFaults() []fault {
 				{name: "elsewhere", nightly: []string{bundle.Helm, bundle.FluxOCI}, recipe: ordinary},
 				{name: "that can run", nightly: families, recipe: early("post-upgrade", "", "")},
 			},
-			tests: []string{"internal/bundle/rendering TestRelease_ArgoCD", "internal/bundle TestPrepare_UpgradeHooks", "internal/matrix/refs TestDeadlocks"},
+			tests: []string{"internal/bundle/rendering TestRelease_ArgoCD", "internal/bundle TestPrepare_UpgradeHooks", "internal/matrix/checks TestCases"},
 		},
 		{
 			id: "F120", what: "a policy of the recipe that denies what the next delivery changes, and that was not in force during the first", verdict: "exit 51 in every lane: the object, the policy and its words",
@@ -46,7 +46,7 @@ func gapFaults() []fault {
 			seeds: []seed{{nightly: families, recipe: func(r *tinyRecipe) {
 				r.part("b").add("webhook.yaml", loopbackWebhook)
 			}, want: red(reason.DeployFailed, "ValidatingWebhookConfiguration here (b): webhook here.example.com calls https://127.0.0.1:9443/, the API server's own machine")}},
-			tests: []string{"internal/matrix/refs TestCABundle", "internal/matrix/refs TestNever"},
+			tests: []string{"internal/matrix/checks TestCases"},
 		},
 		{
 			id: "F122", what: "a report on a pod of a chart that names the template without its line", verdict: "the line of the field, or of what is above it, in the chart's template; F05 has it in cells",
@@ -63,7 +63,7 @@ func gapFaults() []fault {
 		},
 		{
 			id: "F168", what: "a pipe or terminal that nobody reads, so that a run waits for ever in a write", verdict: "the run goes on, writes its results, and ends a minute after its last line",
-			tests: []string{"internal/cli TestOutput_NobodyReads"},
+			tests: []string{"internal/command/cli TestOutput_NobodyReads"},
 		},
 	}
 }

@@ -17,7 +17,7 @@ func gitOpsFaults() []fault {
 		},
 		{
 			id: "F293", what: "a release that Flux does not wait for (`disableWait: true`), beside others that can never be ready", verdict: "exit 1 before anything is deployed, for the others",
-			tests: []string{"cmd/matrix TestNightlyGitOps", "internal/matrix/refs TestDeadlocks_Unawaited", "internal/matrix TestLanes_Order"},
+			tests: []string{"cmd/matrix TestNightlyGitOps", "internal/matrix/checks TestCases", "internal/matrix TestLanes_Order"},
 		},
 		{
 			id: "F294", what: "in Argo CD, a custom resource in a sync wave before its operator's; Applications in waves, where Argo CD looks at the health of Applications", verdict: "exit 51, or 1, before anything is deployed; without that health check waves only order their creation",

@@ -24,7 +24,7 @@ func wrongGreens() []fault {
 					r.part("b").add("db.yaml", strings.Replace(classless, "replicas: 2", "replicas: 0", 1))
 				}, want: red(reason.SchedulingFailed, "StatefulSet b/b-db (b): claim data wants StorageClass gp9, which does not exist")},
 			},
-			tests: []string{"internal/matrix/refs TestPods"},
+			tests: []string{"internal/matrix/checks TestCases"},
 		},
 		{
 			id: "F47", what: "a pod that needs a Secret, a ConfigMap or a key of one that nothing makes", verdict: "exit 1: a kubelet starts none of its containers; what is made at run time is a note",
@@ -35,19 +35,19 @@ func wrongGreens() []fault {
 				}, want: red(reason.WorkloadFailed, "Deployment b/b (b): takes its environment from Secret b/nobodys, which does not exist").and("value path login, set in ", "components/b/values.yaml:1")},
 				{name: "key", nightly: families, recipe: func(r *tinyRecipe) {
 					r.part("b").add("config.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: conf}\ndata: {a.yaml: x}\n")
-					r.part("b").edit("      containers:", "      volumes: [{name: conf, configMap: {name: conf, items: [{key: b.yaml, path: b}]}}]\n      containers:")
+					r.part("b").edit("containers: [{name: main,", "volumes: [{name: conf, configMap: {name: conf, items: [{key: b.yaml, path: b}]}}]\n      containers: [{name: main, volumeMounts: [{name: conf, mountPath: /conf}],")
 				}, want: red(reason.WorkloadFailed, "Deployment b/b (b): mounts key b.yaml of ConfigMap b/conf, which has no such key (it has a.yaml)")},
 				{name: "made at run time", nightly: families, recipe: func(r *tinyRecipe) {
 					r.part("b").crds = map[string]string{"certificates.yaml": certificateCRD}
 					r.part("b").add("certificate.yaml", certificate)
-					r.part("b").edit("      containers:", "      imagePullSecrets: [{name: login}]\n      volumes: [{name: tls, secret: {secretName: tls}}]\n      containers:")
+					r.part("b").edit("containers: [{name: main,", "imagePullSecrets: [{name: login}]\n      volumes: [{name: tls, secret: {secretName: tls}}]\n      containers: [{name: main, volumeMounts: [{name: tls, mountPath: /tls}],")
 				}, want: outcomeWanted{check: func(t *testing.T, r result.Result) {
 					t.Helper()
 					testkit.WantText(t, "not verified", strings.Join(r.NotVerified, "\n"), "Secret b/tls is made at run time by Certificate.cert-manager.io b/b (b)")
 					testkit.WantText(t, "warnings", strings.Join(r.Warnings, "\n"), "imagePullSecrets names Secret b/login, which does not exist")
 				}}},
 			},
-			tests: []string{"internal/matrix/refs TestKubelet", "internal/matrix/refs TestRead_NoSecretValues"},
+			tests: []string{"internal/matrix/checks TestCases", "internal/matrix/facts TestReadLive_NoSecretValues"},
 		},
 		{
 			id: "F48", what: "a workload that does not start by itself (a CronJob, 0 replicas) and whose pods no node admits", verdict: "exit 1, as if it had started",
@@ -56,7 +56,7 @@ func wrongGreens() []fault {
 				r.part("b").values = "nodeSelector:\n  disktype: ssd"
 				r.part("b").edit("{{ toYaml .Values.nodeSelector | nindent 8 }}", "{}")
 			}, want: red(reason.SchedulingFailed, "CronJob b/nightly (b): no node would admit its pods").and("value path nodeSelector.disktype, set in ", "components/b/values.yaml:2")}},
-			tests: []string{"internal/matrix/refs TestTemplates", "internal/matrix/refs TestPods"},
+			tests: []string{"internal/matrix/checks TestCases"},
 		},
 		{
 			id: "F49", what: "a reference between objects that leads nowhere", verdict: "exit 51 where it makes the recipe not work; a warning with file and line where it may be on purpose",
@@ -70,7 +70,7 @@ func wrongGreens() []fault {
 					testkit.WantText(t, "warnings", strings.Join(r.Warnings, "\n"), "PodDisruptionBudget b/b (b): selects pods with app=nobody, and there are none", "Service b/nobody (b): selects pods with app=nobody", "overlays/tiny.yaml:")
 				}}},
 			},
-			tests: []string{"internal/matrix/refs TestDangling"},
+			tests: []string{"internal/matrix/checks TestCases"},
 		},
 		{
 			id: "F50", what: "a field that the API server does not know, which Helm lets it drop without a word; one of a custom resource that its original does not have", verdict: "exit 51 in every lane, the field named",
@@ -91,7 +91,7 @@ func wrongGreens() []fault {
 				{name: "fits nowhere", lanes: helm, recipe: ownScheduler("{disktype: ssd}"),
 					want: red(reason.SchedulingFailed, "Deployment b/b-work (b): 0/6 nodes are available", "didn't match Pod's node affinity/selector")},
 			},
-			tests: []string{"internal/matrix/refs TestSchedulers", "internal/observe TestCheckWorkloads"},
+			tests: []string{"internal/matrix/facts TestSchedulers", "internal/observe TestCheckWorkloads"},
 		},
 	}
 }

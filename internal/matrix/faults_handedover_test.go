@@ -26,9 +26,9 @@ func handedOverFaults() []fault {
 		{
 			id: "F265", what: "an object with helm.sh/resource-policy: keep that an upgrade has no more, in Argo CD, which reads that only when it deletes an Application", verdict: "passes with a warning that it was pruned, with file and line; Helm and Flux keep it",
 			seeds: []seed{
-				{nightly: argo, old: older(keptByHelm), recipe: func(*tinyRecipe) {}, want: outcomeWanted{check: warning("the upgrade removed ConfigMap b/kept (component b, b/templates/")}},
+				{nightly: argo, old: older(keptByHelm), recipe: func(*tinyRecipe) {}, want: outcomeWanted{check: warning("ConfigMap b/kept (b): was removed by the upgrade")}},
 			},
-			tests: []string{"internal/matrix/daytwo TestUnkept"},
+			tests: []string{"internal/matrix/checks TestCases"},
 		},
 		{
 			id: "F266", what: "an object whose removal a person has to confirm (argocd.argoproj.io/sync-options: Prune=confirm, Delete=confirm)", verdict: "exit 73 in Argo CD within seconds, and 76 for a removal: the object, and how it is confirmed; passes elsewhere",

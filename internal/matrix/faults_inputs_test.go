@@ -28,7 +28,7 @@ func inputFaults() []fault {
 				{name: "huge pages", nightly: []string{bundle.Helm}, recipe: pods("volumes: [{name: shm, emptyDir: {medium: HugePages-2Mi}}]", ", volumeMounts: [{name: shm, mountPath: /shm}]"), want: red(reason.WorkloadFailed, "Deployment b/b (b): has volume shm of medium HugePages-2Mi, and no container requests hugepages-2Mi").in(at)},
 				{name: "pulled never", nightly: []string{bundle.Helm}, recipe: pods("terminationGracePeriodSeconds: 5", ", imagePullPolicy: Never"), want: outcomeWanted{check: warning("Deployment b/b (b): container main has imagePullPolicy: Never")}},
 			},
-			tests: []string{"internal/matrix/refs TestRefusals", "internal/matrix/refs TestNamed"},
+			tests: []string{"internal/matrix/checks TestCases"},
 		},
 		{
 			id: "F361", what: "a policy of the recipe that denies what comes after it, and that a fast deployer has created before the API server enforced it", verdict: "exit 51 in every lane: the object, and what denies it",

@@ -18,7 +18,7 @@ func knownFaults() []fault {
 		},
 		{
 			id: "F161", what: "a version of Kubernetes that a recipe was never run on", verdict: "each recipe runs on the lowest that it allows and on the newest, every night; charts see that version's APIs, and the result has it",
-			tests: []string{"internal/infra/stack TestWithKubernetes", "internal/bundle/apis TestOf", "cmd/matrix TestKubernetes_EachRecipe", "cmd/matrix TestNightlyKubernetes", "internal/infra/embedded TestNightlyAPIVersions"},
+			tests: []string{"internal/infra/stack TestWithKubernetes", "internal/bundle/apis TestOf", "internal/command/run TestKubernetes_EachRecipe", "cmd/matrix TestNightlyKubernetes", "internal/infra/embedded TestNightlyAPIVersions"},
 		},
 		{
 			id: "F162", what: "a cache that cannot be written to, has no name, or has too long a path for sockets", verdict: "exit 2 and what to set, and not a bug of the harness; `matrix doctor` says it before",

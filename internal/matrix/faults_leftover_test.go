@@ -21,7 +21,7 @@ func leftoverFaults() []fault {
 				{name: "a hook without an end", nightly: helms, recipe: oncePod("", "annotations: {helm.sh/hook: post-install}"), want: red(reason.WorkloadFailed, "Pod b/once (b): is a hook, and its pod never ends").in(at)},
 				{name: "the same where Helm does not wait", nightly: []string{bundle.ArgoCDOCI}, recipe: oncePod("", "annotations: {helm.sh/hook: post-install}")},
 			},
-			tests: []string{"internal/matrix/refs TestStuck", "internal/observe TestPodState_Once"},
+			tests: []string{"internal/matrix/checks TestCases", "internal/observe TestPodState_Once"},
 		},
 		{
 			id: "F181", what: "a Certificate of an issuer that nothing makes, an issuer that signs with a Secret that nothing makes", verdict: "exit 51 before anything is deployed, in every lane; an Ingress or Gateway that names one is a warning",
@@ -29,7 +29,7 @@ func leftoverFaults() []fault {
 				r.part("a").crds = map[string]string{"crd.yaml": certificateKind}
 				r.part("b").add("certificate.yaml", "apiVersion: cert-manager.io/v1\nkind: Certificate\nmetadata: {name: web}\nspec: {secretName: tls, issuerRef: {kind: ClusterIssuer, name: nobody}}\n")
 			}, want: red(reason.DeployFailed, "Certificate.cert-manager.io b/web (b): is to be signed by ClusterIssuer nobody, which does not exist").and("b/templates/certificate.yaml:2").in(at)}},
-			tests: []string{"internal/matrix/refs TestStuck"},
+			tests: []string{"internal/matrix/checks TestCases"},
 		},
 		{
 			id: "F182", what: "a claim for a volume by its name that does not exist, is another claim's, or does not fit it", verdict: "exit 2 before anything is deployed, in every lane, whether a pod uses it or not",
@@ -41,7 +41,7 @@ func leftoverFaults() []fault {
 				}, want: red(reason.SchedulingFailed, "PersistentVolumeClaim b/more (b): names PersistentVolume disk (spec.volumeName), and so does PersistentVolumeClaim b/data").in(at)},
 				{name: "one", nightly: families, recipe: func(r *tinyRecipe) { r.part("b").add("claims.yaml", diskVolume+claimOfDisk("data")) }},
 			},
-			tests: []string{"internal/matrix/refs TestVolumeName_Find"},
+			tests: []string{"internal/matrix/checks TestCases"},
 		},
 		{id: "F183", what: "a quantity with thousands of digits (1e999999999), which the API server cannot read", verdict: "exit 52 before there is a cluster, in every lane, with file and line", tests: []string{"internal/bundle/policy TestUnreadable", "internal/bundle TestRefused"}},
 		{id: "F184", what: "a Secret or ConfigMap that Helm takes for its own record of a release", verdict: "exit 52 before there is a cluster, in every lane, with file and line", tests: []string{"internal/bundle/policy TestWhy_HelmRecord", "internal/bundle TestRefused"}},

@@ -46,7 +46,7 @@ func lossFaults() []fault {
 		},
 		{
 			id: "F231", what: "an upgrade that changes the pod template of a ReplicaSet, whose old pods run on; an image that moves from one workload to another; a definition's scope", verdict: "a warning with file and line; no image is called new or no longer used; the difference names the definition with what differs",
-			tests: []string{"internal/matrix/daytwo TestKeepPods", "internal/matrix/change TestRendered_SameImage", "internal/matrix/daytwo TestFailed_FieldOfAnotherName"},
+			tests: []string{"internal/matrix/checks TestCases", "internal/matrix/change TestRendered_SameImage", "internal/matrix/daytwo TestFailed_FieldOfAnotherName"},
 		},
 		{
 			id: "F232", what: "an object that an upgrade removes and that has a finalizer which no controller removes", verdict: "exit 74: the object, the finalizer and the template that had it, also where the deployer does not wait; not verified if a simulated operator may remove it",

@@ -68,7 +68,7 @@ func ordinaryFaults() []fault {
 				with("storageClassName: manual", mounted)(r)
 				r.part("b").add("volume.yaml", byHand)
 			}}},
-			tests: []string{"internal/matrix/refs TestPods"},
+			tests: []string{"internal/matrix/checks TestCases"},
 		},
 		{
 			id: "F137", what: "a CronJob for a day that none of its months has (31 February)", verdict: "a warning with file and line: it never creates a Job",
@@ -159,7 +159,7 @@ func ordinaryFaults() []fault {
 		{
 			id: "F222", what: "rules without an effect: a NetworkPolicy for no pod or for a port that none has, pods kept apart by a label that no node has, or spread by a selector that is not theirs; a metric of a container that is not there, an autoscaler of what has no replicas, or others than it allows; two Ingresses for one path; a pull Secret that only a ServiceAccount names; profiles that are files of the node", verdict: "a warning with file and line",
 			seeds: []seed{{nightly: []string{bundle.Helm}, recipe: func(r *tinyRecipe) { r.part("b").add("policy.yaml", policy) }, want: outcomeWanted{check: warning("NetworkPolicy b/p (b): selects pods with app=nobody, and there are none")}}},
-			tests: []string{"internal/matrix/refs TestSuspicious", "internal/matrix/checks TestCases", "internal/matrix/refs TestRefusals"},
+			tests: []string{"internal/matrix/checks TestCases"},
 		},
 		{
 			id: "F223", what: "a CronJob, a suspended Job or a workload without replicas whose pods a limit, a quota, a pod security level or a policy of the recipe denies", verdict: "exit 1: once its time comes, no pod of it is created",

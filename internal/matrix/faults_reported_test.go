@@ -30,7 +30,7 @@ func reportedFaults() []fault {
 				{name: "wave", nightly: others, recipe: earlyClaim(`argocd.argoproj.io/sync-wave: "-1"`)},
 				{name: "one wave", nightly: argo, recipe: earlyClaim("a: b")},
 			},
-			tests: []string{"internal/matrix/refs TestNever"},
+			tests: []string{"internal/matrix/checks TestCases"},
 		},
 		{
 			id: "F281", what: "a CronJob, a suspended Job or a workload with 0 replicas whose RuntimeClass is for nodes that there are none of (scheduling.nodeSelector)", verdict: "exit 1: no node would admit its pods; for pods that there are, too, the RuntimeClass is named and not the template",
@@ -38,7 +38,7 @@ func reportedFaults() []fault {
 				{nightly: families, recipe: ofRuntimeClass("katacontainers.io/kata-runtime: 'true'"), want: red(reason.SchedulingFailed, "CronJob b/beat (b): no node would admit its pods").and("scheduling.nodeSelector of RuntimeClass kata, from which the API server adds it").in(time.Minute)},
 				{name: "that there are", nightly: families, recipe: ofRuntimeClass("kubernetes.io/os: linux")},
 			},
-			tests: []string{"internal/matrix/refs TestTemplates", "internal/matrix/why TestAdmitsTemplate_RuntimeClass"},
+			tests: []string{"internal/matrix/checks TestCases", "internal/matrix/why TestTemplateRefusal_RuntimeClass"},
 		},
 		{
 			id: "F282", what: "a policy that cannot be evaluated at all, e.g. for parameters of a kind that no component defines, and comes after the pods", verdict: "exit 1 in every lane: no pod could be created again; the API server says it in other words than for a policy that denies",

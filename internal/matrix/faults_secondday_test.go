@@ -33,15 +33,15 @@ func secondDayFaults() []fault {
 		{
 			id: "F108", what: "a custom resource that is a hook: each delivery deletes it first, and Argo CD does not miss it", verdict: "a warning with file and line: what its operator made of it is torn down and built again; exit 74 in Argo CD if nothing else differs, since it is not synced then",
 			seeds: []seed{
-				{name: "upgrade", nightly: families, old: older(widgetAsHook("one", 1)), recipe: widgetAsHook("two", 1), want: outcomeWanted{check: warning("each delivery tears down Widget.faults.example.com b/b and builds it again: it is a hook (post-install,post-upgrade; before-hook-creation) in b/templates/widget.yaml:2")}},
-				{name: "second delivery", nightly: slices.Concat(helm, flux), runner: twice, recipe: widgetAsHook("one", 1), want: outcomeWanted{check: warning("each delivery tears down Widget.faults.example.com b/b")}},
+				{name: "upgrade", nightly: families, old: older(widgetAsHook("one", 1)), recipe: widgetAsHook("two", 1), want: outcomeWanted{check: warning("Widget.faults.example.com b/b (b): is torn down and built again by each delivery: it is a hook (post-install,post-upgrade; before-hook-creation)")}},
+				{name: "second delivery", nightly: slices.Concat(helm, flux), runner: twice, recipe: widgetAsHook("one", 1), want: outcomeWanted{check: warning("Widget.faults.example.com b/b (b): is torn down and built again by each delivery")}},
 				{name: "not run", nightly: slices.Concat(helm, flux), old: older(func(r *tinyRecipe) { r.part("a").add("crd.yaml", widgetCRD) }), recipe: func(r *tinyRecipe) {
 					widgetAsHook("one", 1)(r)
 					r.part("b").templates["widget.yaml"] = strings.Replace(r.part("b").templates["widget.yaml"], ",post-upgrade", "", 1)
 				}, want: red(reason.UpgradeFailed, "the upgrade from old: Widget b/b (b, b/templates/widget.yaml) is reported as delivered, but does not exist").and("is a hook that runs at installation only (post-install), and release b was installed before it had it; add post-upgrade in b/templates/widget.yaml:2")},
 				{name: "not synced", nightly: argo, old: older(widgetAsHook("one", 1)), recipe: widgetAsHook("one", 2), want: red(reason.UpgradeDiverged, "Widget.faults.example.com b/b  spec.size  first installation: 2; after the upgrade: 1", "it is a hook, which this delivery did not run")},
 			},
-			tests: []string{"internal/matrix/daytwo TestTornDown", "internal/matrix/compare TestUpgraded_Hooks"},
+			tests: []string{"internal/matrix/checks TestCases", "internal/matrix/compare TestUpgraded_Hooks"},
 		},
 		{
 			id: "F109", what: "a component split in two, so that another release has the definitions now", verdict: "exit 73: Helm refuses to take the definition over, and Flux deletes it, with every object of its kind; passes in Argo CD, which neither prunes nor deletes a definition",
@@ -66,7 +66,7 @@ func secondDayFaults() []fault {
 			seeds: []seed{
 				{name: "kept", nightly: flux, old: textOf("one"), recipe: textOf("two"), want: red(reason.UpgradeDiverged, `ConfigMap b/b-config  data.text  first installation: "two"; after the upgrade: "one"`, "the version of its chart did not change (1.0.0), so that Flux neither fetches the chart again nor upgrades the release")},
 				{name: "delivered", nightly: helm, old: textOf("one"), recipe: textOf("two"), want: outcomeWanted{check: endsAlike}},
-				{name: "delivered", nightly: argo, old: textOf("one"), recipe: textOf("two"), want: outcomeWanted{check: warning("chart b 1.0.0 (component b) has other content than before under the same version")}.in(100 * time.Second)}, // by itself Argo CD looks a minute or two later
+				{name: "delivered", nightly: argo, old: textOf("one"), recipe: textOf("two"), want: outcomeWanted{check: warning("comes with chart b 1.0.0, which has other content than before under the same version")}.in(100 * time.Second)}, // by itself Argo CD looks a minute or two later
 			},
 			tests: []string{"internal/matrix/compare TestUpgraded"},
 		},

@@ -31,7 +31,7 @@ func stuckFaults() []fault {
 			seeds: []seed{{name: "hooks only", nightly: []string{bundle.ArgoCDOCI}, recipe: func(r *tinyRecipe) {
 				r.part("b").templates = map[string]string{"hook.yaml": strings.NewReplacer("{name: {{ .Release.Name }}-job}", "{name: early, annotations: {helm.sh/hook: pre-install}}", "LABEL", "x").Replace(jobTemplate)}
 			}, want: red(reason.DeployFailed, "Job b/early (b): is a hook, and release b has nothing else").in(time.Minute)}},
-			tests: []string{"internal/matrix/refs TestStuck"},
+			tests: []string{"internal/matrix/checks TestCases"},
 		},
 		{
 			id: "F97", what: "a claim with a VolumeAttributesClass, which exists or does not", verdict: "passes; exit 1 before anything is deployed",
@@ -39,7 +39,7 @@ func stuckFaults() []fault {
 				r.part("b").add("claim.yaml", attributesClass)
 				r.part("b").edit("      containers:", "      volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]\n      containers:")
 			}}},
-			tests: []string{"internal/matrix/refs TestStuck"},
+			tests: []string{"internal/matrix/checks TestCases"},
 		},
 		{
 			id: "F98", what: "an object of which a chart renders nothing but the name", verdict: "passes, also where only field managers show what was delivered",

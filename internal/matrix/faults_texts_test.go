@@ -37,7 +37,7 @@ func textFaults() []fault {
 		},
 		{
 			id: "F273", what: "with `--app`, a claim that no pod uses: of a HelmRelease, for which Flux waits until its timeout, and of a Kustomization without `wait`, which is ready without it", verdict: "exit 51 before anything is deployed, with the release's own timeout and the edits; the Kustomization passes",
-			tests: []string{"internal/matrix/refs TestNever_Release", "internal/intake/app TestOpen_Waits"},
+			tests: []string{"internal/matrix/checks TestCases", "internal/intake/app TestOpen_Waits"},
 		},
 		{
 			id: "F274", what: "a template that fails since lookup finds nothing; an object without kind or name in a later document of a file, or a document that is none beside objects; a chart with `--app`, which helm install puts into the namespace default", verdict: "exit 52 that says so and what to set; the line of the document in the file; the release is in default or `--namespace`",
@@ -49,7 +49,7 @@ func textFaults() []fault {
 		},
 		{
 			id: "F276", what: "a hook of a release of helmfile that uses the ServiceAccount of one that `needs` it", verdict: "exit 1 before anything is deployed, with both lines; passes where nothing orders them, or the other way round",
-			tests: []string{"internal/matrix/refs TestDeadlocks", "internal/intake/app TestHelmfile_Needs"},
+			tests: []string{"internal/matrix/checks TestCases", "internal/intake/app TestHelmfile_Needs"},
 		},
 	}
 }

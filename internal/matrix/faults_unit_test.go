@@ -59,6 +59,7 @@ func TestMonotonicClock(t *testing.T) {
 		"unbuilt":      "when a cell ended that was not run, for people",
 		"flatten":      "whether a text of an object is a time: then it is no field for which writers fight",
 		"same":         "whether two texts of an object are the same time, e.g. 2026-01-02T03:04:05Z and +00:00",
+		"attemptOf":    "whether two polls saw the same try of Flux's; nothing is measured by it",
 		"refresh":      "when to ask Argo CD for a comparison; its objects have wall-clock times and nothing else",
 	}
 	forPeople := []string{"dump.go", "record.go", "summary.go", "events.go", "gate/observed.go"} // times for people to read

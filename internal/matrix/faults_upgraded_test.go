@@ -44,7 +44,7 @@ func everydayFaults() []fault {
 			id: "F213", what: "an upgrade whose claim names a volume that the old recipe made and that is kept", verdict: "passes, though a first installation of the new recipe is exit 2; exit 2 if the volume was another claim's",
 			seeds: []seed{{nightly: families, old: older(func(r *tinyRecipe) { r.part("a").add("disk.yaml", keptDisk) }), first: reason.SchedulingFailed,
 				recipe: func(r *tinyRecipe) { r.part("b").add("claim.yaml", claimOfDisk("data")) }, want: outcomeWanted{check: keepsDisk}}},
-			tests: []string{"internal/matrix/refs TestFind_Kept"},
+			tests: []string{"internal/matrix/checks TestCases"},
 		},
 		{
 			id: "F155", what: "a DaemonSet that surges on nodes that are full; a workload that keeps its old pods", verdict: "exit 73 within seconds, with what holds the room; a warning for updateStrategy OnDelete and for a partition, with file and line",

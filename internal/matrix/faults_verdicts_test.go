@@ -63,7 +63,7 @@ func verdictFaults() []fault {
 				{name: "unknown", nightly: families, recipe: mounts("envFrom: [{configMapRef: {name: settings}}]", "$(NOPE)"), want: red(reason.WorkloadFailed, "Deployment b/b (b): container main mounts /v at $(NOPE) of volume v (subPathExpr), and has no variable NOPE").in(time.Minute)},
 				{name: "two dots", nightly: families, recipe: mounts("envFrom: [{configMapRef: {name: settings}}]", "$(DIR)"), want: red(reason.WorkloadFailed, "which is ../x, and a path of a volume may not contain '..'").in(time.Minute)},
 			},
-			tests: []string{"internal/matrix/refs TestPaths", "internal/matrix/refs TestSubPathExpr"},
+			tests: []string{"internal/matrix/checks TestCases"},
 		},
 		{
 			id: "F401", what: "an object that only an agent of a node may publish, in a chart: a ResourceSlice of a driver that does not run, a CSIDriver without a plugin on the nodes, a CSINode, a NodeFeature, a RuntimeClass whose handler no node has", verdict: "exit 1 where a claim or a volume is of the driver; a warning where none is; a note for a handler",
@@ -72,7 +72,7 @@ func verdictFaults() []fault {
 				r.part("b").edit(`image: "example.com/web:1"`, `image: "example.com/web:1", resources: {claims: [{name: c}]}`)
 				r.part("b").add("devices.yaml", publishedDevices)
 			}, want: red(reason.SchedulingFailed, "ResourceSlice fake (b): lists devices of driver fpga.example.com, which only the driver's plugin on each node may publish").in(time.Minute)}},
-			tests: []string{"internal/matrix/refs TestOfAgents"},
+			tests: []string{"internal/matrix/checks TestCases"},
 		},
 		{
 			id: "F402", what: "a Secret that only a hook after the installation, a later sync wave or a later release makes at run time, or fills: Argo CD and Flux wait for the pods that need it", verdict: "exit 1 before anything is deployed in the lanes that wait, with both objects; passes, not verified, where one of its makers is in time",
@@ -84,7 +84,7 @@ metadata: {name: make, annotations: {helm.sh/hook: post-install}}
 spec: {template: {spec: {restartPolicy: Never, tolerations: [{operator: Exists}], containers: [{name: main, image: "example.com/make:1", args: [--secret=made]}]}}}
 `)
 			}, want: red(reason.WorkloadFailed, "Deployment b/b (b): takes its environment from Secret b/made, which only Job b/make of the same release makes").in(time.Minute)}},
-			tests: []string{"internal/matrix/refs TestDeadlocks"},
+			tests: []string{"internal/matrix/checks TestCases"},
 		},
 		{
 			id: "F403", what: "a NetworkPolicy whose rules are selectors of pods or namespaces, for pods that the API server calls: a webhook that fails closed, an APIService, a conversion; or that a LoadBalancer or NodePort leads to", verdict: "a warning that names both",
@@ -103,7 +103,7 @@ spec: {template: {spec: {restartPolicy: Never, tolerations: [{operator: Exists}]
 		},
 		{
 			id: "F405", what: "two releases of one name in one namespace, which are one to Helm; a HelmRelease that depends on a Kustomization, which the harness had made a HelmRelease of", verdict: "exit 51 before anything is deployed, with both; exit 52 with the line",
-			tests: []string{"internal/matrix/refs TestDeadlocks_SameRelease", "internal/intake/app TestFlux_Refused"},
+			tests: []string{"internal/matrix/checks TestCases", "internal/intake/app TestFlux_Refused"},
 		},
 		{
 			id: "F406", what: "a version in a bundle's script that only a run can tell, `\"$(cmd)\"` or a variable that the script does not set, taken for no version; other programs in it than helm and kubectl, e.g. curl into a shell", verdict: "exit 52 with the line and the word; each such program is a warning",

@@ -45,7 +45,7 @@ func watchedFaults() []fault {
 				{nightly: families, recipe: certified(selfSigned + "issuerRef: {kind: AWSPCAIssuer, name: house}}\n"), want: red(reason.DeployFailed, "Certificate.cert-manager.io b/web (b): is to be signed by an issuer of kind AWSPCAIssuer").in(at)},
 				{name: "password", nightly: families, recipe: certified(selfSigned + "issuerRef: {group: example.com, kind: House, name: house}, keystores: {jks: {create: true}}}\n"), want: red(reason.DeployFailed, "has no password for its keystore (spec.keystores.jks)").in(at)},
 			},
-			tests: []string{"internal/matrix/checks TestCases", "internal/matrix/refs TestStuck", "internal/infra/programs TestAwaited_NoSecret"},
+			tests: []string{"internal/matrix/checks TestCases", "internal/infra/programs TestAwaited_NoSecret"},
 		},
 		{
 			id: "F319", what: "a NodeFeatureRule with a pattern or a number that is none, with the wrong number of values, or for a label of kubernetes.io", verdict: "a warning with file and line: Node Feature Discovery says so only in its log",

@@ -43,13 +43,13 @@ func workloadFaults() []fault {
 			id: "F85", what: "a volume that no driver mounts, a claim that is filled from nothing, a readiness gate that nothing sets, a pod for another operating system, a Node that a chart contains", verdict: "exit 1: a kubelet starts none of the containers, or the pod never becomes ready",
 			seeds: []seed{
 				{name: "inline CSI", lanes: helm, nightly: controllers, recipe: func(r *tinyRecipe) {
-					r.part("b").edit("      containers:", "      volumes: [{name: keys, csi: {driver: nobodys.example.com}}]\n      containers:")
+					r.part("b").edit("containers: [{name: main,", "volumes: [{name: keys, csi: {driver: nobodys.example.com}}]\n      containers: [{name: main, volumeMounts: [{name: keys, mountPath: /keys}],")
 				}, want: red(reason.WorkloadFailed, "Deployment b/b (b): mounts an inline volume of CSI driver nobodys.example.com, which nothing in the recipe installs")},
 				{name: "readiness gate", nightly: families, recipe: func(r *tinyRecipe) {
 					r.part("b").edit("      containers:", "      readinessGates: [{conditionType: example.com/warm}]\n      containers:")
 				}, want: red(reason.WorkloadFailed, "Deployment b/b (b): has the readiness gate example.com/warm")},
 			},
-			tests: []string{"internal/matrix/refs TestVolumes", "internal/matrix/checks TestCases"},
+			tests: []string{"internal/matrix/checks TestCases"},
 		},
 		{
 			id: "F86", what: "a HorizontalPodAutoscaler whose least number of pods has no room", verdict: "exit 1: the workload has as many pods as the autoscaler gives it, and not as the template says",
@@ -73,22 +73,22 @@ func workloadFaults() []fault {
 			seeds: []seed{{nightly: families, recipe: func(r *tinyRecipe) {
 				r.part("b").add("hook.yaml", untrustedWebhook)
 			}, want: red(reason.DeployFailed, "ValidatingWebhookConfiguration b-hook (b): webhook b.example.com has a caBundle that is not of the authority of the certificate in Secret b/b-tls")}},
-			tests: []string{"internal/matrix/refs TestCABundle"},
+			tests: []string{"internal/matrix/checks TestCases"},
 		},
 		{
 			id: "F90", what: "a workload that needs an object which its deployer creates only once the workload is ready: a later release, a sync wave, an ordinary object that a hook needs", verdict: "exit 1 before anything is deployed, in the lanes that wait",
 			seeds: []seed{{lanes: helm, nightly: controllers, recipe: func(r *tinyRecipe) {
 				r.part("b").add("hook.yaml", "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: late}\n---\n"+strings.NewReplacer("{name: {{ .Release.Name }}-job}", "{name: early, annotations: {helm.sh/hook: pre-install}}", "LABEL", "x", "containers:", "serviceAccountName: late\n      containers:").Replace(jobTemplate))
 			}, want: red(reason.WorkloadFailed, "runs as ServiceAccount b/late, which the same release creates only later (b/templates/hook.yaml), once this Job has finished; it is a hook").in(time.Minute)}},
-			tests: []string{"internal/matrix/refs TestDeadlocks", "internal/matrix/refs TestShippedRecipes_Static"},
+			tests: []string{"internal/matrix/checks TestCases", "internal/matrix/checks TestShippedRecipes"},
 		},
 		{
 			id: "F91", what: "pods of a system priority on GKE, in a namespace without a quota for it", verdict: "exit 1: GKE's API server rejects them",
-			tests: []string{"internal/matrix/refs TestCriticalPods", "internal/matrix/refs TestShippedRecipes_Static"},
+			tests: []string{"internal/matrix/checks TestCases", "internal/matrix/checks TestShippedRecipes"},
 		},
 		{
 			id: "F92", what: "a webhook that fails closed and is for objects of a component that does not depend on its own", verdict: "a warning with file and line: one fails while the other starts",
-			tests: []string{"internal/matrix/refs TestWebhookOrder", "internal/matrix/refs TestShippedRecipes_Static"},
+			tests: []string{"internal/matrix/checks TestCases", "internal/matrix/checks TestShippedRecipes"},
 		},
 		{
 			id: "F93", what: "a variable, a port or a pull secret twice in one list of a pod template, or a key twice in a manifest", verdict: "a warning with file and line, also in the lanes that let it pass",

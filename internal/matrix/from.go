@@ -23,7 +23,7 @@ const FromBase = "base"
 // chartsDir is where a repository may have the charts of its recipes, which change with them.
 const chartsDir = "kwok/charts/"
 
-// FromSource is an opened source. One of Recipes, Bundle and Kept is set.
+// FromSource is an opened source. One of Recipes, Bundle, Kept and App is set.
 type FromSource struct {
 	// Name is the source as the user wrote it, e.g. "main" or "../old".
 	Name string
@@ -40,12 +40,15 @@ type FromSource struct {
 	Bundle string
 	// Kept is the directory in which a run kept its cells' files (--artifacts).
 	Kept string
+	// App is the path of an older app.
+	App string
 }
 
 // FromRequest says what to open.
 type FromRequest struct {
 	Text       string // a Git ref, "base", or a directory
-	RecipesDir string // the recipes of the change: their repository has the ref
+	RecipesDir string // the recipes of the change, or the directory of its app: their repository has the ref
+	App        string // the path of the app that is upgraded; empty for recipes and bundles
 	Into       string // an existing directory, for a commit's files
 	// Dirs are further directories of the change, e.g. of its charts, that may change with its recipes.
 	Dirs []string
@@ -69,6 +72,8 @@ func (r FromRequest) Open(ctx context.Context) (*FromSource, error) {
 	}
 	info, err := os.Stat(r.Text)
 	switch path := isPath(r.Text); {
+	case err == nil && r.App != "" && (path || r.ref(ctx) == ""):
+		return &FromSource{Name: r.Text, App: r.Text}, nil
 	case err == nil && !info.IsDir():
 		if ref := r.ref(ctx); ref != "" && !path {
 			return nil, fmt.Errorf("--from %s is a file and also a Git ref; write %s for the ref, or give the directory of a recipe, a bundle or kept files (--artifacts)", r.Text, ref)
@@ -143,6 +148,10 @@ func (r FromRequest) openGit(ctx context.Context) (*FromSource, error) {
 	} else if s.Commit, err = repo.Tip(ctx, r.Text); err != nil {
 		return nil, fmt.Errorf("--from %s: %w", r.Text, err)
 	}
+	if r.App != "" {
+		s.App, err = r.exportApp(ctx, repo, s.Commit)
+		return s, err
+	}
 	if r.Whole {
 		err = repo.ExportAll(ctx, s.Commit, r.Into)
 	}
@@ -170,6 +179,41 @@ func (r FromRequest) openGit(ctx context.Context) (*FromSource, error) {
 	}
 	return s, nil
 }
+
+// exportApp writes the files of a commit, with the remotes of the clone, by which an app knows what is its own, and
+// returns the path of the app among them.
+func (r FromRequest) exportApp(ctx context.Context, repo *discover.Repo, commit string) (string, error) {
+	dir, err := repo.Path(r.RecipesDir)
+	if err != nil {
+		return "", fmt.Errorf("--from %s: %w", r.Text, err)
+	}
+	at := filepath.Join(r.Into, filepath.FromSlash(dir))
+	if info, err := os.Stat(r.App); err == nil && !info.IsDir() {
+		at = filepath.Join(at, filepath.Base(r.App))
+	}
+	if err := repo.ExportAll(ctx, commit, r.Into); err != nil {
+		return "", fmt.Errorf("--from %s: %w", r.Text, err)
+	}
+	remotes, err := repo.Remotes(ctx)
+	if err == nil {
+		err = os.Mkdir(filepath.Join(r.Into, ".git"), 0o700)
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(r.Into, ".git", "config"), []byte(remotes), 0o600)
+	}
+	if err != nil {
+		return "", fmt.Errorf("--from %s: %w", r.Text, err)
+	}
+	if _, err := os.Stat(at); err != nil {
+		return "", &NewAppError{fmt.Sprintf("--from %s: commit %s has no %s; give a ref that has it, or the path of the old app", r.Text, short(commit), r.App)}
+	}
+	return at, nil
+}
+
+// NewAppError is of an app that a commit does not have.
+type NewAppError struct{ text string }
+
+func (e *NewAppError) Error() string { return e.text }
 
 // short is a commit's id as people write it.
 func short(commit string) string { return commit[:min(12, len(commit))] }

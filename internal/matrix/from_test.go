@@ -73,6 +73,36 @@ func open(t *testing.T, text, recipes string, getenv func(string) string) (*From
 	return FromRequest{Text: text, RecipesDir: recipes, Into: t.TempDir(), Getenv: getenv}.Open(t.Context())
 }
 
+// An app's source is its path in a commit, with the clone's remotes, or any path that exists.
+func TestOpenApp(t *testing.T) {
+	dir, v1, _ := history(t)
+	git(t, dir, "remote", "add", "origin", "https://user:secret@example.com/team/apps.git")
+	app := filepath.Join(dir, "kwok", "charts", "a")
+	ask := func(text string) (*FromSource, error) {
+		return FromRequest{Text: text, RecipesDir: app, App: app, Into: t.TempDir(), Getenv: none}.Open(t.Context())
+	}
+	s, err := ask("v1")
+	if err != nil || s.Commit != v1 || !strings.HasSuffix(s.App, "kwok/charts/a") {
+		t.Fatalf("got %+v, %v", s, err)
+	}
+	if _, err := os.Stat(filepath.Join(s.App, "Chart.yaml")); err != nil {
+		t.Error(err)
+	}
+	settings, err := os.ReadFile(filepath.Join(s.App, "..", "..", "..", ".git", "config"))
+	if err != nil || !strings.Contains(string(settings), "team/apps.git") {
+		t.Errorf("got %s, %v", settings, err)
+	}
+	if s, err = ask(app); err != nil || s.App != app || s.Commit != "" {
+		t.Errorf("a path: got %+v, %v", s, err)
+	}
+	git(t, dir, "rm", "--quiet", "-r", "kwok")
+	git(t, dir, "commit", "--quiet", "--message", "three")
+	write(t, dir, map[string]string{"kwok/charts/a/Chart.yaml": "apiVersion: v2\nname: a\nversion: 2.0.0\n"})
+	if _, err := ask("main"); err == nil || !strings.Contains(err.Error(), "has no "+app) {
+		t.Errorf("a commit without the app: got %v", err)
+	}
+}
+
 // A Git ref gives the commit's files, not the working tree's, and changes neither that nor the index.
 func TestOpenRef(t *testing.T) {
 	dir, v1, main := history(t)

@@ -81,10 +81,10 @@ func (h *jobHost) StartJobControllers(_ context.Context, namespace string, names
 // result names them, and what they needed.
 func TestStartJobControllers(t *testing.T) {
 	r := testRunner()
-	c := r.newCell(Plan{controllers: bothControllers(), probes: []*probe.Probe{{}}}, nil)
+	c := r.newCell(Plan{Deployer: deployers(t, bundle.Helm)[0], controllers: bothControllers(), probes: []*probe.Probe{{}}}, nil)
 	steps := c.steps()
 	at := slices.IndexFunc(steps, func(s step) bool { return s.phase == "job-controllers" })
-	if at < 1 || steps[at].ahead || steps[at-1].phase != "verify" || steps[at+1].phase != "probes" {
+	if at < 1 || steps[at].ahead || steps[at-1].phase != "read-back" || steps[at+1].phase != "probes" {
 		t.Fatalf("got the steps %+v", steps)
 	}
 	host := &jobHost{installed: []string{"jobsets.jobset.x-k8s.io"}}
@@ -118,7 +118,7 @@ func TestStartJobControllers(t *testing.T) {
 	if err := steps[at].do(t.Context()); reason.Of(err) != reason.SchedulerFailed {
 		t.Errorf("got %v", err)
 	}
-	if c = r.newCell(Plan{probes: []*probe.Probe{{}}}, nil); slices.ContainsFunc(c.steps(), func(s step) bool { return s.phase == "job-controllers" }) {
+	if c = r.newCell(Plan{Deployer: deployers(t, bundle.Helm)[0], probes: []*probe.Probe{{}}}, nil); slices.ContainsFunc(c.steps(), func(s step) bool { return s.phase == "job-controllers" }) {
 		t.Error("controllers start that nobody asked for")
 	}
 }

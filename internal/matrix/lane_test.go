@@ -155,7 +155,7 @@ func TestLanes_Order(t *testing.T) {
 	}
 	argocd, flux := lane.Order{ArgoCD: true, Heals: true, Ready: true}, lane.Order{Flux: true, Ready: true, Releases: true, Within: 5 * time.Minute}
 	want := map[string]lane.Order{
-		bundle.Helm: {InOrder: true, Uninstalls: true}, bundle.HelmTemplate: {AtOnce: true}, bundle.Helmfile: {Ready: true, Needs: true, Uninstalls: true},
+		bundle.Helm: {InOrder: true, Uninstalls: true}, bundle.Helm4: {InOrder: true, Uninstalls: true}, bundle.HelmTemplate: {AtOnce: true}, bundle.Helmfile: {Ready: true, Needs: true, Uninstalls: true},
 		bundle.ArgoCDOCI: argocd, bundle.ArgoCDHelmOCI: argocd, bundle.ArgoCDGit: argocd, bundle.ArgoCDAppSet: {ArgoCD: true, Ready: true, Releases: true},
 		bundle.FluxOCI: flux, bundle.FluxGit: flux,
 	}

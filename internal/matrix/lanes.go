@@ -22,7 +22,7 @@ type laneRow struct {
 // laneTable returns the table of lanes: one row per deployer.
 func laneTable() []laneRow {
 	return []laneRow{
-		{"helm", helm.New, 6},
+		{bundle.Helm, helm.New, 6},
 		{"argocd-oci", argocd.New, 1},
 		{"argocd-helm-oci", argocd.NewHelm, 3},
 		{bundle.ArgoCDGit, argocd.New, 5},
@@ -31,6 +31,7 @@ func laneTable() []laneRow {
 		{bundle.Helmfile, helmfile.New, 9},
 		{bundle.HelmTemplate, helm.NewTemplate, 7},
 		{bundle.ArgoCDAppSet, argocd.NewAppSet, 8},
+		{bundle.Helm4, helm.New, 10},
 	}
 }
 

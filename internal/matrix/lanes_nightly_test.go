@@ -60,6 +60,21 @@ func TestNightlyExternalBundler(t *testing.T) {
 	})
 }
 
+// TestNightlyUpgradeCheckDisagrees: AICR's CLI that does not find in the cluster what it has bundled fails the cell, which is green otherwise.
+func TestNightlyUpgradeCheckDisagrees(t *testing.T) {
+	r := stackRunner(t)
+	infratest.Slots(t, 1)
+	e, err := intake.NewExec(t.Context(), aicrclitest.Install(t, aicrclitest.Misread), "", os.LookupEnv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Bundler = e
+	res := r.Run(t.Context(), plansOf(t, r, "kind", deployers(t, bundle.Helm)...)[0])
+	if want := aicrclitest.ForgottenComponent + ": it was delivered, and counts as not installed"; res.Reason != reason.ReadBackFailed || !strings.Contains(res.Cause, want) {
+		t.Errorf("got %s, %s: %s; want %q", res.Status, res.Reason, res.Cause, want)
+	}
+}
+
 // TestNightlyAnotherPlatform runs the lanes that TestLanesOnAnotherPlatform leaves out.
 func TestNightlyAnotherPlatform(t *testing.T) {
 	t.Parallel()

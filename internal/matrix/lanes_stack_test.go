@@ -205,7 +205,7 @@ func checkGreen(t *testing.T, r *Runner, p Plan, res result.Result) {
 	for _, ph := range res.Phases {
 		phases = append(phases, ph.Name)
 	}
-	if want := []string{"bundle", "cluster", "controllers", "push", "deploy", "sync", "verify"}; !slices.Equal(phases, want) {
+	if want := []string{"bundle", "cluster", "controllers", "push", "deploy", "sync", "verify", "read-back"}; !slices.Equal(phases, want) {
 		t.Errorf("phases: got %q, want %q", phases, want)
 	}
 	if p.Cell.Deployer == bundle.ArgoCDAppSet && len(res.OutOfOrder) > 0 {

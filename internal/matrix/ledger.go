@@ -139,7 +139,9 @@ func (l *ledger) compare(ctx context.Context, recipe string) {
 			lane.NotVerified = append(lane.NotVerified, "whether the end of the upgrade is that of a first installation: that one has not passed")
 			continue
 		}
-		compare.Upgraded(context.WithoutCancel(ctx), firsts[i], lane, compare.BenignRules())
+		accepted, expired := l.runner.From.accepted(recipe, lane.Live.Releases)
+		lane.Warnings = append(lane.Warnings, expired...)
+		compare.Upgraded(context.WithoutCancel(ctx), firsts[i], lane, compare.BenignRules(), accepted...)
 	}
 	compare.Lanes(context.WithoutCancel(ctx), firsts, compare.BenignRules(), l.runner.Rerun)
 	for _, lane := range lanes {

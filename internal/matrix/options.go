@@ -38,6 +38,10 @@ type Inputs struct {
 	// Nodes are the simulated nodes of each cluster. A group without a profile gets the recipe's.
 	Nodes  []simulate.NodeGroup
 	Health health.Policy
+	// Helm is the major version of Helm in the lane helm; 0 for the one that a bundle is made for.
+	Helm int
+	// Existing is what each cluster has before anything is delivered.
+	Existing []Existing
 }
 
 // Limits say when a cell or the run is over.
@@ -105,6 +109,8 @@ type Verification struct {
 	Drift bool
 	// Rollback delivers, at the end of each upgrade, what ran before it once more.
 	Rollback bool
+	// Sequences are further cells beside each upgrade, by what comes before it: see result.Cell.
+	Sequences []string
 	// Remove undeploys the bundle at the end: nothing that blocks may stay.
 	Remove bool
 	// Chaos, if set, is what to break in a cell that has passed all else. Its clusters need the

@@ -10,7 +10,6 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/matrix/facts"
-	"github.com/nvidia/aicr-action/internal/matrix/refs"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -58,13 +57,13 @@ func probeValues(groups []simulate.NodeGroup) probe.Values {
 // c.running instead.
 func (c *cellRun) playedSchedulers(runs func(*corev1.Container) bool) []string {
 	e := &c.env.Bundle.Expectation
-	names := refs.Schedulers(e, runs)
-	c.running = refs.OwnSchedulers(e, runs)
+	names := facts.Schedulers(e, runs)
+	c.running = facts.OwnSchedulers(e, runs)
 	for _, p := range c.plan.probes {
 		name := p.Spec.Scheduler
 		switch {
-		case slices.Contains(names, name) || slices.Contains(c.running, name) || !refs.RunsScheduler(e, name):
-		case refs.RunsForReal(e, name, runs):
+		case slices.Contains(names, name) || slices.Contains(c.running, name) || facts.RunsScheduler(e, name) == "":
+		case facts.RunsForReal(e, name, runs):
 			c.running = append(c.running, name)
 		default:
 			names = append(names, name)

@@ -10,6 +10,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/matrix/change"
 	"github.com/nvidia/aicr-action/internal/matrix/compare"
 	"github.com/nvidia/aicr-action/internal/matrix/daytwo"
+	"github.com/nvidia/aicr-action/internal/matrix/facts"
 	"github.com/nvidia/aicr-action/internal/matrix/intact"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -51,9 +52,9 @@ func (c *cellRun) verify(ctx context.Context) error {
 	}
 	judged := c.judge(ctx, losses)
 	if judged == nil {
-		var said []string
-		said, judged = intact.Denied(ctx, c.env.Clients, &c.env.Bundle.Expectation, c.gated.Answered)
-		c.result.Warnings = append(c.result.Warnings, said...)
+		var said []result.Finding
+		said, judged = intact.Denied(ctx, c.env.Clients, &c.env.Bundle.Expectation, c.gated.Answered, c.rule)
+		c.warn(said...)
 	}
 	if err := c.captured.Fought(c.plan.Deployer.Name()); err != nil { // which explains what is not live
 		return err
@@ -66,26 +67,27 @@ func (c *cellRun) verify(ctx context.Context) error {
 func (c *cellRun) judge(ctx context.Context, losses *intact.Losses) error {
 	var answers *intact.Answers
 	err := c.patiently(ctx, "a dry run of the rendered objects", func(ctx context.Context) (err error) {
-		answers, err = intact.Ask(ctx, c.env.Clients, c.env.Bundle.Expectation.Objects)
+		answers, err = intact.Ask(ctx, c.env.Clients, c.env.Bundle.Expectation.Objects, c.env.Before == nil && len(c.lane.Controllers()) == 0)
 		return reason.Wrap(reason.ClusterFailed, err)
 	})
 	var untried []string
 	if foreign := c.env.Bundle.Foreign; err == nil && foreign != nil {
 		untried, err = intact.SwitchedOff(ctx, c.env.Clients, foreign.SwitchedOff)
+		err = c.rule(err)
 		c.result.NotVerified = append(c.result.NotVerified, untried...)
 	}
 	c.sayWarnings()
 	if err != nil {
 		return err
 	}
-	run := intact.Run{Env: c.env, Items: c.gated.State.Items, Answers: answers, Unsteady: daytwo.IsUnsteady(c.env.Bundle), Again: c.renderedAgain}
+	run := intact.Run{Env: c.env, Items: c.gated.State.Items, Answers: answers, Unsteady: daytwo.IsUnsteady(c.env.Bundle), Again: c.renderedAgain, Rule: c.rule}
 	if c.byArgo() && !c.drift {
 		run.Refreshed = daytwo.Refreshed
 	}
 	said, err := run.Do(ctx, losses)
 	c.result.Notes = append(c.result.Notes, said.Notes...)
-	c.result.Warnings = append(c.result.Warnings, said.Warnings...)
 	c.result.NotVerified = append(c.result.NotVerified, said.NotVerified...)
+	c.warn(said.Warnings...)
 	return err
 }
 
@@ -93,20 +95,18 @@ func (c *cellRun) judge(ctx context.Context, losses *intact.Losses) error {
 // before; what stays behind of it after what (an upgrade, a rollback) is a warning.
 func (c *cellRun) readBack(ctx context.Context, before []lane.Delivery, what string) (lane.Record, error) {
 	var rec lane.Record
-	var left []lane.Delivery
+	var left []result.Finding
 	err := c.patiently(ctx, "the deployer's records to be as the bundle says", func(ctx context.Context) (err error) {
 		if rec, err = c.lane.ReadBack(ctx, c.env); err != nil {
 			return reason.Wrap(reason.ClusterFailed, fmt.Errorf("read back what was delivered: %w", err))
 		}
-		rec, left = daytwo.Left(c.lane, rec, before)
+		rec, left = daytwo.Left(what, c.lane, rec, before)
 		if f := lane.Mismatch(rec.Want, rec.Got); f != nil {
 			return &reason.Error{Reason: reason.DeployFailed, Err: f}
 		}
 		return nil
 	})
-	for _, d := range left {
-		c.result.Warnings = append(c.result.Warnings, "the "+what+" leaves behind: "+d.ID)
-	}
+	c.warn(left...)
 	return rec, err
 }
 
@@ -149,7 +149,7 @@ func (c *cellRun) runDrift(ctx context.Context) error {
 	}
 	_, sync := c.lane.Budget(c.budgets())
 	run := daytwo.SecondDelivery{
-		Env: c.env, Lane: c.lane, Budget: c.Deadline.Shrink(sync), Again: c.renderedAgain,
+		Env: c.env, Lane: c.lane, Budget: c.Deadline.Shrink(sync), Again: c.renderedAgain, Rule: c.rule,
 		Capture: func(ctx context.Context) (*compare.Captured, error) {
 			var rec lane.Record
 			if err := c.patiently(ctx, "the deployer's records", func(ctx context.Context) (err error) {
@@ -169,7 +169,9 @@ func (c *cellRun) runDrift(ctx context.Context) error {
 	if note != "" {
 		c.result.Notes = append(c.result.Notes, note)
 	}
-	c.result.Warnings = append(c.result.Warnings, append(daytwo.TornDown(c.env.Bundle, run.Hooks, c.byArgo()), run.Jobs()...)...)
+	if failed := c.judgeSecond(&facts.Delivery{What: "the second delivery", Now: c.env.Bundle, Replaced: run.Hooks}); err == nil {
+		err = failed
+	}
 	if err != nil && reason.Of(err) != reason.NeverSettles {
 		return err
 	}
@@ -183,9 +185,10 @@ func (c *cellRun) runDrift(ctx context.Context) error {
 func (c *cellRun) runRemoval(ctx context.Context) error {
 	c.stopObserving() // pods that are removed are no placement
 	_, sync := c.lane.Budget(c.budgets())
-	run := daytwo.Removal{Env: c.env, Lane: c.lane, Budget: c.Deadline.Shrink(sync)}
+	run := daytwo.Removal{Env: c.env, Lane: c.lane, Budget: c.Deadline.Shrink(sync), Rule: c.rule}
 	lines, warnings, err := run.Do(ctx)
-	c.result.LeftBehind, c.result.Warnings = lines, append(c.result.Warnings, warnings...)
+	c.result.LeftBehind = lines
+	c.warn(warnings...)
 	return err
 }
 

@@ -51,6 +51,9 @@ func (u *Reuser) Inputs(ctx context.Context, r *Runner, p Plan) (reuse.Inputs, e
 		{"deployer", p.Cell.Deployer}, {"recipe", p.input.Recipe}, {"scheduling", p.input.Scheduling}, {"nodes", simulate.Nodes(p.nodes)},
 		{"health policy", r.Health}, {"health checks", p.checks.content}, {"validation phases", r.Validate},
 	}
+	if p.input.Helm > 0 && bundle.ByHelm(p.Cell.Deployer) {
+		all = append(all, input{"Helm", p.input.Helm})
+	}
 	if len(p.probes) > 0 {
 		content := map[string]string{}
 		for _, one := range p.probes {
@@ -61,11 +64,17 @@ func (u *Reuser) Inputs(ctx context.Context, r *Runner, p Plan) (reuse.Inputs, e
 	if checks := r.bench().Inputs(p.Cell.Recipe); len(checks) > 0 {
 		all = append(all, input{"ignored checks", checks})
 	}
+	if len(r.Existing) > 0 {
+		all = append(all, input{"what exists before", r.Existing})
+	}
 	if r.Remove {
 		all = append(all, input{"removal", true})
 	}
-	if r.Rollback && p.base != nil {
+	if r.Rollback && p.base != nil && p.Cell.Sequence == "" {
 		all = append(all, input{"rollback", true})
+	}
+	if p.Cell.Sequence != "" {
+		all = append(all, input{"sequence", p.Cell.Sequence})
 	}
 	if r.Drift {
 		all = append(all, input{"second delivery", true})

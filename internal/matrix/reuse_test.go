@@ -167,16 +167,16 @@ func TestInputsOfACell(t *testing.T) {
 // is on this list.
 func TestInputs_EveryField(t *testing.T) {
 	known := map[string][]string{
-		// hashed: Recipe, Components, Scheduling, Charts (by each chart's bytes), KubeVersion;
+		// hashed: Recipe, Components, Scheduling, Charts (by each chart's bytes), KubeVersion, Helm (in its lanes);
 		// Direct is never reused, nor is a bundle of another program, which alone has Given
-		"bundle.Input": {"Recipe", "Components", "Scheduling", "Charts", "KubeVersion", "Direct", "Given",
+		"bundle.Input": {"Recipe", "Components", "Scheduling", "Charts", "KubeVersion", "Direct", "Given", "Helm",
 			// where a bundle is published; part of this program; made from the others
 			"ChartRepository", "PlainHTTP", "RepoURL", "TargetRevision", "Project", "APIs", "prepared",
 			// injected values are in the values too; a cell is always rendered; only what another
 			// program laid out may be empty
 			"PutIn", "Unrendered", "MayBeEmpty",
-			// only aicr bundle sets it
-			"Vendored"},
+			// only aicr bundle, and only matrix check --served, set them
+			"Vendored", "WholeDefinitions"},
 		// hashed: Values, PreManifests, Manifests, Kustomization (its files and patches), NodeScheduling,
 		// GKECriticalPriority, ValueOverrideKeys; ComponentRef is part of the recipe
 		"recipe.Component": {"ComponentRef", "ValueOverrideKeys", "NodeScheduling", "GKECriticalPriority", "Values", "PreManifests", "Manifests", "Kustomization",

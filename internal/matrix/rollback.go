@@ -25,7 +25,7 @@ func (c *cellRun) rollbackSteps() []step {
 func (c *cellRun) ofRollback(do func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		err := daytwo.RollbackFailed(c.plan.base.name, do(ctx), c.bundles(), c.lastView())
-		return daytwo.Lost(ctx, daytwo.RollbackTo(c.plan.base.name), err, c.env, c.bundles(), c.upgrade.after.UID)
+		return c.lost(ctx, daytwo.RollbackTo(c.plan.base.name), err, c.upgrade.after)
 	}
 }
 

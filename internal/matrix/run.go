@@ -64,8 +64,10 @@ type Plan struct {
 	// same is the recipe whose cells decide about this one's too (Share); empty if the cell runs.
 	same string
 	// skip says why the cell is not run; empty if it is.
-	skip   string
-	notes  []string // of the result
+	skip  string
+	notes []string // of the result
+	// absent is what the cell runs without; nil if it has all.
+	absent *Absent
 	egress *infra.Egress
 	number int // unique within the run
 	// attempts are those before this one.
@@ -118,11 +120,12 @@ func (r *Runner) planRecipe(name string) (p Plan, err error) {
 	if err := checkConstraints(res, on); err != nil {
 		return p, err
 	}
-	if p.nodes, err = simulate.ChooseProfiles(r.Profiles, res.Criteria.Service, res.Criteria.Accelerator, r.Nodes); err != nil {
+	if p.nodes, err = simulate.ChooseProfiles(simulate.Assume(r.Profiles), res.Criteria.Service, res.Criteria.Accelerator, r.Nodes); err != nil {
 		o, _ := r.Store.Overlay(name) // resolved above
 		at := o.CriteriaOrigin()
 		return p, &recipe.FileError{File: at.File, Line: at.Line, Err: fmt.Errorf("recipe %s: %w", name, err)}
 	}
+	p.nodes, p.notes = reshaped(p.nodes, components)
 	if p.checks, err = r.healthChecks(name, components); err != nil {
 		return p, err
 	}
@@ -139,9 +142,9 @@ func (r *Runner) planRecipe(name string) (p Plan, err error) {
 		return p, reason.Wrap(reason.BundleFailed, err)
 	}
 	p.input = bundle.Input{
-		Recipe: res, Components: components, Scheduling: bundle.KwokScheduling(), Charts: r.Charts, KubeVersion: on.KubeVersion(), APIs: on.APIs(), PlainHTTP: true,
+		Recipe: res, Components: components, Scheduling: bundle.KwokScheduling(), Charts: r.Charts, KubeVersion: on.KubeVersion(), APIs: r.existingAPIs(on.APIs()), PlainHTTP: true, Helm: r.Helm,
 	}
-	p.notes = r.unevaluated(res)
+	p.notes = append(p.notes, r.unevaluated(res)...)
 	if r.Direct != nil {
 		if p.egress, err = r.Direct(components); err != nil {
 			return p, fmt.Errorf("recipe %s: %w", name, err)
@@ -167,10 +170,24 @@ func (r *Runner) PlanBundle(d bundle.Deployer, in bundle.Input, service, acceler
 	if err != nil {
 		return Plan{}, err
 	}
-	in.Charts, in.KubeVersion, in.APIs, in.PlainHTTP = r.Charts, r.Platform.KubeVersion(), r.Platform.APIs(), true
+	in.Charts, in.KubeVersion, in.APIs, in.PlainHTTP, in.Helm = r.Charts, r.Platform.KubeVersion(), r.existingAPIs(r.Platform.APIs()), true, r.Helm
+	nodes, notes := reshaped(nodes, in.Components)
 	r.planned++
 	cell := result.Cell{Recipe: bundle.RecipeName(in.Recipe), Deployer: d.Name()}
-	return Plan{Cell: cell, Deployer: d, input: in, rendering: &rendering{}, bundler: r.Bundler, nodes: nodes, notes: in.Recipe.Unevaluated(), number: r.planned}, nil
+	return Plan{Cell: cell, Deployer: d, input: in, rendering: &rendering{}, bundler: r.Bundler, nodes: nodes, notes: append(notes, in.Recipe.Unevaluated()...), number: r.planned}, nil
+}
+
+// reshaped gives nodes as the recipe's own GPU operator leaves them: with MIG devices in place of whole GPUs.
+func reshaped(nodes []simulate.NodeGroup, components []recipe.Component) ([]simulate.NodeGroup, []string) {
+	for i := range components {
+		if components[i].Chart != "gpu-operator" {
+			continue
+		}
+		if cut, line := simulate.Partitioned(nodes, components[i].Values); line != "" {
+			return cut, []string{line}
+		}
+	}
+	return nodes, nil
 }
 
 // checkGit rejects lanes whose Git server this platform, or this machine, does not have. Reasons:

@@ -56,12 +56,15 @@ func TestTraceValues(t *testing.T) {
 		"a range of memory":        {"resources: {limits: {cpu: {{ .Values.odd.cpu | default 1 }}, memory: {{ .Values.odd.one }}}}", "64Gi", refused("pods b- is forbidden: maximum memory usage per Pod is 1Gi, but limit is 68719476736"), []string{"resources: value path odd.one, set in "}, ""},
 		"a limit that is missing":  {"resources: {requests: {memory: {{ .Values.odd.one }}}}", "512Mi", refused("pods b- is forbidden: failed quota: none: must specify limits.memory for: main"), []string{"what it breaks is ResourceQuota b/none (b, b/templates/quota.yaml)"}, ""},
 		"a limit that is added":    {"resources: {requests: {cpu: {{ .Values.odd.cpu | default 1 }}, memory: {{ .Values.odd.one }}}}", "512Mi", refused(`Pod "b-" is invalid: spec.containers[0].resources.requests: Invalid value: "512Mi": must be less than or equal to memory limit of 128Mi`), []string{"what it breaks is LimitRange b/less (b, b/templates/quota.yaml)", "resources: value path odd.one, set in "}, ""},
+		"a default of the chart":   {"priorityClassName: {{ .Values.pods.priorityClassName }}{{ .Values.odd.two }}", "unused", refused("pods b- is forbidden: no PriorityClass with name urgent was found"), []string{"priorityClassName: value path pods.priorityClassName, a default of the chart, which the component can set (declared in "}, ""},
+		"a selector by default":    {"nodeSelector: {{ .Values.pods.nodeSelector | toJson }}", "unused", pending, []string{"nodeSelector disk=nvme: value path pods.nodeSelector, a default of the chart", "at pods.nodeSelector of the component (declared in "}, ""},
 		"the chart's own":          {"priorityClassName: urgent{{ .Values.odd.two }}", "unused", refused("pods b- is forbidden: no PriorityClass with name urgent was found"), []string{"priorityClassName: set in b/templates/web.yaml"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newTinyRecipe()
 			r.part("b").values = "other: {text: a}\nodd: {cpu: 1, one: " + c.value + "}" // what is not meant comes first
+			r.part("b").defaults = "pods: {priorityClassName: urgent, nodeSelector: {disk: nvme}}\n"
 			r.part("b").edit("      containers:", "      "+c.spec+"\n      containers:")
 			r.part("b").add("quota.yaml", quota)
 			runner := unitRunner(t)

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/change"
@@ -31,6 +33,29 @@ type From struct {
 	Bundle func(context.Context, result.Cell, bundle.Deployer) (BaseBundle, error)
 	// Left says why a recipe is not upgraded; empty if it is. Nil: every recipe is.
 	Left func(recipe string) (why string, err error)
+	// LeaveOut leaves apps out of what runs before, and returns those of it that depend on them; nil where that cannot be done.
+	LeaveOut func(ctx context.Context, apps []string) (dependents []string, err error)
+	// Steps are what a person does before an upgrade, and accepts after it; nil for nothing.
+	Steps *daytwo.Steps
+}
+
+// StepsOf reads the steps of a file or, if that is empty, those that are in a directory; nil without either.
+func StepsOf(file, beside string) (*daytwo.Steps, error) { return daytwo.StepsOf(file, beside) }
+
+// accepted are the differences that the user accepts of an upgrade.
+func (f *From) accepted(recipe string, releases []bundle.Release) ([]compare.Accepted, []string) {
+	if f == nil {
+		return nil, nil
+	}
+	return f.Steps.Accepted(recipe, releases)
+}
+
+// Unused are the differences that the user accepts and no upgrade had.
+func (f *From) Unused() []string {
+	if f == nil {
+		return nil
+	}
+	return f.Steps.Unused()
 }
 
 // BaseBundle is a bundle that runs before an upgrade.
@@ -51,6 +76,7 @@ type base struct {
 	rendering *rendering
 	bundler   Bundler
 	recorded  []result.Chart // what an earlier run rendered; none if it is not known
+	steps     *daytwo.Steps
 }
 
 // delivery is a bundle with the input that it was made of.
@@ -67,6 +93,13 @@ type upgradeRun struct {
 	before    *compare.Captured // its objects
 	// state and after are the cluster with the old bundle, and after the upgrade.
 	state, after *change.State
+	// failing makes what runs before fail; nil unless that is the cell's sequence. past says what is left of it, and failed are
+	// the Jobs that have failed, spent those of them that no upgrade runs again.
+	failing *daytwo.Failing
+	past    []string
+	failed  map[types.UID]bool
+	spent   map[types.UID]bool
+	tries   map[string]string // those that failed, by the item's ID
 }
 
 // PlanUpgrades returns a plan for the upgrade of each of the plans' cells. An old recipe that cannot
@@ -86,7 +119,7 @@ func (r *Runner) PlanUpgrades(name string, plans []Plan) ([]Plan, error) {
 	}
 	var upgrades []Plan
 	for _, p := range plans {
-		b := &base{r.From.Name, r.From.Title, before.input, before.rendering, before.bundler, nil}
+		b := &base{r.From.Name, r.From.Title, before.input, before.rendering, before.bundler, nil, r.From.Steps}
 		notes := before.notes
 		if r.From.Bundle != nil {
 			given, err := r.From.Bundle(context.Background(), p.Cell, p.Deployer)
@@ -95,14 +128,18 @@ func (r *Runner) PlanUpgrades(name string, plans []Plan) ([]Plan, error) {
 			}
 			b.input, b.bundler, b.recorded, notes = r.described(name, given.Input), given.Bundler, given.Charts, given.Notes
 		}
+		b.input.Helm = p.input.Helm // what is asked for is asked for both
 		if err := daytwo.SameRecipe(r.From.Name, p.Cell.Recipe, b.input.Recipe, p.input.Recipe); err != nil {
 			return nil, err
 		}
-		r.planned++
-		p.Cell.From, p.number, p.base = r.From.Name, r.planned, b
+		p.Cell.From, p.base = r.From.Name, b
 		p.notes = append(slices.Clone(p.notes), notes...)
 		p.skip = notUpgraded(p.Deployer.Name())
-		upgrades = append(upgrades, p)
+		for _, sequence := range slices.Concat([]string{""}, r.Sequences) {
+			r.planned++
+			p.number, p.Cell.Sequence = r.planned, sequence
+			upgrades = append(upgrades, p)
+		}
 	}
 	return upgrades, nil
 }
@@ -122,14 +159,14 @@ func (r *Runner) planBase(name string) (Plan, error) {
 	}
 	old := *r
 	old.Inputs, old.From, old.Verification = r.From.Inputs, nil, Verification{}
-	old.Nodes, old.Profiles, old.Health = r.Nodes, r.Profiles, r.Health
+	old.Nodes, old.Profiles, old.Health, old.Existing = r.Nodes, r.Profiles, r.Health, r.Existing
 	return old.planRecipe(name)
 }
 
 // described adds to the input of a bundle what the old charts and this platform say.
 func (r *Runner) described(name string, in bundle.Input) bundle.Input {
 	on := r.PlatformOf(name)
-	in.Charts, in.KubeVersion, in.APIs, in.PlainHTTP = r.From.Charts, on.KubeVersion(), on.APIs(), true
+	in.Charts, in.KubeVersion, in.APIs, in.PlainHTTP = r.From.Charts, on.KubeVersion(), r.existingAPIs(on.APIs()), true
 	return in
 }
 
@@ -190,14 +227,15 @@ func (c *cellRun) use(d delivery) error {
 
 // upgradeSteps are the steps from the deployment of what runs before to the end of the upgrade.
 func (c *cellRun) upgradeSteps() []step {
-	return []step{
-		{"Deploying what runs before", "before-deploy", c.ofBase(c.deploy), false},
-		{"Waiting for what runs before", "before-sync", c.ofBase(c.gateBase), false},
-		{"Reading what runs before", "before-verify", c.ofBase(c.readBase), false},
-		{"Delivering the upgrade", "upgrade", c.ofUpgrade(c.deliverUpgrade), false},
-		{"Waiting for the upgrade", "sync", c.ofUpgrade(c.gate), false},
-		{"Reading back what was delivered", "verify", c.ofUpgrade(c.verifyUpgrade), false},
+	deliver, verify := c.deliverUpgrade, c.verifyUpgrade
+	if c.plan.Cell.Sequence == result.SequenceRemoved {
+		deliver, verify = c.deliverAfterRemoval, c.verifyAfterRemoval
 	}
+	return append(c.baseSteps(),
+		step{"Delivering the upgrade", "upgrade", c.ofUpgrade(deliver), false},
+		step{"Waiting for the upgrade", "sync", c.ofUpgrade(c.gate), false},
+		step{"Reading back what was delivered", "verify", c.ofUpgrade(verify), false},
+	)
 }
 
 // ofBase makes what goes wrong with the old bundle no verdict on the upgrade.
@@ -209,13 +247,28 @@ func (c *cellRun) ofBase(do func(context.Context) error) func(context.Context) e
 // that has lost.
 func (c *cellRun) ofUpgrade(do func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
-		err := daytwo.Failed(c.plan.base.name, do(ctx), c.bundles(), c.lastView())
-		return daytwo.Lost(ctx, daytwo.UpgradeFrom(c.plan.base.name), err, c.env, c.bundles(), c.upgrade.state.UID)
+		err := daytwo.Failed(c.arrival(), do(ctx), c.bundles(), c.lastView())
+		if c.plan.Cell.Sequence != result.SequenceRemoved { // else it has lost all on purpose
+			err = c.lost(ctx, c.arrival(), err, c.upgrade.state)
+		}
+		return c.recalled(err)
 	}
+}
+
+// lost adds to an error what the delivery has deleted. That can be ignored where nothing else has failed.
+func (c *cellRun) lost(ctx context.Context, what string, err error, was *change.State) error {
+	lost := daytwo.Lost(ctx, what, err, c.env, c.bundles(), was.UID)
+	if err == nil {
+		return c.rule(lost)
+	}
+	return lost
 }
 
 // bundles are the one that runs and the one that is delivered.
 func (c *cellRun) bundles() daytwo.Bundles {
+	if c.plan.Cell.Sequence == result.SequenceRemoved && c.upgrade != nil {
+		return daytwo.Bundles{Before: c.upgrade.old.bundle, Now: c.env.Bundle}
+	}
 	return daytwo.Bundles{Before: c.env.Before, Now: c.env.Bundle}
 }
 
@@ -248,6 +301,9 @@ func (c *cellRun) readBase(ctx context.Context) error {
 		return err
 	}
 	c.upgrade.state = state.State
+	if c.plan.Cell.Sequence == result.SequenceRemoved {
+		return nil
+	}
 	return c.fill(ctx, daytwo.Bundles{Before: c.upgrade.old.bundle, Now: c.upgrade.next.bundle})
 }
 
@@ -268,12 +324,12 @@ func (c *cellRun) taken(ctx context.Context, what string, code reason.Reason) er
 	filled := c.filled
 	c.filled = nil
 	c.result.Notes = append(c.result.Notes, filled.Notes()...)
-	return filled.Taken(ctx, c.env, c.lane, what, code)
+	return c.rule(filled.Taken(ctx, c.env, c.lane, what, code))
 }
 
 // verifyUpgrade reads back what was delivered, and what it has changed in the cluster.
 func (c *cellRun) verifyUpgrade(ctx context.Context) error {
-	what := daytwo.UpgradeFrom(c.plan.base.name)
+	what := c.arrival()
 	c.bundles().Settled(ctx, c.env)
 	if err := c.taken(ctx, what, reason.UpgradeDiverged); err != nil {
 		return err
@@ -287,11 +343,9 @@ func (c *cellRun) verifyUpgrade(ctx context.Context) error {
 
 // aftermath judges what a second delivery has replaced, removed and left.
 func (c *cellRun) aftermath(ctx context.Context, a daytwo.Arrived) error {
-	a.Env, a.Lane, a.Deployer = c.env, c.lane, c.plan.Deployer.Name()
-	said, err := c.bundles().Aftermath(ctx, a)
-	c.result.Notes = append(c.result.Notes, said.Notes...)
-	c.result.Warnings = append(c.result.Warnings, said.Warnings...)
-	c.result.NotVerified = append(c.result.NotVerified, said.NotVerified...)
+	a.Env, a.Lane, a.Judge, a.Rule = c.env, c.lane, c.judgeSecond, c.rule
+	notes, notVerified, err := c.bundles().Aftermath(ctx, a)
+	c.result.Notes, c.result.NotVerified = append(c.result.Notes, notes...), append(c.result.NotVerified, notVerified...)
 	return err
 }
 
@@ -299,13 +353,24 @@ func (c *cellRun) byArgo() bool {
 	return slices.Contains(c.lane.Controllers(), infra.ArgoCDControllers)
 }
 
-// deliverUpgrade judges the hooks that Helm runs before an upgrade, and delivers the new bundle.
+// carry carries out the steps that a person does before the upgrade.
+func (c *cellRun) carry(ctx context.Context) error {
+	done, err := c.plan.base.steps.Carry(ctx, c.env, c.upgrade.next.bundle, c.plan.Cell)
+	c.result.Overrides = append(c.result.Overrides, done...)
+	return err
+}
+
+// deliverUpgrade carries out the user's steps, does what hooks before an upgrade would, whose pods are simulated, and delivers
+// the new bundle.
 func (c *cellRun) deliverUpgrade(ctx context.Context) error {
-	hooks := daytwo.HookBundles{Before: c.upgrade.old.bundle, Now: c.upgrade.next.bundle}
-	cleared, err := hooks.Judge(ctx, c.env, c.lane, daytwo.UpgradeFrom(c.plan.base.name))
+	if err := c.carry(ctx); err != nil {
+		return err
+	}
+	hooks := daytwo.Bundles{Before: c.upgrade.old.bundle, Now: c.upgrade.next.bundle}
+	cleared, err := hooks.Clear(ctx, c.env, c.lane.Order(c.env))
 	c.result.Notes = append(c.result.Notes, cleared...)
 	if err != nil {
-		return err
+		return reason.Wrap(reason.ClusterFailed, err)
 	}
 	return c.deliver(ctx, c.upgrade.next)
 }
@@ -322,7 +387,7 @@ func (c *cellRun) deliver(ctx context.Context, d delivery) error {
 	if err := c.judgeRendered(d.bundle == c.upgrade.next.bundle); err != nil {
 		return err
 	}
-	if err := c.impossible(ctx); err != nil {
+	if err := c.judgeServed(ctx); err != nil {
 		return err
 	}
 	if err := c.torn(ctx); err != nil {
@@ -333,6 +398,13 @@ func (c *cellRun) deliver(ctx context.Context, d delivery) error {
 	}
 	if err := c.definitions(ctx); err != nil {
 		return err
+	}
+	if failing := c.upgrade.failing; failing != nil {
+		c.upgrade.failing = nil
+		c.upgrade.tries = daytwo.FailedTries(ctx, c.env, c.lane)
+		if err := failing.End(ctx); err != nil { // as late as this: some deployers try again by themselves
+			return err
+		}
 	}
 	return c.lane.Deploy(ctx, c.env)
 }
@@ -362,5 +434,5 @@ func (c *cellRun) gateLane() lane.Lane {
 	if c.upgrade.after != nil { // it goes back
 		was = c.upgrade.after
 	}
-	return &daytwo.Lane{Lane: c.lane, Before: c.upgrade.record.Want, Bundles: c.bundles(), Was: was.UID}
+	return &daytwo.Lane{Lane: c.lane, Before: c.upgrade.record.Want, Bundles: c.bundles(), Was: was.UID, Failed: c.upgrade.tries}
 }

@@ -39,7 +39,11 @@ type View struct {
 	// RuntimeClasses are by name; nil where they were not read.
 	RuntimeClasses map[string]*nodev1.RuntimeClass
 	// Jobs says how Jobs ended that no longer exist; nil if no watch of them was started.
-	Jobs    *Jobs
+	Jobs *Jobs
+	// Earlier are Jobs that had failed before what is awaited was delivered, and that a deployer may still replace.
+	Earlier map[types.UID]bool
+	// Spent are those of them that no deployer replaces, since it does not run them again: they say nothing of what is there now.
+	Spent   map[types.UID]bool
 	refused map[types.UID]string // why pods could not be created, by the UID of the controller; nil before ReadRefusals
 	// missingClaims are ResourceClaims by namespace and name that pods wait for; nil before ReadRefusals.
 	missingClaims map[string]bool

@@ -74,17 +74,21 @@ func (s *Volumes) Volume(name string) *corev1.PersistentVolume {
 	return nil
 }
 
-// BindsLate reports whether the class binds a claim only once a pod that uses it is placed, so that
-// an unbound claim rules out no node.
-func (s *Volumes) BindsLate(c *corev1.PersistentVolumeClaim) bool {
+// Class returns the class of a claim; nil if that does not exist.
+func (s *Volumes) Class(c *corev1.PersistentVolumeClaim) *storagev1.StorageClass {
 	name := volume.GetPersistentVolumeClaimClass(c)
 	for i := range s.Classes {
 		if s.Classes[i].Name == name {
-			mode := s.Classes[i].VolumeBindingMode
-			return mode != nil && *mode == storagev1.VolumeBindingWaitForFirstConsumer
+			return &s.Classes[i]
 		}
 	}
-	return false
+	return nil
+}
+
+// BindsLate reports whether the class binds a claim only once a pod that uses it is placed.
+func (s *Volumes) BindsLate(c *corev1.PersistentVolumeClaim) bool {
+	k := s.Class(c)
+	return k != nil && k.VolumeBindingMode != nil && *k.VolumeBindingMode == storagev1.VolumeBindingWaitForFirstConsumer
 }
 
 // Unbound reports whether a pod has a claim without a volume that its class, which exists, binds at once.
@@ -105,6 +109,5 @@ func (s *Volumes) Unbound(pod *corev1.Pod) bool {
 // LacksClass reports whether the claim's class does not exist, so that nothing provisions a volume
 // for it.
 func (s *Volumes) LacksClass(c *corev1.PersistentVolumeClaim) bool {
-	name := volume.GetPersistentVolumeClaimClass(c)
-	return name != "" && !slices.ContainsFunc(s.Classes, func(k storagev1.StorageClass) bool { return k.Name == name })
+	return volume.GetPersistentVolumeClaimClass(c) != "" && s.Class(c) == nil
 }

@@ -111,7 +111,11 @@ func (r *WorkloadReport) check(w *bundle.Workload, s *View, kinds map[string]bun
 		live, ok := s.Live[id]
 		switch {
 		case !ok && w.Kind == "Job" && !w.Hook && !w.Unhooked && s.Jobs != nil:
-			r.deletedJob(w, s.Jobs.of(w.Namespace, w.Name))
+			end := s.Jobs.of(w.Namespace, w.Name)
+			if s.Earlier[end.uid] {
+				end = jobEnd{}
+			}
+			r.deletedJob(w, end)
 			return
 		case !ok && w.Ephemeral:
 			return // a hook that ran and was deleted; the deployer says whether it succeeded
@@ -120,6 +124,11 @@ func (r *WorkloadReport) check(w *bundle.Workload, s *View, kinds map[string]bun
 			return
 		case !ok:
 			r.Waiting = append(r.Waiting, WaitingWorkload{Workload: w, Text: "does not exist yet", Absent: true})
+			return
+		case live.failed != "" && s.Spent[live.UID]:
+			return
+		case live.failed != "" && s.Earlier[live.UID]:
+			r.Waiting = append(r.Waiting, WaitingWorkload{Workload: w, Text: "the Job that failed before this delivery is still there", Started: true})
 			return
 		case live.failed != "":
 			r.Wrong = append(r.Wrong, WrongWorkload{Workload: w, Text: "the Job failed: " + live.failed + lastEnd(s.PodsOf[live.UID])})
@@ -192,6 +201,10 @@ func (r *WorkloadReport) daemonSet(w *bundle.Workload, s *View, kinds map[string
 	if len(nodes) == 0 {
 		if os, foreign := ForeignOS(&w.PodSpec, s.Nodes); foreign {
 			r.Notes = append(r.Notes, fmt.Sprintf("%s wants %s nodes; the cluster has none", WorkloadKey(w.Kind, w.Namespace, w.Name), os))
+			return 0, false
+		}
+		if labels := optionalLabels(w, s.Nodes); len(labels) > 0 {
+			r.Notes = append(r.Notes, fmt.Sprintf("%s runs on no node: its chart's template is for nodes with %s, which a person sets to switch it on, and none has it (%s)", WorkloadKey(w.Kind, w.Namespace, w.Name), strings.Join(labels, " and "), w.Template))
 			return 0, false
 		}
 		r.Wrong = append(r.Wrong, WrongWorkload{Workload: w, Text: "no node admits its pods", Template: true})

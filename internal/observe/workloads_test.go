@@ -3,6 +3,7 @@ package observe
 import (
 	"testing"
 
+	"helm.sh/helm/v3/pkg/chart"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -158,6 +159,12 @@ func TestCheckDaemonSets(t *testing.T) {
 		w.PodSpec.NodeSelector = selector
 		return w
 	}
+	chart := func(selector map[string]string, line string) bundle.Workload {
+		w := template(bundle.NodeAny, selector)
+		w.Template = "c/templates/ds.yaml"
+		w.Chart = &chart.Chart{Metadata: &chart.Metadata{Name: "c"}, Templates: []*chart.File{{Name: "templates/ds.yaml", Data: []byte("nodeSelector:\n  " + line)}}}
+		return w
+	}
 	zoned := testkit.Node("a2", testkit.Acc)
 	zoned.Labels["zone"] = "b"
 	tests := map[string]struct {
@@ -172,6 +179,18 @@ func TestCheckDaemonSets(t *testing.T) {
 		"any node, one without":     {testkit.Expected("DaemonSet", "ds", -1, bundle.NodeAny), on("a0", "a1", "s0"), wantReport{pods: 3, waiting: []string{"3 of 4"}}},
 		"no node admits it (F05)": {
 			template(testkit.Acc, map[string]string{"disktype": "ssd"}), on(), wantReport{wrong: []string{"no node admits its pods"}},
+		},
+		"a label of its chart that a person sets": {
+			chart(map[string]string{"nvidia.com/mps.capable": "true"}, `nvidia.com/mps.capable: "true"`), on(), wantReport{notes: []string{"DaemonSet ns/ds runs on no node: its chart's template is for nodes with nvidia.com/mps.capable"}},
+		},
+		"a label that a value sets": {
+			chart(map[string]string{"nvidia.com/mps.capable": "true"}, "{{ toYaml .Values.nodeSelector }}"), on(), wantReport{wrong: []string{"no node admits its pods"}},
+		},
+		"a label of its chart, and one of a value": {
+			chart(map[string]string{"nvidia.com/mps.capable": "true", "disktype": "ssd"}, `nvidia.com/mps.capable: "true"`), on(), wantReport{wrong: []string{"no node admits its pods"}},
+		},
+		"a misspelt label of its chart": {
+			chart(map[string]string{"aicr.nvidia.com/node-typ": "system"}, "aicr.nvidia.com/node-typ: system"), on(), wantReport{wrong: []string{"no node admits its pods"}},
 		},
 		"its selector admits the wrong kind": {
 			template(testkit.Acc, nil), on("a0", "a1", "s0", "s1"), wantReport{wrong: []string{"it belongs on accelerated nodes, but its template also admits s0 (system)"}},

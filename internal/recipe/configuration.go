@@ -72,7 +72,7 @@ func (c ConfigurationChoice) Check() error {
 		all         []string
 	}{{"--slurm-accounting-mode", c.Accounting, AccountingModes()}, {"--runtime-inventory", c.Inventory, InventoryModes()}} {
 		if f.value != "" && !slices.Contains(f.all, f.value) {
-			return fmt.Errorf("%s: %.100q is none of %s%s", f.flag, f.value, strings.Join(f.all, ", "), lists.Hint(f.value, f.all))
+			return fmt.Errorf("%s: %.100q is none of %s%s", f.flag, f.value, strings.Join(f.all, ", "), lists.Tail(f.value, f.all))
 		}
 	}
 	return nil

@@ -11,6 +11,9 @@ import (
 // Origin is a place in a file.
 type Origin = document.Origin
 
+// Number is document.Number.
+type Number = document.Number
+
 // Generation is a set of rules by which recipes add up.
 type Generation = document.Generation
 

@@ -6,8 +6,6 @@ import (
 	"reflect"
 	"slices"
 
-	"sigs.k8s.io/yaml"
-
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
 
@@ -82,14 +80,25 @@ func ChangedComponents(a, b *Store) []string {
 }
 
 // SameContent reports whether a YAML file of the recipes directories says the same in both:
-// comments and layout do not count. A file that cannot be read as one YAML document is not the
-// same.
+// comments and layout do not count. A file that cannot be read as YAML, such as a template, is not
+// the same.
 func SameContent(a, b *Store, file string) bool {
-	var content [2]any
+	var content [2][]any
 	for i, s := range []*Store{a, b} {
 		raw, err := s.files.Read(file)
-		if err != nil || yamlx.Check(raw) != nil || yaml.Unmarshal(raw, &content[i]) != nil {
+		if err != nil {
 			return false
+		}
+		docs, err := yamlx.Documents(raw)
+		if err != nil {
+			return false
+		}
+		for _, d := range docs {
+			var v any
+			if d.Decode(&v) != nil {
+				return false
+			}
+			content[i] = append(content[i], v)
 		}
 	}
 	return reflect.DeepEqual(content[0], content[1])
@@ -104,7 +113,7 @@ type Differences struct {
 
 // Compare gives the differences of the recipe of that name, which both must have. Of a registry
 // entry count the defaults that the recipe takes from it, the value paths for scheduling and the
-// health check; its title, for one, decides about nothing.
+// health check, its priority and its validations; its title, for one, decides about nothing.
 func Compare(a, b *Store, name string) (Differences, error) {
 	var d Differences
 	var results [2]*Result
@@ -117,7 +126,15 @@ func Compare(a, b *Store, name string) (Differences, error) {
 		results[i], parts[i] = r, map[string]any{}
 		for _, ref := range r.ComponentRefs {
 			entry := s.registry[ref.Name]
-			parts[i][ref.Name] = []any{ref, entry.NodeScheduling, entry.HealthCheck}
+			if parts[i][ref.Name], err = plain(struct {
+				Ref         ComponentRef
+				Scheduling  NodeScheduling
+				HealthCheck any
+				Critical    bool
+				Validations []Validation
+			}{ref, entry.NodeScheduling, entry.HealthCheck, entry.GKECriticalPriority, entry.Validations}); err != nil {
+				return d, err
+			}
 		}
 	}
 	differ := map[string]bool{}
@@ -127,6 +144,13 @@ func Compare(a, b *Store, name string) (Differences, error) {
 		}
 	}
 	d.Components = slices.DeleteFunc(slices.Sorted(maps.Keys(differ)), func(name string) bool { return !differ[name] })
-	d.Any = len(d.Components) > 0 || !reflect.DeepEqual(results[0], results[1])
+	var said [2]map[string]any // without the places of what is said
+	for i, r := range results {
+		var err error
+		if said[i], err = plain(r); err != nil {
+			return d, err
+		}
+	}
+	d.Any = len(d.Components) > 0 || !reflect.DeepEqual(said[0], said[1])
 	return d, nil
 }

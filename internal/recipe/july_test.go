@@ -344,10 +344,15 @@ func TestIncoherent(t *testing.T) {
 }
 
 func TestCoverage(t *testing.T) {
-	s := open(t, july(t, map[string]string{
-		"overlays/oke-ol": `{metadata: {name: oke-ol}, spec: {criteria: {service: oke, os: ol}}}`,
-		"overlays/gb200":  `{metadata: {name: gb200}, spec: {criteria: {service: oke, accelerator: gb200, os: ubuntu}}}`,
-	}))
+	files := func(version string) map[string]string {
+		return map[string]string{
+			"registry":        `{apiVersion: ` + version + `, components: [{name: app, helm: {defaultRepository: "https://charts.example", defaultChart: app, defaultVersion: "1.0"}}]}`,
+			"overlays/base":   `{apiVersion: ` + version + `, metadata: {name: base}, spec: {componentRefs: [{name: app}]}}`,
+			"overlays/oke-ol": `{apiVersion: ` + version + `, metadata: {name: oke-ol}, spec: {criteria: {service: oke, os: ol}}}`,
+			"overlays/gb200":  `{apiVersion: ` + version + `, metadata: {name: gb200}, spec: {criteria: {service: oke, accelerator: gb200, os: ubuntu}}}`,
+		}
+	}
+	s := open(t, july(t, files("aicr.run/v1beta1")))
 	for query, want := range map[Criteria]string{
 		{Service: "oke"}: "a recipe for service oke needs more than the query has: add --accelerator gb200 --os ubuntu, or --os ol",
 		{Service: "oke", Accelerator: "gb200", OS: "ubuntu"}:        "",
@@ -362,6 +367,15 @@ func TestCoverage(t *testing.T) {
 			t.Errorf("%v: %v", query, err)
 		}
 	}
+	// AICR's releases of July reject only what has recipes for operating systems alone.
+	older := open(t, july(t, files("aicr.run/v1alpha2")))
+	for _, query := range []Criteria{{Service: "oke"}, {Service: "oke", Accelerator: "h100", OS: "ol"}, {Service: "oke", Accelerator: "h100"}, {Accelerator: "gb200"}, {Service: "oke", Accelerator: "gb200", OS: "ol"}} {
+		if _, err := older.Resolve(query); err != nil {
+			t.Errorf("by the rules of July: %v: %v", query, err)
+		}
+	}
+	_, err := older.Resolve(Criteria{Service: "oke", Accelerator: "gb200"})
+	refused(t, err, "a recipe for accelerator gb200 needs more than the query has: add --os ubuntu")
 }
 
 func TestSource_InResult(t *testing.T) {

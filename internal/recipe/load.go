@@ -88,6 +88,9 @@ func (s *Store) Overlay(name string) (*Overlay, bool) {
 	return o, ok
 }
 
+// Mixins gives the mixins' names, sorted.
+func (s *Store) Mixins() []string { return slices.Sorted(maps.Keys(s.mixins)) }
+
 // FS has the files of all layers, and says how messages call one of them.
 func (s *Store) FS() (fs.FS, func(string) string) { return s.files.FS, s.files.Display }
 
@@ -184,9 +187,10 @@ func (l *loader) parseFrom(from document.Files, name string) (*yaml.Node, bool) 
 }
 
 func (l *loader) loadOverlay(file string) {
-	d := l.decoder(l.files, file)
+	from, more := l.profileAlone(file)
+	d := l.decoder(from, file)
 	defer l.took(d)
-	root, ok := l.parse(file)
+	root, ok := l.parseFrom(from, file)
 	if ok && d.Foreign(root) {
 		l.leaveOut(file, root, document.OverlayKind)
 		return
@@ -234,7 +238,10 @@ func (l *loader) loadOverlay(file string) {
 			d.checkReading(name, o.layer.lines["readiness"].constraints[i])
 		}
 	}
-	o.profile = readProfile(&d.Decoder, root, spec.Profile)
+	o.profile = readProfile(&d.Decoder, root, spec.Profile, nil)
+	if more != nil {
+		o.profile = l.extendProfile(o, file, more)
+	}
 	if spec.Resolution != nil && document.GenerationOf(d.APIVersion) == document.March {
 		d.tooNew(root, "spec.resolution", "spec", "resolution")
 	}

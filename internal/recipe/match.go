@@ -121,11 +121,15 @@ func (s *Store) CriteriaValues() map[string][]string {
 	return values
 }
 
-// covered rejects a query with a criterion that none of the applied overlays sets. AICR of March had
-// no such rule.
-func (s *Store) covered(query Criteria, applied []string) error {
-	if s.generation == document.March {
+// covered rejects a query with a criterion that none of the applied overlays sets. Which queries AICR
+// rejects depends on its release, and so on the documents' version: in March none, until v0.20 those of
+// needsOS.
+func (s *Store) covered(query Criteria, applied []string, measured bool) error {
+	switch {
+	case s.generation == document.March:
 		return nil
+	case document.Measured(s.newest) && !measured: // a measured system may have left out what was asked for
+		return s.needsOS(query.Bare())
 	}
 	var of, all []Criteria
 	for _, name := range s.Names() {
@@ -135,4 +139,31 @@ func (s *Store) covered(query Criteria, applied []string) error {
 		of = append(of, s.overlays[name].Criteria)
 	}
 	return criteriaCovered(query.Bare(), of, all)
+}
+
+// needsOS rejects a query for a service and an accelerator, all of whose recipes are for one operating system, and that
+// names none.
+func (s *Store) needsOS(query Criteria) error {
+	if query.OS != "" || query.Service == "" || query.Accelerator == "" {
+		return nil
+	}
+	var of []Criteria
+	for _, name := range s.Names() {
+		c := s.overlays[name].Criteria.Bare()
+		fits := c.Service == query.Service && c.Accelerator == query.Accelerator
+		for i, f := range c.Fields() {
+			asked := *query.Fields()[i]
+			fits = fits && (*f == "" || asked == "" || *f == asked)
+		}
+		if fits && c.OS == "" {
+			return nil
+		}
+		if fits {
+			of = append(of, c)
+		}
+	}
+	if len(of) == 0 {
+		return nil
+	}
+	return &UncoveredError{Criteria: []string{"os"}, Reasons: []string{completion(query, 1, of)}}
 }

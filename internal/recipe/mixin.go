@@ -55,7 +55,7 @@ func (s *Store) checkMixin(p *document.Problems, m *merged, mx *mixin, d *declar
 	for _, path := range slices.Sorted(maps.Keys(set)) {
 		at := set[path]
 		if !slices.Contains(safe, path) {
-			p.Add(at, "mixin %q sets overrides.%s of component %q, which is not in its mixinSafeOverridePaths in %s; remove it, or add it there", mx.name, path, d.ref.Name, s.registries())
+			p.Add(at, "mixin %q sets overrides.%s of component %q, which is not in its mixinSafeOverridePaths (%s); remove it, or add it there", mx.name, path, d.ref.Name, s.registry[d.ref.Name].origin)
 			continue
 		}
 		if there == nil {

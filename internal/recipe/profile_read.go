@@ -15,12 +15,12 @@ import (
 // profileDecoder adds to the problems of the overlay.
 type profileDecoder struct{ *document.Decoder }
 
-// readProfile decodes and checks spec.profile. It returns nil if the field is missing or invalid, and adds
-// problems to the decoder's.
-func readProfile(of *document.Decoder, root *yaml.Node, doc *profileDocument) *Profile {
+// readProfile decodes and checks spec.profile, which may extend another one: then it has that one's values, too. It returns
+// nil if the field is missing or invalid, and adds problems to the decoder's.
+func readProfile(of *document.Decoder, root *yaml.Node, doc *profileDocument, extends *Profile) *Profile {
 	d := profileDecoder{of}
 	if doc == nil {
-		return nil
+		return extends
 	}
 	at := func(steps ...any) document.Origin {
 		return document.Origin{File: d.File, Line: document.LineOf(root, append([]any{"spec", "profile"}, steps...)...)}
@@ -29,14 +29,24 @@ func readProfile(of *document.Decoder, root *yaml.Node, doc *profileDocument) *P
 	if !document.WithProfile(d.APIVersion) {
 		d.Add(at(), "spec.profile is not a field of apiVersion %s; write %sv1beta2 (or %sv1alpha3, with AICR's releases to v0.20)", d.APIVersion, document.Group, document.Group)
 	}
-	p := &Profile{Name: doc.Name, Description: doc.Description, Default: doc.Default, Origin: at(), values: map[string]*ProfileValue{}}
-	p.Values = slices.Sorted(maps.Keys(doc.Values))
+	p := &Profile{Origin: at(), values: map[string]*ProfileValue{}}
+	if extends != nil {
+		if p.values = maps.Clone(extends.values); doc.Name != "" && doc.Name != extends.Name {
+			d.Add(at("name"), "profile %.100q cannot extend the profile %q at %s; give it that name", doc.Name, extends.Name, extends.Origin)
+		}
+		doc.Name, doc.Default, doc.Description = extends.Name, cmp.Or(doc.Default, extends.Default), cmp.Or(doc.Description, extends.Description)
+	}
+	p.Name, p.Description, p.Default = doc.Name, doc.Description, doc.Default
+	for name := range doc.Values {
+		p.values[name] = nil
+	}
+	p.Values = slices.Sorted(maps.Keys(p.values))
 	if !identifier.MatchString(doc.Name) {
 		d.Add(at("name"), "%.100q is not a name for a profile; use letters, digits, dots, hyphens and underscores", doc.Name)
 	}
 	if len(doc.Values) == 0 {
 		d.Add(at("values"), "profile %q has no values; add one", doc.Name)
-	} else if _, ok := doc.Values[doc.Default]; !ok {
+	} else if !slices.Contains(p.Values, doc.Default) {
 		d.Add(at("default"), "default %.100q of profile %q is not one of its values; %s", doc.Default, doc.Name, cmp.Or(lists.Hint(doc.Default, p.Values), "they are "+strings.Join(p.Values, ", ")))
 	}
 	lower := map[string]string{}
@@ -48,7 +58,9 @@ func readProfile(of *document.Decoder, root *yaml.Node, doc *profileDocument) *P
 			d.Add(at("values", name), "the values %q and %q of profile %q differ only by case; rename one of them", other, name, doc.Name)
 		}
 		lower[strings.ToLower(name)] = name
-		p.values[name] = d.value(root, doc.Name, name)
+		if p.values[name] == nil {
+			p.values[name] = d.value(root, doc.Name, name)
+		}
 	}
 	d.checkOwned(p)
 	if len(d.Found) > before {

@@ -143,3 +143,40 @@ func TestProfile_Composition(t *testing.T) {
 		refused(t, err, want)
 	}
 }
+
+// A document of a data directory that has nothing but a profile adds its values to the profile of the overlay at its path,
+// and leaves the rest of that overlay. What has more replaces it.
+func TestProfile_OfData(t *testing.T) {
+	const head = "apiVersion: aicr.run/v1alpha3\nkind: RecipeMetadata\nmetadata: {name: %s}\nspec:\n"
+	const more = "  profile:\n    name: %s\n    values:\n      mine: {componentRefs: [{name: app, overrides: {driver: {mode: %s}}}]}\n"
+	open := func(name, spec string) (*Store, error) {
+		data := dataOf("overlays/gke.yaml", strings.Replace(head, "%s", name, 1)+spec)
+		data[registryFile].Data = []byte("apiVersion: aicr.run/v1alpha2\nkind: ComponentRegistry\ncomponents: []\n")
+		return withData(july(t, map[string]string{"overlays/gke": driverProfile}), data)
+	}
+	spec := func(profile, mode string) string {
+		return strings.Replace(strings.Replace(more, "%s", profile, 1), "%s", mode, 1)
+	}
+	s, err := open("gke", spec("driver", "extra"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"gke": "operator", "gke--provider": "cloud", "gke--mine": "extra"} {
+		r, refs := resolve(t, s, name)
+		if got := refs["app"].Overrides["driver"].(map[string]any)["mode"]; got != want || r.Criteria.Service != "gke" {
+			t.Errorf("%s: mode %v, service %s", name, got, r.Criteria.Service)
+		}
+	}
+	_, err = open("gke", spec("other", "extra"))
+	refused(t, err, `mine/overlays/gke.yaml:6: profile "other" cannot extend the profile "driver" at recipes/overlays/gke.yaml`)
+	_, err = open("aks", spec("driver", "extra"))
+	refused(t, err, `mine/overlays/gke.yaml:3: the overlay "aks" has nothing but a profile`)
+	_, err = open("gke", strings.Replace(spec("driver", "extra"), "driver: {mode", "driver: {kind", 1))
+	refused(t, err, `mine/overlays/gke.yaml:`, `value "mine" of profile "driver" does not set app:driver.mode`)
+	if s, err = open("gke", "  criteria: {service: gke}\n  componentRefs: [{name: app}]\n"); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := s.Profile("gke"); ok {
+		t.Error("an overlay that replaces the one at its path has that one's profile")
+	}
+}

@@ -70,6 +70,8 @@ type registryEntry struct {
 		File string `json:"file"`
 	} `json:"upgrades"`
 	TestTier string `json:"testTier"`
+	// Class is the half of a split bundle that it is in: core, which it is without, or ops.
+	Class string `json:"class"`
 }
 
 // Validation is a check that AICR's bundler makes before it bundles the component.
@@ -168,6 +170,9 @@ func (l *loader) registryOf(layer document.Files) map[string]registered {
 		if kinds != 1 {
 			d.Add(at, "component %q has %d of helm, kustomize and manifest but needs exactly one; correct it", entry.Name, kinds)
 		}
+		if !slices.Contains([]string{"", "core", "ops"}, entry.Class) {
+			d.Add(Origin{File: d.File, Line: document.LineOf(root, "components", i, "class")}, "class of component %q is %.100q; write core or ops", entry.Name, entry.Class)
+		}
 		if file := entry.HealthCheck.AssertFile; file != "" {
 			if err := l.check(file); err != nil {
 				d.Add(Origin{File: d.File, Line: document.LineOf(root, "components", i, "healthCheck", "assertFile")}, "health check of component %q: %w", entry.Name, err)
@@ -250,6 +255,8 @@ type Entry struct {
 	// At these paths the bundler sets the classes of --storage-class and --shared-storage-class, and
 	// --workload-selector.
 	StorageClassPaths, SharedStorageClassPaths, WorkloadSelectorPaths []string
+	// Class is core, which it is without, or ops.
+	Class string
 	// Upgrades is the file that records how one version becomes another; empty if there is none.
 	Upgrades string
 }
@@ -262,7 +269,7 @@ func (s *Store) Entries() []Entry {
 		e := Entry{ComponentRef: ComponentRef{Name: name}, DisplayName: r.DisplayName, Origin: r.origin, ValueOverrideKeys: slices.Clone(r.ValueOverrideKeys)}
 		e.StorageClassPaths, e.SharedStorageClassPaths = slices.Clone(r.StorageClassPaths), slices.Clone(r.SharedStorageClassPaths)
 		e.WorkloadSelectorPaths = slices.Clone(r.PodScheduling.Workload.WorkloadSelectorPaths)
-		e.Upgrades = r.registryEntry.Upgrades.File
+		e.Upgrades, e.Class = r.registryEntry.Upgrades.File, r.registryEntry.Class
 		setIfEmpty(&e.DisplayName, name)
 		r.defaults(&e.ComponentRef)
 		e.ManifestOnly = e.Type == TypeHelm && e.Chart == ""

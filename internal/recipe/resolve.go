@@ -37,7 +37,7 @@ func (s *Store) resolve(query Criteria, applied []string, choices Choices, measu
 	if err != nil {
 		return nil, err
 	}
-	if err := s.covered(query, applied); err != nil {
+	if err := s.covered(query, applied, measure != nil); err != nil {
 		return nil, err
 	}
 	selected, err := s.applyProfile(m, applied, choices.Profile, measure)

@@ -1,6 +1,7 @@
 package recipe
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/nvidia/aicr-action/internal/recipe/document"
@@ -29,6 +30,25 @@ func (s *Store) HealthCheck(c *Component) (HealthCheck, bool, error) {
 	}
 	content, err := s.files.Read(file)
 	return HealthCheck{c.Name, s.files.Display(file), content}, true, err
+}
+
+// WithHealthChecks gives the result as AICR's own CLI writes it since July: with the text of each component's health
+// check, so that whoever has the recipe alone can run it. The error is that of reading a file.
+func (s *Store) WithHealthChecks(r *Result) (*Result, error) {
+	if document.GenerationOf(r.APIVersion) == document.March {
+		return r, nil
+	}
+	with := *r
+	with.ComponentRefs = slices.Clone(r.ComponentRefs)
+	for i := range with.ComponentRefs {
+		ref := &with.ComponentRefs[i]
+		check, _, err := s.HealthCheck(&Component{ComponentRef: *ref})
+		if err != nil {
+			return nil, fmt.Errorf("read the health check of component %s: %w", ref.Name, err)
+		}
+		ref.HealthCheckAsserts = string(check.Content)
+	}
+	return &with, nil
 }
 
 // validationLines are the places of what one phase of the validation block has: its own, and those of

@@ -99,3 +99,19 @@ func TestPlacesOfExpectedResources(t *testing.T) {
 		}
 	}
 }
+
+// Results have the text of each health check, as AICR's own CLI writes them: since July, and not of a check that the recipe
+// leaves out.
+func TestWithHealthChecks(t *testing.T) {
+	files := map[string]string{
+		"registry":      `{components: [{name: app, healthCheck: {assertFile: checks/app.yaml}, helm: {defaultRepository: "https://charts.example", defaultChart: app, defaultVersion: "1"}}, {name: db, healthCheck: {assertFile: checks/app.yaml}, manifest: {defaultNamespace: db}}]}`,
+		"overlays/base": `{metadata: {name: base}, spec: {componentRefs: [{name: app}, {name: db, healthCheckSkip: true, manifestFiles: [checks/app.yaml]}]}}`,
+		"checks/app":    "# why\nkind: Test\n",
+	}
+	s := open(t, july(t, files))
+	r, _ := resolve(t, s, "base")
+	with, err := s.WithHealthChecks(r)
+	if err != nil || with.ComponentRefs[0].HealthCheckAsserts != "# why\nkind: Test\n" || with.ComponentRefs[1].HealthCheckAsserts != "" || r.ComponentRefs[0].HealthCheckAsserts != "" {
+		t.Errorf("got %+v, %v", with, err)
+	}
+}

@@ -48,6 +48,9 @@ func (d *decoder) tooNew(root *yaml.Node, field string, steps ...any) {
 	d.Add(Origin{File: d.File, Line: document.LineOf(root, steps...)}, "%s is not a field of apiVersion %s; write the apiVersion of the AICR release that these recipes are for, or remove the field", field, d.APIVersion)
 }
 
+// Newest is the newest apiVersion of the documents.
+func (s *Store) Newest() string { return s.newest }
+
 // Generation says by which rules the recipes add up.
 func (s *Store) Generation() document.Generation { return s.generation }
 

@@ -323,3 +323,36 @@ func TestPage_ManyRecipes(t *testing.T) {
 	b.shot(t, "wide-filtered")
 	b.clean(t)
 }
+
+// A cell's timeline has its steps and components on one scale, each with words for those who do not see it, and fits
+// a telephone and a screen in both colour schemes. What no node has is shown with its cause.
+func TestPage_Timeline(t *testing.T) {
+	b := newBrowser(t)
+	for _, width := range []int64{360, 1280} {
+		for _, scheme := range []string{"light", "dark"} {
+			_, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.do(t, chromedp.EmulateViewport(width, 1200))
+			b.open(t, sample())
+			b.do(t, chromedp.Click(chromedp.CSS(`a[href="#c2"]`)), chromedp.WaitVisible(chromedp.CSS("#c2 .timeline")))
+			b.shot(t, fmt.Sprintf("timeline-%d-%s", width, scheme))
+			for what, script := range map[string]string{
+				"a row of steps and one per component":  `[...document.querySelectorAll('#c2 .timeline > span')].map(s => s.firstChild.textContent.trim()).join() === 'steps,cert-manager,gpu-operator'`,
+				"words for each row":                    `[...document.querySelectorAll('#c2 .timeline svg')].every(s => s.getAttribute('role') === 'img' && s.firstElementChild.tagName === 'title' && s.firstElementChild.textContent.length > 20)`,
+				"a part for each step":                  `document.querySelectorAll('#c2 .timeline svg')[0].querySelectorAll('rect').length === 6`,
+				"components on the scale of the steps":  `(() => { const r = [...document.querySelectorAll('#c2 .timeline svg')].map(s => s.lastElementChild.getBoundingClientRect()); return r[1].left < r[2].left && r[2].right <= r[0].right + 1 })()`,
+				"what is not ready marked as such":      `document.querySelector('#c2 .timeline svg:last-child rect').classList.contains('unready')`,
+				"parts that can be seen":                `[...document.querySelectorAll('#c2 .timeline rect')].every(r => r.getBoundingClientRect().width >= 1 && getComputedStyle(r).fill !== getComputedStyle(document.body).backgroundColor)`,
+				"a width that needs no scrolling":       `document.documentElement.scrollWidth <= innerWidth`,
+				"the cause beside a pod without a node": `document.querySelector('#c2 .nowhere li small').textContent.length > 10`,
+			} {
+				if !eval[bool](t, b, script) {
+					t.Errorf("%d pixels, %s: the page lacks %s", width, scheme, what)
+				}
+			}
+		}
+	}
+	b.clean(t)
+}

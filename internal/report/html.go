@@ -106,7 +106,6 @@ type cellView struct {
 	ID     int
 	Reason string // with the code
 	Text   string // beside the word
-	Share  int    // of the slowest cell's time, in percent
 	Steps  []stepView
 }
 
@@ -232,14 +231,10 @@ func (r *Report) from() []labelled {
 }
 
 func (r *Report) views(phases []string) map[*result.Result]*cellView {
-	slowest := time.Duration(1)
-	for i := range r.Results {
-		slowest = max(slowest, r.Results[i].Duration)
-	}
 	views := map[*result.Result]*cellView{}
 	for i := range r.Results {
 		res := &r.Results[i]
-		v := &cellView{Result: res, style: styleOf(res.Status), ID: i, Reason: r.reasonText(res), Share: max(1, int(100*res.Duration/slowest))}
+		v := &cellView{Result: res, style: styleOf(res.Status), ID: i, Reason: r.reasonText(res)}
 		switch {
 		case res.Status.Good(), r.hasReason(res):
 			v.Text = r.cellText(res)
@@ -283,12 +278,24 @@ func (c *cellView) Nodes() []nodeView {
 	return all
 }
 
-// Unplaced are the pods that no node has.
+// Unplaced are the pods that no node has, with the finding of which their workload is the object.
 func (c *cellView) Unplaced() []namespaceView {
 	if c.Placement == nil {
 		return nil
 	}
-	return byNamespace(c.Placement.Unplaced)
+	spaces := byNamespace(c.Placement.Unplaced)
+	for i := range spaces {
+		for j := range spaces[i].Groups {
+			g := &spaces[i].Groups[j]
+			for _, f := range c.Findings {
+				if o := f.Object; o != nil && o.Namespace == g.Namespace && o.Kind+" "+o.Name == g.Workload {
+					g.Why = f.Cause
+					break
+				}
+			}
+		}
+	}
+	return spaces
 }
 
 // Download is the command that gets the debug artifacts from CI, RunURL where they are to be seen;
@@ -347,7 +354,13 @@ const likeNames = 12
 
 type namespaceView struct {
 	Name   string
-	Groups []result.PodGroup
+	Groups []groupView
+}
+
+// groupView is a workload's pods; Why no node has them, if they are a finding's.
+type groupView struct {
+	result.PodGroup
+	Why string
 }
 
 func podCount(groups []result.PodGroup) int {
@@ -367,13 +380,13 @@ func byNamespace(groups []result.PodGroup) []namespaceView {
 			all = append(all, namespaceView{Name: g.Namespace})
 		}
 		last := &all[len(all)-1]
-		last.Groups = append(last.Groups, g)
+		last.Groups = append(last.Groups, groupView{PodGroup: g})
 	}
 	return all
 }
 
 // workloadName is a workload without its kind, since the name nearly always shows the kind.
-func workloadName(g result.PodGroup) string {
+func workloadName(g groupView) string {
 	_, name, ok := strings.Cut(g.Workload, " ")
 	if !ok {
 		name = g.Workload

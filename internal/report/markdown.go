@@ -50,6 +50,7 @@ func (r *Report) markdown(limit int) string {
 	for _, k := range r.remarks() {
 		m.add(mdRemarks(k))
 	}
+	m.add(r.mdTimeline())
 	if m.left > 0 {
 		fmt.Fprintf(&m.b, "\n%s left out to stay below GitHub's limit of %s; %s and the HTML report have everything.\n", lists.Count(m.left, "part"), map[bool]string{true: "1 MiB", false: "64 KiB"}[limit > maxComment], FileName)
 	}

@@ -19,6 +19,7 @@ type failedCell struct {
 	Recipe   string        `json:"recipe"`
 	Deployer string        `json:"deployer"`
 	From     string        `json:"from,omitempty"`
+	Sequence string        `json:"sequence,omitempty"`
 	Reason   reason.Reason `json:"reason"`
 	Code     int           `json:"code"`
 }
@@ -33,7 +34,7 @@ func (r *Report) Outputs() ([]Output, error) {
 	for i := range r.Results {
 		switch c := &r.Results[i]; c.Status {
 		case result.Failed, result.Timeout, result.Infrastructure:
-			failed = append(failed, failedCell{c.Recipe, c.Deployer, c.From, c.Reason, r.code(c)})
+			failed = append(failed, failedCell{c.Recipe, c.Deployer, c.From, c.Sequence, c.Reason, r.code(c)})
 		}
 	}
 	list, err := json.Marshal(failed)

@@ -34,7 +34,7 @@ func TestOutputs(t *testing.T) {
 	if err := json.Unmarshal([]byte(got["failed-cells"]), &failed); err != nil || len(failed) != 5 || strings.Contains(got["failed-cells"], "\n") {
 		t.Fatalf("failed-cells: %v in %s", err, got["failed-cells"])
 	}
-	if failed[0] != (failedCell{"eks", "flux-oci", "", "SCHEDULING_FAILED", 1}) || failed[3].Reason != "COMPONENT_DIED" || failed[3].Code != 14 {
+	if failed[0] != (failedCell{"eks", "flux-oci", "", "", "SCHEDULING_FAILED", 1}) || failed[3].Reason != "COMPONENT_DIED" || failed[3].Code != 14 {
 		t.Errorf("failed-cells: got %+v", failed)
 	}
 	if none, err := (&Report{}).Outputs(); err != nil || none[len(none)-1].Value != "[]" || none[0].Value != "0" {

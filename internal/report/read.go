@@ -198,7 +198,7 @@ func (r *Report) sort(lanes []string) {
 		lane[name] = i - len(lanes) // before those of other versions, which are 0 and sorted by name
 	}
 	slices.SortStableFunc(r.Results, func(a, b result.Result) int {
-		return cmp.Or(strings.Compare(a.Recipe, b.Recipe), strings.Compare(a.From, b.From), cmp.Compare(lane[a.Deployer], lane[b.Deployer]), strings.Compare(a.Deployer, b.Deployer))
+		return cmp.Or(strings.Compare(a.Recipe, b.Recipe), strings.Compare(a.From, b.From), strings.Compare(a.Sequence, b.Sequence), cmp.Compare(lane[a.Deployer], lane[b.Deployer]), strings.Compare(a.Deployer, b.Deployer))
 	})
 }
 

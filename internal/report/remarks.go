@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -64,10 +65,10 @@ func (r *Report) remarks() []remarkKind {
 		at := map[string]int{}
 		for i := range r.Results {
 			for _, text := range r.Results[i].Remarks(row.Kind) {
-				j, known := at[text]
+				j, known := at[unnumbered(text)]
 				if !known {
 					j = len(kind.Remarks)
-					at[text] = j
+					at[unnumbered(text)] = j
 					kind.Remarks = append(kind.Remarks, remark{Text: text})
 				}
 				kind.Remarks[j].Cells = append(kind.Remarks[j].Cells, &r.Results[i])
@@ -85,9 +86,17 @@ func (r *Report) remarks() []remarkKind {
 	return kinds
 }
 
+// numberedFolder is the number of a folder of a bundle, which says how many are before it in that lane.
+var numberedFolder = regexp.MustCompile(`(^|[/ ])[0-9]{3}-([a-z0-9])`)
+
+// unnumbered is a text without what differs from lane to lane though the remark is the same.
+func unnumbered(text string) string { return numberedFolder.ReplaceAllString(text, "$1$2") }
+
 // oldIn is the run before in which all cells of a warning had it; empty if one had not.
 func oldIn(x *remark, kind result.RemarkKind) string {
-	if kind != result.RemarkWarnings || slices.ContainsFunc(x.Cells, func(c *result.Result) bool { return !slices.Contains(c.OldWarnings, slices.Index(c.Warnings, x.Text)) }) {
+	if kind != result.RemarkWarnings || slices.ContainsFunc(x.Cells, func(c *result.Result) bool {
+		return !slices.Contains(c.OldWarnings, slices.IndexFunc(c.Warnings, func(text string) bool { return unnumbered(text) == unnumbered(x.Text) }))
+	}) {
 		return ""
 	}
 	return lastRun(x.Cells[0].Past)

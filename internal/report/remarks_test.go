@@ -83,3 +83,15 @@ func TestRemarks_JUnit(t *testing.T) {
 		}
 	}
 }
+
+// A warning about a file of a bundle is one, though its folder has another number in another lane.
+func TestRemarks_NumberedFolder(t *testing.T) {
+	cell := func(deployer, at string) result.Result {
+		return result.Result{Cell: result.Cell{Recipe: "eks", Deployer: deployer}, Phases: []result.Phase{{Name: "sync"}}, Warnings: []string{at + "-app/values.yaml:3: a", "503-times: " + at}}
+	}
+	r := &Report{Results: []result.Result{cell("helm", "bundle-original/012"), cell("argocd-oci", "bundle-original/013")}}
+	kinds := r.remarks()
+	if len(kinds) != 1 || len(kinds[0].Remarks) != 3 || !kinds[0].Remarks[0].All || len(kinds[0].Remarks[0].Cells) != 2 {
+		t.Errorf("got %+v", kinds)
+	}
+}

@@ -34,6 +34,8 @@ func cellOf(recipe, deployer string, took time.Duration, v result.Verdict) resul
 	r.StandIns = []string{"Prometheus monitoring/kube-prometheus-stack-prometheus"}
 	r.Placement = placementOf()
 	r.Scheduling = schedulingOf()
+	second := took.Milliseconds() / 20
+	r.Spans = []result.Span{{Component: "cert-manager", From: 10 * second, Until: 13 * second, Ready: true}, {Component: "gpu-operator", From: 13 * second, Until: 18 * second, Ready: v.Status == result.Passed}}
 	r.Components, r.Pods = 9, 112
 	return r
 }

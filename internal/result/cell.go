@@ -14,7 +14,20 @@ type Cell struct {
 	// From is what ran in the cluster before, as the user wrote it (--from): the cell is an upgrade.
 	// Empty for a first installation.
 	From string `json:"from,omitempty"`
+	// Sequence says how what ran before came to its end, if not by the upgrade itself: SequenceFailed or SequenceRemoved.
+	Sequence string `json:"sequence,omitempty"`
 }
+
+// What may come between what runs before and the upgrade.
+const (
+	// SequenceFailed: its delivery has failed, and the new version has to heal that.
+	SequenceFailed = "failed"
+	// SequenceRemoved: it was removed, and the new version is installed on what stays.
+	SequenceRemoved = "removed"
+)
+
+// Sequences are the values of Cell.Sequence.
+func Sequences() []string { return []string{SequenceFailed, SequenceRemoved} }
 
 // String is recipe/deployer, the name that a person types and results carry; of an upgrade, "from"
 // and its source follow.
@@ -22,7 +35,18 @@ func (c Cell) String() string {
 	if c.From == "" {
 		return c.Recipe + "/" + c.Deployer
 	}
-	return c.Recipe + "/" + c.Deployer + " from " + c.From
+	return c.Recipe + "/" + c.Deployer + c.before()
+}
+
+// before says what ran before.
+func (c Cell) before() string {
+	switch c.Sequence {
+	case SequenceFailed:
+		return " from " + c.From + " after a failure"
+	case SequenceRemoved:
+		return " from " + c.From + " after a removal"
+	}
+	return " from " + c.From
 }
 
 // Row is the name of the line that the cell has in a table with a column per deployer: the recipe,
@@ -31,7 +55,7 @@ func (c Cell) Row() string {
 	if c.From == "" {
 		return c.Recipe
 	}
-	return c.Recipe + " from " + c.From
+	return c.Recipe + c.before()
 }
 
 // First is the first installation of the same recipe through the same deployer.
@@ -42,6 +66,9 @@ func (c Cell) FileName() string {
 	name := c.Recipe + "-" + c.Deployer
 	if c.From != "" {
 		name += "-from"
+	}
+	if c.Sequence != "" {
+		name += "-" + c.Sequence
 	}
 	return name
 }
@@ -183,6 +210,8 @@ type Result struct {
 	Cluster string `json:"cluster"`
 	// Kubernetes is the version of the control plane, e.g. v1.36.1.
 	Kubernetes string `json:"kubernetes,omitempty"`
+	// Helm is the major version of Helm that delivered; 0 in other lanes than Helm's.
+	Helm int `json:"helm,omitempty"`
 	// Reused says of which run the verdict is; nil if it is this run's.
 	Reused *Reuse `json:"reused,omitempty"`
 	// SameAs says that the verdict is that of another recipe's cell, which is equal; nil if the cell
@@ -214,6 +243,8 @@ type Result struct {
 	RenderedBefore []Chart `json:"renderedChartsBefore,omitempty"`
 	// Placement is where the pods were when the gate last looked; nil if it never did.
 	Placement *Placement `json:"placement,omitempty"`
+	// Spans say when each component's workloads became ready, the earliest first; none if the gate never looked.
+	Spans []Span `json:"spans,omitempty"`
 	// Scheduling is how pods got their nodes over time; nil if nothing was deployed, or in files of
 	// versions that did not write it.
 	Scheduling *Scheduling `json:"scheduling,omitempty"`
@@ -230,6 +261,8 @@ type Result struct {
 	Controllers []string `json:"controllers,omitempty"`
 	// NotVerified: what a run here cannot see, e.g. a Secret that an operator makes at run time.
 	NotVerified []string `json:"notVerified,omitempty"`
+	// LeftOut: what of an app was not run, since a chart could not be had. Such a cell has not passed.
+	LeftOut []string `json:"leftOut,omitempty"`
 	// LeftBehind: what stayed when the recipe had been removed.
 	LeftBehind []string `json:"leftBehind,omitempty"`
 	// ReusedFrom describes Reused for people.

@@ -7,6 +7,15 @@ type Placement struct {
 	Unplaced []PodGroup `json:"unplaced,omitempty"`
 }
 
+// Span is the time in which the workloads of a component became ready, in milliseconds since the cell's start.
+type Span struct {
+	Component string `json:"component"`
+	From      int64  `json:"fromMs"`
+	Until     int64  `json:"untilMs"`
+	// Ready: all were ready at Until. Otherwise Until is when the gate last looked.
+	Ready bool `json:"ready"`
+}
+
 // PlacedNode is a node and the pods on it. In a large cluster it represents all nodes that differ
 // only in their names and zones.
 type PlacedNode struct {

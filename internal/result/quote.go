@@ -9,7 +9,7 @@ import (
 
 // afterReady are the reasons of cells in which all was ready: what a program complained of before explains
 // them only if it names one of their objects.
-var afterReady = []reason.Reason{reason.LaneDivergence, reason.UpgradeDiverged, reason.NeverSettles, reason.LeftBehind}
+var afterReady = []reason.Reason{reason.LaneDivergence, reason.UpgradeDiverged, reason.NeverSettles, reason.LeftBehind, reason.ReadBackFailed}
 
 // Quote adds what programs say to a failure for this reason.
 func (f *Failure) Quote(lines []string, r reason.Reason) {

@@ -10,6 +10,7 @@ const (
 	remarkIgnored      RemarkKind = "ignored"
 	RemarkNotes        RemarkKind = "notes"
 	remarkNotVerified  RemarkKind = "notVerified"
+	remarkLeftOut      RemarkKind = "leftOut"
 	remarkLeftBehind   RemarkKind = "leftBehind"
 	remarkOutOfOrder   RemarkKind = "outOfOrder"
 	remarkSandbox      RemarkKind = "sandbox"
@@ -55,6 +56,7 @@ func RemarkRows() []RemarkRow {
 		{remarkIgnored, "Ignored", "ignored", "ignored findings", "Findings of checks that the user ignores, each with the reason; some would have failed the cell.", false, false, ""},
 		{RemarkNotes, "Notes", "note", "notes", "Passes in a state other than the usual one, and other remarks.", false, false, ""},
 		{remarkNotVerified, "Not verified", "not verified", "what was not verified", "What a run here cannot see: objects that operators and Jobs make at run time, and constraints that a cell cannot evaluate.", false, true, "not verified"},
+		{remarkLeftOut, "Not run", "not run", "what was not run", "Apps whose chart could not be downloaded, and what depends on them. The rest was run; the cell has not passed.", false, false, ""},
 		{remarkLeftBehind, "Left behind", "left behind", "what was left behind", "What stayed in the cluster when the recipe had been removed (--remove), and blocks nothing.", false, false, ""},
 		{remarkOutOfOrder, "Out of order", "out of order", "items out of order", "Items that started before an earlier one had finished, by the deployer's own times.", false, true, "out of order"},
 		{remarkSandbox, "Sandbox", "sandbox", "the sandbox", "What the kernel kept the processes of the control plane and of the deployer from.", false, true, ""},

@@ -11,6 +11,8 @@ func (r *Result) Remarks(kind RemarkKind) []string {
 		return r.Notes
 	case remarkNotVerified:
 		return r.NotVerified
+	case remarkLeftOut:
+		return r.LeftOut
 	case remarkLeftBehind:
 		return r.LeftBehind
 	case remarkOutOfOrder:

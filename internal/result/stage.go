@@ -10,7 +10,7 @@ const (
 	StagePull     Stage = "pull"     // its source: the registry, the artifact, the chart in it
 	StageRender   Stage = "render"   // templates with the recipe's values
 	StageApply    Stage = "apply"    // the API server's answer
-	StageHealth   Stage = "health"   // it is there, and is not well
+	stageHealth   Stage = "health"   // it is there, and is not well
 	StageSchedule Stage = "schedule" // its pods
 )
 
@@ -27,7 +27,7 @@ var stageTexts = []struct {
 		"template: ", "execution error at", "error calling ", "YAML parse error", "error converting YAML", "values don't meet the specifications",
 		"parse error at", "unable to build kubernetes objects", "kustomize build failed", "helm template",
 	}},
-	{StageHealth, []string{
+	{stageHealth, []string{
 		"has reached the specified backoff limit", "BackoffLimitExceeded", "timed out waiting", "timeout waiting", "context deadline exceeded", "health check failed",
 		"waiting for healthy state", "failed early due to stalled", "status: 'InProgress'", "status: 'Failed'", "Degraded",
 	}},

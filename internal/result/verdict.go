@@ -29,6 +29,8 @@ func StatusOf(r reason.Reason) Status {
 
 // Failure is a failure with more to say than one line.
 type Failure struct {
+	// Summary, if set, is the one line in place of the first finding's cause.
+	Summary  string
 	Findings []Finding // the first is the cause
 	More     []string  // further details, which are part of no finding
 	Stage    Stage     // if known
@@ -39,6 +41,9 @@ func NewFailure(f Finding) *Failure { return &Failure{Findings: []Finding{f}} }
 
 // Cause is one line.
 func (f *Failure) Cause() string {
+	if f.Summary != "" {
+		return f.Summary
+	}
 	switch len(f.Findings) {
 	case 0:
 		return ""
@@ -83,7 +88,7 @@ func VerdictOf(err error) Verdict {
 	case reason.SchedulingFailed:
 		v.Stage = StageSchedule
 	case reason.WorkloadFailed:
-		v.Stage = cmp.Or(v.Stage, StageHealth)
+		v.Stage = cmp.Or(v.Stage, stageHealth)
 	case reason.BundleFailed:
 		v.Stage = StageRender
 	}

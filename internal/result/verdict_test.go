@@ -17,14 +17,14 @@ import (
 // recipe.
 func TestStatusOf(t *testing.T) {
 	want := map[Status][]reason.Reason{
-		Failed: {reason.SchedulingFailed, reason.WorkloadFailed, reason.Usage, reason.DeployFailed, reason.BundleFailed, reason.CheckFailed, reason.NoProfile, reason.LaneDivergence, reason.NeverSettles, reason.LeftBehind, reason.PlatformDivergence, reason.ValidationFailed, reason.ConstraintBroken, reason.ChartChanged, reason.WorkflowFailed, reason.SchedulerMissing, reason.ProbeFailed, reason.UpgradeFailed, reason.UpgradeDiverged,
+		Failed: {reason.SchedulingFailed, reason.WorkloadFailed, reason.Usage, reason.DeployFailed, reason.BundleFailed, reason.CheckFailed, reason.NoProfile, reason.LaneDivergence, reason.NeverSettles, reason.LeftBehind, reason.ReadBackFailed, reason.PlatformDivergence, reason.ValidationFailed, reason.ConstraintBroken, reason.ChartChanged, reason.WorkflowFailed, reason.SchedulerMissing, reason.ProbeFailed, reason.UpgradeFailed, reason.UpgradeDiverged,
 			reason.NothingSelected}, // of a run without cells; no cell has it
 		Timeout:     {reason.SyncTimeout, reason.JobDeadline, reason.PodsTooSlow},
 		Interrupted: {reason.Interrupted},
 		NotRun:      {reason.BaseFailed},
 		Infrastructure: {
 			reason.SettingsInvalid, reason.StackBuildFailed, reason.ToolchainMissing, reason.EngineUnusable, reason.ImageMissing, reason.ClusterFailed, reason.ComponentDied, reason.NoSpace, reason.PortTaken,
-			reason.NodesFailed, reason.RegistryNotReady, reason.RegistryUnreachable, reason.PublishFailed, reason.ChartDownloadFailed, reason.ArgoCDInstallFailed, reason.ArgoCDCRDMissing,
+			reason.NodesFailed, reason.RegistryNotReady, reason.RegistryUnreachable, reason.PublishFailed, reason.ChartDownloadFailed, reason.ArgoCDInstallFailed, reason.ArgoCDCRDMissing, reason.ArgoCDConfigFailed,
 			reason.GitNotReady, reason.GitUnreachable, reason.GitNotWritable, reason.MachineTooSlow, reason.ArgoCDNotReady, reason.ArgoCDSchemaTooOld, reason.RepositorySecretFailed, reason.FluxInstallFailed, reason.FluxNotReady, reason.FluxCRDMissing, reason.Internal,
 			reason.ClusterAccess, reason.DownloadFailed, // of the aicr command; no cell has them
 			reason.SchedulerFailed, // of workflows; no cell has it

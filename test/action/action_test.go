@@ -60,6 +60,8 @@ func TestTrust(t *testing.T) {
 		".github/workflows/release.yaml check":       {"contents": "read", "actions": "read"},
 		".github/workflows/release.yaml image":       {"contents": "read", "packages": "write"},
 		".github/workflows/check-run.yaml check-run": {"contents": "read", "actions": "read", "checks": "write"},
+		".github/workflows/upstream.yaml tell":       {"issues": "write"},
+		".github/workflows/images-lock.yaml propose": {"contents": "write", "pull-requests": "write"}, // it has one file of the job that asks registries
 		".github/workflows/comment.yaml comment":     {"contents": "read", "actions": "read", "pull-requests": "write"},
 	}
 	version := regexp.MustCompile(`^ # v\d+\.\d+\.\d+$`)
@@ -168,7 +170,7 @@ func TestCI(t *testing.T) {
 			Steps []step `json:"steps"`
 		} `json:"jobs"`
 	}
-	for _, file := range []string{"ci.yaml", "nightly.yaml"} { // the jobs of the second are added to those of the first
+	for _, file := range []string{"ci.yaml", "nightly.yaml", "oracle.yaml"} { // the jobs of the others are added to those of the first
 		raw, err := os.ReadFile(filepath.Join(".github", "workflows", file))
 		if err != nil {
 			t.Fatal(err)
@@ -181,7 +183,7 @@ func TestCI(t *testing.T) {
 		run     string
 		browser bool
 	}{
-		"unit": {"go test -short -count=1 ./...", true}, "stack": {"make test", true}, "race": {"make test-race", false}, "nightly": {"make test-nightly", false},
+		"unit": {"go test -short -count=1 ./...", true}, "stack": {"make test", true}, "race": {"make test-race", false}, "nightly": {"make test-nightly", false}, "oracle": {"make oracle", false},
 	} {
 		found := false
 		for _, s := range ci.Jobs[job].Steps {

@@ -24,7 +24,7 @@ func awkward() []string {
 
 // free are the inputs that are any text, and what an error about each has in it. Every other input
 // has a form, which the first step checks.
-var free = map[string]string{"recipe": "recipe", "deployer": "deployer", "recipes-dir": "recipes directory", "data": "data directory", "profiles": "profiles", "from": "--from", "kubernetes": "--kubernetes", "charts": "--charts", "aicr": "--aicr", "aicr-path": "--aicr", "bundle-dir": "--bundle-dir", "args": ""}
+var free = map[string]string{"recipe": "recipe", "deployer": "deployer", "recipes-dir": "recipes directory", "data": "data directory", "profiles": "profiles", "from": "--from", "kubernetes": "--kubernetes", "helm": "--helm", "mixins": "--mixin", "charts": "--charts", "aicr": "--aicr", "aicr-path": "--aicr", "bundle-dir": "--bundle-dir", "args": ""}
 
 // everyInput runs a check for each input of action.yml for which want returns true, with each
 // value.
@@ -133,6 +133,8 @@ func TestHostileText(t *testing.T) {
 				for name := range inputs {
 					want := "--" + name + "=" + value
 					switch name {
+					case "mixins": // one argument of a flag that can be repeated
+						want = "--mixin=" + value
 					case "args":
 						want = strings.Split(value, "\n")[0]
 					case "recipe":

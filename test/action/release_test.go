@@ -270,7 +270,7 @@ func (p published) testFetched(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("exit code %d\n%s", code, out)
 	}
-	if want := []string{"Restore matrix", "Fetch the release", "Cache matrix"}; !slices.Equal(ran, want) {
+	if want := []string{"Restore matrix", "Fetch the release", "Cache matrix", restoreCLI}; !slices.Equal(ran, want) {
 		t.Errorf("steps %q, want %q", ran, want)
 	}
 	if got := asked(); !slices.Equal(got, []string{binary, p.archive}) {
@@ -288,7 +288,7 @@ func (p published) testFetched(t *testing.T) {
 		t.Fatal(err)
 	}
 	ran, code, out = r.untilRun(map[string]string{"matrix": "true"})
-	if want := []string{"Restore matrix", "Fetch the release"}; code != 0 || !slices.Equal(ran, want) {
+	if want := []string{"Restore matrix", "Fetch the release", restoreCLI}; code != 0 || !slices.Equal(ran, want) {
 		t.Errorf("with a cache: exit code %d, steps %q, want %q\n%s", code, ran, want, out)
 	}
 	if _, err := os.Stat(filepath.Join(r.output("find.outputs.cache"), "stack")); err != nil {

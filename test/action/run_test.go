@@ -165,19 +165,24 @@ func TestRun_From(t *testing.T) {
 	}
 }
 
-// TestRun_Kubernetes: the input becomes one argument with its flag, and none if it is empty.
-func TestRun_Kubernetes(t *testing.T) {
-	for input, want := range map[string]bool{"": false, "floor": true} {
-		r := newRunner(t, map[string]string{"recipe": "eks", "kubernetes": input})
-		if code, out := r.prepare(); code != 0 {
-			t.Fatalf("prepare: exit code %d\n%s", code, out)
-		}
-		r.program("exit 0")
-		if code, out := r.do("run"); code != 0 {
-			t.Fatalf("run: exit code %d\n%s", code, out)
-		}
-		if got := slices.Contains(r.args(), "--kubernetes="+input); got != want {
-			t.Errorf("input %q: got arguments %q", input, r.args())
+// TestRun_Free: such an input becomes one argument with its flag, and none if it is empty.
+func TestRun_Free(t *testing.T) {
+	for _, tc := range []struct{ input, value, want string }{
+		{"kubernetes", "floor", "--kubernetes=floor"}, {"helm", "3,4", "--helm=3,4"}, {"mixins", "nvsentinel-observe,npd", "--mixin=nvsentinel-observe,npd"},
+	} {
+		for _, value := range []string{"", tc.value} {
+			r := newRunner(t, map[string]string{"recipe": "eks", tc.input: value})
+			if code, out := r.prepare(); code != 0 {
+				t.Fatalf("prepare: exit code %d\n%s", code, out)
+			}
+			r.program("exit 0")
+			if code, out := r.do("run"); code != 0 {
+				t.Fatalf("run: exit code %d\n%s", code, out)
+			}
+			flag, _, _ := strings.Cut(tc.want, "=")
+			if got := slices.Contains(r.args(), tc.want); got != (value != "") || value == "" && strings.Contains(strings.Join(r.args(), " "), flag) {
+				t.Errorf("input %s %q: got arguments %q", tc.input, value, r.args())
+			}
 		}
 	}
 }

@@ -13,6 +13,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/tools/release"
 )
 
+// restoreCLI is a step of every job that may need AICR's CLI.
+const restoreCLI = "Restore AICR's CLI"
+
 // TestSource: the action on a branch.
 func TestSource(t *testing.T) {
 	r := newRunner(t, map[string]string{"recipe": "eks"})
@@ -23,7 +26,7 @@ func TestSource(t *testing.T) {
 		t.Fatalf("prepare: exit code %d\n%s", code, out)
 	}
 	ran, code, log := r.untilRun(nil)
-	if want := []string{"Restore matrix", "Restore the stack", "Set up Go", "Build from source", "Cache the stack", "Cache matrix"}; code != 0 || !slices.Equal(ran, want) {
+	if want := []string{"Restore matrix", "Restore the stack", "Set up Go", "Build from source", "Cache the stack", "Cache matrix", restoreCLI}; code != 0 || !slices.Equal(ran, want) {
 		t.Errorf("exit code %d, steps %q, want %q\n%s", code, ran, want, log)
 	}
 	if out, err := exec.Command(r.output("find.outputs.bin"), "version").CombinedOutput(); err != nil {
@@ -33,9 +36,9 @@ func TestSource(t *testing.T) {
 		hits map[string]string
 		want []string
 	}{
-		{map[string]string{"matrix": "true", "stack": "true"}, []string{"Restore matrix", "Restore the stack"}},
-		{map[string]string{"stack": "true"}, []string{"Restore matrix", "Restore the stack", "Set up Go", "Build from source", "Cache matrix"}},
-		{map[string]string{"matrix": "true"}, []string{"Restore matrix", "Restore the stack", "Set up Go", "Build from source", "Cache the stack"}},
+		{map[string]string{"matrix": "true", "stack": "true"}, []string{"Restore matrix", "Restore the stack", restoreCLI}},
+		{map[string]string{"stack": "true"}, []string{"Restore matrix", "Restore the stack", "Set up Go", "Build from source", "Cache matrix", restoreCLI}},
+		{map[string]string{"matrix": "true"}, []string{"Restore matrix", "Restore the stack", "Set up Go", "Build from source", "Cache the stack", restoreCLI}},
 	} {
 		if ran, code, log := r.untilRun(test.hits); code != 0 || !slices.Equal(ran, test.want) {
 			t.Errorf("cache %v: exit code %d, steps %q, want %q\n%s", test.hits, code, ran, test.want, log)

@@ -134,7 +134,7 @@ func ApplyDynamic(b *bundle.Bundle, dynamic []Dynamic) error {
 	}
 	var write func(*files, bundle.Release, []Dynamic) error
 	switch {
-	case b.Deployer == bundle.Helm:
+	case bundle.ByHelm(b.Deployer):
 		write = helmDynamic
 	case b.Deployer == bundle.ArgoCDHelmOCI:
 		write = argoHelmDynamic

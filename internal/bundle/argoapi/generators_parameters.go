@@ -21,6 +21,9 @@ type GeneratorSource struct {
 	Read  func(name string) ([]byte, error)
 	// Cluster is told that the cell's cluster stands for those that a generator selects.
 	Cluster func()
+	// Labels and Annotations are those of the Secret by which Argo CD knows the cluster, as far as the user has
+	// said them.
+	Labels, Annotations map[string]string
 	// Goes: templates are those of Go, which Evaluate evaluates, and parameters may be in each other. Else
 	// templates are {{NAME}}, and parameters are texts; those in each other have names with dots.
 	Goes     bool
@@ -182,13 +185,36 @@ func (s GeneratorSource) clusters(n *yamlv3.Node) ([]map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.Goes && len(wanted) > 0 {
-		params["metadata"] = map[string]any{"labels": wanted}
+	known := map[string]map[string]any{}
+	add := func(part, key string, value any) {
+		if !s.Goes {
+			params["metadata."+part+"."+key] = value
+		} else if known[part] == nil {
+			known[part] = map[string]any{key: value}
+		} else {
+			known[part][key] = value
+		}
+	}
+	for key, value := range s.Labels {
+		add("labels", key, value)
+	}
+	for key, value := range s.Annotations {
+		add("annotations", key, value)
 	}
 	for key, value := range wanted {
-		if !s.Goes {
-			params["metadata.labels."+key] = value
+		if _, said := s.Labels[key]; !said {
+			add("labels", key, value)
 		}
+	}
+	if !selects(yamlx.Find(n, "selector"), wanted, s.Labels) {
+		return nil, nil
+	}
+	if len(known) > 0 {
+		metadata := map[string]any{}
+		for part, values := range known {
+			metadata[part] = values
+		}
+		params["metadata"] = metadata
 	}
 	sets := []map[string]any{params}
 	if err := s.values(n, sets); err != nil {

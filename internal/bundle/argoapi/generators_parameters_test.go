@@ -140,6 +140,28 @@ func TestParameters(t *testing.T) {
 	}
 }
 
+// A cluster of which the user has said labels and annotations has these, and is selected by them.
+func TestParameters_Cluster(t *testing.T) {
+	t.Parallel()
+	for generator, want := range map[string]string{
+		"clusters: {}": `[{"metadata":{"annotations":{"zone":"west"},"labels":{"env":"dev"}},"name":"in-cluster","nameNormalized":"in-cluster","project":"","server":"https://kubernetes.default.svc"}]`,
+		"clusters: {selector: {matchLabels: {env: prod}}}":                                          "null",
+		"clusters: {selector: {matchExpressions: [{key: env, operator: In, values: [prod, dev]}]}}": `[{"metadata":{"annotations":{"zone":"west"},"labels":{"env":"dev"}},"name":"in-cluster","nameNormalized":"in-cluster","project":"","server":"https://kubernetes.default.svc"}]`,
+		"clusters: {selector: {matchExpressions: [{key: env, operator: DoesNotExist}]}}":            "null",
+	} {
+		var doc yamlv3.Node
+		if err := yamlv3.Unmarshal([]byte(generator), &doc); err != nil {
+			t.Fatal(err)
+		}
+		s := source(t, true, nil)
+		s.Labels, s.Annotations = map[string]string{"env": "dev"}, map[string]string{"zone": "west"}
+		got, err := s.Parameters(doc.Content[0])
+		if text, _ := json.Marshal(got); err != nil || string(text) != want {
+			t.Errorf("%s: got %s, %v; want %s", generator, text, err, want)
+		}
+	}
+}
+
 // A template of Go in the values of a chart is no parameter; a misspelt parameter is an error.
 func TestFillTexts(t *testing.T) {
 	t.Parallel()

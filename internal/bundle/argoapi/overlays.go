@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	yamlv3 "go.yaml.in/yaml/v3"
@@ -45,20 +46,23 @@ func ArgoOverlay(n *yamlv3.Node) (OverlayOptions, error) {
 	}
 	bad := func(at *yamlv3.Node, err error) (OverlayOptions, error) { return over, &OverlayError{at, err} }
 	var k struct {
-		NamePrefix           string            `yaml:"namePrefix"`
-		NameSuffix           string            `yaml:"nameSuffix"`
-		Namespace            string            `yaml:"namespace"`
-		Images               []string          `yaml:"images"`
-		CommonLabels         map[string]string `yaml:"commonLabels"`
-		CommonAnnotations    map[string]string `yaml:"commonAnnotations"`
-		LabelWithoutSelector bool              `yaml:"labelWithoutSelector"`
-		Components           []string          `yaml:"components"`
-		Replicas             []struct {
+		NamePrefix             string            `yaml:"namePrefix"`
+		NameSuffix             string            `yaml:"nameSuffix"`
+		Namespace              string            `yaml:"namespace"`
+		Images                 []string          `yaml:"images"`
+		CommonLabels           map[string]string `yaml:"commonLabels"`
+		CommonAnnotations      map[string]string `yaml:"commonAnnotations"`
+		LabelWithoutSelector   bool              `yaml:"labelWithoutSelector"`
+		LabelIncludeTemplates  bool              `yaml:"labelIncludeTemplates"`
+		ForceCommonLabels      bool              `yaml:"forceCommonLabels"`
+		ForceCommonAnnotations bool              `yaml:"forceCommonAnnotations"`
+		Components             []string          `yaml:"components"`
+		Replicas               []struct {
 			Name  string `yaml:"name"`
-			Count int64  `yaml:"count"`
+			Count string `yaml:"count"` // a number, or a text with one
 		} `yaml:"replicas"`
 	}
-	known := strings.Fields("namePrefix nameSuffix namespace images commonLabels commonAnnotations labelWithoutSelector components replicas patches")
+	known := strings.Fields("namePrefix nameSuffix namespace images commonLabels commonAnnotations labelWithoutSelector labelIncludeTemplates forceCommonLabels forceCommonAnnotations components replicas patches")
 	for _, key := range yamlx.Keys(n) {
 		if !slices.Contains(known, key) {
 			return bad(yamlx.Find(n, key), fmt.Errorf("kustomize.%s is not understood; want %s", key, strings.Join(known, ", ")))
@@ -76,16 +80,23 @@ func ArgoOverlay(n *yamlv3.Node) (OverlayOptions, error) {
 	set("namePrefix", k.NamePrefix, k.NamePrefix != "")
 	set("nameSuffix", k.NameSuffix, k.NameSuffix != "")
 	set("namespace", k.Namespace, k.Namespace != "")
-	set("commonLabels", k.CommonLabels, len(k.CommonLabels) > 0 && !k.LabelWithoutSelector)
-	set("labels", []any{map[string]any{"pairs": k.CommonLabels}}, len(k.CommonLabels) > 0 && k.LabelWithoutSelector)
+	set("commonLabels", k.CommonLabels, len(k.CommonLabels) > 0)
 	set("commonAnnotations", k.CommonAnnotations, len(k.CommonAnnotations) > 0)
+	set("labelWithoutSelector", true, k.LabelWithoutSelector)
+	set("labelIncludeTemplates", true, k.LabelIncludeTemplates)
+	set("forceCommonLabels", true, k.ForceCommonLabels)
+	set("forceCommonAnnotations", true, k.ForceCommonAnnotations)
 	var images, replicas []any
 	for _, text := range k.Images {
 		images = append(images, imageOf(text))
 	}
 	set("images", images, len(images) > 0)
 	for _, r := range k.Replicas {
-		replicas = append(replicas, map[string]any{"name": r.Name, "count": r.Count})
+		count, err := strconv.ParseInt(r.Count, 10, 64)
+		if err != nil {
+			return bad(yamlx.Find(n, "replicas"), fmt.Errorf("kustomize.replicas: the count %q of %s is no number", r.Count, r.Name))
+		}
+		replicas = append(replicas, map[string]any{"name": r.Name, "count": count})
 	}
 	set("replicas", replicas, len(replicas) > 0)
 	patches, err := patchesOf(n)

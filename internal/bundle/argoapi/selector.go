@@ -85,3 +85,20 @@ func labelsOf(n *yamlv3.Node) (map[string]any, error) {
 	}
 	return all, nil
 }
+
+// selects reports whether a selector of clusters selects one with these labels; of those that nothing is said of,
+// it has what the selector wants.
+func selects(n *yamlv3.Node, wanted map[string]any, said map[string]string) bool {
+	if n == nil || len(said) == 0 {
+		return true
+	}
+	s, err := selectorOf(n)
+	if err != nil {
+		return true // which labelsOf has said
+	}
+	have := flattened(wanted)
+	for key, value := range said {
+		have[key] = value
+	}
+	return matchesGenerator(s, have)
+}

@@ -65,8 +65,9 @@ func marshalled(n *yamlv3.Node) (string, error) {
 }
 
 // Substitute replaces the variables in an object; made is nil if it has none. One that nothing sets, and that
-// has no default, is an error: kustomize-controller has the gate StrictPostBuildSubstitutions on since 1.9.
-func Substitute(n *yamlv3.Node, vars map[string]string) (made *yamlv3.Node, err error) {
+// has no default, is an error: kustomize-controller has the gate StrictPostBuildSubstitutions on since 1.9. Before that
+// it is empty, for which unsetIsEmpty is.
+func Substitute(n *yamlv3.Node, vars map[string]string, unsetIsEmpty bool) (made *yamlv3.Node, err error) {
 	text, err := marshalled(n)
 	if err != nil {
 		return nil, err
@@ -77,7 +78,7 @@ func Substitute(n *yamlv3.Node, vars map[string]string) (made *yamlv3.Node, err 
 		if !ok && unset == "" {
 			unset = name
 		}
-		return v, ok
+		return v, ok || unsetIsEmpty
 	})
 	if err != nil {
 		if unset != "" {

@@ -121,7 +121,7 @@ func AddBundleInfo(b *bundle.Bundle, s BundleInfoSettings, version string, compo
 // names are what AICR's CLI calls a deployer.
 func names() map[string]string {
 	return map[string]string{
-		bundle.Helm: "helm", bundle.Helmfile: "helmfile", bundle.ArgoCDOCI: "argocd", bundle.ArgoCDGit: "argocd",
+		bundle.Helm: "helm", bundle.Helm4: "helm", bundle.Helmfile: "helmfile", bundle.ArgoCDOCI: "argocd", bundle.ArgoCDGit: "argocd",
 		bundle.ArgoCDHelmOCI: "argocd-helm", bundle.FluxOCI: "flux", bundle.FluxGit: "flux",
 	}
 }

@@ -42,13 +42,19 @@ type ChecksumReport struct {
 	Problems []*document.FileError
 	// Attestations that are there. Nothing here verifies them.
 	Attestations []string
+	// Unlisted are files that the list of an older release of AICR does not have, and that deploy nothing.
+	Unlisted []string
 }
+
+// resolvedFile is the resolved recipe beside a bundle for Helm. AICR's CLI until v0.20 wrote it after the list.
+const resolvedFile = "recipe.yaml"
 
 // reader collects a Report.
 type reader struct {
 	dir    string
 	listed map[string]int // line of each file in the list
 	sums   map[string]string
+	index  bool // the list has the bundle's index, as it has since AICR 1.0
 	report ChecksumReport
 }
 
@@ -115,6 +121,7 @@ func (r *reader) read(list []byte) {
 		entries = append(entries, entry{i + 1, sum, name})
 	}
 	for _, e := range entries {
+		r.index = r.index || path.Base(e.name) == bundleInfoFile
 		name := strings.TrimPrefix(e.name, "./")
 		if path.IsAbs(name) {
 			name = strings.TrimPrefix(strings.TrimPrefix(name, root), "/")
@@ -202,6 +209,10 @@ func (r *reader) file(name, file string) error {
 		return nil
 	}
 	line, listed := r.listed[name]
+	if !listed && name == resolvedFile && !r.index {
+		r.report.Unlisted = append(r.report.Unlisted, name)
+		return nil
+	}
 	if !listed {
 		r.add(name, 0, "it is not in %s: it was added after the bundle was made", ChecksumsFile)
 		return nil

@@ -66,8 +66,15 @@ func TestCheck(t *testing.T) {
 		"of another machine": {func(dir string) {
 			put(t, dir, ChecksumsFile, line("/home/runner/w/bundle/README.md", "read me\n")+line("/home/runner/w/bundle/gpu/values.yaml", "a: 1\n"))
 		}, 2, nil},
-		"signed":         {func(dir string) { put(t, dir, "attestation/bundle-attestation.sigstore.json", "{}") }, 2, nil},
-		"signed by what": {func(dir string) { put(t, dir, "attestation/other.json", "{}") }, 2, []string{"/attestation/other.json: it is not in checksums.txt"}},
+		"of an older release": {func(dir string) { put(t, dir, "recipe.yaml", "{}") }, 2, nil},
+		"of a newer release": {func(dir string) {
+			put(t, dir, "bundle-info.yaml", "{}")
+			put(t, dir, "recipe.yaml", "{}")
+			put(t, dir, ChecksumsFile, line("README.md", "read me\n")+line("gpu/values.yaml", "a: 1\n")+line("bundle-info.yaml", "{}"))
+		}, 3, []string{"/recipe.yaml: it is not in checksums.txt"}},
+		"a recipe elsewhere": {func(dir string) { put(t, dir, "gpu/recipe.yaml", "{}") }, 2, []string{"/gpu/recipe.yaml: it is not in checksums.txt"}},
+		"signed":             {func(dir string) { put(t, dir, "attestation/bundle-attestation.sigstore.json", "{}") }, 2, nil},
+		"signed by what":     {func(dir string) { put(t, dir, "attestation/other.json", "{}") }, 2, []string{"/attestation/other.json: it is not in checksums.txt"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := made(t)
@@ -90,6 +97,9 @@ func TestCheck(t *testing.T) {
 			}
 			if signed := slices.Contains(r.Attestations, "attestation/bundle-attestation.sigstore.json"); signed != (name == "signed") {
 				t.Errorf("got attestations %q", r.Attestations)
+			}
+			if unlisted := slices.Contains(r.Unlisted, "recipe.yaml"); unlisted != (name == "of an older release") {
+				t.Errorf("got unlisted files %q", r.Unlisted)
 			}
 		})
 	}

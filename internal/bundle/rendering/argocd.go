@@ -118,3 +118,14 @@ func goneInArgoCD(annotations map[string]string) bool {
 func keyOf(o *unstructured.Unstructured) string {
 	return strings.Join([]string{o.GroupVersionKind().GroupKind().String(), o.GetNamespace(), o.GetName()}, "/")
 }
+
+// namedBySync is what Argo CD puts behind the generateName of a hook: a revision, the first phase and a
+// time, of which only the phase is known (gitops-engine, syncContext.getSyncTasks).
+func namedBySync(annotations map[string]string) string {
+	return "0000000-" + strings.ToLower(PhasesInArgoCD(annotations)[0]) + "-0"
+}
+
+// generatedName reports whether Argo CD gives an object its name when it syncs, so that no name is known.
+func generatedName(o *unstructured.Unstructured) bool {
+	return o.GetGenerateName() != "" && RunsAtSync(o.GetAnnotations()) && o.GetName() == o.GetGenerateName()+namedBySync(o.GetAnnotations())
+}

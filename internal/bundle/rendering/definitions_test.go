@@ -1,6 +1,8 @@
 package rendering
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	helmrelease "helm.sh/helm/v3/pkg/release"
@@ -21,12 +23,13 @@ func TestDefinitionJob(t *testing.T) {
 		manifest string
 		want     string
 	}{
-		"all are hooks":        {helmrelease.HookPreUpgrade, []string{role("[get, patch]"), binding, job}, "", "upgrade-crd"},
-		"the chart's own role": {helmrelease.HookPostUpgrade, []string{job}, role(`["*"]`) + "---\n" + binding, "upgrade-crd"},
-		"reads only":           {helmrelease.HookPreUpgrade, []string{role("[get, list]"), binding, job}, "", ""},
-		"not bound":            {helmrelease.HookPreUpgrade, []string{role("[patch]"), job}, "", ""},
-		"installation only":    {helmrelease.HookPreInstall, []string{role("[patch]"), binding, job}, "", ""},
-		"no Job":               {helmrelease.HookPreUpgrade, []string{role("[patch]"), binding}, "", ""},
+		"all are hooks":               {helmrelease.HookPreUpgrade, []string{role("[get, patch]"), binding, job}, "", "upgrade-crd false []"},
+		"the chart's own role":        {helmrelease.HookPostUpgrade, []string{job}, role(`["*"]`) + "---\n" + binding, "upgrade-crd true []"},
+		"may create, and names files": {helmrelease.HookPreUpgrade, []string{role("[create, update]"), binding, strings.Replace(job, "sa}}}", "sa, containers: [{args: [apply-crds, --filepath=/opt/x/a.yaml, 'apply -f /b.yml -f c/d.yaml.gz']}]}}}", 1)}, "", "upgrade-crd true [a.yaml b.yml d.yaml]"},
+		"reads only":                  {helmrelease.HookPreUpgrade, []string{role("[get, list]"), binding, job}, "", ""},
+		"not bound":                   {helmrelease.HookPreUpgrade, []string{role("[patch]"), job}, "", ""},
+		"installation only":           {helmrelease.HookPreInstall, []string{role("[patch]"), binding, job}, "", ""},
+		"no Job":                      {helmrelease.HookPreUpgrade, []string{role("[patch]"), binding}, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var hooks []*helmrelease.Hook
@@ -37,8 +40,9 @@ func TestDefinitionJob(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := definitionJob(upgradeHooks(hooks), manifest); got != tc.want {
-				t.Errorf("got %q, want %q", got, tc.want)
+			got := definitionJobs(upgradeHooks(hooks), manifest)
+			if (len(got) == 1) != (tc.want != "") || tc.want != "" && fmt.Sprintf("%s %v %v", got[0].Name, got[0].Creates, got[0].Files) != tc.want {
+				t.Errorf("got %+v, want %q", got, tc.want)
 			}
 		})
 	}

@@ -77,15 +77,23 @@ func ParseWhole(doc string) ([]*unstructured.Unstructured, error) {
 		if name, _, _ := unstructured.NestedFieldNoCopy(obj.Object, "metadata", "name"); name != nil && name != "" {
 			return nil, fmt.Errorf("%s whose metadata.name is no text, but %v: YAML reads y, n, on, off and numbers as other values unless they are in quotes", obj.GetKind(), name)
 		}
-		if prefix := obj.GetGenerateName(); prefix != "" {
-			return nil, fmt.Errorf("%s with metadata.generateName %s and without metadata.name: Helm and Flux look objects up by their names, and Argo CD makes a name for hooks only; give it one", obj.GetKind(), prefix)
+		if obj.GetGenerateName() == "" {
+			return nil, fmt.Errorf("%s without metadata.name", obj.GetKind())
 		}
-		return nil, fmt.Errorf("%s without metadata.name", obj.GetKind())
+		if !RunsAtSync(obj.GetAnnotations()) {
+			return nil, unnamed(obj)
+		}
+		obj.SetName(obj.GetGenerateName() + namedBySync(obj.GetAnnotations()))
 	}
 	if err := documentsTexts(obj); err != nil {
 		return nil, err
 	}
 	return []*unstructured.Unstructured{obj}, nil
+}
+
+// unnamed is the error of an object that has metadata.generateName alone.
+func unnamed(o *unstructured.Unstructured) error {
+	return fmt.Errorf("%s with metadata.generateName %s and without metadata.name: Helm and Flux look objects up by their names, and Argo CD makes a name for hooks only; give it one", o.GetKind(), o.GetGenerateName())
 }
 
 // crdHead is the part of a CustomResourceDefinition that is kept. The schemas make up megabytes of

@@ -44,3 +44,18 @@ func TestParse_NoName(t *testing.T) {
 		}
 	}
 }
+
+// A hook of Argo CD's may be without a name, since Argo CD makes one.
+func TestParse_NameOfAHook(t *testing.T) {
+	for annotation, want := range map[string]string{
+		"argocd.argoproj.io/hook: PreSync":            "once-0000000-presync-0",
+		"argocd.argoproj.io/hook: 'Nothing,PostSync'": "once-0000000-postsync-0",
+		"helm.sh/hook: post-install":                  "once-0000000-postsync-0",
+		"argocd.argoproj.io/hook: SyncFail":           "",
+	} {
+		all, err := ParseDocuments("{apiVersion: batch/v1, kind: Job, metadata: {generateName: once-, annotations: {" + annotation + "}}}")
+		if got := err == nil && all[0].GetName() == want; got != (want != "") || want != "" && !generatedName(all[0]) {
+			t.Errorf("%s: got %v, %v", annotation, all, err)
+		}
+	}
+}

@@ -42,6 +42,9 @@ func Files(ctx context.Context, renderer *render.Renderer, r render.Request, kin
 				return nil, nil, &TemplateError{source, err}
 			}
 			for _, o := range objs {
+				if generatedName(o) {
+					return nil, nil, &TemplateError{source, unnamed(o)}
+				}
 				kinds.FillNamespace(o, r.Namespace)
 				text, err := yaml.Marshal(o.Object)
 				if err != nil {

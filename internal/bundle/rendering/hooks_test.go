@@ -32,3 +32,26 @@ func TestRelease_UnknownHook(t *testing.T) {
 		}
 	}
 }
+
+// A hook without a name runs in Argo CD's lanes alone, where it may have any name.
+func TestRelease_HookWithoutName(t *testing.T) {
+	renderer := &render.Renderer{}
+	defer renderer.Close()
+	const text = "apiVersion: batch/v1\nkind: Job\nmetadata:\n  generateName: migrate-\n  annotations: {argocd.argoproj.io/hook: PreSync}\nspec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: a}]}}}\n"
+	c := &chart.Chart{Metadata: &chart.Metadata{APIVersion: "v2", Name: "c", Version: "1.0.0"}, Templates: []*chart.File{{Name: "templates/a.yaml", Data: []byte(text)}}}
+	r := render.Request{Chart: c, Name: "c", Namespace: "c", KubeVersion: "v1.36.1"}
+	out, err := Release(t.Context(), renderer, r, true)
+	if err != nil || len(out.Objects) != 1 || out.Objects[0].GetName() != "migrate-0000000-presync-0" || !out.Objects[0].Ephemeral {
+		t.Errorf("in Argo CD: got %+v, %v", out, err)
+	}
+	other, err := Release(t.Context(), renderer, r, false)
+	if err == nil {
+		err = other.Unnamed
+	}
+	_, _, applied := Files(t.Context(), renderer, r, nil)
+	for lane, err := range map[string]error{"Helm": err, "kubectl": applied} {
+		if err == nil || !strings.Contains(err.Error(), "c/templates/a.yaml: Job with metadata.generateName migrate-") {
+			t.Errorf("%s: got %v", lane, err)
+		}
+	}
+}

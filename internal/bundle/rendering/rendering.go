@@ -36,12 +36,13 @@ type Object struct {
 
 // Rendering has the objects that a release's chart renders at installation.
 type Rendering struct {
-	Objects []Object
-	Text    string // all of it, hooks included
-	// DefinitionJob is the hook Job of an upgrade that may write definitions; empty if there is none.
-	DefinitionJob string
+	Objects        []Object
+	Text           string // all of it, hooks included
+	DefinitionJobs []DefinitionJob
 	// UpgradeHooks are the objects of hooks that Helm runs at upgrades, in its order.
 	UpgradeHooks []Object
+	// Unnamed is the error of a hook that Argo CD alone gives a name; nil without one.
+	Unnamed error
 	// ArgoDiffers: Argo CD installs objects of this rendering that Helm does not.
 	ArgoDiffers bool
 }
@@ -110,7 +111,7 @@ func Release(ctx context.Context, renderer *render.Renderer, r render.Request, a
 		return nil, err
 	}
 	out.UpgradeHooks = upgradeHooks(rel.Hooks)
-	out.DefinitionJob = definitionJob(out.UpgradeHooks, objs)
+	out.DefinitionJobs = definitionJobs(out.UpgradeHooks, objs)
 	out.Objects = append(objs, out.Objects...)
 	added, err := atFirstSync(out.Objects, rel.Hooks)
 	if err != nil && argocd {
@@ -123,7 +124,12 @@ func Release(ctx context.Context, renderer *render.Renderer, r render.Request, a
 		}
 	}
 	for i := range out.Objects {
-		out.Objects[i].Ephemeral = out.Objects[i].Ephemeral || goneInArgoCD(out.Objects[i].GetAnnotations())
+		o := &out.Objects[i]
+		generated := generatedName(o.Unstructured)
+		if generated && out.Unnamed == nil {
+			out.Unnamed = &TemplateError{o.Template, unnamed(o.Unstructured)}
+		}
+		o.Ephemeral = o.Ephemeral || generated || goneInArgoCD(o.GetAnnotations())
 	}
 	if len(out.Objects) > mostObjects {
 		return nil, &render.LimitError{What: fmt.Sprintf("its templates make %d objects; the limit is %d", len(out.Objects), mostObjects)}

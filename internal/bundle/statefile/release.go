@@ -33,15 +33,21 @@ func (r *Reader) Settle(ctx context.Context, s *State, release *yamlv3.Node) (in
 	if ns := yamlx.Text(s.Node, "namespace"); ns != "" {
 		yamlx.Set(release, "namespace", "!!str", ns)
 	}
+	if n := yamlx.Find(release, "installed"); n != nil && n.Kind == yamlv3.ScalarNode {
+		if err := n.Decode(new(bool)); err != nil {
+			return false, "", r.Repo.BadAt(s.Object, n, "installed of release %s is %q, and helmfile takes no text for it: write true or false, or installedTemplate", yamlx.Text(release, "name"), n.Value)
+		}
+	}
 	if err := r.fields(ctx, s, release); err != nil {
 		return false, "", err
 	}
-	if yamlx.Text(release, "installed") == "false" {
+	on := true
+	if err := yamlv3.Unmarshal([]byte(yamlx.Text(release, "installed")), &on); err == nil && !on { // no, and off, are false too
 		return false, "installed is false", nil
 	}
 	condition := yamlx.Text(release, "condition")
 	yamlx.Drop(release, "condition")
-	on, err := enabled(condition, s.env.merged())
+	on, err = enabled(condition, s.env.merged())
 	if err != nil {
 		return false, "", r.Repo.BadAt(s.Object, release, "condition of release %s: %w", yamlx.Text(release, "name"), err)
 	}
@@ -54,6 +60,11 @@ func (r *Reader) inherit(s *State, release *yamlv3.Node, path []string) error {
 	if list := yamlx.Find(s.Node, "defaultInherit"); list != nil && path == nil {
 		if list.Kind == yamlv3.ScalarNode {
 			names = append(names, list)
+		}
+		for _, n := range list.Content {
+			if n.Kind != yamlv3.ScalarNode {
+				return r.Repo.BadAt(s.Object, n, "defaultInherit has names of templates, and this entry is none: helmfile refuses it; write - NAME")
+			}
 		}
 		names = append(names, list.Content...)
 	}
@@ -144,6 +155,9 @@ func (r *Reader) fields(ctx context.Context, s *State, release *yamlv3.Node) err
 	}
 	for from, to := range decided() {
 		if n := yamlx.Find(release, from); n != nil {
+			if yamlv3.Unmarshal([]byte(n.Value), new(bool)) != nil {
+				return r.Repo.BadAt(s.Object, n, "%s of release %s becomes %q, which is neither true nor false: helmfile refuses it", from, yamlx.Text(release, "name"), n.Value)
+			}
 			yamlx.Drop(release, from)
 			yamlx.Set(release, to, "!!bool", n.Value)
 		}
@@ -199,7 +213,11 @@ func (r *Reader) ValuesFile(ctx context.Context, s *State, release *yamlv3.Node,
 	if err != nil || path.Ext(at) != Template {
 		return content, nil, err
 	}
-	made, err := r.evaluate(ctx, at, string(content), r.releaseData(s, release))
+	data := r.releaseData(s, release)
+	of := data["Release"].(map[string]any)
+	labels := of["Labels"].(map[string]any) // with these, by which --selector finds a release, from here on
+	labels["name"], labels["namespace"], labels["chart"] = of["Name"], of["Namespace"], path.Base(yamlx.Text(release, "chart"))
+	made, err := r.evaluate(ctx, at, string(content), data)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s:%d: %w", r.Repo.Shown(at), lineOf(err), err)
 	}

@@ -52,54 +52,38 @@ func Open(dir string) (fs.FS, error) {
 func Stat(fsys fs.FS, name string, entry fs.DirEntry) (fs.FileInfo, error) {
 	info, err := fs.Stat(fsys, name)
 	if err != nil && entry.Type()&fs.ModeSymlink != 0 {
-		return nil, fmt.Errorf("%s is a symbolic link that leads nowhere or out of the directory of charts; replace it with a copy (%w)", name, err)
+		return nil, fmt.Errorf("%s is a symbolic link that leads nowhere, or out of the repository or the directory of charts; replace it with a copy (%w)", name, err)
 	}
 	return info, err
 }
 
-// Directory reads an unpacked chart. It leaves out what the .helmignore of `helm create` leaves
-// out; a chart's own .helmignore is not read.
+// Directory reads an unpacked chart: what Helm loads of it (helmFiles).
 func Directory(fsys fs.FS, dir string) ([]*loader.BufferedFile, error) {
-	var files []*loader.BufferedFile
-	b := &budget{}
-	err := fs.WalkDir(fsys, dir, func(name string, d fs.DirEntry, err error) error {
-		switch base := path.Base(name); {
-		case err != nil:
-			return err
-		case name != dir && ignored(base) && d.IsDir():
-			return fs.SkipDir
-		case name != dir && ignored(base), d.IsDir():
-			return nil
-		}
-		info, err := Stat(fsys, name, d)
-		if err != nil {
-			return err
-		}
-		if !info.Mode().IsRegular() {
-			return fmt.Errorf("%s is not a regular file; replace it with one", name)
-		}
-		data, err := filesys.FS(fsys, name, MostFile)
-		if err != nil {
-			return err
-		}
-		if err := b.add(len(data)); err != nil {
-			return err
-		}
-		data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
-		files = append(files, &loader.BufferedFile{Name: strings.TrimPrefix(name, dir+"/"), Data: data})
-		return nil
-	})
+	names, err := helmFiles(fsys, dir)
 	if err != nil {
 		return nil, err
 	}
-	return files, b.check(files, 0)
-}
-
-func ignored(base string) bool {
-	if strings.HasPrefix(base, ".") && base != ".helmignore" {
-		return true
+	var files []*loader.BufferedFile
+	b := &budget{}
+	for _, name := range names {
+		info, err := fs.Stat(fsys, name)
+		if err != nil {
+			return nil, err
+		}
+		if !info.Mode().IsRegular() {
+			return nil, fmt.Errorf("%s is not a regular file; replace it with one", name)
+		}
+		data, err := filesys.FS(fsys, name, MostFile)
+		if err != nil {
+			return nil, err
+		}
+		if err := b.add(len(data)); err != nil {
+			return nil, err
+		}
+		data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+		files = append(files, &loader.BufferedFile{Name: strings.TrimPrefix(name, dir+"/"), Data: data})
 	}
-	return slices.ContainsFunc([]string{".swp", ".bak", ".tmp", ".orig", "~"}, func(suffix string) bool { return strings.HasSuffix(base, suffix) })
+	return files, b.check(files, 0)
 }
 
 // Archive reads a packaged chart. Nothing is written anywhere. A link in it is refused, and so is a

@@ -7,6 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -154,10 +157,10 @@ func TestMetadata(t *testing.T) {
 
 func TestDirectory(t *testing.T) {
 	fsys := fstest.MapFS{
-		"c/Chart.yaml": {Data: []byte(meta)}, "c/values.yaml": {Data: []byte("a: 1\n")}, "c/.git/x": {Data: []byte("x")}, "c/templates/_x.tpl": {Data: []byte("x")}, "c/x~": {Data: []byte("x")},
+		"c/Chart.yaml": {Data: []byte(meta)}, "c/values.yaml": {Data: []byte("a: 1\n")}, "c/.git/x": {Data: []byte("x")}, "c/templates/_x.tpl": {Data: []byte("x")}, "c/x~": {Data: []byte("x")}, "c/templates/.x.yaml": {Data: []byte("x")},
 	}
 	files, err := Directory(fsys, "c")
-	if err != nil || len(files) != 3 {
+	if err != nil || len(files) != 4 {
 		t.Errorf("got %v, %v", files, err)
 	}
 	for name, c := range map[string]struct {
@@ -196,5 +199,67 @@ func TestCheckName(t *testing.T) {
 		if err := CheckName(name); (err == nil) != fine {
 			t.Errorf("%q: got %v", name, err)
 		}
+	}
+}
+
+// What Helm loads of a directory is what its own loader has, links included.
+func TestFiles_AsHelm(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"c/Chart.yaml": meta, "c/.helmignore": "*.bak\nci/\n!keep.txt\n", "c/keep.txt": "", "c/templates/a.yaml": "", "c/templates/a.yaml.bak": "", "c/templates/a.yaml.orig": "", "c/templates/.b.yaml": "",
+		"c/ci/values.yaml": "", "c/.config/x": "", "c/charts/d/.helmignore": "*", "c/charts/d/Chart.yaml": meta, "shared/templates/s.yaml": "", "shared/one.yaml": "",
+	} {
+		at := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o755), os.WriteFile(at, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(os.Symlink("../../shared/templates", filepath.Join(dir, "c/templates/shared")), os.Symlink("../../shared/one.yaml", filepath.Join(dir, "c/templates/one.yaml"))); err != nil {
+		t.Fatal(err)
+	}
+	for _, rules := range []string{"*.bak\nci/\n", "templates/a.yaml\n# no rule\n/charts\n", "!keep.txt\n", ""} {
+		if err := os.WriteFile(filepath.Join(dir, "c/.helmignore"), []byte(rules), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		fsys, err := Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got, want []string
+		files, err := Directory(fsys, "c")
+		for _, f := range files {
+			got = append(got, f.Name)
+		}
+		ch, helm := loader.LoadDir(filepath.Join(dir, "c"))
+		if helm == nil {
+			for _, f := range ch.Raw {
+				want = append(want, f.Name)
+			}
+		}
+		slices.Sort(got)
+		slices.Sort(want)
+		if (err == nil) != (helm == nil) && len(got) > 1 || helm == nil && !slices.Equal(got, want) {
+			t.Errorf("with %q: got %q, %v, and Helm has %q, %v", rules, got, err, want, helm)
+		}
+	}
+}
+
+// Links that lead out of the directory, or in a circle, are refused.
+func TestFiles_Links(t *testing.T) {
+	for to, want := range map[string]string{"/etc/hostname": "out of the repository", "../../..": "out of the repository", "..": "in a circle"} {
+		dir := t.TempDir()
+		if err := errors.Join(os.MkdirAll(filepath.Join(dir, "c/templates"), 0o755), os.Symlink(to, filepath.Join(dir, "c/templates/l"))); err != nil {
+			t.Fatal(err)
+		}
+		fsys, err := Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := helmFiles(fsys, "c"); err == nil || !strings.Contains(err.Error(), want) && !strings.Contains(err.Error(), "too many") {
+			t.Errorf("a link to %s: got %v, want %q", to, err, want)
+		}
+	}
+	if _, err := helmFiles(fstest.MapFS{"c/.helmignore": {Data: []byte("**/x\n")}}, "c"); err == nil || !strings.Contains(err.Error(), "c/.helmignore: double-star") {
+		t.Errorf("got %v", err)
 	}
 }

@@ -64,9 +64,9 @@ func LackingSubcharts(fsys fs.FS, dir string) (*MissingSubcharts, error) {
 
 func read(fsys fs.FS, file string) (named, []byte, error) {
 	var meta named
-	info, err := fs.Lstat(fsys, file)
+	info, err := fs.Stat(fsys, file) // a link is followed, if it does not lead out
 	if err == nil && !info.Mode().IsRegular() {
-		err = errors.New("it is not a regular file: links are not followed")
+		err = errors.New("it is not a regular file")
 	}
 	if err != nil {
 		return meta, nil, err
@@ -87,7 +87,7 @@ func of(fsys fs.FS, dir string) map[string]bool {
 		return there // nothing is in it
 	}
 	for _, e := range entries {
-		if e.IsDir() {
+		if info, err := fs.Stat(fsys, path.Join(dir, e.Name())); err == nil && info.IsDir() {
 			if meta, _, err := read(fsys, path.Join(dir, e.Name(), "Chart.yaml")); err == nil {
 				there[meta.Name] = true
 			}

@@ -40,6 +40,7 @@ func TestChartSource(t *testing.T) {
 		"a/Chart.yaml":             chartYAML("a", "1.2.3"),
 		"a/templates/_helpers.tpl": {Data: []byte("{{- define \"x\" }}{{ end }}")},
 		"a/templates/x.yaml~":      {Data: []byte("backup")},
+		"a/.helmignore":            {Data: []byte("*~\n")},
 		"a/.git/config":            {Data: []byte("")},
 		"a-v/Chart.yaml":           chartYAML("a", "v2.0.0"),
 		"b-1.tgz":                  packed(t, "b", "1.0.0"),
@@ -72,7 +73,7 @@ func TestChartSource(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(a.Templates) != 1 || a.Templates[0].Name != "templates/_helpers.tpl" || len(a.Files) != 0 {
+	if len(a.Templates) != 1 || a.Templates[0].Name != "templates/_helpers.tpl" || len(a.Files) != 1 {
 		t.Errorf("chart a has templates %v and files %v", a.Templates, a.Files)
 	}
 	for _, test := range []struct {
@@ -163,7 +164,7 @@ func TestLinks_OutsideDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	for chart, want := range map[string]string{
-		"file": "file/secret is a symbolic link that leads nowhere or out of", "relative": "relative/secret is a symbolic link", "directory": "directory/files is a symbolic link",
+		"file": "file/secret is a symbolic link that leads nowhere, or out of", "relative": "relative/secret is a symbolic link", "directory": "directory/files is a symbolic link",
 		"device": "device/values.yaml is a symbolic link", "elsewhere": "elsewhere is a symbolic link",
 	} {
 		if ch, _, err := src.Load(context.Background(), Ref{Name: chart, Version: "1.0.0"}); err == nil || !strings.Contains(err.Error(), want) {

@@ -28,7 +28,9 @@ type KustomizationInput struct {
 	// Patches are applied to what it makes, one after another: entries of a kustomization's
 	// patches, as JSON.
 	Patches []string
-	// Settings are other fields of a kustomization over it, e.g. images, as a JSON object; may be empty.
+	// Edit is EditFlux or EditArgo: Patches, and Settings, other fields of a kustomization as a JSON object, are written into
+	// the kustomization as that program does it. Empty: Patches are those of a kustomization over it, and there are no Settings.
+	Edit     string
 	Settings []byte
 }
 
@@ -109,7 +111,19 @@ func run(in KustomizationInput, metadata []string) ([]KustomizationObject, error
 		}
 	}
 	dir := path.Join(filesDir, in.Dir)
-	if len(metadata) > 0 || len(in.Patches) > 0 || len(in.Settings) > 0 {
+	if in.Edit != "" {
+		name, text, err := in.edited()
+		if err != nil {
+			return nil, err
+		}
+		if name != "" {
+			if err := fsys.WriteFile(path.Join(filesDir, name), text); err != nil {
+				return nil, err
+			}
+			in.Patches = nil
+		}
+	}
+	if len(metadata) > 0 || len(in.Patches) > 0 {
 		top, err := in.top(metadata)
 		if err != nil {
 			return nil, err
@@ -136,11 +150,6 @@ func (in KustomizationInput) top(metadata []string) ([]byte, error) {
 		patches = append(patches, json.RawMessage(p))
 	}
 	top := map[string]any{"resources": []string{path.Join("..", filesDir, in.Dir)}, "patches": patches}
-	if len(in.Settings) > 0 {
-		if err := json.Unmarshal(in.Settings, &top); err != nil {
-			return nil, err
-		}
-	}
 	base := in.outermost()
 	for _, name := range base.BuildMetadata {
 		if name == types.ManagedByLabelOption {

@@ -81,6 +81,15 @@ func TestRelease_SameAsWithoutProcess(t *testing.T) {
 	}
 }
 
+// Numbers of values are those that a file of values has for Helm: of floating point.
+func TestRelease_Numbers(t *testing.T) {
+	req := oneTemplate(`a: [{{ .Values.a | quote }}, {{ kindOf .Values.b }}, {{ index .Values.m.list 0 | quote }}]`)
+	req.Values = map[string]any{"a": int64(1000000), "b": 5, "m": map[string]any{"list": []any{uint64(2000000)}}}
+	if got := rendered(t, newRenderer(t, Limits{}), req); !strings.Contains(got, `a: ["1e+06", float64, "2e+06"]`) {
+		t.Errorf("got %s", got)
+	}
+}
+
 // Ten million objects, a template without an end, and what else does not fit: each ends soon, with
 // its cause, and the next chart renders.
 func TestLimits(t *testing.T) {

@@ -54,7 +54,7 @@ var Register = sync.OnceFunc(func() {
 
 func encode(r Request) wireRequest {
 	return wireRequest{
-		Chart: EncodeChart(r.Chart), Values: asMap(encodeValue(r.Values)), Name: r.Name, Namespace: r.Namespace, KubeVersion: r.KubeVersion, APIVersions: r.APIVersions, Post: r.Post,
+		Chart: EncodeChart(r.Chart), Values: EncodeValues(r.Values), Name: r.Name, Namespace: r.Namespace, KubeVersion: r.KubeVersion, APIVersions: r.APIVersions, Post: r.Post,
 	}
 }
 
@@ -81,41 +81,59 @@ func asMap(v any) map[string]any {
 	return m
 }
 
-// EncodeValues prepares values for gob; DecodeValues is the way back.
-func EncodeValues(values map[string]any) map[string]any { return asMap(encodeValue(values)) }
+// asFile gives a number of values the form that it has in a file of values for Helm, which reads that as JSON: all are of
+// floating point, so that a template prints 1000000 as 1e+06, and neither compares one with a whole number nor formats it with %d.
+func asFile(leaf any) any {
+	switch v := leaf.(type) {
+	case int:
+		return float64(v)
+	case int64:
+		return float64(v)
+	case uint64:
+		return float64(v)
+	}
+	return leaf
+}
+
+// EncodeValues prepares values for gob, with the numbers of a file of values; DecodeValues is the way back.
+func EncodeValues(values map[string]any) map[string]any {
+	return asMap(walk(values, encodeList, asFile))
+}
 
 // DecodeValues are the values that EncodeValues was given.
 func DecodeValues(values map[string]any) map[string]any { return asMap(decodeValue(values)) }
 
-func encodeValue(v any) any {
-	return walk(v, func(list []any) any {
-		if len(list) == 0 {
-			return emptyList{}
-		}
-		return list
-	})
+func encodeValue(v any) any { return walk(v, encodeList, asItIs) }
+
+func encodeList(list []any) any {
+	if len(list) == 0 {
+		return emptyList{}
+	}
+	return list
 }
 
-func decodeValue(v any) any { return walk(v, func(list []any) any { return list }) }
+func asItIs(leaf any) any { return leaf }
 
-// walk copies a value, with every list as the function has it.
-func walk(v any, ofList func([]any) any) any {
+func decodeValue(v any) any { return walk(v, func(list []any) any { return list }, asItIs) }
+
+// walk copies a value, with every list and every leaf as the functions have them.
+func walk(v any, ofList func([]any) any, ofLeaf func(any) any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		m := make(map[string]any, len(v))
 		for key, child := range v {
-			m[key] = walk(child, ofList)
+			m[key] = walk(child, ofList, ofLeaf)
 		}
 		return m
 	case []any:
 		list := make([]any, len(v))
 		for i, child := range v {
-			list[i] = walk(child, ofList)
+			list[i] = walk(child, ofList, ofLeaf)
 		}
 		return ofList(list)
 	case emptyList:
 		return []any{}
 	default:
-		return v
+		return ofLeaf(v)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
@@ -65,7 +66,7 @@ type ArgoCD struct {
 }
 
 // Install applies the CRDs that the cluster does not have yet, and configuration. Reasons:
-// ARGOCD_INSTALL_FAILED, ARGOCD_CRD_NOT_ESTABLISHED, REPOSITORY_SECRET_FAILED.
+// ARGOCD_INSTALL_FAILED, ARGOCD_CRD_NOT_ESTABLISHED, ARGOCD_CONFIG_FAILED, REPOSITORY_SECRET_FAILED.
 func (a *ArgoCD) Install(ctx context.Context) error {
 	crds, err := ensureCRDs(ctx, a.Clients, a.Stack.CRDs(stack.GroupArgoCD), a.Preloaded)
 	if err != nil {
@@ -76,7 +77,7 @@ func (a *ArgoCD) Install(ctx context.Context) error {
 	}
 	for _, o := range append(gitops.ArgoCDObjects(a.Health), withLocalCluster(a.Settings)...) {
 		if err := a.Clients.Apply(ctx, infra.ResourceFor(o.GroupVersionKind()), o); err != nil {
-			return reason.New(reason.ArgoCDInstallFailed, "install Argo CD: %w", err)
+			return reason.New(gitops.InstallReason(o, reason.ArgoCDInstallFailed), "install Argo CD: %w", err)
 		}
 	}
 	for i, host := range append([]string{a.RegistryHost}, a.PlainRegistries...) {
@@ -157,7 +158,7 @@ func (a *ArgoCD) Start(ctx context.Context) error {
 		"--kubeconfig", a.proxy.or(a.Kubeconfig), "--namespace", infra.ArgoCDNamespace, "--repo-server", "127.0.0.1:" + port(1), "--repo-server-plaintext",
 		"--redis", redisAddr, "--metrics-port", port(3), "--status-processors", "10", "--operation-processors", "5",
 	}
-	repoEnv, repoProfile, err := a.forGit(ctx, []string{"KUBECONFIG=" + a.Kubeconfig, renderTime}, withUnixSockets(profile))
+	repoEnv, repoProfile, err := a.forGit(ctx, []string{"KUBECONFIG=" + a.Kubeconfig, renderTime}, withUnixSockets(running(profile, a.programs()...)))
 	if err != nil {
 		return reason.Wrap(reason.ArgoCDNotReady, err)
 	}
@@ -197,10 +198,13 @@ const renderTime = "ARGOCD_EXEC_TIMEOUT=45s"
 // Unchanged of an infra.Controllers.
 func (a *ArgoCD) Unchanged(ctx context.Context) error { return a.Policy.Unchanged(ctx, a.Clients) }
 
+// programs are the directories of what the repo-server runs.
+func (a *ArgoCD) programs() []string { return a.Stack.BinDirs("helm", "kustomize") }
+
 // environment: private directories for everything that Argo CD's image has at fixed places.
 func (a *ArgoCD) environment() ([]string, error) {
 	env := []string{
-		"PATH=" + filepath.Join(a.Stack.Dir, "bin"),
+		"PATH=" + strings.Join(a.programs(), string(os.PathListSeparator)),
 		// https://kubernetes.default.svc in an Application means the cluster of the kubeconfig.
 		"ARGOCD_FAKE_IN_CLUSTER=true",
 		"ARGOCD_ENABLE_PROFILER_FILE_PATH=profiler.enabled", // in its directory, where only `make bench-profile` writes that file

@@ -48,7 +48,7 @@ func (a *ArgoCD) forGit(ctx context.Context, env []string, profile *sandbox.Prof
 		return nil, nil, fmt.Errorf("give Argo CD %s: %w", verifyWrapper, err)
 	}
 	env = append(slices.Clone(env),
-		"PATH="+filepath.Join(a.Stack.Dir, "bin")+string(os.PathListSeparator)+dir,
+		"PATH="+strings.Join(append(a.programs(), dir), string(os.PathListSeparator)),
 		"ARGOCD_GIT_MODULES_ENABLED=false", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_TERMINAL_PROMPT=0", "GIT_ALLOW_PROTOCOL=http:https", "GIT_TEMPLATE_DIR=",
 		"GIT_COMMITTER_NAME=aicr-action", "GIT_COMMITTER_EMAIL=aicr-action@localhost", // nobody asks who this machine's user is
 	)

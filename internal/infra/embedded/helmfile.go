@@ -60,12 +60,7 @@ func (h *helmfile) Deliver(ctx context.Context, dir string, what infra.Delivery)
 	if err := os.CopyFS(work, os.DirFS(dir)); err != nil {
 		return "", reason.Wrap(infra.DiskReason(err, reason.Internal), fmt.Errorf("copy the bundle for helmfile: %w", err))
 	}
-	profile := h.Confine
-	if profile != nil {
-		all := *profile
-		all.Execute = append([]string{filepath.Dir(h.Helm)}, all.Execute...)
-		profile = &all
-	}
+	profile := running(h.Confine, filepath.Dir(h.Helm))
 	p, err := h.Sup.Start(host.ProcessSpec{
 		Name: infra.HelmfileProcess, Path: h.Path, Dir: h.Dir, WorkDir: work, Log: log, Ends: true, Sandbox: profile, Memory: host.RenderLimit,
 		Args: append([]string{"--helm-binary", h.Helm, "--kubeconfig", h.Kubeconfig, "--no-color", "--log-level", "debug"}, verb...),

@@ -71,7 +71,10 @@ type RegistryPort struct {
 	Exact bool
 }
 
-var _ infra.Platform = (*Platform)(nil)
+var (
+	_ infra.Platform  = (*Platform)(nil)
+	_ infra.Foreigner = (*Platform)(nil)
+)
 
 // Name is the platform's on the command line.
 const Name = "embedded"
@@ -91,9 +94,9 @@ func (p *Platform) Kind() string { return Name }
 // machine. Stages and stand-ins are part of this program. A program that cannot be read gives the
 // error: no result is taken for that of another one.
 func (p *Platform) Fingerprint() string {
-	text := fmt.Sprintf("%s %s sandbox=%t policy=%t static=%t proxies=%t", p.Kind(), p.Stack.Name(), !p.Without.Sandbox, !p.Without.Policy, !p.Without.Static, !p.PlainControllers)
+	text := fmt.Sprintf("%s %s sandbox=%t policy=%t static=%t proxies=%t", p.Kind(), p.Stack.Identity(), !p.Without.Sandbox, !p.Without.Policy, !p.Without.Static, !p.PlainControllers)
 	if p.Helmfile != nil {
-		text += " helmfile=" + p.Helmfile.Version("github.com/helmfile/helmfile")
+		text += " helmfile=" + p.Helmfile.Identity()
 	}
 	if p.Real != nil {
 		text += " " + p.Real.Fingerprint()
@@ -155,6 +158,15 @@ func (p *Platform) Needs(ctx context.Context, controllers ...infra.ControllerKin
 		return nil
 	}
 	return p.Helmfile.Build(ctx, p.Progress, groups...)
+}
+
+// ForeignPrograms of an infra.Foreigner.
+func (p *Platform) ForeignPrograms(controllers ...infra.ControllerKind) []infra.ForeignProgram {
+	all := p.Stack.Foreign(StackGroups(controllers...)...)
+	if p.Helmfile != nil {
+		all = append(all, p.Helmfile.Foreign(HelmfileGroups(controllers...)...)...)
+	}
+	return all
 }
 
 // ServesGit of an infra.Platform: git has to be there, and its part that serves HTTP.

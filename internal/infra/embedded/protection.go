@@ -57,6 +57,16 @@ func withPorts(p *sandbox.Profile, ports []int, shared ...string) *sandbox.Profi
 	return &all
 }
 
+// running lets a process run the programs of these directories.
+func running(p *sandbox.Profile, dirs ...string) *sandbox.Profile {
+	if p == nil {
+		return nil
+	}
+	all := *p
+	all.Execute = slices.Concat(p.Execute, dirs)
+	return &all
+}
+
 // withUnixSockets lets a process create Unix sockets. The repo-server always listens on one, for
 // Git's passwords, and has no setting to turn that off.
 func withUnixSockets(p *sandbox.Profile) *sandbox.Profile {

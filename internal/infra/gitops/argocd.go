@@ -10,6 +10,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle/policy"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/health"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // ArgoCDObjects are the namespace, the settings and the default project that Argo CD's controllers
@@ -42,7 +43,7 @@ func ArgoCDObjects(policy health.Policy) []*unstructured.Unstructured {
 	all := []any{map[string]any{"group": "*", "kind": "*"}}
 	return []*unstructured.Unstructured{
 		named("v1", "Namespace", infra.ArgoCDNamespace, nil),
-		named("v1", "ConfigMap", "argocd-cm", map[string]any{"data": settings}),
+		named("v1", "ConfigMap", ArgoCDConfig, map[string]any{"data": settings}),
 		named("v1", "ConfigMap", "argocd-rbac-cm", nil),
 		named("v1", "Secret", "argocd-secret", map[string]any{
 			"type": "Opaque", "stringData": map[string]any{"server.secretkey": "not-a-secret-in-a-throwaway-cluster"},
@@ -53,6 +54,17 @@ func ArgoCDObjects(policy health.Policy) []*unstructured.Unstructured {
 			"clusterResourceWhitelist": all,
 		}}),
 	}
+}
+
+// ArgoCDConfig is the ConfigMap of Argo CD's settings.
+const ArgoCDConfig = "argocd-cm"
+
+// InstallReason is the reason of an object that cannot be applied: upstream's harness has a code of its own for argocd-cm.
+func InstallReason(o *unstructured.Unstructured, otherwise reason.Reason) reason.Reason {
+	if o.GetName() == ArgoCDConfig {
+		return reason.ArgoCDConfigFailed
+	}
+	return otherwise
 }
 
 // RepositorySecret is one credential template for a whole registry that speaks plain HTTP: Argo CD

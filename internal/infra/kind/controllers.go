@@ -89,7 +89,7 @@ func noControllers(kind infra.ControllerKind) error {
 // sync otherwise, since a node selector is one value to a server-side apply.
 func ignoringHostPolicies(objs []*unstructured.Unstructured) []*unstructured.Unstructured {
 	for _, o := range objs {
-		if data, ok := o.Object["data"].(map[string]any); ok && o.GetName() == "argocd-cm" {
+		if data, ok := o.Object["data"].(map[string]any); ok && o.GetName() == gitops.ArgoCDConfig {
 			data["resource.customizations.ignoreDifferences.apps_DaemonSet"] = "jsonPointers: [/spec/template/spec/nodeSelector/" + strings.ReplaceAll(simulatedLabel, "/", "~1") + "]\n"
 		}
 	}
@@ -106,7 +106,7 @@ func redisPassword() *unstructured.Unstructured {
 }
 
 // Install copies the images into the node, and applies CRDs and configuration. Reasons:
-// ARGOCD_INSTALL_FAILED, ARGOCD_CRD_NOT_ESTABLISHED, REPOSITORY_SECRET_FAILED, FLUX_INSTALL_FAILED,
+// ARGOCD_INSTALL_FAILED, ARGOCD_CRD_NOT_ESTABLISHED, ARGOCD_CONFIG_FAILED, REPOSITORY_SECRET_FAILED, FLUX_INSTALL_FAILED,
 // FLUX_CRD_NOT_ESTABLISHED, IMAGE_MISSING, NO_SPACE; GIT_NOT_READY, GIT_UNREACHABLE,
 // GIT_NOT_WRITABLE if they read Git.
 func (c *controllers) Install(ctx context.Context) error {
@@ -116,10 +116,7 @@ func (c *controllers) Install(ctx context.Context) error {
 		}
 	}
 	if c.cluster.has(c.kinds...) { // settings may be another version's; what is the same stays as it is
-		if err := c.cluster.applyAll(ctx, c.settings); err != nil {
-			return reason.New(c.installFailed, "configure %s: %w", c.name, err)
-		}
-		return nil
+		return c.configure(ctx)
 	}
 	var objs []*unstructured.Unstructured
 	for _, kind := range c.kinds {
@@ -157,7 +154,10 @@ func (c *controllers) install(ctx context.Context, objs []*unstructured.Unstruct
 	if err := c.cluster.clients.WaitCRDs(ctx, crds, c.crdBudget); err != nil {
 		return reason.Wrap(c.crdMissing, err)
 	}
-	for _, list := range [][]*unstructured.Unstructured{c.settings, rest, c.last} {
+	if err := c.configure(ctx); err != nil {
+		return err
+	}
+	for _, list := range [][]*unstructured.Unstructured{rest, c.last} {
 		if err := c.cluster.applyAll(ctx, list); err != nil {
 			return reason.New(c.installFailed, "install %s: %w", c.name, err)
 		}
@@ -169,6 +169,16 @@ func (c *controllers) install(ctx context.Context, objs []*unstructured.Unstruct
 		return nil
 	}
 	return c.furnishCell(ctx)
+}
+
+// configure applies the settings, one after the other, since one of them has a reason of its own.
+func (c *controllers) configure(ctx context.Context) error {
+	for i, o := range c.settings {
+		if err := c.cluster.applyAll(ctx, c.settings[i:i+1]); err != nil {
+			return reason.New(gitops.InstallReason(o, c.installFailed), "configure %s: %w", c.name, err)
+		}
+	}
+	return nil
 }
 
 // furnishCell applies what is of this cell alone, and then the policy.

@@ -32,6 +32,8 @@ func Limits() infra.Limits {
 		Lacks: map[infra.Feature]string{
 			infra.Programs:        "there, pods on nodes of the cluster run in containers",
 			infra.OtherKubernetes: "its nodes have the version of their image",
+			infra.OtherArgoCD:     "its containers have the version of kwok/manifests",
+			infra.OtherFlux:       "its containers have the versions of kwok/manifests",
 			infra.SidePrograms:    "second schedulers and controllers are programs of this machine, which run beside a cluster of processes",
 			infra.DirectCharts:    "pods do not reach repositories on this machine; use --charts upstream",
 			infra.ClustersAhead:   "starting a Kind cluster keeps four cores busy, which the running cells need",

@@ -37,7 +37,7 @@ func (s *Set) Fingerprint() string {
 	text := "operators=" + string(s.Mode)
 	if s.Mode == Auto || s.Mode == Real {
 		for _, of := range s.Stacks {
-			text += "," + of.Name()
+			text += "," + of.Identity()
 		}
 	}
 	return text

@@ -73,6 +73,12 @@ type ProfileSpec struct {
 	AdmissionPlugins []string `yaml:"admissionPlugins,omitempty"`
 	// StorageClasses are those that the provider's clusters have, besides the default one.
 	StorageClasses []string `yaml:"storageClasses,omitempty"`
+	// DefaultStorageClass is the class for claims that name none, or noDefaultClass; empty for DefaultClassName.
+	DefaultStorageClass string `yaml:"defaultStorageClass,omitempty"`
+	// AssumedClass: the provider's clusters have no default class, and the cells have one nevertheless (Assume).
+	AssumedClass bool `yaml:"-"`
+	// LoadBalancer is noLoadBalancer where nothing gives a Service of type LoadBalancer an address; empty where a cloud does.
+	LoadBalancer string `yaml:"loadBalancer,omitempty"`
 }
 
 // Taint is a taint of a node.
@@ -101,6 +107,10 @@ type NodeGroup struct {
 	Count int
 	// Labels are put on the nodes besides the profile's own, and win over them.
 	Labels map[string]string
+
+	// mig are the MIG devices of each GPU, by profile; none if the GPUs are whole (Partitioned).
+	mig              map[string]int
+	strategy, config string
 }
 
 // DefaultNodeGroups are a group of system nodes and one of accelerated nodes, with these counts.
@@ -119,14 +129,21 @@ func ChooseProfiles(all []Profile, service, accelerator string, groups []NodeGro
 		accelerator = ""
 	}
 	found := map[string]*Profile{}
+	var accelerated []*Profile
 	for i := range all {
 		p := &all[i]
 		if p.Spec.Criteria.Service != service {
 			continue
 		}
+		if p.Spec.NodeType == nodeTypeAccelerated {
+			accelerated = append(accelerated, p)
+		}
 		if p.Spec.NodeType == nodeTypeSystem || p.Spec.Criteria.Accelerator == accelerator || accelerator == "" && p.Spec.Default {
 			found[p.Spec.NodeType] = p
 		}
+	}
+	if accelerator == "" && found[nodeTypeAccelerated] == nil && len(accelerated) == 1 { // no other one could be the default
+		found[nodeTypeAccelerated] = accelerated[0]
 	}
 	chosen := slices.Clone(groups)
 	for i := range chosen {
@@ -167,6 +184,7 @@ func Nodes(groups []NodeGroup) []*corev1.Node {
 		kind := g.Profile.Spec.NodeType
 		for range g.Count {
 			n := g.Profile.node(next[kind])
+			g.cut(n)
 			maps.Copy(n.Labels, g.Labels)
 			nodes = append(nodes, n)
 			next[kind]++
@@ -233,6 +251,15 @@ func (p *Profile) node(i int) *corev1.Node {
 	annotations := map[string]string{infra.SimulatedNodeAnnotation: "fake"}
 	if len(s.StorageClasses) > 0 {
 		annotations[storageAnnotation] = strings.Join(s.StorageClasses, ",")
+	}
+	if s.DefaultStorageClass != "" {
+		annotations[defaultClassAnnotation] = s.DefaultStorageClass
+	}
+	if s.AssumedClass {
+		annotations[assumedClassAnnotation] = "true"
+	}
+	if s.LoadBalancer != "" {
+		annotations[loadBalancerAnnotation] = s.LoadBalancer
 	}
 	if len(s.AdmissionPlugins) > 0 {
 		annotations[infra.AdmissionAnnotation] = strings.Join(s.AdmissionPlugins, ",")

@@ -250,6 +250,17 @@ func (p *Profile) check(d document) []error {
 	problems = append(problems, p.checkLabels(d)...)
 	problems = append(problems, p.checkTaints(d)...)
 	problems = append(problems, p.checkAdmission(d)...)
+	for i, class := range s.StorageClasses {
+		if wrong := validation.IsDNS1123Subdomain(class); len(wrong) > 0 {
+			add(d.at("spec", "storageClasses"), "spec.storageClasses[%d] is %q, which cannot be the name of a StorageClass: %s", i, class, wrong[0])
+		}
+	}
+	if wrong := validation.IsDNS1123Subdomain(s.DefaultStorageClass); s.DefaultStorageClass != "" && len(wrong) > 0 {
+		add(d.at("spec", "defaultStorageClass"), "spec.defaultStorageClass is %q; want the name of the class for claims that name none, or %s: %s", s.DefaultStorageClass, noDefaultClass, wrong[0])
+	}
+	if s.LoadBalancer != "" && s.LoadBalancer != noLoadBalancer {
+		add(d.at("spec", "loadBalancer"), "spec.loadBalancer is %q; want %s, or leave it out where the provider gives Services of type LoadBalancer their addresses", s.LoadBalancer, noLoadBalancer)
+	}
 	problems = append(problems, p.checkCapacity(d)...)
 	return append(problems, p.checkGPU(d)...)
 }
@@ -354,8 +365,9 @@ func (p *Profile) checkGPU(d document) []error {
 	case !accelerated:
 		return []error{fmt.Errorf("%s: spec.gpu is on a profile whose nodeType is not %s", d.at("spec", "gpu"), nodeTypeAccelerated)}
 	}
-	if g.Count < 1 {
-		add("count", "spec.gpu.count is %d; want 1 or more", g.Count)
+	cut := slices.ContainsFunc(slices.Collect(maps.Keys(p.Spec.Capacity)), func(name string) bool { return strings.HasPrefix(name, migPrefix) })
+	if g.Count < 0 || g.Count == 0 && !cut {
+		add("count", "spec.gpu.count is %d; want 1 or more, or 0 for GPUs that are all cut into MIG devices, which spec.capacity has (nvidia.com/mig-1g.10gb)", g.Count)
 	}
 	if g.MemoryMiB < 1 {
 		add("memoryMiB", "spec.gpu.memoryMiB is %d; want the memory of one GPU in MiB", g.MemoryMiB)

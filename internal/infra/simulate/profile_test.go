@@ -26,7 +26,16 @@ func shippedProfiles(t testing.TB) []Profile {
 
 func TestChooseProfiles(t *testing.T) {
 	all := shippedProfiles(t)
+	for _, p := range shippedProfiles(t) { // a service with one accelerator, which is nobody's default, and one with two
+		if name := p.Metadata.Name; slices.Contains([]string{"lke-system", "lke-rtx-pro-6000", "oke-system", "oke-h100", "oke-h200"}, name) {
+			p.Spec.Criteria.Service, p.Spec.Default = strings.NewReplacer("lke", "nvke", "oke", "two").Replace(p.Spec.Criteria.Service), false
+			all = append(all, p)
+		}
+	}
 	for _, test := range []struct{ service, accelerator, system, accelerated, says string }{
+		{"nvke", "", "lke-system", "lke-rtx-pro-6000", ""},
+		{"nvke", "h100", "", "", "service nvke has profiles for: rtx-pro-6000."},
+		{"two", "", "", "", "service two has profiles for: h100, h200."},
 		{"eks", "any", "eks-system", "eks-h100", ""},
 		{"eks", "", "eks-system", "eks-h100", ""},
 		{"eks", "h100", "eks-system", "eks-h100", ""},
@@ -35,8 +44,8 @@ func TestChooseProfiles(t *testing.T) {
 		// No fallback: neither to another cloud's nodes nor to another accelerator's.
 		{"eks", "vr200", "", "", "accelerated nodes of service eks, accelerator vr200; service eks has profiles for: a100, b200, gb200, gb300, h100, h200, l40, rtx-pro-6000."},
 		{"kind", "gb200", "", "", "service kind has profiles for: h100."},
-		{"nimbus", "any", "", "", "there are profiles for the services aks, bcm, eks, generic, gke, k0s, kind, lke, oke, rke2."},
-		{"nimbus", "h100", "", "", "there are profiles for the services aks, bcm, eks, generic, gke, k0s, kind, lke, oke, rke2."},
+		{"nimbus", "any", "", "", "there are profiles for the services aks, bcm, eks, generic, gke, k0s, kind, lke, nvke, oke, rke2, two."},
+		{"nimbus", "h100", "", "", "there are profiles for the services aks, bcm, eks, generic, gke, k0s, kind, lke, nvke, oke, rke2, two."},
 		{"ocp", "any", "", "", "service ocp: OpenShift is left out, here and in AICR's own KWOK tests"},
 		{"any", "any", "", "", "no service says whose nodes to simulate: take a recipe that sets spec.criteria.service"},
 		{"", "", "", "", "no service says whose nodes to simulate: take a recipe that sets spec.criteria.service"},

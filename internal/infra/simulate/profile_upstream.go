@@ -90,7 +90,7 @@ func parseUpstream(d document) (*Profile, []error) {
 // over fills in what AICR's form cannot say of a provider, from the profile that it takes the place of.
 func (p *Profile) over(old Profile) {
 	s, o := &p.Spec, old.Spec
-	s.Default, s.Untainted, s.AdmissionPlugins, s.StorageClasses = o.Default, o.Untainted, o.AdmissionPlugins, o.StorageClasses
+	s.Default, s.Untainted, s.AdmissionPlugins, s.StorageClasses, s.DefaultStorageClass, s.LoadBalancer = o.Default, o.Untainted, o.AdmissionPlugins, o.StorageClasses, o.DefaultStorageClass, o.LoadBalancer
 	s.Region, s.Zones, s.Labels, s.Racks, s.Taints = o.Region, o.Zones, o.Labels, o.Racks, o.Taints
 	for name, quantity := range o.Capacity {
 		if _, ok := s.Capacity[name]; !ok {

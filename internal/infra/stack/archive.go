@@ -30,15 +30,10 @@ const ArchiveSuffix = ".tar.zst"
 
 // Name is the name of the stack's directory: the key of its content and the platform, e.g.
 // 9419da6ded5d2620-linux-amd64.
-func (s *Stack) Name() string {
-	if s.kubernetes != nil {
-		return filepath.Base(s.Dir) + " with " + s.kubernetes.Name()
-	}
-	return filepath.Base(s.Dir)
-}
+func (s *Stack) Name() string { return filepath.Base(s.Dir) }
 
-// Complete tells whether everything of the stack is there: Build has nothing to do.
-func (s *Stack) Complete() bool { return s.complete(Groups()) }
+// Complete tells whether everything of the stack was compiled or installed: Build has nothing to do.
+func (s *Stack) Complete() bool { return (&Stack{Dir: s.Dir, groups: s.groups}).complete(Groups()) }
 
 // Archive writes the stack into a file that Install takes, and returns the SHA-256 of the file.
 // Entries are in the order of their names and have neither time nor owner, so that one stack always

@@ -206,12 +206,12 @@ func TestInstall_InvalidArchive(t *testing.T) {
 		"a link for a directory": {craft(t, append([]entry{{name + "/bin", "/tmp", tar.TypeSymlink}}, good...)), "", []string{"/bin\"", "no file of a stack"}},
 		"a device":               {craft(t, with(entry{name + "/bin/etcd", "", tar.TypeChar})), "", []string{"bin/etcd", "special file"}},
 		"a file twice":           {craft(t, with(good[0])), "", []string{good[0].name, "twice"}},
-		"without a program":      {craft(t, good[1:]), "", []string{"lacks kube-apiserver"}},
+		"without a program":      {craft(t, good[1:]), "", []string{"lacks etcd"}},
 		"without CRDs":           {craft(t, slices.DeleteFunc(slices.Clone(good), func(e entry) bool { return strings.Contains(e.name, "/crds/flux/") })), "", []string{"lacks CRDs"}},
 		"cut off":                {whole[:len(whole)/2], "", []string{"ends too early"}},
 		"damaged":                {flipped, "", []string{"install the stack from"}},
 		"no archive":             {[]byte("<html>Not Found</html>"), "", []string{"no archive of a stack"}},
-		"empty":                  {nil, "", []string{"lacks kube-apiserver"}},
+		"empty":                  {nil, "", []string{"lacks etcd"}},
 	}
 	for what, test := range tests {
 		t.Run(what, func(t *testing.T) {

@@ -45,7 +45,16 @@ func (s *Stack) Build(ctx context.Context, progress infra.Progress, groups ...Gr
 		return err
 	}
 	defer unlock()
-	missing := s.Missing(groups...) // again: another process may have built it while this one waited
+	missing, err := s.pull(ctx, progress, s.Missing(groups...)) // again: another process may have built it while this one waited
+	if err != nil {
+		return err
+	}
+	if err := s.ownCRDs(groups); err != nil {
+		return err
+	}
+	if len(missing) == 0 && s.complete(groups) {
+		return nil
+	}
 	goTool, err := goToolchain()
 	if err != nil {
 		return err
@@ -54,12 +63,13 @@ func (s *Stack) Build(ctx context.Context, progress infra.Progress, groups ...Gr
 	if err != nil {
 		return err
 	}
-	if len(missing) > 1 { // the first one is compiled meanwhile
+	defer s.work.begin()()
+	if len(missing) > 0 { // the first one is compiled meanwhile
 		fetching, stop := context.WithCancel(ctx)
 		var fetched sync.WaitGroup
 		defer fetched.Wait()
 		defer stop()
-		fetched.Go(func() { s.fetch(fetching, goTool, src, missing[1:]) })
+		fetched.Go(func() { s.fetch(fetching, goTool, src, missing) })
 	}
 	for i, p := range missing {
 		task := progress.Begin(fmt.Sprintf("Building %s %s (%d of %d)", p.Name, s.versions[p.Module], i+1, len(missing)))
@@ -152,7 +162,7 @@ func buildEnv() []string {
 // Fetch downloads the modules that the groups' missing parts are compiled from, for a Build that
 // comes later. It tells no error: a module that cannot be had fails the build, with its reason.
 func (s *Stack) Fetch(ctx context.Context, groups ...Group) {
-	missing := s.Missing(groups...)
+	missing := slices.DeleteFunc(s.Missing(groups...), func(p Part) bool { image, _ := s.plan(p); return image != nil })
 	goTool, err := goToolchain()
 	if err != nil || len(missing) == 0 {
 		return
@@ -162,14 +172,18 @@ func (s *Stack) Fetch(ctx context.Context, groups ...Group) {
 	}
 }
 
-// fetch lists the packages of the parts: for that the go command downloads what it compiles them
-// from, and nothing else, as GOPROXY and the like say.
+// fetch lists the packages of the parts that are not in Go's cache: for that the go command downloads
+// what it compiles them from, and nothing else, as GOPROXY and the like say.
 func (s *Stack) fetch(ctx context.Context, goTool, src string, parts []Part) {
-	args := []string{"list", "-deps"}
+	before := s.work.soFar()
+	args := slices.Concat([]string{"list", "-deps", "-f", "{{if .StaleReason}}{{.ImportPath}}{{end}}"}, likeBuild())
 	for _, p := range parts {
 		args = append(args, p.source())
 	}
-	_, _ = host.RunCommand(ctx, src, buildEnv(), goTool, args...)
+	out, err := host.RunCommand(ctx, src, buildEnv(), goTool, args...)
+	if err == nil {
+		s.work.found(before + len(strings.Fields(out)) + perLink*len(parts))
+	}
 }
 
 // yielding is the command at a lower priority, where there is nice: cells that run meanwhile have
@@ -197,7 +211,7 @@ func Apart() []string {
 		"github.com/argoproj/argo-cd/gitops-engine", "github.com/argoproj/argo-cd/v3", "github.com/aws/aws-sdk-go-v2", "github.com/envoyproxy/go-control-plane/envoy",
 		"github.com/fluxcd/helm-controller", "github.com/fluxcd/kustomize-controller", "github.com/fluxcd/source-controller", "github.com/fluxcd/source-watcher/v2",
 		"github.com/getsops/sops/v3", "github.com/go-git/go-git/v5", "github.com/google/cadvisor", "github.com/sigstore/cosign/v3", "github.com/sigstore/rekor",
-		"github.com/tetratelabs/wazero", "go.etcd.io/etcd/server/v3", "helm.sh/helm/v4", "k8s.io/kube-aggregator", "k8s.io/kubernetes",
+		"go.etcd.io/etcd/server/v3", "k8s.io/kube-aggregator", "k8s.io/kubernetes",
 	}
 }
 
@@ -212,14 +226,27 @@ func CompilerFlags() []string {
 	return args
 }
 
-func (s *Stack) buildPart(ctx context.Context, goTool, src string, p Part, task infra.Task) (string, error) {
-	tmp := s.Bin("." + p.Name + ".partial")
-	defer func() { _ = os.Remove(tmp) }() // a success has renamed it
-	args := []string{"build", "-v", "-ldflags", s.ldflags(), "-o", tmp}
+// likeBuild are the flags by which packages are compiled.
+func likeBuild() []string {
 	if trimmed() {
-		args = append(args, "-trimpath")
+		return append([]string{"-trimpath"}, CompilerFlags()...)
 	}
-	args = append(args, CompilerFlags()...)
+	return CompilerFlags()
+}
+
+// leftText says how long all compiling takes from now on, if that is known.
+func (s *Stack) leftText() string {
+	left, _, known := s.left(time.Now())
+	if !known {
+		return ""
+	}
+	return fmt.Sprintf(", about %d min left, once", max(1, int(left.Round(time.Minute).Minutes())))
+}
+
+func (s *Stack) buildPart(ctx context.Context, goTool, src string, p Part, task infra.Task) (string, error) {
+	tmp := s.compiled("." + p.Name + ".partial")
+	defer func() { _ = os.Remove(tmp) }() // a success has renamed it
+	args := append([]string{"build", "-v", "-ldflags", s.ldflags(), "-o", tmp}, likeBuild()...)
 	name, args := yielding(goTool, append(args, p.source())...)
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = src
@@ -242,7 +269,8 @@ func (s *Stack) buildPart(ctx context.Context, goTool, src string, p Part, task 
 			case strings.HasPrefix(line, "go: downloading "):
 				task.Update(fmt.Sprintf("%d modules downloaded", downloads.Add(1)))
 			case !strings.ContainsAny(line, " :"): // -v prints the import path of each package that it compiles
-				task.Update(fmt.Sprintf("%d packages compiled", packages.Add(1)))
+				s.work.did(1)
+				task.Update(fmt.Sprintf("%d packages compiled%s", packages.Add(1), s.leftText()))
 			default:
 				if tail = append(tail, line); len(tail) > 20 {
 					tail = tail[1:]
@@ -266,7 +294,8 @@ func (s *Stack) buildPart(ctx context.Context, goTool, src string, p Part, task 
 		}
 		return detail, reason.New(r, "build %s from %s: go build: %w\n%s", p.Name, p.source(), err, text)
 	}
-	if err := os.Rename(tmp, s.Bin(p.Name)); err != nil {
+	s.work.did(perLink)
+	if err := os.Rename(tmp, s.compiled(p.Name)); err != nil {
 		return detail, reason.Wrap(reason.StackBuildFailed, err)
 	}
 	return detail, nil
@@ -310,11 +339,11 @@ func (s *Stack) copyCRDs(ctx context.Context, goTool, src string, g Group) error
 		return reason.Wrap(infra.DiskReason(err, reason.StackBuildFailed), err)
 	}
 	for _, set := range sets {
-		out, err := host.RunCommand(ctx, src, buildEnv(), goTool, "list", "-m", "-f", "{{.Dir}}", set.module)
+		dir, err := s.crdDir(ctx, goTool, src, set.module)
 		if err != nil {
 			return reason.New(reason.StackBuildFailed, "find the source of %s: %w", set.module, err)
 		}
-		files, err := filepath.Glob(filepath.Join(strings.TrimSpace(out), set.dir, cmp.Or(set.name, "*.yaml")))
+		files, err := filepath.Glob(filepath.Join(dir, set.dir, cmp.Or(set.name, "*.yaml")))
 		if err != nil || len(files) == 0 {
 			return reason.New(reason.StackBuildFailed, "module %s has no CRDs in %s", set.module, set.dir)
 		}

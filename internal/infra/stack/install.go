@@ -112,7 +112,7 @@ func (s *Stack) install(ctx context.Context, r io.Reader, task infra.Task) error
 	}
 	for _, g := range Groups() {
 		for _, p := range g.Parts() {
-			if err := os.Rename(unpacked.Bin(p.Name), s.Bin(p.Name)); err != nil {
+			if err := os.Rename(unpacked.Bin(p.Name), s.compiled(p.Name)); err != nil {
 				return err
 			}
 		}

@@ -31,10 +31,14 @@ func (s *Stack) Minors(lists fs.FS) ([]string, error) {
 
 func minorOf(version string) string { return strings.TrimPrefix(semver.MajorMinor(version), "v") }
 
-// WithKubernetes returns the stack with the control plane of a minor version, e.g. 1.34. It builds
-// nothing. Reason: USAGE for one that is not among Minors.
+// WithKubernetes returns the stack with the control plane of a minor version, e.g. 1.34, or of another
+// release of one, e.g. 1.34.2, which comes out of images only. It builds nothing. Reason: USAGE for one that is not among Minors.
 func (s *Stack) WithKubernetes(paths host.Paths, lists fs.FS, minor string) (*Stack, error) {
 	minor = strings.TrimPrefix(minor, "v")
+	patch := ""
+	if strings.Count(minor, ".") == 2 && semver.IsValid("v"+minor) {
+		patch, minor = "v"+minor, minorOf("v"+minor)
+	}
 	all, err := s.Minors(lists)
 	if err != nil {
 		return nil, err
@@ -42,20 +46,28 @@ func (s *Stack) WithKubernetes(paths host.Paths, lists fs.FS, minor string) (*St
 	if !slices.Contains(all, minor) {
 		return nil, reason.New(reason.Usage, "there is no control plane of Kubernetes %s; choose one of %s", minor, strings.Join(all, ", "))
 	}
-	if minor == minorOf(s.versions[kubernetesModule]) {
+	own := s.versions[kubernetesModule]
+	if minor == minorOf(own) && (patch == "" || patch == own) {
 		return s, nil
 	}
-	name := "embedded/kubernetes-" + minor
-	mod, err := fs.ReadFile(lists, name+".mod")
-	if err != nil {
-		return nil, err
-	}
-	sum, err := fs.ReadFile(lists, name+".sum")
-	if err != nil {
-		return nil, err
+	mod, sum := s.mod, s.sum
+	if minor != minorOf(own) {
+		name := "embedded/kubernetes-" + minor
+		if mod, err = fs.ReadFile(lists, name+".mod"); err != nil {
+			return nil, err
+		}
+		if sum, err = fs.ReadFile(lists, name+".sum"); err != nil {
+			return nil, err
+		}
 	}
 	other := *s
-	other.kubernetes, err = newFrom(paths, "kwok/kubernetes/"+minor+"/go.mod", []Group{GroupKubernetes}, mod, sum, s.sources)
+	if other.kubernetes, err = newFrom(paths, "kwok/kubernetes/"+minor+"/go.mod", []Group{GroupKubernetes}, mod, sum, s.sources); err != nil {
+		return nil, err
+	}
+	other.kubernetes.origin = s.origin
+	if patch != "" {
+		err = other.kubernetes.use(kubernetesModule, patch, GroupKubernetes)
+	}
 	return &other, err
 }
 

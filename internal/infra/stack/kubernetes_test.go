@@ -25,8 +25,8 @@ func TestWithKubernetes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.HasPrefix(other.KubeVersion(), "v1.34.") || other.Name() == s.Name() || !strings.HasPrefix(s.KubeVersion(), "v1.36.") {
-		t.Errorf("got %s in %s, and the stack has %s", other.KubeVersion(), other.Name(), s.KubeVersion())
+	if !strings.HasPrefix(other.KubeVersion(), "v1.34.") || other.Identity() == s.Identity() || !strings.HasPrefix(s.KubeVersion(), "v1.36.") {
+		t.Errorf("got %s in %s, and the stack has %s", other.KubeVersion(), other.Identity(), s.KubeVersion())
 	}
 	for range 2 {
 		if err := other.Build(t.Context(), &recorded{}, GroupControlPlane); err != nil {

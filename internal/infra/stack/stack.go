@@ -88,14 +88,13 @@ func part(name, module, dir string) Part {
 func (g Group) Parts() []Part {
 	switch g {
 	case GroupControlPlane:
-		return append(GroupKubernetes.Parts(),
-			part("etcd", "go.etcd.io/etcd/server/v3", ""),
-			part("kwok", "sigs.k8s.io/kwok", "/cmd/kwok"))
+		kubernetes := GroupKubernetes.Parts()
+		return slices.Concat([]Part{part("etcd", "go.etcd.io/etcd/server/v3", "")}, kubernetes[:2], []Part{part("kwok", "sigs.k8s.io/kwok", "/cmd/kwok")}, kubernetes[2:])
 	case GroupKubernetes:
 		kubernetes := func(name string) Part { return part(name, kubernetesModule, "/cmd/"+name) }
 		manager := kubernetes("kube-controller-manager")
 		manager.Main = manager.Name
-		return []Part{kubernetes("kube-apiserver"), manager, kubernetes("kube-scheduler")}
+		return []Part{kubernetes("kube-apiserver"), kubernetes("kube-scheduler"), manager}
 	case GroupHelm:
 		return []Part{part("helm", "helm.sh/helm/v3", "/cmd/helm")}
 	case GroupArgoCD:
@@ -175,6 +174,11 @@ type Stack struct {
 	versions map[string]string
 	// kubernetes, if set, has the control plane of another minor version, in place of the stack's.
 	kubernetes *Stack
+	// origin, if set, is where missing programs come from; else all are compiled.
+	origin *Origin
+	work   *work
+	// named are modules whose versions the user has named, in place of the list's.
+	named []string
 }
 
 // stackLayout is part of the key: raise it when the way of building changes the result.
@@ -232,7 +236,7 @@ func newFrom(paths host.Paths, list string, groups []Group, goMod, goSum []byte,
 	if err != nil {
 		return nil, fmt.Errorf("read the stack's parts list: %w", err)
 	}
-	s := &Stack{groups: groups, mod: goMod, sum: goSum, sources: sources, versions: map[string]string{}}
+	s := &Stack{work: &work{}, groups: groups, mod: goMod, sum: goSum, sources: sources, versions: map[string]string{}}
 	for _, r := range f.Require {
 		s.versions[r.Mod.Path] = r.Mod.Version
 	}
@@ -269,14 +273,22 @@ func (s *Stack) Bin(name string) string {
 	if s.elsewhere(name) {
 		return s.kubernetes.Bin(name)
 	}
-	return filepath.Join(s.Dir, "bin", name)
+	return s.program(name)
 }
 
 // HasCRDs reports whether CRDs come with a group.
 func (g Group) HasCRDs() bool { return len(crdSets(g)) > 0 }
 
 // CRDs is the directory of a group's CRDs, whether it exists yet or not.
-func (s *Stack) CRDs(g Group) string { return filepath.Join(s.Dir, "crds", string(g)) }
+func (s *Stack) CRDs(g Group) string {
+	dir := filepath.Join(s.Dir, "crds", string(g))
+	for _, set := range crdSets(g) {
+		if slices.Contains(s.named, set.module) {
+			dir += "-" + s.versions[set.module]
+		}
+	}
+	return dir
+}
 
 // Version of a module of the stack, e.g. v1.36.1 for k8s.io/kubernetes.
 func (s *Stack) Version(module string) string { return s.versions[module] }
@@ -295,6 +307,10 @@ type PartVersion struct {
 	Module  string `json:"module"`
 	Version string `json:"version"`
 	Built   bool   `json:"built"`
+	// Pulled says which image it came out of; nil if it was compiled, or is not built.
+	Pulled *Pulled `json:"pulled,omitempty"`
+	// From says where it will come from, if it is not built: an image, or why it is compiled.
+	From string `json:"from,omitempty"`
 }
 
 // Versions lists every part.
@@ -307,7 +323,14 @@ func (s *Stack) Versions() []PartVersion {
 			if s.elsewhere(p.Name) {
 				version = s.KubeVersion()
 			}
-			all = append(all, PartVersion{p.Name, p.Module, version, err == nil})
+			v := PartVersion{Name: p.Name, Module: p.Module, Version: version, Built: err == nil, Pulled: s.recordOf(p.Name)}
+			if v.Pulled != nil && v.Pulled.Shared != "" {
+				v.Version = "as with " + v.Pulled.Shared
+			}
+			if !v.Built {
+				v.From = s.from(p)
+			}
+			all = append(all, v)
 		}
 	}
 	return all

@@ -17,11 +17,13 @@ type Answers struct {
 type answer struct {
 	turn  chan struct{} // of the one who asks
 	text  []byte
+	err   error
 	given bool
 }
 
 // Get gives the answer to a question. ask gets it, unless it was given already; nobody else asks
-// that question meanwhile. An error is no answer: the next one asks again.
+// that question meanwhile. An error is an answer, too, unless it is that of a context which ended: the same
+// question to the same program takes as long again, and fails again.
 func (a *Answers) Get(ctx context.Context, question string, ask func() ([]byte, error)) ([]byte, error) {
 	one := a.find(question)
 	select {
@@ -31,14 +33,14 @@ func (a *Answers) Get(ctx context.Context, question string, ask func() ([]byte, 
 		return nil, context.Cause(ctx)
 	}
 	if one.given {
-		return one.text, nil
+		return one.text, one.err
 	}
 	text, err := ask()
-	if err != nil {
+	if err != nil && ctx.Err() != nil {
 		return nil, err
 	}
-	one.text, one.given = text, true
-	return text, nil
+	one.text, one.err, one.given = text, err, true
+	return text, err
 }
 
 func (a *Answers) find(question string) *answer {

@@ -7,13 +7,19 @@ import (
 	"testing"
 )
 
-// Who asks at the same time gets one answer, an error is asked again, and another question has
-// another answer.
+// Who asks at the same time gets one answer, and another question has another answer. An error is remembered,
+// but not that of one who gave up.
 func TestGet(t *testing.T) {
 	a := &Answers{}
 	failed := errors.New("no")
-	if _, err := a.Get(t.Context(), "one", func() ([]byte, error) { return nil, failed }); !errors.Is(err, failed) {
+	ended, end := context.WithCancel(t.Context())
+	if _, err := a.Get(ended, "one", func() ([]byte, error) { end(); return nil, ended.Err() }); !errors.Is(err, context.Canceled) {
 		t.Fatalf("got %v, want the error of who is asked", err)
+	}
+	for range 2 {
+		if _, err := a.Get(t.Context(), "never", func() ([]byte, error) { defer func() { failed = nil }(); return nil, failed }); err == nil || err.Error() != "no" {
+			t.Fatalf("got %v, want the error of the first time", err)
+		}
 	}
 	asked := 0
 	var all sync.WaitGroup

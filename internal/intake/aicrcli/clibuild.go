@@ -44,18 +44,31 @@ func FindCheckout(recipesDir string) (string, bool) {
 	return root, err == nil && info.IsDir()
 }
 
+// NeedGo is an error if no Go is there to build with.
+func NeedGo() error {
+	if _, err := exec.LookPath("go"); err != nil {
+		return errors.New("--aicr build needs Go to build AICR's CLI, and PATH has no go: install it (actions/setup-go in a workflow), or pass the path of a CLI")
+	}
+	return nil
+}
+
 // Build builds AICR's CLI from a checkout, with the Go toolchain of the machine, into a directory of
-// the cache, in the checkout's own workspace if it has a go.work. Go builds only what has changed since the last time. A commit whose files were written
+// the cache, in the checkout's own workspace if it has a go.work. Go builds only what has changed since the last time, and is not asked
+// where all files of the checkout are those of that time, also on another machine that has the cache. A commit whose files were written
 // somewhere has one place in the cache, wherever that was; without commit it is the checkout's.
 func Build(ctx context.Context, checkout, commit, cache string) (string, error) {
-	if _, err := exec.LookPath("go"); err != nil {
-		return "", errors.New("--aicr build needs Go to build AICR's CLI, and PATH has no go: install it (actions/setup-go in a workflow), or pass the path of a CLI")
+	if err := NeedGo(); err != nil {
+		return "", err
 	}
-	dir := filepath.Join(cache, "aicr", fmt.Sprintf("%.16x", sha256.Sum256([]byte(cmp.Or(commit, checkout)))))
+	dir := placeOf(checkout, commit, cache)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", fmt.Errorf("--aicr build: %w", err)
 	}
 	out := filepath.Join(dir, "aicr")
+	inputs := inputsOf(ctx, checkout)
+	if kept(dir, inputs) {
+		return out, nil
+	}
 	ctx, cancel := context.WithTimeoutCause(ctx, buildLimit, fmt.Errorf("it did not end within %s", buildLimit))
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "go", "build", "-o", out, "./cmd/aicr")
@@ -74,7 +87,12 @@ func Build(ctx context.Context, checkout, commit, cache string) (string, error) 
 	if info, err := os.Stat(out); err != nil || info.Mode()&0o111 == 0 { // go writes an archive of a package
 		return "", errors.Join(fmt.Errorf("--aicr build: %s is no program: its Go files are not of the package main; pass the path of AICR's CLI (--aicr PATH)", filepath.Join(checkout, "cmd", "aicr")), os.RemoveAll(out))
 	}
-	return out, nil
+	return out, keep(dir, inputs)
+}
+
+// placeOf is the directory of the cache that has the CLI of a checkout.
+func placeOf(checkout, commit, cache string) string {
+	return filepath.Join(cache, "aicr", fmt.Sprintf("%.16x", sha256.Sum256([]byte(cmp.Or(commit, checkout)))))
 }
 
 // workspace is the value of GOWORK for a checkout.

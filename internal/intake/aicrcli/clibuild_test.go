@@ -170,3 +170,68 @@ func TestBuild_Fails(t *testing.T) {
 		})
 	}
 }
+
+// A CLI whose checkout is what it was is not built again, and not by a job that has the cache and no Go build cache either.
+func TestBuild_Kept(t *testing.T) {
+	root, cache := checkedOut(t, "github.com/NVIDIA/aicr", developers), t.TempDir()
+	build := func() (path string, kept bool) {
+		t.Helper()
+		path, err := aicrcli.Build(t.Context(), root, "", cache)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if kept = strings.HasSuffix(string(text), "marked"); !kept {
+			err = os.WriteFile(path, append(text, "marked"...), 0o755) // which another build would replace
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return path, kept
+	}
+	for i, want := range []bool{false, true} {
+		if _, kept := build(); kept != want {
+			t.Errorf("%d: kept %t, want %t", i, kept, want)
+		}
+	}
+	put(t, root, map[string]string{"recipes/registry.yaml": "a: 1\n", "cmd/aicr/more.go": "package main\n"}) // the CLI may have recipes in it
+	if _, kept := build(); kept {
+		t.Error("after a change it was not built again")
+	}
+	put(t, root, map[string]string{"go.mod": "module github.com/NVIDIA/aicr\n\ngo 1.24\n\nreplace example.com/v => ../v\n"})
+	build()
+	path, _ := build()
+	if text, err := os.ReadFile(filepath.Join(filepath.Dir(path), "inputs")); err != nil || len(text) > 0 {
+		t.Errorf("a module outside of the checkout may change, and its inputs count as known: %q, %v", text, err)
+	}
+}
+
+// Arguments that would change what this program relies on are refused, and so is what is no command of the CLI.
+func TestParseArgs(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "args.yaml")
+	put(t, filepath.Dir(file), map[string]string{"args.yaml": "\"*\": {recipe: [--a=1]}\neks: {recipe: [--b, \"2 3\"]}\n", "bad.yaml": "eks: {recipe: []}\naks: {recipes: []}\n"})
+	args, err := aicrcli.ParseArgs([]string{"recipe --c 4", "@" + file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(args.Of("eks", "recipe"), "|"); got != "--c|4|--a=1|--b|2 3" || len(args.Of("eks", "bundle")) > 0 || strings.Join(args.Recipes(), ",") != "eks" {
+		t.Errorf("got %s of %v", got, args.Recipes())
+	}
+	for value, want := range map[string]string{
+		"":                     "want a command of AICR's CLI and its arguments",
+		"--serial":             "want a command of AICR's CLI",
+		"verify --x":           "the commands of AICR's CLI that get arguments are recipe and bundle",
+		"bundle --output=/etc": "bundle: --output is a flag that matrix passes itself",
+		"recipe -o x":          "write the flag with its long name",
+		"bundle --":            `"--" is no flag`,
+		"@none.yaml":           "there is no file none.yaml",
+		"@" + filepath.Join(filepath.Dir(file), "bad.yaml"): "bad.yaml:2: ",
+	} {
+		if _, err := aicrcli.ParseArgs([]string{value}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got %v, want %q", value, err, want)
+		}
+	}
+}

@@ -7,12 +7,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 	"unicode"
@@ -40,7 +42,17 @@ func inherited() []string {
 type CLI struct {
 	Path   string
 	Lookup func(string) (string, bool)
+	// Hung counts the commands that did not end in time; nil if nobody counts. After mostHung no further one is run.
+	Hung *atomic.Int32
+	// Stdout, if set, gets all that a command prints there; Said has its beginning and its end.
+	Stdout io.Writer
+	// Env is added to its environment.
+	Env []string
 }
+
+// mostHung is how many commands of one CLI may hang. One recipe may be too much for it; of more, each would cost the limit
+// in each lane.
+const mostHung = 2
 
 // Said is what a command printed: its beginning and its end.
 type Said struct{ Stdout, Stderr string }
@@ -52,6 +64,9 @@ func (s Said) String() string { return quoted("stderr", s.Stderr) + quoted("stdo
 // group afterwards. The command may read what the user may, write in the directory only, and connect
 // to the ports only; where the kernel has no Landlock, nothing holds it to that.
 func (c CLI) Run(ctx context.Context, limit time.Duration, dir string, ports []int, args ...string) (Said, error) {
+	if c.Hung != nil && c.Hung.Load() >= mostHung {
+		return Said{}, fmt.Errorf("%s %s: it was not run, since %d commands of this CLI did not end in time, and were ended: see the cells before this one", c.Path, args[0], mostHung)
+	}
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, &overtime{limit})
 	defer cancel()
 	cmd := exec.CommandContext(ctx, c.Path, args...)
@@ -66,6 +81,7 @@ func (c CLI) Run(ctx context.Context, limit time.Duration, dir string, ports []i
 			cmd.Env = append(cmd.Env, name+"="+value)
 		}
 	}
+	cmd.Env = append(cmd.Env, c.Env...)
 	if err := sandbox.Wrap(cmd, sandbox.Profile{ReadWrite: []string{dir}, Execute: []string{"/"}, Connect: ports, AnyOwner: true}); err != nil {
 		return Said{}, err
 	}
@@ -74,6 +90,9 @@ func (c CLI) Run(ctx context.Context, limit time.Duration, dir string, ports []i
 	cmd.Cancel, cmd.WaitDelay = end, 2*time.Second
 	stdout, stderr := &tail{}, &tail{}
 	cmd.Stdout, cmd.Stderr = stdout, stderr
+	if c.Stdout != nil {
+		cmd.Stdout = io.MultiWriter(stdout, c.Stdout)
+	}
 	err := cmd.Run()
 	if cmd.Process != nil {
 		_ = end() // what it left in its group; none is no error
@@ -83,7 +102,9 @@ func (c CLI) Run(ctx context.Context, limit time.Duration, dir string, ports []i
 		return said, nil
 	}
 	if cause := context.Cause(ctx); cause != nil {
-		err = cause
+		if err = cause; c.Hung != nil && errors.As(err, new(*overtime)) {
+			c.Hung.Add(1)
+		}
 	} else if errors.Is(err, exec.ErrWaitDelay) {
 		err = errors.New("it ended, and a program that it has started still holds its output: it must end its programs first, or give them another output")
 	}
@@ -100,7 +121,7 @@ func advice(text, dir string) (lines string) {
 		lines = "\n  It can reach nothing but the registry that it is to push to, and has no proxy: what it makes a bundle of must be on this machine (--data DIR)."
 	}
 	if unknownFlag.MatchString(text) {
-		lines += "\n  matrix passes the flags that AICR's own tests passed in July 2026, and this CLI does not know one of them. Use a release of matrix for this CLI; or make the bundle with it, and run that with --bundle-dir DIR; or let matrix make the bundle with --bundler builtin."
+		lines += "\n  matrix passes the flags that AICR's own tests passed in July 2026, and this CLI does not know one of them, or one of --aicr-args. Use a release of matrix for this CLI; or make the bundle with it, and run that with --bundle-dir DIR; or let matrix make the bundle with --bundler builtin."
 	}
 	return lines
 }

@@ -7,6 +7,7 @@
 package app
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	yamlv3 "go.yaml.in/yaml/v3"
@@ -36,6 +38,18 @@ type App struct {
 	Namespace string
 	// Environment is that of a helmfile; empty for helmfile's default.
 	Environment string
+	// Cluster is what the cluster has besides; nil for nothing.
+	Cluster *ClusterFile
+	// UnsetIsEmpty: a variable that nothing sets is empty, as with Flux before 2.9, and no failure.
+	UnsetIsEmpty bool
+	// Without are the names of the apps that are left out, since their charts, or those of what they depend on, cannot be had.
+	Without []string
+	// Changed are the names of the apps that have changed since Since, which alone are delivered, with what they depend on;
+	// nil for all. Since is the source that the user named.
+	Changed []string
+	Since   string
+	// Select are patterns of the apps that are delivered, of a path that has several; none: all.
+	Select []string
 
 	name     string
 	repo     *repository
@@ -79,7 +93,13 @@ func FindApp(ctx context.Context, at string, values []string) (*App, error) {
 	}
 	if repo.Has(path.Join(rel, chartFile)) {
 		a.Deployer, a.chart, a.values = bundle.Helm, rel, values
-		return a, nil
+		l := newLayout(ctx, repo)
+		defer l.by.close()
+		objects, err := l.deployers(a)
+		if err == nil {
+			err = a.forDeployer(objects)
+		}
+		return a, err
 	}
 	if a.helmfile, err = helmfileOf(repo, rel); err != nil {
 		return nil, err
@@ -101,32 +121,80 @@ func FindApp(ctx context.Context, at string, values []string) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	var argo, flux *object
-	for i := range a.objects {
-		switch o := &a.objects[i]; {
+	if err := a.forDeployer(a.objects); err != nil || a.Deployer != "" {
+		return a, err
+	}
+	a.Deployer, a.plain = bundle.Helm, true
+	if inner := a.kustomizations(); !repo.HasKustomization(rel) && len(inner) > 0 {
+		return nil, fmt.Errorf("%s has no kustomization.yaml, and directories in it have: pass the path of one, e.g. %s", at, strings.Join(lists.AtMost(inner, 5), ", "))
+	}
+	if len(a.objects) == 0 {
+		return nil, fmt.Errorf("%s has no %s, no %s, and no object of Kubernetes", at, chartFile, bundle.HelmfileRoot)
+	}
+	return a, nil
+}
+
+// forDeployer makes the app one of the deployer that objects are for, if there is one.
+func (a *App) forDeployer(objects []object) error {
+	switch argo, flux := ofDeployers(objects); {
+	case argo != nil && flux != nil:
+		return a.repo.Bad(*flux, nil, "%s %s is Flux's, and %s has an Application of Argo CD: one lane delivers one of both; pass the path of one", flux.Kind(), flux.Name(), a.repo.At(*argo))
+	case argo != nil:
+		a.Deployer = bundle.ArgoCDGit
+	case flux != nil:
+		a.Deployer = bundle.FluxGit
+	}
+	return nil
+}
+
+// ofDeployers gives the first object of Argo CD that delivers, and the first of Flux; nil without one.
+func ofDeployers(objects []object) (argo, flux *object) {
+	for i := range objects {
+		switch o := &objects[i]; {
 		case argo == nil && ofArgoCD(*o):
 			argo = o
 		case flux == nil && (o.Group() == groupHelm && o.Kind() == kindRelease || o.Group() == groupKustomize && o.Kind() == kindKustomization):
 			flux = o
 		}
 	}
-	switch {
-	case argo != nil && flux != nil:
-		return nil, repo.Bad(*flux, nil, "%s %s is Flux's, and %s has an Application of Argo CD: one lane delivers one of both; pass the path of one", flux.Kind(), flux.Name(), repo.At(*argo))
-	case argo != nil:
-		a.Deployer = bundle.ArgoCDGit
-	case flux != nil:
-		a.Deployer = bundle.FluxGit
-	default:
-		a.Deployer, a.plain = bundle.Helm, true
-		if inner := a.kustomizations(); !repo.HasKustomization(rel) && len(inner) > 0 {
-			return nil, fmt.Errorf("%s has no kustomization.yaml, and directories in it have: pass the path of one, e.g. %s", at, strings.Join(lists.AtMost(inner, 5), ", "))
-		}
-		if len(a.objects) == 0 {
-			return nil, fmt.Errorf("%s has no %s, no %s, and no object of Kubernetes", at, chartFile, bundle.HelmfileRoot)
-		}
+	return argo, flux
+}
+
+// Before is an older state of the app at another path: it has the app's name, which is that of what delivers it, and what the
+// user has said of it.
+func (a *App) Before(ctx context.Context, at string) (*App, error) {
+	old, err := FindApp(ctx, at, a.values)
+	if err != nil {
+		return nil, err
 	}
-	return a, nil
+	old.name, old.Namespace, old.Environment, old.Cluster, old.Select, old.Changed, old.Since = a.name, a.Namespace, a.Environment, a.Cluster, a.Select, a.Changed, a.Since
+	return old, nil
+}
+
+// At is a path in the app's repository, named from the repository's root, and whether it is in there.
+func (a *App) At(name string) (string, bool) {
+	full, err := filepath.Abs(name)
+	if err == nil {
+		full, err = filepath.EvalSymlinks(full)
+	}
+	if err != nil {
+		return "", false
+	}
+	rel, err := filepath.Rel(a.repo.Root, full)
+	return filepath.ToSlash(rel), err == nil && filepath.IsLocal(rel)
+}
+
+// Same reports whether the app's repository has the same at a path as that of another app: a file, or the files of a
+// directory.
+func (a *App) Same(other *App, at string) bool {
+	if !a.repo.HasDir(at) {
+		x, err := a.repo.Read(at)
+		y, other := other.repo.Read(at)
+		return err == nil && other == nil && bytes.Equal(x, y)
+	}
+	mine, err := a.repo.Walk(at, nil)
+	theirs, wrong := other.repo.Walk(at, nil)
+	return err == nil && wrong == nil && slices.Equal(mine, theirs) && !slices.ContainsFunc(mine, func(name string) bool { return !a.Same(other, name) })
 }
 
 // IsHelmfile reports whether the app is a helmfile, which has environments.
@@ -146,9 +214,22 @@ func (a *App) Name() string {
 func (a *App) Open(ctx context.Context, d bundle.Deployer) (*intake.Bundle, error) {
 	l := newLayout(ctx, a.repo)
 	defer l.by.close()
+	l.unsetIsEmpty = a.UnsetIsEmpty
+	if l.cluster = a.Cluster; l.cluster == nil {
+		l.cluster = &ClusterFile{}
+	}
+	l.selects = newSelection(a.Select)
+	l.selects.without, l.selects.changed = a.Without, a.Changed
 	var err error
+	if a.chart != "" && a.Deployer != bundle.Helm && !bundle.ByHelm(d.Name()) {
+		if err = l.chartFor(a); err != nil {
+			return nil, err
+		}
+	}
 	switch {
-	case d.Name() == bundle.Helm && a.chart != "":
+	case len(a.Select) > 0 && (a.plain || a.Deployer == bundle.Helm):
+		return nil, fmt.Errorf("--select chooses among Applications, HelmReleases and releases of helmfile, and %s is one app", a.shown())
+	case bundle.ByHelm(d.Name()) && a.chart != "":
 		err = l.release(a)
 	case a.plain:
 		err = l.plain(a, d.Name())
@@ -161,8 +242,21 @@ func (a *App) Open(ctx context.Context, d bundle.Deployer) (*intake.Bundle, erro
 	default:
 		err = fmt.Errorf("%s is for the lane %s, and not for %s", a.shown(), a.Deployer, d.Name())
 	}
+	if err == nil {
+		err = l.selects.check()
+	}
 	if err != nil {
 		return nil, err
+	}
+	if l.selects.left > 0 {
+		var by []string
+		if len(a.Select) > 0 {
+			by = append(by, "--select "+strings.Join(a.Select, ", "))
+		}
+		if a.Changed != nil {
+			by = append(by, "--changed-since "+a.Since)
+		}
+		l.override("%s left out (%s)", lists.Count(l.selects.left, "app"), strings.Join(by, "; "))
 	}
 	dir, err := os.MkdirTemp("", "matrix-app-")
 	if err != nil {
@@ -186,11 +280,14 @@ func (a *App) shown() string {
 // layout is a bundle in the making.
 type layout struct {
 	repo                   *repository
+	cluster                *ClusterFile
+	selects                *selection
 	by                     *builder
 	files                  map[string][]byte
 	places                 map[string]intake.UserAppPlace
 	size                   int
 	overrides, notVerified []string
+	unsetIsEmpty           bool     // variables of Kustomizations
 	others                 []object // beside Applications
 	applied                []object // by Flux
 	dirs                   []string // of Applications' sources
@@ -199,7 +296,7 @@ type layout struct {
 }
 
 func newLayout(ctx context.Context, r *repository) *layout {
-	return &layout{repo: r, by: &builder{ctx: ctx}, UserAppExtra: intake.UserAppExtra{After: map[string][]string{}, Projects: map[string]argoapi.Member{}}, files: map[string][]byte{}, places: map[string]intake.UserAppPlace{}}
+	return &layout{repo: r, cluster: &ClusterFile{}, selects: newSelection(nil), by: &builder{ctx: ctx}, UserAppExtra: intake.UserAppExtra{After: map[string][]string{}, Projects: map[string]argoapi.Member{}}, files: map[string][]byte{}, places: map[string]intake.UserAppPlace{}}
 }
 
 func (l *layout) override(format string, args ...any) {

@@ -495,8 +495,15 @@ func TestOpen_Link(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := open(t, filepath.Join(dir, "charts/web"), "")
-	if err == nil || !strings.Contains(err.Error(), "link.yaml is not a regular file") {
+	if err == nil || !strings.Contains(err.Error(), "charts/web/templates/link.yaml is a symbolic link that leads nowhere, or out of the repository") {
 		t.Errorf("got %v", err)
+	}
+	dir = repo(t, argo(map[string]string{"shared/more.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: shared}\n"}))
+	if err := os.Symlink("../../../shared/more.yaml", filepath.Join(dir, "charts/web/templates/link.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err = open(t, filepath.Join(dir, "charts/web"), ""); err != nil {
+		t.Errorf("a link to a file of the repository: %v", err)
 	}
 }
 

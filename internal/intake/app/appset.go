@@ -48,6 +48,9 @@ func (l *layout) generated(o object) ([]object, error) {
 	}
 	var names []string
 	for _, a := range all {
+		if slices.Contains(names, a.Name()) {
+			return nil, l.repo.Bad(o, []string{"spec", "template", "metadata", "name"}, "ApplicationSet %s generates several Applications with the name %s, and Argo CD creates none of them: put into the name what their parameters differ in", o.Name(), a.Name())
+		}
 		names = append(names, a.Name())
 	}
 	l.override("ApplicationSet %s (%s) is replaced by the Applications that it generates: %s", o.Name(), l.repo.At(o), strings.Join(names, ", "))
@@ -63,6 +66,7 @@ func (l *layout) evaluator(o object) argoapi.GeneratorSource {
 		}
 	}
 	return argoapi.GeneratorSource{
+		Labels: l.cluster.Cluster.Labels, Annotations: l.cluster.Cluster.Annotations,
 		Own: l.repo.Own, NotOwn: l.repo.NotOwn, Read: l.repo.Read, Goes: yamlx.Text(o.Node, "spec", "goTemplate") == "true",
 		Files: func() ([]string, error) { return l.repo.Walk(".", nil) },
 		Cluster: func() {
@@ -100,7 +104,7 @@ func (l *layout) instance(o object, params map[string]any) (object, error) {
 	template, err := l.evaluator(o).Fill(template, params)
 	if err != nil {
 		if strings.Contains(err.Error(), "has no ") && slices.Contains(l.overrides, "app: "+standsIn(o)) {
-			err = fmt.Errorf("%w; of a cluster that Argo CD knows, only the labels that a selector names are known here: put what the template needs under values of the generator, or run a copy with a list generator", err)
+			err = fmt.Errorf("%w; of a cluster that Argo CD knows, only the labels that a selector names are known here: put what the template needs into --cluster-file (`cluster: {labels: {KEY: VALUE}, annotations: {KEY: VALUE}}`), or under values of the generator", err)
 		}
 		return object{}, l.repo.Bad(o, []string{"spec", "template"}, "the template of ApplicationSet %s: %w", o.Name(), err)
 	}

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -32,12 +33,38 @@ const mostNested = 10
 
 // applications lays out Applications as a root and a directory for each.
 func (l *layout) applications(a *App) error {
-	seen := map[string]known{}
-	if err := l.each(a.objects, seen, 0); err != nil {
+	seen, objects := map[string]known{}, a.objects
+	if a.chart != "" {
+		if err := l.besideChart(a, seen); err != nil {
+			return err
+		}
+		objects = slices.DeleteFunc(slices.Clone(objects), func(o object) bool { return !ofArgoCD(o) })
+	}
+	if err := l.each(objects, seen, 0); err != nil {
 		return err
+	}
+	for name, before := range l.After {
+		l.After[name] = slices.DeleteFunc(before, func(other string) bool { _, delivered := seen[other]; return !delivered && l.selects.some() })
 	}
 	l.notDelivered()
 	return l.root(a, seen)
+}
+
+// besideChart lays out what the chart of an app renders besides Applications, as the Application that would
+// have the chart.
+func (l *layout) besideChart(a *App, seen map[string]known) error {
+	o, err := l.made(a, fmt.Sprintf(`apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {name: %s, namespace: %s}
+spec:
+  project: default
+  destination: {server: %s, namespace: %s}
+`, a.Name(), bundle.ArgoNamespace, localServer, cmp.Or(a.Namespace, plainNamespace)))
+	if err != nil {
+		return err
+	}
+	l.waves(a.objects)
+	return l.beside(o, a.objects, seen)
 }
 
 // known is an Application that is laid out, with its place and its text.
@@ -123,6 +150,13 @@ func (l *layout) each(objects []object, seen map[string]known, depth int) error 
 			if err := l.each(parts, seen, depth); err != nil {
 				return err
 			}
+			continue
+		}
+		if l.selects.lacks(o.Name()) {
+			continue
+		}
+		if !l.selects.takes(kindApplication, o.Name(), yamlx.Text(o.Node, "spec", "destination", "namespace")) || !l.selects.hasChanged(o.Name()) {
+			l.selects.left++
 			continue
 		}
 		text, err := yamlx.Encode([]*yamlv3.Node{o.Node})

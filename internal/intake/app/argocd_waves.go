@@ -70,6 +70,13 @@ func (l *layout) beside(o object, inner []object, seen map[string]known) error {
 	if len(own) == 0 {
 		return nil
 	}
+	if l.selects.lacks(o.Name()) {
+		return nil
+	}
+	if !l.selects.takes(kindApplication, o.Name(), yamlx.Text(o.Node, "spec", "destination", "namespace")) || !l.selects.hasChanged(o.Name()) {
+		l.selects.left++
+		return nil
+	}
 	if err := nameable(o.Name()); err != nil {
 		return l.repo.Bad(o, []string{"metadata", "name"}, "%w", err)
 	}

@@ -28,6 +28,21 @@ type builder struct {
 	templates texttemplate.Renderer
 }
 
+// tellKey is the key of a context's value that Telling sets.
+type tellKey struct{}
+
+// Telling gives a context with which FindApp and the methods of an App say which directory they have Kustomize build, for
+// people who wait for that. A repository of a hundred takes a minute.
+func Telling(ctx context.Context, tell func(dir string)) context.Context {
+	return context.WithValue(ctx, tellKey{}, tell)
+}
+
+func (b *builder) tell(dir string) {
+	if tell, ok := b.ctx.Value(tellKey{}).(func(dir string)); ok {
+		tell(dir)
+	}
+}
+
 func (b *builder) close() {
 	b.renderer.Close()
 	b.templates.Close()
@@ -39,6 +54,8 @@ type overlay struct {
 	patches    []fluxPatch
 	settings   map[string]any
 	components []string
+	// by is the deployer: render.EditFlux or render.EditArgo; empty for none.
+	by string
 }
 
 // build gives what Kustomize makes of a directory, with what a deployer lays over it. The lines of each
@@ -115,7 +132,7 @@ func (l *layout) buildOf(r checkout.Reader, dir string, over overlay) ([]object,
 		}
 		return nil, &recipe.FileError{File: l.repo.Shown(p.File), Line: p.Line, Err: p.Err}
 	}
-	in := render.KustomizationInput{Dir: dir, Files: map[string][]byte{}}
+	in := render.KustomizationInput{Dir: dir, Files: map[string][]byte{}, Edit: over.by}
 	if len(over.settings) > 0 {
 		var err error
 		if in.Settings, err = json.Marshal(over.settings); err != nil {
@@ -128,6 +145,7 @@ func (l *layout) buildOf(r checkout.Reader, dir string, over overlay) ([]object,
 	for _, p := range over.patches {
 		in.Patches = append(in.Patches, p.Entry)
 	}
+	l.by.tell(l.repo.Shown(dir))
 	out, err := l.by.renderer.Build(l.by.ctx, in)
 	if err != nil {
 		if l.by.ctx.Err() != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/charts/render"
 	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/util/filesys"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
 
@@ -31,24 +32,43 @@ func (l *layout) release(a *App) error {
 	}
 	line := fmt.Sprintf("release %s %s ./%s/chart", name, namespace, name)
 	for i, file := range a.values {
-		r, rel, err := checkout.Open(file)
+		shown, content, err := valuesFile(file)
 		if err != nil {
-			return fmt.Errorf("--values %s: %w", file, err)
-		}
-		content, err := r.Read(rel)
-		if err != nil {
-			return fmt.Errorf("--values %s: %w", file, err)
+			return err
 		}
 		to := fmt.Sprintf("%s/values/%d.yaml", name, i)
-		if err := l.add(to, rel, content, nil); err != nil {
+		if err := l.add(to, file, content, nil); err != nil {
 			return err
 		}
 		place := l.places[to]
-		place.File = r.Shown(rel)
+		place.File = shown
 		l.places[to] = place
 		line += " --values ./" + to
 	}
 	return l.add("deploy.sh", path.Join(a.chart, chartFile), []byte(line+"\n"), map[int]int{1: 1})
+}
+
+// valuesFile reads a file of --values.
+func valuesFile(file string) (shown string, content []byte, err error) {
+	r, rel, err := checkout.Open(file)
+	if err == nil {
+		content, err = r.Read(rel)
+	}
+	if err != nil {
+		return "", nil, fmt.Errorf("--values %s: %w", file, err)
+	}
+	return r.Shown(rel), content, nil
+}
+
+// chartFor makes objects of an app's chart that renders some of Argo CD's or Flux's.
+func (l *layout) chartFor(a *App) error {
+	objects, err := l.deployers(a)
+	if err != nil {
+		return err
+	}
+	a.objects = objects
+	l.override("the chart in %s renders objects of %s: what it renders is delivered in place of the chart", a.shown(), a.Deployer)
+	return nil
 }
 
 // chart copies a chart's directory.
@@ -56,9 +76,9 @@ func (l *layout) chart(from, to string) error {
 	if err := l.dependencies(from); err != nil {
 		return err
 	}
-	names, err := l.repo.Walk(from, nil)
+	names, err := archive.AllFiles(l.repo.FSys, from)
 	if err != nil {
-		return err
+		return l.chartError(from, err)
 	}
 	for _, name := range names {
 		rel := name
@@ -68,11 +88,20 @@ func (l *layout) chart(from, to string) error {
 		if render.IsArgoSource(rel) { // merged into the Application already
 			continue
 		}
-		if err := l.copy(path.Join(to, rel), name); err != nil {
+		content, err := filesys.FS(l.repo.FSys, name, 2*archive.MostFile) // Helm may ignore a large one
+		if err != nil {
+			return l.chartError(from, err)
+		}
+		if err := l.add(path.Join(to, rel), name, content, nil); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// chartError is why the chart in a directory cannot be read.
+func (l *layout) chartError(dir string, err error) error {
+	return &recipe.FileError{File: l.repo.Shown(path.Join(dir, chartFile)), Err: fmt.Errorf("read the chart: %w", err)}
 }
 
 // dependencies refuses a chart whose dependencies are not in its charts directory: an installation

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -55,8 +56,10 @@ type fluxApp struct {
 	// kustomizations are those of Flux, whose sources and dependencies are looked at at the end.
 	kustomizations []object
 	awaited        []awaited
+	generators     []object          // of ExternalArtifacts
 	artifacts      map[string]bool   // OCIRepositories that stand for this repository
 	paused         map[string]string // places of suspended Kustomizations, by key
+	notChosen      map[string]bool   // HelmReleases that are left out by a selection
 	whole          fs.FS             // the repository with what its artifact does not have
 }
 
@@ -79,10 +82,11 @@ func (l *layout) flux(a *App, lane string) error {
 	if err := f.suspended(); err != nil {
 		return err
 	}
-	f.chartSources()
 	if err := f.dependenciesThere(); err != nil {
 		return err
 	}
+	f.chosen()
+	f.chartSources()
 	if err := f.settleWaits(); err != nil {
 		return err
 	}
@@ -347,6 +351,22 @@ func (f *fluxApp) chartOf(o *object, spec *yamlv3.Node) error {
 	return nil
 }
 
+// stored is a Secret or ConfigMap with values that the cluster has, at the place that names it.
+func stored(o object, at *yamlv3.Node, kind, namespace, name string, data map[string]string) object {
+	entries := &yamlv3.Node{Kind: yamlv3.MappingNode, Tag: "!!map"}
+	for _, key := range slices.Sorted(maps.Keys(data)) {
+		entries.Content = append(entries.Content, scalar(key), scalar(data[key]))
+	}
+	meta := &yamlv3.Node{Kind: yamlv3.MappingNode, Tag: "!!map", Content: []*yamlv3.Node{scalar("name"), scalar(name), scalar("namespace"), scalar(namespace)}}
+	field := "data"
+	if kind == "Secret" {
+		field = "stringData"
+	}
+	n := &yamlv3.Node{Kind: yamlv3.MappingNode, Tag: "!!map", Content: []*yamlv3.Node{scalar("apiVersion"), scalar("v1"), scalar("kind"), scalar(kind), scalar("metadata"), meta, scalar(field), entries}}
+	shift(n, at.Line)
+	return checkout.New(o.File, n)
+}
+
 // stores copies the ConfigMaps and Secrets with values of a HelmRelease into the lane's namespace,
 // which is the only one that a HelmRelease there can read.
 func (f *fluxApp) stores(o object, namespace string, from *yamlv3.Node) error {
@@ -360,11 +380,17 @@ func (f *fluxApp) stores(o object, namespace string, from *yamlv3.Node) error {
 			f.override("HelmRelease %s has no values of %s %s/%s, which is optional, and which no file here has", o.Name(), kind, namespace, name)
 			continue
 		}
-		if i < 0 {
-			return f.repo.BadAt(o, item, "the values of HelmRelease %s are in %s %s/%s, which no file here has", o.Name(), kind, namespace, name)
+		var copied object
+		if i >= 0 {
+			copied = checkout.New(f.values[i].File, yamlx.Clone(f.values[i].Node))
+		} else if data, there := f.cluster.Of(kind, namespace, name, cmp.Or(yamlx.Text(item, "valuesKey"), "values.yaml")); there {
+			f.override("HelmRelease %s has values of %s %s/%s of the cluster file", o.Name(), kind, namespace, name)
+			copied = stored(o, item, kind, namespace, name, data)
+		} else {
+			key := cmp.Or(yamlx.Text(item, "valuesKey"), "values.yaml")
+			return f.repo.BadAt(o, item, "the values of HelmRelease %s are in %s %s/%s, which no file here has; %s", o.Name(), kind, namespace, name, clusterLine(kind, namespace, name, key))
 		}
-		copied := checkout.New(f.values[i].File, yamlx.Clone(f.values[i].Node))
-		if namespace == bundle.FluxNamespace || slices.ContainsFunc(f.values, func(s object) bool {
+		if there := i >= 0; there && namespace == bundle.FluxNamespace || slices.ContainsFunc(f.values, func(s object) bool {
 			return s.Kind() == kind && s.Name() == name && yamlx.Text(s.Node, "metadata", "namespace") != namespace
 		}) { // the lane has one namespace, where this is delivered too, or that of another namespace is copied
 			yamlx.Set(child(copied.Node, "metadata"), "name", "!!str", namespace+"."+name)

@@ -23,7 +23,7 @@ func (f *fluxApp) gather(objects []object, within object, depth int) error {
 	if err != nil {
 		return err
 	}
-	objects = f.inOrder(f.unheld(objects))
+	objects = f.inOrder(f.unheld(f.external(objects)))
 	for _, o := range objects { // before Kustomizations, which may have variables from them
 		if yamlx.Text(o.Node, "apiVersion") == "v1" && (o.Kind() == "ConfigMap" || o.Kind() == "Secret") {
 			f.values = append(f.values, o)
@@ -182,10 +182,14 @@ func (f *fluxApp) kustomization(o, within object, depth int) error {
 	case kind == kindOCISource && dir != "." && f.repo.HasDir(dir): // an artifact that was made from this repository
 		f.override("Kustomization %s (%s): the artifact of %s %s is taken to be this checkout, which has its path", o.Name(), f.repo.At(o), kind, yamlx.Text(spec, "sourceRef", "name"))
 		f.artifacts[yamlx.Text(spec, "sourceRef", "name")] = true
+	case kind == kindExternal && f.repo.HasDir(dir):
+		f.override("Kustomization %s (%s): what %s %s has at its path is taken to be %s of this checkout", o.Name(), f.repo.At(o), kind, yamlx.Text(spec, "sourceRef", "name"), f.repo.Shown(dir))
+	case kind == kindExternal:
+		return f.repo.Bad(o, []string{"spec", "sourceRef"}, "the source of Kustomization %s is ExternalArtifact %s, and no ArtifactGenerator among these files copies a directory of this repository to its path %q: pass a path that has the ArtifactGenerator too", o.Name(), yamlx.Text(spec, "sourceRef", "name"), yamlx.Text(spec, "path"))
 	case kind == kindOCISource:
 		return f.repo.Bad(o, []string{"spec", "path"}, "the source of Kustomization %s is an OCIRepository, and path %q does not tell which directory of this repository its artifact has: run that directory itself, with --app", o.Name(), yamlx.Text(spec, "path"))
 	case kind != kindGitSource:
-		return f.repo.Bad(o, []string{"spec", "sourceRef"}, "the source of Kustomization %s is a %s; want a GitRepository, which is this checkout, or an OCIRepository with a path of it", o.Name(), kind)
+		return f.repo.Bad(o, []string{"spec", "sourceRef"}, "the source of Kustomization %s is a %s; want a GitRepository, which is this checkout, an OCIRepository with a path of it, or an ExternalArtifact", o.Name(), kind)
 	}
 	f.kustomizations = append(f.kustomizations, o)
 	f.graph[fluxapi.KustomizationKey(o.Node)] = fluxapi.KustomizationOf(o.Node, within.Node)

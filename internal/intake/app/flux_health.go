@@ -149,6 +149,10 @@ func (f *fluxApp) ownAwaited(a awaited, c *fluxapi.Check) bool {
 		}
 		return false
 	}
+	if f.notChosen[a.ref.Name] {
+		f.unknown("Kustomization %s (%s): HelmRelease %s, for which it waits, is left out", a.within.Name(), c.At, a.ref.Name)
+		return false
+	}
 	named := func(o object) bool { // what the harness made of a Kustomization is none
 		return o.Kind() == a.ref.Kind && o.Name() == a.ref.Name && !f.packed[o.Node]
 	}

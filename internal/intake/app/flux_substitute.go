@@ -39,6 +39,13 @@ func (f *fluxApp) substituted(o object, objects []object) ([]object, error) {
 		return nil, f.repo.BadAt(o, post, "spec.postBuild.substituteStrategy of Kustomization %s is %q; want WithVariables or Always", o.Name(), strategy)
 	}
 	vars, sealed, err := f.variables(o, post)
+	if err == nil && f.cluster.collects {
+		for _, inner := range objects {
+			if text, err := yamlx.Encode([]*yamlv3.Node{inner.Node}); err == nil {
+				f.cluster.uses(string(text), vars)
+			}
+		}
+	}
 	if err != nil || len(vars)+len(sealed) == 0 && strategy != "Always" {
 		return objects, err
 	}
@@ -91,10 +98,17 @@ func (f *fluxApp) variablesFrom(o object, ref *yamlv3.Node, into, sealed map[str
 		return v.Kind() == kind && v.Name() == name && yamlx.Text(v.Node, "metadata", "namespace") == yamlx.Text(o.Node, "metadata", "namespace")
 	})
 	if i < 0 {
+		data, there := f.cluster.Of(kind, f.namespaceOf(o), name)
+		if there {
+			f.override("Kustomization %s has variables from %s %s of the cluster file", o.Name(), kind, name)
+			maps.Copy(into, data)
+			maps.Copy(into, f.cluster.Variables)
+			return nil
+		}
 		if yamlx.Text(ref, "optional") == "true" {
 			return nil
 		}
-		return f.repo.BadAt(o, ref, "Kustomization %s has variables from %s %s, which no file read before it has: set optional, or run a path that has it", o.Name(), kind, name)
+		return f.repo.BadAt(o, ref, "Kustomization %s has variables from %s %s, which no file read before it has: set optional, or run a path that has it; %s, and the variables beside it: `variables: {NAME: VALUE}`", o.Name(), kind, name, clusterLine(kind, f.namespaceOf(o), name))
 	}
 	from := f.values[i]
 	open := from.Node
@@ -119,7 +133,7 @@ func (f *fluxApp) substitute(o object, vars, sealed map[string]string) (object, 
 	for _, name := range fluxapi.UsedVariables(o.Node, slices.Sorted(maps.Keys(sealed))) {
 		return o, fmt.Errorf("variable %s is encrypted by SOPS in %s, and its key is not here: run a copy of the path in which this Secret has test values and no sops field", name, sealed[name])
 	}
-	made, err := fluxapi.Substitute(o.Node, vars)
+	made, err := fluxapi.Substitute(o.Node, vars, f.unsetIsEmpty)
 	if made == nil || err != nil {
 		return o, err
 	}

@@ -1,10 +1,13 @@
 package app
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
+	"time"
 
 	yamlv3 "go.yaml.in/yaml/v3"
 
@@ -22,9 +25,9 @@ import (
 // what is installed.
 var (
 	leftOutOfFile    = []string{"environments", "values", "templates", "defaultInherit", "namespace", "commonLabels", "missingFileHandler", "kubeContext", "helmBinary", "kustomizeBinary", "lockFilePath"}
-	leftOutOfDefault = []string{"kubeContext", "atomic", "cleanupOnFail", "historyMax", "verify", "skipDeps", "force", "reuseValues", "resetValues", "diffArgs", "syncArgs", "devel"}
+	leftOutOfDefault = []string{"kubeContext", "atomic", "cleanupOnFail", "historyMax", "verify", "skipDeps", "force", "reuseValues", "resetValues", "diffArgs", "syncArgs", "devel", "forceConflicts"}
 	leftOutOfSource  = []string{"username", "password", "certFile", "keyFile", "caFile", "passCredentials", "skipTLSVerify", "keyring", "verify", "forceUpdate"}
-	leftOutOfRelease = []string{"kubeContext", "atomic", "cleanupOnFail", "historyMax", "verify", "skipDeps", "force", "reuseValues", "resetValues", "labels", "missingFileHandler", "devel", "installed", "set", "setString", "description"}
+	leftOutOfRelease = []string{"kubeContext", "atomic", "cleanupOnFail", "historyMax", "verify", "skipDeps", "force", "reuseValues", "resetValues", "labels", "missingFileHandler", "devel", "installed", "set", "setString", "description", "forceConflicts"}
 )
 
 // helmfileApp is files of helmfile in the making of a bundle: a level for each file.
@@ -117,20 +120,40 @@ func (h *helmfileApp) file(name string, by *object, given map[string]any, depth 
 			h.drop(state.Object, item, leftOutOfSource)
 		}
 	}
-	var kept []*yamlv3.Node
+	var installed, kept []*yamlv3.Node
+	are := map[string]bool{} // installed, by NAMESPACE/NAME; helmfile knows no default namespace
 	for _, r := range releases.Content {
-		installed, why, err := h.reader.Settle(h.by.ctx, state, r)
+		on, why, err := h.reader.Settle(h.by.ctx, state, r)
 		if err != nil {
 			return err
 		}
-		if !installed {
+		are[yamlx.Text(r, "namespace")+"/"+yamlx.Text(r, "name")] = on
+		if !on {
 			h.override("release %s is left out: %s", yamlx.Text(r, "name"), why)
+			continue
+		}
+		installed = append(installed, r)
+	}
+	for _, r := range installed {
+		if err := h.needs(state.Object, r, are); err != nil {
+			return err
+		}
+	}
+	for _, r := range installed {
+		if h.selects.lacks(yamlx.Text(r, "name")) {
+			continue
+		}
+		if !h.selects.takes("release", yamlx.Text(r, "name"), cmp.Or(yamlx.Text(r, "namespace"), "default")) || !h.selects.hasChanged(yamlx.Text(r, "name")) {
+			h.selects.left++
 			continue
 		}
 		if err := h.release(state, r); err != nil {
 			return err
 		}
 		kept = append(kept, r)
+	}
+	for _, r := range kept {
+		h.selects.withoutOthers(r, func(need string) bool { return h.seen[path.Base(need)] != "" })
 	}
 	h.drop(state.Object, state.Node, leftOutOfFile)
 	if releases.Content = kept; len(kept) == 0 {
@@ -187,6 +210,34 @@ func (h *helmfileApp) drop(state object, n *yamlv3.Node, fields []string) {
 	}
 }
 
+// needs refuses a need of what the file does not have, as helmfile does, and drops one of a release that is not installed, of which helmfile
+// warns. A release without a namespace is in none, whatever the cluster's default is, and a need without one is in the release's own.
+func (h *helmfileApp) needs(state object, r *yamlv3.Node, are map[string]bool) (err error) {
+	list := yamlx.Find(r, "needs")
+	if list == nil {
+		return nil
+	}
+	list.Content = slices.DeleteFunc(list.Content, func(n *yamlv3.Node) bool {
+		parts := strings.Split(n.Value, "/")
+		if len(parts) > 2 { // with a context, which is left out
+			return false
+		}
+		id := n.Value
+		if len(parts) == 1 {
+			id = yamlx.Text(r, "namespace") + "/" + id
+		}
+		on, there := are[id]
+		switch {
+		case !there && err == nil:
+			err = h.repo.BadAt(state, n, "release %s needs %s, and no release of this file has that name in that namespace; helmfile refuses it", yamlx.Text(r, "name"), n.Value)
+		case there && !on:
+			h.override("release %s needs %s, which is left out: helmfile warns, and installs it all the same", yamlx.Text(r, "name"), n.Value)
+		}
+		return there && !on
+	})
+	return err
+}
+
 // release lays out a release with its chart and values, if these are in the repository.
 func (h *helmfileApp) release(s *statefile.State, r *yamlv3.Node) error {
 	state, o := s.Object, checkout.New(s.File, r)
@@ -201,14 +252,14 @@ func (h *helmfileApp) release(s *statefile.State, r *yamlv3.Node) error {
 	if n := yamlx.Find(r, "secrets"); n != nil {
 		return h.repo.BadAt(state, n, "the secrets of release %s are values that SOPS has encrypted, and their key is not here: run a copy of the file with test values", name)
 	}
-	if yamlx.Text(r, "namespace") == "" {
-		yamlx.Set(r, "namespace", "!!str", "default")
+	if err := h.valuesOf(s, r); err != nil { // whose templates see the chart as the file has it
+		return err
 	}
 	if err := h.chartOf(state, r, s.Dir); err != nil {
 		return err
 	}
-	if err := h.valuesOf(s, r); err != nil {
-		return err
+	if yamlx.Text(r, "namespace") == "" { // for templates of values it has none
+		yamlx.Set(r, "namespace", "!!str", "default")
 	}
 	h.drop(state, r, leftOutOfRelease)
 	if strings.HasPrefix(yamlx.Text(r, "chart"), "./") {
@@ -240,6 +291,16 @@ func (h *helmfileApp) chartOf(state object, r *yamlv3.Node, from string) error {
 	return nil
 }
 
+// timed gives a date among values its time: helmfile reads values of its own file into Go's types, and writes them out for helm.
+func timed(n *yamlv3.Node) {
+	if at := (time.Time{}); n.ShortTag() == "!!timestamp" && n.Decode(&at) == nil {
+		n.Value = at.Format(time.RFC3339Nano)
+	}
+	for _, c := range n.Content {
+		timed(c)
+	}
+}
+
 // valuesOf lays out a release's values as files.
 func (h *helmfileApp) valuesOf(s *statefile.State, r *yamlv3.Node) error {
 	state := s.Object
@@ -253,6 +314,7 @@ func (h *helmfileApp) valuesOf(s *statefile.State, r *yamlv3.Node) error {
 		to := fmt.Sprintf("%s/values/%d.yaml", name, i)
 		switch {
 		case item.Kind == yamlv3.MappingNode:
+			timed(item)
 			if err := h.put(to, checkout.New(state.File, item)); err != nil {
 				return err
 			}
@@ -286,7 +348,7 @@ func (h *helmfileApp) valuesOf(s *statefile.State, r *yamlv3.Node) error {
 	}
 	if set != nil {
 		to := name + "/values/set.yaml"
-		if err := h.set(state, name, yamlx.Text(r, "namespace"), to, set); err != nil {
+		if err := h.set(state, name, cmp.Or(yamlx.Text(r, "namespace"), "default"), to, set); err != nil {
 			return err
 		}
 		files = append(files, &yamlv3.Node{Kind: yamlv3.ScalarNode, Tag: "!!str", Value: "./" + to, Line: set.Line})

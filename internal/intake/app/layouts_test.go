@@ -124,6 +124,20 @@ func TestOpen_Layouts(t *testing.T) {
 				"apps/Chart.yaml": webChart, "apps/values.yaml": "repo: https://example.com/team/apps.git\n", "apps/templates/web.yaml": appsChart}),
 			path: "root.yaml", releases: []string{"web web"}, of: "web", origins: map[string]string{"size": "apps/templates/web.yaml:12"},
 		},
+		"a chart of Applications": {
+			files: argo(map[string]string{"apps/redis.yaml": "", "apps/web.yaml": "", "stack/Chart.yaml": webChart, "stack/values.yaml": "repo: https://example.com/team/apps.git\nsize: 4\n", "stack/templates/web.yaml": appsChart, "stack/templates/worker.yaml": webLabelled}),
+			path:  "stack", releases: []string{"stack default", "web web"}, of: "web", origins: map[string]string{"size": "stack/templates/web.yaml:12"},
+		},
+		"an artifact of another's generator": {
+			files: flux(map[string]string{"cluster/apps.yaml": strings.Replace(flux(nil)["cluster/apps.yaml"], "path: ./apps\n  sourceRef: {kind: GitRepository, name: flux-system}", "path: ./deploy\n  sourceRef: {kind: ExternalArtifact, name: made}", 1),
+				"cluster/made.yaml": "apiVersion: source.extensions.fluxcd.io/v1beta1\nkind: ArtifactGenerator\nmetadata: {name: g, namespace: flux-system}\nspec:\n  sources: [{alias: repo, kind: GitRepository, name: flux-system}]\n  artifacts:\n  - {name: other, copy: [{from: '@repo/base/**', to: '@artifact/deploy/'}]}\n  - {name: made, copy: [{from: '@repo/base/**', to: '@artifact/'}, {from: '@repo/apps/**', to: '@artifact/deploy/'}]}\n"}),
+			path: "cluster", releases: []string{"redis redis", "web web"}, of: "web",
+		},
+		"a chart of HelmReleases": {
+			files: map[string]string{".git/config": gitConfig, "apps/Chart.yaml": webChart, "apps/templates/web.yaml": webRelease, "charts/web/Chart.yaml": webChart, "charts/web/templates/web.yaml": webLabelled,
+				"apps/templates/source.yaml": "apiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: flux-system, namespace: flux-system}\nspec: {url: 'https://example.com/team/apps'}\n"},
+			path: "apps", releases: []string{"web web"}, of: "web", origins: map[string]string{"replicas": "apps/templates/web.yaml:11"},
+		},
 		"a directory of Applications, and none of its own": {files: directoryOfApps("{}"), path: "root.yaml", releases: []string{"web web"}},
 		"a directory with others":                          {files: directoryOfApps("{recurse: true, exclude: '{drafts/*,*.md}'}"), path: "root.yaml", releases: []string{"redis redis", "web web"}},
 		"a directory of manifests, with some left out": {
@@ -183,12 +197,13 @@ func TestOpen_LayoutsRefused(t *testing.T) {
 		path  string
 		want  []string
 	}{
-		"pull requests":           {files: set("- git:", "- pullRequest:"), path: "apps", want: []string{"web.yaml:7", "pullRequest"}},
-		"another repository":      {files: set("team/apps.git", "team/other.git"), path: "apps", want: []string{"web.yaml:8", "not this checkout"}},
-		"no directory":            {files: set("charts/*", "none/*"), path: "apps", want: []string{"web.yaml:7", "generates no Application"}},
-		"a parameter of nothing":  {files: set("{{.path.path}}", "{{.path.nowhere}}"), path: "apps", want: []string{"web.yaml:11", "{{.path.nowhere}} has no value"}},
-		"a template that is none": {files: set("{{.path.path}}", "{{.path"), path: "apps", want: []string{"web.yaml:11", "ApplicationSet set"}},
-		"an endless template":     {files: set("{{.path.path}}", `{{ env "HOME" }}`), path: "apps", want: []string{"web.yaml:11", `function "env" not defined`}},
+		"pull requests":                {files: set("- git:", "- pullRequest:"), path: "apps", want: []string{"web.yaml:7", "pullRequest"}},
+		"another repository":           {files: set("team/apps.git", "team/other.git"), path: "apps", want: []string{"web.yaml:8", "not this checkout"}},
+		"no directory":                 {files: set("charts/*", "none/*"), path: "apps", want: []string{"web.yaml:7", "generates no Application"}},
+		"a parameter of nothing":       {files: set("{{.path.path}}", "{{.path.nowhere}}"), path: "apps", want: []string{"web.yaml:11", "{{.path.nowhere}} has no value"}},
+		"a template that is none":      {files: set("{{.path.path}}", "{{.path"), path: "apps", want: []string{"web.yaml:11", "ApplicationSet set"}},
+		"an endless template":          {files: set("{{.path.path}}", `{{ env "HOME" }}`), path: "apps", want: []string{"web.yaml:11", `function "env" not defined`}},
+		"two Applications of one name": {files: with(set("name: '{{.path.basename}}'", "name: web"), map[string]string{"charts/two/Chart.yaml": webChart}), path: "apps", want: []string{"web.yaml:11", "generates several Applications with the name web, and Argo CD creates none of them"}},
 		"a misspelt parameter": {
 			files: argo(map[string]string{"apps/redis.yaml": "", "apps/web.yaml": strings.Replace(setOfEnvironments, "values.zone", "values.zoen", 1)}), path: "apps", want: []string{"web.yaml:11", "{{values.zoen}}", "values.zone"},
 		},

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"encoding/json"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/charts/render"
+	"github.com/nvidia/aicr-action/internal/intake"
 	"github.com/nvidia/aicr-action/internal/testkit/workers"
 	"github.com/nvidia/aicr-action/internal/util/texttemplate"
 )
@@ -79,6 +81,43 @@ func TestHelmfile_Needs(t *testing.T) {
 	components, _ := b.Components()
 	if len(components) != 2 || components[1].Name != "late" || !slices.Equal(components[1].DependencyRefs, []string{"early"}) {
 		t.Errorf("got %+v", components)
+	}
+}
+
+// Found by comparing with helmfile itself: what it refuses, what it warns of and goes on, and what templates of values see.
+func TestHelmfile_AsItDecides(t *testing.T) {
+	at := func(text string) (*intake.Bundle, error) {
+		files := helmfile(map[string]string{"all.yaml": text, "v.yaml.gotmpl": "ns: {{ .Release.Namespace | quote }}\nlabels: {{ .Release.Labels | toJson }}\nfrom: {{ .Release.Chart }}\n"})
+		return open(t, filepath.Join(repo(t, files), "all.yaml"), "")
+	}
+	web := "releases:\n- {name: web, namespace: web, chart: ./charts/web}\n"
+	for text, want := range map[string]string{
+		web + "- {name: b, namespace: web, chart: ./charts/web, installed: 'false'}\n":                            `all.yaml:3: installed of release b is "false", and helmfile takes no text for it`,
+		"templates: {t: {wait: true}}\ndefaultInherit: [{template: t}]\n" + web:                                   "all.yaml:2: defaultInherit has names of templates",
+		"releases:\n- {name: web, chart: ./charts/web}\n- {name: b, chart: ./charts/web, needs: [default/web]}\n": "all.yaml:3: release b needs default/web, and no release of this file has that name in that namespace",
+		web + "- {name: b, namespace: web, chart: ./charts/web, conditionTemplate: web.enabled}\n":                `all.yaml:3: conditionTemplate of release b becomes "web.enabled", which is neither true nor false`,
+		web + "- {name: b, namespace: other, chart: ./charts/web, needs: [web]}\n":                                "all.yaml:3: release b needs web, and no release of this file",
+	} {
+		if _, err := at(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s\ngot %v, want %q", text, err, want)
+		}
+	}
+	b, err := at("releases:\n- {name: a, chart: ./charts/web, values: [v.yaml.gotmpl, {day: 2020-01-01}], needs: [b]}\n- {name: b, chart: ./charts/web, installed: no}\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	components, _ := b.Components()
+	if len(components) != 1 || len(components[0].DependencyRefs) > 0 {
+		t.Fatalf("got %+v", components)
+	}
+	got, err := json.Marshal(components[0].Values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"ns":""`, `"labels":{"chart":"web","name":"a","namespace":""}`, `"from":"./charts/web"`, `"day":"2020-01-01T00:00:00Z"`} {
+		if !strings.Contains(string(got), want) {
+			t.Errorf("want %s in %s", want, got)
+		}
 	}
 }
 

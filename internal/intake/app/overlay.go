@@ -6,6 +6,7 @@ import (
 	yamlv3 "go.yaml.in/yaml/v3"
 
 	"github.com/nvidia/aicr-action/internal/bundle/argoapi"
+	"github.com/nvidia/aicr-action/internal/charts/render"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
 
@@ -15,7 +16,7 @@ func (f *fluxApp) overlay(o object) (overlay, error) {
 	if wrong := (*argoapi.OverlayError)(nil); errors.As(err, &wrong) {
 		return overlay{}, f.repo.BadAt(o, wrong.Node, "spec of Kustomization %s: %w", o.Name(), err)
 	}
-	return overlaidBy(o, options), err
+	return overlaidBy(o, options, render.EditFlux), err
 }
 
 // commonMetadata gives objects the labels and annotations of a Kustomization.
@@ -37,12 +38,12 @@ func (l *layout) builtFor(o object, source *yamlv3.Node, dir string) ([]object, 
 	if wrong := (*argoapi.OverlayError)(nil); errors.As(err, &wrong) {
 		return nil, l.repo.BadAt(o, wrong.Node, "kustomize of Application %s: %w", o.Name(), err)
 	}
-	return l.build(dir, overlaidBy(o, options))
+	return l.build(dir, overlaidBy(o, options, render.EditArgo))
 }
 
-// overlaidBy is what an object lays over a kustomization.
-func overlaidBy(o object, options argoapi.OverlayOptions) overlay {
-	over := overlay{settings: options.Settings, components: options.Components}
+// overlaidBy is what an object has its deployer write into a kustomization.
+func overlaidBy(o object, options argoapi.OverlayOptions, by string) overlay {
+	over := overlay{settings: options.Settings, components: options.Components, by: by}
 	for _, p := range options.Patches {
 		over.patches = append(over.patches, fluxPatch{Entry: p.Entry, File: o.File, Node: p.Node})
 	}

@@ -28,7 +28,7 @@ func (l *layout) plain(a *App, lane string) error {
 	switch lane {
 	case bundle.FluxGit:
 		return l.flux(a, lane)
-	case bundle.Helm, bundle.ArgoCDGit, bundle.ArgoCDOCI:
+	case bundle.Helm, bundle.Helm4, bundle.ArgoCDGit, bundle.ArgoCDOCI:
 	default:
 		return fmt.Errorf("%s is manifests, for the lanes %s, and not for %s", a.shown(), strings.Join([]string{bundle.Helm, bundle.ArgoCDGit, bundle.ArgoCDOCI, bundle.FluxGit}, ", "), lane)
 	}
@@ -36,7 +36,7 @@ func (l *layout) plain(a *App, lane string) error {
 	if err := l.asChart(name, name+"/chart", a.objects); err != nil {
 		return err
 	}
-	if lane == bundle.Helm {
+	if bundle.ByHelm(lane) {
 		line := fmt.Sprintf("release %s %s ./%s/chart\n", name, plainNamespace, name)
 		return l.add("deploy.sh", a.objects[0].File, []byte(line), map[int]int{1: 1})
 	}

@@ -2,6 +2,7 @@ package scripts
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -37,6 +38,17 @@ func (r *reader) call(c *syntax.CallExpr) answer {
 			r.arguments, r.unsure = r.arguments[min(n, len(r.arguments)):], r.unsure[min(n, len(r.unsure)):]
 		}
 		return yes
+	case name == "set" && len(args) > 0 && args[0] == "--" && r.maybe == 0:
+		r.arguments, r.unsure = args[1:], make([]bool, len(args)-1)
+		for _, u := range made.parts {
+			for i := max(u.At-2, 0); i < len(r.unsure); i++ { // what is unknown may be several words
+				r.unsure[i] = true
+			}
+		}
+		return yes
+	case name == "shopt":
+		r.globs = r.globs || slices.Contains(args, "nullglob") || slices.Contains(args, "failglob")
+		return yes
 	case name == "true" || name == ":":
 		return yes
 	case name == "false":
@@ -63,18 +75,38 @@ func (r *reader) function(c *syntax.CallExpr, body *syntax.Stmt, args []string, 
 		r.fail(c, "functions call each other more than %d deep", mostCalls)
 		return unknown
 	}
-	line, arguments, unsure := r.line, r.arguments, r.unsure
-	r.line, r.arguments, r.unsure = r.lineOf(c), args, make([]bool, len(args))
+	line, arguments, unsure, locals := r.line, r.arguments, r.unsure, r.locals
+	r.line, r.arguments, r.unsure, r.locals = r.lineOf(c), slices.Clone(args), make([]bool, len(args)), map[string]outer{}
 	for _, p := range parts {
-		if at := p.At - 1; at >= 0 && at < len(args) {
+		switch at := p.At - 1; {
+		case at >= len(args) && !p.Unset: // nothing is known of it, so that it has no word here
+			r.arguments, r.unsure = append(r.arguments, ""), append(r.unsure, true)
+		case at >= 0 && at < len(args):
 			r.unsure[at] = true
 		}
 	}
 	a := r.statement(body)
-	r.line, r.arguments, r.unsure = line, arguments, unsure
+	for name, before := range r.locals {
+		if r.variables[name] = before.value; !before.set {
+			delete(r.variables, name)
+		}
+	}
+	r.line, r.arguments, r.unsure, r.locals = line, arguments, unsure, locals
 	r.calls--
 	r.ended = false
 	return a
+}
+
+// local makes a variable the function's own. Without a value it is unset.
+func (r *reader) local(a *syntax.Assign) {
+	name := a.Name.Value
+	if _, ok := r.locals[name]; !ok {
+		before, set := r.variables[name]
+		r.locals[name] = outer{before, set}
+	}
+	if a.Naked {
+		delete(r.variables, name)
+	}
 }
 
 // source follows another script of the same directory. The values of one that is not there are not

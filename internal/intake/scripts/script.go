@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"path"
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -90,18 +91,26 @@ type reader struct {
 	files     func(string) ([]byte, bool)
 	variables map[string]value
 	functions map[string]*syntax.Stmt
-	arguments []string // of the function
-	unsure    []bool   // which of them are known only when the script runs
+	arguments []string         // of the function
+	unsure    []bool           // which of them are known only when the script runs
+	locals    map[string]outer // of the function, what they stand before; nil outside of functions
 	dir       string
 	line      int // of the call in the script itself; 0 outside of functions and other scripts
 	calls     int
-	maybe     int // the conditions around this place that are not decided
+	globs     bool // a pattern that no file matches is no word, or an error
+	maybe     int  // the conditions around this place that are not decided
 
 	commands   []Command
 	statements int
 	text       int
 	ended      bool // by exit or return
 	err        *Error
+}
+
+// outer is a variable that a function's own has hidden.
+type outer struct {
+	value
+	set bool
 }
 
 func (r *reader) fail(n syntax.Node, format string, args ...any) {
@@ -201,6 +210,9 @@ func (r *reader) command(c syntax.Command) answer {
 		return r.call(c)
 	case *syntax.DeclClause:
 		for _, a := range c.Args {
+			if r.locals != nil && a.Name != nil && slices.Contains([]string{"local", "declare", "typeset"}, c.Variant.Value) {
+				r.local(a)
+			}
 			r.assign(a)
 		}
 		return yes

@@ -66,6 +66,14 @@ func TestRead(t *testing.T) {
 		"retries":              {"until helm a; do sleep 1; done\nwhile true; do helm b && break; done\nfor i in 1 2; do helm c; done\nif ! helm d; then exit 1; fi\nhelm e || exit 1\nhelm f", []string{"1 helm|a", "2 helm|b", "3 helm|c", "4 helm|d", "5 helm|e", "6 helm|f"}},
 		"each":                 {"for c in a b; do helm $c; done", []string{`1 helm|a c=[["b"]]`}},
 		"options":              {"while [[ $# -gt 0 ]]; do case \"$1\" in --x) helm a; shift ;; esac; done\ncase \"${1:-}\" in -h) helm b; exit 0 ;; *) helm c ;; esac", []string{"2 helm|c"}},
+		"braces":               {"A=1\nhelm --set x={a,b} \"{a,b}\" $A{,c} {a} y=\\{a,b\\}", []string{"2 helm|--set|x=a|x=b|{a,b}|1|1c|{a}|y={a,b}"}},
+		"local":                {"A=1\nB=2\nf() { local A=$1 B; C=$1; helm $A$B; }\nf 3\nhelm $A$B$C", []string{"4 helm|3", "5 helm|123"}},
+		"escaped":              {"helm $'a\\tb' 'a\\tb'", []string{"1 helm|a\tb|a\\tb"}},
+		"a value is not split": {"A='x  y'\nB=$A${C:-u  v}\nhelm \"$B\"", []string{"3 helm|x  yu  v"}},
+		"assigned in a word":   {"helm ${A=x} ${B:=y}\nhelm ${A-z} $B", []string{"1 helm|x|y", "2 helm|x|y"}},
+		"first of a list":      {"L=(1 '2 3')\nL=a\nL+=b\nhelm \"${L[@]}\"", []string{"4 helm|ab|2 3"}},
+		"braces in a list":     {"L=(x a{b,c})\nhelm ${L[@]}", []string{"2 helm|x|ab|ac"}},
+		"its arguments":        {"set -- a 'b c'\nhelm $# \"$@\"\nshift\nhelm \"$1\"", []string{"2 helm|2|a|b c", "4 helm|b c"}},
 		"an end":               {"helm a\nexit 0\nhelm b", []string{"1 helm|a"}},
 		"no end":               {"command -v helm || exit 1\nif ! command -v kubectl >/dev/null; then exit 1; fi\nhelm a", []string{"3 helm|a"}},
 	} {
@@ -190,6 +198,25 @@ func TestRead_CRLF(t *testing.T) {
 		_, err := Read(tc.script, func(string) ([]byte, bool) { return []byte(tc.sourced), true })
 		if wrong := (*Error)(nil); !errors.As(err, &wrong) || wrong.Line != tc.line || !strings.Contains(wrong.Error(), "CR LF") {
 			t.Errorf("%s: got %v, want an error of line %d", name, err, tc.line)
+		}
+	}
+}
+
+// What a script may leave out or make of a word is said to be unknown.
+func TestRead_Unknown(t *testing.T) {
+	for script, want := range map[string]bool{
+		"helm a *.tgz":                        false,
+		"shopt -s nullglob\nhelm a *.tgz":     true,
+		"shopt -s nullglob\nhelm a '*.tgz'":   false,
+		"f() { helm \"$@\"; }\nf a ${A//a/b}": true,
+		"f() { helm \"$@\"; }\nf a b":         false,
+	} {
+		commands, err := Read("A=a\n"+script, func(string) ([]byte, bool) { return nil, false })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if last := commands[len(commands)-1]; len(last.Unknown) > 0 != want {
+			t.Errorf("%s: got %v", script, last.Unknown)
 		}
 	}
 }

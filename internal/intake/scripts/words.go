@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"mvdan.cc/sh/v3/expand"
 	"mvdan.cc/sh/v3/syntax"
 )
 
@@ -43,13 +44,46 @@ func (m *made) take(other made) {
 
 func (r *reader) words(list []*syntax.Word) made {
 	var all made
-	for _, w := range list {
+	for _, w := range r.alternatives(list) {
 		m := r.word(w)
 		if m.unknown || m.unset {
 			all.parts = append(all.parts, Unknown{At: len(all.words), Text: textOf(w), Unset: !m.unknown})
 		}
 		all.words = append(all.words, m.words...)
 		all.take(m)
+	}
+	return all
+}
+
+// mostBraces is how many commas a word may have in braces: the words that it becomes are at most 2 to the power of that.
+const mostBraces = 8
+
+// alternatives are the words that a{b,c} and the like become. A range stays as it is: it is for loops, of which each turn
+// is read once.
+func (r *reader) alternatives(list []*syntax.Word) (all []*syntax.Word) {
+	for _, w := range list {
+		split := &syntax.Word{Parts: slices.Clone(w.Parts)}
+		commas, escaped := 0, false
+		for _, p := range w.Parts {
+			if lit, ok := p.(*syntax.Lit); ok {
+				commas += strings.Count(lit.Value, ",")
+				escaped = escaped || strings.Contains(lit.Value, `\{`) || strings.Contains(lit.Value, `\,`) || strings.Contains(lit.Value, `\}`) // which the library does not see
+			}
+		}
+		switch {
+		case commas == 0 || escaped || !syntax.SplitBraces(split):
+			all = append(all, w)
+		case commas > mostBraces:
+			r.fail(w, "a word has %d commas in braces, of which %d are followed", commas, mostBraces)
+			return all
+		case slices.ContainsFunc(split.Parts, func(p syntax.WordPart) bool {
+			b, ok := p.(*syntax.BraceExp)
+			return ok && b.Sequence
+		}):
+			all = append(all, w)
+		default:
+			all = append(all, expand.Braces(split)...)
+		}
 	}
 	return all
 }
@@ -108,13 +142,18 @@ func (f *fields) split(text string) {
 	}
 }
 
-func (r *reader) word(w *syntax.Word) made {
+func (r *reader) word(w *syntax.Word) made { return r.wordIn(w, plain) }
+
+func (r *reader) wordIn(w *syntax.Word, where context) made {
 	var m made
-	if w == nil {
+	if w == nil || len(w.Parts) == 0 {
 		return m
 	}
 	var f fields
-	r.parts(w.Parts, plain, &f, &m)
+	if first, ok := w.Parts[0].(*syntax.Lit); ok && strings.HasPrefix(first.Value, "~") {
+		m.unknown = true // whose home
+	}
+	r.parts(w.Parts, where, &f, &m)
 	f.end()
 	m.words = f.done
 	size := sizeOf(m.words)
@@ -138,6 +177,7 @@ type context int
 const (
 	plain    context = iota
 	inQuotes         // in double quotes
+	inAssign         // the value of a variable, which is not split
 	inValue          // within ${…:-…} without quotes, where text is split too
 )
 
@@ -150,16 +190,25 @@ func (r *reader) parts(parts []syntax.WordPart, where context, f *fields, m *mad
 				f.split(unescaped(p.Value, false))
 				continue
 			}
+			if r.globs && !quoted && strings.ContainsAny(p.Value, "*?[") {
+				m.unknown = true // nothing, if no file is there
+			}
 			f.add(unescaped(p.Value, quoted), quoted)
 		case *syntax.SglQuoted:
-			f.add(p.Value, true)
+			text := p.Value
+			if p.Dollar {
+				if escaped, _, err := expand.Format(nil, text, nil); err == nil {
+					text = escaped
+				}
+			}
+			f.add(text, true)
 		case *syntax.DblQuoted:
 			if len(p.Parts) == 0 {
 				f.add("", true)
 			}
 			r.parts(p.Parts, inQuotes, f, m)
 		case *syntax.ParamExp:
-			r.parameter(p, quoted, f, m)
+			r.parameter(p, quoted || where == inAssign, f, m)
 		case *syntax.CmdSubst:
 			if isHere(p) {
 				f.add(here, quoted)
@@ -202,6 +251,9 @@ func unescaped(text string, quoted bool) string {
 	return made.String()
 }
 
+// otherwise are the forms that say what counts in place of an unset variable.
+var otherwise = []syntax.ParExpOperator{syntax.DefaultUnset, syntax.DefaultUnsetOrNull, syntax.AssignUnset, syntax.AssignUnsetOrNull, syntax.AlternateUnset, syntax.AlternateUnsetOrNull}
+
 // parameter expands $NAME, ${NAME[@]} and the forms with another value. Those that cut a value up
 // are not followed.
 func (r *reader) parameter(p *syntax.ParamExp, quoted bool, f *fields, m *made) {
@@ -213,7 +265,7 @@ func (r *reader) parameter(p *syntax.ParamExp, quoted bool, f *fields, m *made) 
 	name := p.Param.Value
 	v, isSet, all := r.valueOf(name, p.Index)
 	m.unknown, m.unset = m.unknown || v.unknown, m.unset || v.unset
-	if _, err := strconv.Atoi(name); err != nil && !isSet && !all && p.Index == nil && (p.Exp == nil || p.Exp.Op == syntax.ErrorUnset || p.Exp.Op == syntax.ErrorUnsetOrNull) {
+	if _, err := strconv.Atoi(name); err != nil && !isSet && !all && p.Index == nil && (p.Exp == nil || !slices.Contains(otherwise, p.Exp.Op)) {
 		m.unset = true
 	}
 	if len(v.others) > 0 {
@@ -237,6 +289,9 @@ func (r *reader) parameter(p *syntax.ParamExp, quoted bool, f *fields, m *made) 
 				v.words = nil
 			}
 		case syntax.ErrorUnset, syntax.ErrorUnsetOrNull:
+			if p.Exp.Op == syntax.ErrorUnsetOrNull && isSet && empty && !v.unknown && !v.unset && r.maybe == 0 && len(v.others) == 0 {
+				r.fail(p, "the script ends here: %s is empty (${%s:?})", name, name)
+			}
 		default: // a part of the value
 			m.unknown = m.unknown || !empty
 		}
@@ -244,6 +299,10 @@ func (r *reader) parameter(p *syntax.ParamExp, quoted bool, f *fields, m *made) 
 			where := inValue
 			if quoted {
 				where = inQuotes
+			}
+			if p.Exp.Op == syntax.AssignUnset || p.Exp.Op == syntax.AssignUnsetOrNull {
+				one := r.wordIn(p.Exp.Word, inAssign)
+				r.keep(name, value{words: []string{strings.Join(one.words, " ")}, unknown: one.unknown || p.Index != nil, unset: one.unset})
 			}
 			r.parts(p.Exp.Word.Parts, where, f, m)
 			return
@@ -308,7 +367,7 @@ func number(text string) int {
 	return n
 }
 
-// assign keeps a variable. Under a condition that is not decided, its value is one of several.
+// assign gives a variable what a script says.
 func (r *reader) assign(a *syntax.Assign) {
 	if a.Name == nil || a.Naked {
 		return
@@ -319,14 +378,16 @@ func (r *reader) assign(a *syntax.Assign) {
 	switch {
 	case a.Array != nil:
 		for _, e := range a.Array.Elems {
-			one := r.word(e.Value)
-			m.words = append(m.words, one.words...)
-			m.take(one)
 			m.unknown = m.unknown || e.Index != nil
+			for _, w := range r.alternatives([]*syntax.Word{e.Value}) {
+				one := r.word(w)
+				m.words = append(m.words, one.words...)
+				m.take(one)
+			}
 		}
 	case a.Value != nil:
-		one := r.word(a.Value)
-		m.words = []string{strings.Join(one.words, " ")} // a value is not split
+		one := r.wordIn(a.Value, inAssign)
+		m.words = []string{strings.Join(one.words, " ")}
 		m.take(one)
 	default:
 		m.words = []string{""}
@@ -335,7 +396,16 @@ func (r *reader) assign(a *syntax.Assign) {
 	for _, d := range m.doubts { // NAME=$OTHER has OTHER's possible values
 		v.others = append(v.others, d.Others...)
 	}
-	if a.Append {
+	switch {
+	case before.list && a.Array == nil && a.Index == nil: // the first element alone
+		first, rest := "", before.words[min(1, len(before.words)):]
+		if a.Append {
+			first = strings.Join(before.words[:min(1, len(before.words))], "")
+		}
+		v.list, v.words = true, append([]string{first + strings.Join(v.words, " ")}, rest...)
+		v.unknown, v.unset = v.unknown || before.unknown, v.unset || before.unset
+		v.others = append(v.others, before.others...)
+	case a.Append:
 		v.list = v.list || before.list
 		if v.list {
 			v.words = append(append([]string{}, before.words...), v.words...)
@@ -349,6 +419,12 @@ func (r *reader) assign(a *syntax.Assign) {
 		r.fail(a, "the value of %s is larger than %d KiB", name, mostValue>>10)
 		return
 	}
+	r.keep(name, v)
+}
+
+// keep gives a variable a value; under a condition that is not decided, as one of several.
+func (r *reader) keep(name string, v value) {
+	before := r.variables[name]
 	if r.maybe > 0 {
 		before.others = append(append(before.others, v.words), v.others...)
 		before.unknown = before.unknown || v.unknown

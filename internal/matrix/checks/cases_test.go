@@ -11,15 +11,30 @@ package checks
 //
 //	# values: {a: b}                             of the component
 //	# chart: {kubeVersion: ">=1.21", templates: {x.yaml: "text"}}
+//	# chart before: {templates: {x.yaml: "one"}} of what ran before
+//	# source: https://charts.example.com         of the component
+//	# again                                      it was delivered before
 //	# seen version: 1.2.3+0123456789ab           that the chart's templates see
+//	# runs: IMAGE                                containers with this image run as processes
 //	# node labels: {example.com/rack: r1}        of all nodes
+//	# node annotations: {example.com/a: b}        the same
 //	# waits for: apps/v1 Deployment web/web      by spec.healthChecks of Flux's Kustomization x
+//	# delivered twice                            and not upgraded
+//	# helm release: y is web in x                the name and namespace of release y to Helm
+//	# helmfile: y is in one.yaml                 and helm-diff has its kinds checked; "in one.yaml unchecked": it does not
+//	# doomed: Application argocd/x says why; then what
 //
 // And of a document:
 //
 //	# Source: x/crds/x.yaml                      its template, as Helm writes it
-//	# release: y, after x                        its release and component, if that is not x
+//	# release: y, after x                        its release and component, if that is not x; "y in z" for another namespace
+//	# release: y, after x, unawaited             and the deployer waits for x no longer than for its hooks
+//	# before                                     it is one of what ran before: the case is an upgrade
+//	# left                                       the same, and the deployer has left it
+//	# replaced                                   it has another UID than before
+//	# refused: spec.x: Invalid value             what an API server says of it; # dropped: spec.x is a field that it drops
 //	# applied                                    by Flux, besides the releases
+//	# gone                                       the cluster does not have it any more
 //	# in the cluster only                        it is no object of the component: the API server or a controller has made it, in
 //	                                             the place of the document of that kind and name, if there is one
 
@@ -37,6 +52,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/version"
 	fakediscovery "k8s.io/client-go/discovery/fake"
@@ -44,6 +60,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/argoapi"
 	"github.com/nvidia/aicr-action/internal/bundle/fluxapi"
 	"github.com/nvidia/aicr-action/internal/bundle/podspec"
 	"github.com/nvidia/aicr-action/internal/bundle/rendering"
@@ -67,18 +84,29 @@ type caseCase struct {
 	// Objects are the component's, and Cluster what only the cluster has.
 	Objects, Cluster []*unstructured.Unstructured
 
-	chart       *chart.Chart
-	seenVersion string
-	nodeLabels  map[string]string
-	waitsFor    []fluxapi.Check
-	// places are those of Objects.
-	places []place
+	chart, was          *chart.Chart
+	seenVersion, source string
+	runs                string
+	again               bool
+	nodeLabels          map[string]string
+	nodeAnnotations     map[string]string
+	waitsFor            []fluxapi.Check
+	inHelm              map[string]bundle.Release
+	inFile              map[string]bundle.Given // of helmfile
+	doomed              []argoapi.Refusal
+	// places are those of Objects, and delivered those of the expectation's.
+	places, delivered []place
+	// before is what ran before; nil if the case is no upgrade.
+	before *caseCase
+	twice  bool
 }
 
 // place is where a document of a case is delivered.
 type place struct {
-	template, release, after string
-	applied                  bool
+	template, release, after, in     string
+	applied, unawaited, gone, before bool
+	left, replaced                   bool
+	answer                           facts.Answer
 }
 
 // kinds are those of the cluster that a case has.
@@ -127,6 +155,8 @@ func read(file string) (c caseCase, err error) {
 		return c, fmt.Errorf("the name begins with neither bad- nor good-")
 	}
 	for line := range strings.Lines(string(raw)) {
+		c.twice = c.twice || line == "# delivered twice\n"
+		c.again = c.again || line == "# again\n"
 		key, value, ok := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "# "), ": ")
 		if !strings.HasPrefix(line, "#") || !ok {
 			continue
@@ -147,8 +177,16 @@ func read(file string) (c caseCase, err error) {
 			c.Cluster = append(c.Cluster, objects...)
 			continue
 		}
+		at := placeOf(doc)
+		to := &c
+		if at.before {
+			if c.before == nil {
+				c.before = &caseCase{}
+			}
+			to = c.before
+		}
 		for _, o := range objects {
-			c.Objects, c.places = append(c.Objects, o), append(c.places, placeOf(doc))
+			to.Objects, to.places = append(to.Objects, o), append(to.places, at)
 		}
 	}
 	if len(c.Objects) == 0 {
@@ -170,11 +208,17 @@ func (c *caseCase) head(key, value string) error {
 		c.Lane = value
 	case "values":
 		return yaml.Unmarshal([]byte(value), &c.Values)
+	case "runs":
+		c.runs = value
 	case "seen version":
 		c.seenVersion = value
 	case "node labels":
 		return yaml.Unmarshal([]byte(value), &c.nodeLabels)
-	case "chart":
+	case "node annotations":
+		return yaml.Unmarshal([]byte(value), &c.nodeAnnotations)
+	case "source":
+		c.source = value
+	case "chart", "chart before":
 		var given struct {
 			KubeVersion string
 			Templates   map[string]string
@@ -182,10 +226,35 @@ func (c *caseCase) head(key, value string) error {
 		if err := yaml.UnmarshalStrict([]byte(value), &given); err != nil {
 			return err
 		}
-		c.chart = &chart.Chart{Metadata: &chart.Metadata{Name: "x", Version: "1.0.0", KubeVersion: given.KubeVersion}}
+		made := &chart.Chart{Metadata: &chart.Metadata{APIVersion: chart.APIVersionV2, Name: "x", Version: "1.0.0", KubeVersion: given.KubeVersion}}
 		for _, name := range slices.Sorted(maps.Keys(given.Templates)) {
-			c.chart.Templates = append(c.chart.Templates, &chart.File{Name: "templates/" + name, Data: []byte(given.Templates[name])})
+			made.Templates = append(made.Templates, &chart.File{Name: "templates/" + name, Data: []byte(given.Templates[name])})
 		}
+		if made.Raw = made.Templates; key == "chart" {
+			c.chart = made
+		} else {
+			c.was = made
+		}
+	case "helm release":
+		name, helm, _ := strings.Cut(value, " is ")
+		helm, namespace, _ := strings.Cut(helm, " in ")
+		if c.inHelm == nil {
+			c.inHelm = map[string]bundle.Release{}
+		}
+		c.inHelm[name] = bundle.Release{Namespace: namespace, Given: bundle.Given{HelmName: helm}}
+	case "helmfile":
+		name, file, _ := strings.Cut(value, " is in ")
+		file, unchecked := strings.CutSuffix(file, " unchecked")
+		if c.inFile == nil {
+			c.inFile = map[string]bundle.Given{}
+		}
+		c.inFile[name] = bundle.Given{File: file, Compared: !unchecked}
+	case "doomed":
+		object, text, _ := strings.Cut(value, " says ")
+		kind, name, _ := strings.Cut(object, " ")
+		namespace, name, _ := strings.Cut(name, "/")
+		text, then, _ := strings.Cut(text, "; ")
+		c.doomed = append(c.doomed, argoapi.Refusal{Of: result.Ref{Group: "argoproj.io", Kind: kind, Namespace: namespace, Name: name}, Text: text, Then: then, At: recipe.Origin{File: "app.yaml", Line: 1}})
 	case "waits for":
 		f := append(strings.Fields(value), "", "", "")
 		group, version, grouped := strings.Cut(f[0], "/")
@@ -211,8 +280,21 @@ func placeOf(doc string) place {
 			p.template = value
 		case key == "release":
 			p.release, p.after, _ = strings.Cut(value, ", after ")
+			p.after, p.unawaited = strings.CutSuffix(p.after, ", unawaited")
+			p.release, p.in, _ = strings.Cut(p.release, " in ")
 		case key == "applied":
 			p.applied = true
+		case key == "gone":
+			p.gone = true
+		case key == "before", key == "left":
+			p.before, p.left = true, p.left || key == "left"
+		case key == "replaced":
+			p.replaced = true
+		case key == "refused":
+			p.answer.Refused = value
+			p.answer.Field, _, _ = strings.Cut(value, ": ")
+		case key == "dropped":
+			p.answer.Dropped = append(p.answer.Dropped, value)
 		}
 	}
 	return p
@@ -220,18 +302,25 @@ func placeOf(doc string) place {
 
 // Expectation is that of a component x with the case's objects.
 func (c *caseCase) Expectation() (*bundle.Expectation, []recipe.Component) {
-	e := &bundle.Expectation{HealthChecks: c.waitsFor}
-	release := func(name, after string) {
+	e := &bundle.Expectation{HealthChecks: c.waitsFor, Doomed: c.doomed}
+	c.delivered = nil
+	release := func(name, after, in string) {
 		if slices.ContainsFunc(e.Releases, func(r bundle.Release) bool { return r.Name == name }) {
 			return
 		}
-		e.Releases = append(e.Releases, bundle.Release{Component: name, Name: name, Namespace: name, Chart: name, ChartVersion: "1.0.0", SeenVersion: c.seenVersion})
+		r := bundle.Release{Component: name, Name: name, Namespace: cmp.Or(in, name), Chart: name, ChartVersion: "1.0.0", SeenVersion: c.seenVersion}
+		if own, ok := c.inHelm[name]; ok {
+			r.Namespace, r.Given = own.Namespace, own.Given
+		}
+		r.Given.File, r.Given.Compared = c.inFile[name].File, c.inFile[name].Compared
+		r.Given.Unawaited = slices.ContainsFunc(c.places, func(p place) bool { return p.after == name && p.unawaited })
+		e.Releases = append(e.Releases, r)
 		ref := func(name string) result.Ref {
 			return result.Ref{Group: infra.HelmReleaseGVR.Group, Kind: "HelmRelease", Namespace: infra.FluxNamespace, Name: name}
 		}
 		d := bundle.Delivered{Ref: ref(name)}
 		if after != "" {
-			d.DependsOn = []result.Ref{ref(after)}
+			d.DependsOn, e.Releases[len(e.Releases)-1].DependsOn = []result.Ref{ref(after)}, []string{after}
 		}
 		e.Delivered = append(e.Delivered, d)
 	}
@@ -241,18 +330,25 @@ func (c *caseCase) Expectation() (*bundle.Expectation, []recipe.Component) {
 			e.Applied = append(e.Applied, o)
 			continue
 		}
-		release(at.release, at.after)
+		release(at.release, at.after, at.in)
 		hook := o.GetAnnotations()["helm.sh/hook"]
 		object := bundle.Object{Component: at.release, Release: at.release, Template: at.template, Chart: c.chart, Object: o, Hook: hook != ""}
-		e.Objects = append(e.Objects, object)
+		object.Ephemeral = strings.Contains(o.GetAnnotations()["helm.sh/hook-delete-policy"], "hook-succeeded")
+		if strings.Contains(hook, "pre-upgrade") && !strings.HasPrefix(c.Lane, "argocd") { // to Argo CD it is one of each sync
+			r := &e.Releases[slices.IndexFunc(e.Releases, func(r bundle.Release) bool { return r.Name == at.release })]
+			if r.UpgradeHooks = append(r.UpgradeHooks, object); !strings.Contains(hook, "install") {
+				continue
+			}
+		}
+		e.Objects, c.delivered = append(e.Objects, object), append(c.delivered, at)
 		if template, ok := podspec.Template(o); ok {
 			if t, err := podspec.Read(template); err == nil {
 				e.Workloads = append(e.Workloads, bundle.Workload{Component: at.release, Release: at.release, Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName(), PodSpec: t.Spec, Replicas: podspec.Count(o), Template: object.Template, Hook: object.Hook})
 			}
 		}
 	}
-	release("x", "") // of a case whose objects are others'
-	return e, []recipe.Component{{ComponentRef: recipe.ComponentRef{Name: "x"}, Values: c.Values, Declared: recipe.Origin{File: "recipes/overlays/x.yaml", Line: 9}}}
+	release("x", "", "") // of a case whose objects are others'
+	return e, []recipe.Component{{ComponentRef: recipe.ComponentRef{Name: "x", Source: c.source}, Values: c.Values, Declared: recipe.Origin{File: "recipes/overlays/x.yaml", Line: 9}}}
 }
 
 // Find is what the checks of all stages find in a case, sorted.
@@ -265,6 +361,8 @@ func (c *caseCase) Find(t testing.TB, list []judge.Check, order func(lane string
 	for _, n := range nodes {
 		node := n.(*corev1.Node)
 		maps.Copy(node.Labels, c.nodeLabels)
+		node.Annotations = c.nodeAnnotations
+		node.Spec.Taints = nil // else no template without tolerations had a node
 		all, live = append(all, *node), append(live, node)
 	}
 	there := map[result.Ref]bool{}
@@ -291,8 +389,21 @@ func (c *caseCase) Find(t testing.TB, list []judge.Check, order func(lane string
 	if err != nil {
 		t.Fatal(err)
 	}
+	have.Runs = func(container *corev1.Container) bool { return c.runs != "" && container.Image == c.runs }
+	served, err := facts.ReadServed(t.Context(), kube)
+	if err != nil {
+		t.Fatal(err)
+	}
 	bench := &judge.Bench{Checks: list}
-	for stage, x := range map[judge.Stage]*facts.Index{judge.Rendered: facts.New(e, components, all, nil), judge.Settled: facts.New(e, components, view.Nodes, have)} {
+	later := c.delivery(e)
+	asked := facts.New(e, components, nil, served)
+	for i := range e.Objects {
+		asked.Answers = append(asked.Answers, c.delivered[i].answer)
+	}
+	for stage, x := range map[judge.Stage]*facts.Index{judge.Rendered: facts.New(e, components, all, nil), judge.Served: asked, judge.Settled: facts.New(e, components, view.Nodes, have), judge.Second: facts.New(e, components, nil, nil)} {
+		if x.Again, x.Delivery = c.again || later != nil, later; later == nil && stage == judge.Second {
+			continue
+		}
 		more, err := bench.Judge(x, "x", order(c.Lane), stage)
 		if err != nil {
 			t.Fatalf("%s: %v", c.File, err)
@@ -308,10 +419,45 @@ func (c *caseCase) Find(t testing.TB, list []judge.Check, order func(lane string
 	return found
 }
 
+// delivery is the second one of a case; nil if it has none.
+func (c *caseCase) delivery(now *bundle.Expectation) *facts.Delivery {
+	d := &facts.Delivery{What: "the upgrade from main", Event: "pre-upgrade", Now: &bundle.Bundle{Expectation: *now}, Was: func(result.Ref) types.UID { return "" }}
+	for i := range now.Objects {
+		if c.delivered[i].replaced {
+			d.Replaced = append(d.Replaced, now.Objects[i].Ref())
+		}
+	}
+	if c.before == nil {
+		if c.twice {
+			return d
+		}
+		return nil
+	}
+	was, _ := c.before.Expectation()
+	d.Before, d.Was = &bundle.Bundle{Expectation: *was}, func(ref result.Ref) types.UID {
+		if was.Object(ref) == nil {
+			return ""
+		}
+		return "1"
+	}
+	if c.was != nil {
+		d.Before.Installs, d.Now.Installs = []bundle.Install{{Release: was.Releases[0], Chart: c.was}}, []bundle.Install{{Release: now.Releases[0], Chart: c.chart}}
+	}
+	for i := range was.Objects {
+		switch ref := was.Objects[i].Ref(); {
+		case c.before.delivered[i].left:
+			d.Left = append(d.Left, ref)
+		case now.Object(ref) == nil:
+			d.Removed = append(d.Removed, ref)
+		}
+	}
+	return d
+}
+
 // live are the objects that the cluster has.
 func (c *caseCase) live() (all []*unstructured.Unstructured) {
-	for _, o := range c.Objects {
-		if !slices.ContainsFunc(c.Cluster, func(own *unstructured.Unstructured) bool {
+	for i, o := range c.Objects {
+		if !c.places[i].gone && !slices.ContainsFunc(c.Cluster, func(own *unstructured.Unstructured) bool {
 			return own.GetKind() == o.GetKind() && own.GetNamespace() == o.GetNamespace() && own.GetName() == o.GetName()
 		}) {
 			all = append(all, o)
@@ -365,7 +511,7 @@ func caseLacking(list []judge.Check, cases []caseCase) (wrong []string) {
 		bad[c.Check], good[c.Check] = bad[c.Check] || c.Bad, good[c.Check] || !c.Bad
 	}
 	for i := range list {
-		if c := &list[i]; !bad[c.ID] || !good[c.ID] {
+		if c := &list[i]; !c.Observed && (!bad[c.ID] || !good[c.ID]) {
 			wrong = append(wrong, fmt.Sprintf("check %s (%s) needs a bad and a good case in testdata/%s: it has bad: %t, good: %t", c.ID, c.Name, strings.ToLower(c.ID), bad[c.ID], good[c.ID]))
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/matrix/judge"
 )
 
@@ -14,6 +15,7 @@ func dirs(t *testing.T) []string {
 	if err != nil || len(all) == 0 {
 		t.Fatal(err)
 	}
+	all = append(all, "../daytwo/testdata", "../intact/testdata")
 	for i := range all {
 		all[i] = filepath.Dir(all[i])
 	}
@@ -30,7 +32,9 @@ func order(lane string) judge.Order {
 	case "argocd-oci":
 		return judge.Order{ArgoCD: true, Ready: true, Heals: true}
 	case "flux-oci":
-		return judge.Order{Flux: true, Ready: true, Releases: true}
+		return judge.Order{Flux: true, Ready: true, Releases: true, Within: bundle.FluxTimeout}
+	case "helmfile":
+		return judge.Order{Ready: true, Needs: true}
 	}
 	return judge.Order{}
 }

@@ -21,6 +21,24 @@ type benignRule struct {
 	// only, if set, reports whether the rule covers a difference of these values.
 	only         func(a, b any) bool
 	reason, link string
+	used         func() // called for each difference that the rule covers; nil for none
+}
+
+// Accepted is a difference between an upgrade and a first installation that the user accepts.
+type Accepted struct {
+	// Object and Path are patterns in which * stands for any text: "DaemonSet ns/*", "spec.template.*".
+	Object, Path string
+	// Reason is the user's, and Place where it says so.
+	Reason, Place string
+	// Used is called for each difference that it covers.
+	Used func()
+}
+
+func rulesOf(accepted []Accepted) (rules []benignRule) {
+	for _, a := range accepted {
+		rules = append(rules, benignRule{object: a.Object, path: a.Path, reason: "accepted: " + a.Reason, link: a.Place, used: a.Used})
+	}
+	return rules
 }
 
 // BenignRules returns the list.

@@ -22,7 +22,7 @@ type difference struct {
 type null struct{}
 
 // differences compares two JSON values and lists the smallest places that differ, in the order of
-// their paths. It compares lists by name if each element has a name of its own, so that a missing
+// their paths. It compares lists by their keys if each element has one of its own (ItemKey), so that a missing
 // element does not make all later ones differ; then their order counts too.
 func differences(a, b any) []difference {
 	var found []difference
@@ -79,17 +79,10 @@ func compareMaps(path string, a, b map[string]any, found *[]difference) {
 }
 
 func compareLists(path string, a, b []any, found *[]difference) {
-	namesA, elementsA := named(a)
-	namesB, elementsB := named(b)
-	if namesA != nil && namesB != nil {
+	if key := ItemKey(a, b); key != nil {
 		before := len(*found)
-		x, y := map[string]any{}, map[string]any{}
-		for name, e := range elementsA {
-			x["["+name+"]"] = e
-		}
-		for name, e := range elementsB {
-			y["["+name+"]"] = e
-		}
+		x, namesA := byKey(a, key)
+		y, namesB := byKey(b, key)
 		compareMaps(path, x, y, found)
 		if before == len(*found) && !slices.Equal(namesA, namesB) {
 			*found = append(*found, difference{path + " (order)", strings.Join(namesA, " "), strings.Join(namesB, " ")})
@@ -109,21 +102,70 @@ func compareLists(path string, a, b []any, found *[]difference) {
 	}
 }
 
-// named returns the names of a list's elements in their order, and the elements by name; nil unless
-// each element has a name of its own.
-func named(list []any) ([]string, map[string]any) {
-	var names []string
-	elements := map[string]any{}
-	for _, e := range list {
-		m, _ := e.(map[string]any)
-		name, _ := m["name"].(string)
-		if name == "" || elements[name] != nil {
-			return nil, nil
-		}
-		names = append(names, name)
-		elements[name] = m
+// byKey has the items of a list by their keys, as parts of a path, and the keys in their order.
+func byKey(list []any, key func(any) string) (all map[string]any, names []string) {
+	all = make(map[string]any, len(list))
+	for _, item := range list {
+		name := key(item)
+		all["["+name+"]"], names = item, append(names, name)
 	}
-	return names, elements
+	return all, names
+}
+
+// itemKeys are the fields by which the API server tells the items of its lists apart (x-kubernetes-list-map-keys), or a reader
+// does. The protocol is TCP if an item does not say it.
+func itemKeys() [][]string {
+	return [][]string{{"name"}, {"containerPort", "protocol"}, {"port", "protocol"}, {"mountPath"}, {"devicePath"}, {"ip"}, {"topologyKey", "whenUnsatisfiable"}, {"key"}}
+}
+
+// ItemKey returns what tells the items of each of these lists apart; nil if nothing does.
+func ItemKey(lists ...[]any) func(any) string {
+	for _, fields := range itemKeys() {
+		key := func(item any) string {
+			m, _ := item.(map[string]any)
+			if text, ok := m[fields[0]].(string); m[fields[0]] == nil || ok && text == "" {
+				return ""
+			}
+			text := fmt.Sprint(m[fields[0]])
+			for _, f := range fields[1:] {
+				if second := m[f]; second != nil {
+					text += fmt.Sprint("/", second)
+				} else {
+					text += "/TCP"
+				}
+			}
+			return text
+		}
+		if !slices.ContainsFunc(lists, func(list []any) bool { return !unique(list, key) }) {
+			return key
+		}
+	}
+	return nil
+}
+
+func unique(items []any, key func(any) string) bool {
+	seen := make(map[string]bool, len(items))
+	for _, item := range items {
+		k := key(item)
+		if k == "" || seen[k] {
+			return false
+		}
+		seen[k] = true
+	}
+	return true
+}
+
+// PathOf writes a path whose parts are texts for fields and numbers for items, as the API server does.
+func PathOf(keys []any) (path string) {
+	for _, k := range keys {
+		switch k := k.(type) {
+		case int:
+			path = index(path, k)
+		case string:
+			path = field(path, k)
+		}
+	}
+	return path
 }
 
 // index is the path of a list's element.
@@ -133,9 +175,15 @@ var plainKey = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`)
 
 // join writes a path as JSONPath does: a.b, a["x/y"], a[name].
 func join(path, key string) string {
-	switch {
-	case strings.HasPrefix(key, "[") && strings.HasSuffix(key, "]"):
+	if strings.HasPrefix(key, "[") && strings.HasSuffix(key, "]") {
 		return path + key
+	}
+	return field(path, key)
+}
+
+// field is the path of a map's value.
+func field(path, key string) string {
+	switch {
 	case !plainKey.MatchString(key):
 		return path + "[" + strconv.Quote(key) + "]"
 	case path == "":

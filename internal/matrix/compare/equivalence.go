@@ -109,6 +109,9 @@ func (c *comparison) with(ctx context.Context, r Lane) ([]objectDifference, erro
 			})
 			if i >= 0 {
 				r.DeclaredDifferences++
+				if c.benign[i].used != nil {
+					c.benign[i].used()
+				}
 				why := c.benign[i].reason + " (" + c.benign[i].link + ")"
 				notes[why] = append(notes[why], at)
 				continue

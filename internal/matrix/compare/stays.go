@@ -149,14 +149,13 @@ func walk(path string, v any, visit func(string, any)) {
 			walk(join(path, key), child, visit)
 		}
 	case []any:
-		names, elements := named(x)
-		for _, name := range names {
-			walk(path+"["+name+"]", elements[name], visit)
-		}
-		if names == nil {
-			for i, child := range x {
-				walk(index(path, i), child, visit)
+		key := ItemKey(x)
+		for i, child := range x {
+			at := index(path, i)
+			if key != nil {
+				at = path + "[" + key(child) + "]"
 			}
+			walk(at, child, visit)
 		}
 	}
 }

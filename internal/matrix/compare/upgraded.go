@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -19,8 +20,8 @@ import (
 // Upgraded compares the end of an upgrade with the first installation of the same recipe by the same
 // deployer: objects and fields must be the same. A cell that differs becomes a failure
 // (UPGRADE_DIVERGED), with the cause of each difference where it is known.
-func Upgraded(ctx context.Context, first, upgraded Lane, benign []benignRule) {
-	notes, err := ends(ctx, first, upgraded, benign, terms{
+func Upgraded(ctx context.Context, first, upgraded Lane, benign []benignRule, accepted ...Accepted) {
+	words := terms{
 		called: "a first installation", reference: "first installation", now: "after the upgrade", allowed: "differs from a first installation (allowed): ",
 		same: "ended as a first installation", different: "not as after a first installation: ",
 		hook: "a hook, which this delivery did not run: Helm runs those of upgrades only, and Argo CD none if nothing else differs; it stays as the old recipe's run has left it",
@@ -28,7 +29,18 @@ func Upgraded(ctx context.Context, first, upgraded Lane, benign []benignRule) {
 		kept: "still the value of before: the upgrade did not take the new one over",
 		made: "the upgrade made it, and no first installation does: its template asks for what is in the cluster (.Capabilities, lookup), which comes later at a first installation, or for .Release.IsUpgrade; let its component come after what it asks for (dependencyRefs)",
 		crds: "Helm does not update the definitions in a chart's crds/, so that it is still the old chart's",
-	})
+	}
+	switch upgraded.Sequence {
+	case result.SequenceFailed:
+		words.now = "after a failed delivery of what ran before"
+	case result.SequenceRemoved:
+		words.now, words.hook = "after the removal of what ran before", "a hook that the removal left, and that the installation did not run again"
+		words.left = "it stays behind: the removal has left it, and no first installation has it"
+		words.kept = "still the value of before: the removal has left the object, and the installation did not take the new value over"
+		words.made = "no first installation makes it: its template asks for what is in the cluster (.Capabilities, lookup), and the removal has left something"
+		words.crds = "Helm neither removes nor updates the definitions in a chart's crds/, so that it is still the old chart's"
+	}
+	notes, err := ends(ctx, first, upgraded, append(slices.Clip(benign), rulesOf(accepted)...), words)
 	upgraded.Notes = append(upgraded.Notes, notes...)
 	if err != nil {
 		upgraded.Verdict = result.VerdictOf(err)
@@ -232,8 +244,21 @@ func restoreValues(before, now map[string]any) {
 	}
 }
 
-// diverged describes the differences for people.
+// diverged describes the differences for people: those of each chart's old definitions as one cause, after the others.
 func diverged(upgraded Lane, found []objectDifference, causes []string, t terms) *result.Failure {
+	charts, rest := oldDefinitions(upgraded, found, causes, t)
+	failure := &result.Failure{}
+	if len(rest) > 0 {
+		failure.Findings = append(failure.Findings, differFinding(upgraded, found, causes, rest, t))
+	}
+	for _, chart := range slices.Sorted(maps.Keys(charts)) {
+		failure.Findings = append(failure.Findings, definitionsFinding(upgraded, chart, charts[chart], t))
+	}
+	return failure
+}
+
+// differFinding describes some of the differences.
+func differFinding(upgraded Lane, found []objectDifference, causes []string, some []int, t terms) result.Finding {
 	line := func(i int) string {
 		d := found[i]
 		first, now := d.texts()
@@ -243,22 +268,23 @@ func diverged(upgraded Lane, found []objectDifference, causes []string, t terms)
 		}
 		return text
 	}
-	first := found[0].object.Ref()
-	f := result.Finding{Object: &first, Component: componentOf(upgraded.Live.Releases, found[0].object.Release), Cause: t.different + line(0)}
-	if n := len(found) - 1; n > 0 {
+	at := found[some[0]].object
+	first := at.Ref()
+	f := result.Finding{Object: &first, Component: componentOf(upgraded.Live.Releases, at.Release), Cause: t.different + line(some[0])}
+	if n := len(some) - 1; n > 0 {
 		f.Cause += fmt.Sprintf(" (and %d more)", n)
 	}
-	for i, d := range found {
-		if i == mostDifferences {
-			f.Story = append(f.Story, fmt.Sprintf("and %d more", len(found)-i))
+	for n, i := range some {
+		if n == mostDifferences {
+			f.Story = append(f.Story, fmt.Sprintf("and %d more", len(some)-n))
 			break
 		}
 		f.Story = append(f.Story, line(i))
-		if ref := d.object.Ref(); ref != first && !slices.Contains(f.Others, ref) {
+		if ref := found[i].object.Ref(); ref != first && !slices.Contains(f.Others, ref) {
 			f.Others = append(f.Others, ref)
 		}
 	}
-	return result.NewFailure(f)
+	return f
 }
 
 // componentOf returns the component of a release; empty if there is none of that name.

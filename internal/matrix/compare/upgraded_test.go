@@ -34,7 +34,7 @@ func TestUpgraded(t *testing.T) {
 		"kept by its template":  {first: []string{deploymentYAML(1)}, before: []string{deploymentYAML(1), keptYAML}, after: []string{deploymentYAML(1), keptYAML}, note: "differs from a first installation (allowed): ConfigMap ns/extra : it was rendered to be kept"},
 		"headless for ever":     {first: []string{service("10.0.0.7")}, before: []string{service("None")}, after: []string{service("None")}, want: `Service ns/web  spec.clusterIP  first installation: nothing; after the upgrade: "None" (the API server keeps the None`},
 		"another address":       {first: []string{service("10.0.0.7")}, before: []string{service("10.0.0.8")}, after: []string{service("10.0.0.8")}, note: "ended as a first installation"},
-		"definition":            {first: []string{crd("x: {a: 1, b: 2}")}, before: []string{crd("x: {a: 1}")}, after: []string{crd("x: {a: 1}")}, crds: true, want: "CustomResourceDefinition a.b.c  spec.x.b  first installation: 2; after the upgrade: nothing (Helm does not update the definitions in a chart's crds/"},
+		"definition":            {first: []string{crd("x: {a: 1, b: 2}")}, before: []string{crd("x: {a: 1}")}, after: []string{crd("x: {a: 1}")}, crds: true, want: "CustomResourceDefinition a.b.c of the crds/ of chart chart: 1 other setting changed: spec.x.b (Helm does not update the definitions in a chart's crds/"},
 		"only its text":         {first: []string{crd("description: new")}, before: []string{crd("description: old")}, after: []string{crd("description: old")}, crds: true, note: "differs from a first installation (allowed)"},
 		"not of crds/":          {first: []string{crd("description: new")}, before: []string{crd("description: old")}, after: []string{crd("description: old")}, want: "still the value of before"},
 		"missing after it":      {first: []string{deploymentYAML(1), config}, before: []string{deploymentYAML(1)}, after: []string{deploymentYAML(1)}, want: "ConfigMap ns/extra    first installation: there; after the upgrade: nothing"},
@@ -58,6 +58,43 @@ func TestUpgraded(t *testing.T) {
 				t.Errorf("got the notes %q, want %q", r.Notes, tc.note)
 			}
 		})
+	}
+}
+
+// What Helm leaves of crds/ is one cause per chart with its step, behind the others, and may be accepted.
+func TestUpgraded_Definitions(t *testing.T) {
+	crd := func(name, schema string) string {
+		return `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: ` + name + `}, spec: {versions: [{name: v1, schema: {openAPIV3Schema: {properties: {spec: {properties: ` + schema + `}}}}}]}}`
+	}
+	now := []string{crd("a.x.y", "{a: {type: string, enum: [one]}, b: {}, c: {}}"), crd("b.x.y", "{a: {minimum: 1}}"), deploymentYAML(2)}
+	old := []string{crd("a.x.y", "{a: {type: string, enum: [one, two]}, d: {}}"), crd("b.x.y", "{a: {minimum: 2}}"), deploymentYAML(1)}
+	run := func(accepted ...Accepted) Lane {
+		first, upgraded := lanePassed("a", "helm", taken(t, now...)), lanePassed("a", "helm", taken(t, old...))
+		upgraded.From, upgraded.Live.Before = "main", taken(t, old...)
+		upgraded.Live.Releases = []bundle.Release{{Name: "r", Component: "comp", Chart: "c"}}
+		for key, o := range upgraded.Live.objects {
+			if o.ref.GVK.Kind == "CustomResourceDefinition" {
+				o.template = "c/crds/" + o.ref.Name + ".yaml"
+				upgraded.Live.objects[key] = o
+			}
+		}
+		Upgraded(t.Context(), first, upgraded, BenignRules(), accepted...)
+		return upgraded
+	}
+	r := run()
+	if len(r.Findings) != 2 || !strings.Contains(r.Findings[0].Cause, "Deployment ns/web") || !strings.Contains(r.Findings[1].Cause, "CustomResourceDefinition a.x.y (and 1 more) of the crds/ of chart c") || r.Findings[1].Component != "comp" {
+		t.Fatalf("got %+v", r.Findings)
+	}
+	story := strings.Join(r.Findings[1].Story, "\n")
+	for _, want := range []string{"a.x.y (c/crds/a.x.y.yaml): 2 fields added: spec.b, spec.c, 1 field gone: spec.d, 1 enum value gone: two", "b.x.y (c/crds/b.x.y.yaml): 1 other setting changed: spec.a.minimum", "kubectl apply --server-side --force-conflicts -f c/crds/a.x.y.yaml -f c/crds/b.x.y.yaml"} {
+		if !strings.Contains(story, want) {
+			t.Errorf("got %s, want %q", story, want)
+		}
+	}
+	used := 0
+	r = run(Accepted{Object: "CustomResourceDefinition *", Path: "spec.*", Reason: "a person applies them", Place: "steps.yaml:3", Used: func() { used++ }}, Accepted{Object: "Deployment ns/web", Path: "spec.replicas", Reason: "an autoscaler", Place: "steps.yaml:6"})
+	if r.Status != result.Passed || used < 4 || !strings.Contains(strings.Join(r.Notes, "\n"), "accepted: a person applies them (steps.yaml:3)") {
+		t.Errorf("accepted: got %+v, used %d, notes %q", r.Verdict, used, r.Notes)
 	}
 }
 

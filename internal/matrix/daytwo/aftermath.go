@@ -10,7 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/matrix/facts"
+	"github.com/nvidia/aicr-action/internal/matrix/judge"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/util/lists"
@@ -19,55 +20,36 @@ import (
 // Arrived is a second delivery that has arrived.
 type Arrived struct {
 	// What it is, for people: UpgradeFrom or RollbackTo.
-	What     string
-	Env      *lane.Env
-	Lane     lane.Lane
-	Deployer string
+	What string
+	Env  *lane.Env
+	Lane lane.Lane
 	// Was is the UID that an object had before it; empty if it was not there.
 	Was func(result.Ref) types.UID
 	// Change is what it has changed in the cluster.
 	Change *result.Change
+	// Judge runs the checks of the delivery, and Rule takes out what the user ignores.
+	Judge func(*facts.Delivery) error
+	Rule  judge.Ruling
 }
-
-// Said is what is to be said of it besides the verdict.
-type Said struct{ Notes, Warnings, NotVerified []string }
 
 // Aftermath judges what a second delivery has replaced, removed and left. Reasons: UPGRADE_FAILED,
 // UPGRADE_DIVERGED.
-func (b Bundles) Aftermath(ctx context.Context, a Arrived) (said Said, err error) {
-	argo := slices.Contains(a.Lane.Controllers(), infra.ArgoCDControllers)
-	var replaced, removed, left []result.Ref
+func (b Bundles) Aftermath(ctx context.Context, a Arrived) (notes, notVerified []string, err error) {
+	d := facts.Delivery{What: a.What, Back: isRollback(a.What), Event: a.before(), Before: b.Before, Now: b.Now, Was: a.Was}
 	for _, one := range a.Change.Components {
-		replaced, removed, left = append(replaced, one.Replaced...), append(removed, one.Removed...), append(left, one.LeftBehind...)
+		d.Replaced, d.Removed, d.Left = append(d.Replaced, one.Replaced...), append(d.Removed, one.Removed...), append(d.Left, one.LeftBehind...)
 	}
-	back := isRollback(a.What)
-	if !back { // else the upgrade has said it, or the old pods are those of the old bundle
-		said.Warnings = slices.Concat(TornDown(b.Now, replaced, argo), b.KeepPods(), rollsOverDisks(b.Before, b.Now))
+	d.Left = b.staying(ctx, a.Env, d.Left)
+	if err := a.Judge(&d); err != nil {
+		return nil, nil, err
 	}
-	if argo {
-		said.Warnings = append(said.Warnings, allInWords(a.What, append(b.Moving(), b.Unkept(removed)...))...)
-		kept, late := lane.InArgoCD(b.Before, b.Now, a.Env.Input.Recipe)
-		said.Warnings, said.Notes = append(said.Warnings, kept...), append(said.Notes, late...)
-	} else if a.Deployer != bundle.HelmTemplate { // which removes nothing
-		if err := b.Guarded(a.What, a.before(), a.Was); err != nil {
-			return said, err
-		}
+	if notVerified, err = b.Gone(ctx, a.What, a.Env, d.Replaced, a.Rule); err != nil {
+		return nil, notVerified, err
 	}
-	if said.NotVerified, err = b.Gone(ctx, a.What, a.Env, replaced); err != nil {
-		return said, err
+	if d.Back && len(d.Left) > 0 { // the difference shows it of an upgrade
+		notes = append(notes, leftBehind(a.What, d.Left))
 	}
-	left = b.staying(ctx, a.Env, left)
-	if slices.Contains(a.Lane.Controllers(), infra.FluxControllers) {
-		won, err := b.Raced(a.What)
-		if err != nil {
-			return said, err
-		}
-		said.Warnings = append(said.Warnings, append(won, allInWords(a.What, b.Orphaned(left))...)...)
-	}
-	if back && len(left) > 0 { // the difference shows it of an upgrade
-		said.Notes = append(said.Notes, leftBehind(a.What, left))
-	}
-	return said, nil
+	return notes, notVerified, nil
 }
 
 // before is the event of Helm's hooks before the delivery.
@@ -77,6 +59,17 @@ func (a Arrived) before() string {
 	}
 	return "pre-upgrade"
 }
+
+// delivered is a delivery in a word or two.
+func delivered(d *facts.Delivery) string {
+	if d.Back {
+		return rollback
+	}
+	return "the upgrade"
+}
+
+// bundlesOf are the bundles of the delivery that is judged.
+func bundlesOf(s *judge.Scope) Bundles { return Bundles{s.Delivery.Before, s.Delivery.Now} }
 
 // inWords is a line about an upgrade in the words of the delivery, which what names.
 func inWords(what, line string) string {

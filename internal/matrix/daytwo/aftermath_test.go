@@ -2,11 +2,16 @@ package daytwo
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/matrix/facts"
+	"github.com/nvidia/aicr-action/internal/matrix/judge"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -20,6 +25,8 @@ func TestAftermath_Back(t *testing.T) {
 	const (
 		leaving = `{apiVersion: v1, kind: ConfigMap, metadata: {namespace: b, name: guarded, finalizers: [example.com/guard], deletionTimestamp: "2026-01-01T00:00:00Z"}}`
 		stays   = `{apiVersion: v1, kind: ConfigMap, metadata: {namespace: b, name: stays}}`
+		webhook = `{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingWebhookConfiguration, metadata: {name: guard}, webhooks: [{name: guard.example.com, clientConfig: {service: {namespace: b, name: guard}}, rules: [{apiGroups: [apps], apiVersions: [v1], operations: [DELETE], resources: [deployments]}]}]}`
+		web     = `{apiVersion: apps/v1, kind: Deployment, metadata: {namespace: b, name: web}}`
 		space   = `{apiVersion: v1, kind: Namespace, metadata: {name: b}}`
 		going   = `{apiVersion: v1, kind: Namespace, metadata: {name: b, finalizers: [kubernetes.io/x], deletionTimestamp: "2026-01-01T00:00:00Z"}}`
 	)
@@ -31,7 +38,7 @@ func TestAftermath_Back(t *testing.T) {
 		text   []string
 		note   bool
 	}{
-		"a webhook goes with what it guards": {[]string{guardService, guardedWeb, guard}, []string{space}, reason.UpgradeDiverged, []string{"the rollback to main: Deployment b/web stays", "before the rollback (kubectl delete)"}, false},
+		"a webhook goes with what it guards": {[]string{service, web, webhook}, []string{space}, reason.UpgradeDiverged, []string{"the rollback to main: Deployment b/web (b): stays: webhook guard.example.com", "before the rollback (kubectl delete)"}, false},
 		"a finalizer":                        {[]string{`{apiVersion: v1, kind: ConfigMap, metadata: {namespace: b, name: guarded}}`}, []string{space, leaving}, reason.UpgradeDiverged, []string{"the rollback to main: ConfigMap b/guarded is being deleted for ever", "take the finalizer off before the rollback"}, false},
 		"something stays":                    {[]string{stays}, []string{space, stays}, "", []string{"the rollback to main leaves behind what the upgrade had added: ConfigMap b/stays"}, true},
 		"it is gone by now":                  {[]string{stays}, []string{space}, "", nil, false},
@@ -40,19 +47,40 @@ func TestAftermath_Back(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := Bundles{Before: in("b", bundleOf(t, tc.before...)), Now: in("b", bundleOf(t))}
-				a := Arrived{What: "the rollback to main", Env: envWith(t, tc.live...), Lane: &lanetest.Lane{}, Deployer: bundle.Helm, Was: there, Change: &result.Change{}}
+				a := Arrived{What: "the rollback to main", Env: envWith(t, tc.live...), Lane: &lanetest.Lane{}, Was: there, Judge: judgedBy(b), Change: &result.Change{}}
 				if tc.want == "" {
 					a.Change.Components = []result.ComponentChange{{LeftBehind: []result.Ref{config}}}
 				}
-				said, err := b.Aftermath(t.Context(), a)
+				notes, _, err := b.Aftermath(t.Context(), a)
 				v := result.VerdictOf(err)
-				if reason.Of(err) != tc.want || (len(said.Notes) > 0) != tc.note {
-					t.Errorf("got %v, the notes %q", err, said.Notes)
+				if reason.Of(err) != tc.want || (len(notes) > 0) != tc.note {
+					t.Errorf("got %v, the notes %q", err, notes)
 				}
-				testkit.WantText(t, "what is said", v.Cause+strings.Join(v.Details, "\n")+strings.Join(said.Notes, "\n"), tc.text...)
+				testkit.WantText(t, "what is said", v.Cause+strings.Join(v.Details, "\n")+strings.Join(notes, "\n"), tc.text...)
 			})
 		})
 	}
+}
+
+// judgedBy runs the checks of a delivery by Helm.
+func judgedBy(b Bundles) func(*facts.Delivery) error {
+	return func(d *facts.Delivery) error {
+		x := facts.New(&b.Now.Expectation, nil, nil, nil)
+		x.Again, x.Delivery = true, d
+		r, err := (&judge.Bench{Checks: Checks()}).Report(x, "r", judge.Order{InOrder: true}, judge.Second)
+		return errors.Join(err, r.Err())
+	}
+}
+
+func there(result.Ref) types.UID { return "1" }
+
+// in gives every object of a bundle to one release in a namespace.
+func in(namespace string, b *bundle.Bundle) *bundle.Bundle {
+	b.Expectation.Releases = []bundle.Release{{Name: "b", Namespace: namespace, Component: "b"}}
+	for i := range b.Expectation.Objects {
+		b.Expectation.Objects[i].Release = "b"
+	}
+	return b
 }
 
 // Helm's rollback runs hooks of its own.
@@ -73,25 +101,3 @@ func TestArrived_Before(t *testing.T) {
 type rollsBack struct{ lanetest.Lane }
 
 func (*rollsBack) RollBack(context.Context, *lane.Env) error { return nil }
-
-// What a chart asks Helm to keep, Argo CD prunes with the object's template, and keeps with its Application.
-func TestUnkept(t *testing.T) {
-	const kept = `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {namespace: b, name: data, annotations: {helm.sh/resource-policy: keep}}}`
-	ref := []result.Ref{{Kind: "PersistentVolumeClaim", Namespace: "b", Name: "data"}}
-	for name, tc := range map[string]struct {
-		before, release string
-		removed         []result.Ref
-		want            string
-	}{
-		"pruned":              {kept, "b", ref, "the upgrade removed PersistentVolumeClaim b/data, and its data with it (component b, "},
-		"it stays":            {kept, "b", nil, ""},
-		"with its component":  {kept, "another", ref, ""},
-		"Helm would not keep": {strings.Replace(kept, ": keep", ": Keep", 1), "b", ref, ""},
-	} {
-		b := Bundles{Before: in("b", bundleOf(t, tc.before)), Now: &bundle.Bundle{Expectation: bundle.Expectation{Releases: []bundle.Release{{Name: tc.release, Namespace: "b"}}}}}
-		got := strings.Join(b.Unkept(tc.removed), "\n")
-		if !strings.Contains(got, tc.want) || (got == "") != (tc.want == "") {
-			t.Errorf("%s: got %q, want %q", name, got, tc.want)
-		}
-	}
-}

@@ -4,17 +4,16 @@ package daytwo
 // not know how a bundle is delivered.
 
 import (
-	"fmt"
-	"reflect"
 	"regexp"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/matrix/facts"
+	"github.com/nvidia/aicr-action/internal/matrix/judge"
 	"github.com/nvidia/aicr-action/internal/matrix/problem"
 	"github.com/nvidia/aicr-action/internal/result"
 )
@@ -22,26 +21,29 @@ import (
 // files matches the classes and provisioners whose volumes several nodes can mount, whatever the claim says.
 var files = regexp.MustCompile(`(?i)nfs|efs|file|lustre|smb|cephfs`)
 
-// rollsOverDisks warns of Deployments that roll while their claim is for one node (ReadWriteOnce): the new pod
-// starts before the old one ends. On another node it waits for ever for the disk, and only then would the
-// old one be removed. No simulated kubelet attaches a disk.
-func rollsOverDisks(before, after *bundle.Bundle) (lines []string) {
-	for i := range after.Expectation.Objects {
-		now := &after.Expectation.Objects[i]
-		var d appsv1.Deployment
-		if now.Object.GetKind() != "Deployment" || !changes(before.Expectation.Object(now.Ref()), now) || !problem.Read(now, &d) || !surges(&d) {
-			continue
-		}
-		for _, v := range d.Spec.Template.Spec.Volumes {
-			if v.PersistentVolumeClaim == nil || !onOneNode(before, after, now.Object.GetNamespace(), v.PersistentVolumeClaim.ClaimName) {
+var rollsOverDisk = judge.Check{
+	ID: "MX703", Name: "rolls-over-a-disk", Needs: judge.Second, Later: true, Kinds: judge.KindsOf(appsv1.GroupName, "Deployment"),
+	Title: "A Deployment that an upgrade rolls has no disk for one node",
+	Why: "A rolling update starts the new pod before the old one ends. A volume of a ReadWriteOnce claim can be attached to one node at a time, so that the new pod waits on another node " +
+		"for as long as the old one runs (Multi-Attach error). No simulated kubelet attaches a disk, so that a cell passes.",
+	Fix:  "Set strategy: {type: Recreate}, or use a class whose volumes several nodes mount.",
+	Says: "starts its new pod before the old one ends, and both use PersistentVolumeClaim %s, which is ReadWriteOnce",
+	Then: "on another node the new one waits for the disk for ever (Multi-Attach error); edit: strategy: {type: Recreate}",
+	Run: func(s *judge.Scope) {
+		before, after := s.Delivery.Before, s.Delivery.Now
+		for _, now := range s.Rendered(judge.KindsOf(appsv1.GroupName, "Deployment")...) {
+			d := facts.As[appsv1.Deployment](s.Index, now)
+			if s.Delivery.Back || d == nil || !bundlesOf(s).changesTemplate(now) || !surges(d) {
 				continue
 			}
-			lines = append(lines, fmt.Sprintf("%s starts its new pod before the old one ends, and both use PersistentVolumeClaim %s, which is ReadWriteOnce: on another node the new one waits for the disk for ever (Multi-Attach error); edit: strategy: {type: Recreate} (component %s, %s)",
-				now.Ref(), v.PersistentVolumeClaim.ClaimName, now.Component, now.Where("spec", "strategy")))
-			break
+			for _, v := range d.Spec.Template.Spec.Volumes {
+				if v.PersistentVolumeClaim != nil && onOneNode(before, after, now.Object.GetNamespace(), v.PersistentVolumeClaim.ClaimName) {
+					s.Report(now, "spec.strategy", v.PersistentVolumeClaim.ClaimName)
+					break
+				}
+			}
 		}
-	}
-	return lines
+	},
 }
 
 // surges reports whether a Deployment's update adds a pod before it removes one.
@@ -77,14 +79,4 @@ func provisioner(in *bundle.Bundle, class string) string {
 	}
 	text, _ := o.Object.Object["provisioner"].(string)
 	return strings.TrimSpace(text)
-}
-
-// changes reports whether an upgrade changes the pod template of a workload that was there before.
-func changes(was, is *bundle.Object) bool {
-	if was == nil {
-		return false
-	}
-	x, _, _ := unstructured.NestedMap(was.Object.Object, "spec", "template")
-	y, _, _ := unstructured.NestedMap(is.Object.Object, "spec", "template")
-	return !reflect.DeepEqual(x, y)
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/matrix/problem"
-	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
@@ -29,26 +28,13 @@ var shortNames = map[string]string{
 // orphans matches the flag with which kubectl leaves an object's pods.
 var orphans = regexp.MustCompile(`--cascade[= ]"?(?:orphan|false)`)
 
-// Judge returns what a hook of the upgrade cannot start without, and otherwise clears away what hooks would.
-// Reasons: UPGRADE_FAILED, CLUSTER_FAILED.
-func (b HookBundles) Judge(ctx context.Context, env *lane.Env, l lane.Lane, what string) (cleared []string, err error) {
-	if l.Order(env).AtOnce { // hooks are objects like all others
-		return nil, nil
-	}
-	if err := b.Late(what); err != nil {
-		return nil, err
-	}
-	if slices.Contains(l.Controllers(), infra.ArgoCDControllers) { // which creates again at once what is missing
-		return nil, nil
-	}
-	cleared, err = b.Clear(ctx, env)
-	return cleared, reason.Wrap(reason.ClusterFailed, err)
-}
-
 // Clear deletes, in the place of hook Jobs whose pods are simulated, what the new bundle changes and the API
 // server does not let change, if such a Job says in its command that it deletes it, and may: charts bring
 // such a Job since Helm does not replace an object. It says what it has deleted, as not verified.
-func (b HookBundles) Clear(ctx context.Context, env *lane.Env) (notes []string, err error) {
+func (b Bundles) Clear(ctx context.Context, env *lane.Env, order lane.Order) (notes []string, err error) {
+	if order.AtOnce || order.ArgoCD { // hooks are objects like all others; Argo CD creates again at once what is missing
+		return nil, nil
+	}
 	for i := range b.Now.Expectation.Releases {
 		r := &b.Now.Expectation.Releases[i]
 		if !b.upgrades(r) {
@@ -80,7 +66,7 @@ func (b HookBundles) Clear(ctx context.Context, env *lane.Env) (notes []string, 
 
 // clear deletes an object if the API server refuses its new form for what cannot be changed, and returns
 // what it said.
-func (b HookBundles) clear(ctx context.Context, env *lane.Env, o *bundle.Object, orphan bool) (refused string, err error) {
+func (b Bundles) clear(ctx context.Context, env *lane.Env, o *bundle.Object, orphan bool) (refused string, err error) {
 	objects := env.Clients.Dynamic.Resource(infra.ResourceFor(o.Object.GroupVersionKind())).Namespace(o.Object.GetNamespace())
 	_, err = objects.Apply(ctx, o.Object.GetName(), o.Object.DeepCopy(), metav1.ApplyOptions{FieldManager: "upgrade", Force: true, DryRun: []string{metav1.DryRunAll}})
 	if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "immutable") && !strings.Contains(err.Error(), "Forbidden: updates to") {
@@ -125,7 +111,7 @@ func namesUpgradeHooks(said string, o *bundle.Object) bool {
 }
 
 // mayDelete reports whether a role of the bundle lets a Job's account delete an object.
-func (b HookBundles) mayDelete(r *bundle.Release, job, o *bundle.Object) bool {
+func (b Bundles) mayDelete(r *bundle.Release, job, o *bundle.Object) bool {
 	all := slices.Clone(r.UpgradeHooks)
 	all = append(all, b.Now.Expectation.Objects...)
 	resource := infra.ResourceFor(o.Object.GroupVersionKind())

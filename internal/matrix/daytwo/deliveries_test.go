@@ -137,30 +137,11 @@ func TestMoved(t *testing.T) {
 	}
 	removed := Bundles{Before: moved.Before, Now: bundleOf(t, "crds "+definition)}
 	testkit.WantText(t, "details", strings.Join(result.VerdictOf(Lost(t.Context(), "the upgrade", failed, envWith(t), removed, uid)).Details, "\n"), "before the component is removed")
-	if lines := moved.Moving(); len(lines) != 0 {
-		t.Errorf("got %q: Argo CD prunes no definition", lines)
-	}
-	const claim = `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {namespace: ns, name: data}}`
-	if lines := (Bundles{Before: bundleOf(t, "a "+claim), Now: bundleOf(t, "c "+claim)}).Moving(); len(lines) != 1 || !strings.Contains(lines[0], "moves from Application a to c") {
-		t.Errorf("got %q", lines)
-	}
 	ref := moved.Now.Expectation.Objects[1].Ref()
 	testkit.WantText(t, "recreated", result.VerdictOf(moved.Recreated("the upgrade", []result.Ref{ref})).Cause, "the upgrade: CustomResourceDefinition widgets.x.y was deleted, and every object of its kind")
 	if err := moved.Recreated("the upgrade", []result.Ref{{Kind: "ConfigMap", Namespace: "ns", Name: "x"}}); err != nil {
 		t.Errorf("a ConfigMap holds nothing: got %v", err)
 	}
-}
-
-// A hook that was replaced is named, and what Argo CD does not track is said.
-func TestTornDown(t *testing.T) {
-	hook := `{apiVersion: x.y/v1, kind: Widget, metadata: {namespace: ns, name: w, annotations: {helm.sh/hook: post-install}}}`
-	b := bundleOf(t, "hook-b "+hook, "{apiVersion: x.y/v1, kind: Widget, metadata: {namespace: ns, name: ordinary}}")
-	both := []result.Ref{{Group: "x.y", Kind: "Widget", Namespace: "ns", Name: "w"}, {Group: "x.y", Kind: "Widget", Namespace: "ns", Name: "ordinary"}}
-	got := TornDown(b, both, true)
-	if len(got) != 1 {
-		t.Fatalf("got %q, want the hook alone", got)
-	}
-	testkit.WantText(t, "warning", got[0], "each delivery tears down Widget.x.y ns/w and builds it again: it is a hook (post-install; before-hook-creation, the default) in hook-b/templates/x.yaml", "Argo CD does not count a hook")
 }
 
 // A hook that is missing after an upgrade, since it runs at installation only, is named as such.
@@ -172,7 +153,7 @@ func TestNotRun(t *testing.T) {
 	missing := &reason.Error{Reason: reason.DeployFailed, Err: result.NewFailure(result.Finding{Object: &ref, Cause: "does not exist"})}
 	before := bundleOf(t, "hook-b {apiVersion: v1, kind: ConfigMap, metadata: {namespace: ns, name: x}}")
 	for events, want := range map[string]bool{"post-install": true, "post-install,post-upgrade": false} {
-		v := result.VerdictOf(Failed("main", missing, Bundles{Before: before, Now: bundleOf(t, hook(events))}, nil))
+		v := result.VerdictOf(Failed(UpgradeFrom("main"), missing, Bundles{Before: before, Now: bundleOf(t, hook(events))}, nil))
 		if got := strings.Contains(strings.Join(v.Details, "\n"), "is a hook that runs at installation only (post-install), and release hook-b was installed before it had it; add post-upgrade in hook-b/templates/x.yaml"); got != want {
 			t.Errorf("%s: got %q", events, v.Details)
 		}
@@ -190,7 +171,7 @@ func TestNotRun_OrdinaryBefore(t *testing.T) {
 	for name, want := range map[string]bool{"hook-b": false, "b": true} {
 		before := bundleOf(t, object(name, ""))
 		before.Expectation.Objects[0].Release = now.Expectation.Objects[0].Release
-		v := result.VerdictOf(Failed("main", missing, Bundles{Before: before, Now: now}, nil))
+		v := result.VerdictOf(Failed(UpgradeFrom("main"), missing, Bundles{Before: before, Now: now}, nil))
 		if got := strings.Contains(strings.Join(v.Details, "\n"), "and is a hook now (pre-install,pre-upgrade): Helm runs the hook, and then removes"); got != want {
 			t.Errorf("%s: got %q", name, v.Details)
 		}
@@ -211,9 +192,6 @@ func TestMoved_IntoCRDs(t *testing.T) {
 	v := result.VerdictOf(Lost(t.Context(), "the upgrade", failed, envWith(t, leaving), b, uid))
 	testkit.WantText(t, "cause", v.Cause, "the upgrade: CustomResourceDefinition widgets.x.y was deleted, and every object of its kind in the cluster with it: the chart of release a had it in its templates and has it in crds/ now")
 	testkit.WantText(t, "details", strings.Join(v.Details, "\n"), "annotate it helm.sh/resource-policy=keep in the cluster before the upgrade")
-	if lines := b.Moving(); len(lines) != 0 {
-		t.Errorf("got %q: crds/ and templates are the same to Argo CD", lines)
-	}
 }
 
 // A new pod that waits for its own old pod's room is the upgrade's fault. One that would not fit
@@ -249,7 +227,7 @@ func TestStandoff(t *testing.T) {
 			b.Now.Expectation.Workloads = []bundle.Workload{{Component: "b", Kind: "Deployment", Namespace: "ns", Name: "web", Replicas: 1, Node: bundle.NodeAny}}
 			ref := result.Ref{Group: "apps", Kind: "Deployment", Namespace: "ns", Name: "web"}
 			err := &reason.Error{Reason: reason.SchedulingFailed, Err: result.NewFailure(result.Finding{Object: &ref, Cause: "no node"})}
-			v := result.VerdictOf(Failed("main", err, b, view))
+			v := result.VerdictOf(Failed(UpgradeFrom("main"), err, b, view))
 			if v.Reason != tc.want {
 				t.Fatalf("got %s: %s, want %s", v.Reason, v.Cause, tc.want)
 			}

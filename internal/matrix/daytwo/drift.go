@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/compare"
+	"github.com/nvidia/aicr-action/internal/matrix/judge"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -32,6 +32,8 @@ type SecondDelivery struct {
 	Gate func(context.Context) error
 	// Again renders the charts once more.
 	Again func(context.Context) ([]bundle.Object, error)
+	// Rule takes out what the user ignores.
+	Rule judge.Ruling
 	// Hooks are those that Do found replaced and that do not end by themselves, which is no change.
 	Hooks []result.Ref
 }
@@ -50,7 +52,7 @@ func (r *SecondDelivery) Do(ctx context.Context) (note string, err error) {
 	if err != nil {
 		return "", err
 	}
-	again := r.Lane.Again(ctx, r.Env, r.Budget)
+	again, ignored := r.Lane.Again(ctx, r.Env, r.Budget), ""
 	if ctx.Err() != nil {
 		return "", context.Cause(ctx)
 	}
@@ -68,26 +70,23 @@ func (r *SecondDelivery) Do(ctx context.Context) (note string, err error) {
 		if err != nil {
 			return "", err
 		}
-		if found != nil {
-			return "", &reason.Error{Reason: reason.NeverSettles, Err: found}
+		if found != nil && found.Cause() != ignored {
+			ignored = found.Cause()
+			if err := r.Rule.On(&reason.Error{Reason: reason.NeverSettles, Err: found}); err != nil {
+				return "", err
+			}
 		}
 		if failed != nil {
 			return "", fails(failed)
 		}
 	}
-	if err := r.byLuck(ctx); err != nil {
+	if err := r.Rule.On(r.byLuck(ctx)); err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("delivered a second time: none of %d objects changed, and no pod was replaced", before.objects.Len()), nil
-}
-
-// Jobs warns of those that run again with each delivery. Where Argo CD creates them again by itself, that
-// is said of them already.
-func (r *SecondDelivery) Jobs() []string {
-	if slices.Contains(r.Lane.Controllers(), infra.ArgoCDControllers) {
-		return nil
+	if ignored != "" {
+		return fmt.Sprintf("delivered a second time: of %d objects, what changed is ignored", before.objects.Len()), nil
 	}
-	return runAgain(r.Env.Bundle)
+	return fmt.Sprintf("delivered a second time: none of %d objects changed, and no pod was replaced", before.objects.Len()), nil
 }
 
 func (r *SecondDelivery) take(ctx context.Context) (state, error) {
@@ -107,10 +106,11 @@ func fails(err error) error {
 	const lead = "the second delivery of the same bundle fails, and the first did not: "
 	var f *result.Failure
 	if !errors.As(err, &f) || len(f.Findings) == 0 {
-		return reason.New(reason.NeverSettles, lead+"%w", err)
+		return &reason.Error{Reason: reason.NeverSettles, Err: result.NewFailure(result.Finding{Check: secondFails.ID, Cause: lead + err.Error()})}
 	}
 	told := *f
 	told.Findings = slices.Clone(f.Findings)
+	told.Findings[0].Check, told.Findings[0].Severity = secondFails.ID, ""
 	told.Findings[0].Cause = lead + f.Findings[0].Cause
 	return &reason.Error{Reason: reason.NeverSettles, Err: &told}
 }

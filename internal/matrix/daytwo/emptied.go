@@ -24,7 +24,7 @@ func (b Bundles) emptied(ctx context.Context, what string, env *lane.Env, uid fu
 			continue
 		}
 		return &result.Finding{
-			Object: &ref, Component: m.old.Component,
+			Check: namespaceDeleted.ID, Object: &ref, Component: m.old.Component,
 			Cause: fmt.Sprintf("%s: %s was deleted, and everything in it: release %s had it and has it no more, and component %s is in it", what, ref, m.old.Release, m.now.Component),
 			Story: []string{
 				fmt.Sprintf("before: component %s, template %s; in it now: %s (component %s, template %s)", m.old.Component, m.old.Template, m.now.Ref(), m.now.Component, b.place(m.now, "")),

@@ -92,6 +92,6 @@ func TestFailed_FieldOfAnotherName(t *testing.T) {
 		return bundleOf(t, "{apiVersion: storage.k8s.io/v1, kind: CSIDriver, metadata: {name: x.y}, spec: {attachRequired: "+attach+"}}")
 	}
 	err := reason.New(reason.DeployFailed, "%s", `CSIDriver.storage.k8s.io "x.y" is invalid: spec.attachedRequired: Invalid value: false: field is immutable`)
-	v := result.VerdictOf(Failed("main", err, Bundles{Before: driver("true"), Now: driver("false")}, nil))
+	v := result.VerdictOf(Failed(UpgradeFrom("main"), err, Bundles{Before: driver("true"), Now: driver("false")}, nil))
 	testkit.WantText(t, "details", strings.Join(v.Details, "\n"), "CSIDriver x.y: spec.attachRequired cannot be changed; component b, template b/templates/x.yaml; it changes spec.attachRequired: true, then false")
 }

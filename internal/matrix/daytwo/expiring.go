@@ -4,12 +4,12 @@ package daytwo
 // know how a bundle is delivered.
 
 import (
-	"fmt"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/matrix/judge"
 	"github.com/nvidia/aicr-action/internal/matrix/problem"
 	"github.com/nvidia/aicr-action/internal/result"
 )
@@ -35,13 +35,19 @@ func expiringJobs(b *bundle.Bundle) map[result.Ref]bool {
 	return all
 }
 
-// runAgain warns of each of them: a delivery that finds it gone creates it anew.
-func runAgain(b *bundle.Bundle) (lines []string) {
-	for i := range b.Expectation.Objects {
-		o := &b.Expectation.Objects[i]
-		if ttl, ok := expiringAfter(o); ok {
-			lines = append(lines, fmt.Sprintf("%s runs again with each delivery: it is deleted %s after it has finished (spec.ttlSecondsAfterFinished), and is no hook (component %s, %s)", o.Ref(), ttl, o.Component, o.Where("spec", "ttlSecondsAfterFinished")))
+var jobRunsAgain = judge.Check{
+	ID: "MX712", Name: "job-runs-with-each-delivery", Needs: judge.Second, Kinds: judge.KindsOf(batchv1.GroupName, "Job"),
+	Lanes: func(o judge.Order) bool { return !o.ArgoCD }, // which creates it again by itself: MX514
+	Title: "A Job that is no hook does not run again with each delivery",
+	Why:   "A Job with ttlSecondsAfterFinished is deleted after it has finished. Each delivery finds it missing and creates it, so that it runs again. This is said of a cell that is delivered twice (--drift).",
+	Fix:   "Make it a hook, or remove ttlSecondsAfterFinished.",
+	Says:  "runs again with each delivery: it is deleted %s after it has finished (spec.ttlSecondsAfterFinished), and is no hook",
+	Then:  "make it a hook, or remove the field",
+	Run: func(s *judge.Scope) {
+		for _, o := range s.Rendered(judge.KindsOf(batchv1.GroupName, "Job")...) {
+			if ttl, ok := expiringAfter(o); ok && s.Delivery.Before == nil {
+				s.Report(o, "spec.ttlSecondsAfterFinished", ttl)
+			}
 		}
-	}
-	return lines
+	},
 }

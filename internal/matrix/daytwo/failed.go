@@ -42,9 +42,8 @@ func RollbackTo(name string) string { return rollback + " to " + name }
 func isRollback(what string) bool { return strings.HasPrefix(what, rollback) }
 
 // Failed makes what the deployer or the API server rejects of a second delivery UPGRADE_FAILED, and
-// names the objects with fields that cannot be changed. view is the last poll; nil before the gate.
-func Failed(from string, err error, b Bundles, view *observe.View) error {
-	what := UpgradeFrom(from)
+// names the objects with fields that cannot be changed. what names it for people; view is the last poll; nil before the gate.
+func Failed(what string, err error, b Bundles, view *observe.View) error {
 	return refused(what, standoff(what, err, b, view), b)
 }
 
@@ -82,6 +81,9 @@ func refused(what string, err error, b Bundles) error {
 		findings = append(findings, f)
 	}
 	if len(findings) > 0 {
+		if f := &findings[0]; f.Check == "" {
+			f.Check = deliveryRefused.ID
+		}
 		findings[0].Cause = what + ": " + findings[0].Cause
 	}
 	return &reason.Error{Reason: reason.UpgradeFailed, Component: v.Component, Err: &result.Failure{Findings: findings, Stage: v.Stage}}

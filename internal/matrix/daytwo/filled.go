@@ -204,7 +204,7 @@ func (f *filledObject) goneWithin(ctx context.Context, env *lane.Env, budget tim
 
 func (f *filledObject) finding(what string, gone []string, live *unstructured.Unstructured, b Bundles) result.Finding {
 	ref := f.now.Ref()
-	found := result.Finding{Object: &ref, Component: f.now.Component}
+	found := result.Finding{Check: emptiedByDelivery.ID, Object: &ref, Component: f.now.Component}
 	more := ""
 	if n := len(gone) - 1; n > 0 {
 		more = fmt.Sprintf(" (and %d more)", n)

@@ -56,7 +56,7 @@ func follows(rolls map[result.Ref]int, c compare.Change) int {
 
 // finding names the objects, the places, and the workloads that roll.
 func (r *SecondDelivery) finding(changes []compare.Change, rolls map[result.Ref]int) result.Finding {
-	var f result.Finding
+	f := result.Finding{Check: secondChanges.ID}
 	add := func(ref result.Ref) {
 		if f.Object == nil {
 			f.Object = &ref

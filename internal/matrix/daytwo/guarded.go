@@ -21,11 +21,13 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// guardedObject is one that stays, with the webhook's words for why.
+// guardedObject is one that stays.
 type guardedObject struct {
 	*bundle.Object
 	Webhook *bundle.Object // its configuration
-	Why     string
+	// Name is the webhook's, and Service where its program is.
+	Name    string
+	Service result.Ref
 }
 
 // findGuarded lists what of these objects of one release Helm cannot delete, if it deletes all of them in an order
@@ -45,7 +47,7 @@ func findGuarded(removed []*bundle.Object, order releaseutil.KindSortOrder) []gu
 			}
 			for _, o := range removed {
 				if after(o, removed[service], order) && after(config, o, order) && asked(w.Rules, o.Object) && !slices.ContainsFunc(all, func(known guardedObject) bool { return known.Object == o }) {
-					all = append(all, guardedObject{o, config, fmt.Sprintf("webhook %s of %s is asked about its deletion and fails closed, and Helm deletes its %s first, and the webhook last: the API server refuses to delete %s", w.Name, config.Ref(), removed[service].Ref(), o.Ref())})
+					all = append(all, guardedObject{o, config, w.Name, removed[service].Ref()})
 				}
 			}
 		}
@@ -53,10 +55,10 @@ func findGuarded(removed []*bundle.Object, order releaseutil.KindSortOrder) []gu
 	return all
 }
 
-// guardedFinding is the failure of a delivery or a removal, which what names, that leaves these objects.
-func guardedFinding(what string, found []guardedObject) result.Finding {
-	ref := found[0].Ref()
-	f := result.Finding{Object: &ref, Component: found[0].Component, Cause: fmt.Sprintf("%s: %s stays: %s", what, ref, found[0].Why)}
+// guardedFinding is the failure of a removal that leaves these objects.
+func guardedFinding(found []guardedObject) result.Finding {
+	ref, first := found[0].Ref(), found[0]
+	f := result.Finding{Check: guardedUninstall.ID, Object: &ref, Component: first.Component, Cause: fmt.Sprintf("after the removal: %s stays: webhook %s of %s is asked about its deletion and fails closed, and Helm deletes its %s first, and the webhook last: the API server refuses to delete %[1]s", ref, first.Name, first.Webhook.Ref(), first.Service)}
 	for i, o := range found {
 		if i > 0 {
 			f.Others = append(f.Others, o.Ref())
@@ -89,7 +91,7 @@ func uninstalledGuard(e *bundle.Expectation) *result.Finding {
 	all := guardedOwned(e, rendering.KeptAtUninstall, func(*bundle.Object) bool { return true })
 	for _, r := range slices.Backward(e.Releases) {
 		if found := findGuarded(all[r.Name], releaseutil.UninstallOrder); len(found) > 0 && !hasProgram(e, r.Name, "pre-delete") {
-			f := guardedFinding("after the removal", found)
+			f := guardedFinding(found)
 			hook := found[0].Webhook.Ref()
 			f.Story = append(f.Story,
 				fmt.Sprintf("helm uninstall %s ends with an error, so that the releases that are removed after it stay, too", r.Name),

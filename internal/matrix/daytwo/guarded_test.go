@@ -73,8 +73,8 @@ func TestFind(t *testing.T) {
 			var got []string
 			for _, o := range findGuarded(removed, tc.order) {
 				got = append(got, o.Ref().String())
-				if !strings.Contains(o.Why, "Helm deletes its Service b/guard first") {
-					t.Errorf("got %s", o.Why)
+				if o.Service.String() != "Service b/guard" {
+					t.Errorf("got %s", o.Service)
 				}
 			}
 			if text := strings.Join(got, ", "); text != tc.want {

@@ -1,38 +1,39 @@
 package daytwo
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/rendering"
+	"github.com/nvidia/aicr-action/internal/matrix/judge"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// TornDown warns of hooks that the second delivery deleted and made again although they stand for
-// something that runs: custom resources and workloads, but no Jobs and pods, which do their work and
-// end. untracked means that the deployer does not count a hook as its own.
-func TornDown(b *bundle.Bundle, replaced []result.Ref, untracked bool) []string {
-	var lines []string
-	for _, ref := range replaced {
-		o := b.Expectation.Object(ref)
-		if o == nil || !o.Hook {
-			continue
+var tornDown = judge.Check{
+	ID: "MX706", Name: "hook-torn-down", Needs: judge.Second,
+	Title: "A hook stands for nothing that runs on",
+	Why: "Helm deletes a hook before it creates it again (https://helm.sh/docs/topics/charts_hooks/#hook-deletion-policies), so that each delivery tears down a custom resource or a workload that is a hook, " +
+		"and what its operator made of it, too. Jobs and pods do their work and end, and are left out.",
+	Fix:  "Make it an ordinary object, in a component that comes later.",
+	Says: "is torn down and built again by each delivery: it is a hook (%s; %s), so that it is deleted first, and what its operator made of it, too",
+	Then: "make it an ordinary object, in a component that comes later%[3]s",
+	Run: func(s *judge.Scope) {
+		for _, ref := range s.Delivery.Replaced {
+			o := s.Delivery.Now.Expectation.Object(ref)
+			if o == nil || !o.Hook || s.Delivery.Back { // the upgrade has said it
+				continue
+			}
+			untracked := ""
+			if s.Order.ArgoCD {
+				untracked = "; Argo CD does not count a hook as part of its Application either: if it is deleted that is no drift, and nothing makes it again before the next sync"
+			}
+			policy := cmp.Or(o.Object.GetAnnotations()[rendering.HelmHookPolicy], "before-hook-creation, the default")
+			s.Report(o, "metadata.annotations", strings.TrimSpace(o.Object.GetAnnotations()[rendering.HelmHook]), policy, untracked)
 		}
-		policy := o.Object.GetAnnotations()[rendering.HelmHookPolicy]
-		if policy == "" {
-			policy = "before-hook-creation, the default"
-		}
-		line := fmt.Sprintf("each delivery tears down %s and builds it again: it is a hook (%s; %s) in %s, so that it is deleted first, and what its operator made of it, too; make it an ordinary object, in a component that comes later",
-			ref, strings.TrimSpace(o.Object.GetAnnotations()[rendering.HelmHook]), policy, place(b, o, ""))
-		if untracked {
-			line += "; Argo CD does not count a hook as part of its Application either: if it is deleted that is no drift, and nothing makes it again before the next sync"
-		}
-		lines = append(lines, line)
-	}
-	return lines
+	},
 }
 
 // notRun says why a missing object is a hook that Helm did not run, or whose object it removed after it

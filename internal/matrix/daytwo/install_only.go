@@ -39,6 +39,7 @@ func (b Bundles) installedOnly(what string, err error, uid func(result.Ref) type
 	}
 	findings := slices.Clone(v.Findings)
 	f := &findings[0]
+	f.Check, f.Severity = installedOnly.ID, ""
 	f.Cause = fmt.Sprintf("%s: %s was deleted, and %s", what, ref, strings.ReplaceAll(f.Cause, nobodyMakes, ""))
 	f.Story = append([]string{b.onInstall(o)}, f.Story...)
 	return &reason.Error{Reason: reason.UpgradeFailed, Component: v.Component, Err: &result.Failure{Findings: findings, Stage: v.Stage}}

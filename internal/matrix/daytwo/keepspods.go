@@ -4,38 +4,45 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 
+	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/matrix/judge"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 )
 
-// KeepPods warns of workloads whose pod template the delivery changes, and whose update strategy lets
-// old pods run on until somebody deletes them: such an upgrade is over, and nothing of it runs.
-func (b Bundles) KeepPods() []string {
-	var lines []string
-	for i := range b.Now.Expectation.Objects {
-		now := &b.Now.Expectation.Objects[i]
-		if kind := now.Object.GetKind(); kind != "DaemonSet" && kind != "StatefulSet" && kind != "ReplicaSet" && kind != "ReplicationController" || !b.changesTemplate(now) {
-			continue
+var oldPodsStay = judge.Check{
+	ID: "MX702", Name: "old-pods-stay", Needs: judge.Second, Later: true,
+	Kinds: slices.Concat(judge.KindsOf(appsv1.GroupName, "DaemonSet", "StatefulSet", "ReplicaSet"), judge.KindsOf("", "ReplicationController")),
+	Title: "What an upgrade changes in a pod template reaches the pods",
+	Why: "With the update strategy OnDelete, or below the partition of a rolling update, a controller leaves old pods until somebody deletes them " +
+		"(https://kubernetes.io/docs/concepts/workloads/controllers/statefulset/#update-strategies). A ReplicaSet replaces none by itself. The upgrade ends, and nothing of it runs.",
+	Fix:  "Use a rolling update without a partition, or say who deletes the old pods.",
+	Says: "does not roll although its pod template changes: %s", Then: "the upgrade is over, and nothing of it runs in these pods",
+	Run: func(s *judge.Scope) {
+		if s.Delivery.Back { // the old pods are those of the old bundle
+			return
 		}
-		partition, partly, _ := unstructured.NestedFieldNoCopy(now.Object.Object, "spec", "updateStrategy", "rollingUpdate", "partition")
-		why, place := "", "spec.updateStrategy"
-		switch {
-		case now.Object.GetKind() == "ReplicaSet" || now.Object.GetKind() == "ReplicationController":
-			why, place = "it replaces no pod by itself, so that its old pods run until somebody deletes them; a Deployment rolls", "spec.template"
-		case strategyOf(now) == onDelete:
-			why = "its updateStrategy is OnDelete, so that its old pods run until somebody deletes them"
-		case partly && fmt.Sprint(partition) != "0":
-			why = fmt.Sprintf("its rollingUpdate has the partition %v, so that its old pods below it run on", partition)
-		default:
-			continue
+		b := bundlesOf(s)
+		for _, o := range s.Rendered(slices.Concat(judge.KindsOf(appsv1.GroupName, "DaemonSet", "StatefulSet", "ReplicaSet"), judge.KindsOf("", "ReplicationController"))...) {
+			if !b.changesTemplate(o) {
+				continue
+			}
+			partition, partly, _ := unstructured.NestedFieldNoCopy(o.Object.Object, "spec", "updateStrategy", "rollingUpdate", "partition")
+			switch {
+			case o.Object.GetKind() == "ReplicaSet" || o.Object.GetKind() == "ReplicationController":
+				s.Report(o, "spec.template", "it replaces no pod by itself, so that its old pods run until somebody deletes them; a Deployment rolls")
+			case strategyOf(o) == onDelete:
+				s.Report(o, "spec.updateStrategy.type", "its updateStrategy is OnDelete, so that its old pods run until somebody deletes them")
+			case partly && fmt.Sprint(partition) != "0":
+				s.Report(o, "spec.updateStrategy.rollingUpdate.partition", fmt.Sprintf("its rollingUpdate has the partition %v, so that its old pods below it run on", partition))
+			}
 		}
-		lines = append(lines, fmt.Sprintf("%s does not roll although its pod template changes: %s (component %s, %s)", now.Ref(), why, now.Component, b.place(now, place)))
-	}
-	return lines
+	},
 }
 
 // onDelete is the update strategy that leaves old pods until somebody deletes them.
@@ -82,7 +89,7 @@ func (b Bundles) held(ctx context.Context, env *lane.Env, items []lane.Item) {
 			if live.Spec.UpdateStrategy.Type != onDelete || s.ObservedGeneration != live.Generation || live.Generation < 2 || s.UpdatedNumberScheduled >= s.DesiredNumberScheduled {
 				continue
 			}
-			it.State = lane.ItemFailed
+			it.State, it.Check = lane.ItemFailed, waitsForOldPods.ID
 			it.Text = fmt.Sprintf("it waits for %s until its timeout, and fails then: its pod template changes, its updateStrategy is OnDelete, so that its old pods stay until somebody deletes them, and helm-controller waits until all of its pods are new (%d of %d are); edit: updateStrategy: {type: RollingUpdate} in %s",
 				o.Ref(), s.UpdatedNumberScheduled, s.DesiredNumberScheduled, b.place(o, "spec.updateStrategy"))
 			break

@@ -27,11 +27,20 @@ type Lane struct {
 	Bundles Bundles
 	// Was is the UID that an object had before the delivery; empty if it was not there.
 	Was func(result.Ref) types.UID
+	// Failed are the tries of what had failed before the delivery, by the item's ID: a controller that reports one of them has
+	// not looked yet.
+	Failed map[string]string
 }
 
 // Poll polls the lane. When all is ready, it compares the records, too.
 func (l *Lane) Poll(ctx context.Context, env *lane.Env) (lane.State, error) {
 	state, err := l.Lane.Poll(ctx, env)
+	for i := range state.Items {
+		it := &state.Items[i]
+		if failed := l.Failed[it.ID]; failed != "" && failed == it.Attempt && it.Open() && it.State != lane.ItemBlocked {
+			it.State, it.Text = lane.ItemWaiting, "as it failed before: "+it.Text
+		}
+	}
 	if err == nil {
 		l.Bundles.held(ctx, env, state.Items)
 	}
@@ -45,7 +54,7 @@ func (l *Lane) Poll(ctx context.Context, env *lane.Env) (lane.State, error) {
 	if err != nil {
 		return state, err
 	}
-	rec, _ = Left(l.Lane, rec, l.Before)
+	rec, _ = Left("", l.Lane, rec, l.Before)
 	f := lane.Mismatch(rec.Want, rec.Got)
 	if f == nil || len(state.Items) == 0 {
 		return state, nil
@@ -70,7 +79,7 @@ func (l *Lane) deleted(ctx context.Context, env *lane.Env, it *lane.Item) {
 	}
 	for _, o := range l.Bundles.retied() {
 		if _, err := read(ctx, env, o); apierrors.IsNotFound(err) {
-			it.State, it.Reason, it.Patience = lane.ItemSuspect, reason.DeployFailed, 0
+			it.State, it.Reason, it.Patience, it.Check = lane.ItemSuspect, reason.DeployFailed, 0, tokenDeleted.ID
 			it.Text = l.Bundles.untied(o)
 			return
 		}
@@ -81,7 +90,7 @@ func (l *Lane) deleted(ctx context.Context, env *lane.Env, it *lane.Item) {
 			continue
 		}
 		if live, err := read(ctx, env, m.now); apierrors.IsNotFound(err) || err == nil && (replaced(l.Was(ref), live.GetUID()) || live.GetDeletionTimestamp() != nil) {
-			it.State, it.Reason, it.Patience = lane.ItemSuspect, reason.DeployFailed, 0
+			it.State, it.Reason, it.Patience, it.Check = lane.ItemSuspect, reason.DeployFailed, 0, holderDeleted.ID
 			it.Text = strings.Join([]string{it.Text, ref.String() + " was deleted"}, "; ")
 			return
 		}
@@ -104,16 +113,16 @@ func (b Bundles) waitedFor(ctx context.Context, env *lane.Env, it *lane.Item) {
 			continue
 		}
 		if why, judged, ok := leftoverWaits(live, b.Before.Expectation, b.Now.Expectation); ok && judged {
-			it.State, it.Reason, it.Patience = lane.ItemSuspect, reason.UpgradeDiverged, stuckFor
+			it.State, it.Reason, it.Patience, it.Check = lane.ItemSuspect, reason.UpgradeDiverged, stuckFor, removalWaits.ID
 			it.Text = fmt.Sprintf("%s %s, so that component %s, which the recipe has no more, is not removed; it was in %s; take the finalizer off before", o.Ref(), why, o.Component, b.was(o))
 			return
 		}
 	}
 }
 
-// Left takes what stays behind out of a record, and returns it: what only the old bundle has, where
-// the deployer has no controller that would remove it. Elsewhere it must go.
-func Left(l lane.Lane, rec lane.Record, before []lane.Delivery) (lane.Record, []lane.Delivery) {
+// Left takes what stays behind out of a record, and warns of it: what only the old bundle has, where
+// the deployer has no controller that would remove it. Elsewhere it must go. what is an upgrade or a rollback.
+func Left(what string, l lane.Lane, rec lane.Record, before []lane.Delivery) (lane.Record, []result.Finding) {
 	if before == nil || l.TimeoutReason() == reason.SyncTimeout {
 		return rec, nil
 	}
@@ -133,5 +142,9 @@ func Left(l lane.Lane, rec lane.Record, before []lane.Delivery) (lane.Record, []
 			return d.Object == o.Ref() || d.Object.Group == "" && d.Object.Name == o.Release && d.Object.Kind == lane.KindHelmRelease
 		})
 	})
-	return rec, left
+	var warnings []result.Finding
+	for _, d := range left {
+		warnings = append(warnings, staysBehind.Warning(d.Object, "", "the %s leaves behind: %s", what, d.ID))
+	}
+	return rec, warnings
 }

@@ -5,7 +5,6 @@ package daytwo
 // upgrades.
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle/rendering"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/facts"
+	"github.com/nvidia/aicr-action/internal/matrix/judge"
 	"github.com/nvidia/aicr-action/internal/matrix/problem"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -23,27 +23,25 @@ import (
 // before is the event of the hooks that are judged here.
 const before = "pre-upgrade"
 
-// HookBundles are the one that runs, and the one that is delivered.
-type HookBundles struct{ Before, Now *bundle.Bundle }
-
-// Late returns the hooks that need what only the new bundle has, as an ordinary object: Helm creates it once
-// the hook has finished, and a kubelet does not start the hook without it. What is the upgrade, for people.
-// Reason: UPGRADE_FAILED.
-func (b HookBundles) Late(what string) error {
-	var found []result.Finding
-	for i := range b.Now.Expectation.Releases {
-		r := &b.Now.Expectation.Releases[i]
-		if !b.upgrades(r) {
-			continue
+var hookBeforeItsNeed = judge.Check{
+	ID: "MX701", Name: "upgrade-hook-needs-new-object", Needs: judge.Rendered, Later: true, Gives: reason.UpgradeFailed,
+	Lanes: func(o judge.Order) bool { return !o.AtOnce }, // else hooks are objects like all others
+	Title: "A hook before an upgrade needs nothing that the upgrade creates after it",
+	Why: "Helm runs pre-upgrade hooks before it creates the new objects of the same release (https://helm.sh/docs/topics/charts_hooks/). " +
+		"A hook whose pod mounts a new ConfigMap, or runs as a new ServiceAccount, never starts. A first installation does not run these hooks, so that it passes.",
+	Fix:  "Make what it needs a hook, too, of the same event and with a lower weight.",
+	Says: "%s %s %s, which is new, and which the same release creates only after this hook (pre-upgrade)",
+	Then: "%[4]s; edit: make %[5]s a hook, too (helm.sh/hook: pre-upgrade, with a lower helm.sh/hook-weight), in %[6]s",
+	Run: func(s *judge.Scope) {
+		if s.Delivery.Back {
+			return
 		}
-		for j := range r.UpgradeHooks {
-			hook := &r.UpgradeHooks[j]
-			template := problem.Template(hook)
-			if template == nil || !runsBefore(hook) {
-				continue
-			}
-			for _, n := range needsOf(&template.Spec) {
-				late := b.late(r, hook, n)
+		b := bundlesOf(s)
+		for i := range b.Now.Expectation.Releases {
+			r := &b.Now.Expectation.Releases[i]
+			for j := range r.UpgradeHooks {
+				hook := &r.UpgradeHooks[j]
+				n, late := b.lacks(r, hook)
 				if late == nil {
 					continue
 				}
@@ -51,26 +49,28 @@ func (b HookBundles) Late(what string) error {
 				if n.Kind == "ServiceAccount" {
 					then = "the API server rejects its pods, and the upgrade waits for them until its timeout"
 				}
-				ref := hook.Ref()
-				f := result.Finding{Object: &ref, Component: hook.Component, Cause: fmt.Sprintf("%s (%s): %s %s %s, which is new, and which the same release creates only after this hook (%s)", ref, hook.Component, n.How, n.Kind, infra.NamespacedName(ref.Namespace, n.Name), before), Story: []string{
-					then, fmt.Sprintf("edit: make %s a hook, too (helm.sh/hook: %s, with a lower helm.sh/hook-weight), in %s", late.Ref(), before, late.Where("metadata")), "set in " + hook.Where("spec"),
-				}}
-				if len(found) == 0 {
-					f.Cause = what + ": " + f.Cause
-				}
-				found = append(found, f)
-				break
+				s.Report(hook, "", n.How, n.Kind, infra.NamespacedName(hook.Object.GetNamespace(), n.Name), then, late.Ref(), late.Where("metadata")).SetBy(n.Name)
 			}
 		}
+	},
+}
+
+// lacks is the first object that a hook of an upgrade cannot start without, and that comes too late; nil if there is none.
+func (b Bundles) lacks(r *bundle.Release, hook *bundle.Object) (facts.Need, *bundle.Object) {
+	template := problem.Template(hook)
+	if template == nil || !b.upgrades(r) || !runsBefore(hook) {
+		return facts.Need{}, nil
 	}
-	if len(found) == 0 {
-		return nil
+	for _, n := range needsOf(&template.Spec) {
+		if late := b.late(r, hook, n); late != nil {
+			return n, late
+		}
 	}
-	return &reason.Error{Reason: reason.UpgradeFailed, Component: found[0].Component, Err: &result.Failure{Findings: found, Stage: result.StageHealth}}
+	return facts.Need{}, nil
 }
 
 // upgrades reports whether a release was there before.
-func (b HookBundles) upgrades(r *bundle.Release) bool {
+func (b Bundles) upgrades(r *bundle.Release) bool {
 	for _, old := range b.Before.Expectation.Releases {
 		if old.Name == r.Name && old.Namespace == r.Namespace {
 			return true
@@ -89,7 +89,7 @@ func needsOf(spec *corev1.PodSpec) []facts.Need {
 
 // late is what creates an object that a hook needs, if that is an ordinary object of its release, and neither
 // what ran before nor an earlier hook has it; nil otherwise.
-func (b HookBundles) late(r *bundle.Release, hook *bundle.Object, n facts.Need) *bundle.Object {
+func (b Bundles) late(r *bundle.Release, hook *bundle.Object, n facts.Need) *bundle.Object {
 	ref := result.Ref{Kind: n.Kind, Namespace: hook.Object.GetNamespace(), Name: n.Name}
 	if o := b.Before.Expectation.Object(ref); o != nil && !o.Ephemeral {
 		return nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/rendering"
+	"github.com/nvidia/aicr-action/internal/matrix/judge"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -66,36 +67,44 @@ func (b Bundles) moved() []move {
 	return all
 }
 
-// Moving warns of what Argo CD may prune before the Application that has it now has taken it over. It
-// marks no definition as an Application's, and so prunes none.
-func (b Bundles) Moving() []string {
-	var lines []string
-	for _, m := range b.moved() {
-		if what := holds(m.now.Object.GetKind()); what != "" && m.now.Object.GetKind() != "CustomResourceDefinition" {
-			lines = append(lines, fmt.Sprintf("%s moves from Application %s to %s (%s), and neither waits for the other: a sync of %s that comes first may prune it, and %s with it; annotate it argocd.argoproj.io/sync-options=Prune=false before the upgrade",
-				m.now.Ref(), m.old.Release, m.now.Release, b.place(m.now, ""), m.old.Release, what))
+var movesToAnother = judge.Check{
+	ID: "MX704", Name: "moves-to-another-application", Needs: judge.Second, Later: true, Lanes: func(o judge.Order) bool { return o.ArgoCD },
+	Title: "What holds other things does not move from one Application to another",
+	Why: "Argo CD prunes what an Application has no more (https://argo-cd.readthedocs.io/en/stable/user-guide/auto_sync/#automatic-pruning). Neither Application waits for the other, so that the old one " +
+		"may delete a namespace or a claim before the new one has taken it over, with all that is in it. It marks no definition as an Application's, and so prunes none.",
+	Fix:  "Annotate it argocd.argoproj.io/sync-options=Prune=false before the upgrade.",
+	Says: "moves from Application %s to %s, and neither waits for the other",
+	Then: "a sync of %[1]s that comes first may prune it, and %[3]s with it; annotate it argocd.argoproj.io/sync-options=Prune=false before %[4]s",
+	Run: func(s *judge.Scope) {
+		for _, m := range bundlesOf(s).moved() {
+			if what := holds(m.now.Object.GetKind()); what != "" && m.now.Object.GetKind() != "CustomResourceDefinition" {
+				s.Report(m.now, "", m.old.Release, m.now.Release, what, delivered(s.Delivery))
+			}
 		}
-	}
-	return lines
+	},
 }
 
-// Unkept warns of what Argo CD has pruned although its chart asks Helm to keep it: Argo CD reads that
-// annotation when it deletes an Application, and at no other time. removed are the objects that are gone.
-func (b Bundles) Unkept(removed []result.Ref) []string {
-	var lines []string
-	for _, ref := range removed {
-		o := b.Before.Expectation.Object(ref)
-		if o == nil || o.Hook || !rendering.KeptAtUpgrade(o.Object.GetAnnotations()) || namespaceOf(b.Now, o.Release) == "" {
-			continue
+var prunedThoughKept = judge.Check{
+	ID: "MX705", Name: "pruned-though-kept", Needs: judge.Second, Later: true, Lanes: func(o judge.Order) bool { return o.ArgoCD },
+	Title: "What a chart asks Helm to keep is kept by Argo CD, too",
+	Why: "Argo CD reads helm.sh/resource-policy when it deletes an Application, and at no other time: at a sync it prunes what the chart has no more. Helm leaves it " +
+		"(https://helm.sh/docs/howto/charts_tips_and_tricks/#tell-helm-not-to-uninstall-a-resource).",
+	Fix:  "Annotate it argocd.argoproj.io/sync-options=Prune=false, too, before the upgrade.",
+	Says: "was removed by %s%s, and its chart asks Helm to keep it (helm.sh/resource-policy: keep)",
+	Then: "Argo CD prunes it all the same; annotate it argocd.argoproj.io/sync-options=Prune=false before",
+	Run: func(s *judge.Scope) {
+		for _, ref := range s.Delivery.Removed {
+			o := s.Delivery.Before.Expectation.Object(ref)
+			if o == nil || o.Hook || !rendering.KeptAtUpgrade(o.Object.GetAnnotations()) || namespaceOf(s.Delivery.Now, o.Release) == "" {
+				continue
+			}
+			with := ""
+			if what := holds(ref.Kind); what != "" {
+				with = ", and " + what + " with it"
+			}
+			s.Report(o, "metadata.annotations", delivered(s.Delivery), with)
 		}
-		with := ""
-		if what := holds(ref.Kind); what != "" {
-			with = ", and " + what + " with it"
-		}
-		lines = append(lines, fmt.Sprintf("the upgrade removed %s%s (component %s, %s), which its chart asks Helm to keep (%s: keep): Argo CD prunes it all the same; annotate it argocd.argoproj.io/sync-options=Prune=false before the upgrade",
-			ref, with, o.Component, b.was(o), rendering.HelmKeeps))
-	}
-	return lines
+	},
 }
 
 // lostBudget bounds the reads after a failure.
@@ -165,7 +174,7 @@ func replaced(before, after types.UID) bool { return before != "" && before != a
 // lost says what was deleted, by which release, and how it is kept.
 func (b Bundles) lost(what string, all []move) result.Finding {
 	ref := all[0].now.Ref()
-	f := result.Finding{Object: &ref, Component: all[0].now.Component}
+	f := result.Finding{Check: holderDeleted.ID, Object: &ref, Component: all[0].now.Component}
 	for i, m := range all {
 		of := m.now.Ref()
 		text := of.String() + " was deleted"

@@ -67,7 +67,7 @@ func TestFill_Made(t *testing.T) {
 	}
 	b := Bundles{Before: bundleOf(t, certificate), Now: bundleOf(t, secret)}
 	err := reason.New(reason.DeployFailed, "%s", `Secret "certs" in namespace "ns" exists and cannot be imported into the current release: invalid ownership metadata; label validation error: missing key`)
-	testkit.WantText(t, "details", strings.Join(result.VerdictOf(Failed("main", err, b, nil)).Details, "\n"), "since the operator of Certificate.cert-manager.io ns/tls made it (component b, b/templates/x.yaml), and Helm takes nothing over")
+	testkit.WantText(t, "details", strings.Join(result.VerdictOf(Failed(UpgradeFrom("main"), err, b, nil)).Details, "\n"), "since the operator of Certificate.cert-manager.io ns/tls made it (component b, b/templates/x.yaml), and Helm takes nothing over")
 }
 
 type vouching struct{ lanetest.Cluster }
@@ -102,7 +102,7 @@ func TestFill_Injected(t *testing.T) {
 				t.Errorf("got %v, %v", live.Object, err)
 			}
 			said := reason.New(reason.DeployFailed, "%s", `CustomResourceDefinition.apiextensions.k8s.io "kits" is invalid: [spec.conversion.strategy: Required value, spec.conversion.webhookClientConfig: Forbidden: should not be set]`)
-			if got := strings.Contains(strings.Join(result.VerdictOf(Failed("main", said, b, nil)).Details, "\n"), "CustomResourceDefinition kits: spec.conversion.webhook is not rendered any more (component b, b/templates/x.yaml), and its caBundle stays"); got != tc.writes {
+			if got := strings.Contains(strings.Join(result.VerdictOf(Failed(UpgradeFrom("main"), said, b, nil)).Details, "\n"), "CustomResourceDefinition kits: spec.conversion.webhook is not rendered any more (component b, b/templates/x.yaml), and its caBundle stays"); got != tc.writes {
 				t.Errorf("it is explained: %t", got)
 			}
 		})
@@ -122,44 +122,9 @@ func TestFailed_Transitions(t *testing.T) {
 		`Mode.x.y "one" is invalid: spec.mode: Invalid value: "slow": mode is no word`:                                                   "",
 		`deployments.apps "b" is forbidden: ValidatingAdmissionPolicy 'no-fewer' with binding 'no-fewer' denied request: fewer replicas`: "ValidatingAdmissionPolicy no-fewer is the recipe's own (component a, a/templates/x.yaml), and in force from before the upgrade",
 	} {
-		got := strings.Join(result.VerdictOf(Failed("main", reason.New(reason.DeployFailed, "%s", said), b, nil)).Details, "\n")
+		got := strings.Join(result.VerdictOf(Failed(UpgradeFrom("main"), reason.New(reason.DeployFailed, "%s", said), b, nil)).Details, "\n")
 		if !strings.Contains(got, want) || want == "" && got != "" {
 			t.Errorf("%s: got %q, want %q", said, got, want)
-		}
-	}
-}
-
-// A definition and an object of its kind that two releases lose are a race in Flux, unless the object's
-// release comes first.
-func TestRaced(t *testing.T) {
-	const (
-		crd    = `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: widgets.x.y}, spec: {group: x.y, names: {kind: Widget}}}`
-		widget = `{apiVersion: x.y/v1, kind: Widget, metadata: {namespace: ns, name: one}}`
-		other  = `{apiVersion: v1, kind: ConfigMap, metadata: {namespace: ns, name: other}}`
-	)
-	for name, tc := range map[string]struct {
-		before, now []string
-		after       string // a, the definition's release, waits for it
-		want, warn  bool
-	}{
-		"the definition's component goes": {[]string{"a " + crd, "b " + widget}, []string{"b " + other}, "", true, false},
-		"in no order":                     {[]string{"a " + crd, "b " + widget}, []string{"a " + other, "b " + other}, "", true, false},
-		"the object goes first":           {[]string{"a " + crd, "b " + widget}, []string{"a " + other, "b " + other}, "b", false, false},
-		"one release has both":            {[]string{"a " + crd, "a " + widget}, []string{"a " + other}, "", false, false},
-		"the definition stays":            {[]string{"a " + crd, "b " + widget}, []string{"a " + crd, "b " + other}, "", false, false},
-		"the object's component goes too": {[]string{"a " + crd, "b " + widget}, []string{"c " + other}, "", false, true},
-		"only the object's goes":          {[]string{"a " + crd, "b " + widget}, []string{"a " + other}, "", false, true},
-	} {
-		b := Bundles{Before: bundleOf(t, tc.before...), Now: bundleOf(t, tc.now...)}
-		if tc.after != "" {
-			b.Now.Expectation.Releases[0].DependsOn = []string{tc.after}
-		}
-		warnings, err := b.Raced("the upgrade from main")
-		if (reason.Of(err) == reason.UpgradeFailed) != tc.want || (len(warnings) > 0) != tc.warn {
-			t.Errorf("%s: got %v, %q", name, err, warnings)
-		}
-		if tc.want {
-			testkit.WantText(t, name, result.VerdictOf(err).Cause, "the upgrade from main: release b had Widget.x.y ns/one, and release a its definition, CustomResourceDefinition")
 		}
 	}
 }
@@ -211,7 +176,7 @@ func TestLane_TokenDeleted(t *testing.T) {
 		}
 		ref := b.Now.Expectation.Objects[0].Ref()
 		missing := &reason.Error{Reason: reason.DeployFailed, Err: result.NewFailure(result.Finding{Object: &ref, Cause: "does not exist"})}
-		if got := strings.Contains(strings.Join(result.VerdictOf(Failed("main", missing, b, nil)).Details, "\n"), "token controller"); got != (tc.now != token("one")) {
+		if got := strings.Contains(strings.Join(result.VerdictOf(Failed(UpgradeFrom("main"), missing, b, nil)).Details, "\n"), "token controller"); got != (tc.now != token("one")) {
 			t.Errorf("%s: the reason of what is missing: %v", name, got)
 		}
 	}
@@ -228,7 +193,7 @@ func TestFailed_Allocated(t *testing.T) {
 		"address": {service("web", address), service("b-web", address), `Service "b-web" is invalid: spec.clusterIPs: Invalid value: ["10.0.0.50"]: failed to allocate IP 10.0.0.50: provided IP is already allocated`, "10.0.0.50 still belongs to Service ns/web"},
 		"kept":    {service("web", port), service("web", port), `Service "b-web" is invalid: spec.ports[0].nodePort: Invalid value: 30080: provided port is already allocated`, ""},
 	} {
-		got := strings.Join(result.VerdictOf(Failed("main", reason.New(reason.DeployFailed, "%s", tc.said), Bundles{Before: bundleOf(t, tc.before), Now: bundleOf(t, tc.now)}, nil)).Details, "\n")
+		got := strings.Join(result.VerdictOf(Failed(UpgradeFrom("main"), reason.New(reason.DeployFailed, "%s", tc.said), Bundles{Before: bundleOf(t, tc.before), Now: bundleOf(t, tc.now)}, nil)).Details, "\n")
 		if !strings.Contains(got, tc.want) || tc.want == "" && strings.Contains(got, "still (component") {
 			t.Errorf("%s: got %q, want %q", name, got, tc.want)
 		}
@@ -293,7 +258,7 @@ func TestFailed_TwoTypes(t *testing.T) {
 	}
 	for was, want := range map[string]bool{"": true, ", emptyDir: {}": false} {
 		err := reason.New(reason.DeployFailed, "%s", `Deployment.apps "web" is invalid: [spec.template.spec.volumes[0].configMap: Forbidden: may not specify more than 1 volume type, spec.template.spec.containers[0].volumeMounts[0].name: Not found: "v"]`)
-		got := strings.Join(result.VerdictOf(Failed("main", err, Bundles{Before: with(was), Now: with(", configMap: {name: c}")}, nil)).Details, "\n")
+		got := strings.Join(result.VerdictOf(Failed(UpgradeFrom("main"), err, Bundles{Before: with(was), Now: with(", configMap: {name: c}")}, nil)).Details, "\n")
 		if strings.Contains(got, "Deployment web: volume v had no type before the upgrade (component b, b/templates/x.yaml), and the API server made it an emptyDir") != want {
 			t.Errorf("%q: got %q", was, got)
 		}

@@ -2,26 +2,32 @@ package daytwo
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
+	"github.com/nvidia/aicr-action/internal/matrix/judge"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
-	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// Raced judges a delivery by Flux that arrived by luck: one release loses a definition and another one an
-// object of its kind, and nothing makes the second come first. If the second is upgraded, that is a failure:
-// Helm cannot read a release with an object of a kind that is not served any more, and Flux does not try that
-// again. If it is uninstalled, it is a warning. Reason: UPGRADE_FAILED.
-func (b Bundles) Raced(what string) (warnings []string, err error) {
-	for _, r := range b.races() {
-		if b.stays(r.Object.Release) {
-			return nil, b.raced(what, r)
+var definitionRace = judge.Check{
+	ID: "MX710", Name: "definition-removed-in-no-order", Needs: judge.Second, Later: true, Gives: reason.UpgradeFailed, Lanes: func(o judge.Order) bool { return o.Flux },
+	Title: "A definition and an object of its kind do not go with two releases of Flux at once",
+	Why: "Flux upgrades and removes releases that do not depend on each other in no order. If a definition goes before an object of its kind that another release has, Helm cannot read that release any more " +
+		"(https://github.com/helm/helm/issues/6871), and Flux does not try again. A cell in which the object went first has passed by luck. If the other release is uninstalled, it is a warning.",
+	Fix:    "Deliver the release without the object before the upgrade, or keep the definition.",
+	Says:   "went with %[1]s from release %[2]s, and its definition, %[3]s, from release %[4]s: Flux removes both in no order, and here the object went first",
+	Then:   "had the definition, helm-controller could not read release %[2]s any more, and would not try again; deliver %[2]s without the object before, or keep the definition: annotate it helm.sh/resource-policy=keep in the cluster",
+	Others: map[string]judge.Message{"uninstalled": {Says: "%[1]s", Then: "%[2]s"}},
+	Run: func(s *judge.Scope) {
+		b := bundlesOf(s)
+		for _, r := range b.races() {
+			if b.stays(r.Object.Release) {
+				s.Report(r.Object, "", s.Delivery.What, r.Object.Release, r.Definition.Ref(), r.Definition.Release)
+				continue
+			}
+			s.ReportAs("uninstalled", r.Object, "", r.uninstalled(s.Delivery.What), r.Order()).Warning()
 		}
-		warnings = append(warnings, r.Warning(what))
-	}
-	return warnings, nil
+	},
 }
 
 func (b Bundles) races() []race {
@@ -44,7 +50,7 @@ func (b Bundles) outrun(ctx context.Context, env *lane.Env, it *lane.Item) {
 			continue
 		}
 		if lost := r.Lost(ctx, env); lost != "" {
-			it.State, it.Reason, it.Patience = lane.ItemSuspect, reason.DeployFailed, 0
+			it.State, it.Reason, it.Patience, it.Check = lane.ItemSuspect, reason.DeployFailed, 0, definitionRace.ID
 			it.Text = lost + "; " + r.Order()
 			return
 		}
@@ -59,18 +65,4 @@ func (b Bundles) comesAfter(release, other string) bool {
 		}
 	}
 	return false
-}
-
-func (b Bundles) raced(what string, r race) error {
-	definition, o := r.Definition, r.Object
-	ref := o.Ref()
-	return &reason.Error{Reason: reason.UpgradeFailed, Component: o.Component, Err: result.NewFailure(result.Finding{
-		Object: &ref, Component: o.Component,
-		Cause: fmt.Sprintf("%s: release %s had %s, and release %s its definition, %s: Flux removes both in no order, and here the object went first; had the definition, helm-controller could not read release %[2]s any more, and would not try again",
-			what, o.Release, ref, definition.Release, definition.Ref()),
-		Story: []string{
-			fmt.Sprintf("before: component %s, %s; component %s, %s", o.Component, b.was(o), definition.Component, b.was(definition)),
-			inWords(what, fmt.Sprintf("deliver %s without the object before the upgrade, or keep the definition: annotate it helm.sh/resource-policy=keep in the cluster before the upgrade", o.Release)),
-		},
-	})}
 }

@@ -58,10 +58,11 @@ func ofRemoval(e *bundle.Expectation) []race {
 	return findRaces(guardedOwned(e, rendering.KeptAtUninstall, func(*bundle.Object) bool { return true }), func(string, string) bool { return false })
 }
 
-// Warning says of a race in a delivery or a removal, which what names, that it went well.
-func (r race) Warning(what string) string {
-	return fmt.Sprintf("%s removes %s with release %s (component %s, %s), and %s with release %s (component %s, %s): Flux does both in no order. Here that went well; where the definition goes first, it takes every %s with it, and helm-controller cannot uninstall %s, with a kind that the API server does not serve any more; %s",
-		what, r.Definition.Ref(), r.Definition.Release, r.Definition.Component, r.Definition.Where(), r.Object.Ref(), r.Object.Release, r.Object.Component, r.Object.Where(), r.Object.Object.GetKind(), r.Object.Release, r.Order())
+// uninstalled says of a race in a delivery or a removal, which what names, that it went well, as the end of a sentence that
+// begins with the object.
+func (r race) uninstalled(what string) string {
+	return fmt.Sprintf("is removed by %s with release %s, and its definition, %s, with release %s (component %s, %s): Flux does both in no order. Here that went well; where the definition goes first, it takes every %s with it, and helm-controller cannot uninstall %[2]s, with a kind that the API server does not serve any more",
+		what, r.Object.Release, r.Definition.Ref(), r.Definition.Release, r.Definition.Component, r.Definition.Where(), r.Object.Object.GetKind())
 }
 
 // Order says what helps.

@@ -43,7 +43,7 @@ func TestOfRemoval(t *testing.T) {
 			continue
 		}
 		if tc.want {
-			testkit.WantText(t, name, all[0].Warning("the removal"), "the removal removes CustomResourceDefinition", "with release a (component a, a/templates/x.yaml)", "Widget.x.y ns/one with release b", "remove component b first, and component a in a delivery after that")
+			testkit.WantText(t, name, all[0].uninstalled("the removal")+all[0].Order(), "is removed by the removal with release b, and its definition, CustomResourceDefinition", "with release a (component a, a/templates/x.yaml)", "remove component b first, and component a in a delivery after that")
 		}
 		if e.Objects[0].Release = e.Objects[1].Release; len(ofRemoval(&e)) != 0 {
 			t.Errorf("%s: one release is no race", name)

@@ -15,11 +15,10 @@ const mostRefreshed = 5
 
 // Refreshed says, a line for each release, what the next hard refresh of Argo CD changes: it renders
 // the charts again, and two renderings of the harness's own differ at these paths.
-func Refreshed(b *bundle.Bundle, generated map[result.Ref][]string) []string {
-	var lines []string
+func Refreshed(b *bundle.Bundle, generated map[result.Ref][]string) (found []result.Finding) {
 	for _, r := range b.Expectation.Releases {
 		var places, rolls, hooks []string
-		prefer := ""
+		prefer, first := "", result.Ref{}
 		for _, o := range b.Expectation.Objects {
 			ref := o.Ref()
 			paths := generated[ref]
@@ -31,7 +30,7 @@ func Refreshed(b *bundle.Bundle, generated map[result.Ref][]string) []string {
 				continue
 			}
 			if prefer == "" {
-				prefer = o.Template
+				prefer, first = o.Template, ref
 			}
 			for _, path := range paths {
 				places = append(places, ref.String()+" "+path)
@@ -41,10 +40,10 @@ func Refreshed(b *bundle.Bundle, generated map[result.Ref][]string) []string {
 			}
 		}
 		if len(places) > 0 {
-			lines = append(lines, refreshedLine(b, r.Name, prefer, places, rolls, hooks))
+			found = append(found, refreshChanges.Warning(first, r.Component, "%s", refreshedLine(b, r.Name, prefer, places, rolls, hooks)))
 		}
 	}
-	return lines
+	return found
 }
 
 func refreshedLine(b *bundle.Bundle, release, prefer string, places, rolls, hooks []string) string {

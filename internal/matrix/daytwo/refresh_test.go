@@ -33,9 +33,9 @@ func TestRefreshed(t *testing.T) {
 	token, web, ca := result.Ref{Kind: "Secret", Namespace: "b", Name: "token"}, result.Ref{Group: "apps", Kind: "Deployment", Namespace: "b", Name: "b"}, result.Ref{Kind: "Secret", Namespace: "b", Name: "ca"}
 	got := Refreshed(b, map[result.Ref][]string{token: {"data.password"}, web: {`spec.template.metadata.annotations["checksum/secret"]`}, ca: {"data.ca"}})
 	if len(got) != 1 {
-		t.Fatalf("got %q, want one line", got)
+		t.Fatalf("got %v, want one line", got)
 	}
-	testkit.WantText(t, "line", got[0], "b: a hard refresh of Argo CD changes Secret b/token data.password", "Deployment", "b/b rolls", "Secret b/ca is a hook", "(b/templates/secret.yaml:2 uses randAlphaNum)")
+	testkit.WantText(t, "line", got[0].Cause, "b: a hard refresh of Argo CD changes Secret b/token data.password", "Deployment", "b/b rolls", "Secret b/ca is a hook", "(b/templates/secret.yaml:2 uses randAlphaNum)")
 	if none := Refreshed(b, map[result.Ref][]string{ca: {"data.ca"}}); len(none) != 0 {
 		t.Errorf("only a hook: got %q", none)
 	}

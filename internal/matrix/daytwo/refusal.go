@@ -65,6 +65,7 @@ func (b Bundles) refusals() []refusal {
 		{noPorts, func(m []string) string { return b.portsLost(m[1]) }},
 		{allocated, func(m []string) string { return b.takenBy(m[1], m[2]) }},
 		{denied, func(m []string) string { return b.byPolicy(m[1], m[2]) }},
+		{contested, func(m []string) string { return b.heldBy(m[1], m[2], m[3], m[4]) }},
 		{incomplete, func(m []string) string { return b.halfLeft(m[1]) }},
 	}
 }

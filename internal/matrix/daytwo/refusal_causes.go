@@ -26,6 +26,19 @@ func (b Bundles) byPolicy(policy, binding string) string {
 	return fmt.Sprintf("ValidatingAdmissionPolicy %s is the recipe's own (component %s, %s), and in force from before the upgrade: allow this change in the policy, in an upgrade before this one, or leave it out", policy, o.Component, at)
 }
 
+// contested matches what Helm 4 says of an object of which somebody else has changed a field.
+var contested = regexp.MustCompile(`conflict occurred while applying object (?:\S*/)?(\S+) \S+, Kind=([A-Za-z0-9]+): Apply failed with \d+ conflicts?: conflicts? with ("[^"]+"(?: with subresource "[^"]+")?) using [^:\s]+:\s*(?:- )?\.(\S+)`)
+
+// heldBy says whose a field is by now, and what to do.
+func (b Bundles) heldBy(name, kind, manager, field string) string {
+	o := find(b.Now, kind, name)
+	if o == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s %s: %s has changed %s since, and Helm 4 does not overwrite what another one has changed; leave %[4]s out of %[5]s, or pass --force-conflicts to helm, as AICR's own scripts do: then it is written back at each upgrade",
+		kind, name, manager, field, b.place(o, field))
+}
+
 // twoTypes matches what the API server says of a volume with two types.
 var twoTypes = regexp.MustCompile(`([A-Z][A-Za-z0-9]*)(?:\.[a-z0-9.-]+)? "([^"]+)" is invalid: \[?spec\.[A-Za-z0-9_.\[\]]*volumes\[\d+\]\.[A-Za-z]+: Forbidden: may not specify more than 1 volume type`)
 

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/matrix/judge"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -29,6 +30,8 @@ type Removal struct {
 	Lane lane.Lane
 	// Budget is how long the deployer, and then the control plane, may take.
 	Budget time.Duration
+	// Rule takes out what the user ignores.
+	Rule judge.Ruling
 }
 
 // leftoverStuckFor is how long an object must wait for a finalizer that no program here removes. A deployer
@@ -43,7 +46,7 @@ const afterwards = time.Minute
 
 // Do removes the bundle. It returns what stays and blocks nothing, a line per kind of leftover, and what
 // went well by luck. Reasons: LEFT_BEHIND, and those of the cluster that are not the recipe's.
-func (r *Removal) Do(ctx context.Context) (lines, warnings []string, err error) {
+func (r *Removal) Do(ctx context.Context) (lines []string, warnings []result.Finding, err error) {
 	removing, cancel := context.WithCancel(ctx)
 	defer cancel()
 	ended := make(chan error, 1)
@@ -63,15 +66,24 @@ func (r *Removal) Do(ctx context.Context) (lines, warnings []string, err error) 
 		return nil, nil, watch.removed
 	}
 	if f := watch.verdict(); f != nil {
-		return nil, nil, &reason.Error{Reason: reason.LeftBehind, Err: f}
+		err := error(&reason.Error{Reason: reason.LeftBehind, Err: f})
+		if watch.over && watch.removed == nil { // else nothing says what a removal to the end would leave
+			err = r.Rule.On(err)
+		}
+		if err != nil {
+			return nil, nil, err
+		}
 	}
 	if r.Lane.Order(r.Env).Uninstalls {
 		if f := uninstalledGuard(&r.Env.Bundle.Expectation); f != nil {
-			return nil, nil, &reason.Error{Reason: reason.LeftBehind, Component: f.Component, Err: result.NewFailure(*f)}
+			if err := r.Rule.On(&reason.Error{Reason: reason.LeftBehind, Component: f.Component, Err: result.NewFailure(*f)}); err != nil {
+				return nil, nil, err
+			}
 		}
 	}
 	for _, race := range watch.races {
-		warnings = append(warnings, race.Warning("the removal"))
+		o := race.Object
+		warnings = append(warnings, removalRace.Warning(o.Ref(), o.Component, "%s (component %s, %s) %s; %s", o.Ref(), o.Component, o.Where(), race.uninstalled("the removal"), race.Order()))
 	}
 	return summary(watch.left), warnings, nil
 }
@@ -149,7 +161,7 @@ func (w *watch) inVain(ctx context.Context) bool {
 	for _, r := range w.races {
 		if lost := r.Lost(ctx, env); lost != "" {
 			ref := r.Object.Ref()
-			w.vain = result.Finding{Object: &ref, Component: r.Object.Component, Cause: "the removal: " + lost, Story: []string{
+			w.vain = result.Finding{Check: removalRace.ID, Object: &ref, Component: r.Object.Component, Cause: "the removal: " + lost, Story: []string{
 				fmt.Sprintf("%s: %s (component %s); its definition: %s (component %s)", ref, r.Object.Where(), r.Object.Component, r.Definition.Where(), r.Definition.Component), r.Order(),
 			}}
 			return true
@@ -166,7 +178,7 @@ func (w *watch) inVain(ctx context.Context) bool {
 			w.since[key] = time.Now()
 		}
 		ref := result.Ref{Group: "batch", Kind: "Job", Namespace: f.Namespace, Name: f.Name}
-		said := result.Finding{Object: &ref, Component: f.Release.Component, Cause: fmt.Sprintf("the removal: %s, cannot run: %s", key, f.Why)}
+		said := result.Finding{Check: deleteHookStuck.ID, Object: &ref, Component: f.Release.Component, Cause: fmt.Sprintf("the removal: %s, cannot run: %s", key, f.Why)}
 		switch lasts := time.Since(w.since[key]); {
 		case lasts >= unplacedFor:
 			w.vain = said
@@ -190,7 +202,10 @@ func (w *watch) verdict() *result.Failure {
 	}
 	for i, l := range blocking {
 		if i == 0 && f.Cause == "" {
-			f.Object = &blocking[0].ref
+			f.Check, f.Object = removalStuck.ID, &blocking[0].ref
+			if l.closed {
+				f.Check = webhookStays.ID
+			}
 			f.Cause = "after the removal, " + l.ref.String() + " " + l.why
 			if n := len(blocking) - 1; n > 0 {
 				f.Cause += fmt.Sprintf(" (and %d more)", n)
@@ -203,7 +218,7 @@ func (w *watch) verdict() *result.Failure {
 	if w.removed != nil {
 		text := "the deployer did not remove the bundle: " + w.removed.Error()
 		if f.Cause == "" {
-			f.Cause = result.FirstLine(text)
+			f.Check, f.Cause = removalFailed.ID, result.FirstLine(text)
 		}
 		f.Story = append(f.Story, text)
 	}

@@ -170,8 +170,8 @@ func TestRaces(t *testing.T) {
 			env.Bundle.Expectation.Objects = append(env.Bundle.Expectation.Objects, bundle.Object{Release: release, Component: release, Object: testkit.Parsed(t, text)})
 		}
 		_, warnings, err := (&Removal{Env: env, Lane: &fluxLane{}, Budget: time.Minute}).Do(t.Context())
-		if err != nil || len(warnings) != 1 || !strings.Contains(warnings[0], "remove component b first") {
-			t.Errorf("got %q, %v", warnings, err)
+		if err != nil || len(warnings) != 1 || !strings.Contains(warnings[0].Cause, "remove component b first") {
+			t.Errorf("got %v, %v", warnings, err)
 		}
 	})
 }

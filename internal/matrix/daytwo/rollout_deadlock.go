@@ -52,6 +52,7 @@ func standoff(what string, err error, b Bundles, view *observe.View) error {
 		} else if o := find(b.Now, f.Object.Kind, f.Object.Name); o != nil {
 			edit += " in " + b.place(o, "spec")
 		}
+		f.Check, f.Severity = rolloutDeadlock.ID, ""
 		f.Cause = strings.TrimRight(f.Cause, ".") + "; " + waits[*f.Object]
 		f.Story = append([]string{edit}, f.Story...)
 	}

@@ -61,7 +61,7 @@ func TestFailed_Quota(t *testing.T) {
 				t.Fatal(err)
 			}
 			failed := &reason.Error{Reason: reason.WorkloadFailed, Err: result.NewFailure(result.Finding{Object: &ref, Cause: "Deployment b/web (b): the API server rejects its pods: " + tc.said})}
-			v := result.VerdictOf(Failed("main", failed, b, view))
+			v := result.VerdictOf(Failed(UpgradeFrom("main"), failed, b, view))
 			if v.Reason != tc.want {
 				t.Fatalf("got %s: %s, want %s", v.Reason, v.Cause, tc.want)
 			}
@@ -102,13 +102,13 @@ func TestStandoff_Left(t *testing.T) {
 	b.Before.Expectation.Workloads, b.Now.Expectation.Workloads = workloads("old"), workloads("new")
 	ref := b.Now.Expectation.Objects[0].Ref()
 	err := &reason.Error{Reason: reason.SchedulingFailed, Err: result.NewFailure(result.Finding{Object: &ref, Cause: "no node."})}
-	v := result.VerdictOf(Failed("main", err, b, view))
+	v := result.VerdictOf(Failed(UpgradeFrom("main"), err, b, view))
 	if v.Reason != reason.UpgradeFailed || v.Cause != "the upgrade from main: no node; DaemonSet ns/old has the room: the new bundle has it no more (component old, old/templates/x.yaml), and the deployer leaves it where it is" || !strings.Contains(v.Details[0], "before the upgrade, helm uninstall old") {
 		t.Errorf("got %s: %s\n%q", v.Reason, v.Cause, v.Details)
 	}
 	b.Now = bundleOf(t, object("new"), object("old"))
 	b.Now.Expectation.Workloads = workloads("new")
-	if v := result.VerdictOf(Failed("main", err, b, view)); v.Reason != reason.SchedulingFailed {
+	if v := result.VerdictOf(Failed(UpgradeFrom("main"), err, b, view)); v.Reason != reason.SchedulingFailed {
 		t.Errorf("what the recipe still has: got %s: %s", v.Reason, v.Cause)
 	}
 }

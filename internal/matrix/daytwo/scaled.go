@@ -39,7 +39,7 @@ func driftScaled(e *bundle.Expectation, components []recipe.Component) (findings
 		ref := o.Ref()
 		place, where := facts.PlaceOf(components, w.Component, w.Template, "")
 		findings = append(findings, result.Finding{
-			Object: &ref, Component: o.Component,
+			Check: fightsAutoscaler.ID, Object: &ref, Component: o.Component,
 			Cause: fmt.Sprintf("%s (%s): keeps %s between %d and %d pods, and it is rendered with replicas: %d, which Argo CD's self-heal writes back each time: pods come and go for ever",
 				ref, o.Component, observe.WorkloadKey(target.Kind, h.Namespace, target.Name), least, most, replicas),
 			Place: place, Story: []string{"edit: leave replicas out of " + w.Template, where},

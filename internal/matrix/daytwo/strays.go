@@ -5,13 +5,11 @@ import (
 	"maps"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"helm.sh/helm/v3/pkg/releaseutil"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/rendering"
-	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/matrix/judge"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
@@ -21,60 +19,61 @@ func (b Bundles) removed() map[string][]*bundle.Object {
 	return guardedOwned(&b.Before.Expectation, rendering.KeptAtUpgrade, func(o *bundle.Object) bool { return b.Now.Expectation.Object(o.Ref()) == nil })
 }
 
-// Guarded is the failure of a delivery by Helm that removes a webhook together with what it is asked about;
-// nil if it does not. Helm says of an object that it cannot delete nothing but a line in its log, and goes
-// on: the object stays, and belongs to no release. before is the event of its hooks that run before it; was is
-// the UID that an object had. Reason: UPGRADE_DIVERGED.
-func (b Bundles) Guarded(what, before string, was func(result.Ref) types.UID) error {
-	all := b.removed()
-	for _, release := range slices.Sorted(maps.Keys(all)) {
-		if ns := namespaceOf(b.Now, release); ns == "" || ns != namespaceOf(b.Before, release) || hasProgram(&b.Now.Expectation, release, before) {
-			continue // Helm uninstalls it or leaves it, or a hook may remove the webhook first
+var guardedByItsOwn = judge.Check{
+	ID: "MX707", Name: "webhook-guards-what-is-removed", Needs: judge.Second, Later: true, Gives: reason.UpgradeDiverged,
+	Lanes: func(o judge.Order) bool { return !o.ArgoCD && !o.AtOnce },
+	Title: "A webhook is not removed together with what it is asked about",
+	Why: "Helm deletes what a release has no more in one order of kinds, the Service of a webhook before the objects that it guards, and its configuration last. A webhook that fails closed then refuses " +
+		"the deletion of those objects. Helm writes a line into its log and goes on: the objects stay, and belong to no release.",
+	Fix:  "Remove the webhook in an upgrade before this one, or delete it first.",
+	Says: "stays: webhook %s of %s is asked about its deletion and fails closed, and Helm deletes its %s first, and the webhook last: the API server refuses to delete %[4]s",
+	Then: "%[5]s (kubectl delete)",
+	Run: func(s *judge.Scope) {
+		b := bundlesOf(s)
+		all := b.removed()
+		for _, release := range slices.Sorted(maps.Keys(all)) {
+			if !b.stays(release) || hasProgram(&b.Now.Expectation, release, s.Delivery.Event) {
+				continue // Helm uninstalls it or leaves it, or a hook may remove the webhook first
+			}
+			there := slices.DeleteFunc(all[release], func(o *bundle.Object) bool { return s.Delivery.Was(o.Ref()) == "" })
+			for _, o := range findGuarded(there, releaseutil.InstallOrder) {
+				then := fmt.Sprintf("remove %s in an upgrade before this one, or delete it first", o.Webhook.Ref())
+				if s.Delivery.Back {
+					then = fmt.Sprintf("delete %s before the rollback", o.Webhook.Ref())
+				}
+				s.Report(o.Object, "", o.Name, o.Webhook.Ref(), o.Service, o.Ref(), then).OneCause(release)
+			}
 		}
-		found := findGuarded(slices.DeleteFunc(all[release], func(o *bundle.Object) bool { return was(o.Ref()) == "" }), releaseutil.InstallOrder)
-		if len(found) == 0 {
-			continue
-		}
-		f := guardedFinding(what, found)
-		line := fmt.Sprintf("remove %s in an upgrade before this one, or delete it first (kubectl delete)", found[0].Webhook.Ref())
-		if isRollback(what) {
-			line = fmt.Sprintf("delete %s before the rollback (kubectl delete)", found[0].Webhook.Ref())
-		}
-		f.Story = append(f.Story, line)
-		return &reason.Error{Reason: reason.UpgradeDiverged, Component: f.Component, Err: result.NewFailure(f)}
-	}
-	return nil
+	},
 }
 
 // was is where the old bundle has an object.
 func (b Bundles) was(o *bundle.Object) string { return place(b.Before, o, "") }
 
-// Orphaned warns of what Flux leaves of a release that moves to another namespace: its helm-controller
-// uninstalls the old release as if that were in the new namespace already, where it finds none of the
-// objects. left are those that are there still.
-func (b Bundles) Orphaned(left []result.Ref) []string {
-	var lines []string
-	all := b.removed()
-	for _, release := range slices.Sorted(maps.Keys(all)) {
-		from, to := namespaceOf(b.Before, release), namespaceOf(b.Now, release)
-		if to == "" || from == to {
-			continue
-		}
-		var stays []result.Ref
-		for _, o := range all[release] {
-			if slices.Contains(left, o.Ref()) && o.Object.GetNamespace() == from {
-				stays = append(stays, o.Ref())
+var orphaned = judge.Check{
+	ID: "MX711", Name: "orphaned-in-the-old-namespace", Needs: judge.Second, Later: true, Lanes: func(o judge.Order) bool { return o.Flux },
+	Title: "A release of Flux does not move to another namespace",
+	Why: "helm-controller uninstalls a release that moves as if it were in the new namespace already, and finds none of its objects there " +
+		"(https://fluxcd.io/flux/components/helm/helmreleases/#target-namespace). What the old one had runs on, and belongs to no release.",
+	Fix:  "Give the component another name, or delete by hand what is left.",
+	Says: "is left behind by %s%s: release %s moved from namespace %s to %s, and helm-controller looks for the objects of the old one in the new namespace",
+	Then: "it runs on and belongs to no release: delete it by hand, or give the component another name",
+	Run: func(s *judge.Scope) {
+		b := bundlesOf(s)
+		all := b.removed()
+		for _, release := range slices.Sorted(maps.Keys(all)) {
+			from, to := namespaceOf(b.Before, release), namespaceOf(b.Now, release)
+			stays := slices.DeleteFunc(slices.Clone(all[release]), func(o *bundle.Object) bool {
+				return !slices.Contains(s.Delivery.Left, o.Ref()) || o.Object.GetNamespace() != from
+			})
+			if to == "" || from == to || len(stays) == 0 {
+				continue
 			}
+			more := ""
+			if n := len(stays) - 1; n > 0 {
+				more = fmt.Sprintf(", and %d more", n)
+			}
+			s.Report(stays[0], "", delivered(s.Delivery), more, release, from, to)
 		}
-		if len(stays) == 0 {
-			continue
-		}
-		more := ""
-		if n := len(stays) - 1; n > 0 {
-			more = fmt.Sprintf(" and %d more", n)
-		}
-		o := b.Before.Expectation.Object(stays[0])
-		lines = append(lines, fmt.Sprintf("the upgrade leaves behind: %s%s (component %s, %s): release %s moved from namespace %s to %s, and helm-controller looks for the objects of the old one in the new namespace; what is left runs on and belongs to no release: delete it by hand, or give the component another name", stays[0], more, o.Component, b.was(o), release, from, to))
-	}
-	return lines
+	},
 }

@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/matrix/judge"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -20,8 +21,8 @@ const stuckFor = 20 * time.Second
 // Gone judges what the delivery removed: see Recreated. It waits for that to be gone: what waits for a finalizer that no controller
 // removes is a failure in every lane, also where the deployer does not wait for it. Where a simulated
 // operator might remove it, that is not verified. Reasons: UPGRADE_FAILED, UPGRADE_DIVERGED.
-func (b Bundles) Gone(ctx context.Context, what string, env *lane.Env, replaced []result.Ref) (notVerified []string, err error) {
-	if err := b.Recreated(what, replaced); err != nil {
+func (b Bundles) Gone(ctx context.Context, what string, env *lane.Env, replaced []result.Ref, rule judge.Ruling) (notVerified []string, err error) {
+	if err := rule.On(b.Recreated(what, replaced)); err != nil {
 		return nil, err
 	}
 	var left []*bundle.Object
@@ -53,7 +54,7 @@ func (b Bundles) Gone(ctx context.Context, what string, env *lane.Env, replaced 
 			case !judged:
 				unseen = append(unseen, line)
 			case now.Object == nil:
-				now.Object, now.Component, now.Cause = &ref, o.Component, what+": "+line
+				now.Check, now.Object, now.Component, now.Cause = removalWaits.ID, &ref, o.Component, what+": "+line
 				now.Story = append(now.Story, inWords(what, fmt.Sprintf("%s was in %s (component %s); take the finalizer off before the upgrade, or keep what removes it until it is gone", ref, o.Template, o.Component)))
 			default:
 				now.Others, now.Story = append(now.Others, ref), append(now.Story, line)
@@ -75,7 +76,7 @@ func (b Bundles) Gone(ctx context.Context, what string, env *lane.Env, replaced 
 	if n := len(f.Others); n > 0 {
 		f.Cause += fmt.Sprintf(" (and %d more)", n)
 	}
-	return notVerified, &reason.Error{Reason: reason.UpgradeDiverged, Component: f.Component, Err: result.NewFailure(f)}
+	return notVerified, rule.On(&reason.Error{Reason: reason.UpgradeDiverged, Component: f.Component, Err: result.NewFailure(f)})
 }
 
 // leavesWithin is how long the control plane may take for what a delivery has deleted: a namespace with

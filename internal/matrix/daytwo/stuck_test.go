@@ -48,7 +48,7 @@ func TestGone(t *testing.T) {
 					reads++
 					return reads > 5, nil, errors.New("the time is over")
 				})
-				lines, err := b.Gone(t.Context(), "the upgrade from main", env, nil)
+				lines, err := b.Gone(t.Context(), "the upgrade from main", env, nil, nil)
 				if v := result.VerdictOf(err); (err != nil) != tc.red || tc.red && (v.Reason != reason.UpgradeDiverged || v.Component != "b") {
 					t.Errorf("got %v", err)
 				} else if tc.red {

@@ -12,7 +12,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/rendering"
 	"github.com/nvidia/aicr-action/internal/matrix/facts"
-	"github.com/nvidia/aicr-action/internal/matrix/refs"
+	"github.com/nvidia/aicr-action/internal/matrix/judge"
+	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -65,6 +66,8 @@ type HardRefresh struct {
 	// Heals: Argo CD's self-heal writes back what differs, without hooks. Delivered: the cell is
 	// delivered a second time, which decides better than two renderings.
 	Heals, Delivered bool
+	// Rule takes out what the user ignores.
+	Rule judge.Ruling
 	// Again renders the charts once more.
 	Again func(context.Context) ([]bundle.Object, error)
 }
@@ -89,9 +92,11 @@ func (r HardRefresh) compares(b *bundle.Bundle) bool { return (!r.Delivered || !
 // Check finds what a hard refresh of Argo CD would tear apart, and what its self-heal fights an autoscaler
 // for, before anything is deployed: nothing that happens in the cluster changes it. A lane without self-heal passes with warnings. Reasons:
 // NEVER_SETTLES, INTERNAL.
-func (r HardRefresh) Check(ctx context.Context, b *bundle.Bundle, components []recipe.Component) (warnings []string, err error) {
+func (r HardRefresh) Check(ctx context.Context, b *bundle.Bundle, components []recipe.Component) (warnings []result.Finding, err error) {
 	if fights := driftScaled(&b.Expectation, components); r.Heals && len(fights) > 0 {
-		return nil, &reason.Error{Reason: reason.NeverSettles, Err: &result.Failure{Findings: fights}}
+		if err := r.Rule.On(&reason.Error{Reason: reason.NeverSettles, Err: &result.Failure{Findings: fights}}); err != nil {
+			return nil, err
+		}
 	}
 	if !r.compares(b) {
 		return nil, nil
@@ -100,17 +105,14 @@ func (r HardRefresh) Check(ctx context.Context, b *bundle.Bundle, components []r
 	if err != nil {
 		return nil, reason.Wrap(reason.Internal, err)
 	}
-	findings, texts := driftTorn(b, again, components)
+	findings, others := driftTorn(b, again, components)
+	if r.Heals && len(findings) > 0 {
+		return nil, r.Rule.On(&reason.Error{Reason: reason.NeverSettles, Err: &result.Failure{Findings: findings}})
+	}
 	if r.Heals {
-		if len(findings) > 0 {
-			return nil, &reason.Error{Reason: reason.NeverSettles, Err: &result.Failure{Findings: findings}}
-		}
 		return nil, nil
 	}
-	for _, text := range texts {
-		warnings = append(warnings, "green only in lanes without Argo CD's self-heal: "+text)
-	}
-	return warnings, nil
+	return others, nil
 }
 
 // mayTear reports whether a release has a hook, an ordinary object, and a template that may render
@@ -124,8 +126,8 @@ func mayTear(b *bundle.Bundle) bool {
 
 // driftTorn finds what a hard refresh of Argo CD tears apart: it renders the charts anew, self-heal
 // replaces the ordinary objects that differ then, and runs no hooks. again is a second rendering.
-// Findings are for a lane that does so, and texts those of all, for the others.
-func driftTorn(b *bundle.Bundle, again []bundle.Object, components []recipe.Component) (findings []result.Finding, texts []string) {
+// Findings are for a lane that does so, and warnings those of all, for the others.
+func driftTorn(b *bundle.Bundle, again []bundle.Object, components []recipe.Component) (findings, warnings []result.Finding) {
 	second := map[result.Ref]*unstructured.Unstructured{}
 	for i := range again {
 		second[again[i].Ref()] = again[i].Object
@@ -137,7 +139,7 @@ func driftTorn(b *bundle.Bundle, again []bundle.Object, components []recipe.Comp
 			continue
 		}
 		cause := fmt.Sprintf("%s %s and %s, which is a hook, have one generated value: a hard refresh of Argo CD replaces the first and does not run the hook", t.ordinary.Ref(), t.at, t.hook.Ref())
-		f := result.Finding{Cause: cause, Object: new(t.ordinary.Ref()), Others: []result.Ref{t.hook.Ref()}, Component: t.ordinary.Component}
+		f := result.Finding{Check: tornApart.ID, Cause: cause, Object: new(t.ordinary.Ref()), Others: []result.Ref{t.hook.Ref()}, Component: t.ordinary.Component}
 		place, where := facts.PlaceOf(components, t.ordinary.Component, t.ordinary.Template, "")
 		f.Place = place
 		f.Story = append(f.Story, cause, fmt.Sprintf("  %s is %s of %s %s", t.at, t.how, t.hook.Ref(), t.from),
@@ -148,12 +150,12 @@ func driftTorn(b *bundle.Bundle, again []bundle.Object, components []recipe.Comp
 			cause = strings.TrimSuffix(cause, t.hook.Template) + uses[0]
 		}
 		f.Story = append(f.Story, "  "+where, "Make the hook an ordinary object, or set the value in the recipe.")
-		texts = append(texts, cause+")")
+		warnings = append(warnings, tornApart.Warning(*f.Object, f.Component, "green only in lanes without Argo CD's self-heal: %s)", cause))
 		if !t.gone {
 			findings = append(findings, f)
 		}
 	}
-	return findings, texts
+	return findings, warnings
 }
 
 // sides are the hooks of a release that Argo CD runs at a sync, and its ordinary objects.
@@ -162,7 +164,7 @@ func sides(objects []bundle.Object, release string) (hooks, others []*bundle.Obj
 		o := &objects[i]
 		switch {
 		case o.Release != release || o.Object.GetKind() == "CustomResourceDefinition":
-		case !refs.ArgoHook(o.Object):
+		case !lane.IsArgoHook(o.Object):
 			others = append(others, o)
 		case rendering.RunsAtSync(o.Object.GetAnnotations()):
 			hooks = append(hooks, o)

@@ -90,12 +90,12 @@ func TestTorn(t *testing.T) {
 			b, again := renderedTwice(t, c.files)
 			findings, texts := driftTorn(b, again, nil)
 			if (len(texts) == 1) != (c.want != "") || (len(findings) == 1) != (c.want != "" && !c.warns) {
-				t.Fatalf("got %q and %d findings, want %q", texts, len(findings), c.want)
+				t.Fatalf("got %v and %d findings, want %q", texts, len(findings), c.want)
 			}
 			if c.want == "" {
 				return
 			}
-			testkit.WantText(t, "text", texts[0], c.want, "which is a hook", "(b/templates/x.yaml:", " uses ")
+			testkit.WantText(t, "text", texts[0].Cause, c.want, "which is a hook", "(b/templates/x.yaml:", " uses ")
 			if !mayTear(b) {
 				t.Error("MayTear: got false")
 			}
@@ -139,10 +139,10 @@ func TestRefresh_Check(t *testing.T) {
 		c.refresh.Again = render
 		warnings, err := c.refresh.Check(t.Context(), b, nil)
 		if reason.Of(err) != c.reason || len(warnings) != c.warnings {
-			t.Errorf("%+v: got %q, %v; want %q and %d warnings", c.refresh, warnings, err, c.reason, c.warnings)
+			t.Errorf("%+v: got %v, %v; want %q and %d warnings", c.refresh, warnings, err, c.reason, c.warnings)
 		}
-		if c.warnings > 0 && !strings.HasPrefix(warnings[0], "green only in lanes without Argo CD's self-heal: ConfigMap c data.p and Secret h") {
-			t.Errorf("got %q", warnings)
+		if c.warnings > 0 && !strings.HasPrefix(warnings[0].Cause, "green only in lanes without Argo CD's self-heal: ConfigMap c data.p and Secret h") {
+			t.Errorf("got %v", warnings)
 		}
 	}
 	if rendered != 1 {

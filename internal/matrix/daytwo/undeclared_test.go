@@ -31,7 +31,7 @@ func TestFailed_OlderDefinition(t *testing.T) {
 		`unknown field "spec.wieght" (the API server dropped it)`:                                                      "",
 		`unknown field "spec.list[0].z"`: "",
 	} {
-		got := strings.Join(result.VerdictOf(Failed("main", reason.New(reason.DeployFailed, "%s", text), b, nil)).Details, "\n")
+		got := strings.Join(result.VerdictOf(Failed(UpgradeFrom("main"), reason.New(reason.DeployFailed, "%s", text), b, nil)).Details, "\n")
 		if want == "" && strings.Contains(got, "CustomResourceDefinition") || !strings.Contains(got, want) {
 			t.Errorf("%s: got %q, want %q", text, got, want)
 		}
@@ -58,7 +58,7 @@ func TestFailed_OtherDefinition(t *testing.T) {
 		{both, head + `spec.same: Unsupported value: "b"`, ""},
 		{b, `HelmRelease b: Queue.x.y "one" is invalid: spec.mode: Unsupported value: "b"`, ""},
 	} {
-		got := strings.Join(result.VerdictOf(Failed("main", reason.New(reason.DeployFailed, "%s", tc.text), tc.b, nil)).Details, "\n")
+		got := strings.Join(result.VerdictOf(Failed(UpgradeFrom("main"), reason.New(reason.DeployFailed, "%s", tc.text), tc.b, nil)).Details, "\n")
 		if tc.want == "" && strings.Contains(got, "CustomResourceDefinition") || !strings.Contains(got, tc.want) {
 			t.Errorf("%s: got %q, want %q", tc.text, got, tc.want)
 		}
@@ -80,7 +80,7 @@ func TestFailed_NotInstalled(t *testing.T) {
 		before *bundle.Bundle
 		want   bool
 	}{"new": {of("b"), true}, "known": {of("b", "queues"), false}, "release is new": {of("other"), false}} {
-		v := result.VerdictOf(Failed("main", reason.New(reason.DeployFailed, "%s", text), Bundles{Before: tc.before, Now: of("b", "queues")}, nil))
+		v := result.VerdictOf(Failed(UpgradeFrom("main"), reason.New(reason.DeployFailed, "%s", text), Bundles{Before: tc.before, Now: of("b", "queues")}, nil))
 		if got := strings.Contains(strings.Join(v.Details, "\n"), "CustomResourceDefinition queues.x.y is new in the chart's crds/ (component b, b/crds/queues.yaml), which Helm installs with a release"); got != tc.want {
 			t.Errorf("%s: got %q", name, v.Details)
 		}

@@ -85,7 +85,7 @@ func (r *SecondDelivery) byLuck(ctx context.Context) error {
 		return nil
 	}
 	ref := o.Ref()
-	f := result.Finding{Object: &ref, Component: o.Component, Cause: fmt.Sprintf("%s is rendered otherwise each time, though the second delivery happened to be the same", ref)}
+	f := result.Finding{Check: otherOrder.ID, Object: &ref, Component: o.Component, Cause: fmt.Sprintf("%s is rendered otherwise each time, though the second delivery happened to be the same", ref)}
 	i := slices.IndexFunc(r.Env.Bundle.Installs, func(in bundle.Install) bool { return in.Release.Name == o.Release })
 	for _, use := range usesOf(&r.Env.Bundle.Installs[i], o.Template) {
 		f.Story = append(f.Story, "likely cause: "+use)

@@ -21,7 +21,7 @@ func (b Bundles) farewell(ctx context.Context, env *lane.Env, it *lane.Item) {
 		}
 	}
 	for _, f := range deleteHooks(ctx, env.Clients.Kube, gone) {
-		it.State, it.Reason, it.Patience = lane.ItemSuspect, reason.DeployFailed, stuckFor
+		it.State, it.Reason, it.Patience, it.Check = lane.ItemSuspect, reason.DeployFailed, stuckFor, deleteHookStuck.ID
 		it.Text = fmt.Sprintf("%s, which the recipe has no more, cannot run: %s; so that component %s is not removed", f, f.Why, f.Release.Component)
 		return
 	}

@@ -76,13 +76,13 @@ func TestFailed(t *testing.T) {
 		`Release b: helm rollback b: no ConfigMap with the name "kept" found`:                                                                                                                                                         "ConfigMap kept is in the cluster, and the release that runs does not have it: the newer chart left it out, and helm.sh/resource-policy: keep kept it (component b, b/templates/configmap.yaml); helm rollback compares",
 		`Service "x" is invalid: spec.type: Unsupported value: "None"`:                                                                                                                                                                "",
 	} {
-		v := result.VerdictOf(Failed("main", reason.New(reason.DeployFailed, "%s", text), objects, nil))
+		v := result.VerdictOf(Failed(UpgradeFrom("main"), reason.New(reason.DeployFailed, "%s", text), objects, nil))
 		if v.Reason != reason.UpgradeFailed || !strings.HasPrefix(v.Cause, "the upgrade from main: ") || !strings.Contains(strings.Join(v.Details, "\n"), want) {
 			t.Errorf("got %s: %s\n%q\nwant %q", v.Reason, v.Cause, v.Details, want)
 		}
 	}
 	other := reason.New(reason.SchedulingFailed, "no node")
-	if got := Failed("main", other, objects, nil); !errors.Is(got, other) {
+	if got := Failed(UpgradeFrom("main"), other, objects, nil); !errors.Is(got, other) {
 		t.Errorf("got %v, want what is not refused to stay", got)
 	}
 }
@@ -154,7 +154,7 @@ func TestFailed_DefinitionGone(t *testing.T) {
 	b := Bundles{Before: &bundle.Bundle{Expectation: bundle.Expectation{Objects: []bundle.Object{{Component: "a", Release: "a", Template: "a/templates/crd.yaml", Object: crd}}}}, Now: &bundle.Bundle{}}
 	err := reason.New(reason.DeployFailed, "%s", `unable to build kubernetes objects from current release manifest: resource mapping not found for name: "one" namespace: "" from "": no matches for kind "Gadget" in version "x.y/v1"`)
 	const removed = "Gadget one: Helm first reads the release that is in the cluster, and that has it in x.y/v1, which the API server does not serve any more: the delivery has removed CustomResourceDefinition gadgets.x.y before (component a had it, a/templates/crd.yaml)"
-	testkit.WantText(t, "details", strings.Join(result.VerdictOf(Failed("main", err, b, nil)).Details, "\n"), removed, "without the object before the upgrade")
+	testkit.WantText(t, "details", strings.Join(result.VerdictOf(Failed(UpgradeFrom("main"), err, b, nil)).Details, "\n"), removed, "without the object before the upgrade")
 	testkit.WantText(t, "details", strings.Join(result.VerdictOf(RollbackFailed("main", err, b, nil)).Details, "\n"), removed, "without the object before the rollback")
 }
 

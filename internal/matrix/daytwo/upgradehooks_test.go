@@ -10,10 +10,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
-	"github.com/nvidia/aicr-action/internal/result"
-	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/testkit"
-	"github.com/nvidia/aicr-action/internal/testkit/lanetest"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -39,51 +36,8 @@ func upgradeHooksBundleOf(t *testing.T, texts ...string) *bundle.Bundle {
 	return b
 }
 
-const (
-	configMap = `{apiVersion: v1, kind: ConfigMap, metadata: {namespace: ns, name: scripts}, data: {a: b}}`
-	account   = `{apiVersion: v1, kind: ServiceAccount, metadata: {namespace: ns, name: upgrader}}`
-)
-
 func hook(annotations, spec string) string {
 	return `{apiVersion: batch/v1, kind: Job, metadata: {namespace: ns, name: hook, annotations: {` + annotations + `}}, spec: {template: {spec: {` + spec + `}}}}`
-}
-
-// A hook that runs before an upgrade and needs what the new chart has for the first time waits for ever: it
-// was green, since no kubelet looks, and a first installation does not run it.
-func TestLate(t *testing.T) {
-	reads := `containers: [{name: main, image: x, envFrom: [{configMapRef: {name: scripts}}]}]`
-	for name, tc := range map[string]struct {
-		before, now []string
-		want        string
-	}{
-		"new":               {nil, []string{configMap, hook("helm.sh/hook: pre-upgrade", reads)}, "the upgrade from main: Job ns/hook (b): takes its environment from ConfigMap ns/scripts, which is new, and which the same release creates only after this hook (pre-upgrade)"},
-		"a new account":     {nil, []string{account, hook("helm.sh/hook: pre-upgrade", "serviceAccountName: upgrader, containers: []")}, "Job ns/hook (b): runs as ServiceAccount ns/upgrader, which is new"},
-		"it was there":      {[]string{configMap}, []string{configMap, hook("helm.sh/hook: pre-upgrade", reads)}, ""},
-		"after the upgrade": {nil, []string{configMap, hook("helm.sh/hook: post-upgrade", reads)}, ""},
-		"nobody makes it":   {nil, []string{hook("helm.sh/hook: pre-upgrade", reads)}, ""},
-		"optional":          {nil, []string{configMap, hook("helm.sh/hook: pre-upgrade", strings.Replace(reads, "name: scripts", "name: scripts, optional: true", 1))}, ""},
-		"an earlier hook": {nil, []string{strings.Replace(configMap, "name: scripts", `name: scripts, annotations: {helm.sh/hook: "pre-install,pre-upgrade", helm.sh/hook-weight: "-1"}`, 1),
-			hook("helm.sh/hook: pre-upgrade", reads)}, ""},
-		"a later hook and an object": {nil, []string{strings.Replace(configMap, "name: scripts", `name: scripts, annotations: {helm.sh/hook: pre-upgrade, helm.sh/hook-weight: "5"}`, 1), configMap,
-			hook("helm.sh/hook: pre-upgrade", reads)}, "which is new"},
-		"Argo CD's own": {nil, []string{configMap, hook("helm.sh/hook: pre-upgrade, argocd.argoproj.io/hook: PostSync", reads)}, ""},
-	} {
-		err := HookBundles{upgradeHooksBundleOf(t, tc.before...), upgradeHooksBundleOf(t, tc.now...)}.Late("the upgrade from main")
-		if (err == nil) != (tc.want == "") || err != nil && (reason.Of(err) != reason.UpgradeFailed || !strings.Contains(result.VerdictOf(err).Cause, tc.want)) {
-			t.Errorf("%s: got %v", name, err)
-		}
-	}
-	fresh := upgradeHooksBundleOf(t)
-	fresh.Expectation.Releases = nil
-	if err := (HookBundles{fresh, upgradeHooksBundleOf(t, configMap, hook("helm.sh/hook: pre-upgrade", reads))}).Late(""); err != nil {
-		t.Errorf("a release that is installed: got %v", err)
-	}
-}
-
-type upgradeHooksArgoLane struct{ lanetest.Lane }
-
-func (*upgradeHooksArgoLane) Controllers() []infra.ControllerKind {
-	return []infra.ControllerKind{infra.ArgoCDControllers}
 }
 
 // A hook Job that deletes what cannot be changed is played: its pod is simulated, and the API server refused
@@ -100,7 +54,7 @@ func TestClear(t *testing.T) {
 	for name, tc := range map[string]struct {
 		now     []string
 		accepts bool
-		lane    lane.Lane
+		order   lane.Order
 		gone    bool
 	}{
 		"deletes":             {now: []string{set, role, binding, job("kubectl delete statefulset db --cascade=orphan")}, gone: true},
@@ -110,7 +64,7 @@ func TestClear(t *testing.T) {
 		"reads":               {now: []string{set, role, binding, job("kubectl get statefulset db")}},
 		"may not":             {now: []string{set, role, job("kubectl delete statefulset db")}},
 		"can be changed":      {now: []string{set, role, binding, job("kubectl delete statefulset db")}, accepts: true},
-		"Argo CD heals":       {now: []string{set, role, binding, job("kubectl delete statefulset db")}, lane: &upgradeHooksArgoLane{}},
+		"Argo CD heals":       {now: []string{set, role, binding, job("kubectl delete statefulset db")}, order: lane.Order{ArgoCD: true}},
 		"nothing is deleted":  {now: []string{set, role, binding}},
 		"after the upgrade":   {now: []string{set, role, binding, strings.Replace(job("kubectl delete statefulset db"), "pre-upgrade", "post-upgrade", 1)}},
 		"of a later argument": {now: []string{set, role, binding, job("echo db; kubectl delete statefulset other")}},
@@ -128,10 +82,7 @@ func TestClear(t *testing.T) {
 				deleted = true
 				return false, nil, nil
 			})
-			if tc.lane == nil {
-				tc.lane = &lanetest.Lane{}
-			}
-			notes, err := HookBundles{upgradeHooksBundleOf(t, set), upgradeHooksBundleOf(t, tc.now...)}.Judge(context.Background(), &lane.Env{Clients: &infra.Clients{Dynamic: client}}, tc.lane, "the upgrade")
+			notes, err := Bundles{upgradeHooksBundleOf(t, set), upgradeHooksBundleOf(t, tc.now...)}.Clear(context.Background(), &lane.Env{Clients: &infra.Clients{Dynamic: client}}, tc.order)
 			if err != nil || deleted != tc.gone || (len(notes) > 0) != tc.gone {
 				t.Fatalf("got %t, %q, %v", deleted, notes, err)
 			}

@@ -122,6 +122,24 @@ func (r *Repo) ExportAll(ctx context.Context, commit, into string) error {
 	})
 }
 
+// Remotes are the addresses of the clone's remotes, as a file of Git's settings has them.
+func (r *Repo) Remotes(ctx context.Context) (string, error) {
+	out, err := r.git(ctx, nil, "config", "--local", "--get-regexp", `^remote\..*\.url$`)
+	if failed := (*gitError)(nil); errors.As(err, &failed) && failed.stderr == "" {
+		return "", nil // it has none
+	}
+	if err != nil {
+		return "", fmt.Errorf("read the remotes of %s: %w", r.Top, err)
+	}
+	text := ""
+	for i, line := range strings.Split(strings.TrimSpace(string(out)), "\n") {
+		if _, url, ok := strings.Cut(line, " "); ok {
+			text += fmt.Sprintf("[remote \"%d\"]\n\turl = %s\n", i, url)
+		}
+	}
+	return text, nil
+}
+
 // exportOne writes one file, directory or link. The root keeps it from leaving the directory; a
 // link that leads out of dir is an error, since what it points to is not the commit's.
 func exportOne(root *os.Root, fsys fs.FS, dir, name string, e fs.DirEntry) error {

@@ -120,6 +120,16 @@ func (p *project) append(name, content string) {
 	p.write(name, string(raw)+content)
 }
 
+// edit changes what a file of the recipes says.
+func (p *project) edit(name string) {
+	p.t.Helper()
+	if strings.Contains(name, "/overlays/") || strings.Contains(name, "/mixins/") {
+		p.append(name, "  constraints: [{name: K8s.server.version, value: '>= 1.30'}]\n")
+		return
+	}
+	p.append(name, "more: 1\n")
+}
+
 func (p *project) replace(name, from, to string) {
 	p.t.Helper()
 	raw, err := os.ReadFile(filepath.Join(p.dir, name))

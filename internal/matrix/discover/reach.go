@@ -14,14 +14,13 @@ type reach struct {
 	now  *recipe.Store
 
 	registry []string // the components whose registry entries changed
-	sameBase bool     // baseFile changed in nothing but comments and layout
 	reasons  map[string][]string
 	used     map[string]bool // the changed files that reach an overlay
+	same     map[string]bool // those that say what they said before
 	deployed bool            // only what is deployed counts, and not what verifies it
 }
 
-// baseFile is the root of every chain of overlays. It and the registry affect every recipe, so they
-// count by what changed in them.
+// baseFile is the root of every chain of overlays.
 const baseFile = "overlays/base.yaml"
 
 // reached examines every overlay, including those that tier 2 leaves out: a file that reaches one
@@ -39,10 +38,15 @@ func reached(d *Diff, now *recipe.Store) (*reach, error) {
 }
 
 func newReach(d *Diff, now *recipe.Store) *reach {
-	r := &reach{diff: d, now: now, reasons: map[string][]string{}, used: map[string]bool{}}
-	if d.Before != nil {
-		r.registry = recipe.ChangedComponents(d.Before, now)
-		r.sameBase = recipe.SameContent(d.Before, now, baseFile)
+	r := &reach{diff: d, now: now, reasons: map[string][]string{}, used: map[string]bool{}, same: map[string]bool{}}
+	if d.Before == nil {
+		return r
+	}
+	r.registry = recipe.ChangedComponents(d.Before, now)
+	for _, file := range d.Changed {
+		if path, ok := d.pathOf(file); ok {
+			r.same[file] = recipe.SameContent(d.Before, now, path)
+		}
 	}
 	return r
 }
@@ -79,15 +83,12 @@ func (r *reach) overlay(name string) ([]string, error) {
 		}
 	}
 	for _, in := range inputs {
-		if r.deployed && (in.Verifies || existed && r.sameDeployed(in, differ)) {
-			continue
-		}
-		if in.Path == baseFile && existed && (r.sameBase || !differ.Any) {
+		if r.deployed && in.Verifies || existed && !differ.Any && resolved(in) {
 			continue // what changed in it makes no difference to this recipe
 		}
 		for _, file := range d.Changed {
 			path, ok := d.pathOf(file)
-			if ok && (path == in.Path || strings.HasSuffix(in.Path, "/") && strings.HasPrefix(path, in.Path)) {
+			if ok && !r.same[file] && (path == in.Path || strings.HasSuffix(in.Path, "/") && strings.HasPrefix(path, in.Path)) {
 				add(file, fmt.Sprintf("%s (%s)", printable(file), in.Role))
 			}
 		}
@@ -115,13 +116,9 @@ func (r *reach) overlay(name string) ([]string, error) {
 	return reasons, nil
 }
 
-// sameDeployed reports whether what changed in an input, if anything, deploys the same: overlays and
-// mixins count by what the recipe resolves to, and YAML by what it says.
-func (r *reach) sameDeployed(in recipe.Input, differ recipe.Differences) bool {
-	if strings.HasPrefix(in.Path, "overlays/") || strings.HasPrefix(in.Path, "mixins/") {
-		return !differ.Any
-	}
-	return recipe.SameContent(r.diff.Before, r.now, in.Path)
+// resolved reports whether an input counts by what the recipe resolves to: an overlay or a mixin.
+func resolved(in recipe.Input) bool {
+	return strings.HasPrefix(in.Path, "overlays/") || strings.HasPrefix(in.Path, "mixins/")
 }
 
 // overlayOf accepts a nil store.

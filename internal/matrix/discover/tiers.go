@@ -205,7 +205,7 @@ func (s *selection) notes(changes *reach) {
 		if !in || changes.used[file] {
 			continue
 		}
-		if path == recipe.RegistryFile || path == baseFile {
+		if changes.same[file] || path == recipe.RegistryFile || path == baseFile || strings.HasPrefix(path, "overlays/") {
 			add("%s changed, but every recipe resolves to the same as before", printable(file))
 			continue
 		}

@@ -63,17 +63,22 @@ func (test tier2Case) check(t *testing.T) {
 func fileChanges(all []string) []tier2Case {
 	return []tier2Case{
 		{"nothing", func(p *project) { p.append("README.md", "more\n") }, nil, "", ""},
-		{"an overlay", func(p *project) { p.append("recipes/overlays/gb200-eks.yaml", "# x\n") }, []string{"gb200-eks"}, "recipes/overlays/gb200-eks.yaml (overlay gb200-eks)", ""},
-		{"the base of two", func(p *project) { p.append("recipes/overlays/h100-eks.yaml", "# x\n") }, []string{"h100-eks", "h100-eks-training"}, "recipes/overlays/h100-eks.yaml (overlay h100-eks)", ""},
-		{"a generic base", func(p *project) { p.append("recipes/overlays/eks.yaml", "# x\n") }, all, "(overlay eks)", ""},
-		{"a generic overlay of another service", func(p *project) { p.append("recipes/overlays/aks.yaml", "# x\n") }, nil, "", ""},
-		{"an overlay that applies by its criteria", func(p *project) { p.append("recipes/overlays/monitoring.yaml", "# x\n") }, []string{"h100-eks-training"}, "(overlay monitoring)", ""},
-		{"a mixin", func(p *project) { p.append("recipes/mixins/tuned.yaml", "# x\n") }, []string{"h100-eks-training"}, "(mixin tuned of overlay h100-eks-training)", ""},
-		{"a mixin's manifest", func(p *project) { p.append("recipes/components/skyhook/manifests/tuning.yaml", "# x\n") }, []string{"h100-eks-training"}, "(manifest of skyhook)", ""},
-		{"common values", func(p *project) { p.append("recipes/components/gpu-operator/values.yaml", "# x\n") }, all, "(values of gpu-operator)", ""},
-		{"values of one overlay", func(p *project) { p.append("recipes/components/gpu-operator/values-gb200.yaml", "# x\n") }, []string{"gb200-eks"}, "values-gb200.yaml (values of gpu-operator)", ""},
-		{"values that nobody uses", func(p *project) { p.append("recipes/components/gpu-operator/values-unused.yaml", "# x\n") }, nil, "", "recipes/components/gpu-operator/values-unused.yaml has no part in any recipe"},
-		{"a check that the registry names", func(p *project) { p.append("recipes/checks/cert-manager/health-check.yaml", "# x\n") }, all, "(health check of cert-manager)", ""},
+		{"an overlay", func(p *project) { p.edit("recipes/overlays/gb200-eks.yaml") }, []string{"gb200-eks"}, "recipes/overlays/gb200-eks.yaml (overlay gb200-eks)", ""},
+		{"the base of two", func(p *project) { p.edit("recipes/overlays/h100-eks.yaml") }, []string{"h100-eks", "h100-eks-training"}, "recipes/overlays/h100-eks.yaml (overlay h100-eks)", ""},
+		{"a generic base", func(p *project) { p.edit("recipes/overlays/eks.yaml") }, all, "(overlay eks)", ""},
+		{"a generic overlay of another service", func(p *project) { p.edit("recipes/overlays/aks.yaml") }, nil, "", ""},
+		{"an overlay that applies by its criteria", func(p *project) { p.edit("recipes/overlays/monitoring.yaml") }, []string{"h100-eks-training"}, "(overlay monitoring)", ""},
+		{"a mixin", func(p *project) { p.edit("recipes/mixins/tuned.yaml") }, []string{"h100-eks-training"}, "(mixin tuned of overlay h100-eks-training)", ""},
+		{"comments in an overlay, a mixin, values, a check and a manifest", func(p *project) {
+			for _, file := range []string{"overlays/gb200-eks.yaml", "mixins/tuned.yaml", "components/gpu-operator/values.yaml", "checks/cert-manager/health-check.yaml", "components/skyhook/manifests/tuning.yaml"} {
+				p.replace("recipes/"+file, "", "# x\n")
+			}
+		}, nil, "", "recipes/mixins/tuned.yaml changed, but every recipe resolves to the same as before"},
+		{"a mixin's manifest", func(p *project) { p.edit("recipes/components/skyhook/manifests/tuning.yaml") }, []string{"h100-eks-training"}, "(manifest of skyhook)", ""},
+		{"common values", func(p *project) { p.edit("recipes/components/gpu-operator/values.yaml") }, all, "(values of gpu-operator)", ""},
+		{"values of one overlay", func(p *project) { p.edit("recipes/components/gpu-operator/values-gb200.yaml") }, []string{"gb200-eks"}, "values-gb200.yaml (values of gpu-operator)", ""},
+		{"values that nobody uses", func(p *project) { p.edit("recipes/components/gpu-operator/values-unused.yaml") }, nil, "", "recipes/components/gpu-operator/values-unused.yaml has no part in any recipe"},
+		{"a check that the registry names", func(p *project) { p.edit("recipes/checks/cert-manager/health-check.yaml") }, all, "(health check of cert-manager)", ""},
 		{"another check", func(p *project) { p.write("recipes/checks/skyhook/new.yaml", "kind: Test\n") }, []string{"h100-eks-training"}, "(check of skyhook)", ""},
 		{"a chart", func(p *project) { p.append("charts/gpu-operator/templates/operator.yaml", "# x\n") }, all, "(chart of gpu-operator)", ""},
 		{"a chart in a directory of another name", func(p *project) { p.append("charts/adapter-in-a-directory/templates/adapter.yaml", "# x\n") }, []string{"h100-eks-training"}, "(chart of adapter)", ""},
@@ -139,11 +144,11 @@ func registryChanges(all []string) []tier2Case {
 		}, []string{"h100-eks-training"}, "recipes/registry.yaml (entry of adapter)", "recipes/overlays/base.yaml changed, but"},
 		{"a comment in base.yaml with an overlay", func(p *project) {
 			p.append("recipes/overlays/base.yaml", "# x\n")
-			p.append("recipes/overlays/gb200-eks.yaml", "# x\n")
+			p.edit("recipes/overlays/gb200-eks.yaml")
 		}, []string{"gb200-eks"}, "(overlay gb200-eks)", "recipes/overlays/base.yaml changed, but"},
 		{"a registry entry with something else", func(p *project) {
 			p.replace("recipes/registry.yaml", "example/adapter, defaultVersion: 1.0.0", "example/adapter, defaultVersion: 1.0.1")
-			p.append("recipes/overlays/aks.yaml", "# x\n")
+			p.edit("recipes/overlays/aks.yaml")
 		}, []string{"h100-eks-training"}, "recipes/registry.yaml (entry of adapter)", ""},
 		{"a new registry entry with its first overlay", func(p *project) {
 			p.append("recipes/registry.yaml", "  - name: dynamo\n    manifest: {defaultNamespace: dynamo}\n")
@@ -152,7 +157,7 @@ func registryChanges(all []string) []tier2Case {
 		}, []string{"gb200-eks-inference"}, "(overlay gb200-eks-inference)", ""},
 		{"a comment in the registry with an overlay", func(p *project) {
 			p.append("recipes/registry.yaml", "# comment\n")
-			p.append("recipes/overlays/gb200-eks.yaml", "# x\n")
+			p.edit("recipes/overlays/gb200-eks.yaml")
 		}, []string{"gb200-eks"}, "(overlay gb200-eks)", "recipes/registry.yaml changed, but"},
 	}
 }
@@ -172,8 +177,8 @@ func removals(all []string) []tier2Case {
 				p.t.Fatal(err)
 			}
 			p.git("mv", "recipes/overlays/gb200-eks.yaml", "recipes/overlays/eks/gb200-eks.yaml")
-		}, []string{"gb200-eks"}, "recipes/overlays/eks/gb200-eks.yaml (overlay gb200-eks)", ""},
-		{"an overlay without node profiles", func(p *project) { p.append("recipes/overlays/l40-oke.yaml", "# x\n") }, nil, "", ""},
+		}, nil, "", "recipes/overlays/eks/gb200-eks.yaml changed, but every recipe resolves to the same as before"},
+		{"an overlay without node profiles", func(p *project) { p.edit("recipes/overlays/l40-oke.yaml") }, nil, "", ""},
 	}
 }
 
@@ -209,7 +214,7 @@ func TestTiers(t *testing.T) {
 func TestTiersTogether(t *testing.T) {
 	p := newProject(t)
 	base := p.git("rev-parse", "HEAD")
-	p.append("recipes/overlays/eks.yaml", "# x\n")
+	p.edit("recipes/overlays/eks.yaml")
 	plan := p.plan([]int{1, 2, 3}, base, noEnv)
 	seen := map[result.Cell]Entry{}
 	for _, e := range plan.Entries {
@@ -230,8 +235,8 @@ func TestTiersTogether(t *testing.T) {
 // counts.
 func TestUncommitted(t *testing.T) {
 	for name, change := range map[string]func(*project){
-		"modified":  func(p *project) { p.append("recipes/overlays/gb200-eks.yaml", "# x\n") },
-		"staged":    func(p *project) { p.append("recipes/overlays/gb200-eks.yaml", "# x\n"); p.git("add", "--all") },
+		"modified":  func(p *project) { p.edit("recipes/overlays/gb200-eks.yaml") },
+		"staged":    func(p *project) { p.edit("recipes/overlays/gb200-eks.yaml"); p.git("add", "--all") },
 		"untracked": func(p *project) { p.write("recipes/checks/gpu-operator/new.yaml", "kind: Test\n") },
 		"ignored": func(p *project) {
 			p.write(".gitignore", "/recipes/checks/gpu-operator/new.yaml\n")

@@ -85,3 +85,14 @@ func (l *Left) At(now time.Time) (time.Duration, bool) {
 	}
 	return max(longest, sum/time.Duration(l.n)), known
 }
+
+// Longest is the longest that a cell which has not ended is expected to take.
+func (l *Left) Longest() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var longest time.Duration
+	for _, expected := range l.waiting {
+		longest = max(longest, expected)
+	}
+	return longest
+}

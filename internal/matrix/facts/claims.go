@@ -21,7 +21,7 @@ type Claim struct {
 
 // Claims lists the claims that were rendered, and those that StatefulSets make.
 func (x *Index) Claims() (all []Claim) {
-	for _, c := range OfObjects(x.Expectation) {
+	for _, c := range ofObjects(x.Expectation) {
 		o, path := x.Find(schema.GroupKind{Group: c.From.Group, Kind: c.From.Kind}, c.From.Namespace, c.From.Name), "spec"
 		if c.From.Kind == "StatefulSet" {
 			set := As[appsv1.StatefulSet](x, o)

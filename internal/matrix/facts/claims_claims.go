@@ -31,11 +31,11 @@ type ClaimTemplate struct {
 
 // ClaimsOf returns the claims of objects, in the order of the bundle, and then those of workloads.
 func ClaimsOf(e *bundle.Expectation) []ClaimTemplate {
-	all := OfObjects(e)
+	all := ofObjects(e)
 	for i := range e.Workloads {
 		w := &e.Workloads[i]
 		for j := range w.PodSpec.Volumes {
-			if c := OfVolume(w, &w.PodSpec.Volumes[j]); c != nil {
+			if c := ofVolume(w, &w.PodSpec.Volumes[j]); c != nil {
 				all = append(all, *c)
 			}
 		}
@@ -43,8 +43,8 @@ func ClaimsOf(e *bundle.Expectation) []ClaimTemplate {
 	return all
 }
 
-// OfObjects returns the claims that are objects of the bundle, or are made by its StatefulSets.
-func OfObjects(e *bundle.Expectation) (all []ClaimTemplate) {
+// ofObjects returns the claims that are objects of the bundle, or are made by its StatefulSets.
+func ofObjects(e *bundle.Expectation) (all []ClaimTemplate) {
 	for i := range e.Objects {
 		o := &e.Objects[i]
 		switch gvk := o.Object.GroupVersionKind(); gvk.Group + "/" + gvk.Kind {
@@ -71,8 +71,8 @@ func OfObjects(e *bundle.Expectation) (all []ClaimTemplate) {
 	return all
 }
 
-// OfVolume returns the claim of an ephemeral volume; nil for other volumes.
-func OfVolume(w *bundle.Workload, v *corev1.Volume) *ClaimTemplate {
+// ofVolume returns the claim of an ephemeral volume; nil for other volumes.
+func ofVolume(w *bundle.Workload, v *corev1.Volume) *ClaimTemplate {
 	if v.Ephemeral == nil || v.Ephemeral.VolumeClaimTemplate == nil {
 		return nil
 	}

@@ -26,6 +26,10 @@ type Index struct {
 	Nodes []corev1.Node
 	// Again: something was delivered before, so that the cluster has more than is rendered here.
 	Again bool
+	// Delivery is what the second delivery was, or is going to be; nil of a first one.
+	Delivery *Delivery
+	// Answers are what an API server says of each object of the expectation, by its number; none before one was asked.
+	Answers []Answer
 	// Live is what the cluster has; nil before there is one.
 	Live *Live
 

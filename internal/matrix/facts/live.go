@@ -7,6 +7,7 @@ import (
 	certificatesv1beta1 "k8s.io/api/certificates/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,6 +17,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/observe"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // Live is what a cluster has that others refer to, by namespace/name, or by name. For Secrets
@@ -34,6 +36,8 @@ type Live struct {
 	CSIDrivers   map[string]storagev1.CSIDriverSpec
 	TrustBundles map[string]*certificatesv1beta1.ClusterTrustBundle
 	Services     []corev1.Service
+	// Bootstrapped are the roles and bindings that the API server made when it started; before anything is delivered.
+	Bootstrapped map[result.Ref]bool
 	// Version is the API server's.
 	Version string
 	// Runs reports whether the pods of a container run as processes; nil: none does.
@@ -77,6 +81,45 @@ func ReadLive(ctx context.Context, kube kubernetes.Interface, view *observe.View
 		return nil, err
 	}
 	return c, c.readNames(ctx, kube)
+}
+
+// ReadServed reads what an API server has by itself. The View is empty.
+func ReadServed(ctx context.Context, kube kubernetes.Interface) (*Live, error) {
+	own := metav1.ListOptions{LabelSelector: "kubernetes.io/bootstrapping"}
+	c := &Live{View: &observe.View{}, Bootstrapped: map[result.Ref]bool{}}
+	add := func(kind, namespace, name string) {
+		c.Bootstrapped[result.Ref{Group: rbacv1.GroupName, Kind: kind, Namespace: namespace, Name: name}] = true
+	}
+	rbac := kube.RbacV1()
+	clusterRoles, err := rbac.ClusterRoles().List(ctx, own)
+	if err != nil {
+		return nil, fmt.Errorf("list ClusterRoles: %w", err)
+	}
+	for i := range clusterRoles.Items {
+		add("ClusterRole", "", clusterRoles.Items[i].Name)
+	}
+	clusterBindings, err := rbac.ClusterRoleBindings().List(ctx, own)
+	if err != nil {
+		return nil, fmt.Errorf("list ClusterRoleBindings: %w", err)
+	}
+	for i := range clusterBindings.Items {
+		add("ClusterRoleBinding", "", clusterBindings.Items[i].Name)
+	}
+	roles, err := rbac.Roles("").List(ctx, own)
+	if err != nil {
+		return nil, fmt.Errorf("list Roles: %w", err)
+	}
+	for i := range roles.Items {
+		add("Role", roles.Items[i].Namespace, roles.Items[i].Name)
+	}
+	bindings, err := rbac.RoleBindings("").List(ctx, own)
+	if err != nil {
+		return nil, fmt.Errorf("list RoleBindings: %w", err)
+	}
+	for i := range bindings.Items {
+		add("RoleBinding", bindings.Items[i].Namespace, bindings.Items[i].Name)
+	}
+	return c, nil
 }
 
 // readNames reads the kinds of which only the names count.

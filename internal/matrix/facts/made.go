@@ -35,8 +35,8 @@ func (m *Maker) Without(keys []string) []string {
 
 // MadeAtRunTime returns what will create an object at run time; nil if nothing in the bundle seems to. A
 // custom resource of package products is known to. Others only seem to: a Job or an operator whose
-// arguments name the object, a custom resource that names it, or a Job that may create such
-// objects. Reports call these "not verified", never existing.
+// arguments name the object, a custom resource that names it, a Job that may create such
+// objects, or a workload with a role for one of that very name. Reports call these "not verified", never existing.
 func (x *Index) MadeAtRunTime(kind, namespace, name string, from result.Ref) *Maker {
 	var guess *Maker
 	for _, m := range x.Makers(kind, namespace, name, from) {
@@ -59,7 +59,8 @@ func (x *Index) Makers(kind, namespace, name string, from result.Ref) iter.Seq2[
 				continue
 			}
 			keys, known := ProductMakes(o.Object, kind, name)
-			if !known && (o.Ref() == from || !x.SeemsToMake(o, kind, name)) {
+			own := o.Ref() == from
+			if !known && (own || !x.SeemsToMake(o, kind, name)) && !x.entitled(o, kind, name, own) {
 				continue
 			}
 			if !yield(o, Maker{By: fmt.Sprintf("%s (%s)", o.Ref(), o.Component), Keys: keys, Known: known}) {
@@ -123,4 +124,29 @@ func ArgumentsName(spec *corev1.PodSpec, name string) bool {
 // mayCreate reports whether the bundle lets a Job's service account create objects of the kind.
 func (x *Index) mayCreate(job *bundle.Object, spec *corev1.PodSpec, kind string) bool {
 	return TextMay(x.Expectation, job.Object.GetNamespace(), spec.ServiceAccountName, "", strings.ToLower(kind)+"s", "create", "update")
+}
+
+// entitled reports whether the bundle lets a workload's service account create objects of the kind, and
+// names this one in a role (resourceNames). Its own pods may need the object too, if an init container
+// makes it for the others: then it is no volume, which a kubelet mounts first, and not the first's variable.
+func (x *Index) entitled(o *bundle.Object, kind, name string, own bool) bool {
+	spec := PodSpec(o)
+	if spec == nil {
+		return false
+	}
+	names, creates := false, false
+	for _, rule := range rulesOf(x.Expectation, o.Object.GetNamespace(), spec.ServiceAccountName) {
+		if problem.Covers(rule.Resources, strings.ToLower(kind)+"s") {
+			names = names || slices.Contains(rule.ResourceNames, name)
+			creates = creates || len(rule.ResourceNames) == 0 && problem.Covers(rule.Verbs, "create")
+		}
+	}
+	if !names || !creates || !own {
+		return names && creates
+	}
+	if len(spec.InitContainers) == 0 {
+		return false
+	}
+	first := needsOf(spec, spec.InitContainers[:1])
+	return !slices.ContainsFunc(first, func(n Need) bool { return n.Kind == kind && n.Name == name })
 }

@@ -4,11 +4,14 @@ package facts
 // know clusters.
 
 import (
+	"iter"
 	"path"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
 )
 
 // The kinds whose data a kubelet hands to containers.
@@ -31,17 +34,42 @@ type Need struct {
 // NeedsOf returns what a pod cannot start without, or not as it is meant to. Optional references are left
 // out.
 func NeedsOf(spec *corev1.PodSpec) []Need {
+	return needsOf(spec, slices.Concat(spec.InitContainers, spec.Containers))
+}
+
+// needsOf returns what a pod needs before the last of these containers starts: the volumes of all its containers, which
+// a kubelet mounts before the first, and what these take of them and as variables.
+func needsOf(spec *corev1.PodSpec, containers []corev1.Container) []Need {
 	l := &list{}
-	for i := range spec.Volumes {
-		l.volume(&spec.Volumes[i])
+	for _, v := range MountedVolumes(spec) {
+		l.volume(v)
 	}
-	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
-		for i := range containers {
-			l.environment(&containers[i])
-			l.parts(spec, &containers[i])
-		}
+	for i := range containers {
+		l.environment(&containers[i])
+		l.parts(spec, &containers[i])
 	}
 	return l.all
+}
+
+// MountedVolumes are those of a pod that a container mounts, or has as a device, with their places: a kubelet looks at no
+// other (GetPodVolumeNames, https://github.com/kubernetes/kubernetes/blob/master/pkg/volume/util/util.go).
+func MountedVolumes(spec *corev1.PodSpec) iter.Seq2[int, *corev1.Volume] {
+	used := map[string]bool{}
+	for _, c := range slices.Concat(spec.InitContainers, spec.Containers) {
+		for _, m := range c.VolumeMounts {
+			used[m.Name] = true
+		}
+		for _, d := range c.VolumeDevices {
+			used[d.Name] = true
+		}
+	}
+	return func(yield func(int, *corev1.Volume) bool) {
+		for i := range spec.Volumes {
+			if v := &spec.Volumes[i]; used[v.Name] && !yield(i, v) {
+				return
+			}
+		}
+	}
 }
 
 type list struct{ all []Need }
@@ -109,7 +137,7 @@ func (l *list) environment(c *corev1.Container) {
 func (l *list) parts(spec *corev1.PodSpec, c *corev1.Container) {
 	for _, m := range c.VolumeMounts {
 		kind, name, items, optional, ok := source(spec, m)
-		if key := path.Clean(m.SubPath); ok && len(items) == 0 && !strings.Contains(key, "/") {
+		if key := path.Clean(m.SubPath); ok && len(items) == 0 && key != "." && !strings.Contains(key, "/") {
 			before := len(l.all)
 			l.add(kind, name, "mounts", optional, key)
 			for i := before; i < len(l.all); i++ {
@@ -144,25 +172,89 @@ func emptyDirectory(container, at string) string {
 	return "a kubelet mounts an empty directory in its place (container " + container + ", " + at + ")"
 }
 
-// NeedPart is a subPath that none of the items of its volume has as its path.
+// NeedPart is a subPath that nothing in its volume has as its path.
 type NeedPart struct{ Container, SubPath, Volume, Then string }
 
-// NeedUnnamed returns the mounts of a path that the items of their volume do not make, so that no key of
-// the Secret or ConfigMap gets there.
-func NeedUnnamed(spec *corev1.PodSpec) []NeedPart {
+// NeedUnnamed returns the mounts of a path that their volume does not make. keys are those of a Secret or ConfigMap, nil if
+// they are not known; a subPath that may be a key of the one object of its volume is a matter of NeedsOf.
+func NeedUnnamed(spec *corev1.PodSpec, keys func(kind, name string) []string) []NeedPart {
 	var found []NeedPart
 	for _, c := range slices.Concat(spec.InitContainers, spec.Containers) {
 		for _, m := range c.VolumeMounts {
-			_, _, items, optional, ok := source(spec, m)
 			at := path.Clean(m.SubPath)
-			if !ok || len(items) == 0 || optional != nil && *optional || slices.ContainsFunc(items, func(k corev1.KeyToPath) bool {
-				made := path.Clean(k.Path)
-				return made == at || strings.HasPrefix(made, at+"/")
-			}) {
+			i := slices.IndexFunc(spec.Volumes, func(v corev1.Volume) bool { return v.Name == m.Name })
+			if at == "." || i < 0 {
 				continue
 			}
-			found = append(found, NeedPart{c.Name, m.SubPath, m.Name, emptyDirectory(c.Name, m.MountPath)})
+			if _, _, items, _, one := source(spec, m); one && len(items) == 0 && !strings.Contains(at, "/") {
+				continue
+			}
+			made, known := pathsOf(&spec.Volumes[i], keys)
+			if known && !slices.ContainsFunc(made, func(p string) bool { p = path.Clean(p); return p == at || strings.HasPrefix(p, at+"/") }) {
+				found = append(found, NeedPart{c.Name, m.SubPath, m.Name, emptyDirectory(c.Name, m.MountPath)})
+			}
 		}
 	}
 	return found
+}
+
+// pathsOf are the files of a volume; known is false for a volume of another kind, for what is optional and for keys that
+// are not known.
+func pathsOf(v *corev1.Volume, keys func(kind, name string) []string) (paths []string, known bool) {
+	known = true
+	of := func(kind, name string, items []corev1.KeyToPath, optional *bool) {
+		for _, k := range items {
+			paths = append(paths, k.Path)
+		}
+		if len(items) == 0 {
+			have := keys(kind, name)
+			paths, known = append(paths, have...), known && have != nil
+		}
+		known = known && (optional == nil || !*optional)
+	}
+	fields := func(items []corev1.DownwardAPIVolumeFile) {
+		for _, f := range items {
+			paths = append(paths, f.Path)
+		}
+	}
+	switch {
+	case v.Secret != nil:
+		of(NeedSecret, v.Secret.SecretName, v.Secret.Items, v.Secret.Optional)
+	case v.ConfigMap != nil:
+		of(ConfigMap, v.ConfigMap.Name, v.ConfigMap.Items, v.ConfigMap.Optional)
+	case v.DownwardAPI != nil:
+		fields(v.DownwardAPI.Items)
+	case v.Projected != nil:
+		for _, s := range v.Projected.Sources {
+			switch {
+			case s.Secret != nil:
+				of(NeedSecret, s.Secret.Name, s.Secret.Items, s.Secret.Optional)
+			case s.ConfigMap != nil:
+				of(ConfigMap, s.ConfigMap.Name, s.ConfigMap.Items, s.ConfigMap.Optional)
+			case s.DownwardAPI != nil:
+				fields(s.DownwardAPI.Items)
+			case s.ServiceAccountToken != nil:
+				paths = append(paths, s.ServiceAccountToken.Path)
+			case s.ClusterTrustBundle != nil:
+				paths = append(paths, s.ClusterTrustBundle.Path)
+			case s.PodCertificate != nil:
+				known = false
+			} // else it is empty, and makes nothing
+		}
+	default:
+		return nil, false
+	}
+	return paths, known
+}
+
+// Keys are those that an object is rendered with.
+func Keys(o *bundle.Object) map[string]bool {
+	keys := map[string]bool{}
+	for _, field := range []string{"data", "stringData", "binaryData"} {
+		m, _ := o.Object.Object[field].(map[string]any)
+		for k := range m {
+			keys[k] = true
+		}
+	}
+	return keys
 }

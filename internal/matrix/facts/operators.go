@@ -10,6 +10,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/podspec"
 	"github.com/nvidia/aicr-action/internal/observe"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // operated are the kinds that an operator alone acts on, by the repository of its image without the
@@ -75,9 +76,16 @@ func (x *Index) ObjectOf(w *bundle.Workload) *bundle.Object {
 			return o
 		}
 	}
+	o := x.Named(ref)
+	o.Component, o.Release, o.Template = w.Component, w.Release, w.Template
+	return o
+}
+
+// Named is an object of which nothing but its name is known.
+func (x *Index) Named(ref result.Ref) *bundle.Object {
 	o := &unstructured.Unstructured{}
 	o.SetGroupVersionKind(schema.GroupVersionKind{Group: ref.Group, Version: "v1", Kind: ref.Kind})
-	o.SetNamespace(w.Namespace)
-	o.SetName(w.Name)
-	return &bundle.Object{Component: w.Component, Release: w.Release, Template: w.Template, Object: o}
+	o.SetNamespace(ref.Namespace)
+	o.SetName(ref.Name)
+	return &bundle.Object{Object: o}
 }

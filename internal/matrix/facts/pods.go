@@ -16,8 +16,11 @@ type PodTemplate struct {
 }
 
 // Path is the field of the pod spec, e.g. spec.template.spec.
-func (p PodTemplate) Path() string {
-	switch p.Object.Object.GetKind() {
+func (p PodTemplate) Path() string { return PodPath(p.Object.Object.GetKind()) }
+
+// PodPath is the field of the pod spec in an object of a kind.
+func PodPath(kind string) string {
+	switch kind {
 	case "Pod":
 		return "spec"
 	case "CronJob":

@@ -120,8 +120,15 @@ func applies(e *bundle.Expectation, namespace string, o *unstructured.Unstructur
 
 // TextMay reports whether the bundle lets a service account do one of these to a resource.
 func TextMay(e *bundle.Expectation, namespace, account, group, resource string, verbs ...string) bool {
+	return slices.ContainsFunc(rulesOf(e, namespace, account), func(rule rbacv1.PolicyRule) bool {
+		return problem.Covers(rule.APIGroups, group) && problem.Covers(rule.Resources, resource) && slices.ContainsFunc(verbs, func(v string) bool { return problem.Covers(rule.Verbs, v) })
+	})
+}
+
+// rulesOf are the rules that the bundle binds to a service account.
+func rulesOf(e *bundle.Expectation, namespace, account string) []rbacv1.PolicyRule {
 	if account == "" {
-		return false
+		return nil
 	}
 	roles := map[string]bool{}
 	for i := range e.Objects {
@@ -136,22 +143,19 @@ func TextMay(e *bundle.Expectation, namespace, account, group, resource string, 
 			roles[b.RoleRef.Kind+"/"+b.RoleRef.Name] = true
 		}
 	}
+	var rules []rbacv1.PolicyRule
 	if roles["ClusterRole/cluster-admin"] {
-		return true
+		every := []string{"*"}
+		rules = append(rules, rbacv1.PolicyRule{APIGroups: every, Resources: every, Verbs: every})
 	}
 	for i := range e.Objects {
 		o := &e.Objects[i]
 		var r rbacv1.Role
-		if !roles[o.Object.GetKind()+"/"+o.Object.GetName()] || !problem.Read(o, &r) {
-			continue
-		}
-		for _, rule := range r.Rules {
-			if problem.Covers(rule.APIGroups, group) && problem.Covers(rule.Resources, resource) && slices.ContainsFunc(verbs, func(v string) bool { return problem.Covers(rule.Verbs, v) }) {
-				return true
-			}
+		if roles[o.Object.GetKind()+"/"+o.Object.GetName()] && problem.Read(o, &r) {
+			rules = append(rules, r.Rules...)
 		}
 	}
-	return false
+	return rules
 }
 
 // classes are the kinds of no namespace that the API server or the scheduler looks up for a pod.

@@ -50,7 +50,7 @@ func consequences(failed, blocked []lane.Item, delivered []bundle.Delivered) []s
 // text.
 func (g *Gate) itemFinding(before string, items []lane.Item) *result.Failure {
 	first := items[0]
-	f := result.Finding{Cause: before + result.FirstLine(first.ID+": "+first.Text), Object: &first.Ref, Place: first.Place, Component: componentOf(first.Ref, g.Env.Bundle.Expectation.Releases)}
+	f := result.Finding{Check: first.Check, Cause: before + result.FirstLine(first.ID+": "+first.Text), Object: &first.Ref, Place: first.Place, Component: componentOf(first.Ref, g.Env.Bundle.Expectation.Releases)}
 	if len(items) > 1 {
 		f.Cause += fmt.Sprintf(" (and %d more)", len(items)-1)
 	}

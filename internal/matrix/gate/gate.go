@@ -12,10 +12,11 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/judge"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
-	"github.com/nvidia/aicr-action/internal/matrix/refs"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -59,7 +60,7 @@ type Gate struct {
 	// differs is how the cluster's own rendering differs from the bundle's.
 	differs differs
 	// references are what the bundle refers to, judged once everything exists.
-	references refs.Report
+	references judge.Report
 	// Bench has the checks; nil for none.
 	Bench *judge.Bench
 	// Answered is when a poll last read everything; zero if none ever did. ReadErr is the error of
@@ -71,6 +72,10 @@ type Gate struct {
 	Slowness func(since time.Time) float64
 	// Jobs says how Jobs ended that have been deleted since; nil if that was not watched.
 	Jobs *observe.Jobs
+	// FailedBefore are the Jobs that had failed before what is awaited was delivered.
+	FailedBefore map[types.UID]bool
+	// Spent are those of them that this delivery does not run again.
+	Spent map[types.UID]bool
 	// Schedulers are those that run as pods of the recipe.
 	Schedulers []string
 	// Awaited are objects that operators which run will report on.

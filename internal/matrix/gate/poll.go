@@ -33,7 +33,10 @@ func (g *Gate) poll(ctx, watched context.Context) wait.Result {
 	if err != nil {
 		return g.readFailed(ctx, err)
 	}
-	snap.Jobs = g.Jobs
+	snap.Jobs, snap.Spent = g.Jobs, g.Spent
+	if slices.ContainsFunc(state.Items, lane.Item.Open) { // else the deployer has done what it does with them
+		snap.Earlier = g.FailedBefore
+	}
 	report := g.check(snap)
 	if len(report.Waiting) > 0 {
 		if err := snap.ReadRefusals(ctx, g.Env.Clients.Kube); err != nil {

@@ -5,8 +5,6 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/matrix/facts"
 	"github.com/nvidia/aicr-action/internal/matrix/judge"
-	"github.com/nvidia/aicr-action/internal/matrix/problem"
-	"github.com/nvidia/aicr-action/internal/matrix/refs"
 	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
@@ -20,7 +18,9 @@ func (g *Gate) checkReferences(ctx context.Context) wait.Result {
 	if g.Env.Cluster != nil {
 		have.Runs = g.Env.Cluster.Runs
 	}
-	if g.references, err = refs.CheckWith(g.expectation(), g.Env.Input.Components, have, g.judged); err != nil {
+	x := facts.New(g.expectation(), g.Env.Input.Components, have.View.Nodes, have)
+	x.Again = g.Env.Before != nil
+	if g.references, err = g.Bench.Report(x, g.Env.Cell.Recipe, g.lane.Order(g.Env), judge.Settled); err != nil {
 		return wait.Never(err)
 	}
 	err = g.references.Err()
@@ -34,9 +34,4 @@ func (g *Gate) checkReferences(ctx context.Context) wait.Result {
 		return wait.Never(err)
 	}
 	return wait.NotYet("%s", g.references.Faults[0].Finding.Cause)
-}
-
-// judged is what the checks find that need the cluster.
-func (g *Gate) judged(x *facts.Index) ([]problem.Problem, error) {
-	return g.Bench.Judge(x, g.Env.Cell.Recipe, g.lane.Order(g.Env), judge.Settled)
 }

@@ -50,8 +50,9 @@ type Answers struct {
 // and a webhook that has effects is not called. The API server's warnings are added to those of the
 // clients, so that each is said once, whichever client wrote the object. Definitions are asked about
 // as they are live, since only their heads are kept, and only for warnings. What the API server rejects here says nothing: a name or a
-// number that is taken, a webhook that takes no dry run.
-func Ask(ctx context.Context, clients *infra.Clients, objects []bundle.Object) (*Answers, error) {
+// number that is taken, a webhook that takes no dry run. heard means that the clients have created the definitions, and know
+// what was warned of: those are not asked about, which is most of what the API server does for all of this.
+func Ask(ctx context.Context, clients *infra.Clients, objects []bundle.Object, heard bool) (*Answers, error) {
 	all := &Answers{of: make([]answer, len(objects))}
 	asking, mapper, err := asker(clients, &warned{clients.Warnings})
 	if err != nil {
@@ -67,6 +68,9 @@ func Ask(ctx context.Context, clients *infra.Clients, objects []bundle.Object) (
 			break
 		}
 		if infra.ResourceFor(obj.GroupVersionKind()) == infra.CRDResource {
+			if all.of[i].asked = heard; heard {
+				continue
+			}
 			group.Go(func() error {
 				all.of[i].asked = askDefinition(ctx, asking.Dynamic.Resource(infra.CRDResource), obj.GetName())
 				return nil
@@ -106,13 +110,17 @@ func (a *Answers) defaults(objects []bundle.Object, ref result.Ref) (paths []str
 }
 
 func ask(ctx context.Context, client dynamic.ResourceInterface, obj *unstructured.Unstructured, namespaced bool) answer {
+	return try(ctx, client, obj, onTrial(obj), "zy01", namespaced)
+}
+
+// try asks about an object as it stands on trial: under its own name for a space, or one of its own length that ends otherwise.
+func try(ctx context.Context, client dynamic.ResourceInterface, obj, trial *unstructured.Unstructured, names string, namespaced bool) answer {
 	namespace := ""
 	if namespaced {
 		namespace = obj.GetNamespace()
 	}
-	trial := onTrial(obj)
-	for _, last := range "zy01" {
-		if obj.GetName() != "" {
+	for _, last := range names {
+		if trial.SetName(obj.GetName()); obj.GetName() != "" && last != ' ' {
 			trial.SetName(renamed(obj.GetName(), last))
 		}
 		about := question{object: obj.GetKind() + " " + infra.NamespacedName(namespace, obj.GetName()+obj.GetGenerateName()), name: obj.GetName(), trial: trial.GetName(), left: mostWarnings}

@@ -44,7 +44,7 @@ func refusedCreated(ctx context.Context, clients *infra.Clients, e *bundle.Expec
 		}
 		o := &e.Objects[i]
 		if by := blamed(e, o.Object.GetNamespace(), why); by != nil && comesBefore(e, by, o) {
-			all = append(all, refusal{of: o.Ref(), component: o.Component, what: "its creation", why: why, then: tooEarly})
+			all = append(all, refusal{of: o.Ref(), component: o.Component, what: "its creation", why: why, then: tooEarly, check: &createdEarly})
 		}
 	}
 	return all, nil

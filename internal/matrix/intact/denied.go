@@ -14,6 +14,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/matrix/judge"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
@@ -49,8 +50,14 @@ type trial struct {
 // Pods that a mutating policy of the recipe would change so that no node admits them are found
 // likewise; what such a policy takes from the next pod or delivery is a warning. since is when all of the
 // recipe's objects were there. Reasons: WORKLOAD_FAILED, DEPLOY_FAILED, CLUSTER_FAILED.
-func Denied(ctx context.Context, clients *infra.Clients, e *bundle.Expectation, since time.Time) (warnings []string, err error) {
+func Denied(ctx context.Context, clients *infra.Clients, e *bundle.Expectation, since time.Time, rule judge.Ruling) (warnings []result.Finding, err error) {
 	why := reason.WorkloadFailed
+	failure := func(found []result.Finding) error {
+		if len(found) == 0 {
+			return nil
+		}
+		return rule.On(&reason.Error{Reason: why, Err: &result.Failure{Findings: found, Stage: result.StageApply}})
+	}
 	sure, err := enforced(ctx, clients, e, since)
 	var found []result.Finding
 	if err == nil {
@@ -61,25 +68,26 @@ func Denied(ctx context.Context, clients *infra.Clients, e *bundle.Expectation, 
 			warnings, found, err = denied(ctx, clients, e)
 		}
 	}
-	if err == nil && len(found) == 0 && slices.ContainsFunc(e.Objects, func(o bundle.Object) bool {
+	fails := failure(found)
+	if err == nil && fails == nil && slices.ContainsFunc(e.Objects, func(o bundle.Object) bool {
 		return o.Object.GetKind() == "ValidatingAdmissionPolicyBinding" || o.Object.GetKind() == mutating+"Binding"
 	}) {
 		why = reason.DeployFailed
-		var more []string
+		var more []result.Finding
 		more, found, err = refusedNext(ctx, clients, e)
-		warnings = append(warnings, more...)
+		warnings, fails = append(warnings, more...), failure(found)
 	}
-	if err == nil && len(found) == 0 && waitFor(e) > 0 {
+	if err == nil && fails == nil && waitFor(e) > 0 {
 		why = reason.DeployFailed
 		var all []refusal
 		all, err = refusedCreated(ctx, clients, e)
-		found = refusalFindings(e, all)
+		fails = failure(refusalFindings(e, all))
 	}
 	warnings = bounded(warnings)
-	if err != nil || len(found) == 0 {
+	if err != nil {
 		return warnings, reason.Wrap(reason.ClusterFailed, err)
 	}
-	return warnings, &reason.Error{Reason: why, Err: &result.Failure{Findings: found, Stage: result.StageApply}}
+	return warnings, fails
 }
 
 // enforced waits until the API server enforces what the bundle has that denies pods, which it has had
@@ -101,7 +109,7 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-func denied(ctx context.Context, clients *infra.Clients, e *bundle.Expectation) (warnings []string, all []result.Finding, err error) {
+func denied(ctx context.Context, clients *infra.Clients, e *bundle.Expectation) (warnings, all []result.Finding, err error) {
 	if waitFor(e) == 0 {
 		return nil, nil, nil
 	}
@@ -213,7 +221,7 @@ func again(o metav1.Object) metav1.ObjectMeta {
 // deniedFinding names the workload that the object belongs to.
 func deniedFinding(e *bundle.Expectation, t trial, why string) result.Finding {
 	ref := result.Ref{Kind: t.owner.Kind, Namespace: t.object.GetNamespace(), Name: t.owner.Name}
-	f := result.Finding{Object: &ref}
+	f := result.Finding{Check: podDenied.ID, Object: &ref}
 	for i := range e.Workloads {
 		w := &e.Workloads[i]
 		replicas := w.Kind == "Deployment" && t.owner.Kind == "ReplicaSet" && t.owner.Name == w.Name+"-"+t.object.GetLabels()["pod-template-hash"]

@@ -35,6 +35,7 @@ func leaving(ctx context.Context, kube kubernetes.Interface, e *bundle.Expectati
 			continue
 		}
 		f := result.Finding{
+			Check:     namespaceLeaves.ID,
 			Cause:     fmt.Sprintf("Namespace %s is being deleted, and with it goes what the recipe has delivered to it%s", n.Name, remaining(n)),
 			Component: e.Objects[in].Component, Object: &result.Ref{Kind: "Namespace", Name: n.Name},
 			Story: []string{"something that the recipe runs has deleted it, e.g. the program of a hook Job: remove that, or deliver to another namespace"},

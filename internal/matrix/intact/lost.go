@@ -6,17 +6,17 @@ package intact
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"math"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/nvidia/aicr-action/internal/matrix/compare"
 )
 
 // loss is a place at which a rendered object is not live.
@@ -66,27 +66,6 @@ func (a *at) keys() []any {
 	return all
 }
 
-var plainKey = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`)
-
-// pathOf writes a path as the API server does.
-func pathOf(keys []any) string {
-	var b strings.Builder
-	for _, k := range keys {
-		name, ok := k.(string)
-		switch {
-		case !ok:
-			fmt.Fprintf(&b, "[%d]", k)
-		case !plainKey.MatchString(name):
-			b.WriteString("[" + strconv.Quote(name) + "]")
-		case b.Len() > 0:
-			b.WriteString("." + name)
-		default:
-			b.WriteString(name)
-		}
-	}
-	return b.String()
-}
-
 type walk struct {
 	lost []loss
 	// quiet notes instead of listing: for the search of an item. steps is of all searches.
@@ -106,7 +85,7 @@ func (w *walk) lose(where *at, rendered, live any) {
 			key = name
 		}
 	}
-	w.lost = append(w.lost, loss{Path: pathOf(keys), Key: key, Rendered: rendered, Live: live, keys: keys})
+	w.lost = append(w.lost, loss{Path: compare.PathOf(keys), Key: key, Rendered: rendered, Live: live, keys: keys})
 }
 
 func (w *walk) done() bool { return w.found && w.quiet || len(w.lost) >= mostLost }
@@ -145,7 +124,7 @@ func (w *walk) compare(where *at, rendered, live any) {
 }
 
 func (w *walk) compareLists(where *at, rendered, live []any) {
-	if key := keyFor(rendered, live); key != nil {
+	if key := compare.ItemKey(rendered, live); key != nil {
 		byKey := make(map[string]any, len(live))
 		for _, item := range live {
 			byKey[key(item)] = item
@@ -198,49 +177,6 @@ func (w *walk) covers(where *at, rendered, live any) bool {
 	search := &walk{quiet: true, steps: w.steps}
 	search.compare(where, rendered, live)
 	return !search.found
-}
-
-// itemKeys are the fields by which the API server, or the reader, knows the items of a list. The
-// protocol is TCP if an item does not say it.
-func itemKeys() [][]string {
-	return [][]string{{"name"}, {"containerPort", "protocol"}, {"port", "protocol"}, {"mountPath"}, {"devicePath"}, {"ip"}, {"key"}}
-}
-
-// keyFor returns what identifies the items of two lists; nil if nothing does.
-func keyFor(rendered, live []any) func(any) string {
-	for _, fields := range itemKeys() {
-		key := func(item any) string {
-			m, _ := item.(map[string]any)
-			if m == nil || m[fields[0]] == nil {
-				return ""
-			}
-			text := fmt.Sprint(m[fields[0]])
-			for _, f := range fields[1:] {
-				if protocol := m[f]; protocol != nil {
-					text += fmt.Sprint("/", protocol)
-				} else {
-					text += "/TCP"
-				}
-			}
-			return text
-		}
-		if unique(rendered, key) && unique(live, key) {
-			return key
-		}
-	}
-	return nil
-}
-
-func unique(items []any, key func(any) string) bool {
-	seen := make(map[string]bool, len(items))
-	for _, item := range items {
-		k := key(item)
-		if k == "" || seen[k] {
-			return false
-		}
-		seen[k] = true
-	}
-	return true
 }
 
 // empty reports whether a value says nothing: null, or a map or list of nothing.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/matrix/judge"
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
@@ -24,6 +25,7 @@ type refusal struct {
 	component string
 	what, why string
 	then      string // what comes of it; empty if no later delivery can change the object
+	check     *judge.Check
 }
 
 // What comes of a report that is denied, and of a creation. The deployer was faster than what denies it.
@@ -37,13 +39,13 @@ const (
 // changes nothing, so that a policy which allows an object to stay as it is allows it. Hooks and what
 // is in crds/ are left out: they are not updated.
 // What a policy would take away then is a warning.
-func refusedNext(ctx context.Context, clients *infra.Clients, e *bundle.Expectation) (warnings []string, found []result.Finding, err error) {
+func refusedNext(ctx context.Context, clients *infra.Clients, e *bundle.Expectation) (warnings, found []result.Finding, err error) {
 	asking, mapper, err := asker(clients, rest.NoWarnings{})
 	if err != nil {
 		return nil, nil, err
 	}
 	steers := steered(e)
-	answers, lines := make([]string, len(e.Objects)), make([][]string, len(e.Objects))
+	answers, lines := make([]string, len(e.Objects)), make([][]result.Finding, len(e.Objects))
 	var group errgroup.Group
 	group.SetLimit(asksAtATime)
 	for i := range e.Objects {
@@ -68,7 +70,7 @@ func refusedNext(ctx context.Context, clients *infra.Clients, e *bundle.Expectat
 	var all []refusal
 	for i, why := range answers {
 		if why != "" {
-			all = append(all, refusal{e.Objects[i].Ref(), e.Objects[i].Component, "its next update", why, ""})
+			all = append(all, refusal{e.Objects[i].Ref(), e.Objects[i].Component, "its next update", why, "", &updateDenied})
 		}
 	}
 	records, err := refusedRecords(ctx, clients.Kube, e)
@@ -101,7 +103,7 @@ func refusedRecords(ctx context.Context, kube kubernetes.Interface, e *bundle.Ex
 			if at := slices.IndexFunc(e.Releases, func(r bundle.Release) bool { return r.InHelm() == s.Labels["name"] && r.Namespace == s.Namespace }); at >= 0 {
 				component = e.Releases[at].Component
 			}
-			all = append(all, refusal{result.Ref{Kind: "Secret", Namespace: s.Namespace, Name: s.Name}, component, "the next one, without which Helm delivers nothing", why, ""})
+			all = append(all, refusal{result.Ref{Kind: "Secret", Namespace: s.Namespace, Name: s.Name}, component, "the next one, without which Helm delivers nothing", why, "", &updateDenied})
 		}
 	}
 	return all, nil
@@ -118,7 +120,7 @@ func refusalFindings(e *bundle.Expectation, all []refusal) (found []result.Findi
 			continue
 		}
 		at[r.why] = len(found)
-		f := result.Finding{Object: &r.of, Component: r.component, Cause: fmt.Sprintf("%s (%s): the API server would reject %s: %s", r.of, r.component, r.what, r.why)}
+		f := result.Finding{Check: r.check.ID, Object: &r.of, Component: r.component, Cause: fmt.Sprintf("%s (%s): the API server would reject %s: %s", r.of, r.component, r.what, r.why)}
 		f.Story = []string{f.Cause, "  " + cmp.Or(r.then, "it was delivered before the policy was in force: no later delivery can change it")}
 		if o := blamed(e, r.of.Namespace, r.why); o != nil {
 			blame(&f, o)

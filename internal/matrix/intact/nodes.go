@@ -27,7 +27,7 @@ func refusedNode(ctx context.Context, kube kubernetes.Interface, as accounts, e 
 			continue
 		}
 		if by := blamed(e, "", why); by != nil {
-			all = append(all, refusal{of: result.Ref{Kind: "Node", Name: name}, component: by.Component, what: "what its kubelet reports next, without which Kubernetes takes it for dead", why: why, then: unreported})
+			all = append(all, refusal{of: result.Ref{Kind: "Node", Name: name}, component: by.Component, what: "what its kubelet reports next, without which Kubernetes takes it for dead", why: why, then: unreported, check: &reportDenied})
 		}
 	}
 	return all, nil

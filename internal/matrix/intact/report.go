@@ -170,7 +170,7 @@ type Judge struct {
 
 // Report tells what the API server drops, which no other cluster of this version has either, from
 // what somebody has changed. Both are in the order of the expectation.
-func (l *Losses) Report(j Judge) (dropped []result.Finding, warnings []string) {
+func (l *Losses) Report(j Judge) (dropped, warnings []result.Finding) {
 	position := map[result.Ref]int{}
 	for i := range j.Objects {
 		position[j.Objects[i].Ref()] = i
@@ -191,8 +191,10 @@ func (l *Losses) Report(j Judge) (dropped []result.Finding, warnings []string) {
 			case why == byServer && !j.Mutates:
 				gone = append(gone, loss)
 			default:
-				_, where := j.place(&o.of, loss)
-				warnings = append(warnings, fmt.Sprintf("%s (%s): %s is not live as it was rendered: %s%s (%s)", ref, o.of.Component, loss.Path, o.text(loss), o.by(loss), where))
+				place, where := j.place(&o.of, loss)
+				f := overwritten.Warning(ref, o.of.Component, "%s (%s): %s is not live as it was rendered: %s%s (%s)", ref, o.of.Component, loss.Path, o.text(loss), o.by(loss), where)
+				f.Path, f.Place = loss.Path, place
+				warnings = append(warnings, f)
 			}
 		}
 		if len(gone) > 0 {
@@ -205,11 +207,13 @@ func (l *Losses) Report(j Judge) (dropped []result.Finding, warnings []string) {
 // mostLines is how many warnings a cell gets, and how many fields a finding lists.
 const mostLines = 20
 
-func bounded(lines []string) []string {
-	if n := len(lines) - mostLines; n > 0 {
-		return append(lines[:mostLines:mostLines], fmt.Sprintf("and %d more fields are not live as they were rendered", n))
+func bounded(all []result.Finding) []result.Finding {
+	if n := len(all) - mostLines; n > 0 {
+		more := all[mostLines]
+		more.Path, more.Cause = "", fmt.Sprintf("and %d more fields are not live as they were rendered", n)
+		return append(all[:mostLines:mostLines], more)
 	}
-	return lines
+	return all
 }
 
 // finding is what the API server drops of one object.
@@ -217,7 +221,7 @@ func (j Judge) finding(o *object, gone []loss) result.Finding {
 	ref := o.of.Ref()
 	place, where := j.place(&o.of, gone[0])
 	f := result.Finding{
-		Object: &ref, Component: o.of.Component, Place: place,
+		Check: fieldDropped.ID, Path: gone[0].Path, Object: &ref, Component: o.of.Component, Place: place,
 		Cause: fmt.Sprintf("%s (%s): the API server dropped field %q", ref, o.of.Component, gone[0].Path),
 	}
 	if n := len(gone) - 1; n > 0 {
@@ -363,35 +367,73 @@ func where(installs []bundle.Install, components []recipe.Component, o *bundle.O
 // leading is the field that a warning of the API server begins with.
 var leading = regexp.MustCompile(`^[a-z][\w.\[\]]*?(\w+)(?:\[[^\]]*\])*(?:: | is deprecated)`)
 
-// WarningAt is the place of what the API server warns of, for people; empty for an object that no
-// chart renders.
-func WarningAt(b *bundle.Bundle, components []recipe.Component, object, text string) string {
-	for i := range b.Expectation.Objects {
-		o := &b.Expectation.Objects[i]
-		if named(o) != object {
-			continue
+// ServerWarnings are what the API server warns of, a finding for each text.
+func ServerWarnings(b *bundle.Bundle, components []recipe.Component, groups []infra.WarningGroup) (all []result.Finding) {
+	for _, g := range groups {
+		f := result.Finding{Check: warnedOf.ID, Arguments: []string{g.Text}}
+		more := ""
+		if n := len(g.Objects) - 1; n > 0 {
+			more = fmt.Sprintf(" and %d more", n)
 		}
-		key := ""
-		if m := leading.FindStringSubmatch(text); m != nil {
-			key = m[1]
-		}
-		_, where := where(b.Installs, components, o, key)
-		if m := unknownFormat.FindStringSubmatch(text); m != nil {
-			source := bundle.TemplateOf(b.Installs, o)
-			if o.Manifest != nil {
-				source = string(o.Manifest.Content)
+		f.Cause = "the API server warns of " + g.Objects[0] + more + ": " + g.Text
+		for i, name := range g.Objects {
+			ref, o := refOf(b, name)
+			if i > 0 {
+				f.Others = append(f.Others, ref)
+				continue
 			}
-			if path, line := formatIn(source, o, m[1]); line > 0 {
-				at := fmt.Sprintf("%s:%d", o.Template, line)
-				if o.Manifest != nil {
-					at = o.Manifest.Origin(line).String()
-				}
-				return path + ", set in " + at
+			if f.Object = &ref; o == nil {
+				continue // of nobody's chart
+			}
+			f.Component = o.Component
+			var where string
+			if f.Path, f.Place, where = warningAt(b, components, o, g.Text); where != "" {
+				f.Cause += " (" + where + ")"
 			}
 		}
-		return where
+		all = append(all, f)
 	}
-	return ""
+	return all
+}
+
+// refOf is an object by the name that the API server's warnings give it; with that of the expectation, if it has it.
+func refOf(b *bundle.Bundle, name string) (result.Ref, *bundle.Object) {
+	for i := range b.Expectation.Objects {
+		if o := &b.Expectation.Objects[i]; named(o) == name {
+			return o.Ref(), o
+		}
+	}
+	kind, at, _ := strings.Cut(name, " ")
+	ref := result.Ref{Kind: kind, Name: at}
+	if namespace, name, ok := strings.Cut(at, "/"); ok {
+		ref.Namespace, ref.Name = namespace, name
+	}
+	return ref, nil
+}
+
+// warningAt is the field of what the API server warns of, and its place, also for people.
+func warningAt(b *bundle.Bundle, components []recipe.Component, o *bundle.Object, text string) (path string, place result.Place, at string) {
+	key := ""
+	if m := leading.FindStringSubmatch(text); m != nil {
+		key = m[1]
+	}
+	place, at = where(b.Installs, components, o, key)
+	m := unknownFormat.FindStringSubmatch(text)
+	if m == nil {
+		return "", place, at
+	}
+	source := bundle.TemplateOf(b.Installs, o)
+	if o.Manifest != nil {
+		source = string(o.Manifest.Content)
+	}
+	path, line := formatIn(source, o, m[1])
+	if line == 0 {
+		return "", place, at
+	}
+	if at = fmt.Sprintf("%s:%d", o.Template, line); o.Manifest != nil {
+		at = o.Manifest.Origin(line).String()
+	}
+	return path, place, path + ", set in " + at
 }
 
 // named is how the API server's warnings name an object.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/matrix/facts"
+	"github.com/nvidia/aicr-action/internal/matrix/judge"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/matrix/why"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -36,17 +37,22 @@ type Run struct {
 	Unsteady bool
 	Again    func(context.Context) ([]bundle.Object, error)
 	// Refreshed, if set, says what a rendering by the deployer's own will would change.
-	Refreshed func(*bundle.Bundle, map[result.Ref][]string) []string
+	Refreshed func(*bundle.Bundle, map[result.Ref][]string) []result.Finding
+	// Rule takes out what the user ignores.
+	Rule judge.Ruling
 }
 
-// Said are lines for the result.
-type Said struct{ Notes, Warnings, NotVerified []string }
+// Said is what is to be said besides a failure.
+type Said struct {
+	Notes, NotVerified []string
+	Warnings           []result.Finding
+}
 
 // Do tells, of what was rendered and is not live, what the API server drops from what was changed
 // since. Reasons: DEPLOY_FAILED, INTERNAL.
 func (r *Run) Do(ctx context.Context, losses *Losses) (said Said, err error) {
 	e := &r.Env.Bundle.Expectation
-	if err := leaving(ctx, r.Env.Clients.Kube, e); err != nil {
+	if err := r.Rule.On(leaving(ctx, r.Env.Clients.Kube, e)); err != nil {
 		return said, err
 	}
 	if n := r.Answers.Unasked; n > 0 {
@@ -83,7 +89,7 @@ func (r *Run) Do(ctx context.Context, losses *Losses) (said Said, err error) {
 			dropped[i].Place, _ = facts.PlaceOf(r.Env.Input.Components, dropped[i].Component, "", "")
 		}
 	}
-	return said, &reason.Error{Reason: reason.DeployFailed, Err: &result.Failure{Findings: dropped}}
+	return said, r.Rule.On(&reason.Error{Reason: reason.DeployFailed, Err: &result.Failure{Findings: dropped}})
 }
 
 // mutates reports whether policies of the recipe, or webhooks that are called, may change what is

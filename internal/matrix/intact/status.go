@@ -29,7 +29,7 @@ func refusedStatus(ctx context.Context, clients *infra.Clients, e *bundle.Expect
 			return nil, err
 		}
 		if why := reasonOf(report(ctx, clients.Kube, client, w)); why != "" {
-			all = append(all, refusal{result.Ref{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name}, w.Component, "the next report of its status", why, unreported})
+			all = append(all, refusal{result.Ref{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name}, w.Component, "the next report of its status", why, unreported, &reportDenied})
 		}
 	}
 	pods, err := refusedPods(ctx, clients.Kube, as, e)
@@ -86,7 +86,7 @@ func refusedPods(ctx context.Context, kube kubernetes.Interface, as accounts, e 
 		_, err = kubelet.CoreV1().Pods(pod.Namespace).UpdateStatus(ctx, pod, metav1.UpdateOptions{DryRun: []string{metav1.DryRunAll}})
 		if why := reasonOf(err); why != "" {
 			f := deniedFinding(e, trial{kind: "pod", object: pod, owner: owner}, why)
-			all = append(all, refusal{*f.Object, f.Component, "the next report of a pod's status", why, unreported})
+			all = append(all, refusal{*f.Object, f.Component, "the next report of a pod's status", why, unreported, &reportDenied})
 		}
 	}
 	if node == "" {

@@ -40,6 +40,7 @@ func strayed(e *bundle.Expectation, t trial, now, next *corev1.Pod, nodes []core
 		by = "a " + mutating + " of the recipe"
 	}
 	f := deniedFinding(e, t, "")
+	f.Check = podStrays.ID
 	f.Cause = fmt.Sprintf("%s (%s): no node would admit its next pod, to which %s gives %s", f.Object, f.Component, by, given(&now.Spec, &next.Spec))
 	f.Story = append([]string{f.Cause, "  what it has was created before the policy was in force: once that is deleted, e.g. with its node, nothing takes its place"}, story...)
 	return f, true

@@ -10,23 +10,24 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // A policy that changes objects, and came into force after them, has not changed what is live. What it
 // takes away is gone with the next delivery, or with the next pod.
 
 // strippedObject says what of a rendered object is live now, and would not be after the next delivery.
-func strippedObject(e *bundle.Expectation, o *bundle.Object, now, next *unstructured.Unstructured) []string {
+func strippedObject(e *bundle.Expectation, o *bundle.Object, now, next *unstructured.Unstructured) []result.Finding {
 	had := lost(o.Object, now)
 	gone := slices.DeleteFunc(lost(o.Object, next), func(l loss) bool {
 		return slices.ContainsFunc(had, func(h loss) bool { return h.Path == l.Path })
 	})
 	shown := &object{of: *o}
-	return stripped(e, fmt.Sprintf("%s (%s)", o.Ref(), o.Component), "its next delivery", gone, shown.show)
+	return stripped(e, o.Ref(), o.Component, "its next delivery", gone, shown.show)
 }
 
 // strippedPod says what a pod has, and the one that its controller creates next would not.
-func strippedPod(e *bundle.Expectation, t trial, now, next *corev1.Pod) []string {
+func strippedPod(e *bundle.Expectation, t trial, now, next *corev1.Pod) []result.Finding {
 	spec := now.Spec.DeepCopy()
 	spec.NodeName = ""
 	a, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&corev1.Pod{Spec: *spec})
@@ -38,10 +39,10 @@ func strippedPod(e *bundle.Expectation, t trial, now, next *corev1.Pod) []string
 		return nil
 	}
 	f := deniedFinding(e, t, "")
-	return stripped(e, fmt.Sprintf("%s (%s)", f.Object, f.Component), "its next pod", lostFields(a, b), shortText)
+	return stripped(e, *f.Object, f.Component, "its next pod", lostFields(a, b), shortText)
 }
 
-func stripped(e *bundle.Expectation, of, then string, gone []loss, show func(any) string) (lines []string) {
+func stripped(e *bundle.Expectation, of result.Ref, component, then string, gone []loss, show func(any) string) (found []result.Finding) {
 	if len(gone) == 0 {
 		return nil
 	}
@@ -56,7 +57,9 @@ func stripped(e *bundle.Expectation, of, then string, gone []loss, show func(any
 		if !l.Missing() {
 			is = show(l.Live)
 		}
-		lines = append(lines, fmt.Sprintf("%s: %s would have %s at %s, and has %s now, since this was made before a policy was in force (%s)", of, then, is, l.Path, show(l.Rendered), strings.Join(by, "; ")))
+		f := takenAway.Warning(of, component, "%s (%s): %s would have %s at %s, and has %s now, since this was made before a policy was in force (%s)", of, component, then, is, l.Path, show(l.Rendered), strings.Join(by, "; "))
+		f.Path = l.Path
+		found = append(found, f)
 	}
-	return lines
+	return found
 }

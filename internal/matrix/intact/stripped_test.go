@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/testkit"
 )
 
@@ -20,13 +21,13 @@ func TestStripped(t *testing.T) {
 	}
 	rendered := config("a: x, b: why")
 	e := &bundle.Expectation{Objects: []bundle.Object{{Component: "p", Template: "p/templates/p.yaml", Object: policy}, rendered}, Workloads: []bundle.Workload{{Component: "b", Kind: "DaemonSet", Namespace: "n", Name: "d"}}}
-	expect := func(of string, got []string, want string) {
+	expect := func(of string, got []result.Finding, want string) {
 		t.Helper()
-		if text := strings.Join(got, "\n"); want == "" && text != "" || !strings.HasPrefix(text, want) || len(got) > 1 {
+		if text := causesOf(got); want == "" && text != "" || !strings.HasPrefix(text, want) || len(got) > 1 {
 			t.Errorf("%s: got %q, want %q", of, text, want)
 		}
 	}
-	next := func(now, then string) []string {
+	next := func(now, then string) []result.Finding {
 		return strippedObject(e, &rendered, config(now).Object, config(then).Object)
 	}
 	expect("a field that goes", next("a: x, b: why", "a: x"), `ConfigMap c (b): its next delivery would have nothing at data.b, and has "why" now, since this was made before a policy was in force (MutatingAdmissionPolicy strip (p), set in p/templates/p.yaml`)

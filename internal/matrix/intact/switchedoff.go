@@ -18,7 +18,7 @@ func SwitchedOff(ctx context.Context, clients *infra.Clients, objects []bundle.O
 	if len(objects) == 0 {
 		return nil, nil
 	}
-	answers, err := Ask(ctx, clients, objects)
+	answers, err := Ask(ctx, clients, objects, false)
 	if err != nil {
 		return nil, reason.Wrap(reason.ClusterFailed, err)
 	}
@@ -36,9 +36,10 @@ func SwitchedOff(ctx context.Context, clients *infra.Clients, objects []bundle.O
 		f := result.Finding{Object: &ref, Component: o.Component}
 		switch {
 		case a.refused != nil:
-			f.Cause = fmt.Sprintf("%s (%s): the API server refuses it: %v", ref, o.Component, a.refused)
+			f.Check, f.Cause = refusedByServer.ID, fmt.Sprintf("%s (%s): the API server refuses it: %v", ref, o.Component, a.refused)
 			f.Place = placeIn(o, nil)
 		case len(gone) > 0:
+			f.Check, f.Path = fieldDropped.ID, gone[0].Path
 			f.Cause = fmt.Sprintf("%s (%s): the API server drops field %q", ref, o.Component, gone[0].Path)
 			if n := len(gone) - 1; n > 0 {
 				f.Cause += fmt.Sprintf(" (and %d more)", n)

@@ -44,7 +44,7 @@ func (l *Losses) notServed(j Judge) (found []result.Finding) {
 			}
 			place, where := j.place(&u.of, loss{Key: "names"})
 			cause := fmt.Sprintf("%s (%s): the API server does not serve it: %s", ref, u.of.Component, u.why)
-			found = append(found, result.Finding{Object: &ref, Component: u.of.Component, Place: place, Cause: cause, Story: []string{cause, "  no object of its kind can be created", "  " + where}})
+			found = append(found, result.Finding{Check: notServed.ID, Path: "status.conditions", Object: &ref, Component: u.of.Component, Place: place, Cause: cause, Story: []string{cause, "  no object of its kind can be created", "  " + where}})
 			break
 		}
 	}

@@ -46,9 +46,19 @@ func (b *Bench) Judge(x *facts.Index, recipe string, order Order, stages ...Stag
 		all = append(all, found...)
 	}
 	for i := range all {
-		all[i].Ignored = b.Ignore.why(&all[i], recipe)
+		all[i].Ignored = b.Ignore.why(all[i].Check, all[i].From, recipe)
 	}
 	return all, nil
+}
+
+// Report is what Judge finds, one finding for a cause.
+func (b *Bench) Report(x *facts.Index, recipe string, order Order, stage Stage) (Report, error) {
+	found, err := b.Judge(x, recipe, order, stage)
+	d := newDocket(x)
+	for i := range found {
+		d.Add(found[i])
+	}
+	return d.Report(), err
 }
 
 // ByID is the check with an ID or a name, of which letters' case does not count; nil if there is none.

@@ -15,15 +15,22 @@ import (
 // Stage is when a check can look: the earliest moment at which all that it needs is known.
 type Stage int
 
-// The stages. Rendered needs no cluster: the charts are rendered, and the node profile is known. Settled needs a
-// cluster whose gate has found all else ready.
+// The stages. Rendered needs no cluster: the charts are rendered, and the node profile is known. Served needs an API
+// server to which nothing was delivered yet, and may have asked it about every object. Settled needs a cluster whose gate
+// has found all else ready, Second one in which something was delivered after that, and Removed one from which it was
+// removed.
 const (
 	Rendered Stage = iota
+	Served
 	Settled
+	Second
+	Removed
 )
 
 // String is the stage's name in lists and pages.
-func (s Stage) String() string { return [...]string{"rendered", "settled"}[s] }
+func (s Stage) String() string {
+	return [...]string{"rendered", "served", "settled", "second", "removed"}[s]
+}
 
 // Check is one check. docs/contributing/adding-a-check.md shows how one is added.
 type Check struct {
@@ -37,8 +44,12 @@ type Check struct {
 	Kinds []schema.GroupKind
 	// Lanes tells whether it runs in a lane that has this order; nil: in all.
 	Lanes func(Order) bool
-	// First: it runs of a first delivery only. A later one finds what the first has left.
-	First bool
+	// First: it runs of a first delivery only. A later one finds what the first has left. Later: it compares with what
+	// ran before, so that it runs of an upgrade or a rollback only.
+	First, Later bool
+	// Observed: a step of a cell finds it while it waits or asks, and reports it by Bench.Rule or Bench.Warn. Such a check
+	// has no Run. Final: the cell cannot go on after it, so that nobody can ignore it.
+	Observed, Final bool
 	// Gives is the reason with which a cell fails for it. Without one, what it finds are warnings.
 	Gives reason.Reason
 	// Title is the rule in one line. Why says what happens in a real cluster, with the source of the rule. Fix says
@@ -65,7 +76,7 @@ func KindsOf(group string, kinds ...string) (all []schema.GroupKind) {
 
 // runs reports whether a check is to run.
 func (c *Check) runs(s *Scope, stage Stage) bool {
-	return c.Needs == stage && (!c.First || !s.Again) && (len(c.Kinds) == 0 || s.Has(c.Kinds...)) && (c.Lanes == nil || c.Lanes(s.Order))
+	return !c.Observed && c.Needs == stage && (!c.First || !s.Again) && (!c.Later || s.Delivery != nil && s.Delivery.Before != nil) && (len(c.Kinds) == 0 || s.Has(c.Kinds...)) && (c.Lanes == nil || c.Lanes(s.Order))
 }
 
 // message is the text of one case; the name is empty for the check's own.
@@ -97,12 +108,12 @@ func Validate(list []Check) (wrong []string) {
 		}
 		ids[c.ID], names[c.Name] = true, true
 		for field, text := range map[string]string{"Name": c.Name, "Title": c.Title, "Why": c.Why, "Fix": c.Fix, "Says": c.Says} {
-			if text == "" {
+			if text == "" && (field != "Says" || !c.Observed) {
 				wrong = append(wrong, fmt.Sprintf("check %s has no %s", c.ID, field))
 			}
 		}
-		if c.Run == nil {
-			wrong = append(wrong, fmt.Sprintf("check %s has no Run", c.ID))
+		if c.Observed != (c.Run == nil) {
+			wrong = append(wrong, fmt.Sprintf("check %s: Observed is %t, and it has a Run: %t", c.ID, c.Observed, c.Run != nil))
 		}
 	}
 	slices.Sort(wrong)

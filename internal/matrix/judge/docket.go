@@ -40,9 +40,9 @@ func (r *Report) Err() error {
 	return &reason.Error{Reason: r.Faults[0].Reason, Err: f}
 }
 
-// Docket collects what checks find of one delivery, and makes findings of it: one for a cause, whatever the
+// docket collects what checks find of one delivery, and makes findings of it: one for a cause, whatever the
 // number of objects that it concerns.
-type Docket struct {
+type docket struct {
 	index *facts.Index
 
 	faults   []*docketed
@@ -66,29 +66,29 @@ type later struct {
 	users                []string
 }
 
-// NewDocket returns an empty one.
-func NewDocket(x *facts.Index) *Docket {
-	return &Docket{index: x, merged: map[string]*result.Finding{}}
+// newDocket returns an empty one.
+func newDocket(x *facts.Index) *docket {
+	return &docket{index: x, merged: map[string]*result.Finding{}}
 }
 
 // Add adds a problem: as a fault, a warning or a note. One whose missing object something makes at run time is a
 // note.
-func (d *Docket) Add(p problem.Problem) {
+func (d *docket) Add(p problem.Problem) {
 	if m := p.Missing; m.Name != "" {
 		if made := d.index.MadeAtRunTime(m.Kind, m.Namespace, m.Name, p.From); made != nil {
-			d.Note(fmt.Sprintf("%s, which %s (%s) names, is made at run time by %s", m, p.From, p.Component, made.By))
+			d.note(fmt.Sprintf("%s, which %s (%s) names, is made at run time by %s", m, p.From, p.Component, made.By))
 			return
 		}
 	}
 	switch {
 	case p.Unverified != nil:
-		d.Unverified(p.Unverified.What, p.Unverified.How, p.From, p.Unverified.One, p.Unverified.Many)
+		d.unverified(p.Unverified.What, p.Unverified.How, p.From, p.Unverified.One, p.Unverified.Many)
 	case p.Ignored != "":
 		d.ignore(&p)
 	case p.Reason != "":
 		d.fault(&p)
 	case p.Note:
-		d.Note(d.line(&p))
+		d.note(d.line(&p))
 		d.keep(&p, result.SeverityNote)
 	default:
 		d.warnings = append(d.warnings, d.line(&p))
@@ -97,14 +97,14 @@ func (d *Docket) Add(p problem.Problem) {
 }
 
 // keep keeps what a check with an ID found besides faults.
-func (d *Docket) keep(p *problem.Problem, severity result.Severity) {
+func (d *docket) keep(p *problem.Problem, severity result.Severity) {
 	if p.Check != "" {
 		d.findings = append(d.findings, d.finding(p, severity))
 	}
 }
 
 // ignore keeps what the user has ignored.
-func (d *Docket) ignore(p *problem.Problem) {
+func (d *docket) ignore(p *problem.Problem) {
 	severity := result.SeverityWarning
 	if p.Reason != "" {
 		severity = result.SeverityError
@@ -114,7 +114,7 @@ func (d *Docket) ignore(p *problem.Problem) {
 	f := d.finding(p, severity)
 	f.Ignored = p.Ignored
 	d.findings = append(d.findings, f)
-	d.ignored = append(d.ignored, fmt.Sprintf("%s; ignored: %s", f.Cause, p.Ignored))
+	d.ignored = append(d.ignored, ignoredLine(&f))
 }
 
 // subject is the object, with its component if it has one.
@@ -126,7 +126,7 @@ func subject(p *problem.Problem) string {
 }
 
 // line is a problem in one line.
-func (d *Docket) line(p *problem.Problem) string {
+func (d *docket) line(p *problem.Problem) string {
 	_, where := d.index.Place(p)
 	text := fmt.Sprintf("%s: %s; %s (%s)", subject(p), p.Text, p.Then, where)
 	if p.Check != "" {
@@ -139,18 +139,25 @@ func (d *Docket) line(p *problem.Problem) string {
 func tag(id string) string { return "[" + id + "]" }
 
 // finding is a problem as data.
-func (d *Docket) finding(p *problem.Problem, severity result.Severity) result.Finding {
+func (d *docket) finding(p *problem.Problem, severity result.Severity) result.Finding {
 	place, where := d.index.Place(p)
-	f := result.Finding{Cause: subject(p) + ": " + p.Text, Object: &p.From, Component: p.Component, Place: place}
+	cause := subject(p) + ": " + p.Text
+	if severity == result.SeverityError {
+		cause = p.Lead + cause
+	}
+	f := result.Finding{Cause: cause, Object: &p.From, Component: p.Component, Place: place}
 	if p.Check != "" {
 		f.Cause += " " + tag(p.Check)
 		f.Check, f.Severity, f.Reason, f.Path, f.Arguments = p.Check, severity, p.Reason, p.Path, p.Arguments
 	}
-	f.Story = append(f.Story, f.Cause, "  "+p.Then, "  "+where)
+	f.Story = append(f.Story, f.Cause)
+	for _, line := range slices.Concat([]string{p.Then}, p.More, []string{where}) {
+		f.Story = append(f.Story, "  "+line)
+	}
 	return f
 }
 
-func (d *Docket) fault(p *problem.Problem) {
+func (d *docket) fault(p *problem.Problem) {
 	if f := d.merged[p.Cause]; f != nil && p.Cause != "" {
 		if *f.Object != p.From && !slices.Contains(f.Others, p.From) {
 			f.Others = append(f.Others, p.From)
@@ -163,21 +170,16 @@ func (d *Docket) fault(p *problem.Problem) {
 	d.faults = append(d.faults, &docketed{p.Reason, &f})
 }
 
-// AddFault adds a finding that is complete.
-func (d *Docket) AddFault(r reason.Reason, f *result.Finding) {
-	d.faults = append(d.faults, &docketed{r, f})
-}
-
-// Note adds a line on what was not verified, once.
-func (d *Docket) Note(line string) {
+// note adds a line on what was not verified, once.
+func (d *docket) note(line string) {
 	if !slices.Contains(d.notes, line) {
 		d.notes = append(d.notes, line)
 	}
 }
 
-// Unverified notes that an object which exists only if operators and Jobs do their work could not
+// unverified notes that an object which exists only if operators and Jobs do their work could not
 // be checked.
-func (d *Docket) Unverified(what, how string, user result.Ref, one, many string) {
+func (d *docket) unverified(what, how string, user result.Ref, one, many string) {
 	i := slices.IndexFunc(d.later, func(l *later) bool { return l.what == what && l.how == how && l.one == one })
 	if i < 0 {
 		i = len(d.later)
@@ -196,7 +198,7 @@ func (l *later) String() string {
 }
 
 // Report is all that was added.
-func (d *Docket) Report() Report {
+func (d *docket) Report() Report {
 	r := Report{Warnings: d.warnings, Notes: slices.Clone(d.notes), Ignored: d.ignored, Findings: d.findings}
 	for _, l := range d.later {
 		r.Notes = append(r.Notes, l.String())

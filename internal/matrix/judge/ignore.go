@@ -11,7 +11,6 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/nvidia/aicr-action/internal/matrix/problem"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/util/lists"
 )
@@ -34,8 +33,9 @@ type Ignore struct {
 	Recipe string `yaml:"recipe,omitempty"`
 	Reason string `yaml:"reason" jsonschema:"required"`
 
-	// place is FILE:LINE, or the flag.
+	// place is FILE:LINE, or the flag, and stage the check's.
 	place string
+	stage Stage
 }
 
 // Ignores are the entries of a run, and how often each was used. Nil has none.
@@ -135,7 +135,9 @@ func (g *Ignore) settle(list []Check) error {
 	if c == nil {
 		return fmt.Errorf("%s: %w", g.place, Unknown(list, g.Check))
 	}
-	g.Check = c.ID
+	if g.Check, g.stage = c.ID, c.Needs; c.Final {
+		return fmt.Errorf("%s: check %s (%s) says why a cell could not go on, so that it cannot be ignored", g.place, c.ID, c.Name)
+	}
 	if g.Object == "" {
 		if c.Gives != "" {
 			return fmt.Errorf("%s: check %s (%s) makes a cell fail, so that it can be ignored for a named object only: %s=KIND/NAMESPACE/NAME", g.place, c.ID, c.Name, c.ID)
@@ -168,14 +170,14 @@ func Unknown(list []Check, id string) error {
 	return fmt.Errorf("there is no check %q%s; matrix list checks lists them", id, meant(id, known))
 }
 
-// why is the reason for which a problem is ignored; empty if it is not.
-func (g *Ignores) why(p *problem.Problem, recipe string) string {
+// why is the reason for which what a check finds of an object is ignored; empty if it is not.
+func (g *Ignores) why(check string, of result.Ref, recipe string) string {
 	if g == nil {
 		return ""
 	}
 	for i := range g.entries {
 		e := &g.entries[i]
-		if e.Check == p.Check && (e.Recipe == "" || e.Recipe == recipe) && e.covers(p.From) {
+		if e.Check == check && (e.Recipe == "" || e.Recipe == recipe) && e.covers(of) {
 			g.mu.Lock()
 			g.used[i]++
 			g.mu.Unlock()
@@ -199,16 +201,16 @@ func (g *Ignore) covers(r result.Ref) bool {
 	return slices.EqualFunc(strings.Split(g.Object, "/"), want, func(a, b string) bool { return a == "*" || a == b })
 }
 
-// Unused says which entries have ignored nothing, a line each. It is for the end of a run of all recipes that they
-// may be for.
-func (g *Ignores) Unused(ran func(recipe string) bool) (lines []string) {
+// Unused says which entries have ignored nothing, a line each, of those whose checks ran for the recipe that they are for;
+// for any, if they name none.
+func (g *Ignores) Unused(ran func(recipe string, stage Stage) bool) (lines []string) {
 	if g == nil {
 		return nil
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for i, e := range g.entries {
-		if g.used[i] == 0 && (e.Recipe == "" || ran(e.Recipe)) {
+		if g.used[i] == 0 && ran(e.Recipe, e.stage) {
 			lines = append(lines, strings.TrimSuffix(fmt.Sprintf("%s ignores nothing: check %s found nothing for %s", e.place, e.Check, e.Object), " for "))
 		}
 	}

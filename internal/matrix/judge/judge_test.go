@@ -43,7 +43,7 @@ func index(kinds ...string) *facts.Index {
 }
 
 func report(x *facts.Index, found []problem.Problem) Report {
-	d := NewDocket(x)
+	d := newDocket(x)
 	for _, p := range found {
 		d.Add(p)
 	}
@@ -138,11 +138,11 @@ func TestIgnores(t *testing.T) {
 	if got := (&Bench{Ignore: ignores}).Inputs("r"); len(got) != 2 {
 		t.Errorf("inputs of the recipe r: got %q, want its two entries", got)
 	}
-	all, one := func(string) bool { return true }, func(recipe string) bool { return recipe == "r" }
-	if got := ignores.Unused(all); len(got) != 1 || !strings.Contains(got[0], IgnoreFile+":4 ignores nothing: check MX001 found nothing") {
+	one := func(recipe string) bool { return recipe == "r" }
+	if got := ignores.Unused(func(string, Stage) bool { return true }); len(got) != 1 || !strings.Contains(got[0], IgnoreFile+":4 ignores nothing: check MX001 found nothing") {
 		t.Errorf("unused of all recipes: got %q", got)
 	}
-	if got := ignores.Unused(one); len(got) != 0 {
+	if got := ignores.Unused(func(recipe string, _ Stage) bool { return recipe == "" || one(recipe) }); len(got) != 0 {
 		t.Errorf("an entry for a recipe that did not run: got %q", got)
 	}
 }
@@ -203,5 +203,53 @@ func BenchmarkJudge(b *testing.B) {
 		if _, err := (&Bench{Checks: two()}).Judge(x, "r", Order{}, Rendered); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// What a step has observed gets its ID, and goes if the user ignores all of the objects that it is about. One object of
+// several does not hide the others.
+func TestRule(t *testing.T) {
+	ref := func(name string) result.Ref { return result.Ref{Kind: "Secret", Namespace: "x", Name: name} }
+	ignores, err := NewIgnores(two(), []string{"MX002=Secret/x/a", "MX002=Secret/x/b"}, "", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bench := &Bench{Checks: two(), Ignore: ignores}
+	failure := func(others ...result.Ref) error {
+		first := ref("a")
+		return reason.Wrap(reason.NeverSettles, result.NewFailure(result.Finding{Check: "MX002", Object: &first, Others: others, Cause: "it changes", Story: []string{"it changes", "why"}}))
+	}
+	for name, tc := range map[string]struct {
+		others []result.Ref
+		gone   bool
+	}{"ignored": {nil, true}, "all ignored": {[]result.Ref{ref("b")}, true}, "one is not": {[]result.Ref{ref("b"), ref("c")}, false}} {
+		r, left := bench.Rule("r", failure(tc.others...))
+		if (left == nil) != tc.gone || len(r.Findings) != 1 || (len(r.Ignored) == 1) != tc.gone {
+			t.Errorf("%s: got %v, %+v", name, left, r)
+		}
+		if f := r.Findings[0]; f.Cause != "it changes [MX002]" || f.Story[0] != f.Cause || f.Severity != result.SeverityError || f.Reason != reason.NeverSettles {
+			t.Errorf("%s: got %+v", name, f)
+		}
+	}
+	again, left := bench.Rule("r", func() error { _, err := bench.Rule("r", failure(ref("c"))); return err }())
+	if v := result.VerdictOf(left); len(again.Findings) != 0 || v.Reason != reason.NeverSettles || v.Cause != "it changes [MX002]" {
+		t.Errorf("ruled on twice: got %+v, %v", again, left)
+	}
+	if _, left := bench.Rule("r", reason.New(reason.ClusterFailed, "gone")); reason.Of(left) != reason.ClusterFailed {
+		t.Errorf("another error: got %v", left)
+	}
+	list := two()
+	r := bench.Warn("r", []result.Finding{list[1].Warning(ref("a"), "c", "x"), list[1].Warning(ref("d"), "c", "%s stays", "it")})
+	if !slices.Equal(r.Warnings, []string{"it stays [MX002]"}) || len(r.Ignored) != 1 || len(r.Findings) != 2 {
+		t.Errorf("warnings: got %+v", r)
+	}
+}
+
+// What a cell cannot go on after cannot be ignored.
+func TestNewIgnores_Final(t *testing.T) {
+	list := two()
+	list[0].Final = true
+	if _, err := NewIgnores(list, []string{"MX001=ConfigMap/x/y"}, "", false); err == nil || !strings.Contains(err.Error(), "could not go on") {
+		t.Errorf("got %v", err)
 	}
 }

@@ -38,6 +38,9 @@ func (s *Scope) ReportAs(message string, o *bundle.Object, path string, args ...
 	p := problem.Of(o)
 	p.Check, p.Path, p.Reason, p.Name = s.check.ID, path, s.check.Gives, facts.Text(o.Object, path)
 	p.Text, p.Then = say(m.Says, args), say(m.Then, args)
+	if s.check.Later {
+		p.Lead = s.Delivery.What + ": "
+	}
 	for _, a := range args {
 		p.Arguments = append(p.Arguments, fmt.Sprint(a))
 	}
@@ -110,6 +113,18 @@ func (f *Found) At(place result.Place) *Found {
 // OneCause makes one finding of all objects that have the same cause. Without it, each object is one of its own.
 func (f *Found) OneCause(cause string) *Found {
 	f.problem().Cause = f.problem().Check + " " + cause
+	return f
+}
+
+// OneOfTemplate makes one finding of all objects of a template of which the check says the same.
+func (f *Found) OneOfTemplate() *Found {
+	p := f.problem()
+	return f.OneCause(p.Component + " " + p.Template + " " + p.Text)
+}
+
+// More adds lines to what a person reads next.
+func (f *Found) More(lines ...string) *Found {
+	f.problem().More = append(f.problem().More, lines...)
 	return f
 }
 

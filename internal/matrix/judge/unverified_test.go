@@ -26,7 +26,7 @@ func TestUnverified(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := NewDocket(x)
+	d := newDocket(x)
 	for _, p := range found {
 		d.Add(p)
 	}

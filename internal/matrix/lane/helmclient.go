@@ -12,6 +12,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/nvidia/aicr-action/internal/infra"
@@ -31,12 +32,17 @@ type HelmClient struct {
 	Renders  func()
 	Rendered func(manifest []byte) error
 
+	// TakesOver, if set, hears of fields that Helm 4 takes from another manager by force.
+	TakesOver func(infra.APIWarning)
+	// Forces: conflicts are forced in the next release, so that TakesOver has something to hear.
+	Forces bool
+
 	validates  serverValidates
 	discovered discovered
 }
 
-// Config returns a Helm client for one namespace.
-func (h *HelmClient) Config(namespace string) (*action.Configuration, error) {
+// connect returns what Helm's clients for a namespace are made with, and where its releases are.
+func (h *HelmClient) connect(namespace string) (helmGetter, typedcorev1.SecretInterface, error) {
 	flags := genericclioptions.NewConfigFlags(false)
 	flags.KubeConfig, flags.Namespace = &h.Kubeconfig, &namespace
 	flags.WrapConfigFn = func(cfg *rest.Config) *rest.Config {
@@ -47,20 +53,30 @@ func (h *HelmClient) Config(namespace string) (*action.Configuration, error) {
 		return cfg
 	}
 	getter := helmGetter{flags, &h.discovered}
+	restConfig, err := flags.ToRESTConfig()
+	if err != nil {
+		return getter, nil, fmt.Errorf("make a Helm client for namespace %s: %w", namespace, err)
+	}
+	clients, err := kubernetes.NewForConfig(restConfig)
+	if err != nil {
+		return getter, nil, fmt.Errorf("make a Helm client for namespace %s: %w", namespace, err)
+	}
+	return getter, clients.CoreV1().Secrets(namespace), nil
+}
+
+// Config returns a client of Helm 3 for one namespace.
+func (h *HelmClient) Config(namespace string) (*action.Configuration, error) {
+	getter, secrets, err := h.connect(namespace)
+	if err != nil {
+		return nil, err
+	}
+	kube.ManagedFieldsManager = helmManager
 	cfg := &action.Configuration{}
 	log := func(format string, args ...any) { h.Log(strings.TrimSpace(fmt.Sprintf(format, args...))) }
 	if err := cfg.Init(getter, namespace, "secret", log); err != nil {
 		return nil, fmt.Errorf("make a Helm client for namespace %s: %w", namespace, err)
 	}
-	restConfig, err := flags.ToRESTConfig()
-	if err != nil {
-		return nil, fmt.Errorf("make a Helm client for namespace %s: %w", namespace, err)
-	}
-	clients, err := kubernetes.NewForConfig(restConfig)
-	if err != nil {
-		return nil, fmt.Errorf("make a Helm client for namespace %s: %w", namespace, err)
-	}
-	cfg.Releases = helmStorage(clients.CoreV1().Secrets(namespace))
+	cfg.Releases = helmStorage(secrets)
 	cfg.Releases.Log = log
 	client, err := registry.NewClient(
 		registry.ClientOptPlainHTTP(), registry.ClientOptCredentialsFile(filepath.Join(h.Dir, "registry.json")), registry.ClientOptWriter(lineWriter{h.Log}),
@@ -91,6 +107,9 @@ func (m renderMark) ToDiscoveryClient() (discovery.CachedDiscoveryInterface, err
 	m.renders()
 	return m.helmGetter.ToDiscoveryClient()
 }
+
+// helmManager is the field manager of the program helm. Helm's libraries take the name of the program that they are in.
+const helmManager = "helm"
 
 // lineWriter passes on Helm's output.
 type lineWriter struct{ log func(string) }

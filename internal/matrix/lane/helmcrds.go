@@ -10,6 +10,7 @@ import (
 	apiextv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/cli-runtime/pkg/resource"
 
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/util/wait"
@@ -23,23 +24,35 @@ type laneClient struct {
 
 // Build implements kube.Interface.
 func (c laneClient) Build(reader io.Reader, validate bool) (kube.ResourceList, error) {
-	if c.rendered == nil {
-		return c.Client.Build(reader, validate)
-	}
-	manifest, err := io.ReadAll(reader)
-	if err == nil {
-		err = c.rendered(manifest)
-	}
+	manifest, err := passOn(reader, c.rendered)
 	if err != nil {
 		return nil, err
 	}
-	return c.Client.Build(bytes.NewReader(manifest), validate)
+	return c.Client.Build(manifest, validate)
+}
+
+// passOn reads what is to become objects, and gives it to rendered first, unless that is nil.
+func passOn(reader io.Reader, rendered func(manifest []byte) error) (io.Reader, error) {
+	if rendered == nil {
+		return reader, nil
+	}
+	manifest, err := io.ReadAll(reader)
+	if err == nil {
+		err = rendered(manifest)
+	}
+	return bytes.NewReader(manifest), err
 }
 
 // Wait implements kube.Interface. Helm checks every 2 s whether a chart's CRDs are established,
 // which takes 100 ms; for ten charts of a recipe that would add 20 s. Helm's own wait still
 // follows, and decides.
 func (c laneClient) Wait(resources kube.ResourceList, timeout time.Duration) error {
+	established(timeout, resources)
+	return c.Client.Wait(resources, timeout)
+}
+
+// established waits until CRDs are established, 5 s at most, if the first of the objects is one.
+func established(timeout time.Duration, resources []*resource.Info) {
 	_ = wait.For(context.Background(), "CRDs to be Established", wait.Options{Budget: min(timeout, 5*time.Second), Interval: 50 * time.Millisecond},
 		func(context.Context) wait.Result {
 			for _, r := range resources {
@@ -59,5 +72,4 @@ func (c laneClient) Wait(resources kube.ResourceList, timeout time.Duration) err
 			}
 			return wait.Done()
 		}) // what it says does not count
-	return c.Client.Wait(resources, timeout)
 }

@@ -21,6 +21,9 @@ const KindRelease = "Release"
 // background while the gate polls, so that a hook whose pod cannot be scheduled is seen at once and
 // not after Helm's timeout.
 type InOrder struct {
+	// BestEffort: a release that fails does not end the rest.
+	BestEffort bool
+
 	cancel context.CancelFunc
 	done   chan struct{}
 
@@ -47,9 +50,10 @@ func (q *InOrder) Budget(b Budgets) (time.Duration, time.Duration) { return 0, b
 // rule).
 func (q *InOrder) TimeoutReason() reason.Reason { return reason.SchedulingFailed }
 
-// Start starts the deliveries. do delivers one release. Its error ends the rest, and its text is
-// for people.
+// Start starts the deliveries. do delivers one release. Its error ends the rest, unless BestEffort is set, and its
+// text is for people.
 func (q *InOrder) Start(ctx context.Context, releases []bundle.Release, do func(context.Context, bundle.Release) error, passed string) {
+	q.Stop() // an earlier delivery
 	q.mu.Lock()
 	q.items = nil // those of an earlier delivery
 	for _, r := range releases {
@@ -58,12 +62,16 @@ func (q *InOrder) Start(ctx context.Context, releases []bundle.Release, do func(
 	q.mu.Unlock()
 	ctx, q.cancel = context.WithCancel(ctx)
 	q.done = make(chan struct{})
+	further := q.BestEffort
 	go func() {
 		defer close(q.done)
 		for i, r := range releases {
 			q.set(i, ItemWaiting, "is being installed")
 			if err := do(ctx, r); err != nil {
 				q.set(i, ItemFailed, err.Error())
+				if further && ctx.Err() == nil {
+					continue
+				}
 				return
 			}
 			q.set(i, ItemGood, passed)

@@ -79,6 +79,9 @@ type Env struct {
 	// Before is the bundle that was delivered before this one; nil on a first installation.
 	Before *bundle.Bundle
 	Health health.Policy
+	// BestEffort means that a release that fails does not keep the others from being tried (deploy.sh --best-effort),
+	// where the harness itself delivers.
+	BestEffort bool
 	// Published is what was pushed to the registry: the charts and the bundle. Empty until then.
 	Published []publish.Published
 	// Dir is the cell's working directory.
@@ -127,6 +130,8 @@ type Item struct {
 	Text  string
 	// Reason, if set, is the reason of a failure of this object; DEPLOY_FAILED otherwise.
 	Reason reason.Reason
+	// Check is the ID of the check that this is a finding of, if it is of one.
+	Check string
 	// Place is the line that a failure is about, if the lane knows one.
 	Place result.Place
 	// Patience is how long an ItemSuspect must last, if longer than usual.
@@ -136,6 +141,8 @@ type Item struct {
 	Different []result.Ref
 
 	Timing *Timing // nil if the deployer does not say
+	// Attempt is another text for each try of a controller to deliver the object; empty if it does not say.
+	Attempt string
 
 	// Behind is the component whose pods the item waits for, if those are not its own.
 	Behind string

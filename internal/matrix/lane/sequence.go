@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -46,6 +47,16 @@ func (q Sequence) needs(release, on string) bool {
 		}
 		return nil
 	}, func(name string) bool { return name == on })
+}
+
+// Within is how long the deployer waits for a release; 0 if it does not, or does not give up.
+func (q Sequence) Within(release string) time.Duration {
+	if i := q.Position(release); i >= 0 {
+		if g := q.Expectation.Releases[i].Given; g.Within > 0 || g.Unawaited {
+			return g.Within
+		}
+	}
+	return q.Order.Within
 }
 
 // Position is the index of a release in the bundle; -1 without it.
@@ -139,4 +150,13 @@ func MomentOf(o *unstructured.Unstructured, argocd bool) Moment {
 		m.Step = wave
 	}
 	return m
+}
+
+// IsArgoHook reports whether Argo CD takes an object for a hook.
+func IsArgoHook(o *unstructured.Unstructured) bool {
+	if own, ok := o.GetAnnotations()[rendering.ArgoHook]; ok {
+		return own != "Skip"
+	}
+	hook, ok := o.GetAnnotations()[rendering.HelmHook]
+	return ok && hook != "crd-install"
 }

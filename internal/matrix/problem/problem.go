@@ -1,4 +1,4 @@
-// Package problem is what the checks of package refs find that have packages of their own.
+// Package problem is what checks find, before it is made a finding.
 package problem
 
 import (
@@ -23,14 +23,18 @@ type Problem struct {
 	// Text says what is wrong, as the end of a sentence that begins with From, and Then what comes of
 	// it. Name is what the recipe sets, and Cause distinguishes problems of different causes.
 	Text, Then, Name, Cause string
+	// Lead is what the cause of a fault begins with, e.g. "the upgrade from v1: ".
+	Lead string
 	// Reason is that of a fault. Without one it is a warning, or a note: what could not be verified.
 	Reason reason.Reason
 	// At is the place that says it, if that is no template of a component.
 	At result.Place
-	// Check is the ID of the check that found it, e.g. MX118; empty for one that has none yet. Path is the field
+	// Check is the ID of the check that found it, e.g. MX118. Path is the field
 	// of the object, and Arguments are what the text was made with.
 	Check, Path string
 	Arguments   []string
+	// More are further lines for people.
+	More []string
 	// Note: it is neither a fault nor a warning. Ignored is the reason for which the user has it ignored.
 	Note    bool
 	Ignored string

@@ -69,6 +69,9 @@ func (s *Store) cellDir(c result.Cell) string {
 	if c.From != "" {
 		lane += " from " + c.From
 	}
+	if c.Sequence != "" {
+		lane += " " + c.Sequence
+	}
 	return filepath.Join(s.dir, "cells", escape(c.Recipe), escape(lane))
 }
 

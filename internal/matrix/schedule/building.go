@@ -118,6 +118,9 @@ func (b *Build) AwaitFirst(ctx context.Context, sets []BuildingSet) error {
 	}
 }
 
+// Wait waits until everything is prepared, or has failed.
+func (b *Build) Wait() { <-b.ended }
+
 // Stop ends what is still being prepared, and waits for that.
 func (b *Build) Stop() {
 	if b == nil {

@@ -2,7 +2,7 @@ package why
 
 // claims.go says which resource claims of a pod a node's devices do not satisfy, and why. It
 // evaluates the selectors with the scheduler's own library. It must not decide what is allocated:
-// that is the scheduler's.
+// that is the scheduler's allocator, see allocator.go.
 
 import (
 	"context"
@@ -65,6 +65,11 @@ func (c *claimChecker) Refusals(n *corev1.Node) []claimRefusal {
 	var all []claimRefusal
 	for i := range c.pod.Spec.ResourceClaims {
 		if r := c.claim(&c.pod.Spec.ResourceClaims[i], n); r != nil {
+			all = append(all, *r)
+		}
+	}
+	if len(all) == 0 {
+		if r := c.together(n); r != nil {
 			all = append(all, *r)
 		}
 	}

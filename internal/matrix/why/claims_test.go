@@ -26,7 +26,7 @@ func selectors(expressions ...string) []resourcev1.DeviceSelector {
 // cluster has node n with two H100, of which the claim other/first has one, and node bare.
 func cluster() *observe.Devices {
 	name, kind, node := "NVIDIA H100 80GB HBM3", "gpu", "n"
-	s := resourcev1.ResourceSlice{Spec: resourcev1.ResourceSliceSpec{Driver: driver, NodeName: &node, Pool: resourcev1.ResourcePool{Name: node}}}
+	s := resourcev1.ResourceSlice{Spec: resourcev1.ResourceSliceSpec{Driver: driver, NodeName: &node, Pool: resourcev1.ResourcePool{Name: node, Generation: 1, ResourceSliceCount: 1}}}
 	for i := range 2 {
 		s.Spec.Devices = append(s.Spec.Devices, resourcev1.Device{Name: fmt.Sprintf("gpu-%d", i),
 			Attributes: map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{"type": {StringValue: &kind}, "productName": {StringValue: &name}},
@@ -70,7 +70,7 @@ func TestRefusals(t *testing.T) {
 		"a node without":     {[]resourcev1.DeviceRequest{exactly(driver, 1)}, "bare", "has no devices, since no DRA driver publishes any there"},
 		"an attribute less":  {[]resourcev1.DeviceRequest{exactly(driver, 1, `device.attributes["gpu.nvidia.com"].nvlink == "4"`)}, "n", "cannot be evaluated for device gpu-0: no such key: nvlink"},
 		"no expression":      {[]resourcev1.DeviceRequest{exactly(driver, 1, "device.")}, "n", "device. does not compile"},
-		"either":             {[]resourcev1.DeviceRequest{{Name: "r", FirstAvailable: []resourcev1.DeviceSubRequest{{DeviceClassName: "mig.nvidia.com", Count: 1}, {DeviceClassName: driver, Count: 1}}}}, "n", ""},
+		"either":             {[]resourcev1.DeviceRequest{{Name: "r", FirstAvailable: []resourcev1.DeviceSubRequest{{Name: "a", DeviceClassName: "mig.nvidia.com", AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 1}, {Name: "b", DeviceClassName: driver, AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 1}}}}, "n", ""},
 		"neither":            {[]resourcev1.DeviceRequest{{Name: "r", FirstAvailable: []resourcev1.DeviceSubRequest{{DeviceClassName: "a", Count: 1}, {DeviceClassName: "b", Count: 1}}}}, "n", "DeviceClass a does not exist, or DeviceClass b does not exist"},
 		"all, some of taken": {[]resourcev1.DeviceRequest{{Name: "r", Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: driver, AllocationMode: resourcev1.DeviceAllocationModeAll}}}, "n", "asks for 2 devices, has 2, of which 1 free"},
 	} {
@@ -120,5 +120,34 @@ func TestRefusals_Names(t *testing.T) {
 	d.Read = false
 	if got := refused("n", corev1.PodResourceClaim{Name: "a", ResourceClaimName: &gone}); got != "" {
 		t.Errorf("got %q of devices that were not read", got)
+	}
+}
+
+// TestRefusals_Together: devices that satisfy each request by itself, and not what binds them, are refused, as the
+// scheduler's allocator does it.
+func TestRefusals_Together(t *testing.T) {
+	attribute, other := resourcev1.FullyQualifiedName(driver+"/productName"), resourcev1.FullyQualifiedName(driver+"/none")
+	for name, tc := range map[string]struct {
+		constraints []resourcev1.DeviceConstraint
+		taint       bool
+		want        string
+	}{
+		"none":     {},
+		"alike":    {constraints: []resourcev1.DeviceConstraint{{MatchAttribute: &attribute}}},
+		"distinct": {constraints: []resourcev1.DeviceConstraint{{Requests: []string{"r"}, DistinctAttribute: &attribute}}, want: "ResourceClaim x/mine: its devices satisfy no more than each request by itself, and not all at once (distinctAttribute gpu.nvidia.com/productName of r)"},
+		"lacking":  {constraints: []resourcev1.DeviceConstraint{{MatchAttribute: &other}}, want: "not all at once (matchAttribute gpu.nvidia.com/none)"},
+		"tainted":  {taint: true, want: "ResourceClaim x/mine: its devices satisfy no more than each request by itself, and not all at once"},
+	} {
+		d := cluster()
+		d.Claims = []resourcev1.ResourceClaim{{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "mine"}, Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{exactly(driver, 2)}, Constraints: tc.constraints}}}}
+		if tc.taint {
+			d.Slices[0].Spec.Devices[0].Taints = []resourcev1.DeviceTaint{{Key: "sick", Effect: resourcev1.DeviceTaintEffectNoSchedule}}
+		}
+		mine := "mine"
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "p"}, Spec: corev1.PodSpec{ResourceClaims: []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimName: &mine}}}}
+		got := newClaimChecker(d, pod).Refusals(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}})
+		if tc.want == "" && len(got) > 0 || tc.want != "" && (len(got) != 1 || !strings.Contains(got[0].Text, tc.want)) {
+			t.Errorf("%s: got %+v, want %q", name, got, tc.want)
+		}
 	}
 }

@@ -147,6 +147,9 @@ func volumeCases() map[string]explainCase {
 		"claim that is not bound": {
 			pod: wanting(claiming("unbound")), groups: []string{`2 system nodes: claim unbound is not bound (storage class "now")`, "2 accelerated nodes: claim unbound is not bound"},
 		},
+		"claim of no class": {
+			pod: wanting(claiming("classless")), groups: []string{"2 system nodes: claim classless is not bound: it names no StorageClass, and the cluster has no default one: name one, there is now, later", "2 accelerated nodes: claim classless is not bound"},
+		},
 		"claim whose volume is gone": {
 			pod: wanting(claiming("dangling")), groups: []string{"2 system nodes: claim dangling is bound to volume pv-x, which does not exist", "2 accelerated nodes"},
 		},

@@ -112,7 +112,7 @@ func testVolumes() observe.Volumes {
 	first, now := storagev1.VolumeBindingWaitForFirstConsumer, storagev1.VolumeBindingImmediate
 	return observe.Volumes{
 		Read:   true,
-		Claims: []corev1.PersistentVolumeClaim{claim("unbound", "now", ""), claim("waits", "later", ""), claim("in-b", "now", "pv-b"), claim("dangling", "now", "pv-x")},
+		Claims: []corev1.PersistentVolumeClaim{claim("unbound", "now", ""), claim("waits", "later", ""), claim("in-b", "now", "pv-b"), claim("dangling", "now", "pv-x"), {ObjectMeta: testkit.ObjectMeta("PersistentVolumeClaim", "classless")}},
 		Volumes: []corev1.PersistentVolume{{ObjectMeta: metav1.ObjectMeta{Name: "pv-b"}, Spec: corev1.PersistentVolumeSpec{
 			NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{zoneB}}},
 		}}},

@@ -95,9 +95,9 @@ func TraceField(ctx context.Context, in bundle.Input, deployer string, f *result
 	if !ok {
 		return
 	}
-	origin := s.component.Origins[path]
-	f.Place = result.Place{File: origin.File, Line: origin.Line, Path: path}
-	f.Story = append(f.Story, fmt.Sprintf("%s: value path %s, set in %s", field.text, path, origin))
+	v := s.source(path)
+	f.Place = result.Place{File: v.Origin.File, Line: v.Origin.Line, Path: path}
+	f.Story = append(f.Story, fmt.Sprintf("%s: %s", field.text, setText(v)))
 }
 
 // fieldSearch finds the one value that decides the rejected field, by leaving out values of the
@@ -108,6 +108,7 @@ type fieldSearch struct {
 	deployer  string
 	component *recipe.Component
 	field     rejectedField
+	fromChart bool // paths are those of the chart's default values
 
 	target *unstructured.Unstructured
 	// read returns the rejected field of the target, or the nearest existing one above it; value is
@@ -121,7 +122,27 @@ func (s *fieldSearch) run() (string, bool) {
 	if err != nil || !s.locate(objects) {
 		return "", false
 	}
-	return s.among()
+	if path, ok := s.among(); ok {
+		return path, true
+	}
+	return s.amongDefaults()
+}
+
+// source is the value of a path that was found, with its place: that of the component for a default of its chart.
+func (s *fieldSearch) source(path string) bundle.SteeringSource {
+	v := bundle.SteeringSource{Path: path, Origin: s.component.Origins[path], Default: s.fromChart}
+	if v.Default {
+		v.Origin = s.component.Declared
+	}
+	return v
+}
+
+// setText says what sets a value.
+func setText(v bundle.SteeringSource) string {
+	if v.Default {
+		return fmt.Sprintf("value path %s, a default of the chart, which the component can set (declared in %s)", v.Path, v.Origin)
+	}
+	return fmt.Sprintf("value path %s, set in %s", v.Path, v.Origin)
 }
 
 // among finds the value once the field is known.
@@ -183,7 +204,12 @@ func (s *fieldSearch) changes(leaves []string, replace func(any) (any, bool)) (b
 func (s *fieldSearch) rendered(leaves []string, replace func(any) (any, bool)) (value any, found bool, err error) {
 	objects, err := s.in.Rerender(s.ctx, s.deployer, s.component.Name, func(values map[string]any) {
 		for _, path := range leaves {
-			replaceValue(values, strings.Split(path, "."), replace)
+			if parts := strings.Split(path, "."); s.fromChart {
+				value, _ := replace(nil)
+				putDefault(values, parts, value)
+			} else {
+				replaceValue(values, parts, replace)
+			}
 		}
 	})
 	if err != nil {

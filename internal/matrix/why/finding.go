@@ -40,6 +40,12 @@ func SchedulingFinding(r observe.WorkloadReport, view *observe.View) *result.Fai
 	for _, g := range groups {
 		e := explainPods(g.pods, g.w, view)
 		g.names, g.more, g.place = e.Pods, e.lines(), placeOf(e.sources)
+		if g.place.Line == 0 && g.w != nil {
+			line := ""
+			if line, g.place = refusedField(e.Groups, g.w); line != "" {
+				g.more = append(g.more, line)
+			}
+		}
 	}
 	for _, w := range r.Wrong {
 		g := &group{w: w.Workload, text: w.Text}
@@ -86,6 +92,21 @@ func SchedulingFinding(r observe.WorkloadReport, view *observe.View) *result.Fai
 		f.Findings = append(f.Findings, found)
 	}
 	return f
+}
+
+// refusedField is the field of a pod template that decides where no value is known to: of pods that are to be apart, or together.
+func refusedField(groups []NodeGroup, w *bundle.Workload) (string, result.Place) {
+	for i := range groups {
+		for _, r := range groups[i].Refusals {
+			path := map[RefusalKind][]string{
+				refusalSpread: {"spec", "topologySpreadConstraints"}, refusalPodAffinity: {"spec", "affinity", "podAffinity"}, refusalAntiAffinity: {"spec", "affinity", "podAntiAffinity"},
+			}[r.Kind]
+			if at, ok := w.Origin(path...); ok && path != nil {
+				return path[len(path)-1] + ": set in " + at.String(), result.Place{File: at.File, Line: at.Line}
+			}
+		}
+	}
+	return "", result.Place{}
 }
 
 // overdue reports whether a Job was ended by its deadline, which a pod without a node reaches too.

@@ -212,3 +212,28 @@ func TestRejectedField_Definition(t *testing.T) {
 		t.Errorf("got %s, want w.yaml:15", all[0].Place)
 	}
 }
+
+// Pods that are to be apart, or together, are no value's: the line of the template's field is what decides.
+func TestRefusedField(t *testing.T) {
+	const text = `apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: d
+spec:
+  template:
+    spec:
+      topologySpreadConstraints:
+      - {maxSkew: 1, topologyKey: zone, whenUnsatisfiable: DoNotSchedule}
+      affinity:
+        podAntiAffinity:
+          requiredDuringSchedulingIgnoredDuringExecution: []
+`
+	w := testkit.Expected("Deployment", "d", 1, testkit.Acc)
+	w.Manifest = &recipe.Manifest{File: "d.yaml", Content: []byte(text)}
+	for kind, want := range map[RefusalKind]int{refusalSpread: 8, refusalAntiAffinity: 11, refusalTaint: 0} {
+		line, place := refusedField([]NodeGroup{{Refusals: []Refusal{{Kind: kind}}}}, &w)
+		if place.Line != want || (line != "") != (want > 0) {
+			t.Errorf("%s: got line %d (%s), want %d", kind, place.Line, line, want)
+		}
+	}
+}

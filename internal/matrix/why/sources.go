@@ -90,7 +90,7 @@ func (p *provenance) sources(r *Refusal) (lines []string, places []source) {
 		return p.built(what, part)
 	}
 	for _, v := range values {
-		line := fmt.Sprintf("%s: value path %s, set in %s", what, v.Path, v.Origin)
+		line := what + ": " + setText(v)
 		if v.Lost != "" {
 			line += ", where null does not reach Helm"
 		}
@@ -229,6 +229,10 @@ func (p *provenance) templateOnly(what string, field ...string) string {
 func placesOf(values []bundle.SteeringSource) string {
 	var places []string
 	for _, v := range values {
+		if v.Default {
+			places = append(places, fmt.Sprintf("at %s of the component (declared in %s), in place of the chart's default", v.Path, v.Origin))
+			continue
+		}
 		places = append(places, fmt.Sprintf("at %s in %s", v.Path, v.Origin))
 	}
 	return strings.Join(places, " and ")

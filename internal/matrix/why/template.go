@@ -1,19 +1,26 @@
 package why
 
 import (
+	"cmp"
 	"maps"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/observe"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// AdmitsTemplate reports whether some node admits the pod template of a workload, as if there were
-// no other pods: it uses the view's nodes and not its pods.
-func AdmitsTemplate(w *bundle.Workload, view *observe.View) bool {
+// TemplateRefusal says why no node admits the pod template of a workload, as if there were no other pods: it uses the
+// view's nodes and not its pods. The text is one line, more is what a person reads next, and the place is what steers
+// the pods. The text is empty if some node admits it.
+func TemplateRefusal(w *bundle.Workload, view *observe.View) (text string, more []string, place result.Place) {
 	e := explainTemplate(w, view)
-	return !e.Refused()
+	if !e.Refused() {
+		return "", nil, result.Place{}
+	}
+	return cmp.Or(strings.Join(groupTexts(e.Groups), ", "), "it has none"), e.lines(), placeOf(e.sources)
 }
 
 // ofClass adds to a pod what the API server takes from its RuntimeClass: which nodes it is for, which

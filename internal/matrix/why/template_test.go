@@ -14,7 +14,7 @@ import (
 
 // What the API server takes from a RuntimeClass counts for a workload without pods too, and is not called the
 // template's own.
-func TestAdmitsTemplate_RuntimeClass(t *testing.T) {
+func TestTemplateRefusal_RuntimeClass(t *testing.T) {
 	class := func(name string, s *nodev1.Scheduling) *nodev1.RuntimeClass {
 		c := &nodev1.RuntimeClass{Scheduling: s}
 		c.Name = name
@@ -39,8 +39,8 @@ func TestAdmitsTemplate_RuntimeClass(t *testing.T) {
 		{workload("here", nil), true}, // by the class's own toleration
 		{workload("plain", nil), false},
 	} {
-		if got := AdmitsTemplate(c.w, view); got != c.want {
-			t.Errorf("class %s: got %v, want %v", *c.w.PodSpec.RuntimeClassName, got, c.want)
+		if text, _, _ := TemplateRefusal(c.w, view); (text == "") != c.want {
+			t.Errorf("class %s: got %q, want a node: %v", *c.w.PodSpec.RuntimeClassName, text, c.want)
 		}
 		if len(c.w.PodSpec.NodeSelector) > 0 {
 			t.Errorf("class %s: the workload itself has %v now", *c.w.PodSpec.RuntimeClassName, c.w.PodSpec.NodeSelector)

@@ -119,8 +119,13 @@ func traceWorkload(ctx context.Context, in bundle.Input, deployer string, c *rec
 		if s.value, found = s.read(s.target); !found {
 			continue
 		}
-		if path, ok := s.among(); ok {
-			source := bundle.SteeringSource{Field: f.field, Key: f.key, Path: path, Origin: c.Origins[path]}
+		path, ok := s.among()
+		if !ok {
+			path, ok = s.amongDefaults()
+		}
+		if ok {
+			source := s.source(path)
+			source.Field, source.Key = f.field, f.key
 			if slices.Contains([]string{bundle.FieldNodeSelector, bundle.FieldNodeName, bundle.FieldAffinity}, f.field) {
 				source.KeyStays, source.ValueStays = s.fixed(path)
 			}
@@ -192,7 +197,7 @@ func decidedBy(w *observe.WrongWorkload) ([]string, result.Place) {
 		f, key, _ := strings.Cut(f, "/")
 		values := p.values(f, key)
 		for _, v := range values {
-			lines = append(lines, fmt.Sprintf("%s: value path %s, set in %s", f, v.Path, v.Origin))
+			lines = append(lines, fmt.Sprintf("%s: %s", f, setText(v)))
 			places = append(places, source{result.Place{File: v.Origin.File, Line: v.Origin.Line, Path: v.Path}, true})
 		}
 		if at, ok := originOf(w.Workload, f, key); ok && len(values) == 0 {

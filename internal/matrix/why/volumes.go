@@ -1,11 +1,15 @@
 package why
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/component-helpers/storage/ephemeral"
 	"k8s.io/component-helpers/storage/volume"
 
@@ -44,11 +48,18 @@ func (l *check) volumes(n *corev1.Node) []Refusal {
 			add(name, "is being deleted")
 		case c.Status.Phase == corev1.ClaimLost:
 			add(name, "has lost its volume %s", c.Spec.VolumeName)
+		case c.Spec.VolumeName != "" && c.Status.Phase == corev1.ClaimPending && c.Annotations["pv.kubernetes.io/bind-completed"] == "":
+			add(name, "is not bound yet to the volume that it names, %s", c.Spec.VolumeName)
 		case c.Spec.VolumeName == "" && storage.LacksClass(c) && unfit(storage.Volumes, c) != "":
 			add(name, "is not bound: %s", unfit(storage.Volumes, c))
 		case c.Spec.VolumeName == "" && storage.LacksClass(c):
 			add(name, "is not bound: its storage class %q does not exist", volume.GetPersistentVolumeClaimClass(c))
 		case c.Spec.VolumeName == "" && storage.BindsLate(c):
+			if text := unprovided(storage, c, n); text != "" {
+				add(name, "is not bound: %s", text)
+			}
+		case c.Spec.VolumeName == "" && c.Spec.StorageClassName == nil && volume.GetPersistentVolumeClaimClass(c) == "":
+			add(name, "is not bound: it names no StorageClass, and the cluster has no default one%s", classesThere(storage.Classes))
 		case c.Spec.VolumeName == "":
 			add(name, "is not bound (storage class %q)", volume.GetPersistentVolumeClaimClass(c))
 		default:
@@ -57,12 +68,75 @@ func (l *check) volumes(n *corev1.Node) []Refusal {
 				add(name, "is bound to volume %s, which does not exist", c.Spec.VolumeName)
 			} else if err := volume.CheckNodeAffinity(pv, n.Labels); err != nil {
 				add(name, "has volume %s, which is for nodes with %s", pv.Name, selectorText(pv.Spec.NodeAffinity.Required))
+			} else if label := outOfZone(pv, n); label != "" {
+				add(name, "has volume %s, which has the label %s=%s", pv.Name, label, pv.Labels[label])
 			} else if by := l.holder(c); by != "" {
 				add(name, "is ReadWriteOncePod, and pod %s has it", by)
 			}
 		}
 	}
 	return all
+}
+
+// classesThere says which classes a claim may name.
+func classesThere(classes []storagev1.StorageClass) string {
+	var names []string
+	for i := range classes {
+		names = append(names, classes[i].Name)
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return ": name one, there is " + strings.Join(lists.AtMost(names, 5), ", ")
+}
+
+// outOfZone is the label by which a volume is for another zone or region than a node's; empty if there is none. A node
+// without such labels is in all of them, and of a label's older name the newer one counts too.
+func outOfZone(pv *corev1.PersistentVolume, n *corev1.Node) string {
+	newer := map[string]string{corev1.LabelFailureDomainBetaZone: corev1.LabelTopologyZone, corev1.LabelFailureDomainBetaRegion: corev1.LabelTopologyRegion}
+	labels := []string{corev1.LabelFailureDomainBetaZone, corev1.LabelFailureDomainBetaRegion, corev1.LabelTopologyZone, corev1.LabelTopologyRegion}
+	if !slices.ContainsFunc(labels, func(l string) bool { _, ok := n.Labels[l]; return ok }) {
+		return ""
+	}
+	for _, l := range labels {
+		zones, ok := pv.Labels[l]
+		if !ok {
+			continue
+		}
+		have, ok := n.Labels[l]
+		if !ok {
+			have, ok = n.Labels[cmp.Or(newer[l], l)]
+		}
+		if !ok || !slices.Contains(strings.Split(zones, "__"), have) {
+			return l
+		}
+	}
+	return ""
+}
+
+// unprovided says why a claim that is bound once its pod is placed gets no volume on a node: neither one that exists, as the
+// scheduler's own library finds it, nor a new one.
+func unprovided(storage *observe.Volumes, c *corev1.PersistentVolumeClaim, n *corev1.Node) string {
+	var volumes []*corev1.PersistentVolume
+	for i := range storage.Volumes {
+		volumes = append(volumes, &storage.Volumes[i])
+	}
+	if pv, err := volume.FindMatchingVolume(c, volumes, n, nil, true, true); err == nil && pv != nil {
+		return ""
+	}
+	class := storage.Class(c)
+	if class.Provisioner == volume.NotSupportedProvisioner {
+		return cmp.Or(unfit(storage.Volumes, c), fmt.Sprintf("its storage class %q provisions nothing, and has no volume for this node", class.Name))
+	}
+	if terms := class.AllowedTopologies; len(terms) > 0 && !slices.ContainsFunc(terms, func(t corev1.TopologySelectorTerm) bool {
+		return !slices.ContainsFunc(t.MatchLabelExpressions, func(m corev1.TopologySelectorLabelRequirement) bool {
+			of, err := labels.NewRequirement(m.Key, selection.In, m.Values) // of values that no label has, none matches
+			return err != nil || !of.Matches(labels.Set(n.Labels))
+		})
+	}) {
+		return fmt.Sprintf("its storage class %q makes no volumes for this node (allowedTopologies)", class.Name)
+	}
+	return ""
 }
 
 // unfit says why a claim gets none of the volumes of its class, which then need not exist; empty if

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -45,6 +46,62 @@ func TestHolder(t *testing.T) {
 		l := &check{pod: &mine, view: &observe.View{Pods: []corev1.Pod{mine, pod("waits", ""), pod("has", "n")}}}
 		if got := l.holder(c); got != want {
 			t.Errorf("%s: got %q, want %q", mode, got, want)
+		}
+	}
+}
+
+// A claim that is bound once its pod is placed rules out nodes for which its class makes no volume, and has none.
+func TestLate(t *testing.T) {
+	name, late := "c", storagev1.VolumeBindingWaitForFirstConsumer
+	claim := &corev1.PersistentVolumeClaim{Spec: corev1.PersistentVolumeClaimSpec{StorageClassName: &name, AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}}}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{corev1.LabelTopologyZone: "a"}}}
+	zone := func(zone string) []corev1.TopologySelectorTerm {
+		return []corev1.TopologySelectorTerm{{MatchLabelExpressions: []corev1.TopologySelectorLabelRequirement{{Key: corev1.LabelTopologyZone, Values: []string{zone}}}}}
+	}
+	volume := func(zone string) corev1.PersistentVolume {
+		return corev1.PersistentVolume{Status: corev1.PersistentVolumeStatus{Phase: corev1.VolumeAvailable}, Spec: corev1.PersistentVolumeSpec{StorageClassName: name, AccessModes: claim.Spec.AccessModes, NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{
+			NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelTopologyZone, Operator: corev1.NodeSelectorOpIn, Values: []string{zone}}}}},
+		}}}}
+	}
+	const nothing = "kubernetes.io/no-provisioner"
+	for what, c := range map[string]struct {
+		provisioner string
+		topologies  []corev1.TopologySelectorTerm
+		volumes     []corev1.PersistentVolume
+		want        string
+	}{
+		"anywhere": {"x", nil, nil, ""}, "here": {"x", append(zone("b"), zone("a")...), nil, ""},
+		"elsewhere":                {"x", zone("b"), nil, `its storage class "c" makes no volumes for this node (allowedTopologies)`},
+		"elsewhere, and one here":  {"x", zone("b"), []corev1.PersistentVolume{volume("a")}, ""},
+		"here, beside no label":    {"x", []corev1.TopologySelectorTerm{{MatchLabelExpressions: []corev1.TopologySelectorLabelRequirement{{Key: corev1.LabelTopologyZone, Values: []string{"a", "../b"}}}}}, nil, `its storage class "c" makes no volumes for this node (allowedTopologies)`},
+		"nothing, and none":        {nothing, nil, nil, `its storage class "c" provisions nothing, and has no volume for this node`},
+		"nothing, and one there":   {nothing, nil, []corev1.PersistentVolume{volume("b")}, `its storage class "c" provisions nothing, and has no volume for this node`},
+		"nothing, and one is here": {nothing, nil, []corev1.PersistentVolume{volume("a")}, ""},
+	} {
+		s := &observe.Volumes{Volumes: c.volumes, Classes: []storagev1.StorageClass{{ObjectMeta: metav1.ObjectMeta{Name: name}, Provisioner: c.provisioner, AllowedTopologies: c.topologies, VolumeBindingMode: &late}}}
+		if got := unprovided(s, claim, node); got != c.want {
+			t.Errorf("%s: got %q, want %q", what, got, c.want)
+		}
+	}
+}
+
+// TestOutOfZone: what the scheduler's filter VolumeZone does.
+func TestOutOfZone(t *testing.T) {
+	for what, c := range map[string]struct {
+		volume, node map[string]string
+		want         string
+	}{
+		"no label":              {nil, map[string]string{corev1.LabelTopologyZone: "a"}, ""},
+		"another":               {map[string]string{corev1.LabelTopologyZone: "b"}, map[string]string{corev1.LabelTopologyZone: "a"}, corev1.LabelTopologyZone},
+		"of several":            {map[string]string{corev1.LabelTopologyZone: "b__a"}, map[string]string{corev1.LabelTopologyZone: "a"}, ""},
+		"an older name":         {map[string]string{corev1.LabelFailureDomainBetaZone: "a"}, map[string]string{corev1.LabelTopologyZone: "a"}, ""},
+		"an older name's other": {map[string]string{corev1.LabelFailureDomainBetaZone: "b"}, map[string]string{corev1.LabelTopologyZone: "a"}, corev1.LabelFailureDomainBetaZone},
+		"a node without":        {map[string]string{corev1.LabelTopologyZone: "b"}, nil, ""},
+		"a node without it":     {map[string]string{corev1.LabelTopologyZone: "b"}, map[string]string{corev1.LabelTopologyRegion: "r"}, corev1.LabelTopologyZone},
+	} {
+		got := outOfZone(&corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Labels: c.volume}}, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: c.node}})
+		if got != c.want {
+			t.Errorf("%s: got %q, want %q", what, got, c.want)
 		}
 	}
 }

@@ -15,6 +15,49 @@ type Origin struct {
 	// Written is a number as the file has it, where the value is printed otherwise, e.g. 1.10 for 1.1; empty
 	// for anything else.
 	Written string
+	// Listed are such numbers in a list, in the order of the file; nil if there are none. A pointer, so that
+	// two places can be compared.
+	Listed *[]Number
+}
+
+// Number is one that is printed otherwise than its file has it, in a list.
+type Number struct {
+	Path    []any // from the list: an index (int) or a key (string) a step
+	Line    int   // 1-based
+	Written string
+}
+
+// Value is what the list has now at the number's place; false if it has none.
+func (n Number) Value(list any) (any, bool) {
+	for _, step := range n.Path {
+		switch step := step.(type) {
+		case int:
+			l, _ := list.([]any)
+			if step >= len(l) {
+				return nil, false
+			}
+			list = l[step]
+		case string:
+			m, _ := list.(map[string]any)
+			if list = m[step]; list == nil {
+				return nil, false
+			}
+		}
+	}
+	return list, true
+}
+
+// String is the path as it is put behind the list's own: [0].tag.
+func (n Number) String() string {
+	var b strings.Builder
+	for _, step := range n.Path {
+		if i, ok := step.(int); ok {
+			fmt.Fprintf(&b, "[%d]", i)
+		} else {
+			fmt.Fprintf(&b, ".%s", step)
+		}
+	}
+	return b.String()
 }
 
 // String gives file:line, the form that editors and GitHub annotations understand.

@@ -33,6 +33,9 @@ func TreeOf(n *yaml.Node, at Origin, p *Problems) *Tree {
 		return t
 	}
 	at.Written = Written(n)
+	if listed := numbersIn(n, nil); listed != nil {
+		at.Listed = &listed
+	}
 	return &Tree{Origin: at, Leaf: leafOf(n, at.File, p)}
 }
 
@@ -50,6 +53,26 @@ func Written(n *yaml.Node) string {
 		return ""
 	}
 	return n.Value
+}
+
+// numbersIn are the numbers of a list, and of all in it, that are printed otherwise than they are written.
+func numbersIn(n *yaml.Node, path []any) []Number {
+	var all []Number
+	switch n = target(n); {
+	case n.Kind == yaml.SequenceNode:
+		for i, item := range n.Content {
+			all = append(all, numbersIn(item, append(slices.Clone(path), i))...)
+		}
+	case n.Kind == yaml.MappingNode && path != nil:
+		for _, f := range fieldsOf(n) {
+			all = append(all, numbersIn(f.value, append(slices.Clone(path), f.key.Value))...)
+		}
+	case path != nil:
+		if text := Written(n); text != "" {
+			all = append(all, Number{Path: path, Line: n.Line, Written: text})
+		}
+	}
+	return all
 }
 
 func leafOf(n *yaml.Node, file string, p *Problems) any {

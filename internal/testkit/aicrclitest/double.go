@@ -41,6 +41,8 @@ const (
 	Other     = "other"     // is another program, without a version
 	Curious   = "curious"   // writes its environment to the file environment.txt of its bundle
 	Shapeless = "shapeless" // writes files of no known form
+	Current   = "current"   // is v1.3.0, which has upgrade-check
+	Misread   = "misread"   // is as Current, and its upgrade-check does not find ForgottenComponent in a cluster
 	Telling   = "telling"   // leaves the file AskedFile where it has resolved a recipe
 )
 
@@ -117,6 +119,8 @@ func (d double) run(args []string) error {
 			fmt.Println("aicr version v0.3.1")
 		case Other:
 			fmt.Println("hello")
+		case Current, Misread:
+			fmt.Println("aicr version v1.3.0 (a test double)")
 		default:
 			fmt.Println("aicr version v0.11.2 (a test double)")
 		}
@@ -133,6 +137,16 @@ func (d double) run(args []string) error {
 			return err
 		}
 		return d.bundle(f)
+	case "upgrade-check":
+		if d.variant != Current && d.variant != Misread {
+			break
+		}
+		args = slices.DeleteFunc(args, func(a string) bool { return a == "--fail-on-error=false" })
+		f, err := flagsOf(args[1:], "from to deployer format data")
+		if err != nil {
+			return err
+		}
+		return d.upgradeCheck(f)
 	}
 	return fmt.Errorf("unknown command %q", args[0])
 }

@@ -49,27 +49,29 @@ var rooms = []struct{ name, may string }{
 	{"verify", "util result recipe infra observe kwok ."},
 	{"matrix", "util result recipe charts bundle infra observe verify"},
 	{"workflow", "util result report infra observe verify kwok ."},
-	{"cli", "util result report recipe charts bundle infra observe verify matrix workflow kwok ."},
-	{"cmd/matrix", "util result report recipe charts bundle intake infra observe verify matrix workflow cli kwok ."},
-	{"cmd/aicr", "util result report recipe charts bundle verify cli kwok ."},
+	{"command", "util result report recipe charts bundle intake infra observe verify matrix workflow kwok ."},
+	{"cmd/matrix", "util bundle command"},
+	{"cmd/aicr", "util result report recipe charts bundle verify command kwok ."},
 	{"cmd/gpu-scheduler", "util"},
 	{"tools", "util result report charts infra observe workflow kwok"},
-	{"testkit", "util result recipe charts bundle infra observe matrix kwok ."},
+	{"testkit", "util result recipe charts bundle infra observe verify matrix kwok ."},
 	{"test/kindnode", "infra kwok"},
 }
 
 // apart has packages that must not import a room, although other packages of their own room may.
 var apart = map[string]string{
-	"internal/infra/host":         "bundle",
-	"internal/infra/stack":        "bundle",
-	"internal/infra/apiproxy":     "bundle",
-	"internal/infra/clusterstate": "bundle",
-	"internal/observe":            "recipe",
-	"internal/matrix/gate":        "recipe",
-	"internal/matrix/discover":    "infra",
-	"internal/matrix/reuse":       "infra",
-	"internal/matrix/durations":   "infra",
-	"internal/cli/docio":          "matrix",
+	"internal/infra/host":            "bundle",
+	"internal/infra/stack":           "bundle",
+	"internal/infra/apiproxy":        "bundle",
+	"internal/infra/clusterstate":    "bundle",
+	"internal/observe":               "recipe",
+	"internal/matrix/gate":           "recipe",
+	"internal/matrix/discover":       "infra",
+	"internal/matrix/reuse":          "infra",
+	"internal/matrix/durations":      "infra",
+	"internal/command/cli":           "intake",
+	"internal/command/cli/docio":     "matrix",
+	"internal/command/cli/inventory": "intake",
 }
 
 // light are packages that a tool for results only may import: none of these must come with them,
@@ -283,6 +285,47 @@ func TestFaults(t *testing.T) {
 		if c.want == "" && got != "" || !strings.Contains(got, c.want) {
 			t.Errorf("%s imports %s: got %q, want %q", c.dir, c.imported, got, c.want)
 		}
+	}
+}
+
+// commands are the packages of internal/command: each may import those that stand above it. The
+// commands of matrix are of no other program.
+var commands = []string{"cli/docio", "cli/inventory", "cli", "platform", "metrics", "bundles", "reports", "clusters", "inspect", "workflows", "run"}
+
+// wrongCommands returns the imports of packages of commands that run the wrong way, a line each.
+func wrongCommands(all map[string]source) []string {
+	var lines []string
+	for _, dir := range slices.Sorted(maps.Keys(all)) {
+		own, isCommand := strings.CutPrefix(dir, "internal/command/")
+		at := slices.Index(commands, own)
+		if isCommand && at < 0 {
+			lines = append(lines, dir+" is not among commands: say which of them it may import")
+			continue
+		}
+		for _, imported := range slices.Sorted(maps.Keys(all[dir].imports)) {
+			other, ok := strings.CutPrefix(imported, "internal/command/")
+			if ok && (isCommand && slices.Index(commands, other) > at || !isCommand && dir != "cmd/matrix" && !strings.HasPrefix(other+"/", "cli/")) {
+				lines = append(lines, fmt.Sprintf("%s: %s must not import %s", all[dir].imports[imported], dir, imported))
+			}
+		}
+	}
+	return lines
+}
+
+// What all commands share knows none of them, and what several share does not know these.
+func TestCommands_Order(t *testing.T) {
+	for _, line := range wrongCommands(packages(t)) {
+		t.Error(line)
+	}
+	got := wrongCommands(map[string]source{
+		"internal/command/platform": {imports: map[string]string{"internal/command/run": "x.go"}},
+		"internal/command/run":      {imports: map[string]string{"internal/command/cli": "x.go"}},
+		"internal/command/new":      {},
+		"cmd/aicr":                  {imports: map[string]string{"internal/command/cli/docio": "x.go", "internal/command/inspect": "y.go"}},
+	})
+	want := []string{"y.go: cmd/aicr must not import internal/command/inspect", "internal/command/new is not among commands: say which of them it may import", "x.go: internal/command/platform must not import internal/command/run"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 

@@ -102,7 +102,7 @@ func TestImporters(t *testing.T) {
 		of[kindOf(dir, p)] = true
 	}
 	for _, r := range registered {
-		if !of[r.kind] && !slices.Contains([]string{"deployer", "command", "check"}, r.kind) {
+		if !of[r.kind] && !slices.Contains([]string{"deployer", "check"}, r.kind) {
 			t.Errorf("nothing is a %s: drop the row of registered", r.kind)
 		}
 	}

@@ -12,10 +12,10 @@ import (
 
 // choosing is the file in which names stand for platforms, and named are the files that may write
 // one: each platform has its own, and recipes have a value that is called the same.
-const choosing = "cmd/matrix/platforms.go"
+const choosing = "internal/command/platform/platforms.go"
 
 var named = map[string][]string{
-	"embedded": {"internal/infra/embedded/platform.go", "internal/cli/recipes.go"},
+	"embedded": {"internal/infra/embedded/platform.go", "internal/command/cli/recipes.go"},
 	"kind":     {"internal/infra/kind/platform.go"},
 }
 

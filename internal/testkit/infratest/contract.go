@@ -46,7 +46,7 @@ const scheduler = "contract-scheduler"
 // cluster with Flux in it. Reasons of failures are tested where they can be made.
 func Contract(t *testing.T, p infra.Platform, name string, remove func(ctx context.Context, name string) error, more func(*testing.T, infra.Cluster)) {
 	t.Helper()
-	groups, err := simulate.ChooseProfiles(Profiles(t), "eks", "any", simulate.DefaultNodeGroups(2, 4))
+	groups, err := simulate.ChooseProfiles(simulate.Assume(Profiles(t)), "eks", "any", simulate.DefaultNodeGroups(2, 4))
 	if err != nil {
 		t.Fatal(err)
 	}

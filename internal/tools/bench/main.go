@@ -3,7 +3,8 @@
 // -update. `make bench-matrix` calls it. With -gangs it runs the gang benchmark through several
 // schedulers instead, as `make bench-gang` does; with -profile it says what the processes of each
 // lane spend their CPU time on, as `make bench-profile` does; with -goals it measures each command that
-// has a goal, as `make bench-goals` does. The machine should be idle otherwise.
+// has a goal, as `make bench-goals` does; with -verdicts how soon after a fault its verdict comes, as
+// `make bench-verdicts` does. The machine should be idle otherwise.
 package main
 
 import (
@@ -51,6 +52,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	gangs := flags.Bool("gangs", false, "run the gang benchmark instead")
 	profiles := flags.Bool("profile", false, "say instead what the CPU time is spent on, lane by lane")
 	lanes := flags.String("lanes", "helm,argocd-oci,argocd-helm-oci,flux-oci", "the lanes for -profile, one after the other")
+	verdicts := flags.Bool("verdicts", false, "measure instead how soon the fault-injection suite's verdicts come; an argument is a pattern for its cells, as of go test -run")
+	nightly := flags.Bool("nightly", false, "with -verdicts, also the cells of make test-nightly")
 	goals := flags.Bool("goals", false, "measure instead each command that has a goal")
 	var inputs goalInputs
 	flags.StringVar(&inputs.charts, "charts", "", "directory of original charts, for the row of -goals that needs them")
@@ -69,6 +72,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		place = gangMarks
 	case *goals:
 		place = goalMarks
+	case *verdicts:
+		place = verdictMarks
 	case *profiles:
 		place = profileMarks
 	}
@@ -88,6 +93,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		difference = "the page has:\n" + kept
 	case *goals:
 		table, err = benchGoals(ctx, dir, inputs, stderr)
+		difference = "the page has:\n" + kept
+	case *verdicts:
+		table, err = benchVerdicts(ctx, dir, strings.Join(flags.Args(), "|"), *nightly, stderr)
 		difference = "the page has:\n" + kept
 	case *profiles:
 		table, err = benchProfile(ctx, dir, strings.Split(*lanes, ","), flags.Args(), stderr)

@@ -59,7 +59,7 @@ func TestPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range []marks{cellMarks, goalMarks, gangMarks, profileMarks} {
+	for _, m := range []marks{cellMarks, goalMarks, gangMarks, profileMarks, verdictMarks} {
 		if _, err := m.find(string(raw)); err != nil {
 			t.Error(err)
 		}

@@ -2,7 +2,12 @@
 // missing document from a refused login.
 package httpstatus
 
-import "errors"
+import (
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+)
 
 // statusError is an error with the HTTP status that it came from, or the one that says the same where no
 // HTTP was spoken: 404 for a file that does not exist, 504 for an answer that did not come in time.
@@ -29,6 +34,17 @@ func Of(err error) int {
 	var e *statusError
 	if errors.As(err, &e) {
 		return e.Status
+	}
+	return 0
+}
+
+// RetryAfter reads a header of that name: seconds, or a time; 0 for another text.
+func RetryAfter(value string, now time.Time) time.Duration {
+	if seconds, err := strconv.Atoi(value); err == nil {
+		return time.Duration(min(max(0, seconds), 1<<20)) * time.Second
+	}
+	if at, err := http.ParseTime(value); err == nil {
+		return max(0, at.Sub(now))
 	}
 	return 0
 }

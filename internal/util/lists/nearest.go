@@ -67,3 +67,11 @@ func Hint(name string, candidates []string) string {
 	}
 	return ""
 }
+
+// Tail is Hint behind a semicolon, or nothing.
+func Tail(name string, candidates []string) string {
+	if h := Hint(name, candidates); h != "" {
+		return "; " + h
+	}
+	return ""
+}

@@ -22,7 +22,7 @@ import (
 // APIVersion is the version of the snapshots that this program takes; Kind is the kind of their
 // documents.
 const (
-	APIVersion = "aicr.nvidia.com/v1alpha1"
+	APIVersion = document.Group + "v1"
 	Kind       = "Snapshot"
 )
 

@@ -7,7 +7,9 @@ import "github.com/nvidia/aicr-action/internal/matrix/judge"
 func Checks() []judge.Check {
 	return []judge.Check{
 		resourcePolicy, hookPolicy, digestInLabel, digestInSelector, notAHook, excludedKind, notAppliedFromCRDs,
-		quotaOfObjects, operatorAfterResource, healthCheck, kubeVersion, comparedVersion,
+		quotaOfObjects, operatorAfterResource, healthCheck, kubeVersion, comparedVersion, comparedBeforeItsKind,
 		argoHookThatRunsOn, orderIsNoNumber, exported, foreignFinalizer, jobComesAgain,
+		ownerGone, requestOnly, refusedByDeployer, hooksOnly, releaseTwice, hookFinalizer, hookPod, readyTooLate, neededTooEarly,
+		argoHookElsewhere, builtIn, tooLarge, noBase64,
 	}
 }

@@ -29,7 +29,7 @@ func routes(s *judge.Scope) (all []*bundle.Object) {
 
 // gateways calls a function for each Gateway that a route names, with its index in spec.parentRefs.
 func gateways(o *bundle.Object, each func(i int, ref map[string]any, namespace, name string)) {
-	for i, ref := range maps(o.Object.Object, "spec", "parentRefs") {
+	for i, ref := range listOfMaps(o.Object.Object, "spec", "parentRefs") {
 		if kind := text(ref, "kind"); kind == "" || kind == "Gateway" {
 			each(i, ref, cmp.Or(text(ref, "namespace"), o.Object.GetNamespace()), text(ref, "name"))
 		}
@@ -86,7 +86,7 @@ func texts(m map[string]any, path ...string) []string {
 }
 
 // maps returns the items of a list that are maps.
-func maps(m map[string]any, path ...string) []map[string]any {
+func listOfMaps(m map[string]any, path ...string) []map[string]any {
 	list, _, _ := unstructured.NestedSlice(m, path...)
 	var all []map[string]any
 	for _, item := range list {

@@ -19,7 +19,7 @@ var routeWithoutGateway = judge.Check{
 	Others: map[string]judge.Message{"none": {Says: "names no Gateway (spec.parentRefs)", Then: unreached}},
 	Run: func(s *judge.Scope) {
 		for _, o := range routes(s) {
-			if len(maps(o.Object.Object, "spec", "parentRefs")) == 0 {
+			if len(listOfMaps(o.Object.Object, "spec", "parentRefs")) == 0 {
 				s.ReportAs("none", o, "spec.parentRefs").SetBy("parentRefs")
 			}
 			seen := map[string]bool{}

@@ -49,7 +49,7 @@ func untaken(o, g *unstructured.Unstructured, ref map[string]any) (message, arg,
 	kind, hosts := o.GetKind(), texts(o.Object, "spec", "hostnames")
 	section := text(ref, "sectionName")
 	port, hasPort, _ := unstructured.NestedInt64(ref, "port")
-	listeners := maps(g.Object, "spec", "listeners")
+	listeners := listOfMaps(g.Object, "spec", "listeners")
 	for _, c := range []struct {
 		message, arg, by string
 		takes            func(l map[string]any) bool
@@ -79,7 +79,7 @@ func untaken(o, g *unstructured.Unstructured, ref map[string]any) (message, arg,
 // takesKind reports whether a listener is for routes of a kind. Of protocols and kinds that are none of
 // the Gateway API's own nothing is known.
 func takesKind(l map[string]any, kind string) bool {
-	if kinds := maps(l, "allowedRoutes", "kinds"); len(kinds) > 0 {
+	if kinds := listOfMaps(l, "allowedRoutes", "kinds"); len(kinds) > 0 {
 		return slices.ContainsFunc(kinds, func(k map[string]any) bool { return text(k, "kind") == kind })
 	}
 	protocols := map[string][]string{"HTTPRoute": {"HTTP", "HTTPS"}, "GRPCRoute": {"HTTP", "HTTPS"}, "TLSRoute": {"TLS"}, "TCPRoute": {"TCP", "TLS"}, "UDPRoute": {"UDP"}}

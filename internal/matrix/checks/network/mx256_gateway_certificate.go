@@ -23,8 +23,8 @@ var gatewayCertificate = judge.Check{
 			if a := o.Object.GetAnnotations(); a["cert-manager.io/issuer"] != "" || a["cert-manager.io/cluster-issuer"] != "" {
 				continue // cert-manager makes it
 			}
-			for i, l := range maps(o.Object.Object, "spec", "listeners") {
-				for j, ref := range maps(l, "tls", "certificateRefs") {
+			for i, l := range listOfMaps(o.Object.Object, "spec", "listeners") {
+				for j, ref := range listOfMaps(l, "tls", "certificateRefs") {
 					if kind := text(ref, "kind"); kind != "" && kind != "Secret" {
 						continue
 					}

@@ -59,11 +59,11 @@ func routeBackends(o *bundle.Object, each func(path string, ref map[string]any))
 			each(path+".name", ref)
 		}
 	}
-	for i, rule := range maps(o.Object.Object, "spec", "rules") {
-		for j, ref := range maps(rule, "backendRefs") {
+	for i, rule := range listOfMaps(o.Object.Object, "spec", "rules") {
+		for j, ref := range listOfMaps(rule, "backendRefs") {
 			one(fmt.Sprintf("spec.rules[%d].backendRefs[%d]", i, j), ref)
 		}
-		for j, filter := range maps(rule, "filters") {
+		for j, filter := range listOfMaps(rule, "filters") {
 			if mirror, ok, _ := unstructured.NestedMap(filter, "requestMirror", "backendRef"); ok {
 				one(fmt.Sprintf("spec.rules[%d].filters[%d].requestMirror.backendRef", i, j), mirror)
 			}
@@ -75,7 +75,7 @@ func routeBackends(o *bundle.Object, each func(path string, ref map[string]any))
 // namespace.
 func granted(s *judge.Scope, o *bundle.Object, namespace string) bool {
 	return slices.ContainsFunc(s.Expectation.Objects, func(g bundle.Object) bool {
-		return g.Object.GetKind() == "ReferenceGrant" && g.Object.GetNamespace() == namespace && slices.ContainsFunc(maps(g.Object.Object, "spec", "from"), func(from map[string]any) bool {
+		return g.Object.GetKind() == "ReferenceGrant" && g.Object.GetNamespace() == namespace && slices.ContainsFunc(listOfMaps(g.Object.Object, "spec", "from"), func(from map[string]any) bool {
 			return text(from, "kind") == o.Object.GetKind() && text(from, "namespace") == o.Object.GetNamespace()
 		})
 	})

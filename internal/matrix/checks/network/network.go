@@ -10,5 +10,7 @@ func Checks() []judge.Check {
 		calledWithoutPods, noCAInjector, gatewayClassNotServed, gatewayClassMissing, routeWithoutGateway, noListener, gatewayCertificate, routeBackend, webhookCertificate,
 		webhookOutside, ingressPathTwice, ingressCertificate, policyCloses, governingService, subdomain,
 		noGoverningService, ingressBackend, loadBalancerClass, loadBalancerPort, targetPort, policyPort, policyShutsOut,
+		selectsNoPod, calledService, conversionService, webhookAtLoopback, caBundle, webhookOrder, webhookOfOwnPods, ingressClass,
+		refusesItself, loadBalancerWithoutCloud, simulatedConversion, tlsHost, policyTypes, webhookResource, keyPair,
 	}
 }

@@ -44,12 +44,8 @@ func monitored(s *judge.Scope, o *bundle.Object) []corev1.Service {
 	if selector == nil {
 		return nil
 	}
-	spaces, _, _ := unstructured.NestedStringSlice(o.Object.Object, "spec", "namespaceSelector", "matchNames")
-	anywhere, _, _ := unstructured.NestedBool(o.Object.Object, "spec", "namespaceSelector", "any")
-	if len(spaces) == 0 {
-		spaces = []string{o.Object.GetNamespace()}
-	}
+	in := scrapesIn(o)
 	return slices.DeleteFunc(slices.Clone(s.Services()), func(s corev1.Service) bool {
-		return !anywhere && !slices.Contains(spaces, s.Namespace) || !selector.Matches(labels.Set(s.Labels))
+		return !in(s.Namespace) || !selector.Matches(labels.Set(s.Labels))
 	})
 }

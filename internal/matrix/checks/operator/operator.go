@@ -9,6 +9,6 @@ func Checks() []judge.Check {
 		featureRule, jobSetRefused, namesNothing, operatorIdle,
 		prometheusRule, monitorLeftOut, keyMissing, alertmanagerConfiguration, alertmanagerConfigRoute,
 		certificateRefused, issuerRefused, certificatesShareSecret, issuerAuthority,
-		monitorPort, monitorNotSelected, noIssuer, keystorePassword, authority, annotationIssuer,
+		monitorOfNothing, monitorPort, monitorNotSelected, noIssuer, keystorePassword, authority, annotationIssuer,
 	}
 }

@@ -40,7 +40,7 @@ var sharedDisk = judge.Check{
 			path := c.Path + ".storageClassName"
 			if driver := s.Live.Provisioners[class]; driver == simulate.Provisioner {
 				whose := "which the cluster has by itself"
-				if class == simulate.DefaultClassName {
+				if simulate.Made(nodesOf(s), class) {
 					whose = "the default class of this cell, which the harness made"
 				}
 				s.ReportAs("cluster", c.Object, path, c.Name, class, whose).SetBy(class).Warning()

@@ -3,12 +3,17 @@ package storage
 import (
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/matrix/facts"
 	"github.com/nvidia/aicr-action/internal/matrix/judge"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-const claimWaits = "the claim waits for ever, and so do the pods that use it"
+const (
+	claimWaits    = "the claim waits for ever, and so do the pods that use it"
+	twoClaimsSay  = "names PersistentVolume %s (spec.volumeName), and so does %s: a volume is for one claim"
+	eachClaimSays = "names PersistentVolume %s (spec.volumeName), and so does each of its %d claims: a volume is for one claim"
+)
 
 var volumeForAnother = judge.Check{
 	ID: "MX351", Name: "named-volume-does-not-fit", Needs: judge.Rendered, First: true, Kinds: judge.KindsOf("", "PersistentVolume"), Gives: reason.SchedulingFailed,
@@ -18,30 +23,19 @@ var volumeForAnother = judge.Check{
 	Fix:  "Give each claim a volume of its own, with its class, size and modes.",
 	Says: "names PersistentVolume %s (spec.volumeName), %s", Then: claimWaits,
 	Others: map[string]judge.Message{
-		"two":  {Says: "names PersistentVolume %s (spec.volumeName), and so does %s: a volume is for one claim", Then: claimWaits},
-		"each": {Says: "names PersistentVolume %s (spec.volumeName), and so does each of its %d claims: a volume is for one claim", Then: claimWaits},
+		"two":  {Says: twoClaimsSay, Then: claimWaits},
+		"each": {Says: eachClaimSays, Then: claimWaits},
 	},
 	Run: func(s *judge.Scope) {
-		taken := map[string]string{} // with the first claim of each
-		all := facts.ClaimsOf(s.Expectation)
-		for i := range all {
-			c := &all[i]
-			name := c.Spec.VolumeName
-			if name == "" {
-				continue
+		namedVolumes(s, func(c *facts.ClaimTemplate, own *bundle.Object, first string) {
+			if own == nil {
+				return // another check's
 			}
-			first := taken[name]
-			if first == "" {
-				taken[name] = c.From.String()
-			}
-			o := s.Find(judge.KindsOf("", "PersistentVolume")[0], "", name)
-			if o == nil {
-				continue // another check's
-			}
-			v := facts.As[corev1.PersistentVolume](s.Index, o)
+			v := facts.As[corev1.PersistentVolume](s.Index, own)
 			if v == nil {
-				continue
+				return
 			}
+			name := c.Spec.VolumeName
 			const path = "spec.volumeName"
 			var found *judge.Found
 			if first != "" {
@@ -54,6 +48,6 @@ var volumeForAnother = judge.Check{
 			if found != nil {
 				found.SetBy(name).OneCause(name + " for " + c.From.String())
 			}
-		}
+		})
 	},
 }

@@ -61,7 +61,7 @@ func onlyByHand(s *judge.Scope, class string) bool {
 			return c.Provisioner == "kubernetes.io/no-provisioner"
 		}
 	}
-	return class != simulate.DefaultClassName && !slices.ContainsFunc(s.Nodes, func(n corev1.Node) bool { return slices.Contains(simulate.StorageClasses(&n), class) })
+	return class != simulate.DefaultClassOf(nodesOf(s)) && !slices.ContainsFunc(s.Nodes, func(n corev1.Node) bool { return slices.Contains(simulate.StorageClasses(&n), class) })
 }
 
 // another reports whether a volume of a class is for a node, or for any.

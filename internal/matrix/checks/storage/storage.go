@@ -8,5 +8,7 @@ func Checks() []judge.Check {
 	return []judge.Check{
 		allowedTopologies, volumeForAnother, volumeForNoNode,
 		sharedDisk, claimWithSelector, noProvisioner, secondDefaultClass, snapshotClass, volumeMode,
+		volumeRemoved, hugePages, driverWithoutPlugin, csiVolume, flexVolume, trustBundle, classMissing, claimSource, claimMissing,
+		attributesClass, volumeMissing, volumeFromBefore, diskOnTwoNodes, claimWaitsForPod, sharedMemory, unknownMedium, volumeOfNoName,
 	}
 }

@@ -64,11 +64,11 @@ func arguments(s *judge.Scope, p facts.PodTemplate, c facts.Container) {
 
 // reference is a variable in a value or an argument. What a shell writes in the same way has other letters, or stands
 // among other words.
-var reference = regexp.MustCompile(`\$?\$\(([A-Z][A-Z0-9_]*)\)`)
+var referencePattern = regexp.MustCompile(`\$?\$\(([A-Z][A-Z0-9_]*)\)`)
 
 // referred are the variables of a text, without those that are escaped.
 func referred(text string) (names []string) {
-	for _, m := range reference.FindAllStringSubmatch(text, -1) {
+	for _, m := range referencePattern.FindAllStringSubmatch(text, -1) {
 		if !strings.HasPrefix(m[0], "$$") {
 			names = append(names, m[1])
 		}

@@ -6,8 +6,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/nvidia/aicr-action/internal/matrix/facts"
 	"github.com/nvidia/aicr-action/internal/matrix/judge"
-	"github.com/nvidia/aicr-action/internal/matrix/refs"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/util/lists"
@@ -26,7 +26,7 @@ var roomForPods = judge.Check{
 	Run: func(s *judge.Scope) {
 		for i := range s.Expectation.Workloads {
 			w := &s.Expectation.Workloads[i]
-			if w.Replicas <= fewPods || !refs.AtOnce(w) {
+			if w.Replicas <= fewPods || !facts.AtOnce(w) {
 				continue
 			}
 			var admit []*corev1.Node
@@ -36,7 +36,7 @@ var roomForPods = judge.Check{
 					admit = append(admit, &s.Nodes[j])
 				}
 			}
-			if fit := refs.RoomOf(admit); len(admit) > 0 && w.Replicas > fit {
+			if fit := facts.RoomOf(admit); len(admit) > 0 && w.Replicas > fit {
 				o := s.ObjectOf(w)
 				s.Report(o, "spec.replicas", w.Replicas, fit, lists.Count(len(admit), "node")).SetBy(fmt.Sprint(w.Replicas)).OneCause(o.Ref().String())
 			}

@@ -11,6 +11,9 @@ func Checks() []judge.Check {
 		roomForPods,
 		variableNotDefined, jobDeadline, minReadySeconds, selectorOfTwo, startingDeadline, secondDefaultPriority,
 		autoscalerTarget, autoscalerOff, autoscalerBounds, autoscalerMetric, scheduleNever, pullSecret, apartByNoLabel, spreadOfOthers, deviceRequest,
-		scaledTwice, twoBudgets, budgetOfNone, twiceInTemplate, otherSystem, nodeOfTemplate, readinessGate, podAdopted,
+		scaledTwice, twoBudgets, budgetOfNone, listKeyTwice, otherSystem, nodeOfTemplate, readinessGate, podAdopted,
+		imageName, rootRefused, probePort, neverPulled, capability, insideProc, preparedNode, resourceField, pathOfVariable, pathInCluster,
+		memoryLimit, preStop, hostName, keyMissing, partOfNoItem, needMissing, pullSecretMissing, schedulerOfNobody, nameMissing, templateWithoutNode,
+		nodeName, criticalPods, autoscalerOfNothing, deviceClaimMissing, deviceClassMissing, publishedDevices, allocatedDevices, writtenByAgent, handlerUnknown,
 	}
 }

@@ -31,6 +31,7 @@ func applicationItem(name string, app *unstructured.Unstructured, root bool) lan
 	phase, message := get("operationState", "phase"), get("operationState", "message")
 	it.Text = fmt.Sprintf("%s, %s, operation %s", lane.OrUnknown(sync), lane.OrUnknown(health), lane.OrUnknown(phase))
 	it.Different = outOfSyncResources(app)
+	it.Attempt = get("operationState", "startedAt") + " " + get("operationState", "syncResult", "revision")
 	if !root { // its health is its children's
 		it.Timing = applicationTiming(app)
 	}

@@ -238,6 +238,7 @@ func fluxItem(kind, name string, obj *unstructured.Unstructured) lane.Item {
 		return it
 	}
 	ready := conditionOf(obj, "Ready")
+	it.Attempt = attemptOf(obj, ready)
 	observed, found, _ := unstructured.NestedInt64(obj.Object, "status", "observedGeneration")
 	if !found { // an ArtifactGenerator has it only in its conditions
 		observed = ready.observed
@@ -271,6 +272,16 @@ func fluxItem(kind, name string, obj *unstructured.Unstructured) lane.Item {
 		it.State = lane.ItemSuspect
 	}
 	return it
+}
+
+// attemptOf is another text for each try: what the controllers write of the last one.
+func attemptOf(obj *unstructured.Unstructured, ready fluxCondition) string {
+	text := fmt.Sprint(ready.observed, " ", ready.since.Unix())
+	for _, field := range []string{"lastAttemptedRevision", "lastAttemptedGeneration", "lastAttemptedConfigDigest", "failures", "installFailures", "upgradeFailures"} {
+		value, _, _ := unstructured.NestedFieldNoCopy(obj.Object, "status", field)
+		text += fmt.Sprint(" ", value)
+	}
+	return text
 }
 
 // appliedAgain reports whether a Kustomization applies the revision that it has applied before, as

@@ -49,7 +49,8 @@ func (l *helmLane) Deploy(ctx context.Context, env *lane.Env) error {
 	if env.Before != nil {
 		l.upgrades++
 	}
-	l.installer = helminstall.New(env, false)
+	l.Stop() // an earlier delivery, or a removal
+	l.installer, l.BestEffort = installer(env), env.BestEffort
 	l.Start(ctx, releases, func(ctx context.Context, r bundle.Release) error {
 		if err := l.installPatiently(ctx, env, installs[r.Name]); err != nil {
 			return fmt.Errorf("install chart %s %s: %s", r.Chart, r.ChartVersion, helmError(err))
@@ -61,6 +62,13 @@ func (l *helmLane) Deploy(ctx context.Context, env *lane.Env) error {
 		return nil
 	}, "deployed")
 	return nil
+}
+
+// installer is the Helm of the bundle's scripts. Helm 4 rolls back what Helm 3 delivered, and the other way round.
+func installer(env *lane.Env) *helminstall.Installer {
+	i := helminstall.New(env, false)
+	i.Helm = env.Bundle.Helm
+	return i
 }
 
 // Again is a second run of deploy.sh, which upgrades each release to itself.
@@ -85,7 +93,7 @@ func (l *helmLane) RollBack(ctx context.Context, env *lane.Env) error {
 	for _, in := range env.Bundle.Installs {
 		releases = append(releases, in.Release)
 	}
-	l.installer = helminstall.New(env, false)
+	l.installer = installer(env)
 	l.Start(ctx, releases, func(ctx context.Context, r bundle.Release) error {
 		if !upgraded[r.Namespace+"/"+r.Name] {
 			return nil
@@ -107,7 +115,7 @@ func (l *helmLane) Remove(ctx context.Context, env *lane.Env, budget time.Durati
 	for _, in := range slices.Backward(env.Bundle.Installs) {
 		releases = append(releases, in.Release)
 	}
-	l.installer = helminstall.New(env, false)
+	l.installer = installer(env)
 	l.Start(ctx, releases, func(ctx context.Context, r bundle.Release) error {
 		if err := l.installer.Uninstall(ctx, r.Name, r.Namespace); err != nil {
 			return fmt.Errorf("helm uninstall %s: %s", r.Name, helmError(err))
@@ -131,12 +139,28 @@ func (l *helmLane) Stop() {
 // errorList matches the head that Helm puts before the errors of several objects, or of one.
 var errorList = regexp.MustCompile(`\d+ errors? occurred:\s*\n\s*\* `)
 
+// applied matches what Helm 4 puts before the API server's error about an object.
+var applied = regexp.MustCompile(`server-side apply failed for object /?(\S+) \S+, Kind=([A-Za-z0-9]+): `)
+
+// ofObject leaves out what Helm 4 says of the object, if the API server names it too.
+func ofObject(text string) string {
+	m := applied.FindStringSubmatchIndex(text)
+	if m == nil {
+		return text
+	}
+	rest := text[m[1]:]
+	if strings.Contains(rest, " is invalid: ") || strings.HasPrefix(rest, "failed to create typed patch object ") {
+		return text[:m[0]] + rest
+	}
+	return text[:m[0]] + text[m[4]:m[5]] + " " + text[m[2]:m[3]] + ": " + rest
+}
+
 // helmError starts with the API server's error: people read the first line of a failure (faults
 // F37).
 func helmError(err error) string {
 	lines := strings.Split(strings.TrimSpace(errorList.ReplaceAllString(err.Error(), "")), "\n")
 	for i, l := range lines {
-		lines[i] = strings.TrimPrefix(strings.TrimSpace(l), "* ")
+		lines[i] = ofObject(strings.TrimPrefix(strings.TrimSpace(l), "* "))
 	}
 	return strings.Join(lines, "\n")
 }
@@ -196,7 +220,7 @@ func (l *helmLane) install(ctx context.Context, env *lane.Env, in bundle.Install
 		Name: in.Release.Name, Namespace: in.Release.Namespace, Chart: in.Chart, Values: in.Values, CreateNamespace: true,
 		// A chart's schema may name a file or an address, which Helm would read. The values were
 		// checked when the bundle was rendered.
-		SkipSchemaValidation: true, Again: again,
+		SkipSchemaValidation: true, Again: again, ForceConflicts: in.ForceConflicts,
 	})
 	if err != nil {
 		return err

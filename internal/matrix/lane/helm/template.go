@@ -51,6 +51,7 @@ func (l *helmTemplateLane) Order(*lane.Env) lane.Order { return lane.Order{AtOnc
 // Deploy starts applying.
 func (l *helmTemplateLane) Deploy(ctx context.Context, env *lane.Env) error {
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(env.Clients.Discovery))
+	l.BestEffort = env.BestEffort
 	l.Start(ctx, env.Bundle.Expectation.Releases, func(ctx context.Context, r bundle.Release) error {
 		for _, name := range []string{bundle.TemplateNamespace, bundle.TemplateCRDs, bundle.TemplateManifests} {
 			if err := l.applyFile(ctx, env, mapper, r, name); err != nil {

@@ -47,6 +47,9 @@ type Release struct {
 	// is what it would have been at once: hooks of an installation run, and no revision is left over
 	// that a rollback would meet.
 	Again bool
+	// ForceConflicts is --force-conflicts of Helm 4: a field that another manager has set to something
+	// else is taken over, and a warning of the API server's client says so. Helm 3 has no such flag.
+	ForceConflicts bool
 }
 
 // Pull is a chart in an OCI registry that speaks plain HTTP.
@@ -92,6 +95,8 @@ func Limits() render.Limits {
 type Installer struct {
 	// Limits are Limits() if they are zero.
 	Limits render.Limits
+	// Helm is the major version that delivers, 3 or 4; 0 is 3.
+	Helm int
 
 	kubeconfig, apiServer, registry, dir string
 	log                                  func(string)
@@ -130,6 +135,7 @@ func (i *Installer) RollBack(ctx context.Context, name, namespace string, revisi
 }
 
 func (i *Installer) request(ctx context.Context, req wireRelease) error {
+	req.Helm = i.Helm
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if err := ctx.Err(); err != nil {

@@ -61,7 +61,8 @@ func serve(args []string) error {
 	serving := &server{watch: watch, limits: s.Limits, to: to, encoder: gob.NewEncoder(to)}
 	serving.client = lane.HelmClient{
 		Kubeconfig: s.Kubeconfig, Dir: s.Dir, Watch: serving.watchClient, Renders: serving.watch.Begin, Rendered: serving.rendered,
-		Log: func(line string) { serving.send(wireEvent{Log: line[:min(len(line), mostLine)]}) },
+		TakesOver: func(w infra.APIWarning) { serving.send(wireEvent{Warning: &w}) },
+		Log:       func(line string) { serving.send(wireEvent{Log: line[:min(len(line), mostLine)]}) },
 	}
 	os.Stdout = os.Stderr // what a library prints must not get between the events
 	requests, ended := make(chan wireRelease), make(chan error, 1)
@@ -159,6 +160,9 @@ func (s *server) install(req wireRelease) *wireEnd {
 }
 
 func (s *server) run(req wireRelease) (Step, error) {
+	if req.Helm == 4 {
+		return installing, s.run4(req)
+	}
 	cfg, err := s.client.Config(req.Namespace)
 	if err != nil {
 		return installing, err

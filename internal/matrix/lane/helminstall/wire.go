@@ -22,6 +22,8 @@ type wireRelease struct {
 	Values                                map[string]any
 	CreateNamespace, SkipSchemaValidation bool
 	Again                                 bool
+	Helm                                  int // the major version; 0 is 3
+	ForceConflicts                        bool
 	Uninstall                             bool // only Name and Namespace count
 	Rollback                              int  // how many revisions; the same
 }
@@ -44,7 +46,7 @@ type wireEnd struct {
 func encode(r Release) wireRelease {
 	w := wireRelease{
 		Name: r.Name, Namespace: r.Namespace, Pull: r.Pull, Values: render.EncodeValues(r.Values),
-		CreateNamespace: r.CreateNamespace, SkipSchemaValidation: r.SkipSchemaValidation, Again: r.Again,
+		CreateNamespace: r.CreateNamespace, SkipSchemaValidation: r.SkipSchemaValidation, Again: r.Again, ForceConflicts: r.ForceConflicts,
 	}
 	if r.Chart != nil {
 		w.Chart = render.EncodeChart(r.Chart)

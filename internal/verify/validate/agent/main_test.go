@@ -19,8 +19,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/nvidia/aicr-action/internal/cli"
-	"github.com/nvidia/aicr-action/internal/cli/docio"
+	"github.com/nvidia/aicr-action/internal/command/cli"
+	"github.com/nvidia/aicr-action/internal/command/cli/docio"
 	"github.com/nvidia/aicr-action/internal/testkit/workers"
 	"github.com/nvidia/aicr-action/internal/verify/snapshot/collect"
 	"github.com/nvidia/aicr-action/internal/verify/validate/agent"

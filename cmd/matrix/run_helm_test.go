@@ -1,0 +1,47 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// What --helm cannot mean is refused before anything starts.
+func TestHelm_Flag(t *testing.T) {
+	for name, tc := range map[string]struct{ args, want string }{
+		"no such version":  {"--helm 5", "--helm 5: there is no such version of Helm here; want 3, 4, both as 3,4, or auto"},
+		"no number":        {"--helm latest", "--helm latest: there is no such version"},
+		"auto and another": {"--helm auto,4", "--helm auto: there is no such version"},
+		"another lane":     {"--helm 4 --deployer flux-oci", "--helm is for the lane helm, which is not among --deployer flux-oci"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			invoke(t, nil, append([]string{"run", "eks-training"}, strings.Fields(tc.args)...)...).want(t, 2, tc.want)
+		})
+	}
+}
+
+// helm4 is testdata of this directory in a repository of its own, as --app wants it.
+func helm4(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS("testdata/helm4")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, ".git"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// With Helm 4 an upgrade is refused where an autoscaler has changed the number of replicas. The report
+// says whose the field is, where the template sets it, and the version in the command that runs it again.
+func TestHelm_Conflict(t *testing.T) {
+	t.Parallel()
+	paths, _ := needStack(t)
+	dir := helm4(t)
+	newProgram(t, buildProgram(t), paths).run(t, 10*time.Minute, nil, "run", "--app", dir+"/after", "--from", dir+"/before", "--helm", "4").
+		want(t, 73, "after from", "UPGRADE_FAILED (73)", `"kube-controller-manager" with subresource "scale" has changed spec.replicas since`,
+			"leave spec.replicas out of "+dir+"/after/templates/all.yaml:7", "--deployer helm --helm 4", "helm: Helm 4 delivers: --helm")
+}

@@ -1,0 +1,47 @@
+package run
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/command/cli"
+)
+
+const helmFlag = "helm"
+
+// settleHelm reads --helm, and adds the lane of Helm 4 where both versions are asked for.
+func (f *runFlags) settleHelm() error {
+	var majors []int
+	for _, text := range cli.SplitList(f.helm) {
+		if text == "auto" && len(f.helm) == 1 {
+			return nil
+		}
+		major, err := strconv.Atoi(strings.TrimPrefix(text, "v"))
+		if err != nil || !slices.Contains(bundle.HelmMajors(), major) {
+			return cli.Usagef("--%s %s: there is no such version of Helm here; want 3, 4, both as 3,4, or auto", helmFlag, text)
+		}
+		if !slices.Contains(majors, major) {
+			majors = append(majors, major)
+		}
+	}
+	if len(majors) == 0 {
+		return nil
+	}
+	lanes := cli.SplitList(f.deployers)
+	if !slices.Contains(lanes, bundle.Helm) && !slices.Contains(lanes, "all") {
+		return cli.Usagef("--%s is for the lane %s, which is not among --deployer %s", helmFlag, bundle.Helm, strings.Join(lanes, ","))
+	}
+	slices.Sort(majors)
+	if f.helmMajor = majors[0]; len(majors) > 1 {
+		f.deployers = append(slices.Clone(f.deployers), bundle.Helm4)
+	}
+	return nil
+}
+
+// helmHelp explains the flag.
+func helmHelp() string {
+	return fmt.Sprintf("`version` of Helm in the lane %s: 3, 4, or 3,4, which adds the lane %s and compares the two; auto is 4 where the bundle's scripts or the form of the recipe are for Helm 4, and else 3", bundle.Helm, bundle.Helm4)
+}

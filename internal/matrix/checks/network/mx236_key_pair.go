@@ -1,0 +1,40 @@
+package network
+
+import (
+	"crypto/tls"
+	"encoding/base64"
+	"strings"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/matrix/facts"
+	"github.com/nvidia/aicr-action/internal/matrix/judge"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+)
+
+var keyPair = judge.Check{
+	ID: "MX236", Name: "key-of-another-certificate", Needs: judge.Rendered, Kinds: judge.KindsOf("", "Secret"), Gives: reason.WorkloadFailed,
+	Title: "The key in a rendered Secret is that of its certificate",
+	Why:   "A program that serves with tls.crt and tls.key refuses a pair that does not match, e.g. of two calls of genSignedCert (https://kubernetes.io/docs/concepts/configuration/secret/#tls-secrets). crypto/tls of Go is asked. What is no certificate is left out: it may be filled in later.",
+	Fix:   "Take both from one call.",
+	Says:  "has a tls.key that is not of its tls.crt", Then: "what serves with them does not start",
+	Run: func(s *judge.Scope) {
+		for _, o := range s.Rendered(judge.KindsOf("", "Secret")...) {
+			_, err := tls.X509KeyPair([]byte(plain(o, "tls.crt")), []byte(plain(o, "tls.key")))
+			if err != nil && strings.Contains(err.Error(), "private key does not match public key") {
+				s.Report(o, `data["tls.key"]`).SetBy("")
+			}
+		}
+	},
+}
+
+// plain is a value of a rendered Secret.
+func plain(o *bundle.Object, key string) string {
+	if text := facts.Text(o.Object, `stringData["`+key+`"]`); text != "" {
+		return text
+	}
+	raw, err := base64.StdEncoding.DecodeString(facts.Text(o.Object, `data["`+key+`"]`))
+	if err != nil {
+		return ""
+	}
+	return string(raw)
+}

@@ -1,0 +1,58 @@
+package storage
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/nvidia/aicr-action/internal/matrix/facts"
+	"github.com/nvidia/aicr-action/internal/matrix/judge"
+	"github.com/nvidia/aicr-action/internal/result/reason"
+)
+
+var trustBundle = judge.Check{
+	ID: "MX321", Name: "trust-bundle-missing", Needs: judge.Settled, Gives: reason.WorkloadFailed,
+	Title: "The ClusterTrustBundle of a projected volume exists",
+	Why:   "A kubelet waits for a ClusterTrustBundle that is not optional (https://kubernetes.io/docs/concepts/storage/projected-volumes/#clustertrustbundle).",
+	Fix:   "Add it, or make the source optional.",
+	Says:  "mounts %s, which does not exist, and nothing in the recipe makes it", Then: volumeWaits,
+	Run: func(s *judge.Scope) {
+		for _, p := range s.Pods() {
+			for i, v := range facts.MountedVolumes(&p.Template.Spec) {
+				if v.Projected == nil {
+					continue
+				}
+				for j, source := range v.Projected.Sources {
+					b := source.ClusterTrustBundle
+					if what := bundleMissing(s, b); what != "" {
+						f := s.Report(p.Object, fmt.Sprintf("%s.volumes[%d].projected.sources[%d].clusterTrustBundle", p.Path(), i, j), what).OneCause(what)
+						if b.Name != nil {
+							f.SetBy(*b.Name)
+						}
+					}
+				}
+			}
+		}
+	},
+}
+
+// bundleMissing is what a source names and does not exist; empty if it does, or is optional.
+func bundleMissing(s *judge.Scope, b *corev1.ClusterTrustBundleProjection) string {
+	switch {
+	case b == nil, b.Optional != nil && *b.Optional:
+		return ""
+	case b.Name != nil:
+		if s.Live.TrustBundles[*b.Name] != nil {
+			return ""
+		}
+		return "ClusterTrustBundle " + *b.Name
+	case b.SignerName == nil:
+		return ""
+	}
+	for _, have := range s.Live.TrustBundles {
+		if have.Spec.SignerName == *b.SignerName {
+			return ""
+		}
+	}
+	return "a ClusterTrustBundle of signer " + *b.SignerName
+}

@@ -1,0 +1,10 @@
+package checks
+
+import (
+	"testing"
+
+	"github.com/nvidia/aicr-action/internal/charts/render"
+	"github.com/nvidia/aicr-action/internal/testkit/workers"
+)
+
+func TestMain(m *testing.M) { workers.Main(m, render.Hidden()) }

@@ -1,0 +1,147 @@
+package oracle
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nvidia/aicr-action/internal/testkit/infratest"
+	"github.com/nvidia/aicr-action/internal/testkit/testskip"
+)
+
+// What a program may do in place of an answer, each with its own message.
+func TestAsk_NoAnswer(t *testing.T) {
+	dir := t.TempDir()
+	one := []input{{Name: "a", Subject: map[string]any{"kind": "Pod"}}}
+	for name, c := range map[string]struct{ script, want string }{
+		"missing":       {"", "its program is missing"},
+		"crashes":       {"echo panic: oh >&2; exit 2", "its program ended with exit status 2:\npanic: oh"},
+		"killed":        {"kill -9 $$", "its program ended with signal: killed"},
+		"hangs":         {"sleep 60 & wait", "gave no answer within 1s"},
+		"nonsense":      {"echo hello", "what it wrote is no answer: hello"},
+		"another minor": {`echo '{"version":"v1.35.2","verdicts":{"a":{"word":"starts"}}}'`, "it is one of Kubernetes v1.35.2: compile it anew"},
+		"forgets":       {`echo '{"version":"v1.36.1","verdicts":{}}'`, "said nothing of a"},
+		"answers":       {`echo '{"version":"v1.36.1","verdicts":{"a":{"word":"starts"}}}'`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := &decider{path: filepath.Join(dir, name), version: "v1.36.4", limit: time.Second}
+			if c.script != "" {
+				if err := os.WriteFile(d.path, []byte("#!/bin/sh\ncat >/dev/null\n"+c.script+"\n"), 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			a, err := d.ask(t.Context(), "kubelet", dir, one, 1)
+			switch {
+			case c.want == "" && (err != nil || a.Verdicts["a"].Word != "starts"):
+				t.Errorf("got %v, %v", a, err)
+			case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "kubelet of Kubernetes v1.36.4")):
+				t.Errorf("got %v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+// The kubelet writes to no API server and to no file outside of its directory: what it would write is answered in its
+// own process, which has no socket of a network.
+func TestKubelet_Blind(t *testing.T) {
+	testskip.Short(t, "it compiles a kubelet")
+	if runtime.GOOS != "linux" {
+		testskip.Missing(t, "the sockets of a process are listed on Linux")
+	}
+	_, version, _ := theStack(t)
+	d := theProgram(t, "decides", version)
+	dir, seen := infratest.ShortTempDir(t), make(chan []string)
+	done := make(chan struct{})
+	go func() { seen <- networkOf(d.path, done) }()
+	all := readInputs(t, "testdata/pods/*.yaml")
+	a, err := d.ask(t.Context(), "kubelet", dir, all[:1], 30)
+	close(done)
+	sockets := <-seen
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.Requests["PATCH pods"] == 0 {
+		t.Errorf("it tried to write %v: no status of a pod, so that this shows nothing", a.Requests)
+	}
+	if len(sockets) != 1 || sockets[0] != "seen" {
+		t.Errorf("the process has sockets of a network: %v", sockets)
+	}
+}
+
+// networkOf watches processes of a program until done is closed, and returns their sockets of a network, "seen" if
+// there was such a process at all.
+func networkOf(program string, done <-chan struct{}) (all []string) {
+	program, _ = filepath.EvalSymlinks(program)
+	for {
+		select {
+		case <-done:
+			return all
+		case <-time.After(20 * time.Millisecond):
+		}
+		pids, _ := filepath.Glob("/proc/[0-9]*/exe")
+		for _, exe := range pids {
+			if to, err := os.Readlink(exe); err != nil || to != program {
+				continue
+			}
+			at := filepath.Dir(exe)
+			fds, _ := filepath.Glob(at + "/fd/*")
+			if len(fds) > 0 && !slices.Contains(all, "seen") {
+				all = append(all, "seen")
+			}
+			var network string
+			for _, kind := range []string{"tcp", "tcp6", "udp", "udp6"} {
+				raw, _ := os.ReadFile(filepath.Join(at, "net", kind))
+				network += string(raw)
+			}
+			for _, fd := range fds {
+				to, _ := os.Readlink(fd)
+				if inode, is := strings.CutPrefix(strings.TrimSuffix(to, "]"), "socket:["); is && strings.Contains(network, " "+inode+" ") && !slices.Contains(all, to) {
+					all = append(all, to)
+				}
+			}
+		}
+	}
+}
+
+// A schema leads from an object to what a field may have.
+func TestGenerator_SameSeed(t *testing.T) {
+	all := schemas{}
+	raw := `{"io.k8s.api.core.v1.Pod": {"properties": {"kind": {"type": "string"}, "spec": {"allOf": [{"$ref": "#/components/schemas/io.k8s.api.core.v1.PodSpec"}]}}},
+		"io.k8s.api.core.v1.PodSpec": {"properties": {"image": {"type": "string"}, "hostNetwork": {"type": "boolean"}, "args": {"type": "array", "items": {"type": "string"}}}}}`
+	if err := json.Unmarshal([]byte(raw), &all); err != nil {
+		t.Fatal(err)
+	}
+	for name, s := range all {
+		s.name = name
+		all[name] = s
+	}
+	base := input{Name: "a", Subject: map[string]any{"apiVersion": "v1", "kind": "Pod", "spec": map[string]any{"image": "a", "args": []any{"x", "y"}}}}
+	before, made := base.yaml(), map[string]bool{}
+	list := func(seed uint64) (texts []string) {
+		g := newGenerator(seed, all, []input{base})
+		for range 50 {
+			if in, ok := g.mutated(base); ok {
+				texts = append(texts, in.yaml())
+				made[in.yaml()] = true
+			}
+		}
+		return texts
+	}
+	if one, two, other := list(1), list(1), list(2); !slices.Equal(one, two) || slices.Equal(one, other) {
+		t.Error("a seed does not make its own inputs again")
+	}
+	if base.yaml() != before {
+		t.Errorf("the input itself was changed:\n%s", base.yaml())
+	}
+	if len(made) < 15 {
+		t.Errorf("only %d different inputs", len(made))
+	}
+	if got := smaller(&base); len(got) != 5 { // without spec, args, each item, image
+		t.Errorf("%d smaller inputs", len(got))
+	}
+}
