@@ -28,7 +28,9 @@ func truthy(v any) bool {
 func (in bundled) operator() *recipe.Component { return in.find("gpu-operator", "gpu-operator-ocp") }
 
 // off reports whether the values switch a part of NVSentinel off; all of them are on by default.
-func off(c *recipe.Component, part string) bool { return at(c.Values, "global", part, "enabled") == false }
+func off(c *recipe.Component, part string) bool {
+	return at(c.Values, "global", part, "enabled") == false
+}
 
 // driverLabel: NVSentinel labels the nodes on which it sees the pod of a driver. Where the nodes have the driver already,
 // there is none, and what selects this label runs nowhere.
@@ -97,7 +99,9 @@ func tracingEndpoint(_ bundled, c *recipe.Component) string {
 	return ""
 }
 
-func preflight(c *recipe.Component) bool { return truthy(at(c.Values, "global", "preflight", "enabled")) }
+func preflight(c *recipe.Component) bool {
+	return truthy(at(c.Values, "global", "preflight", "enabled"))
+}
 
 // The container of the preflight check that asks the GPU Operator's DCGM, and where it is told which.
 const (
