@@ -91,7 +91,7 @@ func TestTraceValues(t *testing.T) {
 				view.Nodes[i].Status.Allocatable = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("8"), corev1.ResourcePods: resource.MustParse("110")}
 			}
 			why.TraceValues(t.Context(), in, plans[0].Deployer.Name(), &report, view)
-			story := strings.Join(why.SchedulingFinding(report, view).Findings[0].Story, "\n")
+			story := strings.Join(why.SchedulingFinding(nil, report, view).Findings[0].Story, "\n")
 			for _, part := range c.want {
 				if !strings.Contains(story, part) {
 					t.Errorf("no %q in\n%s", part, story)

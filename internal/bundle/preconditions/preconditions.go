@@ -34,6 +34,7 @@ const (
 
 // bundled are the components that a bundle will have.
 type bundled struct {
+	recipe     *recipe.Result
 	asked      Asked
 	components []recipe.Component
 }
@@ -46,6 +47,13 @@ func checks() map[string]func(bundled, *recipe.Component) string {
 		"CheckWildcardAcceleratedToleration":   everyTaint,
 		"CheckHostMofedWithoutNetworkOperator": hostDrivers,
 		"CheckDriverOwnershipCoherence":        driverRoot,
+
+		"CheckNVSentinelDriverLabelDetectable":          driverLabel,
+		"CheckNVSentinelRuntimeClassCoherence":          sameRuntimeClass,
+		"CheckNVSentinelTracingEndpointRequired":        tracingEndpoint,
+		"CheckNVSentinelPreflightDCGMReachable":         dcgmReachable,
+		"CheckNVSentinelPreflightGangSchedulerRequired": gangScheduler,
+		"CheckNPDNotDuplicatingProviderNPD":             providersOwn,
 	}
 }
 
@@ -53,7 +61,7 @@ func checks() map[string]func(bundled, *recipe.Component) string {
 // result to say. A check that is not known is said if it could refuse.
 func Check(result *recipe.Result, components []recipe.Component, asked Asked) error {
 	known, all := checks(), []error(nil)
-	in := bundled{asked, components}
+	in := bundled{result, asked, components}
 	for i := range components {
 		c := &components[i]
 		if c.Disabled() {

@@ -56,6 +56,8 @@ type App struct {
 	// StackSource is --stack, or else what Open finds in AICR_ACTION_STACK; AllowUnpinned is --allow-unpinned.
 	StackSource   string
 	AllowUnpinned bool
+	// VerifySignatures is --verify-signatures.
+	VerifySignatures bool
 
 	// Of Open.
 	Settings Settings

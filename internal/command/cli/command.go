@@ -49,6 +49,7 @@ func (a *App) Root(root *cobra.Command, values FlagValues, groups ...CommandGrou
 	if !a.Bare {
 		root.PersistentFlags().StringVar(&a.StackSource, stackFlag, "", "`source` of upstream programs that are not in the cache: auto (an image if it is pinned and its registry answers, else compiled), images, modules (compiled) or archive (of matrix stack install)")
 		root.PersistentFlags().BoolVar(&a.AllowUnpinned, "allow-unpinned", false, "let programs come from images that images.lock has no digest of; every result names them")
+		root.PersistentFlags().BoolVar(&a.VerifySignatures, VerifySignaturesFlag, false, "have cosign, of PATH, verify the images that programs come from, of makers that sign theirs (Kubernetes, Argo CD, Flux)")
 	}
 	root.PersistentFlags().BoolVarP(&a.Verbose, "verbose", "v", false, "log what "+root.Name()+" does to stderr")
 	if a.Bare { // as AICR's own CLI has them

@@ -16,6 +16,9 @@ import (
 // stackFlag is the flag that says where programs of the stack come from.
 const stackFlag = "stack"
 
+// VerifySignaturesFlag is the flag that has cosign verify images of makers that sign theirs.
+const VerifySignaturesFlag = "verify-signatures"
+
 // maxImagesLock is the largest list of images that is read, in bytes.
 const maxImagesLock = 1 << 20
 
@@ -46,8 +49,13 @@ func (a *App) openOrigin() error {
 			return Usagef("AICR_ACTION_STACK_MIRROR=%.200q: want a registry, HOST[:PORT][/PATH]: %w", mirror, err)
 		}
 	}
+	if a.VerifySignatures {
+		if err := stack.CheckCosign(); err != nil {
+			return Usagef("--%s: %w", VerifySignaturesFlag, err)
+		}
+	}
 	a.Origin = &stack.Origin{
-		Source: source, Lock: lock, Mirror: mirror, AllowUnpinned: a.AllowUnpinned,
+		Source: source, Lock: lock, Mirror: mirror, AllowUnpinned: a.AllowUnpinned, VerifySignatures: a.VerifySignatures,
 		Dir: filepath.Join(a.Paths.Stack(), "images"), Manifests: kwok.Files,
 	}
 	a.UseOrigin(a.Origin)

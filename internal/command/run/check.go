@@ -64,6 +64,7 @@ A good answer here is no pass: what the scheduler and the deployers' controllers
 	cmd.Flags().StringVar(&f.profile, "profile", "", "value of the recipes' profile, as `NAME=VALUE`")
 	cmd.Flags().StringVarP(&format, "output", "o", "text", "output format: text, json or sarif (2.1.0, for GitHub's code scanning)")
 	cmd.Flags().BoolVar(&served, "served", false, "have an API server answer for every object, too, on a cluster of its own")
+	f.mixins.register(cmd)
 	f.bundles.register(cmd)
 	f.ignored.register(cmd)
 	f.platform.Register(cmd)

@@ -35,6 +35,9 @@ func (a *app) chooseVersions(ctx context.Context, f *runFlags, in runInputs) err
 	if a.AllowUnpinned {
 		f.platform.Origin = append(f.platform.Origin, "--allow-unpinned")
 	}
+	if a.VerifySignatures {
+		f.platform.Origin = append(f.platform.Origin, "--"+cli.VerifySignaturesFlag)
+	}
 	if f.platform.ArgoCD != "" {
 		chosen, err := a.Stack.WithArgoCD(f.platform.ArgoCD)
 		if err != nil {

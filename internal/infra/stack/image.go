@@ -46,6 +46,8 @@ const (
 // remoteImage is an image of a registry for one platform.
 type remoteImage struct {
 	name     string // with the digest
+	whole    string // the digest of what was asked for, which may be an index
+	signedBy string // whose signature was verified; empty if none was
 	platform string
 	tree     *tree
 	size     int64 // what was downloaded
@@ -65,15 +67,25 @@ func (o *Origin) open(ctx context.Context, ref, platform, dir string, task infra
 		remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain),
 		remote.WithTransport(&egress.Answers{Base: &patient{base: base, left: mostPatience}}),
 	}
-	image, digest, err := choosePlatform(at.Context().Name(), platform, func() (*remote.Descriptor, error) { return remote.Get(at, options...) })
+	opened := &remoteImage{platform: platform, close: end}
+	image, digest, err := choosePlatform(at.Context().Name(), platform, func() (*remote.Descriptor, error) {
+		found, err := remote.Get(at, options...)
+		if err == nil {
+			opened.whole = found.Digest.String()
+		}
+		return found, err
+	})
 	if err != nil {
 		err = explained(ctx, err)
 		end()
 		return nil, err
 	}
 	tag, _, _ := strings.Cut(ref, "@")
-	opened := &remoteImage{name: tag + "@" + digest, platform: platform, close: end}
+	opened.name = tag + "@" + digest
 	layers, err := layersOf(image)
+	if err == nil {
+		opened.signedBy, err = o.verify(ctx, ref, opened, options)
+	}
 	if err != nil {
 		err = explained(ctx, err)
 		end()

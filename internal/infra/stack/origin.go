@@ -55,6 +55,8 @@ type Origin struct {
 	Mirror string
 	// AllowUnpinned lets images be used that have no digest in the lock.
 	AllowUnpinned bool
+	// VerifySignatures has cosign verify the image of each maker that signs his, before anything of it is unpacked.
+	VerifySignatures bool
 	// Dir keeps programs of images, a directory per image.
 	Dir string
 	// Manifests, if set, has manifests/GROUP.yaml, with the CRDs of groups.
@@ -68,7 +70,7 @@ type Origin struct {
 
 // With is the same with another source.
 func (o *Origin) With(source Source) *Origin {
-	return &Origin{Source: source, Lock: o.Lock, Mirror: o.Mirror, AllowUnpinned: o.AllowUnpinned, Dir: o.Dir, Manifests: o.Manifests}
+	return &Origin{Source: source, Lock: o.Lock, Mirror: o.Mirror, AllowUnpinned: o.AllowUnpinned, VerifySignatures: o.VerifySignatures, Dir: o.Dir, Manifests: o.Manifests}
 }
 
 // From has missing programs come from there. Without, all are compiled.
@@ -108,9 +110,14 @@ func (s *Stack) plan(p Part) (*published, string) {
 // compiled is the file of a program that was compiled or installed.
 func (s *Stack) compiled(name string) string { return filepath.Join(s.Dir, "bin", name) }
 
-// pulled is the file of a program that came out of an image.
+// pulled is the file of a program that came out of an image. One whose signature was verified has a place of its own, so
+// that none is taken for it which was pulled without.
 func (o *Origin) pulled(p *published) string {
-	key := sha256.Sum256([]byte(p.ref + " " + platform()))
+	from := p.ref + " " + platform()
+	if o.VerifySignatures {
+		from += " verified"
+	}
+	key := sha256.Sum256([]byte(from))
 	return filepath.Join(o.Dir, hex.EncodeToString(key[:])[:16], p.part.Name)
 }
 
@@ -224,6 +231,8 @@ type Pulled struct {
 	Seconds float64 `json:"seconds"` // what the image took
 	// Shared is the program in whose image it lies, whose maker chose its version; empty for its own.
 	Shared string `json:"shared,omitempty"`
+	// SignedBy is the identity whose signature cosign has verified; empty if it was not asked, or its maker signs none.
+	SignedBy string `json:"signedBy,omitempty"`
 }
 
 // recordOf says how a program got here, of one that came out of an image.

@@ -74,12 +74,19 @@ func (o *Origin) keep(ctx context.Context, progress infra.Progress, ref string, 
 	}
 	short, _, _ := strings.Cut(ref, "@")
 	task := progress.Begin(fmt.Sprintf("Pulling %s from %s", strings.Join(names, ", "), short))
-	size, err := o.get(ctx, ref, programs, task)
+	size, signedBy, err := o.get(ctx, ref, programs, task)
 	if err != nil {
 		err = o.missing(ctx, ref, err)
 	}
 	if err == nil {
-		task.End(fmt.Sprintf("%d MiB", size>>20), nil)
+		said := fmt.Sprintf("%d MiB", size>>20)
+		switch {
+		case signedBy != "":
+			said += ", signed by " + signedBy
+		case o.VerifySignatures:
+			said += ", which its maker does not sign"
+		}
+		task.End(said, nil)
 		return nil
 	}
 	full := infra.DiskReason(err, reason.StackBuildFailed)
@@ -87,7 +94,7 @@ func (o *Origin) keep(ctx context.Context, progress infra.Progress, ref string, 
 	switch {
 	case ctx.Err() != nil:
 		err = fmt.Errorf("pull %s: %w", short, context.Cause(ctx))
-	case full == reason.NoSpace, only:
+	case full == reason.NoSpace, only, errors.As(err, new(unsignedError)):
 		err = reason.Wrap(full, err)
 	default:
 		for _, p := range programs {
@@ -100,31 +107,32 @@ func (o *Origin) keep(ctx context.Context, progress infra.Progress, ref string, 
 	return err
 }
 
-// get pulls programs into their places, all or none. It returns how much was downloaded, in bytes.
-func (o *Origin) get(ctx context.Context, ref string, programs []*published, task infra.Task) (int64, error) {
+// get pulls programs into their places, all or none. It returns how much was downloaded, in bytes, and whose signature
+// was verified.
+func (o *Origin) get(ctx context.Context, ref string, programs []*published, task infra.Task) (size int64, signedBy string, err error) {
 	started := time.Now()
 	if err := os.MkdirAll(o.Dir, 0o755); err != nil {
-		return 0, err
+		return 0, "", err
 	}
 	o.removeLeft()
 	tmp, err := os.MkdirTemp(o.Dir, unfinished)
 	if err != nil {
-		return 0, err
+		return 0, "", err
 	}
 	defer func() { _ = os.RemoveAll(tmp) }() // programs are in their places, or of no use
 	image, err := o.open(ctx, ref, platform(), tmp, task)
 	if err != nil {
-		return 0, err
+		return 0, "", err
 	}
 	defer image.close()
 	for _, p := range programs {
 		if err := image.extract(ctx, p, filepath.Join(tmp, p.part.Name)); err != nil {
-			return 0, err
+			return 0, "", err
 		}
 	}
 	for _, p := range programs {
 		place := o.pulled(p)
-		r := Pulled{Image: image.name, Path: p.path, Pinned: p.pinned(), Seconds: time.Since(started).Seconds(), Shared: p.shared}
+		r := Pulled{Image: image.name, Path: p.path, Pinned: p.pinned(), Seconds: time.Since(started).Seconds(), Shared: p.shared, SignedBy: image.signedBy}
 		raw, err := json.MarshalIndent(r, "", "  ")
 		if err == nil {
 			err = os.MkdirAll(filepath.Dir(place), 0o755)
@@ -136,10 +144,10 @@ func (o *Origin) get(ctx context.Context, ref string, programs []*published, tas
 			err = os.Rename(filepath.Join(tmp, p.part.Name), place)
 		}
 		if err != nil {
-			return 0, err
+			return 0, "", err
 		}
 	}
-	return image.size, nil
+	return image.size, image.signedBy, nil
 }
 
 // unfinished begins the names of directories of images that are being pulled.

@@ -9,7 +9,7 @@ import (
 func Checks() []judge.Check {
 	return []judge.Check{
 		hookBeforeItsNeed, oldPodsStay, rollsOverDisk, movesToAnother, prunedThoughKept, tornDown, guardedByItsOwn, definitionRace, orphaned, jobRunsAgain, chartRepublished,
-		holderDeleted, removalWaits, staysBehind, deliveryRefused, rolloutDeadlock, namespaceDeleted, installedOnly, emptiedByDelivery, waitsForOldPods, tokenDeleted,
+		holderDeleted, removalWaits, staysBehind, deliveryRefused, rolloutDeadlock, namespaceDeleted, installedOnly, emptiedByDelivery, waitsForOldPods, tokenDeleted, replicasLeft, configReachesNoPod,
 		removalStuck, webhookStays, deleteHookStuck, guardedUninstall, removalRace, removalFailed,
 		secondChanges, secondFails, otherOrder, fightsAutoscaler, tornApart, refreshChanges,
 	}

@@ -8,31 +8,69 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/matrix/facts"
+	"github.com/nvidia/aicr-action/internal/matrix/judge"
 	"github.com/nvidia/aicr-action/internal/matrix/problem"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
+var replicasLeft = judge.Check{
+	ID: "MX728", Name: "replicas-left-to-autoscaler", Needs: judge.Second, Kinds: judge.KindsOf(autoscalingv2.GroupName, "HorizontalPodAutoscaler"),
+	Title: "A workload keeps its pods when its number is left to an autoscaler",
+	Why: "Who takes replicas out of a workload that had it delivers 1, the default: all pods but one are stopped, until the autoscaler has noticed " +
+		"(https://kubernetes.io/docs/concepts/workloads/autoscaling/horizontal-pod-autoscale/#migrating-deployments-and-statefulsets-to-horizontal-autoscaling). The end of the upgrade does not show it.",
+	Fix:  "Before the upgrade, take the field out of what the deployer remembers, as the page says (kubectl apply edit-last-applied), or deliver the autoscaler first and take replicas out in a quiet hour.",
+	Says: "%s had replicas: %d, and has none now, which this keeps between %d and %d: with the upgrade it falls to 1 pod, until the autoscaler has noticed",
+	Run: func(s *judge.Scope) {
+		b := bundlesOf(s)
+		for _, o := range s.Rendered(judge.KindsOf(autoscalingv2.GroupName, "HorizontalPodAutoscaler")...) {
+			h, now := scales(&b.Now.Expectation, o)
+			if now == nil {
+				continue
+			}
+			old := b.Before.Expectation.Object(now.Ref())
+			if old == nil {
+				continue
+			}
+			had, _ := replicasOf(old.Object)
+			if _, has := replicasOf(now.Object); has || had < 2 {
+				continue
+			}
+			s.Report(o, "spec.scaleTargetRef", now.Ref(), had, least(h), h.Spec.MaxReplicas)
+		}
+	},
+}
+
+// scales reads an autoscaler, and finds the workload that it scales; nil if it is of another kind, or scales nothing
+// that is delivered.
+func scales(e *bundle.Expectation, o *bundle.Object) (h autoscalingv2.HorizontalPodAutoscaler, w *bundle.Object) {
+	if o.Object.GetKind() != "HorizontalPodAutoscaler" || !problem.Read(o, &h) {
+		return h, nil
+	}
+	return h, scaledBy(e, h.Namespace, h.Spec.ScaleTargetRef)
+}
+
+// least is the number of pods below which an autoscaler does not go.
+func least(h autoscalingv2.HorizontalPodAutoscaler) int64 {
+	if h.Spec.MinReplicas == nil {
+		return 1
+	}
+	return int64(*h.Spec.MinReplicas)
+}
+
 // driftScaled finds autoscalers that Argo CD's self-heal works against: the workload is rendered with a number
 // of pods outside of what its autoscaler keeps it at, whatever that measures. Each writes its own again.
 func driftScaled(e *bundle.Expectation, components []recipe.Component) (findings []result.Finding) {
 	for i := range e.Objects {
 		o := &e.Objects[i]
-		var h autoscalingv2.HorizontalPodAutoscaler
-		if o.Object.GetKind() != "HorizontalPodAutoscaler" || !problem.Read(o, &h) {
-			continue
-		}
-		target := h.Spec.ScaleTargetRef
-		w := scaledBy(e, h.Namespace, target)
+		h, w := scales(e, o)
 		if w == nil {
 			continue
 		}
+		target := h.Spec.ScaleTargetRef
 		replicas, ok := replicasOf(w.Object)
-		least, most := int64(1), int64(h.Spec.MaxReplicas)
-		if h.Spec.MinReplicas != nil {
-			least = int64(*h.Spec.MinReplicas)
-		}
+		least, most := least(h), int64(h.Spec.MaxReplicas)
 		if !ok || replicas == 0 || replicas >= least && replicas <= most {
 			continue
 		}

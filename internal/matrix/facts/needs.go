@@ -29,6 +29,9 @@ type Need struct {
 	How string
 	// Then is what a kubelet does without the keys, if it does not wait for them.
 	Then string
+	// Once: a container has what was there when it started, and never what comes later. Files of a volume change while
+	// it runs.
+	Once bool
 }
 
 // NeedsOf returns what a pod cannot start without, or not as it is meant to. Optional references are left
@@ -111,6 +114,7 @@ func needKeysOf(items []corev1.KeyToPath) []string {
 }
 
 func (l *list) environment(c *corev1.Container) {
+	defer l.once(len(l.all))
 	for _, e := range c.EnvFrom {
 		if e.SecretRef != nil {
 			l.add(NeedSecret, e.SecretRef.Name, "takes its environment from", e.SecretRef.Optional)
@@ -135,6 +139,7 @@ func (l *list) environment(c *corev1.Container) {
 // parts adds the keys that a container mounts one by one (subPath). Where a volume has items, they
 // name the keys; a subPath that is none of their paths is a matter of the template alone (Unnamed).
 func (l *list) parts(spec *corev1.PodSpec, c *corev1.Container) {
+	defer l.once(len(l.all))
 	for _, m := range c.VolumeMounts {
 		kind, name, items, optional, ok := source(spec, m)
 		if key := path.Clean(m.SubPath); ok && len(items) == 0 && key != "." && !strings.Contains(key, "/") {
@@ -144,6 +149,13 @@ func (l *list) parts(spec *corev1.PodSpec, c *corev1.Container) {
 				l.all[i].Then = emptyDirectory(c.Name, m.MountPath)
 			}
 		}
+	}
+}
+
+// once marks what was added since there were so many.
+func (l *list) once(before int) {
+	for i := before; i < len(l.all); i++ {
+		l.all[i].Once = true
 	}
 }
 

@@ -48,7 +48,7 @@ func TestSchedulingFinding_Deadline(t *testing.T) {
 	w.PodSpec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
 	w.Values = []bundle.SteeringSource{{Field: bundle.FieldRequests, Key: "cpu", Path: "job.cpu", Origin: recipe.Origin{File: "values.yaml", Line: 7}}}
 	report := observe.WorkloadReport{Wrong: []observe.WrongWorkload{{Workload: &w, Text: "failed: DeadlineExceeded: Job was active longer than specified deadline"}}}
-	f := SchedulingFinding(report, &observe.View{Nodes: zoned()})
+	f := SchedulingFinding(nil, report, &observe.View{Nodes: zoned()})
 	story := strings.Join(f.Findings[0].Story, "\n")
 	for _, want := range []string{"DeadlineExceeded", "no node admits its pods", "cpu: value path job.cpu, set in values.yaml:7", "asks for 900 cpu"} {
 		if !strings.Contains(story, want) {

@@ -58,7 +58,7 @@ func TestProvenance_Kustomize(t *testing.T) {
 		},
 	} {
 		report := observe.WorkloadReport{Pending: []observe.PendingPod{{Workload: c.w, PodFacts: observe.FactsOf(testkit.Pod("web-1", "", "", "", testkit.Refused("no"), func(p *corev1.Pod) { p.Spec = c.w.PodSpec })), Message: "no"}}}
-		f := SchedulingFinding(report, &observe.View{Nodes: testkit.NodeList(testkit.TestNodes())}).Findings[0]
+		f := SchedulingFinding(nil, report, &observe.View{Nodes: testkit.NodeList(testkit.TestNodes())}).Findings[0]
 		story := strings.Join(f.Story, "\n")
 		for _, want := range c.want {
 			if !strings.Contains(story, want) {
@@ -70,7 +70,7 @@ func TestProvenance_Kustomize(t *testing.T) {
 		}
 	}
 	w := workload(place(map[string]recipe.Origin{"nodeSelector": at("web.yaml", 12)}), untolerated)
-	f := SchedulingFinding(observe.WorkloadReport{Wrong: []observe.WrongWorkload{{Workload: w, Text: "pod ns/web-1 is on node a0", Node: true}}}, &observe.View{Nodes: testkit.NodeList(testkit.TestNodes())}).Findings[0]
+	f := SchedulingFinding(nil, observe.WorkloadReport{Wrong: []observe.WrongWorkload{{Workload: w, Text: "pod ns/web-1 is on node a0", Node: true}}}, &observe.View{Nodes: testkit.NodeList(testkit.TestNodes())}).Findings[0]
 	if f.Place.Line != 12 || !strings.Contains(strings.Join(f.Story, "\n"), "  selector: set in recipes/app/web.yaml:12") {
 		t.Errorf("got %+v", f)
 	}

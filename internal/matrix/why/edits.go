@@ -37,7 +37,7 @@ func (e *Explanation) advise(l *check, w *bundle.Workload) {
 			if c.where != "" {
 				text += " " + c.where
 			}
-			if !l.suffices(c, g) {
+			if !l.suffices(c, g, len(e.Pods)) {
 				continue
 			}
 			if !slices.Contains(e.Edits, text) {
@@ -77,8 +77,12 @@ func (e *Explanation) nearest(w *bundle.Workload) []*NodeGroup {
 	return found
 }
 
-// suffices tries an edit on the nodes of a group.
-func (l *check) suffices(c edit, g *NodeGroup) bool {
+// suffices tries an edit on the nodes of a group. Of pods with a host port, a node takes one: there have to be nodes
+// for all that wait.
+func (l *check) suffices(c edit, g *NodeGroup, waiting int) bool {
+	if len(hostPorts(l.pod)) == 0 {
+		waiting = 1
+	}
 	pod := l.pod.DeepCopy()
 	c.apply(&pod.Spec)
 	tried := l.index.newCheck(pod)
@@ -89,7 +93,9 @@ func (l *check) suffices(c edit, g *NodeGroup) bool {
 	}
 	for i := range l.view.Nodes {
 		if n := &l.view.Nodes[i]; inGroup[n.Name] && len(tried.refusals(n)) == 0 {
-			return true
+			if waiting--; waiting <= 0 {
+				return true
+			}
 		}
 	}
 	return false

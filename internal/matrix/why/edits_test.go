@@ -1,6 +1,7 @@
 package why
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -77,6 +78,28 @@ func TestEditsName(t *testing.T) {
 }
 
 // A template's requests count even if the API server has not derived requests from limits yet.
+// An edit that makes room for some of the pods with a host port is none.
+func TestHostPortsNeedNodes(t *testing.T) {
+	for waiting, want := range map[int]int{1: 1, 2: 1, 3: 0} {
+		var pods []observe.PodFacts
+		view := &observe.View{Nodes: zoned(), Volumes: testVolumes()}
+		for i := range view.Nodes {
+			if view.Nodes[i].Labels[bundle.NodeTypeLabel] == "accelerated" {
+				view.Nodes[i].Spec.Taints = []corev1.Taint{{Key: "nvidia.com/gpu", Value: "present", Effect: corev1.TaintEffectNoSchedule}}
+				continue
+			}
+			view.Pods = append(view.Pods, otherPod("has-"+view.Nodes[i].Name, view.Nodes[i].Name, port))
+		}
+		for i := range waiting {
+			p := otherPod(fmt.Sprintf("waits-%d", i), "", port)
+			pods = append(pods, observe.PodFacts{Pod: &p, Scheduler: "0/4 nodes are available"})
+		}
+		if e := explainPods(pods, nil, view); len(e.Edits) != want {
+			t.Errorf("%d pods wait: got %q, want %d edits", waiting, e.Edits, want)
+		}
+	}
+}
+
 func TestLimitsOfATemplate(t *testing.T) {
 	w := testkit.Expected("Deployment", "d", 1, testkit.Acc)
 	w.PodSpec.Containers = []corev1.Container{{Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("9")}}}}

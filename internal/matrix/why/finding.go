@@ -3,20 +3,24 @@ package why
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/observe"
+	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
 // SchedulingFinding reports what could not be scheduled: by workload, with the scheduler's message,
 // what rules out each group of nodes, and the value, file and line to edit. It has to fit on a
-// first screen.
-func SchedulingFinding(r observe.WorkloadReport, view *observe.View) *result.Failure {
+// first screen. expected has the claims that pods wait for; nil if that is not known.
+func SchedulingFinding(expected *bundle.Expectation, r observe.WorkloadReport, view *observe.View) *result.Failure {
 	type group struct {
 		w     *bundle.Workload
 		text  string
@@ -42,7 +46,7 @@ func SchedulingFinding(r observe.WorkloadReport, view *observe.View) *result.Fai
 		g.names, g.more, g.place = e.Pods, e.lines(), placeOf(e.sources)
 		if g.place.Line == 0 && g.w != nil {
 			line := ""
-			if line, g.place = refusedField(e.Groups, g.w); line != "" {
+			if line, g.place = refusedField(expected, e.Groups, g.w); line != "" {
 				g.more = append(g.more, line)
 			}
 		}
@@ -94,19 +98,56 @@ func SchedulingFinding(r observe.WorkloadReport, view *observe.View) *result.Fai
 	return f
 }
 
-// refusedField is the field of a pod template that decides where no value is known to: of pods that are to be apart, or together.
-func refusedField(groups []NodeGroup, w *bundle.Workload) (string, result.Place) {
+// refusedField is the field that decides where no value is known to: of pods that are to be apart, or together, in
+// their template, and of a claim that is not bound, its StorageClass.
+func refusedField(expected *bundle.Expectation, groups []NodeGroup, w *bundle.Workload) (string, result.Place) {
 	for i := range groups {
 		for _, r := range groups[i].Refusals {
 			path := map[RefusalKind][]string{
 				refusalSpread: {"spec", "topologySpreadConstraints"}, refusalPodAffinity: {"spec", "affinity", "podAffinity"}, refusalAntiAffinity: {"spec", "affinity", "podAntiAffinity"},
 			}[r.Kind]
-			if at, ok := w.Origin(path...); ok && path != nil {
+			at, ok := recipe.Origin{}, false
+			switch {
+			case path != nil:
+				at, ok = w.Origin(path...)
+			case r.Kind == refusalVolume && expected != nil:
+				path, at, ok = claimOrigin(expected, w, r.Key)
+			}
+			if ok {
 				return path[len(path)-1] + ": set in " + at.String(), result.Place{File: at.File, Line: at.Line}
 			}
 		}
 	}
 	return "", result.Place{}
+}
+
+// claimOrigin is where a claim of a workload's pods names its StorageClass, or where it is: an object of its own, or a
+// template of a StatefulSet, whose claims are TEMPLATE-STATEFULSET-NUMBER.
+func claimOrigin(expected *bundle.Expectation, w *bundle.Workload, claim string) (path []string, at recipe.Origin, ok bool) {
+	if o := expected.Object(result.Ref{Kind: "PersistentVolumeClaim", Namespace: w.Namespace, Name: claim}); o != nil {
+		for _, path := range [][]string{{"spec", "storageClassName"}, {"spec"}} {
+			if _, has, _ := unstructured.NestedFieldNoCopy(o.Object.Object, path...); has {
+				at, ok = o.Origin(path...)
+				return path, at, ok
+			}
+		}
+	}
+	set := expected.Object(result.Ref{Group: appsv1.GroupName, Kind: "StatefulSet", Namespace: w.Namespace, Name: w.Name})
+	if set == nil || w.Kind != "StatefulSet" {
+		return nil, at, false
+	}
+	templates, _, _ := unstructured.NestedSlice(set.Object.Object, "spec", "volumeClaimTemplates")
+	for i, raw := range templates {
+		template, _ := raw.(map[string]any)
+		name, _, _ := unstructured.NestedString(template, "metadata", "name")
+		if !strings.HasPrefix(claim, name+"-"+w.Name+"-") {
+			continue
+		}
+		path = []string{"spec", "volumeClaimTemplates", strconv.Itoa(i), "spec", "storageClassName"}
+		at, ok = set.Origin(path...)
+		return path, at, ok
+	}
+	return nil, at, false
 }
 
 // overdue reports whether a Job was ended by its deadline, which a pod without a node reaches too.

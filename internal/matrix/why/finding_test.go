@@ -132,7 +132,7 @@ type findingCase struct {
 }
 
 func (tc findingCase) check(t *testing.T) {
-	f := SchedulingFinding(tc.report, &observe.View{Nodes: testkit.NodeList(testkit.TestNodes())})
+	f := SchedulingFinding(nil, tc.report, &observe.View{Nodes: testkit.NodeList(testkit.TestNodes())})
 	if f.Cause() != tc.cause {
 		t.Errorf("cause: got %q, want %q", f.Cause(), tc.cause)
 	}

@@ -231,7 +231,7 @@ spec:
 	w := testkit.Expected("Deployment", "d", 1, testkit.Acc)
 	w.Manifest = &recipe.Manifest{File: "d.yaml", Content: []byte(text)}
 	for kind, want := range map[RefusalKind]int{refusalSpread: 8, refusalAntiAffinity: 11, refusalTaint: 0} {
-		line, place := refusedField([]NodeGroup{{Refusals: []Refusal{{Kind: kind}}}}, &w)
+		line, place := refusedField(nil, []NodeGroup{{Refusals: []Refusal{{Kind: kind}}}}, &w)
 		if place.Line != want || (line != "") != (want > 0) {
 			t.Errorf("%s: got line %d (%s), want %d", kind, place.Line, line, want)
 		}
