@@ -65,9 +65,13 @@ func (c *cellRun) verify(ctx context.Context) error {
 // judge says what is not live, and what the API server warns of. Reasons: DEPLOY_FAILED,
 // CLUSTER_FAILED.
 func (c *cellRun) judge(ctx context.Context, losses *intact.Losses) error {
-	var answers *intact.Answers
+	run := intact.Run{Env: c.env, Items: c.gated.State.Items, Unsteady: daytwo.IsUnsteady(c.env.Bundle), Again: c.renderedAgain, Rule: c.rule}
+	var only map[result.Ref]bool
+	if c.env.Before == nil && len(c.lane.Controllers()) == 0 { // else others have created the objects, and nobody told what they were warned of
+		only = losses.Undecided(&c.env.Bundle.Expectation, run.RunsPrograms())
+	}
 	err := c.patiently(ctx, "a dry run of the rendered objects", func(ctx context.Context) (err error) {
-		answers, err = intact.Ask(ctx, c.env.Clients, c.env.Bundle.Expectation.Objects, c.env.Before == nil && len(c.lane.Controllers()) == 0)
+		run.Answers, err = intact.Ask(ctx, c.env.Clients, c.env.Bundle.Expectation.Objects, only)
 		return reason.Wrap(reason.ClusterFailed, err)
 	})
 	var untried []string
@@ -80,7 +84,6 @@ func (c *cellRun) judge(ctx context.Context, losses *intact.Losses) error {
 	if err != nil {
 		return err
 	}
-	run := intact.Run{Env: c.env, Items: c.gated.State.Items, Answers: answers, Unsteady: daytwo.IsUnsteady(c.env.Bundle), Again: c.renderedAgain, Rule: c.rule}
 	if c.byArgo() && !c.drift {
 		run.Refreshed = daytwo.Refreshed
 	}

@@ -3,6 +3,7 @@ package lane
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"time"
 
@@ -44,32 +45,43 @@ func passOn(reader io.Reader, rendered func(manifest []byte) error) (io.Reader, 
 }
 
 // Wait implements kube.Interface. Helm checks every 2 s whether a chart's CRDs are established,
-// which takes 100 ms; for ten charts of a recipe that would add 20 s. Helm's own wait still
-// follows, and decides.
+// which takes 100 ms; for ten charts of a recipe that would add 20 s. Helm's own wait decides about
+// all else, and about CRDs that are not established by then.
 func (c laneClient) Wait(resources kube.ResourceList, timeout time.Duration) error {
-	established(timeout, resources)
+	if established(timeout, resources) {
+		return nil
+	}
 	return c.Client.Wait(resources, timeout)
 }
 
-// established waits until CRDs are established, 5 s at most, if the first of the objects is one.
-func established(timeout time.Duration, resources []*resource.Info) {
-	_ = wait.For(context.Background(), "CRDs to be Established", wait.Options{Budget: min(timeout, 5*time.Second), Interval: 50 * time.Millisecond},
-		func(context.Context) wait.Result {
-			for _, r := range resources {
+// established waits until CRDs are established, 5 s at most, and reports whether all are: Helm's own
+// wait would read the same condition of each once more. One that is established stays so, and is not
+// read again: definitions are the largest objects of a bundle. It reports false at once if the first
+// of the objects is no CRD.
+func established(timeout time.Duration, resources []*resource.Info) bool {
+	if len(resources) == 0 {
+		return false
+	}
+	return wait.For(context.Background(), "CRDs to be Established", wait.Options{Budget: min(timeout, 5*time.Second), Interval: 50 * time.Millisecond},
+		func(ctx context.Context) wait.Result {
+			for ; len(resources) > 0; resources = resources[1:] {
+				r := resources[0]
 				if r.Mapping.GroupVersionKind.Group != apiextv1.GroupName {
-					return wait.Done() // not the wait for a chart's CRDs
+					return wait.Never(errors.New("not the wait for a chart's CRDs"))
 				}
-				if err := r.Get(); err != nil {
+				// Of the API server's memory, which may be behind by milliseconds, without a read of etcd.
+				got, err := r.Client.Get().Resource(r.Mapping.Resource.Resource).Name(r.Name).Param("resourceVersion", "0").Do(ctx).Get()
+				if err != nil {
 					return wait.NotYet("%v", err)
 				}
-				m, err := runtime.DefaultUnstructuredConverter.ToUnstructured(r.Object)
+				m, err := runtime.DefaultUnstructuredConverter.ToUnstructured(got)
 				if err != nil {
-					return wait.Done()
+					return wait.Never(err)
 				}
 				if status, _ := infra.Condition(&unstructured.Unstructured{Object: m}, "Established"); status != "True" {
 					return wait.NotYet("%s", r.Name)
 				}
 			}
 			return wait.Done()
-		}) // what it says does not count
+		}) == nil
 }

@@ -1,0 +1,115 @@
+package intact
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/testkit"
+)
+
+// Where this program has created the objects, and so has heard what they were warned of, a dry run can only say why an object is not
+// live as it was rendered: it is asked about that one alone, and the others are no question that the time was too short for.
+func TestAsk_Only(t *testing.T) {
+	var mu sync.Mutex
+	var asked []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		switch {
+		case r.Method == http.MethodPost:
+			var o struct{ Metadata struct{ Name string } }
+			raw, err := io.ReadAll(r.Body)
+			if err != nil || json.Unmarshal(raw, &o) != nil || r.URL.Query().Get("dryRun") != "All" {
+				t.Errorf("got %s %s: %v", r.Method, r.URL, err)
+			}
+			mu.Lock()
+			asked = append(asked, o.Metadata.Name)
+			mu.Unlock()
+			w.Header().Set("Warning", `299 - "it is old"`)
+			_, _ = w.Write(raw)
+		case r.URL.Path == "/api":
+			_, _ = io.WriteString(w, `{"kind":"APIVersions","versions":["v1"]}`)
+		case r.URL.Path == "/apis":
+			_, _ = io.WriteString(w, `{"kind":"APIGroupList","apiVersion":"v1","groups":[]}`)
+		default:
+			_, _ = io.WriteString(w, `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"v1","resources":[{"name":"configmaps","kind":"ConfigMap","namespaced":true,"verbs":["get"]}]}`)
+		}
+	}))
+	t.Cleanup(server.Close)
+	object := func(text string) bundle.Object { return bundle.Object{Object: testkit.Parsed(t, text)} }
+	e := &bundle.Expectation{Objects: []bundle.Object{
+		object("{apiVersion: v1, kind: ConfigMap, metadata: {namespace: ns, name: web}, data: {a: b}}"), object("{apiVersion: v1, kind: ConfigMap, metadata: {namespace: ns, name: changed}, data: {a: b}}"),
+		object("{apiVersion: v1, kind: ConfigMap, metadata: {namespace: ns, name: differ}, data: {a: b}}"), object("{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: changed.example.com}}"),
+	}}
+	losses := &Losses{Differ: []result.Ref{e.Objects[2].Ref()}}
+	for _, i := range []int{1, 3} {
+		live := e.Objects[i].Object.DeepCopy()
+		delete(live.Object, "data")
+		live.SetLabels(nil)
+		if i == 3 {
+			e.Objects[i].Object.SetLabels(map[string]string{"a": "b"})
+		}
+		losses.Look(e.Objects[i:i+1], live, false)
+	}
+	ask := func(only map[result.Ref]bool) (*Answers, []infra.APIWarning) {
+		t.Helper()
+		asked = nil
+		clients, err := infra.NewClientsFor(&rest.Config{Host: server.URL})
+		if err != nil {
+			t.Fatal(err)
+		}
+		answers, err := Ask(t.Context(), clients, e.Objects, only)
+		if err != nil || answers.Unasked != 0 {
+			t.Fatalf("%v, %d not asked about in time", err, answers.Unasked)
+		}
+		slices.Sort(asked)
+		return answers, clients.Warnings.Since(0)
+	}
+	answers, warnings := ask(losses.Undecided(e, false))
+	if strings.Join(asked, " ") != "changez diffez" { // under another name
+		t.Errorf("asked about %q: want what is not live as it was rendered, and what the deployer calls different", asked)
+	}
+	if answers.of[0].known || !answers.of[1].known || !answers.of[2].known || len(warnings) != 2 {
+		t.Errorf("got %+v, %v", answers.of, warnings)
+	}
+	if _, _ = ask(nil); len(asked) != 3 {
+		t.Errorf("asked about %q: want all that is served", asked)
+	}
+	if _, _ = ask(map[result.Ref]bool{}); len(asked) != 0 {
+		t.Errorf("asked about %q: want none", asked)
+	}
+}
+
+// What may have come after an object and has a say about it at creation makes each a question again.
+func TestUndecided(t *testing.T) {
+	losses := &Losses{}
+	for text, all := range map[string]bool{
+		"{apiVersion: v1, kind: ConfigMap, metadata: {name: x}}":                                                                         false,
+		"{apiVersion: v1, kind: Namespace, metadata: {name: x}}":                                                                         false,
+		"{apiVersion: v1, kind: Namespace, metadata: {name: x, labels: {pod-security.kubernetes.io/warn: baseline}}}":                    true,
+		"{apiVersion: v1, kind: Namespace, metadata: {name: x, labels: {pod-security.kubernetes.io/enforce: baseline}}}":                 true,
+		"{apiVersion: v1, kind: ResourceQuota, metadata: {name: x}}":                                                                     true,
+		"{apiVersion: v1, kind: LimitRange, metadata: {name: x}}":                                                                        true,
+		"{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicyBinding, metadata: {name: x}}":                     true,
+		"{apiVersion: admissionregistration.k8s.io/v1beta1, kind: MutatingAdmissionPolicyBinding, metadata: {name: x}}":                  true,
+		"{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingWebhookConfiguration, metadata: {name: only-where-programs-run}}": false,
+	} {
+		e := &bundle.Expectation{Objects: []bundle.Object{{Object: testkit.Parsed(t, text)}}}
+		if got := losses.Undecided(e, false) == nil; got != all {
+			t.Errorf("%s: all are asked about: %t, want %t", text, got, all)
+		}
+		if losses.Undecided(e, true) != nil {
+			t.Errorf("%s: not all are asked about, though webhooks are called", text)
+		}
+	}
+}
