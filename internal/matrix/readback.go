@@ -66,12 +66,13 @@ func (c *cellRun) verify(ctx context.Context) error {
 // CLUSTER_FAILED.
 func (c *cellRun) judge(ctx context.Context, losses *intact.Losses) error {
 	run := intact.Run{Env: c.env, Items: c.gated.State.Items, Unsteady: daytwo.IsUnsteady(c.env.Bundle), Again: c.renderedAgain, Rule: c.rule}
+	heard := c.env.Before == nil && len(c.lane.Controllers()) == 0 // else others have created the objects, and nobody told what they were warned of
 	var only map[result.Ref]bool
-	if c.env.Before == nil && len(c.lane.Controllers()) == 0 { // else others have created the objects, and nobody told what they were warned of
+	if heard {
 		only = losses.Undecided(&c.env.Bundle.Expectation, run.RunsPrograms())
 	}
 	err := c.patiently(ctx, "a dry run of the rendered objects", func(ctx context.Context) (err error) {
-		run.Answers, err = intact.Ask(ctx, c.env.Clients, c.env.Bundle.Expectation.Objects, only)
+		run.Answers, err = intact.Ask(ctx, c.env.Clients, c.env.Bundle.Expectation.Objects, heard, only)
 		return reason.Wrap(reason.ClusterFailed, err)
 	})
 	var untried []string

@@ -3,7 +3,6 @@ package intact
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -51,13 +50,11 @@ type Answers struct {
 // and a webhook that has effects is not called. The API server's warnings are added to those of the
 // clients, so that each is said once, whichever client wrote the object. Definitions are asked about
 // as they are live, since only their heads are kept, and only for warnings. What the API server rejects here says nothing: a name or a
-// number that is taken, a webhook that takes no dry run. only, unless nil, are the objects to ask about, definitions left out
-// (see Undecided).
-func Ask(ctx context.Context, clients *infra.Clients, objects []bundle.Object, only map[result.Ref]bool) (*Answers, error) {
+// number that is taken, a webhook that takes no dry run. heard means that the clients have created the definitions, and know
+// what was warned of: those are not asked about, which is most of what the API server does for all of this. only, unless nil, are
+// the other objects to ask about (see Undecided).
+func Ask(ctx context.Context, clients *infra.Clients, objects []bundle.Object, heard bool, only map[result.Ref]bool) (*Answers, error) {
 	all := &Answers{of: make([]answer, len(objects))}
-	if only != nil && len(only) == 0 {
-		return all, nil
-	}
 	asking, mapper, err := asker(clients, &warned{clients.Warnings})
 	if err != nil {
 		return nil, err
@@ -72,7 +69,7 @@ func Ask(ctx context.Context, clients *infra.Clients, objects []bundle.Object, o
 			break
 		}
 		definition := infra.ResourceFor(obj.GroupVersionKind()) == infra.CRDResource
-		if only != nil && (definition || !only[objects[i].Ref()]) {
+		if definition && heard || !definition && only != nil && !only[objects[i].Ref()] {
 			all.of[i].asked = true
 			continue
 		}
@@ -111,27 +108,35 @@ func Ask(ctx context.Context, clients *infra.Clients, objects []bundle.Object, o
 //   - what it would store is what it has stored. That is live, unless somebody has changed it since: only of an object that is not
 //     live as it was rendered, or that its deployer calls different, is there something to find out.
 //
-// What else has a say at creation may have come after the object: policies, quotas, limits and pod security levels of the bundle,
-// and webhooks of programs that run (webhooks is true then). With any of these, all objects are asked about.
+// What else has a say at creation, and may have come after the object, are webhooks of programs that run (webhooks is true then) and
+// admission policies of the bundle, which can change and warn of anything: with these, all objects are asked about. A pod
+// security level warns of the objects of its namespace. A quota or a limit neither warns nor changes anything but pods: what it
+// denies is another question (Denied).
 func (l *Losses) Undecided(e *bundle.Expectation, webhooks bool) map[result.Ref]bool {
-	if webhooks || admits(e) {
+	only, warns := map[result.Ref]bool{}, map[string]bool{}
+	for i := range e.Objects {
+		switch o := e.Objects[i].Object; o.GetKind() {
+		case "ValidatingAdmissionPolicyBinding", "MutatingAdmissionPolicyBinding":
+			webhooks = true
+		case "Namespace":
+			warns[o.GetName()] = o.GetLabels()["pod-security.kubernetes.io/warn"] != ""
+		}
+	}
+	if webhooks {
 		return nil
 	}
-	only := map[result.Ref]bool{}
 	for _, o := range l.all {
 		only[o.of.Ref()] = true
 	}
 	for _, ref := range l.Differ {
 		only[ref] = true
 	}
+	for i := range e.Objects {
+		if o := &e.Objects[i]; warns[o.Object.GetNamespace()] {
+			only[o.Ref()] = true
+		}
+	}
 	return only
-}
-
-// admits reports whether a bundle has something that the API server asks, once it is there, about the objects that come.
-func admits(e *bundle.Expectation) bool {
-	return waitFor(e) > 0 || slices.ContainsFunc(e.Objects, func(o bundle.Object) bool {
-		return o.Object.GetKind() == "Namespace" && o.Object.GetLabels()["pod-security.kubernetes.io/warn"] != ""
-	})
 }
 
 // defaults are the paths that the API server fills in of an object.

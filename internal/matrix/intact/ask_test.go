@@ -61,54 +61,66 @@ func TestAsk_Only(t *testing.T) {
 		}
 		losses.Look(e.Objects[i:i+1], live, false)
 	}
-	ask := func(only map[result.Ref]bool) (*Answers, []infra.APIWarning) {
+	ask := func(heard bool, only map[result.Ref]bool) (*Answers, []infra.APIWarning) {
 		t.Helper()
 		asked = nil
 		clients, err := infra.NewClientsFor(&rest.Config{Host: server.URL})
 		if err != nil {
 			t.Fatal(err)
 		}
-		answers, err := Ask(t.Context(), clients, e.Objects, only)
+		answers, err := Ask(t.Context(), clients, e.Objects, heard, only)
 		if err != nil || answers.Unasked != 0 {
 			t.Fatalf("%v, %d not asked about in time", err, answers.Unasked)
 		}
 		slices.Sort(asked)
 		return answers, clients.Warnings.Since(0)
 	}
-	answers, warnings := ask(losses.Undecided(e, false))
+	answers, warnings := ask(true, losses.Undecided(e, false))
 	if strings.Join(asked, " ") != "changez diffez" { // under another name
 		t.Errorf("asked about %q: want what is not live as it was rendered, and what the deployer calls different", asked)
 	}
 	if answers.of[0].known || !answers.of[1].known || !answers.of[2].known || len(warnings) != 2 {
 		t.Errorf("got %+v, %v", answers.of, warnings)
 	}
-	if _, _ = ask(nil); len(asked) != 3 {
+	if _, _ = ask(true, nil); len(asked) != 3 {
 		t.Errorf("asked about %q: want all that is served", asked)
 	}
-	if _, _ = ask(map[result.Ref]bool{}); len(asked) != 0 {
+	if _, _ = ask(true, map[result.Ref]bool{}); len(asked) != 0 {
 		t.Errorf("asked about %q: want none", asked)
 	}
 }
 
-// What may have come after an object and has a say about it at creation makes each a question again.
+// What may have come after an object, and has a say at its creation, makes it a question again: a policy and a webhook any object, a
+// pod security level what is in its namespace. A quota and a limit change no object but pods, and warn of none.
 func TestUndecided(t *testing.T) {
-	losses := &Losses{}
-	for text, all := range map[string]bool{
-		"{apiVersion: v1, kind: ConfigMap, metadata: {name: x}}":                                                                         false,
-		"{apiVersion: v1, kind: Namespace, metadata: {name: x}}":                                                                         false,
-		"{apiVersion: v1, kind: Namespace, metadata: {name: x, labels: {pod-security.kubernetes.io/warn: baseline}}}":                    true,
-		"{apiVersion: v1, kind: Namespace, metadata: {name: x, labels: {pod-security.kubernetes.io/enforce: baseline}}}":                 true,
-		"{apiVersion: v1, kind: ResourceQuota, metadata: {name: x}}":                                                                     true,
-		"{apiVersion: v1, kind: LimitRange, metadata: {name: x}}":                                                                        true,
-		"{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicyBinding, metadata: {name: x}}":                     true,
-		"{apiVersion: admissionregistration.k8s.io/v1beta1, kind: MutatingAdmissionPolicyBinding, metadata: {name: x}}":                  true,
-		"{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingWebhookConfiguration, metadata: {name: only-where-programs-run}}": false,
+	const all = "all"
+	for text, want := range map[string]string{
+		"{apiVersion: v1, kind: ConfigMap, metadata: {name: y, namespace: x}}":                                                           "",
+		"{apiVersion: v1, kind: Namespace, metadata: {name: x}}":                                                                         "",
+		"{apiVersion: v1, kind: Namespace, metadata: {name: x, labels: {pod-security.kubernetes.io/warn: baseline}}}":                    "Deployment x/d",
+		"{apiVersion: v1, kind: Namespace, metadata: {name: x, labels: {pod-security.kubernetes.io/enforce: baseline}}}":                 "",
+		"{apiVersion: v1, kind: ResourceQuota, metadata: {name: q, namespace: x}}":                                                       "",
+		"{apiVersion: v1, kind: LimitRange, metadata: {name: l, namespace: x}}":                                                          "",
+		"{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicyBinding, metadata: {name: p}}":                     all,
+		"{apiVersion: admissionregistration.k8s.io/v1beta1, kind: MutatingAdmissionPolicyBinding, metadata: {name: p}}":                  all,
+		"{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingWebhookConfiguration, metadata: {name: only-where-programs-run}}": "",
 	} {
-		e := &bundle.Expectation{Objects: []bundle.Object{{Object: testkit.Parsed(t, text)}}}
-		if got := losses.Undecided(e, false) == nil; got != all {
-			t.Errorf("%s: all are asked about: %t, want %t", text, got, all)
+		var e bundle.Expectation
+		for _, o := range []string{text, "{apiVersion: apps/v1, kind: Deployment, metadata: {namespace: x, name: d}}", "{apiVersion: apps/v1, kind: Deployment, metadata: {namespace: other, name: d}}"} {
+			e.Objects = append(e.Objects, bundle.Object{Object: testkit.Parsed(t, o)})
 		}
-		if losses.Undecided(e, true) != nil {
+		only := (&Losses{}).Undecided(&e, false)
+		var got []string
+		for ref := range only {
+			got = append(got, ref.String())
+		}
+		if only == nil {
+			got = []string{all}
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: got %q, want %q", text, got, want)
+		}
+		if (&Losses{}).Undecided(&e, true) != nil {
 			t.Errorf("%s: not all are asked about, though webhooks are called", text)
 		}
 	}

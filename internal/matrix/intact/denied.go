@@ -125,9 +125,9 @@ func denied(ctx context.Context, clients *infra.Clients, e *bundle.Expectation) 
 		}
 	}
 	var found refusals
-	tried, as := map[string]bool{}, newAccounts(clients)
+	tried, as, asked := map[string]bool{}, newAccounts(clients), reachOf(e)
 	for _, t := range trials {
-		if t.owner == nil || tried[string(t.owner.UID)] {
+		if t.owner == nil || tried[string(t.owner.UID)] || !asked.has(t.object.GetNamespace()) {
 			continue
 		}
 		maker := cmp.Or(t.as, makers[t.owner.Kind])

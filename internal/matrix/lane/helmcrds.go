@@ -3,17 +3,17 @@ package lane
 import (
 	"bytes"
 	"context"
-	"errors"
+	"encoding/json"
 	"io"
 	"time"
 
 	"helm.sh/helm/v3/pkg/kube"
 	apiextv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/resource"
 
-	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
@@ -54,34 +54,73 @@ func (c laneClient) Wait(resources kube.ResourceList, timeout time.Duration) err
 	return c.Client.Wait(resources, timeout)
 }
 
-// established waits until CRDs are established, 5 s at most, and reports whether all are: Helm's own
-// wait would read the same condition of each once more. One that is established stays so, and is not
-// read again: definitions are the largest objects of a bundle. It reports false at once if the first
-// of the objects is no CRD.
+// established waits until CRDs are established, 5 s at most, and reports whether all are. It asks for
+// the kinds of their groups, of which the API server lists those that are established
+// (apiextensions-apiserver, customresource_discovery_controller.go): one small document for all
+// definitions of a group, where Helm's own wait reads each of them, the largest objects of a bundle.
+// It reports false at once if the first of the objects is no CRD.
 func established(timeout time.Duration, resources []*resource.Info) bool {
-	if len(resources) == 0 {
+	var missing []servedKind
+	for _, r := range resources {
+		kind, ok := servedOf(r)
+		if !ok {
+			return false
+		}
+		missing = append(missing, kind)
+	}
+	if len(missing) == 0 {
 		return false
 	}
 	return wait.For(context.Background(), "CRDs to be Established", wait.Options{Budget: min(timeout, 5*time.Second), Interval: 50 * time.Millisecond},
 		func(ctx context.Context) wait.Result {
-			for ; len(resources) > 0; resources = resources[1:] {
-				r := resources[0]
-				if r.Mapping.GroupVersionKind.Group != apiextv1.GroupName {
-					return wait.Never(errors.New("not the wait for a chart's CRDs"))
+			listed := map[string]bool{}
+			for i, kind := range missing {
+				if i == 0 || kind.path != missing[i-1].path {
+					var list metav1.APIResourceList
+					raw, err := kind.client.Get().AbsPath(kind.path).Do(ctx).Raw()
+					if err == nil {
+						err = json.Unmarshal(raw, &list)
+					}
+					if err != nil {
+						missing = missing[i:]
+						return wait.NotYet("%v", err)
+					}
+					for _, r := range list.APIResources {
+						listed[kind.path+"/"+r.Name] = true
+					}
 				}
-				// Of the API server's memory, which may be behind by milliseconds, without a read of etcd.
-				got, err := r.Client.Get().Resource(r.Mapping.Resource.Resource).Name(r.Name).Param("resourceVersion", "0").Do(ctx).Get()
-				if err != nil {
-					return wait.NotYet("%v", err)
-				}
-				m, err := runtime.DefaultUnstructuredConverter.ToUnstructured(got)
-				if err != nil {
-					return wait.Never(err)
-				}
-				if status, _ := infra.Condition(&unstructured.Unstructured{Object: m}, "Established"); status != "True" {
-					return wait.NotYet("%s", r.Name)
+				if !listed[kind.path+"/"+kind.plural] {
+					missing = missing[i:]
+					return wait.NotYet("%s", kind.plural)
 				}
 			}
 			return wait.Done()
 		}) == nil
+}
+
+// servedKind is what a definition will have served: a resource of the kinds at a path.
+type servedKind struct {
+	client       resource.RESTClient
+	path, plural string
+}
+
+// servedOf is false of what is no definition, or of one that no version serves.
+func servedOf(r *resource.Info) (servedKind, bool) {
+	if r.Mapping.GroupVersionKind.Group != apiextv1.GroupName {
+		return servedKind{}, false
+	}
+	m, err := runtime.DefaultUnstructuredConverter.ToUnstructured(r.Object)
+	if err != nil {
+		return servedKind{}, false
+	}
+	versions, _, _ := unstructured.NestedSlice(m, "spec", "versions")
+	for _, v := range versions {
+		version, _ := v.(map[string]any)
+		if name, _ := version["name"].(string); name != "" && version["served"] == true {
+			group, _, _ := unstructured.NestedString(m, "spec", "group")
+			plural, _, _ := unstructured.NestedString(m, "spec", "names", "plural")
+			return servedKind{r.Client, "/apis/" + group + "/" + name, plural}, group != "" && plural != ""
+		}
+	}
+	return servedKind{}, false
 }

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
-	"path"
 	"sync"
 	"testing"
 	"time"
@@ -13,30 +12,34 @@ import (
 	"helm.sh/helm/v3/pkg/kube"
 	apiextv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/resource"
 	"k8s.io/client-go/rest"
 )
 
-// Each definition is read until it is established, and no more, neither by this nor by Helm. One that never is is left to Helm, and
-// what is no definition is not read at all.
+// Definitions are never read: the kinds of their groups are, until each is there, and not again. One that never comes, or that no
+// version serves, is left to Helm, and so is what is no definition.
 func TestEstablished(t *testing.T) {
 	var mu sync.Mutex
 	asked, never := map[string]int{}, false
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		mu.Lock()
 		defer mu.Unlock()
-		name := path.Base(req.URL.Path)
-		asked[name]++
-		if req.URL.Query().Get("resourceVersion") != "0" {
-			t.Errorf("%s: not out of the API server's memory", req.URL)
-		}
-		status := `"True"`
-		if name == "late" && (asked[name] < 3 || never) {
-			status = `"False"`
+		asked[req.URL.Path]++
+		list := metav1.APIResourceList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "APIResourceList"}, APIResources: []metav1.APIResource{{Name: "firsts"}, {Name: "seconds"}, {Name: "seconds/status"}}}
+		if req.URL.Path == "/apis/b/v2" {
+			list.APIResources = nil
+			switch {
+			case asked[req.URL.Path] == 1:
+				http.NotFound(w, req)
+				return
+			case asked[req.URL.Path] > 2 && !never:
+				list.APIResources = []metav1.APIResource{{Name: "lates"}}
+			}
 		}
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(map[string]any{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": name},
-			"status": map[string]any{"conditions": []any{map[string]any{"type": "Established", "status": json.RawMessage(status)}}}})
+		_ = json.NewEncoder(w).Encode(list)
 	}))
 	t.Cleanup(server.Close)
 	version := apiextv1.SchemeGroupVersion
@@ -44,26 +47,27 @@ func TestEstablished(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	definitions := func(names ...string) (all kube.ResourceList) {
-		for _, name := range names {
-			all = append(all, &resource.Info{Client: client, Name: name, Mapping: &meta.RESTMapping{Resource: version.WithResource("customresourcedefinitions"), GroupVersionKind: version.WithKind("CustomResourceDefinition"), Scope: meta.RESTScopeRoot}})
-		}
-		return all
+	definition := func(group, plural string) *resource.Info {
+		return &resource.Info{Client: client, Mapping: &meta.RESTMapping{GroupVersionKind: version.WithKind("CustomResourceDefinition")}, Object: &unstructured.Unstructured{Object: map[string]any{
+			"spec": map[string]any{"group": group, "names": map[string]any{"plural": plural}, "versions": []any{map[string]any{"name": "v1", "served": group == "a"}, map[string]any{"name": "v2", "served": group != "none"}}},
+		}}}
 	}
-	if !established(time.Minute, definitions("first", "late", "last")) {
-		t.Error("three that are established are left to Helm")
+	if !established(time.Minute, kube.ResourceList{definition("a", "firsts"), definition("a", "seconds"), definition("b", "lates"), definition("a", "firsts")}) {
+		t.Error("four that are established are left to Helm")
 	}
-	if want := map[string]int{"first": 1, "late": 3, "last": 1}; !maps.Equal(asked, want) {
+	if want := map[string]int{"/apis/a/v1": 2, "/apis/b/v2": 3}; !maps.Equal(asked, want) {
 		t.Errorf("asked %v, want %v", asked, want)
 	}
 	never = true
-	if established(200*time.Millisecond, definitions("late")) {
+	if established(200*time.Millisecond, kube.ResourceList{definition("b", "lates")}) {
 		t.Error("one that is not established is not left to Helm")
 	}
 	clear(asked)
-	other := definitions("x")
-	other[0].Mapping.GroupVersionKind.Group = "apps"
-	if established(time.Minute, other) || established(time.Minute, nil) || len(asked) > 0 {
-		t.Errorf("what is no definition is not left to Helm, or asked about: %v", asked)
+	other := definition("a", "firsts")
+	other.Mapping.GroupVersionKind.Group = "apps"
+	for name, list := range map[string]kube.ResourceList{"another kind": {other}, "nothing": nil, "one that no version serves": {definition("none", "firsts")}} {
+		if established(time.Minute, list) || len(asked) > 0 {
+			t.Errorf("%s is not left to Helm, or is asked about: %v", name, asked)
+		}
 	}
 }
