@@ -66,13 +66,9 @@ func (c *cellRun) verify(ctx context.Context) error {
 // CLUSTER_FAILED.
 func (c *cellRun) judge(ctx context.Context, losses *intact.Losses) error {
 	run := intact.Run{Env: c.env, Items: c.gated.State.Items, Unsteady: daytwo.IsUnsteady(c.env.Bundle), Again: c.renderedAgain, Rule: c.rule}
-	heard := c.env.Before == nil && len(c.lane.Controllers()) == 0 // else others have created the objects, and nobody told what they were warned of
-	var only map[result.Ref]bool
-	if heard {
-		only = losses.Undecided(&c.env.Bundle.Expectation, run.RunsPrograms())
-	}
+	about := losses.About(&c.env.Bundle.Expectation, run.RunsPrograms(), c.warnedOf())
 	err := c.patiently(ctx, "a dry run of the rendered objects", func(ctx context.Context) (err error) {
-		run.Answers, err = intact.Ask(ctx, c.env.Clients, c.env.Bundle.Expectation.Objects, heard, only)
+		run.Answers, err = intact.Ask(ctx, c.env.Clients, c.env.Bundle.Expectation.Objects, about)
 		return reason.Wrap(reason.ClusterFailed, err)
 	})
 	var untried []string
@@ -93,6 +89,24 @@ func (c *cellRun) judge(ctx context.Context, losses *intact.Losses) error {
 	c.result.NotVerified = append(c.result.NotVerified, said.NotVerified...)
 	c.warn(said.Warnings...)
 	return err
+}
+
+// warnedOf are the objects of which it is known what the API server warned of when they were created: all that this program has
+// created itself, on a first installation, and what another lane of the recipe has created likewise.
+func (c *cellRun) warnedOf() map[result.Ref]bool {
+	e, heard := &c.env.Bundle.Expectation, c.plan.heard()
+	switch {
+	case c.env.Before != nil:
+		return nil
+	case len(c.lane.Controllers()) > 0:
+		return heard.Tell(e, c.env.Clients.Warnings)
+	}
+	heard.Keep(e, c.env.Clients.Warnings)
+	all := map[result.Ref]bool{}
+	for i := range e.Objects {
+		all[e.Objects[i].Ref()] = true
+	}
+	return all
 }
 
 // readBack compares the deployer's records with the bundle. before are those of the bundle that ran

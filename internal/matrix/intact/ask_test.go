@@ -2,6 +2,7 @@ package intact
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -10,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"helm.sh/helm/v3/pkg/chart"
 	"k8s.io/client-go/rest"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
@@ -61,39 +63,43 @@ func TestAsk_Only(t *testing.T) {
 		}
 		losses.Look(e.Objects[i:i+1], live, false)
 	}
-	ask := func(heard bool, only map[result.Ref]bool) (*Answers, []infra.APIWarning) {
+	ask := func(about func(*bundle.Object) bool) (*Answers, []infra.APIWarning) {
 		t.Helper()
 		asked = nil
 		clients, err := infra.NewClientsFor(&rest.Config{Host: server.URL})
 		if err != nil {
 			t.Fatal(err)
 		}
-		answers, err := Ask(t.Context(), clients, e.Objects, heard, only)
+		answers, err := Ask(t.Context(), clients, e.Objects, about)
 		if err != nil || answers.Unasked != 0 {
 			t.Fatalf("%v, %d not asked about in time", err, answers.Unasked)
 		}
 		slices.Sort(asked)
 		return answers, clients.Warnings.Since(0)
 	}
-	answers, warnings := ask(true, losses.Undecided(e, false))
+	known := map[result.Ref]bool{}
+	for i := range e.Objects {
+		known[e.Objects[i].Ref()] = true
+	}
+	answers, warnings := ask(losses.About(e, false, known))
 	if strings.Join(asked, " ") != "changez diffez" { // under another name
 		t.Errorf("asked about %q: want what is not live as it was rendered, and what the deployer calls different", asked)
 	}
 	if answers.of[0].known || !answers.of[1].known || !answers.of[2].known || len(warnings) != 2 {
 		t.Errorf("got %+v, %v", answers.of, warnings)
 	}
-	if _, _ = ask(true, nil); len(asked) != 3 {
+	if _, _ = ask(nil); len(asked) != 3 {
 		t.Errorf("asked about %q: want all that is served", asked)
 	}
-	if _, _ = ask(true, map[result.Ref]bool{}); len(asked) != 0 {
-		t.Errorf("asked about %q: want none", asked)
+	if _, _ = ask(losses.About(e, false, nil)); len(asked) != 3 {
+		t.Errorf("asked about %q: want all, of which nothing is known", asked)
 	}
 }
 
 // What may have come after an object, and has a say at its creation, makes it a question again: a policy and a webhook any object, a
 // pod security level what is in its namespace. A quota and a limit change no object but pods, and warn of none.
-func TestUndecided(t *testing.T) {
-	const all = "all"
+func TestAbout(t *testing.T) {
+	const all = "Deployment other/d Deployment x/d"
 	for text, want := range map[string]string{
 		"{apiVersion: v1, kind: ConfigMap, metadata: {name: y, namespace: x}}":                                                           "",
 		"{apiVersion: v1, kind: Namespace, metadata: {name: x}}":                                                                         "",
@@ -106,22 +112,77 @@ func TestUndecided(t *testing.T) {
 		"{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingWebhookConfiguration, metadata: {name: only-where-programs-run}}": "",
 	} {
 		var e bundle.Expectation
-		for _, o := range []string{text, "{apiVersion: apps/v1, kind: Deployment, metadata: {namespace: x, name: d}}", "{apiVersion: apps/v1, kind: Deployment, metadata: {namespace: other, name: d}}"} {
+		known := map[result.Ref]bool{}
+		for _, o := range []string{text, "{apiVersion: apps/v1, kind: Deployment, metadata: {namespace: other, name: d}}", "{apiVersion: apps/v1, kind: Deployment, metadata: {namespace: x, name: d}}"} {
 			e.Objects = append(e.Objects, bundle.Object{Object: testkit.Parsed(t, o)})
+			known[e.Objects[len(e.Objects)-1].Ref()] = true
 		}
-		only := (&Losses{}).Undecided(&e, false)
+		for webhooks, want := range map[bool]string{false: want, true: all} {
+			about := (&Losses{}).About(&e, webhooks, known)
+			var got []string
+			for i := range e.Objects[1:] {
+				if o := &e.Objects[i+1]; about(o) {
+					got = append(got, o.Ref().String())
+				}
+			}
+			if strings.Join(got, " ") != want {
+				t.Errorf("%s, webhooks %t: got %q, want %q", text, webhooks, got, want)
+			}
+		}
+	}
+}
+
+// What one lane was warned of, another one is told of the same objects, and asks about no others: not of what is rendered otherwise,
+// of a definition that values may have changed, or where a policy or an object that comes twice makes lanes differ.
+func TestHeard(t *testing.T) {
+	of := &chart.Chart{}
+	object := func(text, template string) bundle.Object {
+		return bundle.Object{Object: testkit.Parsed(t, text), Chart: of, Template: template}
+	}
+	const definition = "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: %s.example.com}}"
+	rendered := func() *bundle.Expectation {
+		return &bundle.Expectation{Objects: []bundle.Object{
+			object("{apiVersion: v1, kind: Secret, metadata: {namespace: ns, name: old}, data: {a: b}}", "c/templates/a.yaml"), object("{apiVersion: v1, kind: ConfigMap, metadata: {namespace: ns, name: quiet}}", "c/templates/b.yaml"),
+			object(fmt.Sprintf(definition, "file"), "c/crds/a.yaml"), object(fmt.Sprintf(definition, "template"), "c/templates/crds/a.yaml"),
+		}}
+	}
+	here := &infra.Warnings{}
+	for _, name := range []string{"Secret ns/old", "CustomResourceDefinition file.example.com", "CustomResourceDefinition template.example.com", "Application argocd/x"} {
+		here.Add(infra.APIWarning{Object: name, Text: "it is old"})
+	}
+	tell := func(first, second *bundle.Expectation) string {
+		h, there := &Heard{}, &infra.Warnings{}
+		h.Keep(first, here)
+		known := h.Tell(second, there)
 		var got []string
-		for ref := range only {
-			got = append(got, ref.String())
+		for i := range second.Objects {
+			if known[second.Objects[i].Ref()] {
+				got = append(got, second.Objects[i].Object.GetName())
+			}
 		}
-		if only == nil {
-			got = []string{all}
+		got = append(got, "warned:")
+		for _, w := range there.Since(0) {
+			got = append(got, w.String())
 		}
-		if strings.Join(got, " ") != want {
-			t.Errorf("%s: got %q, want %q", text, got, want)
+		return strings.Join(got, " ")
+	}
+	if got, want := tell(rendered(), rendered()), "old quiet file.example.com warned: Secret ns/old: it is old CustomResourceDefinition file.example.com: it is old"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	changed := rendered()
+	changed.Objects[0].Object.SetLabels(map[string]string{"a": "b"})
+	changed.Objects[2].Chart = &chart.Chart{}
+	if got, want := tell(rendered(), changed), "quiet warned:"; got != want {
+		t.Errorf("rendered otherwise: got %q, want %q", got, want)
+	}
+	for _, more := range []string{"{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicyBinding, metadata: {name: p}}", "{apiVersion: v1, kind: ConfigMap, metadata: {namespace: ns, name: quiet}}"} {
+		with := rendered()
+		with.Objects = append(with.Objects, object(more, "c/templates/c.yaml"))
+		if got := tell(with, rendered()) + tell(rendered(), with); got != "warned:warned:" {
+			t.Errorf("with %s: got %q", more, got)
 		}
-		if (&Losses{}).Undecided(&e, true) != nil {
-			t.Errorf("%s: not all are asked about, though webhooks are called", text)
-		}
+	}
+	if got := (*Heard)(nil).Tell(rendered(), here); len(got) > 0 {
+		t.Errorf("nothing was heard, and it is known of %v", got)
 	}
 }

@@ -15,7 +15,7 @@ func waitFor(e *bundle.Expectation) (wait time.Duration) {
 	for i := range e.Objects {
 		o := e.Objects[i].Object
 		switch o.GetKind() {
-		case "ValidatingAdmissionPolicyBinding", "MutatingAdmissionPolicyBinding":
+		case validatingBinding, mutating + "Binding":
 			return inForce
 		case "ResourceQuota", "LimitRange":
 			wait = limitsInForce
@@ -41,7 +41,7 @@ func reachOf(e *bundle.Expectation) reach {
 	for i := range e.Objects {
 		o := e.Objects[i].Object
 		switch o.GetKind() {
-		case "ValidatingAdmissionPolicyBinding", "MutatingAdmissionPolicyBinding":
+		case validatingBinding, mutating + "Binding":
 			r.everywhere = true
 		case "ResourceQuota", "LimitRange":
 			r.in[o.GetNamespace()] = true

@@ -70,7 +70,7 @@ func Denied(ctx context.Context, clients *infra.Clients, e *bundle.Expectation, 
 	}
 	fails := failure(found)
 	if err == nil && fails == nil && slices.ContainsFunc(e.Objects, func(o bundle.Object) bool {
-		return o.Object.GetKind() == "ValidatingAdmissionPolicyBinding" || o.Object.GetKind() == mutating+"Binding"
+		return o.Object.GetKind() == validatingBinding || o.Object.GetKind() == mutating+"Binding"
 	}) {
 		why = reason.DeployFailed
 		var more []result.Finding
