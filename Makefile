@@ -25,7 +25,7 @@ TESTS    := $(GO) tool gotestsum --format pkgname-and-test-fails --format-icons 
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build generate update-manifests lint test test-nightly oracle test-race test-kind bench bench-matrix bench-goals bench-profile bench-verdicts bench-gang picture soak
+.PHONY: help build generate update-manifests lint test test-nightly oracle test-race test-kind bench bench-matrix bench-goals bench-profile bench-ratio bench-verdicts bench-gang picture soak
 .PHONY: kwok-cluster kwok-nodes kwok-test-deployer kwok-test-all kwok-e2e kwok-status kwok-cluster-delete
 
 help: ## List the targets
@@ -92,6 +92,9 @@ bench-goals: ## Time each command that has a goal; CHARTS=DIR of original charts
 
 bench-profile: ## What the processes of each lane of BENCH='eks-training' spend their CPU time on; LANES=helm,flux-oci for some; UPDATE=1 keeps the tables in docs/contributing/figures.md
 	$(GO) run ./internal/tools/bench -profile $(if $(LANES),-lanes $(LANES) )$(if $(UPDATE),-update )-- $(BENCH)
+
+bench-ratio: ## What a cell of BENCH='eks-training' costs beside the same bundle delivered by hand, and its requests; LANES=helm,flux-oci for some; UPDATE=1 keeps the table in docs/contributing/figures.md
+	$(GO) run ./internal/tools/bench -ratio -lanes $(if $(LANES),$(LANES),helm,argocd-oci,flux-oci) $(if $(UPDATE),-update )-- $(BENCH)
 
 bench-verdicts: ## Time how soon after a fault its verdict comes, in the fault-injection suite; FAULTS='F1[0-9]' for some, NIGHTLY=1 for those of make test-nightly too; UPDATE=1 keeps the table in docs/contributing/figures.md
 	$(GO) run ./cmd/matrix stack build

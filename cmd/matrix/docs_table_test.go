@@ -144,6 +144,8 @@ func makeCommands() []docCommand {
 		{command: "make bench-goals UPDATE=1", where: byMake, want: []string{"go run ./internal/tools/bench -goals -update"}},
 		{command: "make bench-profile", where: byMake, want: []string{"go run ./internal/tools/bench -profile -- eks-training"}},
 		{command: "make bench-profile UPDATE=1", where: byMake, want: []string{"go run ./internal/tools/bench -profile -update -- eks-training"}},
+		{command: "make bench-ratio", where: byMake, want: []string{"go run ./internal/tools/bench -ratio -lanes helm,argocd-oci,flux-oci -- eks-training"}},
+		{command: "make bench-ratio UPDATE=1", where: byMake, want: []string{"go run ./internal/tools/bench -ratio -lanes helm,argocd-oci,flux-oci -update -- eks-training"}},
 		{command: "make bench-verdicts", where: byMake, want: []string{"go run ./internal/tools/bench -verdicts"}},
 		{command: "make bench-verdicts UPDATE=1", where: byMake, want: []string{"go run ./internal/tools/bench -verdicts -update"}},
 		{command: "make bench-verdicts FAULTS='F3[0-9]'", where: byMake, want: []string{"go run ./internal/tools/bench -verdicts -- F3[0-9]"}},

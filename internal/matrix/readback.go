@@ -65,9 +65,10 @@ func (c *cellRun) verify(ctx context.Context) error {
 // judge says what is not live, and what the API server warns of. Reasons: DEPLOY_FAILED,
 // CLUSTER_FAILED.
 func (c *cellRun) judge(ctx context.Context, losses *intact.Losses) error {
-	var answers *intact.Answers
+	run := intact.Run{Env: c.env, Items: c.gated.State.Items, Unsteady: daytwo.IsUnsteady(c.env.Bundle), Again: c.renderedAgain, Rule: c.rule}
+	about := losses.About(&c.env.Bundle.Expectation, run.RunsPrograms(), c.warnedOf())
 	err := c.patiently(ctx, "a dry run of the rendered objects", func(ctx context.Context) (err error) {
-		answers, err = intact.Ask(ctx, c.env.Clients, c.env.Bundle.Expectation.Objects, c.env.Before == nil && len(c.lane.Controllers()) == 0)
+		run.Answers, err = intact.Ask(ctx, c.env.Clients, c.env.Bundle.Expectation.Objects, about)
 		return reason.Wrap(reason.ClusterFailed, err)
 	})
 	var untried []string
@@ -80,7 +81,6 @@ func (c *cellRun) judge(ctx context.Context, losses *intact.Losses) error {
 	if err != nil {
 		return err
 	}
-	run := intact.Run{Env: c.env, Items: c.gated.State.Items, Answers: answers, Unsteady: daytwo.IsUnsteady(c.env.Bundle), Again: c.renderedAgain, Rule: c.rule}
 	if c.byArgo() && !c.drift {
 		run.Refreshed = daytwo.Refreshed
 	}
@@ -89,6 +89,24 @@ func (c *cellRun) judge(ctx context.Context, losses *intact.Losses) error {
 	c.result.NotVerified = append(c.result.NotVerified, said.NotVerified...)
 	c.warn(said.Warnings...)
 	return err
+}
+
+// warnedOf are the objects of which it is known what the API server warned of when they were created: all that this program has
+// created itself, on a first installation, and what another lane of the recipe has created likewise.
+func (c *cellRun) warnedOf() map[result.Ref]bool {
+	e, heard := &c.env.Bundle.Expectation, c.plan.heard()
+	switch {
+	case c.env.Before != nil:
+		return nil
+	case len(c.lane.Controllers()) > 0:
+		return heard.Tell(e, c.env.Clients.Warnings)
+	}
+	heard.Keep(e, c.env.Clients.Warnings)
+	all := map[result.Ref]bool{}
+	for i := range e.Objects {
+		all[e.Objects[i].Ref()] = true
+	}
+	return all
 }
 
 // readBack compares the deployer's records with the bundle. before are those of the bundle that ran

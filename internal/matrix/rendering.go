@@ -9,6 +9,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/matrix/change"
+	"github.com/nvidia/aicr-action/internal/matrix/intact"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
@@ -56,6 +57,21 @@ type rendering struct {
 	done bool
 	in   bundle.Input
 	err  error
+	// heard is what the API server warned of when a lane created what is rendered.
+	heard *intact.Heard
+}
+
+// heard is that of the lanes of the plan's recipe.
+func (p *Plan) heard() *intact.Heard {
+	if p.rendering == nil {
+		return nil
+	}
+	p.rendering.mu.Lock()
+	defer p.rendering.mu.Unlock()
+	if p.rendering.heard == nil {
+		p.rendering.heard = &intact.Heard{}
+	}
+	return p.rendering.heard
 }
 
 // prepare returns the input with the first lane's rendering, or the error of that. If a lane is
@@ -87,7 +103,7 @@ func (p *Plan) dropRendering() {
 func (r *rendering) drop() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.done, r.in, r.err = false, bundle.Input{}, nil
+	r.done, r.in, r.err, r.heard = false, bundle.Input{}, nil, nil
 }
 
 // mustSkip is the verdict of a plan that is not run in any case; nil if it is.

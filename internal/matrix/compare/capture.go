@@ -10,14 +10,17 @@ import (
 	"sync"
 
 	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 )
 
@@ -122,21 +125,69 @@ func read(ctx context.Context, env *lane.Env, own, further []lane.Object, use fu
 	if err != nil {
 		return err
 	}
+	return readEach(ctx, env.Clients.Dynamic, mapper, list, use)
+}
+
+// readEach reads each of a list, those of a resource at once if they are many.
+func readEach(ctx context.Context, from dynamic.Interface, mapper meta.RESTMapper, list map[string]*wanted, use func(*wanted, *unstructured.Unstructured) error) error {
+	byResource := map[schema.GroupVersionResource][]*wanted{}
+	for _, w := range list {
+		mapping, err := mapper.RESTMapping(w.ref.GVK.GroupKind(), w.ref.GVK.Version)
+		if err != nil {
+			return err
+		}
+		byResource[mapping.Resource] = append(byResource[mapping.Resource], w)
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(capturesAtATime)
-	for _, w := range list {
-		group.Go(func() error {
-			obj, err := readLive(ctx, env, mapper, w)
-			if apierrors.IsNotFound(err) {
-				return nil
-			}
-			if err != nil {
-				return fmt.Errorf("read %s: %w", w.ref, err)
-			}
-			return use(w, obj)
-		})
+	for resource, all := range byResource {
+		client := from.Resource(resource)
+		if len(all) >= listFrom && resource != infra.SecretGVR && resource.GroupResource() != corev1.Resource("pods") {
+			group.Go(func() error { return readList(ctx, client, resource, all, use) })
+			continue
+		}
+		for _, w := range all {
+			group.Go(func() error {
+				obj, err := client.Namespace(w.ref.Namespace).Get(ctx, w.ref.Name, metav1.GetOptions{})
+				if apierrors.IsNotFound(err) {
+					return nil
+				}
+				if err != nil {
+					return fmt.Errorf("read %s: %w", w.ref, err)
+				}
+				return use(w, obj)
+			})
+		}
 	}
 	return group.Wait()
+}
+
+// listFrom is of how many objects of a resource one list is less work than a read of each: the API server answers a list out of
+// its memory, and reads each single object from etcd.
+const listFrom = 4
+
+// readList reads objects of one resource at once. It is not for Secrets and pods, of which a cluster has many that are no one's
+// here: Helm's releases, and what controllers make.
+func readList(ctx context.Context, client dynamic.NamespaceableResourceInterface, resource schema.GroupVersionResource, all []*wanted, use func(*wanted, *unstructured.Unstructured) error) error {
+	live, err := client.List(ctx, metav1.ListOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil // its definition is gone
+	}
+	if err != nil {
+		return fmt.Errorf("list %s: %w", resource.Resource, err)
+	}
+	byName := map[string]*unstructured.Unstructured{}
+	for i := range live.Items {
+		byName[infra.NamespacedName(live.Items[i].GetNamespace(), live.Items[i].GetName())] = &live.Items[i]
+	}
+	for _, w := range all {
+		if obj := byName[infra.NamespacedName(w.ref.Namespace, w.ref.Name)]; obj != nil {
+			if err := use(w, obj); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // New returns a Captured without objects.
@@ -272,14 +323,6 @@ func (w *wanted) normalise(obj *unstructured.Unstructured) {
 	if w.scaled {
 		unstructured.RemoveNestedField(obj.Object, "spec", "replicas")
 	}
-}
-
-func readLive(ctx context.Context, env *lane.Env, mapper meta.RESTMapper, w *wanted) (*unstructured.Unstructured, error) {
-	mapping, err := mapper.RESTMapping(w.ref.GVK.GroupKind(), w.ref.GVK.Version)
-	if err != nil {
-		return nil, err
-	}
-	return env.Clients.Scoped(mapping, w.ref.Namespace).Get(ctx, w.ref.Name, metav1.GetOptions{})
 }
 
 // Generated lists, by object, the paths at which two renderings of the same charts differ:

@@ -1,10 +1,12 @@
 package compare
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -12,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
+	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/testkit"
 )
@@ -22,7 +24,7 @@ import (
 func testMapper() meta.RESTMapper {
 	m := meta.NewDefaultRESTMapper(nil)
 	for _, k := range []struct{ group, version, kind string }{
-		{"apps", "v1", "Deployment"}, {"batch", "v1", "Job"}, {"", "v1", "ConfigMap"}, {"autoscaling", "v2", "HorizontalPodAutoscaler"},
+		{"apps", "v1", "Deployment"}, {"", "v1", "Secret"}, {"batch", "v1", "Job"}, {"", "v1", "ConfigMap"}, {"autoscaling", "v2", "HorizontalPodAutoscaler"},
 		{"apps", "v1", "StatefulSet"}, {"monitoring.coreos.com", "v1", "Prometheus"},
 	} {
 		m.Add(schema.GroupVersionKind{Group: k.group, Version: k.version, Kind: k.kind}, meta.RESTScopeNamespace)
@@ -85,20 +87,62 @@ func TestToCapture(t *testing.T) {
 
 func TestReadNormalised(t *testing.T) {
 	live := testkit.Parsed(t, `{apiVersion: apps/v1, kind: Deployment, metadata: {namespace: ns, name: web, uid: u}, spec: {replicas: 4, paused: false}, status: {replicas: 4}}`)
-	env := &lane.Env{Clients: &infra.Clients{Dynamic: dynamicfake.NewSimpleDynamicClient(runtime.NewScheme(), live)}}
 	for scaled, want := range map[bool]string{
 		false: `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","namespace":"ns"},"spec":{"paused":false,"replicas":4}}`,
 		true:  `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","namespace":"ns"},"spec":{"paused":false}}`,
 	} {
 		w := &wanted{ref: lane.Object{GVK: live.GroupVersionKind(), Namespace: "ns", Name: "web", Release: "r"}, scaled: scaled}
-		obj, err := readLive(t.Context(), env, testMapper(), w)
-		if err != nil {
-			t.Fatal(err)
-		}
-		one, err := w.captured(obj)
+		one, err := w.captured(live.DeepCopy())
 		if err != nil || string(one.json) != want || one.uid != "u" || one.scaled != scaled {
 			t.Errorf("scaled %t: got %s %+v, %v; want %s", scaled, one.json, one, err, want)
 		}
+	}
+}
+
+// Objects of one resource are read by one list, if they are many: each read of one costs the API server a read of etcd. Secrets
+// never are. What does not exist is left out.
+func TestReadEach(t *testing.T) {
+	var live []runtime.Object
+	list, want := map[string]*wanted{}, []string{}
+	for _, kind := range []string{"Deployment", "Secret"} {
+		version := map[string]string{"Deployment": "apps/v1", "Secret": "v1"}[kind]
+		for i := range listFrom + 2 { // of two namespaces; nobody wants the last
+			o := testkit.Parsed(t, fmt.Sprintf(`{apiVersion: %s, kind: %s, metadata: {namespace: ns%d, name: x, uid: "%d"}}`, version, kind, i, i))
+			live = append(live, o)
+			if i <= listFrom {
+				w := &wanted{ref: lane.Object{GVK: o.GroupVersionKind(), Namespace: o.GetNamespace(), Name: "x"}}
+				list[w.ref.Key()], want = w, append(want, fmt.Sprintf("%s ns%d/x %d", kind, i, i))
+			}
+		}
+		gone := &wanted{ref: lane.Object{GVK: live[len(live)-1].GetObjectKind().GroupVersionKind(), Namespace: "ns0", Name: "gone"}}
+		list[gone.ref.Key()] = gone
+	}
+	client := dynamicfake.NewSimpleDynamicClient(runtime.NewScheme(), live...)
+	var mu sync.Mutex
+	var got []string
+	if err := readEach(t.Context(), client, testMapper(), list, func(w *wanted, o *unstructured.Unstructured) error {
+		mu.Lock()
+		defer mu.Unlock()
+		got = append(got, fmt.Sprintf("%s %s/%s %s", o.GetKind(), w.ref.Namespace, o.GetName(), o.GetUID()))
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	asked := map[string]int{}
+	for _, a := range client.Actions() {
+		asked[a.GetVerb()+" "+a.GetResource().Resource]++
+	}
+	if want := map[string]int{"list deployments": 1, "get secrets": listFrom + 2}; !maps.Equal(asked, want) {
+		t.Errorf("asked %v, want %v", asked, want)
+	}
+	failed := errors.New("no")
+	client.PrependReactor("list", "deployments", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, failed })
+	if err := readEach(t.Context(), client, testMapper(), list, func(*wanted, *unstructured.Unstructured) error { return nil }); !errors.Is(err, failed) {
+		t.Errorf("a list that fails: got %v", err)
 	}
 }
 

@@ -50,9 +50,8 @@ type Answers struct {
 // and a webhook that has effects is not called. The API server's warnings are added to those of the
 // clients, so that each is said once, whichever client wrote the object. Definitions are asked about
 // as they are live, since only their heads are kept, and only for warnings. What the API server rejects here says nothing: a name or a
-// number that is taken, a webhook that takes no dry run. heard means that the clients have created the definitions, and know
-// what was warned of: those are not asked about, which is most of what the API server does for all of this.
-func Ask(ctx context.Context, clients *infra.Clients, objects []bundle.Object, heard bool) (*Answers, error) {
+// number that is taken, a webhook that takes no dry run. about, unless nil, says which objects to ask about (see Losses.About).
+func Ask(ctx context.Context, clients *infra.Clients, objects []bundle.Object, about func(*bundle.Object) bool) (*Answers, error) {
 	all := &Answers{of: make([]answer, len(objects))}
 	asking, mapper, err := asker(clients, &warned{clients.Warnings})
 	if err != nil {
@@ -67,10 +66,11 @@ func Ask(ctx context.Context, clients *infra.Clients, objects []bundle.Object, h
 		if ctx.Err() != nil {
 			break
 		}
-		if infra.ResourceFor(obj.GroupVersionKind()) == infra.CRDResource {
-			if all.of[i].asked = heard; heard {
-				continue
-			}
+		if about != nil && !about(&objects[i]) {
+			all.of[i].asked = true
+			continue
+		}
+		if isDefinition(&objects[i]) {
 			group.Go(func() error {
 				all.of[i].asked = askDefinition(ctx, asking.Dynamic.Resource(infra.CRDResource), obj.GetName())
 				return nil
@@ -95,6 +95,52 @@ func Ask(ctx context.Context, clients *infra.Clients, objects []bundle.Object, h
 		}
 	}
 	return all, nil
+}
+
+// About says which objects of a bundle are a question for a dry run: of known ones, it is known what the API server warned of when they
+// were created. It decodes, defaults and validates an object in a dry run as it did then, so that
+//
+//   - it would warn of the same;
+//   - what it would store is what it has stored. That is live, unless somebody has changed it since: only of an object that is not
+//     live as it was rendered, or that its deployer calls different, is there something to find out. Of a definition a dry run says
+//     only warnings.
+//
+// What else has a say at creation, and may have come after the object, are webhooks of programs that run (webhooks is true then) and
+// admission policies of the bundle, which can change and warn of anything: with these, all objects are a question, but for definitions
+// of known ones, which come first. A pod security level warns of the objects of its namespace. A quota or a limit neither warns nor
+// changes anything but pods: what it denies is another question (Denied).
+func (l *Losses) About(e *bundle.Expectation, webhooks bool, known map[result.Ref]bool) func(*bundle.Object) bool {
+	all, undecided := l.undecided(e)
+	return func(o *bundle.Object) bool {
+		return !known[o.Ref()] || !isDefinition(o) && (all || webhooks || undecided[o.Ref()])
+	}
+}
+
+// undecided are the objects of which a dry run can say something even if their creation's warnings are known; all of them if a policy
+// has a say.
+func (l *Losses) undecided(e *bundle.Expectation) (all bool, only map[result.Ref]bool) {
+	warns := map[string]bool{}
+	only = map[result.Ref]bool{}
+	for i := range e.Objects {
+		switch o := e.Objects[i].Object; o.GetKind() {
+		case validatingBinding, mutating + "Binding":
+			all = true
+		case "Namespace":
+			warns[o.GetName()] = o.GetLabels()["pod-security.kubernetes.io/warn"] != ""
+		}
+	}
+	for _, o := range l.all {
+		only[o.of.Ref()] = true
+	}
+	for _, ref := range l.Differ {
+		only[ref] = true
+	}
+	for i := range e.Objects {
+		if o := &e.Objects[i]; warns[o.Object.GetNamespace()] {
+			only[o.Ref()] = true
+		}
+	}
+	return all, only
 }
 
 // defaults are the paths that the API server fills in of an object.

@@ -26,6 +26,9 @@ func refusedCreated(ctx context.Context, clients *infra.Clients, e *bundle.Expec
 	group.SetLimit(asksAtATime)
 	for i := range e.Objects {
 		o := &e.Objects[i]
+		if !deniable(e, o) {
+			continue
+		}
 		mapping, err := mapper.RESTMapping(o.Object.GroupVersionKind().GroupKind(), o.Object.GroupVersionKind().Version)
 		if err != nil || o.Object.GetName() == "" || o.InCRDs() {
 			continue
@@ -48,6 +51,23 @@ func refusedCreated(ctx context.Context, clients *infra.Clients, e *bundle.Expec
 		}
 	}
 	return all, nil
+}
+
+// deniable reports whether something of the bundle that comes before an object may deny its creation: a policy any, all else what
+// is in its namespace. What the API server says of another object would not count.
+func deniable(e *bundle.Expectation, o *bundle.Object) bool {
+	return slices.ContainsFunc(e.Objects, func(by bundle.Object) bool {
+		concerned := false
+		switch by.Object.GetKind() {
+		case "ValidatingAdmissionPolicy", mutating:
+			concerned = true
+		case "ResourceQuota", "LimitRange":
+			concerned = by.Object.GetNamespace() == o.Object.GetNamespace()
+		case "Namespace":
+			concerned = by.Object.GetName() == o.Object.GetNamespace()
+		}
+		return concerned && comesBefore(e, &by, o)
+	})
 }
 
 // comesBefore reports whether what denies an object is delivered before it: with an earlier release, or, if it

@@ -26,7 +26,7 @@ func TestRefusedCreated(t *testing.T) {
 		policy   = "{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicy, metadata: {name: p}}"
 		quota    = "{apiVersion: v1, kind: ResourceQuota, metadata: {name: q, namespace: ns}}"
 	)
-	says := ""
+	says, asked := "", 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		answer := func(v any) { _ = json.NewEncoder(w).Encode(v) }
@@ -41,6 +41,7 @@ func TestRefusedCreated(t *testing.T) {
 			if r.Method != http.MethodPost || !strings.Contains(r.URL.RawQuery, "dryRun=All") {
 				t.Errorf("%s %s: want a creation in a dry run", r.Method, r.URL)
 			}
+			asked++
 			w.WriteHeader(http.StatusForbidden)
 			answer(metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: "Failure", Message: `configmaps "x" is forbidden: ` + says, Code: http.StatusForbidden})
 		}
@@ -59,22 +60,27 @@ func TestRefusedCreated(t *testing.T) {
 		by   bundle.Object
 		of   bundle.Object
 		want bool
+		asks int // whether there is a question at all
 	}{
-		"a policy before":             {byPolicy, of("a", policy), later, true},
-		"a policy beside":             {byPolicy, of("a", policy), object, false},
-		"a policy after":              {byPolicy, of("b", policy), object, false},
-		"a policy of somebody else":   {byPolicy, of("a", strings.Replace(policy, "name: p", "name: o", 1)), later, false},
-		"a quota beside":              {byQuota, of("a", quota), object, true},
-		"a quota beside a hook":       {byQuota, of("a", quota), hook, false},
-		"a quota that is used up":     {strings.Replace(byQuota, "used: count/configmaps=3", "used: count/configmaps=2", 1), of("a", quota), object, false},
-		"a quota after":               {byQuota, of("b", quota), object, false},
-		"a name that is there by now": {"already exists", of("a", quota), object, false},
+		"a policy before":              {byPolicy, of("a", policy), later, true, 1},
+		"a policy beside":              {byPolicy, of("a", policy), object, false, 0},
+		"a policy after":               {byPolicy, of("b", policy), object, false, 0},
+		"a policy of somebody else":    {byPolicy, of("a", strings.Replace(policy, "name: p", "name: o", 1)), later, false, 1},
+		"a quota beside":               {byQuota, of("a", quota), object, true, 1},
+		"a quota beside a hook":        {byQuota, of("a", quota), hook, false, 0},
+		"a quota that is used up":      {strings.Replace(byQuota, "used: count/configmaps=3", "used: count/configmaps=2", 1), of("a", quota), object, false, 1},
+		"a quota after":                {byQuota, of("b", quota), object, false, 0},
+		"a quota of another namespace": {byQuota, of("a", strings.Replace(quota, "namespace: ns", "namespace: other", 1)), object, false, 0},
+		"a name that is there by now":  {"already exists", of("a", quota), object, false, 1},
 	} {
-		says = c.says
+		says, asked = c.says, 0
 		e := &bundle.Expectation{Objects: []bundle.Object{c.by, c.of}, Releases: []bundle.Release{{Name: "a"}, {Name: "b"}}}
 		all, err := refusedCreated(t.Context(), clients, e)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if asked != c.asks {
+			t.Errorf("%s: asked %d times, want %d", name, asked, c.asks)
 		}
 		found := refusalFindings(e, all)
 		if (len(found) == 1) != c.want || len(found) > 1 {

@@ -15,7 +15,7 @@ func waitFor(e *bundle.Expectation) (wait time.Duration) {
 	for i := range e.Objects {
 		o := e.Objects[i].Object
 		switch o.GetKind() {
-		case "ValidatingAdmissionPolicyBinding", "MutatingAdmissionPolicyBinding":
+		case validatingBinding, mutating + "Binding":
 			return inForce
 		case "ResourceQuota", "LimitRange":
 			wait = limitsInForce
@@ -27,6 +27,35 @@ func waitFor(e *bundle.Expectation) (wait time.Duration) {
 	}
 	return wait
 }
+
+// reach is where what a bundle has at admission has a say: everywhere, as policies have, or in namespaces.
+type reach struct {
+	everywhere bool
+	in         map[string]bool
+}
+
+// reachOf is that of what can deny a pod or another object, as in waitFor. Quotas and limits, and the pod security level of a
+// namespace, are asked about objects of their own namespace and of no other.
+func reachOf(e *bundle.Expectation) reach {
+	r := reach{in: map[string]bool{}}
+	for i := range e.Objects {
+		o := e.Objects[i].Object
+		switch o.GetKind() {
+		case validatingBinding, mutating + "Binding":
+			r.everywhere = true
+		case "ResourceQuota", "LimitRange":
+			r.in[o.GetNamespace()] = true
+		case "Namespace":
+			if o.GetLabels()["pod-security.kubernetes.io/enforce"] != "" {
+				r.in[o.GetName()] = true
+			}
+		}
+	}
+	return r
+}
+
+// has reports whether something of the bundle has a say about objects of a namespace.
+func (r reach) has(namespace string) bool { return r.everywhere || r.in[namespace] }
 
 // denials are how the API server says that it rejects a request for what a recipe has set, however
 // many other objects there are: a policy that denies or cannot change it, or that cannot be evaluated at all

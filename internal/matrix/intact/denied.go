@@ -70,7 +70,7 @@ func Denied(ctx context.Context, clients *infra.Clients, e *bundle.Expectation, 
 	}
 	fails := failure(found)
 	if err == nil && fails == nil && slices.ContainsFunc(e.Objects, func(o bundle.Object) bool {
-		return o.Object.GetKind() == "ValidatingAdmissionPolicyBinding" || o.Object.GetKind() == mutating+"Binding"
+		return o.Object.GetKind() == validatingBinding || o.Object.GetKind() == mutating+"Binding"
 	}) {
 		why = reason.DeployFailed
 		var more []result.Finding
@@ -125,9 +125,9 @@ func denied(ctx context.Context, clients *infra.Clients, e *bundle.Expectation) 
 		}
 	}
 	var found refusals
-	tried, as := map[string]bool{}, newAccounts(clients)
+	tried, as, asked := map[string]bool{}, newAccounts(clients), reachOf(e)
 	for _, t := range trials {
-		if t.owner == nil || tried[string(t.owner.UID)] {
+		if t.owner == nil || tried[string(t.owner.UID)] || !asked.has(t.object.GetNamespace()) {
 			continue
 		}
 		maker := cmp.Or(t.as, makers[t.owner.Kind])

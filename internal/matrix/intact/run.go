@@ -95,9 +95,12 @@ func (r *Run) Do(ctx context.Context, losses *Losses) (said Said, err error) {
 // mutates reports whether policies of the recipe, or webhooks that are called, may change what is
 // applied.
 func (r *Run) mutates() bool {
-	e := &r.Env.Bundle.Expectation
-	return slices.ContainsFunc(e.Objects, func(o bundle.Object) bool { return o.Object.GetKind() == "MutatingAdmissionPolicyBinding" }) ||
-		slices.ContainsFunc(e.Workloads, func(w bundle.Workload) bool {
-			return slices.ContainsFunc(w.PodSpec.Containers, func(pod corev1.Container) bool { return r.Env.Cluster.Runs(&pod) })
-		})
+	return r.RunsPrograms() || slices.ContainsFunc(r.Env.Bundle.Expectation.Objects, func(o bundle.Object) bool { return o.Object.GetKind() == "MutatingAdmissionPolicyBinding" })
+}
+
+// RunsPrograms reports whether programs of the recipe run, whose webhooks are called.
+func (r *Run) RunsPrograms() bool {
+	return slices.ContainsFunc(r.Env.Bundle.Expectation.Workloads, func(w bundle.Workload) bool {
+		return slices.ContainsFunc(w.PodSpec.Containers, func(pod corev1.Container) bool { return r.Env.Cluster.Runs(&pod) })
+	})
 }

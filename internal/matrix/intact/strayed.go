@@ -13,7 +13,11 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
-const mutating = "MutatingAdmissionPolicy"
+// The kinds of admission policies that change objects, and of bindings of those that deny them.
+const (
+	mutating          = "MutatingAdmissionPolicy"
+	validatingBinding = "ValidatingAdmissionPolicyBinding"
+)
 
 // steered reports whether a policy of the recipe may change pods.
 func steered(e *bundle.Expectation) bool {

@@ -18,7 +18,7 @@ func SwitchedOff(ctx context.Context, clients *infra.Clients, objects []bundle.O
 	if len(objects) == 0 {
 		return nil, nil
 	}
-	answers, err := Ask(ctx, clients, objects, false)
+	answers, err := Ask(ctx, clients, objects, nil)
 	if err != nil {
 		return nil, reason.Wrap(reason.ClusterFailed, err)
 	}

@@ -144,7 +144,9 @@ type waiter4 struct{ kube.Waiter }
 
 // Wait implements kube.Waiter.
 func (w waiter4) Wait(resources kube.ResourceList, timeout time.Duration) error {
-	established(timeout, resources)
+	if established(timeout, resources) {
+		return nil
+	}
 	return w.Waiter.Wait(resources, timeout)
 }
 

@@ -3,7 +3,8 @@
 // -update. `make bench-matrix` calls it. With -gangs it runs the gang benchmark through several
 // schedulers instead, as `make bench-gang` does; with -profile it says what the processes of each
 // lane spend their CPU time on, as `make bench-profile` does; with -goals it measures each command that
-// has a goal, as `make bench-goals` does; with -verdicts how soon after a fault its verdict comes, as
+// has a goal, as `make bench-goals` does; with -ratio what a cell costs beside the same bundle delivered by hand, as
+// `make bench-ratio` does; with -verdicts how soon after a fault its verdict comes, as
 // `make bench-verdicts` does. The machine should be idle otherwise.
 package main
 
@@ -51,7 +52,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	update := flags.Bool("update", false, "write the table to the page")
 	gangs := flags.Bool("gangs", false, "run the gang benchmark instead")
 	profiles := flags.Bool("profile", false, "say instead what the CPU time is spent on, lane by lane")
-	lanes := flags.String("lanes", "helm,argocd-oci,argocd-helm-oci,flux-oci", "the lanes for -profile, one after the other")
+	lanes := flags.String("lanes", "helm,argocd-oci,argocd-helm-oci,flux-oci", "the lanes for -profile and -ratio, one after the other")
+	ratios := flags.Bool("ratio", false, "compare instead a recipe's cells with the same bundles delivered by hand")
 	verdicts := flags.Bool("verdicts", false, "measure instead how soon the fault-injection suite's verdicts come; an argument is a pattern for its cells, as of go test -run")
 	nightly := flags.Bool("nightly", false, "with -verdicts, also the cells of make test-nightly")
 	goals := flags.Bool("goals", false, "measure instead each command that has a goal")
@@ -76,6 +78,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		place = verdictMarks
 	case *profiles:
 		place = profileMarks
+	case *ratios:
+		place = ratioMarks
 	}
 	kept, err := place.find(string(old))
 	if err != nil {
@@ -99,6 +103,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		difference = "the page has:\n" + kept
 	case *profiles:
 		table, err = benchProfile(ctx, dir, strings.Split(*lanes, ","), flags.Args(), stderr)
+		difference = "the page has:\n" + kept
+	case *ratios:
+		table, err = benchRatio(ctx, dir, strings.Split(*lanes, ","), flags.Args(), kept, stderr)
 		difference = "the page has:\n" + kept
 	default:
 		var measured *figures

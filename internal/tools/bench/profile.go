@@ -67,26 +67,9 @@ func (p *profiler) look(ctx context.Context, pid int) {
 	if p.seen[pid] != nil {
 		return
 	}
-	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-	dir, err2 := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid))
-	environ, err3 := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
-	if err != nil || err2 != nil || err3 != nil {
-		return // it has ended
-	}
-	name, address, ok := endpoint(strings.Split(string(raw), "\x00"), strings.Split(string(environ), "\x00"))
+	name, dir, url, client, ok := reach(pid)
 	if !ok {
 		return // not one of the stack, or not its program yet
-	}
-	client, url := &http.Client{Timeout: time.Minute}, "http://"+address
-	if name == "kube-apiserver" {
-		cert, err := tls.LoadX509KeyPair(filepath.Join(dir, "pki", "admin.crt"), filepath.Join(dir, "pki", "admin.key"))
-		if err != nil {
-			return
-		}
-		// The server's own certificate authority is that of a cluster which this run made on this
-		// machine.
-		client.Transport = &http.Transport{TLSClientConfig: &tls.Config{Certificates: []tls.Certificate{cert}, InsecureSkipVerify: true}}
-		url = "https://" + address
 	}
 	if name == "argocd-application-controller" || name == "argocd-repo-server" {
 		// Argo CD serves profiles while this file says so (util/profile in its source).
@@ -97,6 +80,33 @@ func (p *profiler) look(ctx context.Context, pid int) {
 	of := &profiled{name: name}
 	p.seen[pid] = of
 	p.wg.Go(func() { of.take(ctx, client, url, pid) })
+}
+
+// reach gives a process's name and directory, and how to ask it; ok is false if it is not one of the stack that can be asked, or not
+// its program yet.
+func reach(pid int) (name, dir, url string, client *http.Client, ok bool) {
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	dir, err2 := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid))
+	environ, err3 := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	if err != nil || err2 != nil || err3 != nil {
+		return "", "", "", nil, false // it has ended
+	}
+	name, address, ok := endpoint(strings.Split(string(raw), "\x00"), strings.Split(string(environ), "\x00"))
+	if !ok {
+		return "", "", "", nil, false
+	}
+	client, url = &http.Client{Timeout: time.Minute}, "http://"+address
+	if name == "kube-apiserver" {
+		cert, err := tls.LoadX509KeyPair(filepath.Join(dir, "pki", "admin.crt"), filepath.Join(dir, "pki", "admin.key"))
+		if err != nil {
+			return "", "", "", nil, false
+		}
+		// The server's own certificate authority is that of a cluster which this run made on this
+		// machine.
+		client.Transport = &http.Transport{TLSClientConfig: &tls.Config{Certificates: []tls.Certificate{cert}, InsecureSkipVerify: true}}
+		url = "https://" + address
+	}
+	return name, dir, url, client, true
 }
 
 // take adds profiles until the process or ctx ends.

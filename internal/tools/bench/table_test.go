@@ -59,7 +59,7 @@ func TestPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range []marks{cellMarks, goalMarks, gangMarks, profileMarks, verdictMarks} {
+	for _, m := range []marks{cellMarks, goalMarks, gangMarks, profileMarks, verdictMarks, ratioMarks} {
 		if _, err := m.find(string(raw)); err != nil {
 			t.Error(err)
 		}
