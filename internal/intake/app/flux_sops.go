@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"slices"
 
 	yamlv3 "go.yaml.in/yaml/v3"
@@ -27,7 +28,7 @@ func (f *fluxApp) decrypted(o object) (object, error) {
 }
 
 // readable refuses values of a HelmRelease that are in an encrypted object: they decide what is
-// installed.
+// installed. The cluster file may say that they exist.
 func (f *fluxApp) readable(o object, namespace string, from *yamlv3.Node) error {
 	if from == nil {
 		return nil
@@ -37,8 +38,12 @@ func (f *fluxApp) readable(o object, namespace string, from *yamlv3.Node) error 
 		i := slices.IndexFunc(f.values, func(s object) bool {
 			return s.Kind() == kind && s.Name() == name && yamlx.Text(s.Node, "metadata", "namespace") == namespace
 		})
-		if i >= 0 && fluxapi.IsEncrypted(f.values[i].Node) {
-			return f.repo.BadAt(o, item, "the values of HelmRelease %s are in %s %s (%s), which is encrypted by SOPS, and its key is not here: run a copy of the path with test values", o.Name(), kind, name, f.repo.At(f.values[i]))
+		if i < 0 || !fluxapi.IsEncrypted(f.values[i].Node) {
+			continue
+		}
+		key := cmp.Or(yamlx.Text(item, "valuesKey"), "values.yaml")
+		if _, said := f.cluster.Of(kind, namespace, name, key); !said {
+			return f.repo.BadAt(o, item, "the values of HelmRelease %s are in %s %s (%s), which is encrypted by SOPS, and its key is not here: give it values in --cluster-file: `%s`, and the value of a key under variables (`variables: {%s: VALUE}`); without one it is empty", o.Name(), kind, name, f.repo.At(f.values[i]), existsLine(kind, namespace, name, key), key)
 		}
 	}
 	return nil
