@@ -95,6 +95,9 @@ func (f *fluxApp) lay(a *App) error {
 	if err := f.gather(a.objects, within, 0); err != nil {
 		return err
 	}
+	if err := f.inCircle(); err != nil {
+		return err
+	}
 	if err := f.addresses(); err != nil {
 		return err
 	}

@@ -51,6 +51,9 @@ func (f *fluxApp) gather(objects []object, within object, depth int) error {
 				return err
 			}
 		default:
+			if err := f.mayDecrypt(o, within); err != nil {
+				return err
+			}
 			o, err := f.decrypted(o)
 			if err != nil {
 				return err

@@ -27,6 +27,19 @@ func (f *fluxApp) decrypted(o object) (object, error) {
 	return made, nil
 }
 
+// mayDecrypt refuses a Secret that SOPS has encrypted in a Kustomization that does not decrypt: Flux applies nothing of it
+// (kustomize-controller, KustomizationReconciler.apply).
+func (f *fluxApp) mayDecrypt(o, within object) error {
+	if o.Kind() != "Secret" || yamlx.Text(o.Node, "apiVersion") != "v1" || !fluxapi.IsEncrypted(o.Node) || !isKustomization(within) || yamlx.Text(within.Node, "spec", "decryption", "provider") != "" ||
+		yamlx.Text(o.Node, "metadata", "annotations", noDecryption) == "disabled" {
+		return nil
+	}
+	return f.repo.Bad(o, nil, "Secret %s is encrypted by SOPS, and Kustomization %s (%s), which applies it, does not decrypt: Flux applies nothing of that Kustomization; set its spec.decryption (provider: sops, and secretRef), or encrypt nothing here", o.Name(), within.Name(), f.repo.At(within))
+}
+
+// noDecryption is the annotation, with the value disabled, of an object that Flux does not decrypt.
+const noDecryption = "kustomize.toolkit.fluxcd.io/decrypt"
+
 // readable refuses values of a HelmRelease that are in an encrypted object: they decide what is
 // installed. The cluster file may say that they exist.
 func (f *fluxApp) readable(o object, namespace string, from *yamlv3.Node) error {

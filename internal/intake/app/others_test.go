@@ -94,6 +94,7 @@ func TestOpen_OtherRepositories(t *testing.T) {
 // A cluster file gives what SOPS has encrypted its values, and --init asks for them.
 func TestOpen_EncryptedValues(t *testing.T) {
 	files := substituted("  postBuild: {substituteFrom: [{kind: Secret, name: vars}]}\n")
+	files["cluster/apps.yaml"] += "  decryption: {provider: sops}\n"
 	files["cluster/vars.yaml"] = strings.NewReplacer("name: a", "name: vars, namespace: flux-system", "password:", "N:").Replace(sopsSecret)
 	files["apps/web.yaml"] = strings.Replace(files["apps/web.yaml"], "  values:", "  valuesFrom: [{kind: Secret, name: a}]\n  values:", 1)
 	files["apps/secret.yaml"] = strings.NewReplacer("name: a", "name: a, namespace: web", "password:", "values.yaml:").Replace(sopsSecret)
