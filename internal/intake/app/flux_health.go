@@ -115,6 +115,9 @@ func (f *fluxApp) settleWaits() error {
 		}
 	}
 	for _, a := range f.awaited {
+		if f.selects.some() && len(f.of[fluxapi.KustomizationKey(a.within.Node)]) == 0 {
+			continue // nothing of it is delivered
+		}
 		c := fluxapi.Check{Kustomization: a.within.Name(), At: f.repo.Origin(a.within, a.item.Line), Timeout: yamlx.Text(a.within.Node, "spec", "timeout"), Object: a.ref, Releases: f.of[fluxapi.KustomizationKey(a.within.Node)], Live: true}
 		_, c.Version, _ = strings.Cut("/"+a.apiVersion, c.Object.Group+"/")
 		switch {

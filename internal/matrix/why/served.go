@@ -25,7 +25,7 @@ func unserved(e *bundle.Expectation, f *result.Finding) (first *bundle.Object, l
 	if len(asked) == 0 {
 		return nil, nil
 	}
-	all := e.Served()
+	all := slices.Concat(e.Served(), apis.Stack().Flux, apis.Stack().ArgoCD) // a user's own objects of a deployer, too
 	for _, kind := range asked {
 		i := slices.IndexFunc(e.Objects, func(o bundle.Object) bool {
 			gvk := o.Object.GroupVersionKind()
