@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/url"
 	"os"
 	"os/user"
@@ -45,6 +46,36 @@ type Repository struct {
 	file    bool     // the app is a file
 	remotes []string // addresses of the checkout, normal; none if it is no clone
 	others  []string // files that patches are from (spots.go)
+	// elsewhere are directories of the checkout with files of other repositories, by their normal addresses.
+	elsewhere map[string]string
+}
+
+// WithOthers notes where the checkout has files of other repositories: directories by addresses. An empty one says that what
+// is from there is left out.
+func (r *Repository) WithOthers(dirs map[string]string) error {
+	r.elsewhere = map[string]string{}
+	for _, address := range slices.Sorted(maps.Keys(dirs)) {
+		dir := dirs[address]
+		if dir != "" {
+			if dir = path.Clean(filepath.ToSlash(dir)); dir == "." || !r.HasDir(dir) {
+				return fmt.Errorf("repositories: %s: %s is no directory in %s: check the repository out into one, or write \"\" to leave out what is from there", address, dirs[address], r.Root)
+			}
+		}
+		r.elsewhere[normal(address)] = dir
+	}
+	return nil
+}
+
+// Elsewhere is the directory of the checkout with the files of another repository; empty if what is from there is left out.
+func (r *Repository) Elsewhere(address string) (dir string, said bool) {
+	dir, said = r.elsewhere[normal(address)]
+	return dir, said
+}
+
+// Here reports whether the checkout has the files of a repository.
+func (r *Repository) Here(address string) bool {
+	dir, said := r.Elsewhere(address)
+	return said && dir != "" || !said && r.Own(address)
 }
 
 // HasKustomization reports whether a directory is one of Kustomize.
@@ -334,9 +365,17 @@ func (r *Repository) Own(address string) bool {
 	return len(r.remotes) == 0 || slices.ContainsFunc(r.remotes, func(remote string) bool { return path.Base(remote) == path.Base(normal(address)) })
 }
 
+// Address is one that is the checkout's own.
+func (r *Repository) Address() string {
+	if len(r.remotes) == 0 {
+		return "https://checkout.invalid/own"
+	}
+	return "https://" + r.remotes[0]
+}
+
 // NotOwn is why a directory of another repository cannot be delivered.
 func (r *Repository) NotOwn(address string) string {
-	return fmt.Sprintf("the repository %s is not this checkout, whose remotes are %s; only charts are taken from elsewhere", address, strings.Join(r.remotes, ", "))
+	return fmt.Sprintf("the repository %s is not this checkout, whose remotes are %s; check it out into a directory of this one, and name that in --cluster-file: `repositories: {%s: DIR}` (\"\" leaves out what is from there)", address, strings.Join(r.remotes, ", "), address)
 }
 
 // mostOfGit is the size of a file of a clone that is read, in bytes.

@@ -113,9 +113,9 @@ func (s *Source) patch(file string, item *yamlv3.Node) {
 	if err != nil {
 		return
 	}
-	offset := text.Line
-	if text.Style&(yamlv3.LiteralStyle|yamlv3.FoldedStyle) == 0 {
-		offset-- // its text begins in its own line
+	file, offset := s.repo.Place(Object{File: file}, text.Line) // a patch of a patch is from the file of that
+	if text.Style&(yamlv3.LiteralStyle|yamlv3.FoldedStyle) == 0 && !strings.Contains(strings.TrimSpace(text.Value), "\n") {
+		offset-- // its text begins in its own line; one of several lines is a block in its file, however it was written again since
 	}
 	for _, d := range docs {
 		if len(d.Content) == 1 {
@@ -130,6 +130,11 @@ func (s *Source) add(w written) {
 		if w.kind == "" {
 			w.kind = yamlx.Text(w.node, "kind")
 		}
+		w.node = yamlx.Clone(w.node)
+		for _, key := range []string{"apiVersion", "kind"} { // say what it is for, and set nothing
+			yamlx.Drop(w.node, key)
+		}
+		yamlx.Drop(yamlx.Find(w.node, "metadata"), "name")
 		s.patches = append(s.patches, w)
 		return
 	}
@@ -183,7 +188,7 @@ func (s *Source) Mark(o Object) {
 func (s *Source) lines(o Object, n *yamlv3.Node, from []written, around int) {
 	n.Line = around
 	for _, w := range from {
-		if w.node.Kind != n.Kind || n.Kind == yamlv3.ScalarNode && w.node.Value != n.Value {
+		if w.node.Kind != n.Kind || n.Kind == yamlv3.ScalarNode && strings.TrimSpace(w.node.Value) != strings.TrimSpace(n.Value) {
 			continue
 		}
 		n.Line = s.repo.Spot(o, w.file, w.line())

@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
 // Rule is the closed list of the fields at one place of a kind of objects.
@@ -185,7 +187,11 @@ func (r *Refused) Error() string {
 	if program := programs[r.Path[len(r.Path)-1]]; program != "" && (slices.Contains(r.Path, "source") || slices.Contains(r.Path, "sources")) {
 		return fmt.Sprintf("%s of %s has %s make the manifests, which is not done here; commit what it makes, and pass that with --app or in the bundle", strings.Join(r.Path, "."), r.Rule.Kind, program)
 	}
-	return fmt.Sprintf("%s of %s may configure a controller beyond what a bundle needs; allowed are %s", strings.Join(r.Path, "."), r.Rule.Kind, strings.Join(r.Rule.Fields, ", "))
+	near := lists.Nearest(r.Path[len(r.Path)-1], r.Rule.Fields)
+	if near != "" {
+		near = fmt.Sprintf(", or is no field at all (did you mean %s?)", near)
+	}
+	return fmt.Sprintf("%s of %s may configure a controller beyond what a bundle needs%s; allowed are %s", strings.Join(r.Path, "."), r.Rule.Kind, near, strings.Join(r.Rule.Fields, ", "))
 }
 
 // Check returns the first field of an object, given as a YAML or JSON mapping, that no rule of its

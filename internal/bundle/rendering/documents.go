@@ -93,6 +93,9 @@ func ParseWhole(doc string) ([]*unstructured.Unstructured, error) {
 
 // unnamed is the error of an object that has metadata.generateName alone.
 func unnamed(o *unstructured.Unstructured) error {
+	if RunsAtSync(o.GetAnnotations()) {
+		return fmt.Errorf("%s with metadata.generateName %s and without metadata.name is a hook of Argo CD, which makes a name for it; Helm and Flux do not: run it in a lane of Argo CD (-d argocd-git), or give it one", o.GetKind(), o.GetGenerateName())
+	}
 	return fmt.Errorf("%s with metadata.generateName %s and without metadata.name: Helm and Flux look objects up by their names, and Argo CD makes a name for hooks only; give it one", o.GetKind(), o.GetGenerateName())
 }
 

@@ -55,7 +55,7 @@ func (e *NotFoundError) Error() string {
 	for _, err := range e.Unreadable {
 		fmt.Fprintf(&b, "; %v", err)
 	}
-	fmt.Fprintf(&b, ": add the chart (helm pull, or a directory %s/ with a Chart.yaml) or change the version in the recipe", e.Chart)
+	fmt.Fprintf(&b, ": add the chart (helm pull, or a directory %s/ with a Chart.yaml) or name another version", e.Chart)
 	return b.String()
 }
 

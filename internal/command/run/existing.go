@@ -33,7 +33,7 @@ type existingFlags struct {
 func (f *existingFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&f.with, "with", nil, "create what is at this `path` first, without judging it: manifests, a kustomization or a chart, or the name of a recipe (repeatable)")
 	cmd.Flags().BoolVar(&f.init, "init", false, "with --app: run nothing, and write a first cluster file of what is missing (cluster.yaml, or that of --cluster-file)")
-	cmd.Flags().StringVar(&f.file, "cluster-file", "", "`file` (YAML) of what the cluster has besides: labels and annotations of Argo CD's Secret for it, variables of Flux, Secrets and ConfigMaps, counts of nodes")
+	cmd.Flags().StringVar(&f.file, "cluster-file", "", "`file` (YAML) of what the cluster has besides: labels and annotations of Argo CD's Secret for it, variables of Flux, Secrets and ConfigMaps, where files of other Git repositories are, counts of nodes")
 }
 
 // read reads the cluster file, unless it is to be written.

@@ -218,6 +218,9 @@ func (a *App) Open(ctx context.Context, d bundle.Deployer) (*intake.Bundle, erro
 	if l.cluster = a.Cluster; l.cluster == nil {
 		l.cluster = &ClusterFile{}
 	}
+	if err := a.repo.WithOthers(l.cluster.Repositories); err != nil {
+		return nil, fmt.Errorf("--cluster-file: %w", err)
+	}
 	l.selects = newSelection(a.Select)
 	l.selects.without, l.selects.changed = a.Without, a.Changed
 	var err error
@@ -292,11 +295,12 @@ type layout struct {
 	applied                []object // by Flux
 	dirs                   []string // of Applications' sources
 	intake.UserAppExtra
-	gated string // the file that has Argo CD wait for Applications in sync waves
+	gated string          // the file that has Argo CD wait for Applications in sync waves
+	left  map[string]bool // Applications of repositories that are not here
 }
 
 func newLayout(ctx context.Context, r *repository) *layout {
-	return &layout{repo: r, cluster: &ClusterFile{}, selects: newSelection(nil), by: &builder{ctx: ctx}, UserAppExtra: intake.UserAppExtra{After: map[string][]string{}, Projects: map[string]argoapi.Member{}}, files: map[string][]byte{}, places: map[string]intake.UserAppPlace{}}
+	return &layout{repo: r, cluster: &ClusterFile{}, selects: newSelection(nil), by: &builder{ctx: ctx}, left: map[string]bool{}, UserAppExtra: intake.UserAppExtra{After: map[string][]string{}, Projects: map[string]argoapi.Member{}}, files: map[string][]byte{}, places: map[string]intake.UserAppPlace{}}
 }
 
 func (l *layout) override(format string, args ...any) {

@@ -44,7 +44,10 @@ func (l *layout) applications(a *App) error {
 		return err
 	}
 	for name, before := range l.After {
-		l.After[name] = slices.DeleteFunc(before, func(other string) bool { _, delivered := seen[other]; return !delivered && l.selects.some() })
+		l.After[name] = slices.DeleteFunc(before, func(other string) bool {
+			_, delivered := seen[other]
+			return !delivered && (l.selects.some() || l.left[other])
+		})
 	}
 	l.notDelivered()
 	return l.root(a, seen)
@@ -127,7 +130,12 @@ func (l *layout) each(objects []object, seen map[string]known, depth int) error 
 		if depth > mostNested {
 			return l.repo.Bad(o, nil, "Applications are nested more than %d deep", mostNested)
 		}
-		o, err := l.overridden(checkout.New(o.File, yamlx.Clone(o.Node)))
+		o = checkout.New(o.File, yamlx.Clone(o.Node))
+		if l.ofOthers(o) {
+			l.left[o.Name()] = true
+			continue
+		}
+		o, err := l.overridden(o)
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -54,6 +55,7 @@ type overlay struct {
 	patches    []fluxPatch
 	settings   map[string]any
 	components []string
+	at         recipe.Origin // what names the components
 	// by is the deployer: render.EditFlux or render.EditArgo; empty for none.
 	by string
 }
@@ -71,6 +73,11 @@ func (l *layout) build(dir string, over overlay) ([]object, error) {
 		if r.Written, err = argoapi.WithComponents(content, over.components); err != nil {
 			return nil, &recipe.FileError{File: l.repo.Shown(r.Name), Err: err}
 		}
+		made, err := l.buildOf(r, dir, over)
+		if wrong := (*recipe.FileError)(nil); errors.As(err, &wrong) && wrong.File == l.repo.Shown(r.Name) && wrong.Line > bytes.Count(content, []byte("\n"))+1 {
+			wrong.File, wrong.Line = over.at.File, over.at.Line // they are written behind its last line
+		}
+		return made, err
 	}
 	return l.buildOf(r, dir, over)
 }

@@ -29,6 +29,9 @@ type ClusterFile struct {
 	// Secrets and ConfigMaps exist, by NAMESPACE/NAME, with these keys. Their values are made.
 	Secrets    map[string][]string `yaml:"secrets"`
 	ConfigMaps map[string][]string `yaml:"configMaps"`
+	// Repositories are directories of the checkout with files of other Git repositories, by their addresses. An empty one
+	// leaves out what is from there.
+	Repositories map[string]string `yaml:"repositories"`
 	// Nodes are counts of nodes by their kind, system and accelerated.
 	Nodes map[string]int `yaml:"nodes"`
 
@@ -44,11 +47,13 @@ func (a *App) Missing(ctx context.Context, d bundle.Deployer) (*ClusterFile, err
 
 // collecting is a file that takes in what a repository needs and does not have, while it is laid out.
 func collecting() *ClusterFile {
-	return &ClusterFile{collects: true, Variables: map[string]string{}, Secrets: map[string][]string{}, ConfigMaps: map[string][]string{}}
+	return &ClusterFile{collects: true, Variables: map[string]string{}, Secrets: map[string][]string{}, ConfigMaps: map[string][]string{}, Repositories: map[string]string{}}
 }
 
 // Empty reports whether it says nothing.
-func (c *ClusterFile) Empty() bool { return len(c.Variables)+len(c.Secrets)+len(c.ConfigMaps) == 0 }
+func (c *ClusterFile) Empty() bool {
+	return len(c.Variables)+len(c.Secrets)+len(c.ConfigMaps)+len(c.Repositories) == 0
+}
 
 // Encode is the text of the file, for a person to fill in.
 func (c *ClusterFile) Encode() ([]byte, error) {
@@ -61,11 +66,16 @@ func (c *ClusterFile) Encode() ([]byte, error) {
 			said[key] = all
 		}
 	}
+	about := "# Values of keys are made; give variables values that fit.\n"
+	if len(c.Repositories) > 0 {
+		said["repositories"] = c.Repositories
+		about += "# What is from another repository is left out; to run it too, name the directory of this checkout that has its files.\n"
+	}
 	text, err := yaml.Marshal(said)
 	if err != nil {
 		return nil, fmt.Errorf("write what the cluster has: %w", err)
 	}
-	return append([]byte("# What the cluster has that no file of the repository has: matrix run --app PATH --cluster-file THIS\n# Values of keys are made; give variables values that fit.\n"), text...), nil
+	return append([]byte("# What the cluster has that no file of the repository has: matrix run --app PATH --cluster-file THIS\n"+about), text...), nil
 }
 
 // uses adds the variables of a text that have no value and no default.
@@ -185,8 +195,31 @@ func (c *ClusterFile) Of(kind, namespace, name string, keys ...string) (map[stri
 	return c.values(had), ok
 }
 
+// lacks notes a repository that is not here, if the file takes in what is missing.
+func (c *ClusterFile) lacks(address string) bool {
+	if c.collects {
+		c.Repositories[address] = ""
+	}
+	return c.collects
+}
+
+// says reports whether the file itself has a Secret or ConfigMap.
+func (c *ClusterFile) says(kind, namespace, name string) bool {
+	names := c.Secrets
+	if kind == "ConfigMap" {
+		names = c.ConfigMaps
+	}
+	_, ok := names[namespace+"/"+name]
+	return ok
+}
+
 // clusterLine is the line of a cluster file by which a Secret or ConfigMap exists.
 func clusterLine(kind, namespace, name string, keys ...string) string {
+	return fmt.Sprintf("if the cluster has it, say so in --cluster-file: `%s`", existsLine(kind, namespace, name, keys...))
+}
+
+// existsLine is that line alone.
+func existsLine(kind, namespace, name string, keys ...string) string {
 	list := strings.ToLower(kind[:1]) + kind[1:] + "s"
-	return fmt.Sprintf("if the cluster has it, say so in --cluster-file: `%s: {%s/%s: [%s]}`", list, namespace, name, strings.Join(keys, ", "))
+	return fmt.Sprintf("%s: {%s/%s: [%s]}", list, namespace, name, strings.Join(keys, ", "))
 }

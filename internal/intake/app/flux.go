@@ -2,6 +2,7 @@ package app
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -29,6 +30,7 @@ const (
 
 	kindRelease       = "HelmRelease"
 	kindKustomization = "Kustomization"
+	kindComponent     = "Component" // of Kustomize
 	kindHelmSource    = "HelmRepository"
 	kindGitSource     = "GitRepository"
 )
@@ -59,6 +61,9 @@ type fluxApp struct {
 	generators     []object          // of ExternalArtifacts
 	artifacts      map[string]bool   // OCIRepositories that stand for this repository
 	paused         map[string]string // places of suspended Kustomizations, by key
+	given          map[string]bool   // Kustomizations of other repositories that are left out, by key
+	git            map[string]string // addresses of GitRepositories, by namespace and name
+	foreign        []error           // sources in repositories that are not here
 	notChosen      map[string]bool   // HelmReleases that are left out by a selection
 	whole          fs.FS             // the repository with what its artifact does not have
 }
@@ -66,7 +71,21 @@ type fluxApp struct {
 // flux lays out HelmReleases and what they need, and what else Kustomizations apply, in the one
 // namespace that the lane looks in.
 func (l *layout) flux(a *App, lane string) error {
-	f := &fluxApp{layout: l, lane: lane, within: map[*yamlv3.Node]string{}, graph: fluxapi.DependencyGraph{}, of: map[string][]string{}, read: map[string]bool{}, urls: map[string]string{}, at: map[string][]string{}, oci: map[string]ociChart{}, artifacts: map[string]bool{}, paused: map[string]string{}, packed: map[*yamlv3.Node]bool{}}
+	f := &fluxApp{layout: l, lane: lane, within: map[*yamlv3.Node]string{}, graph: fluxapi.DependencyGraph{}, of: map[string][]string{}, read: map[string]bool{}, urls: map[string]string{}, at: map[string][]string{}, oci: map[string]ociChart{}, artifacts: map[string]bool{}, paused: map[string]string{}, given: map[string]bool{}, git: map[string]string{}, packed: map[*yamlv3.Node]bool{}}
+	above := f.above(a.repo.Start)
+	if above != "" {
+		f.unknown("%s", above)
+	}
+	err := f.lay(a)
+	if err != nil && above != "" {
+		err = fmt.Errorf("%w\n%s", err, above)
+	}
+	return err
+}
+
+// lay does it.
+func (f *fluxApp) lay(a *App) error {
+	l := f.layout
 	var within object
 	if a.plain {
 		within = l.kustomizationOf(a)
@@ -76,8 +95,15 @@ func (l *layout) flux(a *App, lane string) error {
 	if err := f.gather(a.objects, within, 0); err != nil {
 		return err
 	}
+	if err := f.inCircle(); err != nil {
+		return err
+	}
 	if err := f.addresses(); err != nil {
 		return err
+	}
+	f.chartsOfOthers()
+	if len(f.foreign) > 0 {
+		return errors.Join(f.foreign...)
 	}
 	if err := f.suspended(); err != nil {
 		return err
@@ -194,7 +220,7 @@ func (f *fluxApp) addresses() error {
 			if err := f.sourceless(k, name); err != nil {
 				return err
 			}
-		} else if ok && !f.repo.Own(url) {
+		} else if ok && !f.repo.Here(url) {
 			return f.repo.Bad(k, []string{"spec", "sourceRef"}, "Kustomization %s: %s", k.Name(), f.repo.NotOwn(url))
 		}
 	}
@@ -325,16 +351,14 @@ func (f *fluxApp) chartOf(o *object, spec *yamlv3.Node) error {
 		yamlx.Set(chart, "version", "!!str", v)
 		return nil
 	case kindGitSource:
-		if address, ok := f.urls[kindGitSource+" "+yamlx.Text(ref, "name")]; ok && !f.repo.Own(address) {
-			return f.repo.BadAt(*o, ref, "chart of HelmRelease %s: %s", o.Name(), f.repo.NotOwn(address))
-		}
 	default:
 		return f.repo.BadAt(*o, ref, "the chart of HelmRelease %s is from a %s; want a HelmRepository or a GitRepository", o.Name(), kind)
 	}
 	if f.lane == bundle.FluxOCI {
 		return f.repo.BadAt(*o, ref, "the chart of HelmRelease %s is from a GitRepository, which the lane %s does not have: run it with -d %s", o.Name(), f.lane, bundle.FluxGit)
 	}
-	dir := path.Clean(strings.TrimPrefix(yamlx.Text(chart, "chart"), "/"))
+	in, _ := f.repo.Elsewhere(f.urls[kindGitSource+" "+yamlx.Text(ref, "name")])
+	dir := path.Join(in, path.Clean(strings.TrimPrefix(yamlx.Text(chart, "chart"), "/")))
 	if !f.repo.Has(path.Join(dir, chartFile)) {
 		return f.repo.BadAt(*o, under(chart, "chart"), "chart %q of HelmRelease %s is no chart of this repository", yamlx.Text(chart, "chart"), o.Name())
 	}
@@ -376,21 +400,25 @@ func (f *fluxApp) stores(o object, namespace string, from *yamlv3.Node) error {
 		i := slices.IndexFunc(f.values, func(s object) bool {
 			return s.Kind() == kind && s.Name() == name && yamlx.Text(s.Node, "metadata", "namespace") == namespace
 		})
-		if i < 0 && yamlx.Text(item, "optional") == "true" {
+		there := i >= 0
+		if there && fluxapi.IsEncrypted(f.values[i].Node) {
+			i = -1 // the cluster file has it, or it is refused
+		}
+		if !there && yamlx.Text(item, "optional") == "true" && !f.cluster.says(kind, namespace, name) {
 			f.override("HelmRelease %s has no values of %s %s/%s, which is optional, and which no file here has", o.Name(), kind, namespace, name)
 			continue
 		}
 		var copied object
 		if i >= 0 {
 			copied = checkout.New(f.values[i].File, yamlx.Clone(f.values[i].Node))
-		} else if data, there := f.cluster.Of(kind, namespace, name, cmp.Or(yamlx.Text(item, "valuesKey"), "values.yaml")); there {
+		} else if data, said := f.cluster.Of(kind, namespace, name, cmp.Or(yamlx.Text(item, "valuesKey"), "values.yaml")); said {
 			f.override("HelmRelease %s has values of %s %s/%s of the cluster file", o.Name(), kind, namespace, name)
 			copied = stored(o, item, kind, namespace, name, data)
 		} else {
 			key := cmp.Or(yamlx.Text(item, "valuesKey"), "values.yaml")
 			return f.repo.BadAt(o, item, "the values of HelmRelease %s are in %s %s/%s, which no file here has; %s", o.Name(), kind, namespace, name, clusterLine(kind, namespace, name, key))
 		}
-		if there := i >= 0; there && namespace == bundle.FluxNamespace || slices.ContainsFunc(f.values, func(s object) bool {
+		if there && namespace == bundle.FluxNamespace || slices.ContainsFunc(f.values, func(s object) bool {
 			return s.Kind() == kind && s.Name() == name && yamlx.Text(s.Node, "metadata", "namespace") != namespace
 		}) { // the lane has one namespace, where this is delivered too, or that of another namespace is copied
 			yamlx.Set(child(copied.Node, "metadata"), "name", "!!str", namespace+"."+name)

@@ -23,7 +23,7 @@ func (f *fluxApp) gather(objects []object, within object, depth int) error {
 	if err != nil {
 		return err
 	}
-	objects = f.inOrder(f.unheld(f.external(objects)))
+	objects = f.inOrder(f.unheld(f.fromOthers(f.external(objects))))
 	for _, o := range objects { // before Kustomizations, which may have variables from them
 		if yamlx.Text(o.Node, "apiVersion") == "v1" && (o.Kind() == "ConfigMap" || o.Kind() == "Secret") {
 			f.values = append(f.values, o)
@@ -51,6 +51,9 @@ func (f *fluxApp) gather(objects []object, within object, depth int) error {
 				return err
 			}
 		default:
+			if err := f.mayDecrypt(o, within); err != nil {
+				return err
+			}
 			o, err := f.decrypted(o)
 			if err != nil {
 				return err
@@ -87,7 +90,16 @@ func (f *fluxApp) release(o, within object) {
 
 // built replaces the files of directories that are Kustomize's with what Kustomize makes of them.
 func (f *fluxApp) built(objects []object) ([]object, error) {
-	var dirs []string
+	var dirs, parts []string // parts are Components, which are built with what names them
+	for _, o := range objects {
+		if o.Group() == groupPlain && o.Kind() == kindComponent && slices.Contains(kustomization.Names, path.Base(o.File)) {
+			parts = append(parts, path.Dir(o.File))
+		}
+	}
+	ofPart := func(o object) bool {
+		return slices.ContainsFunc(parts, func(d string) bool { return below(d, path.Dir(o.File)) })
+	}
+	objects = slices.DeleteFunc(slices.Clone(objects), ofPart)
 	for _, o := range objects {
 		if dir := path.Dir(o.File); o.Group() == groupPlain && slices.Contains(kustomization.Names, path.Base(o.File)) {
 			if !slices.ContainsFunc(dirs, func(d string) bool { return below(d, dir) }) {
@@ -119,6 +131,14 @@ func below(dir, name string) bool {
 // pathOf is the directory of a Kustomization of Flux.
 func pathOf(o object) string {
 	return path.Clean(strings.TrimPrefix(yamlx.Text(o.Node, "spec", "path"), "/"))
+}
+
+// entry is the path to pass for the cluster that a Kustomization is of: the one that it applies, if it is in there itself.
+func entry(k object) string {
+	if dir := path.Dir(k.File); !below(pathOf(k), dir) {
+		return dir
+	}
+	return pathOf(k)
 }
 
 // isKustomization reports whether an object is a Kustomization of Flux.
@@ -190,6 +210,13 @@ func (f *fluxApp) kustomization(o, within object, depth int) error {
 		return f.repo.Bad(o, []string{"spec", "path"}, "the source of Kustomization %s is an OCIRepository, and path %q does not tell which directory of this repository its artifact has: run that directory itself, with --app", o.Name(), yamlx.Text(spec, "path"))
 	case kind != kindGitSource:
 		return f.repo.Bad(o, []string{"spec", "sourceRef"}, "the source of Kustomization %s is a %s; want a GitRepository, which is this checkout, an OCIRepository with a path of it, or an ExternalArtifact", o.Name(), kind)
+	}
+	if i := slices.IndexFunc(f.kustomizations, func(k object) bool {
+		return fluxapi.KustomizationKey(k.Node) == fluxapi.KustomizationKey(o.Node)
+	}); i >= 0 {
+		first := f.kustomizations[i]
+		return f.repo.Bad(o, []string{"metadata", "name"}, "a second Kustomization %s; the first is at %s, and a cluster has one of them: pass the path of one cluster (%s or %s), or give them different names",
+			o.Name(), f.repo.At(first), f.repo.Shown(entry(first)), f.repo.Shown(entry(o)))
 	}
 	f.kustomizations = append(f.kustomizations, o)
 	f.graph[fluxapi.KustomizationKey(o.Node)] = fluxapi.KustomizationOf(o.Node, within.Node)

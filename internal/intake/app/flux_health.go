@@ -115,6 +115,9 @@ func (f *fluxApp) settleWaits() error {
 		}
 	}
 	for _, a := range f.awaited {
+		if f.selects.some() && len(f.of[fluxapi.KustomizationKey(a.within.Node)]) == 0 {
+			continue // nothing of it is delivered
+		}
 		c := fluxapi.Check{Kustomization: a.within.Name(), At: f.repo.Origin(a.within, a.item.Line), Timeout: yamlx.Text(a.within.Node, "spec", "timeout"), Object: a.ref, Releases: f.of[fluxapi.KustomizationKey(a.within.Node)], Live: true}
 		_, c.Version, _ = strings.Cut("/"+a.apiVersion, c.Object.Group+"/")
 		switch {
@@ -178,6 +181,9 @@ func (f *fluxApp) kustomizationLate(a awaited) string {
 	}
 	awaited, own := a.ref.Namespace+"/"+a.ref.Name, fluxapi.KustomizationKey(a.within.Node)
 	i := find(awaited)
+	if i < 0 && f.givenHas(awaited) {
+		return "" // not verified
+	}
 	if i < 0 {
 		if other := f.another(a.ref.Name); other != "" {
 			return "which no file here has; " + other
@@ -200,6 +206,16 @@ func (f *fluxApp) kustomizationLate(a awaited) string {
 	return ""
 }
 
+// givenHas reports whether a dependency is a Kustomization of another repository that is left out.
+func (f *fluxApp) givenHas(dependency string) bool {
+	for key := range f.given {
+		if fluxapi.KustomizationNames(dependency, key) {
+			return true
+		}
+	}
+	return false
+}
+
 // another says where a Kustomization of this name is; empty if there is none.
 func (f *fluxApp) another(name string) string {
 	i := slices.IndexFunc(f.kustomizations, func(k object) bool { return k.Name() == name })
@@ -215,7 +231,7 @@ func (f *fluxApp) dependenciesThere() error {
 	for _, k := range f.kustomizations {
 		list := yamlx.Find(k.Node, "spec", "dependsOn")
 		for i, key := range fluxapi.DependsOn(k.Node) {
-			if slices.ContainsFunc(f.kustomizations, func(other object) bool { return fluxapi.KustomizationNames(key, fluxapi.KustomizationKey(other.Node)) }) {
+			if slices.ContainsFunc(f.kustomizations, func(other object) bool { return fluxapi.KustomizationNames(key, fluxapi.KustomizationKey(other.Node)) }) || f.givenHas(key) {
 				continue
 			}
 			for paused, at := range f.paused {

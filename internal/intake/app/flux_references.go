@@ -47,6 +47,50 @@ func (f *fluxApp) sourceless(k object, name string) error {
 	return nil
 }
 
+// inCircle refuses Kustomizations that depend on each other: Flux applies none of them.
+func (f *fluxApp) inCircle() error {
+	before := func(k object) (all []object) {
+		for _, d := range fluxapi.DependsOn(k.Node) {
+			i := slices.IndexFunc(f.kustomizations, func(other object) bool { return fluxapi.KustomizationNames(d, fluxapi.KustomizationKey(other.Node)) })
+			if i >= 0 {
+				all = append(all, f.kustomizations[i])
+			}
+		}
+		return all
+	}
+	done := map[*yamlv3.Node]bool{}
+	var walk func(way []object) []object
+	walk = func(way []object) []object {
+		k := way[len(way)-1]
+		for _, d := range before(k) {
+			if i := slices.IndexFunc(way, func(o object) bool { return o.Node == d.Node }); i >= 0 {
+				return way[i:]
+			}
+			if done[d.Node] {
+				continue
+			}
+			if circle := walk(append(slices.Clone(way), d)); circle != nil {
+				return circle
+			}
+		}
+		done[k.Node] = true
+		return nil
+	}
+	for _, k := range f.kustomizations {
+		circle := walk([]object{k})
+		if circle == nil {
+			continue
+		}
+		first := circle[0]
+		var names []string
+		for _, o := range append(circle, first) {
+			names = append(names, o.Name())
+		}
+		return f.repo.Bad(first, []string{"spec", "dependsOn"}, "Kustomization %s depends on itself (%s): Flux applies none of them; remove one dependsOn", first.Name(), strings.Join(names, " on "))
+	}
+	return nil
+}
+
 // dependsFound is found for the HelmReleases that another depends on.
 func (f *fluxApp) dependsFound(o object, own string) error {
 	list := yamlx.Find(o.Node, "spec", "dependsOn")

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"slices"
 
 	yamlv3 "go.yaml.in/yaml/v3"
@@ -26,8 +27,21 @@ func (f *fluxApp) decrypted(o object) (object, error) {
 	return made, nil
 }
 
+// mayDecrypt refuses a Secret that SOPS has encrypted in a Kustomization that does not decrypt: Flux applies nothing of it
+// (kustomize-controller, KustomizationReconciler.apply).
+func (f *fluxApp) mayDecrypt(o, within object) error {
+	if o.Kind() != "Secret" || yamlx.Text(o.Node, "apiVersion") != "v1" || !fluxapi.IsEncrypted(o.Node) || !isKustomization(within) || yamlx.Text(within.Node, "spec", "decryption", "provider") != "" ||
+		yamlx.Text(o.Node, "metadata", "annotations", noDecryption) == "disabled" {
+		return nil
+	}
+	return f.repo.Bad(o, nil, "Secret %s is encrypted by SOPS, and Kustomization %s (%s), which applies it, does not decrypt: Flux applies nothing of that Kustomization; set its spec.decryption (provider: sops, and secretRef), or encrypt nothing here", o.Name(), within.Name(), f.repo.At(within))
+}
+
+// noDecryption is the annotation, with the value disabled, of an object that Flux does not decrypt.
+const noDecryption = "kustomize.toolkit.fluxcd.io/decrypt"
+
 // readable refuses values of a HelmRelease that are in an encrypted object: they decide what is
-// installed.
+// installed. The cluster file may say that they exist.
 func (f *fluxApp) readable(o object, namespace string, from *yamlv3.Node) error {
 	if from == nil {
 		return nil
@@ -37,8 +51,12 @@ func (f *fluxApp) readable(o object, namespace string, from *yamlv3.Node) error 
 		i := slices.IndexFunc(f.values, func(s object) bool {
 			return s.Kind() == kind && s.Name() == name && yamlx.Text(s.Node, "metadata", "namespace") == namespace
 		})
-		if i >= 0 && fluxapi.IsEncrypted(f.values[i].Node) {
-			return f.repo.BadAt(o, item, "the values of HelmRelease %s are in %s %s (%s), which is encrypted by SOPS, and its key is not here: run a copy of the path with test values", o.Name(), kind, name, f.repo.At(f.values[i]))
+		if i < 0 || !fluxapi.IsEncrypted(f.values[i].Node) {
+			continue
+		}
+		key := cmp.Or(yamlx.Text(item, "valuesKey"), "values.yaml")
+		if _, said := f.cluster.Of(kind, namespace, name, key); !said {
+			return f.repo.BadAt(o, item, "the values of HelmRelease %s are in %s %s (%s), which is encrypted by SOPS, and its key is not here: give it values in --cluster-file: `%s`, and the value of a key under variables (`variables: {%s: VALUE}`); without one it is empty", o.Name(), kind, name, f.repo.At(f.values[i]), existsLine(kind, namespace, name, key), key)
 		}
 	}
 	return nil

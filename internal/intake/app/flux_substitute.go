@@ -41,6 +41,13 @@ func (f *fluxApp) substituted(o object, objects []object) ([]object, error) {
 	vars, sealed, err := f.variables(o, post)
 	if err == nil && f.cluster.collects {
 		for _, inner := range objects {
+			if untouched(inner) {
+				continue
+			}
+			for _, name := range fluxapi.UsedVariables(inner.Node, slices.Sorted(maps.Keys(sealed))) {
+				f.cluster.Variables[name], vars[name] = madeValue, madeValue
+				delete(sealed, name)
+			}
 			if text, err := yamlx.Encode([]*yamlv3.Node{inner.Node}); err == nil {
 				f.cluster.uses(string(text), vars)
 			}
@@ -51,8 +58,7 @@ func (f *fluxApp) substituted(o object, objects []object) ([]object, error) {
 	}
 	var all []object
 	for _, inner := range objects {
-		meta := yamlx.Find(inner.Node, "metadata")
-		if yamlx.Text(meta, "labels", noSubstitution) == "disabled" || yamlx.Text(meta, "annotations", noSubstitution) == "disabled" {
+		if untouched(inner) {
 			all = append(all, inner)
 			continue
 		}
@@ -63,6 +69,12 @@ func (f *fluxApp) substituted(o object, objects []object) ([]object, error) {
 		all = append(all, made)
 	}
 	return all, nil
+}
+
+// untouched reports whether Flux leaves the variables of an object as they are.
+func untouched(o object) bool {
+	meta := yamlx.Find(o.Node, "metadata")
+	return yamlx.Text(meta, "labels", noSubstitution) == "disabled" || yamlx.Text(meta, "annotations", noSubstitution) == "disabled"
 }
 
 // variables are those of a Kustomization: its own, over those of ConfigMaps and Secrets. Sealed are those that
@@ -108,6 +120,9 @@ func (f *fluxApp) variablesFrom(o object, ref *yamlv3.Node, into, sealed map[str
 		if yamlx.Text(ref, "optional") == "true" {
 			return nil
 		}
+		if in, at := f.valuesElsewhere(kind, name); at != "" {
+			return f.repo.BadAt(o, ref, "Kustomization %s has variables from %s %s in its own namespace %s, where Flux looks for it, and it is in %s (%s): apply it in %s too; %s", o.Name(), kind, name, f.namespaceOf(o), in, at, f.namespaceOf(o), clusterLine(kind, f.namespaceOf(o), name))
+		}
 		return f.repo.BadAt(o, ref, "Kustomization %s has variables from %s %s, which no file read before it has: set optional, or run a path that has it; %s, and the variables beside it: `variables: {NAME: VALUE}`", o.Name(), kind, name, clusterLine(kind, f.namespaceOf(o), name))
 	}
 	from := f.values[i]
@@ -115,8 +130,14 @@ func (f *fluxApp) variablesFrom(o object, ref *yamlv3.Node, into, sealed map[str
 	if fluxapi.IsEncrypted(open) {
 		open = yamlx.Clone(open)
 		for _, key := range fluxapi.Unseal(open) {
-			sealed[key] = fmt.Sprintf("%s %s (%s)", kind, name, f.repo.At(from))
 			delete(into, key)
+			if value, said := f.cluster.Variables[key]; said {
+				f.override("Kustomization %s: variable %s, which SOPS has encrypted in %s %s (%s), has the value of the cluster file", o.Name(), key, kind, name, f.repo.At(from))
+				into[key] = value
+				delete(sealed, key)
+				continue
+			}
+			sealed[key] = fmt.Sprintf("%s %s (%s)", kind, name, f.repo.At(from))
 		}
 	}
 	data, at, err := fluxapi.SubstitutionData(open)
@@ -128,10 +149,19 @@ func (f *fluxApp) variablesFrom(o object, ref *yamlv3.Node, into, sealed map[str
 	return nil
 }
 
+// valuesElsewhere is another namespace that has a ConfigMap or Secret of this name, and its place; empty if none has.
+func (f *fluxApp) valuesElsewhere(kind, name string) (namespace, at string) {
+	i := slices.IndexFunc(f.values, func(v object) bool { return v.Kind() == kind && v.Name() == name })
+	if i < 0 {
+		return "", ""
+	}
+	return f.namespaceOf(f.values[i]), f.repo.At(f.values[i])
+}
+
 // substitute replaces the variables in one object. Its lines stay those of its file.
 func (f *fluxApp) substitute(o object, vars, sealed map[string]string) (object, error) {
 	for _, name := range fluxapi.UsedVariables(o.Node, slices.Sorted(maps.Keys(sealed))) {
-		return o, fmt.Errorf("variable %s is encrypted by SOPS in %s, and its key is not here: run a copy of the path in which this Secret has test values and no sops field", name, sealed[name])
+		return o, fmt.Errorf("variable %s is encrypted by SOPS in %s, and its key is not here: give it a value in --cluster-file: `variables: {%s: VALUE}`", name, sealed[name], name)
 	}
 	made, err := fluxapi.Substitute(o.Node, vars, f.unsetIsEmpty)
 	if made == nil || err != nil {

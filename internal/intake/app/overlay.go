@@ -16,7 +16,9 @@ func (f *fluxApp) overlay(o object) (overlay, error) {
 	if wrong := (*argoapi.OverlayError)(nil); errors.As(err, &wrong) {
 		return overlay{}, f.repo.BadAt(o, wrong.Node, "spec of Kustomization %s: %w", o.Name(), err)
 	}
-	return overlaidBy(o, options, render.EditFlux), err
+	over := overlaidBy(o, options, render.EditFlux)
+	over.at = f.repo.Origin(o, yamlx.LineOf(o.Node, "spec", "components"))
+	return over, err
 }
 
 // commonMetadata gives objects the labels and annotations of a Kustomization.
@@ -38,7 +40,9 @@ func (l *layout) builtFor(o object, source *yamlv3.Node, dir string) ([]object, 
 	if wrong := (*argoapi.OverlayError)(nil); errors.As(err, &wrong) {
 		return nil, l.repo.BadAt(o, wrong.Node, "kustomize of Application %s: %w", o.Name(), err)
 	}
-	return l.build(dir, overlaidBy(o, options, render.EditArgo))
+	over := overlaidBy(o, options, render.EditArgo)
+	over.at = l.repo.Origin(o, yamlx.LineOf(source, "kustomize", "components"))
+	return l.build(dir, over)
 }
 
 // overlaidBy is what an object has its deployer write into a kustomization.

@@ -65,3 +65,23 @@ func TestOpen_Select(t *testing.T) {
 		})
 	}
 }
+
+// What a Kustomization waits for does not count where nothing of it is selected.
+func TestOpen_SelectWithoutChecks(t *testing.T) {
+	files := flux(nil)
+	files["cluster/base.yaml"] += "  wait: false\n  healthChecks: [{apiVersion: x.y/v1, kind: Widget, name: a, namespace: redis}]\n"
+	for selected, want := range map[string]int{"web": 0, "redis": 1} {
+		a, err := FindApp(t.Context(), filepath.Join(repo(t, files), "cluster"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := newLayout(t.Context(), a.repo)
+		l.selects = newSelection([]string{selected})
+		if err := l.flux(a, bundle.FluxGit); err != nil {
+			t.Fatal(err)
+		}
+		if len(l.Checks) != want {
+			t.Errorf("--select %s: got %+v", selected, l.Checks)
+		}
+	}
+}

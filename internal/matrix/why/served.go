@@ -25,7 +25,7 @@ func unserved(e *bundle.Expectation, f *result.Finding) (first *bundle.Object, l
 	if len(asked) == 0 {
 		return nil, nil
 	}
-	all := e.Served()
+	all := slices.Concat(e.Served(), apis.Stack().Flux, apis.Stack().ArgoCD) // a user's own objects of a deployer, too
 	for _, kind := range asked {
 		i := slices.IndexFunc(e.Objects, func(o bundle.Object) bool {
 			gvk := o.Object.GroupVersionKind()
@@ -70,7 +70,7 @@ func undefined(all []apis.API, f *result.Finding, asked schema.GroupVersionKind)
 	if !strings.Contains(asked.Group, ".") || apis.ServedAs(all, asked.GroupKind()) != "" || strings.Contains(f.Cause+strings.Join(f.Story, ""), "installs the CRD for") {
 		return ""
 	}
-	return fmt.Sprintf("nothing here installs the CRD for %s.%s: deliver the CRD, or the chart that has it, before", asked.Kind, asked.Group)
+	return fmt.Sprintf("nothing here installs the CRD for %s.%s: deliver the CRD, or the chart that has it, before; if the cluster has it already, run with --with PATH", asked.Kind, asked.Group)
 }
 
 // servedNow says in which version a kind is served that was asked for in another one.

@@ -25,7 +25,7 @@ app.kubernetes.io/component: {{ index . 1 }}
 {{ include "simulated.selectorLabels" . }}
 app.kubernetes.io/version: {{ $root.Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ $root.Release.Service }}
-helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name $root.Chart.Version }}
+helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace "+" "_" }}
 {{- end -}}
 
 {{/* Where a pod goes. Takes a map with nodeSelector, tolerations and affinity. */}}

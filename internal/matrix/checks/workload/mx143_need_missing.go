@@ -2,6 +2,7 @@ package workload
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -25,7 +26,7 @@ var needMissing = judge.Check{
 	Why: "A kubelet starts no container of a pod before what it mounts and takes variables from is there (https://kubernetes.io/docs/concepts/configuration/secret/#optional-secrets); a simulated one starts every pod. " +
 		"What operators and Jobs make at run time is a note.",
 	Fix:  "Add the object or the key, correct the name, or make the reference optional.",
-	Says: "%s %s %s, which does not exist, and nothing in the recipe makes it", Then: waits,
+	Says: "%s %s %s, which does not exist, and nothing in the recipe makes it", Then: waits + "; if the cluster has it, say so in --cluster-file: `%[4]s`",
 	Others: map[string]judge.Message{
 		"key":   {Says: noKeySays, Then: "%[6]s"},
 		"maker": {Says: "%s key %s of %s %s, which %s makes without that key", Then: waits},
@@ -70,13 +71,22 @@ func needed(s *judge.Scope, p facts.PodTemplate, n facts.Need) {
 		}
 		s.Unverified(p.Object, n.Kind+" "+full, "is made at run time by "+m.By, notStarted, "do not start")
 	case !exists:
-		s.Report(p.Object, p.Path(), n.How, n.Kind, full).SetBy(n.Name).OneCause(n.Kind + full)
+		s.Report(p.Object, p.Path(), n.How, n.Kind, full, clusterLine(n.Kind, full, n.Keys)).SetBy(n.Name).OneCause(n.Kind + full)
 	case len(keys) == 0 && len(rendered) == 0:
 		s.Unverified(p.Object, n.Kind+" "+full, "is rendered empty, to be filled at run time with "+strings.Join(missing, ", "), notStarted, "do not start")
 	default:
 		has := strings.Join(lists.AtMost(slices.Sorted(maps.Keys(keys)), 5), ", ")
 		s.ReportAs("key", p.Object, p.Path(), n.How, strings.Join(missing, ", "), n.Kind, full, has, cmp.Or(n.Then, waits)).SetBy(n.Name).OneCause(n.Kind + full + strings.Join(missing, ","))
 	}
+}
+
+// clusterLine is the line of a cluster file by which a Secret or ConfigMap exists.
+func clusterLine(kind, full string, keys []string) string {
+	list := "secrets"
+	if kind == facts.ConfigMap {
+		list = "configMaps"
+	}
+	return fmt.Sprintf("%s: {%s: [%s]}", list, full, strings.Join(keys, ", "))
 }
 
 // deletedHook is a hook of that name that is deleted once it has succeeded; nil if there is none.
