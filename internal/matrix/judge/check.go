@@ -18,18 +18,19 @@ type Stage int
 // The stages. Rendered needs no cluster: the charts are rendered, and the node profile is known. Served needs an API
 // server to which nothing was delivered yet, and may have asked it about every object. Settled needs a cluster whose gate
 // has found all else ready, Second one in which something was delivered after that, and Removed one from which it was
-// removed.
+// removed. Compared needs the ends of several cells of a recipe.
 const (
 	Rendered Stage = iota
 	Served
 	Settled
 	Second
 	Removed
+	Compared
 )
 
 // String is the stage's name in lists and pages.
 func (s Stage) String() string {
-	return [...]string{"rendered", "served", "settled", "second", "removed"}[s]
+	return [...]string{"rendered", "served", "settled", "second", "removed", "compared"}[s]
 }
 
 // Check is one check. docs/contributing/adding-a-check.md shows how one is added.
