@@ -277,7 +277,7 @@ func (c *cellRun) open() error {
 	}
 	log := slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: slog.LevelDebug})).With("cell", c.plan.Cell.String())
 	c.log = file
-	c.env = &lane.Env{Cell: c.plan.Cell, Dir: c.dir, Log: log, Health: c.health, Tell: c.turn.tell}
+	c.env = &lane.Env{Cell: c.plan.Cell, Furnished: len(c.existing) > 0, Dir: c.dir, Log: log, Health: c.health, Tell: c.turn.tell}
 	return nil
 }
 

@@ -88,7 +88,7 @@ func (c *cellRun) judgeRendered(say bool) error {
 			d.What, d.Back = daytwo.RollbackTo(c.plan.base.name), true
 		}
 	}
-	r, err := judgeRendered(c.bench, c.env.Bundle, c.env.Input.Components, c.plan, c.lane.Order(c.env), d)
+	r, err := judgeRendered(c.bench, c.env.Bundle, c.env.Input.Components, c.plan, c.lane.Order(c.env), c.env.Furnished, d)
 	if say {
 		c.say(r)
 	}
@@ -99,13 +99,13 @@ func (c *cellRun) judgeRendered(say bool) error {
 }
 
 // judgeRendered is what checks find without a cluster.
-func judgeRendered(bench *judge.Bench, b *bundle.Bundle, components []recipe.Component, p Plan, order lane.Order, later *facts.Delivery) (judge.Report, error) {
+func judgeRendered(bench *judge.Bench, b *bundle.Bundle, components []recipe.Component, p Plan, order lane.Order, furnished bool, later *facts.Delivery) (judge.Report, error) {
 	var nodes []corev1.Node
 	for _, n := range simulate.Nodes(p.nodes) {
 		nodes = append(nodes, *n)
 	}
 	x := facts.New(&b.Expectation, components, nodes, nil)
-	x.Again, x.Delivery = later != nil, later
+	x.Again, x.Delivery, x.Version, x.Furnished = later != nil, later, p.input.KubeVersion, furnished
 	return bench.Report(x, p.Cell.Recipe, order, judge.Rendered)
 }
 

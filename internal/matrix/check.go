@@ -66,7 +66,7 @@ func (r *Runner) Check(ctx context.Context, p Plan, served bool) (c Checked) {
 	}
 	c.Objects, c.Warnings = len(b.Expectation.Objects), slices.Clone(b.Expectation.Warnings)
 	order := NewLane(p.Deployer).Order(&lane.Env{Cell: p.Cell, Input: in, Bundle: b})
-	c.say(judgeRendered(r.bench(), b, in.Components, p, order, nil))
+	c.say(judgeRendered(r.bench(), b, in.Components, p, order, len(r.Existing) > 0, nil))
 	if served && ctx.Err() == nil {
 		c.say(r.checkServed(ctx, p, in.Components, b, order, dir, &c))
 	}

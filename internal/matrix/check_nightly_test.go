@@ -28,6 +28,7 @@ func TestNightlyCheckServed(t *testing.T) {
 	tiny.part("a").crds = map[string]string{"widget.yaml": strings.Replace(widgetCRD, "x-kubernetes-preserve-unknown-fields: true", "properties: {spec: {type: object, properties: {size: {type: integer}}}}", 1)}
 	tiny.part("b").add("widget.yaml", "apiVersion: faults.example.com/v1\nkind: Widget\nmetadata: {name: one}\nspec: {size: big}\n")
 	tiny.part("b").add("service.yaml", "apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec: {ports: [{port: 808080}]}\n")
+	tiny.part("b").add("large.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: large}\ndata: {a: "+strings.Repeat("x", 1<<20)+"}\n")
 	tiny.part("b").edit("replicas: 1", "replicaz: 1")
 	tiny.use(t, r)
 	if c := r.Check(t.Context(), plan(), false); c.Err != nil {
@@ -41,16 +42,17 @@ func TestNightlyCheckServed(t *testing.T) {
 	text := strings.Join(causes, "\n")
 	for _, want := range []string{
 		`MX949 spec.ports[0].port Service b/web (b): the API server refuses it: Service "web" is invalid: [spec.ports[0].port: Invalid value: 808080`,
+		`MX949 [] ConfigMap b/large (b): the API server refuses it: ConfigMap "large" is invalid: []: Too long: may not be more than 1048576 bytes`,
 		`MX949 spec.size Widget.faults.example.com b/one (b): the API server refuses it: `, `MX950 spec.replicaz Deployment b/b (b): the API server dropped field "spec.replicaz"`,
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("got %s\nwant %s", text, want)
 		}
 	}
-	if v.Reason != reason.DeployFailed || len(v.Findings) != 3 {
+	if v.Reason != reason.DeployFailed || len(v.Findings) != 4 {
 		t.Errorf("got %s with %d findings:\n%s", v.Reason, len(v.Findings), text)
 	}
-	ignores, err := judge.NewIgnores(checks.All(), []string{"MX949=Service/b/web", "MX949=Widget/b/one", "MX950=Deployment/b/b"}, "", false)
+	ignores, err := judge.NewIgnores(checks.All(), []string{"MX949=Service/b/web", "MX949=Widget/b/one", "MX949=ConfigMap/b/large", "MX950=Deployment/b/b"}, "", false)
 	if err != nil {
 		t.Fatal(err)
 	}

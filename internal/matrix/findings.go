@@ -7,12 +7,7 @@ import (
 )
 
 // say adds what checks found to the result. The faults are for whoever fails the cell.
-func (c *cellRun) say(r judge.Report) {
-	c.result.Warnings = append(c.result.Warnings, r.Warnings...)
-	c.result.NotVerified = append(c.result.NotVerified, r.Notes...)
-	c.result.Ignored = append(c.result.Ignored, r.Ignored...)
-	c.result.Judged = append(c.result.Judged, r.Findings...)
-}
+func (c *cellRun) say(r judge.Report) { r.Into(&c.result) }
 
 // warn adds warnings of what a step has observed, without those that the user ignores.
 func (c *cellRun) warn(found ...result.Finding) { c.say(c.bench.Warn(c.plan.Cell.Recipe, found)) }

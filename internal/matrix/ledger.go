@@ -121,7 +121,7 @@ func (l *ledger) compare(ctx context.Context, recipe string) {
 	var lanes, firsts []compare.Lane
 	for i, p := range l.plans {
 		if p.Cell.Recipe == recipe && l.live[i] != nil {
-			lanes = append(lanes, compare.Lane{Result: &l.results[i], Live: l.live[i]})
+			lanes = append(lanes, compare.Lane{Result: &l.results[i], Live: l.live[i], Bench: l.runner.bench()})
 			delete(l.live, i)
 		}
 	}

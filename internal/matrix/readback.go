@@ -56,7 +56,7 @@ func (c *cellRun) verify(ctx context.Context) error {
 		said, judged = intact.Denied(ctx, c.env.Clients, &c.env.Bundle.Expectation, c.gated.Answered, c.rule)
 		c.warn(said...)
 	}
-	if err := c.captured.Fought(c.plan.Deployer.Name()); err != nil { // which explains what is not live
+	if err := c.rule(c.captured.Fought(c.plan.Deployer.Name())); err != nil { // which explains what is not live
 		return err
 	}
 	return judged

@@ -76,7 +76,7 @@ func (c *cellRun) verifyRollback(ctx context.Context) error {
 	notes, err := compare.RolledBack(ctx, compare.Lane{Result: said, Live: c.upgrade.before}, compare.Lane{Result: said, Live: now}, compare.BenignRules())
 	c.result.Notes = append(append(c.result.Notes, said.Notes...), notes...)
 	c.result.DeclaredDifferences += said.DeclaredDifferences
-	if err != nil {
+	if err = c.rule(err); err != nil {
 		return err
 	}
 	return c.aftermath(ctx, daytwo.Arrived{What: daytwo.RollbackTo(c.plan.base.name), Was: c.upgrade.after.UID, Change: change.Between(c.upgrade.after, state.State, change.Options{})})

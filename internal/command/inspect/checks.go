@@ -33,7 +33,7 @@ func listChecks() listed {
 		if c.Gives != "" {
 			gives = string(c.Gives)
 		}
-		l.rows = append(l.rows, listRow{name: c.Name, cells: []string{c.ID, c.Name, c.Needs.String(), gives, c.Title}, item: listedCheck{c.ID, c.Name, c.Needs.String(), string(c.Gives), c.Title}})
+		l.rows = append(l.rows, listRow{name: c.Name, cells: []string{c.ID, c.Name, c.Stages(), gives, c.Title}, item: listedCheck{c.ID, c.Name, c.Stages(), string(c.Gives), c.Title}})
 	}
 	return l
 }
@@ -48,7 +48,7 @@ func explainCheck(id string) (string, bool) {
 	if c.Gives != "" {
 		gives = fmt.Sprintf("the cell fails: %s (exit code %d)", c.Gives, c.Gives.Code())
 	}
-	text := fmt.Sprintf("%s  %s\n%s.\n\n%s\n\nWhat to do: %s\n\nFound: %s. Stage: %s", c.ID, c.Name, c.Title, c.Why, c.Fix, gives, c.Needs)
+	text := fmt.Sprintf("%s  %s\n%s.\n\n%s\n\nWhat to do: %s\n\nFound: %s. Stage: %s", c.ID, c.Name, c.Title, c.Why, c.Fix, gives, c.Stages())
 	switch c.Needs {
 	case judge.Rendered:
 		text += ", without a cluster (matrix check)"
@@ -95,7 +95,7 @@ func checksMarkdown() string {
 		if c.Gives != "" {
 			gives = fmt.Sprintf("`%s` (%d)", c.Gives, c.Gives.Code())
 		}
-		fmt.Fprintf(&b, "| [%s](#%s) | %s | %s | %s |\n", c.ID, strings.ToLower(c.ID), c.Name, c.Needs, gives)
+		fmt.Fprintf(&b, "| [%s](#%s) | %s | %s | %s |\n", c.ID, strings.ToLower(c.ID), c.Name, c.Stages(), gives)
 	}
 	for _, c := range all {
 		fmt.Fprintf(&b, "\n## %s\n\n**%s.** %s\n\nWhat to do: %s\n", c.ID, c.Title, c.Why, c.Fix)

@@ -10,6 +10,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/matrix/checks"
 	"github.com/nvidia/aicr-action/internal/matrix/judge"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 // ignoreFlags say what the user ignores, and which checks run.
@@ -69,10 +70,13 @@ func unused(bench *judge.Bench, ran []string, stages ...judge.Stage) []string {
 }
 
 // stagesOf are the stages of a run's cells.
-func stagesOf(r *matrix.Runner) []judge.Stage {
+func stagesOf(r *matrix.Runner, results []result.Result) []judge.Stage {
 	all := []judge.Stage{judge.Rendered, judge.Served, judge.Settled}
 	if r.Drift || r.From != nil {
 		all = append(all, judge.Second)
+	}
+	if slices.ContainsFunc(results, func(one result.Result) bool { return one.ComparedWith != "" }) {
+		all = append(all, judge.Compared)
 	}
 	if r.Remove {
 		all = append(all, judge.Removed)

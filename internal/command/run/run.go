@@ -255,7 +255,7 @@ func (a *app) run(ctx context.Context, args []string, f runFlags) error {
 	a.addKeys(ctx, out, plans, results)
 	results = append(results, skipped...)
 	a.Progress.Close()
-	for _, line := range slices.Concat(unused(runner.Bench, recipesOf(results), stagesOf(runner)...), runner.From.Unused()) {
+	for _, line := range slices.Concat(unused(runner.Bench, recipesOf(results), stagesOf(runner, results)...), runner.From.Unused()) {
 		_, _ = fmt.Fprintln(a.Stderr, "warning: "+line)
 	}
 	if err := out.compare(a, results, f.reports.history); err != nil {

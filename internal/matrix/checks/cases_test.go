@@ -35,7 +35,8 @@ package checks
 //	# refused: spec.x: Invalid value             what an API server says of it; # dropped: spec.x is a field that it drops
 //	# applied                                    by Flux, besides the releases
 //	# gone                                       the cluster does not have it any more
-//	# in the cluster only                        it is no object of the component: the API server or a controller has made it, in
+//	# in the cluster only                        it is no object of the component: somebody has made it, so that before there is a
+//	                                             cluster nothing is known to be missing; it is in
 //	                                             the place of the document of that kind and name, if there is one
 
 import (
@@ -54,8 +55,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	"k8s.io/apimachinery/pkg/version"
-	fakediscovery "k8s.io/client-go/discovery/fake"
 	"k8s.io/client-go/kubernetes/fake"
 	"sigs.k8s.io/yaml"
 
@@ -99,6 +98,8 @@ type caseCase struct {
 	// before is what ran before; nil if the case is no upgrade.
 	before *caseCase
 	twice  bool
+	// first are the checks that found something without a cluster.
+	first map[string]bool
 }
 
 // place is where a document of a case is delivered.
@@ -380,7 +381,6 @@ func (c *caseCase) Find(t testing.TB, list []judge.Check, order func(lane string
 		}
 	}
 	kube := fake.NewClientset(live...)
-	kube.Discovery().(*fakediscovery.FakeDiscovery).FakedServerVersion = &version.Info{GitVersion: "v1.36.1"}
 	view, err := observe.Poll(t.Context(), kube)
 	if err != nil {
 		t.Fatal(err)
@@ -400,8 +400,12 @@ func (c *caseCase) Find(t testing.TB, list []judge.Check, order func(lane string
 	for i := range e.Objects {
 		asked.Answers = append(asked.Answers, c.delivered[i].answer)
 	}
-	for stage, x := range map[judge.Stage]*facts.Index{judge.Rendered: facts.New(e, components, all, nil), judge.Served: asked, judge.Settled: facts.New(e, components, view.Nodes, have), judge.Second: facts.New(e, components, nil, nil)} {
-		if x.Again, x.Delivery = c.again || later != nil, later; later == nil && stage == judge.Second {
+	c.first = map[string]bool{}
+	rendered := facts.New(e, components, all, nil)
+	rendered.Version = "v1.36.1"
+	for i, x := range []*facts.Index{rendered, asked, facts.New(e, components, view.Nodes, have), facts.New(e, components, nil, nil)} {
+		stage := judge.Stage(i)
+		if x.Again, x.Delivery, x.Furnished = c.again || later != nil, later, len(c.Cluster) > 0; later == nil && stage == judge.Second {
 			continue
 		}
 		more, err := bench.Judge(x, "x", order(c.Lane), stage)
@@ -413,7 +417,17 @@ func (c *caseCase) Find(t testing.TB, list []judge.Check, order func(lane string
 				more[i].Reason, more[i].Note = "", true // as a docket makes of it
 			}
 		}
-		found = append(found, slices.DeleteFunc(more, func(p problem.Problem) bool { return p.Unverified != nil })...)
+		for i := range more {
+			if stage == judge.Rendered {
+				c.first[more[i].Check] = true
+			}
+		}
+		found = append(found, slices.DeleteFunc(more, func(p problem.Problem) bool {
+			if p.Known && !slices.ContainsFunc(found, func(f problem.Problem) bool { return wantOf(&f) == wantOf(&p) }) {
+				t.Errorf("%s: %s is said to be known before, and was not found", c.File, wantOf(&p))
+			}
+			return p.Known || p.Unverified != nil // a cell would have ended
+		})...)
 	}
 	slices.SortFunc(found, func(a, b problem.Problem) int { return strings.Compare(wantOf(&a).String(), wantOf(&b).String()) })
 	return found

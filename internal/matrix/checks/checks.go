@@ -12,6 +12,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/matrix/checks/operator"
 	"github.com/nvidia/aicr-action/internal/matrix/checks/storage"
 	"github.com/nvidia/aicr-action/internal/matrix/checks/workload"
+	"github.com/nvidia/aicr-action/internal/matrix/compare"
 	"github.com/nvidia/aicr-action/internal/matrix/daytwo"
 	"github.com/nvidia/aicr-action/internal/matrix/intact"
 	"github.com/nvidia/aicr-action/internal/matrix/judge"
@@ -20,7 +21,7 @@ import (
 // All are the checks, by ID.
 func All() []judge.Check {
 	all := slices.Concat(workload.Checks(), network.Checks(), storage.Checks(), access.Checks(), delivery.Checks(), operator.Checks(),
-		daytwo.Checks(), intact.Checks())
+		daytwo.Checks(), intact.Checks(), compare.Checks())
 	slices.SortFunc(all, func(a, b judge.Check) int { return cmp.Compare(a.ID, b.ID) })
 	return all
 }

@@ -50,11 +50,22 @@ func TestList(t *testing.T) {
 
 // Every check runs over every case: a good case of one is a good case of all, and false alarms show there.
 func TestCases(t *testing.T) {
-	for _, c := range readCase(t, dirs(t)...) {
+	first, judged := map[string]bool{}, 0
+	cases := readCase(t, dirs(t)...)
+	for _, c := range cases {
 		t.Run(c.File, func(t *testing.T) {
 			for _, line := range c.Compare(c.Find(t, All(), order)) {
 				t.Error(line)
 			}
+			for id := range c.first {
+				first[id] = true
+			}
+			judged++
 		})
+	}
+	for _, c := range All() {
+		if judged == len(cases) && c.Last() > c.Needs && !first[c.ID] {
+			t.Errorf("check %s finds nothing at the stage %s in any case: it needs a case, or a later stage", c.ID, c.Needs)
+		}
 	}
 }

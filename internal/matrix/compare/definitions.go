@@ -43,7 +43,7 @@ func oldDefinitions(upgraded Lane, found []objectDifference, causes []string, t 
 // definitionsFinding is what Helm left of one chart, with the step that brings it up to date.
 func definitionsFinding(upgraded Lane, chart string, all []*oldDefinition, t terms) result.Finding {
 	first := all[0].object
-	f := result.Finding{Object: &first, Cause: t.different + first.String()}
+	f := result.Finding{Check: definitionsStay.ID, Object: &first, Cause: t.different + first.String()}
 	if n := len(all) - 1; n > 0 {
 		f.Cause += fmt.Sprintf(" (and %d more)", n)
 	}

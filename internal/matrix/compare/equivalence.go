@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/matrix/judge"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -22,6 +23,8 @@ import (
 type Lane struct {
 	*result.Result
 	Live *Captured
+	// Bench has what the user ignores.
+	Bench *judge.Bench
 }
 
 // Lanes compares the cells of one recipe that passed with each other: the objects must be the same,
@@ -51,8 +54,7 @@ func Lanes(ctx context.Context, cells []Lane, benign []benignRule, rerun func(re
 		if err != nil {
 			r.Verdict = result.VerdictOf(reason.New(reason.Internal, "compare %s with %s: %w", r.Cell, reference.Cell, err))
 		}
-		if found != nil {
-			r.Verdict = result.VerdictOf(&reason.Error{Reason: reason.LaneDivergence, Err: found})
+		if found != nil && r.fail(&reason.Error{Reason: reason.LaneDivergence, Err: found}) {
 			// The cell alone would pass: only the comparison failed.
 			r.Rerun = rerun(result.Cell{Recipe: r.Recipe, Deployer: reference.Deployer + "," + r.Deployer})
 		}
@@ -211,7 +213,7 @@ func divergence(reference, lane string, found []objectDifference) *result.Failur
 		return d.object.String() + "  " + values(d)
 	}
 	first, d := found[0].object.Ref(), found[0]
-	f := result.Finding{Object: &first}
+	f := result.Finding{Check: lanesDiffer.ID, Object: &first}
 	switch {
 	case d.owners == nil:
 		f.Cause = "differs from the " + reference + " lane: " + line(d)

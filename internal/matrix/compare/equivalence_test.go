@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/matrix/judge"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/testkit"
@@ -33,7 +34,7 @@ func put(t *testing.T, c *Captured, o *unstructured.Unstructured, mayBeGone bool
 }
 
 func lanePassed(recipe, deployer string, live *Captured) Lane {
-	return Lane{&result.Result{Cell: result.Cell{Recipe: recipe, Deployer: deployer}, Verdict: result.Verdict{Status: result.Passed}, Rerun: "own"}, live}
+	return Lane{&result.Result{Cell: result.Cell{Recipe: recipe, Deployer: deployer}, Verdict: result.Verdict{Status: result.Passed}, Rerun: "own"}, live, nil}
 }
 
 func compareAll(t *testing.T, lanes []Lane) []result.Result {
@@ -62,7 +63,7 @@ func TestCompareLanes(t *testing.T) {
 		},
 		"a value": {
 			[]Lane{lanePassed("a", "helm", taken(t, deploymentYAML(1))), lanePassed("a", "flux-oci", taken(t, deploymentYAML(2)))},
-			[]string{"passed  ", "failed helm Deployment ns/web  spec.replicas  helm: 1; flux-oci: 2"},
+			[]string{"passed  ", "failed helm Deployment ns/web  spec.replicas  helm: 1; flux-oci: 2 [MX960]"},
 		},
 		"helm is what others are compared with, wherever it is in the list": {
 			[]Lane{lanePassed("a", "flux-oci", taken(t, deploymentYAML(2))), lanePassed("a", "helm", taken(t, deploymentYAML(1)))},
@@ -180,7 +181,7 @@ func TestBenignDifferences(t *testing.T) {
 	rule := benignRule{object: "Deployment ns/*", path: "spec.rep*", lanes: []string{"flux-oci"}, reason: "because", link: "https://example.com"}
 	for _, lane := range []string{"flux-oci", "argocd-oci"} {
 		cells := []Lane{
-			{&result.Result{Cell: result.Cell{Recipe: "a", Deployer: "helm"}}, taken(t, deploymentYAML(1))}, {&result.Result{Cell: result.Cell{Recipe: "a", Deployer: lane}, Verdict: result.Verdict{Status: result.Passed}}, taken(t, deploymentYAML(2))},
+			{&result.Result{Cell: result.Cell{Recipe: "a", Deployer: "helm"}}, taken(t, deploymentYAML(1)), nil}, {&result.Result{Cell: result.Cell{Recipe: "a", Deployer: lane}, Verdict: result.Verdict{Status: result.Passed}}, taken(t, deploymentYAML(2)), nil},
 		}
 		Lanes(t.Context(), cells, []benignRule{rule}, result.Cell.String)
 		if r := cells[1]; (r.Status == result.Passed) != (lane == "flux-oci") {
@@ -238,9 +239,9 @@ func TestTwoOwners(t *testing.T) {
 		owners   []string
 		cause    string // none: passed
 	}{
-		"another one's":             {2, []string{"gpu", "dra"}, "Deployment ns/web: " + both + "; it differs from the helm lane: spec.replicas  helm: 1; flux-oci: 2"},
+		"another one's":             {2, []string{"gpu", "dra"}, "Deployment ns/web: " + both + "; it differs from the helm lane: spec.replicas  helm: 1; flux-oci: 2 [MX960]"},
 		"the same one's":            {1, []string{"gpu", "dra"}, ""},
-		"another difference's text": {2, nil, "differs from the helm lane: Deployment ns/web  spec.replicas  helm: 1; flux-oci: 2"},
+		"another difference's text": {2, nil, "differs from the helm lane: Deployment ns/web  spec.replicas  helm: 1; flux-oci: 2 [MX960]"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := compareAll(t, []Lane{lanePassed("a", "helm", with(1, tc.owners...)), lanePassed("a", "flux-oci", with(tc.replicas, tc.owners...))})[1]
@@ -286,7 +287,7 @@ func TestDivergence_ManyDifferences(t *testing.T) {
 	}
 	results := compareAll(t, []Lane{lanePassed("a", "helm", a), lanePassed("a", "flux-oci", b)})
 	r := results[1]
-	if len(r.Details) != mostDifferences+1 || r.Details[mostDifferences] != "and 10 more" || !strings.HasSuffix(r.Cause, "(and 29 more)") {
+	if len(r.Details) != mostDifferences+1 || r.Details[mostDifferences] != "and 10 more" || !strings.HasSuffix(r.Cause, "(and 29 more) [MX960]") {
 		t.Errorf("got cause %q and %d details, the last %q", r.Cause, len(r.Details), r.Details[len(r.Details)-1])
 	}
 }
@@ -296,5 +297,21 @@ func TestDivergenceFields(t *testing.T) {
 	results := compareAll(t, []Lane{lanePassed("a", "helm", taken(t, deploymentYAML(1))), lanePassed("a", "flux-oci", taken(t, deploymentYAML(2)))})
 	if got := testkit.OutlineOf(&results[1].Findings[0]); got != "Deployment ns/web" {
 		t.Errorf("got %q", got)
+	}
+}
+
+// What the user ignores of a comparison is kept, and fails nothing; another object still does.
+func TestIgnored(t *testing.T) {
+	for ignored, want := range map[string]result.Status{"Deployment/ns/web": result.Passed, "Deployment/ns/other": result.Failed} {
+		ignores, err := judge.NewIgnores(Checks(), []string{"MX960=" + ignored}, "", false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cells := []Lane{lanePassed("a", "helm", taken(t, deploymentYAML(1))), lanePassed("a", "flux-oci", taken(t, deploymentYAML(2)))}
+		cells[1].Bench = &judge.Bench{Checks: Checks(), Ignore: ignores}
+		r := compareAll(t, cells)[1]
+		if r.Status != want || len(r.Judged) != 1 || r.Judged[0].Check != "MX960" || r.Judged[0].Reason != reason.LaneDivergence || (len(r.Ignored) == 1) != (want == result.Passed) {
+			t.Errorf("%s: got %s %q, judged %+v, ignored %q", ignored, r.Status, r.Cause, r.Judged, r.Ignored)
+		}
 	}
 }

@@ -17,7 +17,7 @@ func (c *Captured) Fought(deployer string) error {
 	if !bundle.ByArgoCD(deployer) {
 		return nil
 	}
-	var f result.Finding
+	f := result.Finding{Check: ownedTwice.ID}
 	for _, key := range slices.Sorted(maps.Keys(c.objects)) {
 		o := c.objects[key]
 		if len(o.owners) < 2 {

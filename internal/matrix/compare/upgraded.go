@@ -43,7 +43,7 @@ func Upgraded(ctx context.Context, first, upgraded Lane, benign []benignRule, ac
 	notes, err := ends(ctx, first, upgraded, append(slices.Clip(benign), rulesOf(accepted)...), words)
 	upgraded.Notes = append(upgraded.Notes, notes...)
 	if err != nil {
-		upgraded.Verdict = result.VerdictOf(err)
+		upgraded.fail(err)
 	}
 }
 
@@ -270,7 +270,7 @@ func differFinding(upgraded Lane, found []objectDifference, causes []string, som
 	}
 	at := found[some[0]].object
 	first := at.Ref()
-	f := result.Finding{Object: &first, Component: componentOf(upgraded.Live.Releases, at.Release), Cause: t.different + line(some[0])}
+	f := result.Finding{Check: endsDiffer.ID, Object: &first, Component: componentOf(upgraded.Live.Releases, at.Release), Cause: t.different + line(some[0])}
 	if n := len(some) - 1; n > 0 {
 		f.Cause += fmt.Sprintf(" (and %d more)", n)
 	}

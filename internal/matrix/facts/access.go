@@ -2,10 +2,13 @@ package facts
 
 import (
 	"cmp"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/nvidia/aicr-action/internal/matrix/problem"
 )
 
 // Account is the ServiceAccount of that name; nil if nothing rendered is.
@@ -39,3 +42,11 @@ func (x *Index) RoleOf(p PodTemplate) string {
 }
 
 var bindings = []schema.GroupKind{{Group: rbacv1.GroupName, Kind: "RoleBinding"}, {Group: rbacv1.GroupName, Kind: "ClusterRoleBinding"}}
+
+var roles = []schema.GroupKind{{Group: rbacv1.GroupName, Kind: "Role"}, {Group: rbacv1.GroupName, Kind: "ClusterRole"}}
+
+// allows reports whether a rule of a role allows one of these.
+func allows(rule rbacv1.PolicyRule, what schema.GroupResource, verbs ...string) bool {
+	return problem.Covers(rule.APIGroups, what.Group) && problem.Covers(rule.Resources, what.Resource) &&
+		slices.ContainsFunc(verbs, func(v string) bool { return problem.Covers(rule.Verbs, v) })
+}

@@ -32,16 +32,22 @@ type Index struct {
 	Answers []Answer
 	// Live is what the cluster has; nil before there is one.
 	Live *Live
+	// Version is that of Kubernetes; empty where it is not known.
+	Version string
+	// Furnished: the user gave the cluster objects before anything is delivered, so that it has more than is rendered here.
+	Furnished bool
 
 	byKind map[schema.GroupKind][]*bundle.Object
 	made   map[*bundle.Object]bool
 	typed  map[*bundle.Object]any
 	pods   []PodTemplate
+
+	mayMake map[string]bool
 }
 
 // New is the index of what was rendered.
 func New(e *bundle.Expectation, components []recipe.Component, nodes []corev1.Node, live *Live) *Index {
-	x := &Index{Expectation: e, Components: components, Nodes: nodes, Live: live, byKind: map[schema.GroupKind][]*bundle.Object{}, made: map[*bundle.Object]bool{}, typed: map[*bundle.Object]any{}}
+	x := &Index{Expectation: e, Components: components, Nodes: nodes, Live: live, byKind: map[schema.GroupKind][]*bundle.Object{}, made: map[*bundle.Object]bool{}, typed: map[*bundle.Object]any{}, mayMake: map[string]bool{}}
 	for i := range e.Objects {
 		x.add(&e.Objects[i])
 	}
@@ -141,6 +147,16 @@ func (x *Index) Services() []corev1.Service {
 		}
 	}
 	return all
+}
+
+// Service is the Service of that name; nil if Services has none.
+func (x *Index) Service(namespace, name string) *corev1.Service {
+	all := x.Services()
+	i := slices.IndexFunc(all, func(s corev1.Service) bool { return s.Namespace == namespace && s.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &all[i]
 }
 
 // As reads an object as a type of Kubernetes, once; nil if it is none.

@@ -38,8 +38,6 @@ type Live struct {
 	Services     []corev1.Service
 	// Bootstrapped are the roles and bindings that the API server made when it started; before anything is delivered.
 	Bootstrapped map[result.Ref]bool
-	// Version is the API server's.
-	Version string
 	// Runs reports whether the pods of a container run as processes; nil: none does.
 	Runs func(*corev1.Container) bool
 	// Devices are the claims, classes and slices of dynamic resource allocation.
@@ -149,11 +147,6 @@ func (c *Live) readNames(ctx context.Context, kube kubernetes.Interface) error {
 	if err != nil {
 		return fmt.Errorf("list IngressClasses: %w", err)
 	}
-	version, err := kube.Discovery().ServerVersion()
-	if err != nil {
-		return fmt.Errorf("ask the API server for its version: %w", err)
-	}
-	c.Version = version.GitVersion
 	runtimes, err := kube.NodeV1().RuntimeClasses().List(ctx, all)
 	if err != nil {
 		return fmt.Errorf("list RuntimeClasses: %w", err)
@@ -228,16 +221,6 @@ func namesOf[T any, P interface {
 		names[infra.NamespacedName(o.GetNamespace(), o.GetName())] = true
 	}
 	return names
-}
-
-// Service is the Service of that name; nil if there is none.
-func (c *Live) Service(namespace, name string) *corev1.Service {
-	for i := range c.Services {
-		if c.Services[i].Namespace == namespace && c.Services[i].Name == name {
-			return &c.Services[i]
-		}
-	}
-	return nil
 }
 
 // LivePods lists the pods that a workload has in the cluster, with what the API server and controllers have added to

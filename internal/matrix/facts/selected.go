@@ -9,20 +9,6 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 )
 
-// AnyPod reports whether a selector takes a pod of the cluster, or the template of one that does not exist yet.
-func (x *Index) AnyPod(selector labels.Selector, in func(namespace string) bool) bool {
-	if x.Live != nil && x.Live.View != nil {
-		for i := range x.Live.View.Pods {
-			if p := &x.Live.View.Pods[i]; in(p.Namespace) && selector.Matches(labels.Set(p.Labels)) {
-				return true
-			}
-		}
-	}
-	return slices.ContainsFunc(x.pods, func(p PodTemplate) bool {
-		return !x.IsMade(p.Object) && in(p.Object.Object.GetNamespace()) && selector.Matches(labels.Set(p.Template.Labels))
-	})
-}
-
 // LabelsItself is an object whose pods lack only labels that none has from the start, and whose ServiceAccount may
 // change pods: which of several is the leader, say, they find out when they run. Nil if there is none.
 func (x *Index) LabelsItself(selector labels.Selector, namespace string) *bundle.Object {

@@ -121,7 +121,7 @@ func applies(e *bundle.Expectation, namespace string, o *unstructured.Unstructur
 // TextMay reports whether the bundle lets a service account do one of these to a resource.
 func TextMay(e *bundle.Expectation, namespace, account, group, resource string, verbs ...string) bool {
 	return slices.ContainsFunc(rulesOf(e, namespace, account), func(rule rbacv1.PolicyRule) bool {
-		return problem.Covers(rule.APIGroups, group) && problem.Covers(rule.Resources, resource) && slices.ContainsFunc(verbs, func(v string) bool { return problem.Covers(rule.Verbs, v) })
+		return allows(rule, schema.GroupResource{Group: group, Resource: resource}, verbs...)
 	})
 }
 

@@ -19,7 +19,7 @@ func (g *Gate) checkReferences(ctx context.Context) wait.Result {
 		have.Runs = g.Env.Cluster.Runs
 	}
 	x := facts.New(g.expectation(), g.Env.Input.Components, have.View.Nodes, have)
-	x.Again = g.Env.Before != nil
+	x.Again, x.Furnished = g.Env.Before != nil, g.Env.Furnished
 	if g.references, err = g.Bench.Report(x, g.Env.Cell.Recipe, g.lane.Order(g.Env), judge.Settled); err != nil {
 		return wait.Never(err)
 	}

@@ -48,7 +48,8 @@ func (b *Bench) Judge(x *facts.Index, recipe string, order Order, stages ...Stag
 	for i := range all {
 		all[i].Ignored = b.Ignore.why(all[i].Check, all[i].From, recipe)
 	}
-	return all, nil
+	// A fault that was known before has ended the cell, unless it was ignored.
+	return slices.DeleteFunc(all, func(p problem.Problem) bool { return p.Known && (p.Reason == "" || p.Ignored != "") }), nil
 }
 
 // Report is what Judge finds, one finding for a cause.

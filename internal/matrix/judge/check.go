@@ -18,18 +18,19 @@ type Stage int
 // The stages. Rendered needs no cluster: the charts are rendered, and the node profile is known. Served needs an API
 // server to which nothing was delivered yet, and may have asked it about every object. Settled needs a cluster whose gate
 // has found all else ready, Second one in which something was delivered after that, and Removed one from which it was
-// removed.
+// removed. Compared needs the ends of several cells of a recipe.
 const (
 	Rendered Stage = iota
 	Served
 	Settled
 	Second
 	Removed
+	Compared
 )
 
 // String is the stage's name in lists and pages.
 func (s Stage) String() string {
-	return [...]string{"rendered", "served", "settled", "second", "removed"}[s]
+	return [...]string{"rendered", "served", "settled", "second", "removed", "compared"}[s]
 }
 
 // Check is one check. docs/contributing/adding-a-check.md shows how one is added.
@@ -38,13 +39,14 @@ type Check struct {
 	ID string
 	// Name is words with dashes, e.g. webhook-without-service.
 	Name string
-	// Needs is the stage at which it runs, once.
-	Needs Stage
+	// Needs is the stage at which it runs: the earliest at which it can be sure of anything. Until is a later one, at which
+	// it runs again for what it could not be sure of before; none if it is zero.
+	Needs, Until Stage
 	// Kinds are those of which one must be there, else it does not run; none: it always runs.
 	Kinds []schema.GroupKind
 	// Lanes tells whether it runs in a lane that has this order; nil: in all.
 	Lanes func(Order) bool
-	// First: it runs of a first delivery only. A later one finds what the first has left. Later: it compares with what
+	// First: it runs of a first delivery into an empty cluster only. A later one finds what the first has left. Later: it compares with what
 	// ran before, so that it runs of an upgrade or a rollback only.
 	First, Later bool
 	// Observed: a step of a cell finds it while it waits or asks, and reports it by Bench.Rule or Bench.Warn. Such a check
@@ -74,9 +76,20 @@ func KindsOf(group string, kinds ...string) (all []schema.GroupKind) {
 	return all
 }
 
+// Last is the stage at which it runs for the last time.
+func (c *Check) Last() Stage { return max(c.Needs, c.Until) }
+
+// Stages are the stages at which it runs, for people.
+func (c *Check) Stages() string {
+	if c.Last() == c.Needs {
+		return c.Needs.String()
+	}
+	return c.Needs.String() + ", " + c.Until.String()
+}
+
 // runs reports whether a check is to run.
 func (c *Check) runs(s *Scope, stage Stage) bool {
-	return !c.Observed && c.Needs == stage && (!c.First || !s.Again) && (!c.Later || s.Delivery != nil && s.Delivery.Before != nil) && (len(c.Kinds) == 0 || s.Has(c.Kinds...)) && (c.Lanes == nil || c.Lanes(s.Order))
+	return !c.Observed && (stage == c.Needs || stage == c.Last()) && (!c.First || !s.More()) && (!c.Later || s.Delivery != nil && s.Delivery.Before != nil) && (len(c.Kinds) == 0 || s.Has(c.Kinds...)) && (c.Lanes == nil || c.Lanes(s.Order))
 }
 
 // message is the text of one case; the name is empty for the check's own.

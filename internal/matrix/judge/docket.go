@@ -28,6 +28,14 @@ type Fault struct {
 	Finding result.Finding
 }
 
+// Into adds all but the faults to a result.
+func (r *Report) Into(to *result.Result) {
+	to.Warnings = append(to.Warnings, r.Warnings...)
+	to.NotVerified = append(to.NotVerified, r.Notes...)
+	to.Ignored = append(to.Ignored, r.Ignored...)
+	to.Judged = append(to.Judged, r.Findings...)
+}
+
 // Err returns the faults as a cell's failure; nil without faults. Its reason is the first fault's.
 func (r *Report) Err() error {
 	if len(r.Faults) == 0 {

@@ -33,7 +33,7 @@ type Ignore struct {
 	Recipe string `yaml:"recipe,omitempty"`
 	Reason string `yaml:"reason" jsonschema:"required"`
 
-	// place is FILE:LINE, or the flag, and stage the check's.
+	// place is FILE:LINE, or the flag, and stage the check's last.
 	place string
 	stage Stage
 }
@@ -135,7 +135,7 @@ func (g *Ignore) settle(list []Check) error {
 	if c == nil {
 		return fmt.Errorf("%s: %w", g.place, Unknown(list, g.Check))
 	}
-	if g.Check, g.stage = c.ID, c.Needs; c.Final {
+	if g.Check, g.stage = c.ID, c.Last(); c.Final {
 		return fmt.Errorf("%s: check %s (%s) says why a cell could not go on, so that it cannot be ignored", g.place, c.ID, c.Name)
 	}
 	if g.Object == "" {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
@@ -139,9 +140,26 @@ func run(list []Check, x *facts.Index, order Order, stage Stage) (found []proble
 			err = cmp.Or(err, failed)
 			continue
 		}
+		if stage > list[i].Needs {
+			s.known()
+		}
 		found = append(found, s.found...)
 	}
 	return found, err
+}
+
+// known marks what the check found before there was a cluster.
+func (s *Scope) known() {
+	early := &Scope{Index: s.Early(), Order: s.Order, check: s.check}
+	if early.run() != nil {
+		return // which is an error already
+	}
+	for i := range s.found {
+		p := &s.found[i]
+		p.Known = slices.ContainsFunc(early.found, func(e problem.Problem) bool {
+			return e.From == p.From && e.Path == p.Path && e.Reason == p.Reason && e.Note == p.Note
+		})
+	}
 }
 
 func (s *Scope) run() (err error) {

@@ -78,7 +78,9 @@ type Env struct {
 	Bundle   *bundle.Bundle
 	// Before is the bundle that was delivered before this one; nil on a first installation.
 	Before *bundle.Bundle
-	Health health.Policy
+	// Furnished: the user gave the cluster objects before anything is delivered (--with).
+	Furnished bool
+	Health    health.Policy
 	// BestEffort means that a release that fails does not keep the others from being tried (deploy.sh --best-effort),
 	// where the harness itself delivers.
 	BestEffort bool

@@ -38,6 +38,8 @@ type Problem struct {
 	// Note: it is neither a fault nor a warning. Ignored is the reason for which the user has it ignored.
 	Note    bool
 	Ignored string
+	// Known: it was reported at an earlier stage.
+	Known bool
 	// Unverified is set where nothing is wrong, and something could not be looked at.
 	Unverified *Unverified
 	// Missing is what does not exist; zero if that is not the matter. Something may make it at run

@@ -53,7 +53,7 @@ func (l *check) volumes(n *corev1.Node) []Refusal {
 		case c.Spec.VolumeName == "" && storage.LacksClass(c) && unfit(storage.Volumes, c) != "":
 			add(name, "is not bound: %s", unfit(storage.Volumes, c))
 		case c.Spec.VolumeName == "" && storage.LacksClass(c):
-			add(name, "is not bound: its storage class %q does not exist%s; or deliver it, or run with --with PATH if the cluster has it", volume.GetPersistentVolumeClaimClass(c), classesThere(storage.Classes))
+			add(name, "is not bound: its storage class %q does not exist%s; deliver it, or run with --with PATH if the cluster has it", volume.GetPersistentVolumeClaimClass(c), classesThere(storage.Classes))
 		case c.Spec.VolumeName == "" && storage.BindsLate(c):
 			if text := unprovided(storage, c, n); text != "" {
 				add(name, "is not bound: %s", text)

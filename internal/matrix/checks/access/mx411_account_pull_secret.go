@@ -12,7 +12,7 @@ import (
 )
 
 var accountPullSecret = judge.Check{
-	ID: "MX411", Name: "account-pull-secret-missing", Needs: judge.Settled, Kinds: judge.KindsOf("", "ServiceAccount"),
+	ID: "MX411", Name: "account-pull-secret-missing", Needs: judge.Rendered, Until: judge.Settled, Kinds: judge.KindsOf("", "ServiceAccount"),
 	Title: "The Secrets for pulling images of a ServiceAccount exist",
 	Why: "Pods get the imagePullSecrets of their ServiceAccount (https://kubernetes.io/docs/tasks/configure-pod-container/configure-service-account/#add-imagepullsecrets-to-a-service-account), " +
 		"and a kubelet leaves out a Secret that does not exist.",
@@ -25,8 +25,9 @@ var accountPullSecret = judge.Check{
 				continue
 			}
 			for i, secret := range a.ImagePullSecrets {
-				if full := infra.NamespacedName(a.Namespace, secret.Name); secret.Name != "" && s.Live.Secrets[full] == nil {
-					s.Report(o, fmt.Sprintf("imagePullSecrets[%d].name", i), full).Missing(result.Ref{Kind: "Secret", Namespace: a.Namespace, Name: secret.Name})
+				ref := result.Ref{Kind: "Secret", Namespace: a.Namespace, Name: secret.Name}
+				if secret.Name != "" && s.Lacks(ref, o.Ref()) {
+					s.Report(o, fmt.Sprintf("imagePullSecrets[%d].name", i), infra.NamespacedName(a.Namespace, secret.Name)).Missing(ref)
 				}
 			}
 		}

@@ -9,10 +9,11 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/facts"
 	"github.com/nvidia/aicr-action/internal/matrix/judge"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 var subjectElsewhere = judge.Check{
-	ID: "MX415", Name: "subject-in-another-namespace", Needs: judge.Settled, Kinds: judge.KindsOf(rbacv1.GroupName, "RoleBinding", "ClusterRoleBinding"),
+	ID: "MX415", Name: "subject-in-another-namespace", Needs: judge.Rendered, Until: judge.Settled, Kinds: judge.KindsOf(rbacv1.GroupName, "RoleBinding", "ClusterRoleBinding"),
 	Title: "A binding is for a ServiceAccount that exists",
 	Why: "RBAC does not look whether a subject exists (https://kubernetes.io/docs/reference/access-authn-authz/rbac/#referring-to-subjects). " +
 		"Where the release has an account of that name in another namespace, that one is probably meant.",
@@ -27,7 +28,8 @@ var subjectElsewhere = judge.Check{
 			for i, subject := range b.Subjects {
 				namespace := cmp.Or(subject.Namespace, o.Object.GetNamespace()) // a RoleBinding's own, where it names none
 				full := infra.NamespacedName(namespace, subject.Name)
-				if subject.Kind != rbacv1.ServiceAccountKind || subject.Name == "default" || s.Live.ServiceAccounts[full] || s.Find(judge.KindsOf("", subject.Kind)[0], namespace, subject.Name) != nil {
+				if subject.Kind != rbacv1.ServiceAccountKind || subject.Name == "default" || s.Find(judge.KindsOf("", subject.Kind)[0], namespace, subject.Name) != nil ||
+					!s.Lacks(result.Ref{Kind: subject.Kind, Namespace: namespace, Name: subject.Name}, o.Ref()) {
 					continue
 				}
 				for _, other := range s.Rendered(judge.KindsOf("", rbacv1.ServiceAccountKind)...) {

@@ -6,11 +6,11 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/judge"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
-// It waits for the cluster, which has roles of its own.
 var roleMissing = judge.Check{
-	ID: "MX417", Name: "binding-of-no-role", Needs: judge.Settled, Kinds: judge.KindsOf(rbacv1.GroupName, "RoleBinding", "ClusterRoleBinding"),
+	ID: "MX417", Name: "binding-of-no-role", Needs: judge.Rendered, Until: judge.Settled, Kinds: judge.KindsOf(rbacv1.GroupName, "RoleBinding", "ClusterRoleBinding"),
 	Title: "The role of a binding exists",
 	Why:   "A binding may name a role that does not exist; until it does, its subjects are allowed nothing (https://kubernetes.io/docs/reference/access-authn-authz/rbac/#rolebinding-and-clusterrolebinding).",
 	Fix:   "Add the role, or correct its name or kind.",
@@ -19,12 +19,13 @@ var roleMissing = judge.Check{
 		for _, o := range s.Rendered(judge.KindsOf(rbacv1.GroupName, "RoleBinding", "ClusterRoleBinding")...) {
 			kind, _, _ := unstructured.NestedString(o.Object.Object, "roleRef", "kind")
 			name, _, _ := unstructured.NestedString(o.Object.Object, "roleRef", "name")
-			namespace, have := "", s.Live.ClusterRoles
+			namespace := ""
 			if kind == "Role" {
-				namespace, have = o.Object.GetNamespace(), s.Live.Roles
+				namespace = o.Object.GetNamespace()
 			}
-			if full := infra.NamespacedName(namespace, name); !have[full] && s.Find(judge.KindsOf(rbacv1.GroupName, kind)[0], namespace, name) == nil {
-				s.Report(o, "roleRef.name", kind, full)
+			ref := result.Ref{Group: rbacv1.GroupName, Kind: kind, Namespace: namespace, Name: name}
+			if s.Find(judge.KindsOf(rbacv1.GroupName, kind)[0], namespace, name) == nil && s.Lacks(ref, o.Ref()) {
+				s.Report(o, "roleRef.name", kind, infra.NamespacedName(namespace, name))
 			}
 		}
 	},

@@ -16,6 +16,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
+// No dry run can say it: the API server counts the objects that exist, and a dry run keeps none.
 var quotaOfObjects = judge.Check{
 	ID: "MX557", Name: "quota-allows-too-few-objects", Needs: judge.Rendered, Kinds: judge.KindsOf("", "ResourceQuota"), Gives: reason.DeployFailed,
 	Title: "A ResourceQuota allows as many objects as are delivered with it and after it",

@@ -15,7 +15,7 @@ import (
 )
 
 var kubeVersion = judge.Check{
-	ID: "MX560", Name: "chart-refuses-providers-version", Needs: judge.Settled, Gives: reason.DeployFailed,
+	ID: "MX560", Name: "chart-refuses-providers-version", Needs: judge.Rendered, Gives: reason.DeployFailed,
 	Title: "A chart's kubeVersion takes the version that the provider's API server reports",
 	Why: "EKS reports e.g. v1.36.1-eks-3025e55 and GKE v1.36.1-gke.1386000. To a constraint such as >= 1.25.0 these are pre-releases, of which it takes none (https://github.com/Masterminds/semver#working-with-prerelease-versions), " +
 		"and Helm installs no chart whose constraint does not take the version. The API server of a cell reports v1.36.1. Argo CD gives Helm the version without what a provider adds, and helm template asks no cluster: a warning there.",
@@ -51,7 +51,7 @@ var suffixes = map[string]string{facts.EKS: "-eks-3025e55", facts.GKE: "-gke.138
 
 func versionsOf(s *judge.Scope) versions {
 	provider := facts.Provider(s.Nodes)
-	return versions{provider, s.Live.Version, s.Live.Version + suffixes[provider]}
+	return versions{provider, s.Version, s.Version + suffixes[provider]}
 }
 
 // refuses reports whether a constraint takes the version, and not that of the provider, or the reverse.

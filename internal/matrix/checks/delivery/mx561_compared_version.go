@@ -12,7 +12,7 @@ import (
 )
 
 var comparedVersion = judge.Check{
-	ID: "MX561", Name: "template-compares-providers-version", Needs: judge.Settled,
+	ID: "MX561", Name: "template-compares-providers-version", Needs: judge.Rendered,
 	Title: "A template's condition on the version of Kubernetes takes the version that the provider's API server reports",
 	Why: "EKS reports e.g. v1.36.1-eks-3025e55, which to a constraint without a pre-release is a pre-release, and no constraint of that kind takes one " +
 		"(https://helm.sh/docs/chart_template_guide/function_list/#semvercompare). So the chart renders something else there than in a cell. What a helper or a variable gives as the version is not known to be Kubernetes' own.",

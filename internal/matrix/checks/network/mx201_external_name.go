@@ -11,10 +11,11 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/facts"
 	"github.com/nvidia/aicr-action/internal/matrix/judge"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 var externalName = judge.Check{
-	ID: "MX201", Name: "external-name-leads-nowhere", Needs: judge.Settled, Kinds: judge.KindsOf("", "Service"),
+	ID: "MX201", Name: "external-name-leads-nowhere", Needs: judge.Rendered, Until: judge.Settled, Kinds: judge.KindsOf("", "Service"),
 	Title: "A Service of type ExternalName leads to a name that exists",
 	Why: "DNS answers such a Service with a CNAME record (https://kubernetes.io/docs/concepts/services-networking/service/#externalname). " +
 		"One for an IP address, for a Service that does not exist, or for itself resolves to nothing, and no controller says so.",
@@ -40,7 +41,6 @@ func follow(s *judge.Scope, o *bundle.Object, svc *corev1.Service) {
 		s.ReportAs("address", o, path, svc.Spec.ExternalName)
 		return
 	}
-	all := s.Services()
 	at, seen := svc, []string{infra.NamespacedName(svc.Namespace, svc.Name)}
 	for at.Spec.Type == corev1.ServiceTypeExternalName {
 		parts := strings.Split(strings.TrimSuffix(strings.TrimSuffix(at.Spec.ExternalName, "."), ".cluster.local"), ".")
@@ -48,10 +48,12 @@ func follow(s *judge.Scope, o *bundle.Object, svc *corev1.Service) {
 			return // outside of the cluster
 		}
 		next := infra.NamespacedName(parts[1], parts[0])
-		i := slices.IndexFunc(all, func(s corev1.Service) bool { return s.Namespace == parts[1] && s.Name == parts[0] })
+		to := s.Service(parts[1], parts[0])
 		switch {
-		case i < 0:
-			s.Report(o, path, next)
+		case to == nil:
+			if s.Lacks(result.Ref{Kind: "Service", Namespace: parts[1], Name: parts[0]}, o.Ref()) {
+				s.Report(o, path, next)
+			}
 			return
 		case next == seen[0]:
 			s.ReportAs("circle", o, path, strings.Join(append(seen, next), ", "))
@@ -59,6 +61,6 @@ func follow(s *judge.Scope, o *bundle.Object, svc *corev1.Service) {
 		case slices.Contains(seen, next):
 			return // a circle that it is not in, which the others are warned of
 		}
-		at, seen = &all[i], append(seen, next)
+		at, seen = to, append(seen, next)
 	}
 }

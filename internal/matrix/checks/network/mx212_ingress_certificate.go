@@ -14,7 +14,7 @@ import (
 )
 
 var ingressCertificate = judge.Check{
-	ID: "MX212", Name: "ingress-without-certificate", Needs: judge.Settled, Kinds: judge.KindsOf(networkingv1.GroupName, "Ingress"),
+	ID: "MX212", Name: "ingress-without-certificate", Needs: judge.Rendered, Until: judge.Settled, Kinds: judge.KindsOf(networkingv1.GroupName, "Ingress"),
 	Title: "The Secret of an Ingress has a certificate",
 	Why: "A controller takes tls.crt and tls.key from the Secret that spec.tls names (https://kubernetes.io/docs/concepts/services-networking/ingress/#tls). " +
 		"Without them it serves another certificate, or none. An Ingress with annotations for cert-manager or another client of ACME gets its Secret later.",
@@ -29,10 +29,11 @@ var ingressCertificate = judge.Check{
 			}
 			for i, t := range in.Spec.TLS {
 				full, path := infra.NamespacedName(in.Namespace, t.SecretName), fmt.Sprintf("spec.tls[%d].secretName", i)
-				switch keys := s.Live.Secrets[full]; {
+				ref := result.Ref{Kind: "Secret", Namespace: in.Namespace, Name: t.SecretName}
+				switch keys := s.SecretKeys(ref, o.Ref()); {
 				case t.SecretName == "":
-				case keys == nil:
-					s.Report(o, path, full).Missing(result.Ref{Kind: "Secret", Namespace: in.Namespace, Name: t.SecretName})
+				case s.Lacks(ref, o.Ref()):
+					s.Report(o, path, full).Missing(ref)
 				case len(keys) > 0 && (!keys[corev1.TLSCertKey] || !keys[corev1.TLSPrivateKeyKey]):
 					s.ReportAs("keys", o, path, full)
 				}

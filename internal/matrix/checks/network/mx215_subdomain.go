@@ -1,16 +1,15 @@
 package network
 
 import (
-	"slices"
-
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/judge"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 var subdomain = judge.Check{
-	ID: "MX215", Name: "subdomain-without-service", Needs: judge.Settled,
+	ID: "MX215", Name: "subdomain-without-service", Needs: judge.Rendered, Until: judge.Settled,
 	Title: "The subdomain of pods is a headless Service",
 	Why: "Pods with a hostname and a subdomain have a name in DNS if a headless Service has the subdomain's name " +
 		"(https://kubernetes.io/docs/concepts/services-networking/dns-pod-service/#pod-s-hostname-and-subdomain-fields).",
@@ -23,11 +22,13 @@ var subdomain = judge.Check{
 			if name == "" || p.Object.Object.GetKind() == "StatefulSet" {
 				continue // a StatefulSet has its own check
 			}
-			all, full, path := s.Services(), infra.NamespacedName(namespace, name), p.Path()+".subdomain"
-			switch i := slices.IndexFunc(all, func(s corev1.Service) bool { return s.Namespace == namespace && s.Name == name }); {
-			case i < 0:
-				s.Report(p.Object, path, full)
-			case all[i].Spec.ClusterIP != corev1.ClusterIPNone:
+			svc, full, path := s.Service(namespace, name), infra.NamespacedName(namespace, name), p.Path()+".subdomain"
+			switch {
+			case svc == nil:
+				if s.Lacks(result.Ref{Kind: "Service", Namespace: namespace, Name: name}, p.Object.Ref()) {
+					s.Report(p.Object, path, full)
+				}
+			case svc.Spec.ClusterIP != corev1.ClusterIPNone:
 				s.ReportAs("address", p.Object, path, full)
 			}
 		}

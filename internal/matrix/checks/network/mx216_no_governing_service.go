@@ -1,10 +1,7 @@
 package network
 
 import (
-	"slices"
-
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/facts"
@@ -13,7 +10,7 @@ import (
 )
 
 var noGoverningService = judge.Check{
-	ID: "MX216", Name: "governing-service-missing", Needs: judge.Settled, Kinds: judge.KindsOf(appsv1.GroupName, "StatefulSet"),
+	ID: "MX216", Name: "governing-service-missing", Needs: judge.Rendered, Until: judge.Settled, Kinds: judge.KindsOf(appsv1.GroupName, "StatefulSet"),
 	Title: "The Service of a StatefulSet exists",
 	Why:   "A StatefulSet's pods have names in DNS below the Service that spec.serviceName names; the recipe has to bring it (https://kubernetes.io/docs/concepts/workloads/controllers/statefulset/#limitations).",
 	Fix:   "Add the Service, with clusterIP: None and the labels of the pods.",
@@ -30,6 +27,5 @@ var noGoverningService = judge.Check{
 
 // lacksService reports whether a Service does not exist, and nothing seems to make it at run time.
 func lacksService(s *judge.Scope, namespace, name string, from result.Ref) bool {
-	return !slices.ContainsFunc(s.Services(), func(s corev1.Service) bool { return s.Namespace == namespace && s.Name == name }) &&
-		s.MadeAtRunTime("Service", namespace, name, from) == nil
+	return s.Lacks(result.Ref{Kind: "Service", Namespace: namespace, Name: name}, from) && s.MadeAtRunTime("Service", namespace, name, from) == nil
 }

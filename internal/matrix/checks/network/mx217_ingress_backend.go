@@ -13,7 +13,7 @@ import (
 )
 
 var ingressBackend = judge.Check{
-	ID: "MX217", Name: "ingress-without-backend", Needs: judge.Settled, Kinds: judge.KindsOf(networkingv1.GroupName, "Ingress"),
+	ID: "MX217", Name: "ingress-without-backend", Needs: judge.Rendered, Until: judge.Settled, Kinds: judge.KindsOf(networkingv1.GroupName, "Ingress"),
 	Title: "The Services of an Ingress exist, with the ports that it names",
 	Why:   "A controller sends the requests of a path to a port of a Service (https://kubernetes.io/docs/concepts/services-networking/ingress/#ingress-rules). The API server does not look whether there is one.",
 	Fix:   "Correct the name or the port of the backend.",
@@ -27,12 +27,11 @@ var ingressBackend = judge.Check{
 			}
 			for _, b := range backends(in) {
 				full := infra.NamespacedName(in.Namespace, b.Name)
-				all := s.Services()
-				i := slices.IndexFunc(all, func(s corev1.Service) bool { return s.Namespace == in.Namespace && s.Name == b.Name })
+				svc := s.Service(in.Namespace, b.Name)
 				switch {
-				case i < 0 && s.MadeAtRunTime("Service", in.Namespace, b.Name, o.Ref()) == nil:
+				case svc == nil && lacksService(s, in.Namespace, b.Name, o.Ref()):
 					s.Report(o, b.path+".name", full)
-				case i >= 0 && !slices.ContainsFunc(all[i].Spec.Ports, func(p corev1.ServicePort) bool {
+				case svc != nil && !slices.ContainsFunc(svc.Spec.Ports, func(p corev1.ServicePort) bool {
 					return p.Name == b.Port.Name && b.Port.Name != "" || p.Port == b.Port.Number
 				}):
 					port := b.Port.Name

@@ -13,7 +13,7 @@ import (
 )
 
 var targetPort = judge.Check{
-	ID: "MX220", Name: "target-port-has-no-name", Needs: judge.Settled, Kinds: judge.KindsOf("", "Service"),
+	ID: "MX220", Name: "target-port-has-no-name", Needs: judge.Rendered, Until: judge.Settled, Kinds: judge.KindsOf("", "Service"),
 	Title: "The targetPort of a Service is a port of its pods",
 	Why: "A targetPort that is a name is looked up among the ports of the pods' containers (https://kubernetes.io/docs/concepts/services-networking/service/#field-spec-ports). " +
 		"A number may be one that a container listens on and does not declare, so that only names count here.",
@@ -36,17 +36,10 @@ var targetPort = judge.Check{
 
 // lacksPort reports whether there are pods with the labels, and none of them has a port of the name.
 func lacksPort(s *judge.Scope, namespace string, selector labels.Selector, name string) bool {
-	pods := 0
-	for i := range s.Live.View.Pods {
-		pod := &s.Live.View.Pods[i]
-		if pod.Namespace != namespace || !selector.Matches(labels.Set(pod.Labels)) {
-			continue
-		}
-		if pods++; slices.ContainsFunc(slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers), func(c corev1.Container) bool {
+	specs, all := s.PodsWith(selector, func(in string) bool { return in == namespace })
+	return all && len(specs) > 0 && !slices.ContainsFunc(specs, func(spec *corev1.PodSpec) bool {
+		return slices.ContainsFunc(slices.Concat(spec.InitContainers, spec.Containers), func(c corev1.Container) bool {
 			return slices.ContainsFunc(c.Ports, func(p corev1.ContainerPort) bool { return p.Name == name })
-		}) {
-			return false
-		}
-	}
-	return pods > 0
+		})
+	})
 }

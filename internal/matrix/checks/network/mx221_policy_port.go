@@ -12,7 +12,7 @@ import (
 )
 
 var policyPort = judge.Check{
-	ID: "MX221", Name: "policy-port-has-no-name", Needs: judge.Settled, Kinds: judge.KindsOf(networkingv1.GroupName, "NetworkPolicy"),
+	ID: "MX221", Name: "policy-port-has-no-name", Needs: judge.Rendered, Until: judge.Settled, Kinds: judge.KindsOf(networkingv1.GroupName, "NetworkPolicy"),
 	Title: "The port that a NetworkPolicy opens is a port of its pods",
 	Why:   "A port of an ingress rule that is a name is one of the containers of the pods that the policy is for (https://kubernetes.io/docs/reference/kubernetes-api/policy-resources/network-policy-v1/). If none has it, the rule opens nothing.",
 	Fix:   "Name a port of the container so, or correct the policy.",

@@ -15,7 +15,7 @@ import (
 var selecting = []schema.GroupKind{{Group: policyv1.GroupName, Kind: "PodDisruptionBudget"}, {Group: networkingv1.GroupName, Kind: "NetworkPolicy"}, {Kind: "Service"}}
 
 var selectsNoPod = judge.Check{
-	ID: "MX223", Name: "selects-no-pod", Needs: judge.Settled, Kinds: selecting,
+	ID: "MX223", Name: "selects-no-pod", Needs: judge.Rendered, Until: judge.Settled, Kinds: selecting,
 	Title: "A Service, a NetworkPolicy and a PodDisruptionBudget select pods that exist",
 	Why: "A selector of labels that no pod has is allowed, and does nothing (https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors). It may be meant, for pods that come later. " +
 		"Pods of the cluster itself, those that only an operator makes, and labels that pods give themselves are a note.",
@@ -34,7 +34,7 @@ var selectsNoPod = judge.Check{
 				continue
 			}
 			namespace := o.Object.GetNamespace()
-			if s.AnyPod(set, func(in string) bool { return in == namespace }) {
+			if !s.NoPod(set, func(in string) bool { return in == namespace }) {
 				continue
 			}
 			if namespace == metav1.NamespaceSystem && facts.OfTheCluster(set) {

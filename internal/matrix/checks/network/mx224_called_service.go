@@ -22,52 +22,29 @@ var (
 )
 
 const (
-	refusesAll  = "the API server refuses every request that it is for (failurePolicy Fail)"
-	leavesOut   = "the API server leaves it out (failurePolicy Ignore)"
-	unreadable  = "its resources cannot be read in another version"
-	conversion  = "spec.conversion.webhook.clientConfig"
-	calledWhy   = "The API server calls a Service for a webhook, for an APIService and for a conversion, and nothing of a simulated cluster does "
-	calledFix   = "Add the Service with that port, or correct the reference."
-	calledTitle = "The Service that the API server calls exists, has the port, and selects pods"
+	refusesAll = "the API server refuses every request that it is for (failurePolicy Fail)"
+	leavesOut  = "the API server leaves it out (failurePolicy Ignore)"
+	unreadable = "its resources cannot be read in another version"
+	conversion = "spec.conversion.webhook.clientConfig"
 )
 
-func calledMessages() map[string]judge.Message {
-	return map[string]judge.Message{
+var calledService = judge.Check{
+	ID: "MX224", Name: "called-service-missing", Needs: judge.Rendered, Until: judge.Settled, Kinds: callers, Gives: reason.DeployFailed,
+	Title: "The Service that the API server calls exists, has the port, and selects pods",
+	Why: "The API server calls a Service for a webhook, for an APIService and for a conversion, and nothing of a simulated cluster does " +
+		"(https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#service-reference). A warning for a webhook that fails open.",
+	Fix:  "Add the Service with that port, or correct the reference.",
+	Says: "%s Service %s, which does not exist", Then: "%[3]s",
+	Others: map[string]judge.Message{
 		"port": {Says: "%s port %[4]d of Service %[2]s, which has no such port", Then: "%[3]s"},
 		"pods": {Says: "%s Service %[2]s, whose selector (%[4]s) is that of no pod", Then: "%[3]s"},
-	}
-}
-
-var calledService = judge.Check{
-	ID: "MX224", Name: "called-service-missing", Needs: judge.Settled, Kinds: callers, Gives: reason.DeployFailed,
-	Title: calledTitle,
-	Why:   calledWhy + "(https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#service-reference). A warning for a webhook that fails open.",
-	Fix:   calledFix,
-	Says:  "%s Service %s, which does not exist", Then: "%[3]s", Others: calledMessages(),
+	},
 	Run: func(s *judge.Scope) {
 		for _, o := range s.Rendered(callers...) {
 			for _, c := range callsOf(s, o) {
-				if c.path == conversion && !s.Again && !answers(serviceOf(s, c.namespace, c.name), c.port) {
-					continue // MX227's
-				}
-				if f := reportCall(s, o, c, true); f != nil && c.open {
+				if f := reportCall(s, o, c); f != nil && c.open {
 					f.Warning()
 				}
-			}
-		}
-	},
-}
-
-var conversionService = judge.Check{
-	ID: "MX227", Name: "conversion-service-missing", Needs: judge.Rendered, First: true, Kinds: definitions, Gives: reason.DeployFailed,
-	Title: "The Service that converts a kind exists, with its port",
-	Why:   calledWhy + "(https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definition-versioning/#webhook-conversion). On a new cluster the Services are the recipe's.",
-	Fix:   calledFix,
-	Says:  "%s Service %s, which does not exist", Then: "%[3]s", Others: calledMessages(),
-	Run: func(s *judge.Scope) {
-		for _, o := range s.Rendered(definitions...) {
-			for _, c := range callsOf(s, o) {
-				reportCall(s, o, c, false)
 			}
 		}
 	},
@@ -122,35 +99,28 @@ func answers(svc *corev1.Service, port int32) bool {
 	return svc != nil && (svc.Spec.Type == corev1.ServiceTypeExternalName || slices.ContainsFunc(svc.Spec.Ports, func(p corev1.ServicePort) bool { return p.Port == port }))
 }
 
-// reportCall reports a Service that does not answer; nil if it does, as far as it is known. pods: there are pods to
-// compare its selector with.
-func reportCall(s *judge.Scope, o *bundle.Object, c callOf, pods bool) *judge.Found {
+// reportCall reports a Service that does not answer; nil if it does, as far as it is known.
+func reportCall(s *judge.Scope, o *bundle.Object, c callOf) *judge.Found {
 	full := infra.NamespacedName(c.namespace, c.name)
-	svc := serviceOf(s, c.namespace, c.name)
+	svc, to := s.Service(c.namespace, c.name), result.Ref{Kind: "Service", Namespace: c.namespace, Name: c.name}
 	report := func(message string, more ...any) *judge.Found {
 		return s.ReportAs(message, o, c.path+".service", append([]any{c.verb, full, c.then}, more...)...).SetBy(c.name).OneCause(full)
 	}
 	switch {
 	case svc == nil:
-		return report("").Missing(result.Ref{Kind: "Service", Namespace: c.namespace, Name: c.name})
+		// Definitions come first, and what converts them is not made by what they define.
+		if s.Live == nil && (c.path != conversion || s.More()) && !s.Lacks(to, o.Ref()) {
+			return nil
+		}
+		return report("").Missing(to)
 	case !answers(svc, c.port):
 		return report("port", c.port)
 	case svc.Spec.Type == corev1.ServiceTypeExternalName:
 		return nil
 	}
 	selector := labels.SelectorFromSet(svc.Spec.Selector)
-	if !pods || selector.Empty() || s.Operated(o) != nil || s.LabelsItself(selector, c.namespace) != nil || s.AnyPod(selector, func(ns string) bool { return ns == c.namespace }) {
+	if selector.Empty() || s.Operated(o) != nil || s.LabelsItself(selector, c.namespace) != nil || !s.NoPod(selector, func(ns string) bool { return ns == c.namespace }) {
 		return nil
 	}
 	return report("pods", selector)
-}
-
-// serviceOf is the Service of that name; nil if there is none.
-func serviceOf(s *judge.Scope, namespace, name string) *corev1.Service {
-	all := s.Services()
-	i := slices.IndexFunc(all, func(v corev1.Service) bool { return v.Namespace == namespace && v.Name == name })
-	if i < 0 {
-		return nil
-	}
-	return &all[i]
 }

@@ -55,7 +55,7 @@ var caBundle = judge.Check{
 // trusted reports a webhook whose certificate the API server does not trust.
 func trusted(s *judge.Scope, o *bundle.Object, path, name string, client *admissionv1.WebhookClientConfig, closed bool, mayChange func(rbacv1.PolicyRule) bool) {
 	service := client.Service
-	if service == nil || serviceOf(s, service.Namespace, service.Name) == nil || fillsIn(s.Rendered(), o, service, mayChange) {
+	if service == nil || s.Service(service.Namespace, service.Name) == nil || fillsIn(s.Rendered(), o, service, mayChange) {
 		return
 	}
 	host := service.Name + "." + service.Namespace + ".svc"
@@ -123,7 +123,7 @@ func mayChangeWebhooks(p rbacv1.PolicyRule) bool {
 // may be it. A certificate may be it if it is for the Service's name, and if the Secret is one that the Service's pods
 // mount, or else of the same component.
 func untrusted(s *judge.Scope, o *bundle.Object, service *admissionv1.ServiceReference, host string, roots *x509.CertPool) (bad string) {
-	svc := serviceOf(s, service.Namespace, service.Name)
+	svc := s.Service(service.Namespace, service.Name)
 	mounted := problem.MountedSecrets(s.Expectation.Objects, service.Namespace, svc.Spec.Selector)
 	for _, secret := range s.Rendered(schema.GroupKind{Kind: facts.NeedSecret}) {
 		name := secret.Object.GetName()

@@ -34,7 +34,7 @@ var webhookOfOwnPods = judge.Check{
 
 // ownPods is an object whose pods serve a webhook that is for them; nil if there is none.
 func ownPods(s *judge.Scope, w *facts.Webhook) *bundle.Object {
-	service := serviceOf(s, w.Client.Service.Namespace, w.Client.Service.Name)
+	service := s.Service(w.Client.Service.Namespace, w.Client.Service.Name)
 	if service == nil || len(service.Spec.Selector) == 0 {
 		return nil
 	}

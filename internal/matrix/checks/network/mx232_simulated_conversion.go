@@ -10,6 +10,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/matrix/judge"
 )
 
+// It waits for the cluster: which programs run there is the platform's to decide.
 var simulatedConversion = judge.Check{
 	ID: "MX232", Name: "conversion-simulated", Needs: judge.Settled, Kinds: definitions,
 	Title: "The program that converts a kind runs in the cell",
@@ -20,7 +21,7 @@ var simulatedConversion = judge.Check{
 	Run: func(s *judge.Scope) {
 		for _, o := range s.Rendered(definitions...) {
 			for _, c := range callsOf(s, o) {
-				if svc := serviceOf(s, c.namespace, c.name); svc == nil || !runsForReal(s, svc) {
+				if svc := s.Service(c.namespace, c.name); svc == nil || !runsForReal(s, svc) {
 					s.Report(o, c.path+".service", infra.NamespacedName(c.namespace, c.name)).Note()
 				}
 			}

@@ -14,10 +14,13 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
+// grants are what allows routes of another namespace.
+var grants = judge.KindsOf("gateway.networking.k8s.io", "ReferenceGrant")[0]
+
 const answersError = "its controller answers with an error"
 
 var routeBackend = judge.Check{
-	ID: "MX257", Name: "route-backend-missing", Needs: judge.Settled,
+	ID: "MX257", Name: "route-backend-missing", Needs: judge.Rendered, Until: judge.Settled,
 	Title: "A route of the Gateway API sends requests to a Service and a port that exist, and may",
 	Why: "A backend that does not exist, or that is in another namespace without a ReferenceGrant there, is answered with the status 500 " +
 		"(https://gateway-api.sigs.k8s.io/reference/spec/#httpbackendref, https://gateway-api.sigs.k8s.io/api-types/referencegrant/).",
@@ -38,13 +41,15 @@ var routeBackend = judge.Check{
 					return // of two rules
 				}
 				seen[fmt.Sprint(full, port)] = true
-				svc := slices.IndexFunc(s.Services(), func(s corev1.Service) bool { return s.Namespace == namespace && s.Name == name })
+				svc, to := s.Service(namespace, name), result.Ref{Kind: "Service", Namespace: namespace, Name: name}
 				switch {
-				case svc < 0:
-					s.Report(o, path, full).Missing(result.Ref{Kind: "Service", Namespace: namespace, Name: name})
-				case port != 0 && !slices.ContainsFunc(s.Services()[svc].Spec.Ports, func(p corev1.ServicePort) bool { return int64(p.Port) == port }):
+				case svc == nil:
+					if s.Lacks(to, o.Ref()) {
+						s.Report(o, path, full).Missing(to)
+					}
+				case port != 0 && !slices.ContainsFunc(svc.Spec.Ports, func(p corev1.ServicePort) bool { return int64(p.Port) == port }):
 					s.ReportAs("port", o, path, full, port)
-				case namespace != o.Object.GetNamespace() && !granted(s, o, namespace):
+				case namespace != o.Object.GetNamespace() && !granted(s, o, namespace) && (s.Live != nil || !s.MayMake(grants, namespace)):
 					s.ReportAs("grant", o, path, full)
 				}
 			})

@@ -1,7 +1,9 @@
 // Package network has the checks of Services, Ingresses, policies and webhooks.
 package network
 
-import "github.com/nvidia/aicr-action/internal/matrix/judge"
+import (
+	"github.com/nvidia/aicr-action/internal/matrix/judge"
+)
 
 // Checks lists them.
 func Checks() []judge.Check {
@@ -10,7 +12,7 @@ func Checks() []judge.Check {
 		calledWithoutPods, noCAInjector, gatewayClassNotServed, gatewayClassMissing, routeWithoutGateway, noListener, gatewayCertificate, routeBackend, webhookCertificate,
 		webhookOutside, ingressPathTwice, ingressCertificate, policyCloses, governingService, subdomain,
 		noGoverningService, ingressBackend, loadBalancerClass, loadBalancerPort, targetPort, policyPort, policyShutsOut,
-		selectsNoPod, calledService, conversionService, webhookAtLoopback, caBundle, webhookOrder, webhookOfOwnPods, ingressClass,
+		selectsNoPod, calledService, webhookAtLoopback, caBundle, webhookOrder, webhookOfOwnPods, ingressClass,
 		refusesItself, loadBalancerWithoutCloud, simulatedConversion, tlsHost, policyTypes, webhookResource, keyPair,
 	}
 }

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
@@ -15,7 +16,7 @@ import (
 )
 
 var monitorPort = judge.Check{
-	ID: "MX610", Name: "monitor-port-has-no-name", Needs: judge.Settled, Kinds: judge.KindsOf(monitoring, "ServiceMonitor"),
+	ID: "MX610", Name: "monitor-port-has-no-name", Needs: judge.Rendered, Until: judge.Settled, Kinds: judge.KindsOf(monitoring, "ServiceMonitor"),
 	Title: "The port that a ServiceMonitor scrapes is the name of a Service's port",
 	Why: "endpoints[].port is the name of a port of the Services that the selector takes (https://prometheus-operator.dev/docs/api-reference/api/#monitoring.coreos.com/v1.Endpoint). " +
 		"prometheus-operator makes a rule of it that keeps nothing if no Service has the name.",
@@ -24,6 +25,9 @@ var monitorPort = judge.Check{
 	Run: func(s *judge.Scope) {
 		for _, o := range s.Rendered(judge.KindsOf(monitoring, "ServiceMonitor")...) {
 			services := monitored(s, o)
+			if s.Live == nil && s.MayMake(schema.GroupKind{Kind: "Service"}, "") {
+				continue // which may have the port
+			}
 			endpoints, _, _ := unstructured.NestedSlice(o.Object.Object, "spec", "endpoints")
 			for i, item := range endpoints {
 				endpoint, _ := item.(map[string]any)

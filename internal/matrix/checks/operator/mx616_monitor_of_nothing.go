@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/matrix/facts"
@@ -18,7 +19,7 @@ import (
 var scrapers = judge.KindsOf(monitoring, "ServiceMonitor", "PodMonitor")
 
 var monitorOfNothing = judge.Check{
-	ID: "MX616", Name: "monitor-of-nothing", Needs: judge.Settled, Kinds: scrapers,
+	ID: "MX616", Name: "monitor-of-nothing", Needs: judge.Rendered, Until: judge.Settled, Kinds: scrapers,
 	Title: "A ServiceMonitor or PodMonitor selects what exists",
 	Why: "prometheus-operator makes of a monitor the targets that its selector takes, and says nothing where there are none (https://prometheus-operator.dev/docs/developer/getting-started/#using-servicemonitors). " +
 		"What only the cluster itself or an operator has is a note.",
@@ -39,10 +40,10 @@ var monitorOfNothing = judge.Check{
 			what := "pods"
 			if o.Object.GetKind() == "ServiceMonitor" {
 				what = "Services"
-				if len(monitored(s, o)) > 0 {
+				if len(monitored(s, o)) > 0 || s.Live == nil && s.MayMake(schema.GroupKind{Kind: "Service"}, "") {
 					continue
 				}
-			} else if s.AnyPod(set, in) {
+			} else if !s.NoPod(set, in) {
 				continue
 			}
 			const path = "spec.selector"

@@ -7,6 +7,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
+	"github.com/nvidia/aicr-action/internal/matrix/facts"
 	"github.com/nvidia/aicr-action/internal/matrix/judge"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
@@ -16,7 +17,7 @@ import (
 var disks = []string{"ebs.csi.aws.com", "kubernetes.io/aws-ebs", "pd.csi.storage.gke.io", "kubernetes.io/gce-pd", "disk.csi.azure.com", "kubernetes.io/azure-disk", "blockvolume.csi.oraclecloud.com", "linodebs.csi.linode.com"}
 
 var sharedDisk = judge.Check{
-	ID: "MX310", Name: "shared-claim-of-a-disk", Needs: judge.Settled, Gives: reason.SchedulingFailed,
+	ID: "MX310", Name: "shared-claim-of-a-disk", Needs: judge.Rendered, Until: judge.Settled, Gives: reason.SchedulingFailed,
 	Title: "A claim for many nodes is of a class that makes shared volumes",
 	Why: "A disk of a cloud has a file system on one node alone: its driver provisions nothing for ReadWriteMany (https://kubernetes.io/docs/concepts/storage/persistent-volumes/#access-modes). " +
 		"The class that a cluster has by itself may be another one where the recipe is used, so that a claim of that is a warning.",
@@ -31,14 +32,9 @@ var sharedDisk = judge.Check{
 				spec.VolumeMode != nil && *spec.VolumeMode == corev1.PersistentVolumeBlock {
 				continue
 			}
-			class := ""
-			if spec.StorageClassName != nil {
-				class = *spec.StorageClassName
-			} else if live := s.Live.ClaimSpecs[infra.NamespacedName(c.Namespace, c.First)]; live.StorageClassName != nil {
-				class = *live.StorageClassName // the API server has filled it in
-			}
+			class, driver := provisionerOf(s, &c)
 			path := c.Path + ".storageClassName"
-			if driver := s.Live.Provisioners[class]; driver == simulate.Provisioner {
+			if driver == simulate.Provisioner {
 				whose := "which the cluster has by itself"
 				if simulate.Made(nodesOf(s), class) {
 					whose = "the default class of this cell, which the harness made"
@@ -49,4 +45,22 @@ var sharedDisk = judge.Check{
 			}
 		}
 	},
+}
+
+// provisionerOf is the class of a claim, and its provisioner; empty if it is not known.
+func provisionerOf(s *judge.Scope, c *facts.Claim) (class, driver string) {
+	if name := c.Spec.StorageClassName; name != nil {
+		class = *name
+	} else if s.Live != nil {
+		if filled := s.Live.ClaimSpecs[infra.NamespacedName(c.Namespace, c.First)].StorageClassName; filled != nil {
+			class = *filled // by the API server
+		}
+	}
+	if s.Live != nil {
+		return class, s.Live.Provisioners[class]
+	}
+	if o := s.Find(storageClasses[0], "", class); o != nil {
+		driver = facts.Text(o.Object, "provisioner")
+	}
+	return class, driver
 }

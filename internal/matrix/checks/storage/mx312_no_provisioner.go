@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
@@ -19,7 +20,7 @@ import (
 var storageClasses = judge.KindsOf(storagev1.GroupName, "StorageClass")
 
 var noProvisioner = judge.Check{
-	ID: "MX312", Name: "class-without-provisioner", Needs: judge.Settled, Kinds: storageClasses, Gives: reason.SchedulingFailed,
+	ID: "MX312", Name: "class-without-provisioner", Needs: judge.Rendered, Until: judge.Settled, Kinds: storageClasses, Gives: reason.SchedulingFailed,
 	Title: "Something is the provisioner of a StorageClass that has claims",
 	Why: "The program that a StorageClass names makes the volumes of its claims (https://kubernetes.io/docs/concepts/storage/storage-classes/#provisioner). " +
 		"This recipe has no CSIDriver of that name, no workload that mentions it, and no role that may create volumes. In a simulated cluster a stand-in makes volumes for every class.",
@@ -46,9 +47,15 @@ func hasProvisioner(s *judge.Scope, provisioner string) bool {
 	if provisioner == simulate.Provisioner || strings.HasPrefix(provisioner, "kubernetes.io/") || facts.ProviderOfDriver(provisioner) != "" {
 		return true
 	}
-	for class, by := range s.Live.Provisioners {
-		if by == provisioner && s.Find(storageClasses[0], "", class) == nil {
-			return true
+	if s.Live == nil {
+		if s.More() || s.MayMake(schema.GroupKind{Group: storagev1.GroupName, Kind: "CSIDriver"}, "") {
+			return true // or is not known yet
+		}
+	} else {
+		for class, by := range s.Live.Provisioners {
+			if by == provisioner && s.Find(storageClasses[0], "", class) == nil {
+				return true
+			}
 		}
 	}
 	return s.Find(judge.KindsOf(storagev1.GroupName, "CSIDriver")[0], "", provisioner) != nil ||

@@ -9,6 +9,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/matrix/facts"
 	"github.com/nvidia/aicr-action/internal/matrix/judge"
+	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
@@ -16,7 +17,7 @@ import (
 const volumeWaits = "a kubelet waits for the volume for ever"
 
 var csiVolume = judge.Check{
-	ID: "MX319", Name: "volume-of-no-driver", Needs: judge.Settled, Gives: reason.WorkloadFailed,
+	ID: "MX319", Name: "volume-of-no-driver", Needs: judge.Rendered, Until: judge.Settled, Gives: reason.WorkloadFailed,
 	Title: "The CSI driver of a pod's volume is installed, and mounts volumes of that form",
 	Why: "A kubelet mounts an inline volume only if the driver's CSIDriver has the mode Ephemeral (https://kubernetes.io/docs/concepts/storage/ephemeral-volumes/#csi-ephemeral-volumes), " +
 		"and leaves to CSI drivers the types of volumes that Kubernetes once mounted itself. Drivers of managed Kubernetes are a note.",
@@ -31,22 +32,39 @@ var csiVolume = judge.Check{
 			for i, v := range facts.MountedVolumes(&p.Template.Spec) {
 				path := fmt.Sprintf("%s.volumes[%d]", p.Path(), i)
 				if what, driver := migratedTo(&v.VolumeSource); driver != "" {
-					if _, exists := s.Live.CSIDrivers[driver]; !exists {
+					if s.Lacks(driverRef(driver), p.Object.Ref()) {
 						driverMissing(s, p, "migrated", path+"."+what, driver, what)
 					}
 				}
 				if v.CSI == nil {
 					continue
 				}
-				d, exists := s.Live.CSIDrivers[v.CSI.Driver]
-				if !exists {
+				if s.Lacks(driverRef(v.CSI.Driver), p.Object.Ref()) {
 					driverMissing(s, p, "", path+".csi.driver", v.CSI.Driver, "")
-				} else if !slices.Contains(d.VolumeLifecycleModes, storagev1.VolumeLifecycleEphemeral) {
+				} else if modes, known := modesOf(s, v.CSI.Driver); known && !slices.Contains(modes, storagev1.VolumeLifecycleEphemeral) {
 					s.ReportAs("mode", p.Object, path+".csi.driver", v.CSI.Driver).OneCause(v.CSI.Driver)
 				}
 			}
 		}
 	},
+}
+
+func driverRef(name string) result.Ref {
+	return result.Ref{Group: storagev1.GroupName, Kind: "CSIDriver", Name: name}
+}
+
+// modesOf are how a driver's volumes may be used, if its CSIDriver is known.
+func modesOf(s *judge.Scope, driver string) (modes []storagev1.VolumeLifecycleMode, known bool) {
+	if s.Live != nil {
+		d, ok := s.Live.CSIDrivers[driver]
+		return d.VolumeLifecycleModes, ok
+	}
+	if o := s.Find(judge.KindsOf(storagev1.GroupName, "CSIDriver")[0], "", driver); o != nil && !s.More() {
+		if d := facts.As[storagev1.CSIDriver](s.Index, o); d != nil {
+			return d.Spec.VolumeLifecycleModes, true
+		}
+	}
+	return nil, false
 }
 
 // driverMissing reports a driver, unless something else installs it.

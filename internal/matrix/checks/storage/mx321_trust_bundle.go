@@ -3,15 +3,18 @@ package storage
 import (
 	"fmt"
 
+	certificatesv1beta1 "k8s.io/api/certificates/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/matrix/facts"
 	"github.com/nvidia/aicr-action/internal/matrix/judge"
+	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 var trustBundle = judge.Check{
-	ID: "MX321", Name: "trust-bundle-missing", Needs: judge.Settled, Gives: reason.WorkloadFailed,
+	ID: "MX321", Name: "trust-bundle-missing", Needs: judge.Rendered, Until: judge.Settled, Gives: reason.WorkloadFailed,
 	Title: "The ClusterTrustBundle of a projected volume exists",
 	Why:   "A kubelet waits for a ClusterTrustBundle that is not optional (https://kubernetes.io/docs/concepts/storage/projected-volumes/#clustertrustbundle).",
 	Fix:   "Add it, or make the source optional.",
@@ -24,7 +27,7 @@ var trustBundle = judge.Check{
 				}
 				for j, source := range v.Projected.Sources {
 					b := source.ClusterTrustBundle
-					if what := bundleMissing(s, b); what != "" {
+					if what := bundleMissing(s, p.Object, b); what != "" {
 						f := s.Report(p.Object, fmt.Sprintf("%s.volumes[%d].projected.sources[%d].clusterTrustBundle", p.Path(), i, j), what).OneCause(what)
 						if b.Name != nil {
 							f.SetBy(*b.Name)
@@ -37,16 +40,16 @@ var trustBundle = judge.Check{
 }
 
 // bundleMissing is what a source names and does not exist; empty if it does, or is optional.
-func bundleMissing(s *judge.Scope, b *corev1.ClusterTrustBundleProjection) string {
+func bundleMissing(s *judge.Scope, o *bundle.Object, b *corev1.ClusterTrustBundleProjection) string {
 	switch {
 	case b == nil, b.Optional != nil && *b.Optional:
 		return ""
 	case b.Name != nil:
-		if s.Live.TrustBundles[*b.Name] != nil {
-			return ""
+		if s.Lacks(result.Ref{Group: certificatesv1beta1.GroupName, Kind: "ClusterTrustBundle", Name: *b.Name}, o.Ref()) {
+			return "ClusterTrustBundle " + *b.Name
 		}
-		return "ClusterTrustBundle " + *b.Name
-	case b.SignerName == nil:
+		return ""
+	case b.SignerName == nil, s.Live == nil: // which a controller of the cluster may be
 		return ""
 	}
 	for _, have := range s.Live.TrustBundles {

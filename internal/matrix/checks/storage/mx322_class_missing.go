@@ -5,16 +5,18 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/matrix/facts"
 	"github.com/nvidia/aicr-action/internal/matrix/judge"
+	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 var classMissing = judge.Check{
-	ID: "MX322", Name: "storage-class-missing", Needs: judge.Settled, Gives: reason.SchedulingFailed,
+	ID: "MX322", Name: "storage-class-missing", Needs: judge.Rendered, Until: judge.Settled, Gives: reason.SchedulingFailed,
 	Title: "The StorageClass of a claim exists",
 	Why: "A provisioner makes volumes of existing classes only (https://kubernetes.io/docs/concepts/storage/persistent-volumes/#class-1). The scheduler reports it of pods that exist; this is for the other claims, too. " +
 		"Which class is the default is the provider's: standard-rwo on GKE, default on AKS, oci-bv on OKE, and none on a new EKS cluster since 1.30; the cells of recipes, which leave that to the cluster, have one on EKS, too. A class of which there are volumes need not exist: it then only says which claims are for them. The class that the harness makes as the default of a cell is a note.",
@@ -44,6 +46,13 @@ func classOf(s *judge.Scope, c *facts.ClaimTemplate) {
 		name, named = *c.Spec.StorageClassName, true
 	}
 	o, path := maker(s, c), claimPath(s, c, "storageClassName")
+	if s.Live == nil {
+		volumes := schema.GroupKind{Kind: "PersistentVolume"}
+		if class := (result.Ref{Group: storagev1.GroupName, Kind: "StorageClass", Name: name}); name != "" && s.Lacks(class, o.Ref()) && !s.Has(volumes) && !s.MayMake(volumes, "") {
+			s.Report(o, path, c.Meta.Name, name).SetBy(name).OneCause(name)
+		}
+		return
+	}
 	if named && simulate.Made(nodesOf(s), name) && !anyVolumeOf(s, name) {
 		s.ReportAs("harness", o, path, c.Meta.Name, name).Note()
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 var claimSource = judge.Check{
-	ID: "MX323", Name: "claim-source-missing", Needs: judge.Settled, Gives: reason.SchedulingFailed,
+	ID: "MX323", Name: "claim-source-missing", Needs: judge.Rendered, Until: judge.Settled, Gives: reason.SchedulingFailed,
 	Title: "What a claim is filled from exists",
 	Why:   "A provisioner waits for the claim, the snapshot or the resource of a dataSource before it makes the volume (https://kubernetes.io/docs/concepts/storage/persistent-volumes/#volume-populators-and-data-sources).",
 	Fix:   "Add it to the recipe, or correct the name.",
@@ -25,7 +25,7 @@ var claimSource = judge.Check{
 			}
 			full := infra.NamespacedName(from.Namespace, from.Name)
 			isClaim := from.Group == "" && from.Kind == "PersistentVolumeClaim"
-			if isClaim && s.Live.Claims[full] || !isClaim && observe.Makes(s.Expectation, from.Kind, from.Namespace, from.Name) {
+			if (isClaim || s.Live == nil) && !s.Lacks(from, c.From) || !isClaim && observe.Makes(s.Expectation, from.Kind, from.Namespace, from.Name) {
 				continue
 			}
 			s.Report(maker(s, c), claimPath(s, c, "dataSource"), from.Kind, full).SetBy(from.Name).OneCause(from.Kind + " " + full).Missing(from)

@@ -11,7 +11,7 @@ import (
 )
 
 var claimMissing = judge.Check{
-	ID: "MX324", Name: "claim-missing", Needs: judge.Settled, Gives: reason.SchedulingFailed,
+	ID: "MX324", Name: "claim-missing", Needs: judge.Rendered, Until: judge.Settled, Gives: reason.SchedulingFailed,
 	Title: "The claims of a workload that has no pods yet exist",
 	Why:   "The scheduler places no pod whose claim does not exist (https://kubernetes.io/docs/concepts/storage/persistent-volumes/#claims-as-volumes), and says it of pods alone: a CronJob or a workload of 0 replicas has none.",
 	Fix:   "Add the claim, or correct claimName.",
@@ -27,9 +27,10 @@ var claimMissing = judge.Check{
 					continue
 				}
 				name := v.PersistentVolumeClaim.ClaimName
-				if full := infra.NamespacedName(w.Namespace, name); !s.Live.Claims[full] {
+				full, claim := infra.NamespacedName(w.Namespace, name), result.Ref{Kind: "PersistentVolumeClaim", Namespace: w.Namespace, Name: name}
+				if s.Lacks(claim, s.ObjectOf(w).Ref()) {
 					s.Report(s.ObjectOf(w), fmt.Sprintf("%s.volumes[%d].persistentVolumeClaim.claimName", facts.PodPath(w.Kind), j), full).SetBy(name).OneCause(full).
-						Missing(result.Ref{Kind: "PersistentVolumeClaim", Namespace: w.Namespace, Name: name})
+						Missing(claim)
 				}
 			}
 		}

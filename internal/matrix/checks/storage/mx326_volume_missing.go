@@ -27,6 +27,7 @@ var volumeMissing = judge.Check{
 	},
 }
 
+// It waits for the cluster, which has the volumes from before.
 var volumeFromBefore = judge.Check{
 	ID: "MX327", Name: "kept-volume-does-not-fit", Needs: judge.Settled, Gives: reason.SchedulingFailed,
 	Title: "A volume from before that a claim names fits the claim, and is for it alone",
@@ -44,7 +45,7 @@ var volumeFromBefore = judge.Check{
 		namedVolumes(s, func(c *facts.ClaimTemplate, own *bundle.Object, first string) {
 			switch v := s.Live.Volumes[c.Spec.VolumeName]; {
 			case own != nil: // MX351's
-			case v == nil && !s.Again: // MX326's
+			case v == nil && !s.More(): // MX326's
 			case v == nil:
 				reportVolume(s, "missing", c).Missing(result.Ref{Kind: "PersistentVolume", Name: c.Spec.VolumeName})
 			case first != "":

@@ -16,6 +16,7 @@ import (
 
 const diskSays = "shares PersistentVolumeClaim %s, which is ReadWriteOnce, among pods on %d nodes"
 
+// It waits for the cluster: where pods are is the scheduler's to decide.
 var diskOnTwoNodes = judge.Check{
 	ID: "MX328", Name: "disk-on-two-nodes", Needs: judge.Settled, Gives: reason.WorkloadFailed,
 	Title: "The pods that share a claim of one node are on one node",

@@ -253,16 +253,9 @@ func aroundOf(s *judge.Scope, p facts.PodTemplate, live *facts.Live) around {
 		Service: func(name string) bool { return hasVariable(s, live, namespace, name, from) },
 	}
 	if !s.IsMade(p.Object) {
-		a.Labels, a.Annotations, a.Open = p.Template.Labels, p.Template.Annotations, changesPods(s)
+		a.Labels, a.Annotations, a.Open = p.Template.Labels, p.Template.Annotations, s.Mutates()
 	}
 	return a
-}
-
-// changesPods reports whether something of the bundle may change pods that are created.
-func changesPods(s *judge.Scope) bool {
-	return slices.ContainsFunc(s.Expectation.Objects, func(o bundle.Object) bool {
-		return strings.HasPrefix(o.Object.GetKind(), "Mutating") && o.Object.GroupVersionKind().Group == "admissionregistration.k8s.io"
-	})
 }
 
 // dataOf is what a ConfigMap or a Secret has. Of one that the bundle does not render, only the keys are known.

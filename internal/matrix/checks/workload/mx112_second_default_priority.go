@@ -9,6 +9,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
+// No dry run can say it: the API server counts the classes that exist, and a dry run keeps none.
 var secondDefaultPriority = judge.Check{
 	ID: "MX112", Name: "second-default-priority", Needs: judge.Rendered, Kinds: judge.KindsOf(schedulingv1.GroupName, "PriorityClass"), Gives: reason.DeployFailed,
 	Title: "A recipe has at most one PriorityClass that is the default",

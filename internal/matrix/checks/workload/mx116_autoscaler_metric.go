@@ -6,14 +6,14 @@ import (
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/nvidia/aicr-action/internal/matrix/facts"
 	"github.com/nvidia/aicr-action/internal/matrix/judge"
 )
 
-// It waits for the cluster: a LimitRange gives containers requests that no template has.
 var autoscalerMetric = judge.Check{
-	ID: "MX116", Name: "autoscaler-metric-without-requests", Needs: judge.Settled, Kinds: autoscalers,
+	ID: "MX116", Name: "autoscaler-metric-without-requests", Needs: judge.Rendered, Until: judge.Settled, Kinds: autoscalers,
 	Title: "An autoscaler can measure what it scales by",
 	Why: "Utilization is a share of what the containers request. If one requests nothing of the resource, or the named container does not exist, the controller has no metric " +
 		"(https://kubernetes.io/docs/tasks/run-application/horizontal-pod-autoscale/#how-does-a-horizontalpodautoscaler-work).",
@@ -35,7 +35,9 @@ var autoscalerMetric = judge.Check{
 	},
 }
 
-// scaledPod is a pod of what an autoscaler scales, or its template; nil if the bundle does not have it.
+var limitRanges = schema.GroupKind{Kind: "LimitRange"}
+
+// scaledPod is a pod of what an autoscaler scales, or its template; nil if the bundle does not have it, or it is not known yet.
 func scaledPod(s *judge.Scope, h *scaler) *corev1.PodSpec {
 	t := h.Spec.ScaleTargetRef
 	i := slices.IndexFunc(s.Pods(), func(p facts.PodTemplate) bool {
@@ -43,6 +45,9 @@ func scaledPod(s *judge.Scope, h *scaler) *corev1.PodSpec {
 	})
 	if i < 0 {
 		return nil
+	}
+	if s.Live == nil && (s.More() || s.Mutates() || s.Has(limitRanges) || s.MayMake(limitRanges, h.Namespace) || s.MayMake(schema.GroupKind{Kind: "Pod"}, "")) {
+		return nil // a LimitRange or a program may give containers requests that no template has
 	}
 	if pods := s.LivePods(s.Pods()[i].Object); len(pods) > 0 {
 		return &pods[0].Spec

@@ -5,13 +5,13 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/nvidia/aicr-action/internal/matrix/judge"
 )
 
-// It waits for the cluster: programs of the recipe may label nodes.
 var apartByNoLabel = judge.Check{
-	ID: "MX119", Name: "anti-affinity-by-no-label", Needs: judge.Settled,
+	ID: "MX119", Name: "anti-affinity-by-no-label", Needs: judge.Rendered, Until: judge.Settled,
 	Title: "Pods are kept apart by a label that nodes have",
 	Why: "The topologyKey of a podAntiAffinity is a label of nodes. Where no node has it, no two nodes are in one topology, and every placement keeps the rule " +
 		"(https://kubernetes.io/docs/concepts/scheduling-eviction/assign-pod-node/#inter-pod-affinity-and-anti-affinity).",
@@ -20,7 +20,9 @@ var apartByNoLabel = judge.Check{
 	Run: func(s *judge.Scope) {
 		for _, p := range s.Pods() {
 			a := p.Template.Spec.Affinity
-			if a == nil || a.PodAntiAffinity == nil || len(s.Nodes) == 0 {
+			if a == nil || a.PodAntiAffinity == nil || len(s.Nodes) == 0 || s.Live == nil && (s.More() || s.May(schema.GroupResource{Resource: "nodes"}, "", "update", "patch")) {
+				// A program may label nodes.
+
 				continue
 			}
 			for i, term := range a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution {

@@ -9,7 +9,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/matrix/judge"
 )
 
-// It waits for the cluster: the API server and controllers add labels to pods.
+// It waits for the cluster: the API server and controllers add labels to pods, and matchLabelKeys to selectors.
 var spreadOfOthers = judge.Check{
 	ID: "MX120", Name: "spread-of-other-pods", Needs: judge.Settled,
 	Title: "A rule that spreads pods counts the pods that have it",

@@ -5,6 +5,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/matrix/facts"
 	"github.com/nvidia/aicr-action/internal/matrix/judge"
 )
@@ -12,12 +13,12 @@ import (
 var budgets = judge.KindsOf(policyv1.GroupName, "PodDisruptionBudget")
 
 var twoBudgets = judge.Check{
-	ID: "MX123", Name: "two-disruption-budgets", Needs: judge.Settled, Kinds: budgets,
+	ID: "MX123", Name: "two-disruption-budgets", Needs: judge.Rendered, Kinds: budgets,
 	Title: "A pod has one PodDisruptionBudget",
 	Why: "The API server evicts no pod that several budgets are for: the eviction fails with an internal error " +
 		"(https://kubernetes.io/docs/concepts/scheduling-eviction/api-eviction/#how-api-initiated-eviction-works).",
 	Fix:  "Remove one, or make their selectors differ.",
-	Says: "protects pod %s, and so does %s (%s)", Then: "the API server evicts no pod that has two budgets, so that its node cannot be drained",
+	Says: "protects the pods of %s, and so does %s (%s)", Then: "the API server evicts no pod that has two budgets, so that its node cannot be drained",
 	Run: func(s *judge.Scope) {
 		for _, o := range s.Rendered(budgets...) {
 			own := budgeted(facts.As[policyv1.PodDisruptionBudget](s.Index, o))
@@ -29,8 +30,8 @@ var twoBudgets = judge.Check{
 				if its == nil {
 					continue
 				}
-				if pod := firstPod(s, o.Object.GetNamespace(), own, its); pod != "" {
-					s.Report(o, "spec.selector", pod, other.Ref(), other.Component)
+				if pods := firstPods(s, o.Object.GetNamespace(), own, its); pods != nil {
+					s.Report(o, "spec.selector", pods.Ref(), other.Ref(), other.Component)
 					break
 				}
 			}
@@ -50,12 +51,12 @@ func budgeted(b *policyv1.PodDisruptionBudget) labels.Selector {
 	return selector
 }
 
-// firstPod is a pod of the cluster that both selectors take; empty without one.
-func firstPod(s *judge.Scope, namespace string, one, two labels.Selector) string {
-	for i := range s.Live.View.Pods {
-		if p := &s.Live.View.Pods[i]; p.Namespace == namespace && one.Matches(labels.Set(p.Labels)) && two.Matches(labels.Set(p.Labels)) {
-			return p.Name
+// firstPods is the first object whose pods both selectors take; nil without one.
+func firstPods(s *judge.Scope, namespace string, one, two labels.Selector) *bundle.Object {
+	for _, p := range s.PodsOf(namespace, one) {
+		if two.Matches(labels.Set(p.Template.Labels)) {
+			return p.Object
 		}
 	}
-	return ""
+	return nil
 }

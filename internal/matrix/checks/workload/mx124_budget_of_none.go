@@ -10,6 +10,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/matrix/judge"
 )
 
+// It waits for the cluster, which has the pods to count: those of DaemonSets, Jobs and operators, too.
 var budgetOfNone = judge.Check{
 	ID: "MX124", Name: "disruption-budget-of-none", Needs: judge.Settled, Kinds: budgets,
 	Title: "A PodDisruptionBudget lets one of its pods be evicted",

@@ -9,6 +9,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
+// It waits for the cluster: where pods are is the scheduler's to decide.
 var otherSystem = judge.Check{
 	ID: "MX126", Name: "pods-on-another-system", Needs: judge.Settled, Gives: reason.WorkloadFailed,
 	Title: "Pods are on nodes of the operating system that they are for",

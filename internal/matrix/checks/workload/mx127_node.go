@@ -10,7 +10,7 @@ import (
 )
 
 var nodeOfTemplate = judge.Check{
-	ID: "MX127", Name: "node-in-a-template", Needs: judge.Settled, Kinds: judge.KindsOf("", "Node"), Gives: reason.WorkloadFailed,
+	ID: "MX127", Name: "node-in-a-template", Needs: judge.Rendered, Until: judge.Settled, Kinds: judge.KindsOf("", "Node"), Gives: reason.WorkloadFailed,
 	Title: "No template creates a Node",
 	Why: "A Node stands for a machine whose kubelet reports on it (https://kubernetes.io/docs/concepts/architecture/nodes/#manual-node-administration). " +
 		"One from a template has no kubelet. The scheduler takes it for a place if it looks ready. Without pods on it, it is a warning.",
@@ -20,8 +20,12 @@ var nodeOfTemplate = judge.Check{
 	Run: func(s *judge.Scope) {
 		for _, o := range s.Rendered(judge.KindsOf("", "Node")...) {
 			name := o.Object.GetName()
-			if i := slices.IndexFunc(s.Live.View.Pods, func(p corev1.Pod) bool { return p.Spec.NodeName == name }); i >= 0 {
-				s.Report(o, "metadata.name", s.Live.View.Pods[i].Namespace, s.Live.View.Pods[i].Name).OneCause(name)
+			var pods []corev1.Pod
+			if s.Live != nil {
+				pods = s.Live.View.Pods
+			}
+			if i := slices.IndexFunc(pods, func(p corev1.Pod) bool { return p.Spec.NodeName == name }); i >= 0 {
+				s.Report(o, "metadata.name", pods[i].Namespace, pods[i].Name).OneCause(name)
 			} else {
 				s.ReportAs("empty", o, "metadata.name").Warning()
 			}

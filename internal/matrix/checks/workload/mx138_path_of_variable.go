@@ -12,44 +12,26 @@ import (
 )
 
 const (
-	pathWhy = "A kubelet replaces the variables of a subPathExpr, where an empty one counts as missing, and mounts only a relative path without '..' " +
-		"(https://kubernetes.io/docs/concepts/storage/volumes/#using-subpath-expanded-environment). A simulated kubelet mounts nothing."
-	pathFix   = "Define the variable, and keep the path inside of the volume."
 	pathNever = "a kubelet never starts it (CreateContainerConfigError)"
 	pathSays  = "container %s mounts %s at %s of volume %s (subPathExpr), "
 )
 
-func pathMessages() map[string]judge.Message {
-	return map[string]judge.Message{
+var pathOfVariable = judge.Check{
+	ID: "MX138", Name: "path-of-no-variable", Needs: judge.Rendered, Until: judge.Settled, Gives: reason.WorkloadFailed,
+	Title: "A kubelet can expand the paths of volumes that are made of variables",
+	Why: "A kubelet replaces the variables of a subPathExpr, where an empty one counts as missing, and mounts only a relative path without '..' " +
+		"(https://kubernetes.io/docs/concepts/storage/volumes/#using-subpath-expanded-environment). A simulated kubelet mounts nothing. " +
+		"Services and the keys of objects that the recipe does not render are known only in a cluster.",
+	Fix:  "Define the variable, and keep the path inside of the volume.",
+	Says: pathSays + "and has no variable %s", Then: pathNever,
+	Others: map[string]judge.Message{
 		"empty":    {Says: pathSays + "and its variable %s is empty", Then: pathNever},
 		"absolute": {Says: pathSays + "which is the absolute path %s", Then: pathNever},
 		"up":       {Says: pathSays + "which is %s, and a path of a volume may not contain '..'", Then: pathNever},
-	}
-}
-
-var pathOfVariable = judge.Check{
-	ID: "MX138", Name: "path-of-no-variable", Needs: judge.Rendered, Gives: reason.WorkloadFailed,
-	Title: "A kubelet can expand the paths of volumes that are made of variables",
-	Why:   pathWhy, Fix: pathFix,
-	Says: pathSays + "and has no variable %s", Then: pathNever, Others: pathMessages(),
-	Run: func(s *judge.Scope) {
-		for _, m := range wrongPaths(s, nil) {
-			m.report(s)
-		}
 	},
-}
-
-var pathInCluster = judge.Check{
-	ID: "MX139", Name: "path-of-no-variable-in-cluster", Needs: judge.Settled, Gives: reason.WorkloadFailed,
-	Title: "A kubelet can expand the paths of volumes that are made of variables which the cluster alone has",
-	Why:   pathWhy + " Services and the keys of objects that the recipe does not render are known only in a cluster.", Fix: pathFix,
-	Says: pathSays + "and has no variable %s", Then: pathNever, Others: pathMessages(),
 	Run: func(s *judge.Scope) {
-		before := wrongPaths(s, nil)
-		for _, m := range wrongPaths(s, s.Live) {
-			if !slices.ContainsFunc(before, func(b wrongPath) bool { return b.path == m.path && b.pods.Object == m.pods.Object }) {
-				m.report(s)
-			}
+		for _, m := range wrongPaths(s) {
+			m.report(s)
 		}
 	},
 }
@@ -68,9 +50,9 @@ func (w wrongPath) report(s *judge.Scope) {
 
 // wrongPaths does as the kubelet does (ExpandContainerVolumeMounts, makeMounts in k8s.io/kubernetes/pkg/kubelet). A value
 // that only the cluster knows could be any.
-func wrongPaths(s *judge.Scope, live *facts.Live) (all []wrongPath) {
+func wrongPaths(s *judge.Scope) (all []wrongPath) {
 	for _, p := range s.Pods() {
-		in := aroundOf(s, p, live)
+		in := aroundOf(s, p, s.Live)
 		for _, c := range p.Containers() {
 			for i, m := range c.VolumeMounts {
 				if m.SubPathExpr == "" {

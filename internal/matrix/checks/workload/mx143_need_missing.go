@@ -11,6 +11,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/facts"
 	"github.com/nvidia/aicr-action/internal/matrix/judge"
+	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/util/lists"
 )
@@ -21,7 +22,7 @@ const (
 )
 
 var needMissing = judge.Check{
-	ID: "MX143", Name: "secret-or-config-map-missing", Needs: judge.Settled, Gives: reason.WorkloadFailed,
+	ID: "MX143", Name: "secret-or-config-map-missing", Needs: judge.Rendered, Until: judge.Settled, Gives: reason.WorkloadFailed,
 	Title: "The Secrets and ConfigMaps of a pod exist, with the keys that it needs",
 	Why: "A kubelet starts no container of a pod before what it mounts and takes variables from is there (https://kubernetes.io/docs/concepts/configuration/secret/#optional-secrets); a simulated one starts every pod. " +
 		"What operators and Jobs make at run time is a note.",
@@ -41,10 +42,16 @@ var needMissing = judge.Check{
 	},
 }
 
-// needed reports a need of a pod that the cluster does not meet.
+// needed reports a need of a pod that the cluster does not meet, or nothing of the bundle.
 func needed(s *judge.Scope, p facts.PodTemplate, n facts.Need) {
 	namespace, from := p.Object.Object.GetNamespace(), p.Object.Ref()
 	full := infra.NamespacedName(namespace, n.Name)
+	if s.Live == nil { // keys of what is rendered are MX141's
+		if s.Lacks(result.Ref{Kind: n.Kind, Namespace: namespace, Name: n.Name}, from) {
+			s.Report(p.Object, p.Path(), n.How, n.Kind, full).SetBy(n.Name).OneCause(n.Kind + full)
+		}
+		return
+	}
 	have := s.Live.Secrets
 	if n.Kind == facts.ConfigMap {
 		have = s.Live.ConfigMaps

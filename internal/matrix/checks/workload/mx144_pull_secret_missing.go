@@ -6,10 +6,11 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/facts"
 	"github.com/nvidia/aicr-action/internal/matrix/judge"
+	"github.com/nvidia/aicr-action/internal/result"
 )
 
 var pullSecretMissing = judge.Check{
-	ID: "MX144", Name: "pull-secret-missing", Needs: judge.Settled,
+	ID: "MX144", Name: "pull-secret-missing", Needs: judge.Rendered, Until: judge.Settled,
 	Title: "The Secrets for pulling images of a pod exist",
 	Why:   "A kubelet leaves out a pull secret that does not exist, and pulls without a login (https://kubernetes.io/docs/concepts/containers/images/#specifying-imagepullsecrets-on-a-pod).",
 	Fix:   "Add the Secret to the recipe, or make it before.",
@@ -19,7 +20,7 @@ var pullSecretMissing = judge.Check{
 			namespace := p.Object.Object.GetNamespace()
 			for i, secret := range p.Template.Spec.ImagePullSecrets {
 				full := infra.NamespacedName(namespace, secret.Name)
-				if secret.Name == "" || s.Live.Secrets[full] != nil {
+				if secret.Name == "" || !s.Lacks(result.Ref{Kind: facts.NeedSecret, Namespace: namespace, Name: secret.Name}, p.Object.Ref()) {
 					continue
 				}
 				if m := s.MadeAtRunTime(facts.NeedSecret, namespace, secret.Name, p.Object.Ref()); m != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
+// It waits for the cluster: programs of the recipe may label nodes, and say what devices they have.
 var templateWithoutNode = judge.Check{
 	ID: "MX149", Name: "template-without-node", Needs: judge.Settled, Gives: reason.SchedulingFailed,
 	Title: "Some node would admit the pods of a workload that has none yet",

@@ -13,7 +13,7 @@ import (
 )
 
 var autoscalerOfNothing = judge.Check{
-	ID: "MX153", Name: "autoscaler-of-nothing", Needs: judge.Settled, Kinds: autoscalers, Gives: reason.DeployFailed,
+	ID: "MX153", Name: "autoscaler-of-nothing", Needs: judge.Rendered, Until: judge.Settled, Kinds: autoscalers, Gives: reason.DeployFailed,
 	Title: "The workload that an autoscaler scales exists",
 	Why:   "The controller asks for the scale of the target, and reports FailedGetScale without it (https://kubernetes.io/docs/tasks/run-application/horizontal-pod-autoscale/#api-object). Only its operator knows the scale of another kind.",
 	Fix:   "Correct scaleTargetRef.name.",
@@ -28,8 +28,8 @@ var autoscalerOfNothing = judge.Check{
 			if !slices.Contains([]string{"Deployment", "StatefulSet", "ReplicaSet", "ReplicationController"}, t.Kind) {
 				continue
 			}
-			key := observe.WorkloadKey(t.Kind, h.Namespace, t.Name)
-			if _, ok := s.Live.View.Live[key]; !ok {
+			key, target := observe.WorkloadKey(t.Kind, h.Namespace, t.Name), observe.WorkloadRef(t.Kind, h.Namespace, t.Name)
+			if s.Lacks(target, o.Ref()) {
 				s.Report(o, "spec.scaleTargetRef.name", key).OneCause(key).Missing(result.Ref{Kind: t.Kind, Namespace: h.Namespace, Name: t.Name})
 			}
 		}

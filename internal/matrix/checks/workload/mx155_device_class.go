@@ -15,13 +15,13 @@ import (
 var deviceClaims = judge.KindsOf(resourcev1.GroupName, "ResourceClaim", "ResourceClaimTemplate")
 
 var deviceClassMissing = judge.Check{
-	ID: "MX155", Name: "device-class-missing", Needs: judge.Settled, Kinds: deviceClaims, Gives: reason.SchedulingFailed,
+	ID: "MX155", Name: "device-class-missing", Needs: judge.Rendered, Until: judge.Settled, Kinds: deviceClaims, Gives: reason.SchedulingFailed,
 	Title: "The DeviceClass of a claim exists",
 	Why:   "Each request of a claim is for devices of a class (https://kubernetes.io/docs/concepts/scheduling-eviction/dynamic-resource-allocation/#deviceclass), and is never allocated without it. Of alternatives, the only one counts.",
 	Fix:   "Install the driver that brings the class, or correct deviceClassName.",
 	Says:  "claims a device of DeviceClass %s, which does not exist, and nothing in the recipe installs it", Then: "the scheduler allocates no device for it",
 	Run: func(s *judge.Scope) {
-		if !s.Live.Devices.Read {
+		if s.Live != nil && !s.Live.Devices.Read {
 			return
 		}
 		for _, o := range s.Rendered(deviceClaims...) {
@@ -35,8 +35,9 @@ var deviceClassMissing = judge.Check{
 				} else if len(r.FirstAvailable) == 1 {
 					name, field = r.FirstAvailable[0].DeviceClassName, field+"firstAvailable[0].deviceClassName"
 				}
-				if name != "" && s.Live.Devices.Class(name) == nil {
-					s.Report(o, field, name).OneCause(name).Missing(result.Ref{Group: resourcev1.GroupName, Kind: "DeviceClass", Name: name})
+				ref := result.Ref{Group: resourcev1.GroupName, Kind: "DeviceClass", Name: name}
+				if name != "" && s.Lacks(ref, o.Ref()) {
+					s.Report(o, field, name).OneCause(name).Missing(ref)
 				}
 			}
 		}

@@ -17,17 +17,16 @@ import (
 var slicesOfDevices = judge.KindsOf(resourcev1.GroupName, "ResourceSlice")
 
 const (
-	sliceTitle = "No recipe lists the devices of nodes"
-	sliceWhy   = "A kubelet asks the driver's plugin on its node to prepare each claim, and waits for it for ever (https://kubernetes.io/docs/concepts/scheduling-eviction/dynamic-resource-allocation/#resourceslice). " +
-		"The scheduler believes a ResourceSlice, whoever wrote it, and a simulated kubelet runs what it places."
-	sliceFix  = "Leave the ResourceSlice out, and install the driver."
 	sliceSays = "lists devices of driver %s, which only the driver's plugin on each node may publish"
 	sliceThen = "a kubelet asks that plugin to prepare a claim, so that pods with one never start"
 )
 
 var publishedDevices = judge.Check{
-	ID: "MX156", Name: "devices-of-no-plugin", Needs: judge.Rendered, Kinds: slicesOfDevices, Gives: reason.SchedulingFailed,
-	Title: sliceTitle, Why: sliceWhy + " A warning where nothing claims them.", Fix: sliceFix,
+	ID: "MX156", Name: "devices-of-no-plugin", Needs: judge.Rendered, Until: judge.Settled, Kinds: slicesOfDevices, Gives: reason.SchedulingFailed,
+	Title: "No recipe lists the devices of nodes",
+	Why: "A kubelet asks the driver's plugin on its node to prepare each claim, and waits for it for ever (https://kubernetes.io/docs/concepts/scheduling-eviction/dynamic-resource-allocation/#resourceslice). " +
+		"The scheduler believes a ResourceSlice, whoever wrote it, and a simulated kubelet runs what it places. A warning where nothing claims them; a claim of the cluster that has such a device is proof, whatever its class says.",
+	Fix:  "Leave the ResourceSlice out, and install the driver.",
 	Says: sliceSays + "; nothing in the recipe runs one, and %s has its devices by it", Then: sliceThen,
 	Others: map[string]judge.Message{
 		"removed":   {Says: sliceSays, Then: "the plugin of %[2]s removes what it did not publish itself: leave it out"},
@@ -53,28 +52,8 @@ var publishedDevices = judge.Check{
 	},
 }
 
-var allocatedDevices = judge.Check{
-	ID: "MX157", Name: "allocated-devices-of-no-plugin", Needs: judge.Settled, Kinds: slicesOfDevices, Gives: reason.SchedulingFailed,
-	Title: sliceTitle + " that a claim of the cluster gets", Why: sliceWhy + " Whatever a class says, a claim that has such a device is proof.", Fix: sliceFix,
-	Says: sliceSays + "; nothing in the recipe runs one, and ResourceClaim %s/%s has its devices by it", Then: sliceThen,
-	Run: func(s *judge.Scope) {
-		for _, o := range s.Rendered(slicesOfDevices...) {
-			driver := facts.Text(o.Object, "spec.driver")
-			if who, _ := s.PluginOf(driver, o.Release); who != nil || claimsDevices(s, driver) != "" {
-				continue // MX156's
-			}
-			for _, c := range s.Live.Devices.Claims {
-				if at := c.Status.Allocation; at != nil && slices.ContainsFunc(at.Devices.Results, func(r resourcev1.DeviceRequestAllocationResult) bool { return r.Driver == driver }) {
-					s.Report(o, "spec.driver", driver, c.Namespace, c.Name).OneCause(driver)
-					break
-				}
-			}
-		}
-	},
-}
-
 // claimsDevices names what of the bundle wants devices of a driver; empty if nothing does, as far as its classes and
-// requests say it.
+// requests say it, and no claim of the cluster has one.
 func claimsDevices(s *judge.Scope, driver string) string {
 	classes := map[string]bool{}
 	for _, o := range s.Rendered(judge.KindsOf(resourcev1.GroupName, "DeviceClass")...) {
@@ -88,6 +67,13 @@ func claimsDevices(s *judge.Scope, driver string) string {
 		}
 		if p := claimant(s, o); p != nil {
 			return fmt.Sprint(p.Ref())
+		}
+	}
+	if s.Live != nil {
+		for _, c := range s.Live.Devices.Claims {
+			if at := c.Status.Allocation; at != nil && slices.ContainsFunc(at.Devices.Results, func(r resourcev1.DeviceRequestAllocationResult) bool { return r.Driver == driver }) {
+				return fmt.Sprintf("ResourceClaim %s/%s", c.Namespace, c.Name)
+			}
 		}
 	}
 	return ""

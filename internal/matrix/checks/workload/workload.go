@@ -12,8 +12,8 @@ func Checks() []judge.Check {
 		variableNotDefined, jobDeadline, minReadySeconds, selectorOfTwo, startingDeadline, secondDefaultPriority,
 		autoscalerTarget, autoscalerOff, autoscalerBounds, autoscalerMetric, scheduleNever, pullSecret, apartByNoLabel, spreadOfOthers, deviceRequest,
 		scaledTwice, twoBudgets, budgetOfNone, listKeyTwice, otherSystem, nodeOfTemplate, readinessGate, podAdopted,
-		imageName, rootRefused, probePort, neverPulled, capability, insideProc, preparedNode, resourceField, pathOfVariable, pathInCluster,
+		imageName, rootRefused, probePort, neverPulled, capability, insideProc, preparedNode, resourceField, pathOfVariable,
 		memoryLimit, preStop, hostName, keyMissing, partOfNoItem, needMissing, pullSecretMissing, schedulerOfNobody, nameMissing, templateWithoutNode,
-		nodeName, criticalPods, autoscalerOfNothing, deviceClaimMissing, deviceClassMissing, publishedDevices, allocatedDevices, writtenByAgent, handlerUnknown,
+		nodeName, criticalPods, autoscalerOfNothing, deviceClaimMissing, deviceClassMissing, publishedDevices, writtenByAgent, handlerUnknown,
 	}
 }
