@@ -11,21 +11,14 @@ import (
 
 // waitFor is how long after the gate the API server enforces what the bundle has that denies pods;
 // zero if it has nothing of the kind.
-func waitFor(e *bundle.Expectation) (wait time.Duration) {
-	for i := range e.Objects {
-		o := e.Objects[i].Object
-		switch o.GetKind() {
-		case validatingBinding, mutating + "Binding":
-			return inForce
-		case "ResourceQuota", "LimitRange":
-			wait = limitsInForce
-		case "Namespace":
-			if o.GetLabels()["pod-security.kubernetes.io/enforce"] != "" {
-				wait = limitsInForce
-			}
-		}
+func waitFor(e *bundle.Expectation) time.Duration {
+	switch r := reachOf(e); {
+	case r.everywhere:
+		return inForce
+	case len(r.in) > 0:
+		return limitsInForce
 	}
-	return wait
+	return 0
 }
 
 // reach is where what a bundle has at admission has a say: everywhere, as policies have, or in namespaces.
@@ -34,7 +27,7 @@ type reach struct {
 	in         map[string]bool
 }
 
-// reachOf is that of what can deny a pod or another object, as in waitFor. Quotas and limits, and the pod security level of a
+// reachOf is that of what can deny a pod or another object. Quotas and limits, and the pod security level of a
 // namespace, are asked about objects of their own namespace and of no other.
 func reachOf(e *bundle.Expectation) reach {
 	r := reach{in: map[string]bool{}}

@@ -53,7 +53,7 @@ var rooms = []struct{ name, may string }{
 	{"cmd/matrix", "util bundle command"},
 	{"cmd/aicr", "util result report recipe charts bundle verify command kwok ."},
 	{"cmd/gpu-scheduler", "util"},
-	{"tools", "util result report charts infra observe workflow kwok"},
+	{"tools", "util result report recipe charts bundle infra observe workflow kwok"},
 	{"testkit", "util result recipe charts bundle infra observe verify matrix kwok ."},
 	{"test/kindnode", "infra kwok"},
 }
