@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -185,6 +186,9 @@ func (a *App) Before(ctx context.Context, at string) (*App, error) {
 	old, err := FindApp(ctx, at, a.values)
 	if err != nil {
 		return nil, err
+	}
+	if a.Cluster != nil {
+		a.repo.Lend(old.repo, slices.Collect(maps.Values(a.Cluster.Repositories)))
 	}
 	old.name, old.Namespace, old.Environment, old.Cluster, old.Select, old.Changed, old.Since = a.name, a.Namespace, a.Environment, a.Cluster, a.Select, a.Changed, a.Since
 	return old, nil
