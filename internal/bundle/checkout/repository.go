@@ -375,7 +375,12 @@ func (r *Repository) Address() string {
 
 // NotOwn is why a directory of another repository cannot be delivered.
 func (r *Repository) NotOwn(address string) string {
-	return fmt.Sprintf("the repository %s is not this checkout, whose remotes are %s; check it out into a directory of this one, and name that in --cluster-file: `repositories: {%s: DIR}` (\"\" leaves out what is from there)", address, strings.Join(r.remotes, ", "), address)
+	return fmt.Sprintf("%s; check it out into a directory of this one, and name that in --cluster-file: `repositories: {%s: DIR}` (\"\" leaves out what is from there)", r.Foreign(address), address)
+}
+
+// Foreign says that an address is that of another repository.
+func (r *Repository) Foreign(address string) string {
+	return fmt.Sprintf("the repository %s is not this checkout, whose remotes are %s", address, strings.Join(r.remotes, ", "))
 }
 
 // mostOfGit is the size of a file of a clone that is read, in bytes.

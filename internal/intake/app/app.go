@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -129,9 +130,28 @@ func FindApp(ctx context.Context, at string, values []string) (*App, error) {
 		return nil, fmt.Errorf("%s has no kustomization.yaml, and directories in it have: pass the path of one, e.g. %s", at, strings.Join(lists.AtMost(inner, 5), ", "))
 	}
 	if len(a.objects) == 0 {
-		return nil, fmt.Errorf("%s has no %s, no %s, and no object of Kubernetes", at, chartFile, bundle.HelmfileRoot)
+		others := ""
+		if all := a.chartsBelow(rel); len(all) > 0 {
+			others = fmt.Sprintf("; of the charts below it (%s) pass the path of one, or write a %s that names several with their values", strings.Join(lists.AtMost(all, 5), ", "), bundle.HelmfileRoot)
+		}
+		return nil, fmt.Errorf("%s has no %s, no %s, and no object of Kubernetes%s", at, chartFile, bundle.HelmfileRoot, others)
 	}
 	return a, nil
+}
+
+// chartsBelow are the directories of charts below a directory, as people name them, without charts in charts.
+func (a *App) chartsBelow(dir string) (all []string) {
+	_, err := a.repo.Walk(dir, func(name string) bool {
+		is := a.repo.Has(path.Join(name, chartFile))
+		if is {
+			all = append(all, a.repo.Shown(name))
+		}
+		return is || strings.HasPrefix(path.Base(name), ".")
+	})
+	if err != nil {
+		return nil
+	}
+	return all
 }
 
 // forDeployer makes the app one of the deployer that objects are for, if there is one.
@@ -166,6 +186,9 @@ func (a *App) Before(ctx context.Context, at string) (*App, error) {
 	old, err := FindApp(ctx, at, a.values)
 	if err != nil {
 		return nil, err
+	}
+	if a.Cluster != nil {
+		a.repo.Lend(old.repo, slices.Collect(maps.Values(a.Cluster.Repositories)))
 	}
 	old.name, old.Namespace, old.Environment, old.Cluster, old.Select, old.Changed, old.Since = a.name, a.Namespace, a.Environment, a.Cluster, a.Select, a.Changed, a.Since
 	return old, nil

@@ -419,6 +419,7 @@ func TestOpen_Refused(t *testing.T) {
 	}{
 		"a document that is none":   {files: with(plain(), map[string]string{"k8s/a.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n---\napiVersion: v1\nmetadata: {name: b}\n"}), path: "k8s", want: []string{"a.yaml:5", "without apiVersion or kind"}},
 		"nothing":                   {files: map[string]string{"a/values.yaml": "a: 1\n"}, path: "a", want: []string{"no object of Kubernetes", "Chart.yaml"}},
+		"charts alone":              {files: map[string]string{"charts/web/Chart.yaml": webChart, "charts/web/charts/sub/Chart.yaml": webChart}, path: ".", want: []string{"of the charts below it (", "charts/web)", "helmfile.yaml"}},
 		"several overlays":          {files: with(plain(), map[string]string{"base/kustomization.yaml": "resources: []\n"}), path: ".", want: []string{"pass the path of one", "base", "overlay"}},
 		"manifests, another lane":   {files: plain(), path: "k8s", lane: bundle.Helmfile, want: []string{"is manifests", "not for helmfile"}},
 		"no such path":              {files: argo(nil), path: "missing", want: []string{"no such file"}},

@@ -133,6 +133,9 @@ func (l *layout) helmValues(o object, dir string) (map[string]any, error) {
 			if strings.HasPrefix(n.Value, "/") {
 				name = path.Clean(strings.TrimPrefix(n.Value, "/"))
 			}
+			if !l.repo.Has(name) && yamlx.Text(helm, "ignoreMissingValueFiles") == "true" {
+				continue
+			}
 			content, err := l.repo.Read(name)
 			if err != nil {
 				return nil, l.repo.BadAt(o, n, "values file %s of Application %s: %w", n.Value, o.Name(), err)

@@ -32,6 +32,9 @@ func (l *layout) generated(o object) ([]object, error) {
 		if err != nil {
 			return nil, err
 		}
+		if len(sets) == 0 {
+			l.unknown("ApplicationSet %s: a generator (%s) matches nothing here", o.Name(), l.repo.Origin(o, g.Line))
+		}
 		for _, params := range sets {
 			a, err := l.instance(o, params)
 			if err != nil {
@@ -67,7 +70,9 @@ func (l *layout) evaluator(o object) argoapi.GeneratorSource {
 	}
 	return argoapi.GeneratorSource{
 		Labels: l.cluster.Cluster.Labels, Annotations: l.cluster.Cluster.Annotations,
-		Own: l.repo.Own, NotOwn: l.repo.NotOwn, Read: l.repo.Read, Goes: yamlx.Text(o.Node, "spec", "goTemplate") == "true",
+		Own: l.repo.Own, NotOwn: func(address string) string {
+			return l.repo.Foreign(address) + ", and only files of this one are looked through; list what is there in a generator of the type list"
+		}, Read: l.repo.Read, Goes: yamlx.Text(o.Node, "spec", "goTemplate") == "true",
 		Files: func() ([]string, error) { return l.repo.Walk(".", nil) },
 		Cluster: func() {
 			l.override("%s", standsIn(o))

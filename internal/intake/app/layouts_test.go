@@ -124,6 +124,11 @@ func TestOpen_Layouts(t *testing.T) {
 				"apps/Chart.yaml": webChart, "apps/values.yaml": "repo: https://example.com/team/apps.git\n", "apps/templates/web.yaml": appsChart}),
 			path: "root.yaml", releases: []string{"web web"}, of: "web", origins: map[string]string{"size": "apps/templates/web.yaml:12"},
 		},
+		"Applications in a chart with values files that may be missing": {
+			files: argo(map[string]string{"root.yaml": strings.NewReplacer("name: web", "name: root", "charts/web", "apps", "[../../env/test.yaml]", "[none.yaml, values.yaml]\n      ignoreMissingValueFiles: true", "text: a", "size: 4").Replace(webApp), "apps/redis.yaml": "", "apps/web.yaml": "",
+				"apps/Chart.yaml": webChart, "apps/values.yaml": "repo: https://example.com/team/apps.git\n", "apps/templates/web.yaml": appsChart}),
+			path: "root.yaml", releases: []string{"web web"},
+		},
 		"a chart of Applications": {
 			files: argo(map[string]string{"apps/redis.yaml": "", "apps/web.yaml": "", "stack/Chart.yaml": webChart, "stack/values.yaml": "repo: https://example.com/team/apps.git\nsize: 4\n", "stack/templates/web.yaml": appsChart, "stack/templates/worker.yaml": webLabelled}),
 			path:  "stack", releases: []string{"stack default", "web web"}, of: "web", origins: map[string]string{"size": "stack/templates/web.yaml:12"},
@@ -224,5 +229,21 @@ func TestOpen_LayoutsRefused(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A generator that matches nothing beside one that does is said.
+func TestOpen_GeneratorOfNothing(t *testing.T) {
+	files := argo(map[string]string{"apps/redis.yaml": "", "apps/web.yaml": strings.Replace(setOfDirectories, "  generators:\n", "  generators:\n  - git: {repoURL: 'https://example.com/team/apps.git', directories: [{path: none/*}]}\n", 1)})
+	a, err := FindApp(t.Context(), filepath.Join(repo(t, files), "apps"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := newLayout(t.Context(), a.repo)
+	if err := l.applications(a); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(l.notVerified, func(line string) bool { return strings.Contains(line, "web.yaml:7) matches nothing here") }) {
+		t.Errorf("got %q", l.notVerified)
 	}
 }

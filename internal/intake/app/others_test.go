@@ -91,6 +91,36 @@ func TestOpen_OtherRepositories(t *testing.T) {
 	}
 }
 
+// An older state has no directory of another repository, which a person checks out beside the state that is tried.
+func TestBefore_OtherRepositories(t *testing.T) {
+	files := flux(map[string]string{
+		"cluster/other.yaml": "apiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: other, namespace: flux-system}\nspec: {interval: 1h, url: https://example.com/team/other}\n---\napiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: extra, namespace: flux-system}\nspec:\n  interval: 10m\n  path: ./deploy\n  sourceRef: {kind: GitRepository, name: other}\n",
+	})
+	then := filepath.Join(repo(t, files), "cluster")
+	files["vendor/deploy/a.yaml"] = strings.ReplaceAll(webRelease, "name: web,", "name: extra,")
+	a, err := FindApp(t.Context(), filepath.Join(repo(t, files), "cluster"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Cluster = &ClusterFile{Repositories: map[string]string{"https://example.com/team/other": "./vendor"}}
+	old, err := a.Before(t.Context(), then)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := bundle.ByName([]string{a.Deployer})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := old.Open(t.Context(), d[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	components, _ := b.Components()
+	if len(components) != 3 {
+		t.Errorf("got %v", components)
+	}
+}
+
 // A cluster file gives what SOPS has encrypted its values, and --init asks for them.
 func TestOpen_EncryptedValues(t *testing.T) {
 	files := substituted("  postBuild: {substituteFrom: [{kind: Secret, name: vars}]}\n")

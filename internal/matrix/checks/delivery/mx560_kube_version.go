@@ -46,7 +46,10 @@ func of(o *bundle.Object, template string) *bundle.Object {
 // versions are the version of an API server, and the same at the provider of the nodes.
 type versions struct{ provider, plain, full string }
 
-// suffixes are what providers add to the version.
+// suffixes are what providers add to the version. GitVersion alone has them: the API servers of 1.36 and 1.37 set the Minor of
+// /version from the number of their version, without the "+" that builds with a suffix have (component-base,
+// compatibility/version.go, Info; "15+" was what older ones said, hack/lib/version.sh). So what a chart makes of
+// .Capabilities.KubeVersion.Minor is the same with every provider.
 var suffixes = map[string]string{facts.EKS: "-eks-3025e55", facts.GKE: "-gke.1386000"}
 
 func versionsOf(s *judge.Scope) versions {
