@@ -209,11 +209,11 @@ func (g *generator) argo() input {
 		source = append(source, "path: apps")
 		list := map[string]string{"apps/sub/deep.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: deep, namespace: web}\n", "apps/x.json": `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "json", "namespace": "web"}}`, "apps/values.yaml": "a: 1\n", "apps/list.yaml": "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: item, namespace: web}}\n", "apps/two.yml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one, namespace: web}\n---\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: two, namespace: web}\n", "apps/text.yaml": "just text\n", "apps/skip.yaml": "# +argocd:skip-file-rendering\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: skipped, namespace: web}\n", "apps/empty.yaml": "", "apps/comment.yaml": "# nothing\n", "apps/tpl.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: tpl, namespace: web}\ndata: {a: '{{ .Values.x }}'}\n", "apps/.hidden.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: dot, namespace: web}\n"}
 		names := slices.Sorted(maps.Keys(list))
-		for range g.IntN(4) {
+		for range g.IntN(7) {
 			name := names[g.IntN(len(names))]
 			files[name] = list[name]
 		}
-		add("directory", 3, "recurse: true", "include: '*.yaml'", "include: '{config,web}.yaml'", "exclude: 'w*'", "exclude: '*/deep.yaml'", "include: '**/*.yaml'", "exclude: '{x.json,text.yaml,values.yaml}'")
+		add("directory", 5, "recurse: true", "recurse: true", "exclude: 'sub/*'", "exclude: 'd*'", "include: '*.yaml'", "include: '{config,web}.yaml'", "exclude: 'w*'", "exclude: '*/deep.yaml'", "include: '**/*.yaml'", "exclude: '{x.json,text.yaml,values.yaml}'")
 	default:
 		files["charts/c/Chart.yaml"], files["charts/c/values.yaml"] = "apiVersion: v2\nname: c\nversion: 1.0.0\n", "a: 1\nmap: {x: 1, w: 2}\nlist: [1]\n"
 		files["charts/c/templates/c.yaml"] = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{ .Release.Name }}\n  namespace: {{ .Release.Namespace }}\ndata:\n  values: {{ toJson .Values | quote }}\n  kube: {{ .Capabilities.KubeVersion.Minor | quote }}\n"
