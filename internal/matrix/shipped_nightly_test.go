@@ -28,7 +28,7 @@ func TestNightlyShippedRecipes_Static(t *testing.T) {
 				t.Fatalf("%s: %v", p.Cell, err)
 			}
 			order := NewLane(p.Deployer).Order(&lane.Env{Cell: p.Cell, Input: in, Bundle: b})
-			found, err := judgeRendered(r.bench(), b, in.Components, p, order, nil)
+			found, err := judgeRendered(r.bench(), b, in.Components, p, order, false, nil)
 			if err != nil {
 				t.Fatalf("%s: %v", p.Cell, err)
 			}

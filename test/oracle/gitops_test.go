@@ -93,7 +93,7 @@ func (g *generator) kustomized() map[string]any {
 	pick := func(all ...string) string { return all[g.IntN(len(all))] }
 	files := map[string]any{
 		"apps/web.yaml": "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, namespace: web, labels: {app: web}}\nspec:\n  replicas: 1\n  selector: {matchLabels: {app: web}}\n  template:\n    metadata: {labels: {app: web}}\n    spec:\n      containers:\n      - {name: main, image: \"" + pick("nginx", "nginx:1.0", "example.com/a/nginx:1@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef") + "\", envFrom: [{configMapRef: {name: settings}}]}\n",
-		"apps/config.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, namespace: web}\ndata:\n  text: " + pick("plain", "'${A}'", "'$${A}'", "'${A:-x}'", "'${A:=y}'", "'${B}'", "'$A'", "'${A/a/b}'", "'${A^^}'", "'${A:0:1}'", "'${#A}'", "'${NUM:-}'", "'a${A}b${B}c'", "'{{ .x }}'", "'$(A)'", "|\n    line ${A}\n    two", "'${A%a}'", "'$${B} ${A}'", "'${A:+x}'", "'${1}'", "'${A-d}'", "'${NONE}'", "'${A'", "\"123\"", "\"${NUM}\"") +
+		"apps/config.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, namespace: web" + pick("", "", ", annotations: {kustomize.toolkit.fluxcd.io/substitute: disabled}", ", labels: {kustomize.toolkit.fluxcd.io/substitute: disabled}") + "}\ndata:\n  text: " + pick("plain", "'${A}'", "'$${A}'", "'${A:-x}'", "'${A:=y}'", "'${B}'", "'$A'", "'${A/a/b}'", "'${A^^}'", "'${A:0:1}'", "'${#A}'", "'${NUM:-}'", "'a${A}b${B}c'", "'{{ .x }}'", "'$(A)'", "|\n    line ${A}\n    two", "'${A%a}'", "'$${B} ${A}'", "'${A:+x}'", "'${1}'", "'${A-d}'", "'${NONE}'", "'${A'", "\"123\"", "\"${NUM}\"") +
 			"\n  number: " + pick("\"1\"", "'${NUM}'", "'${NUM:=5}'", "\"yes\"") + "\n",
 		"apps/service.yaml":               "apiVersion: v1\nkind: Service\nmetadata: {name: web, namespace: web}\nspec: {selector: {app: web}, ports: [{port: 80}]}\n",
 		"components/c/kustomization.yaml": "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n" + pick("patches:\n- patch: |\n    - {op: replace, path: /spec/replicas, value: 7}\n  target: {kind: Deployment}\n", "configMapGenerator:\n- {name: more, namespace: web, literals: [a=b]}\n", "namePrefix: c-\n", "commonLabels: {of: c}\n", "images: [{name: nginx, newTag: c}]\n"),
@@ -209,11 +209,11 @@ func (g *generator) argo() input {
 		source = append(source, "path: apps")
 		list := map[string]string{"apps/sub/deep.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: deep, namespace: web}\n", "apps/x.json": `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "json", "namespace": "web"}}`, "apps/values.yaml": "a: 1\n", "apps/list.yaml": "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: item, namespace: web}}\n", "apps/two.yml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one, namespace: web}\n---\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: two, namespace: web}\n", "apps/text.yaml": "just text\n", "apps/skip.yaml": "# +argocd:skip-file-rendering\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: skipped, namespace: web}\n", "apps/empty.yaml": "", "apps/comment.yaml": "# nothing\n", "apps/tpl.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: tpl, namespace: web}\ndata: {a: '{{ .Values.x }}'}\n", "apps/.hidden.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: dot, namespace: web}\n"}
 		names := slices.Sorted(maps.Keys(list))
-		for range g.IntN(4) {
+		for range g.IntN(7) {
 			name := names[g.IntN(len(names))]
 			files[name] = list[name]
 		}
-		add("directory", 3, "recurse: true", "include: '*.yaml'", "include: '{config,web}.yaml'", "exclude: 'w*'", "exclude: '*/deep.yaml'", "include: '**/*.yaml'", "exclude: '{x.json,text.yaml,values.yaml}'")
+		add("directory", 5, "recurse: true", "recurse: true", "exclude: 'sub/*'", "exclude: 'd*'", "include: '*.yaml'", "include: '{config,web}.yaml'", "exclude: 'w*'", "exclude: '*/deep.yaml'", "include: '**/*.yaml'", "exclude: '{x.json,text.yaml,values.yaml}'")
 	default:
 		files["charts/c/Chart.yaml"], files["charts/c/values.yaml"] = "apiVersion: v2\nname: c\nversion: 1.0.0\n", "a: 1\nmap: {x: 1, w: 2}\nlist: [1]\n"
 		files["charts/c/templates/c.yaml"] = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{ .Release.Name }}\n  namespace: {{ .Release.Namespace }}\ndata:\n  values: {{ toJson .Values | quote }}\n  kube: {{ .Capabilities.KubeVersion.Minor | quote }}\n"

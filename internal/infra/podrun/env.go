@@ -13,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubectl/pkg/util/fieldpath"
 	"k8s.io/kubectl/pkg/util/resource"
+
+	"github.com/nvidia/aicr-action/internal/bundle/podspec"
 )
 
 // environment is the container's: where the API server is, envFrom, env. Of Services there are no
@@ -140,30 +142,14 @@ func (w *worker) secret(ctx context.Context, name string, optional *bool) (*core
 	return s, err
 }
 
-// expand replaces $(NAME) by variables; $$ is a dollar, and what is not known stays (Container.args
-// in the API reference).
+// expand replaces variables; what is not known stays (Container.args in the API reference).
 func expand(text string, env map[string]string) string {
-	var out strings.Builder
-	for i := 0; i < len(text); i++ {
-		if text[i] != '$' || i+1 == len(text) {
-			out.WriteByte(text[i])
-			continue
+	return podspec.Expand(text, func(name string) string {
+		if value, ok := env[name]; ok {
+			return value
 		}
-		if text[i+1] == '$' {
-			out.WriteByte('$')
-			i++
-			continue
-		}
-		name, _, ok := strings.Cut(text[i+1:], ")")
-		value, known := env[strings.TrimPrefix(name, "(")]
-		if ok && known && strings.HasPrefix(name, "(") {
-			out.WriteString(value)
-			i += len(name) + 1
-			continue
-		}
-		out.WriteByte('$')
-	}
-	return out.String()
+		return "$(" + name + ")"
+	})
 }
 
 // list is a process's environment, sorted.

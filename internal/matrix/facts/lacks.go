@@ -98,7 +98,7 @@ func (x *Index) applied(ref result.Ref) bool {
 }
 
 // ownNamespaces have objects that are not of the bundle: Kubernetes' own, and those of Argo CD and Flux.
-var ownNamespaces = []string{metav1.NamespaceSystem, metav1.NamespacePublic, corev1.NamespaceNodeLease, metav1.NamespaceDefault, infra.ArgoCDNamespace, infra.FluxNamespace}
+var ownNamespaces = []string{metav1.NamespaceSystem, metav1.NamespacePublic, corev1.NamespaceNodeLease, infra.ArgoCDNamespace, infra.FluxNamespace}
 
 // ofTheCluster reports whether a cluster may have an object by itself.
 func (x *Index) ofTheCluster(ref result.Ref) bool {
@@ -106,6 +106,8 @@ func (x *Index) ofTheCluster(ref result.Ref) bool {
 		return true
 	}
 	switch ref.Kind {
+	case "Service":
+		return ref.Namespace == metav1.NamespaceDefault && ref.Name == "kubernetes"
 	case rbacv1.ServiceAccountKind:
 		return ref.Name == "default"
 	case ConfigMap:

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/podspec"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/facts"
 	"github.com/nvidia/aicr-action/internal/matrix/judge"
@@ -185,43 +186,23 @@ func ownLabel(name string) bool {
 	return prefix == "kubernetes.io" || strings.HasSuffix(prefix, ".kubernetes.io") || prefix == "k8s.io" || strings.HasSuffix(prefix, ".k8s.io")
 }
 
-// expand replaces $(NAME) as k8s.io/kubernetes/third_party/forked/golang/expansion does: $$ is a dollar, a name ends at
-// the first bracket, and what has no end stays. In place of a value that is not known it puts an x. missing are the
-// names that have no value, sorted.
+// expand replaces variables as podspec.Expand does. In place of a value that is not known it puts an x. missing are the names
+// that have no value, sorted.
 func expand(text string, lookup func(name string) (value string, known, ok bool)) (to string, missing []string, known bool) {
-	var out strings.Builder
 	known = true
-	for i := 0; i < len(text); i++ {
-		if text[i] != '$' || i+1 == len(text) {
-			out.WriteByte(text[i])
-			continue
-		}
-		if text[i+1] == '$' {
-			out.WriteByte('$')
-			i++
-			continue
-		}
-		name, _, ends := strings.Cut(text[i+1:], ")")
-		if !ends || name == "" || name[0] != '(' {
-			out.WriteByte('$')
-			continue
-		}
-		i += len(name) + 1
-		value, sure, ok := lookup(name[1:])
+	to = podspec.Expand(text, func(name string) string {
+		value, sure, ok := lookup(name)
 		switch {
 		case !ok || sure && value == "":
-			if !slices.Contains(missing, name[1:]) {
-				missing = append(missing, name[1:])
-			}
+			missing = append(missing, name)
 		case !sure:
 			known = false
-			out.WriteByte('x')
-		default:
-			out.WriteString(value)
+			return "x"
 		}
-	}
+		return value
+	})
 	slices.Sort(missing)
-	return out.String(), missing, known
+	return to, slices.Compact(missing), known
 }
 
 // apiService is the API server's, which each cluster has.
@@ -244,13 +225,12 @@ func ofService(s *corev1.Service, name string) bool {
 	})
 }
 
-// aroundOf is what the variables of a template's containers come from, as far as the bundle and the cluster show it; live
-// is nil for what the bundle alone shows.
-func aroundOf(s *judge.Scope, p facts.PodTemplate, live *facts.Live) around {
+// aroundOf is what the variables of a template's containers come from, as far as the bundle and the cluster show it.
+func aroundOf(s *judge.Scope, p facts.PodTemplate) around {
 	namespace, from := p.Object.Object.GetNamespace(), p.Object.Ref()
 	a := around{Open: true,
-		Data:    func(kind, name string) data { return dataOf(s, live, kind, namespace, name, from) },
-		Service: func(name string) bool { return hasVariable(s, live, namespace, name, from) },
+		Data:    func(kind, name string) data { return dataOf(s, kind, namespace, name, from) },
+		Service: func(name string) bool { return hasVariable(s, namespace, name, from) },
 	}
 	if !s.IsMade(p.Object) {
 		a.Labels, a.Annotations, a.Open = p.Template.Labels, p.Template.Annotations, s.Mutates()
@@ -259,17 +239,17 @@ func aroundOf(s *judge.Scope, p facts.PodTemplate, live *facts.Live) around {
 }
 
 // dataOf is what a ConfigMap or a Secret has. Of one that the bundle does not render, only the keys are known.
-func dataOf(s *judge.Scope, live *facts.Live, kind, namespace, name string, from result.Ref) data {
+func dataOf(s *judge.Scope, kind, namespace, name string, from result.Ref) data {
 	d, found := data{Values: map[string]string{}}, false
 	for _, o := range named(s, kind, namespace, name) {
 		found = true
 		maps.Copy(d.Values, renderedValues(o))
 	}
 	exists := false
-	if live != nil {
-		all := live.ConfigMaps
+	if s.Live != nil {
+		all := s.Live.ConfigMaps
 		if kind == facts.NeedSecret {
-			all = live.Secrets
+			all = s.Live.Secrets
 		}
 		var keys map[string]bool
 		keys, exists = all[infra.NamespacedName(namespace, name)]
@@ -316,7 +296,7 @@ func renderedValues(o *bundle.Object) map[string]string {
 }
 
 // hasVariable reports whether the namespace has a Service with a variable of that name, or something makes one.
-func hasVariable(s *judge.Scope, live *facts.Live, namespace, name string, from result.Ref) bool {
+func hasVariable(s *judge.Scope, namespace, name string, from result.Ref) bool {
 	for _, service := range s.Services() {
 		if service.Namespace == namespace && ofService(&service, name) {
 			return true
@@ -324,7 +304,7 @@ func hasVariable(s *judge.Scope, live *facts.Live, namespace, name string, from 
 	}
 	for _, end := range []string{"_SERVICE_", "_PORT"} {
 		// Before there is a cluster, what it has besides the bundle is not known.
-		if service, _, ok := strings.Cut(name, end); ok && (live == nil || s.MadeAtRunTime("Service", namespace, strings.ToLower(strings.ReplaceAll(service, "_", "-")), from) != nil) {
+		if service, _, ok := strings.Cut(name, end); ok && (s.Live == nil || s.MadeAtRunTime("Service", namespace, strings.ToLower(strings.ReplaceAll(service, "_", "-")), from) != nil) {
 			return true
 		}
 	}

@@ -52,7 +52,7 @@ func (w wrongPath) report(s *judge.Scope) {
 // that only the cluster knows could be any.
 func wrongPaths(s *judge.Scope) (all []wrongPath) {
 	for _, p := range s.Pods() {
-		in := aroundOf(s, p, s.Live)
+		in := aroundOf(s, p)
 		for _, c := range p.Containers() {
 			for i, m := range c.VolumeMounts {
 				if m.SubPathExpr == "" {

@@ -29,7 +29,7 @@ var keyMissing = judge.Check{
 	Says: noKeySays, Then: "%[6]s",
 	Run: func(s *judge.Scope) {
 		for _, p := range s.Pods() {
-			for _, n := range facts.NeedsOf(expanded(&p.Template.Spec, aroundOf(s, p, nil))) {
+			for _, n := range facts.NeedsOf(expanded(&p.Template.Spec, aroundOf(s, p))) {
 				if keys, missing := renderedWithout(s, p, n); len(missing) > 0 {
 					noKey(s, p, n, keys, missing)
 				}

@@ -27,7 +27,7 @@ var partOfNoItem = judge.Check{
 				}
 				return slices.Sorted(maps.Keys(all))
 			}
-			for _, part := range facts.NeedUnnamed(expanded(&p.Template.Spec, aroundOf(s, p, nil)), keys) {
+			for _, part := range facts.NeedUnnamed(expanded(&p.Template.Spec, aroundOf(s, p)), keys) {
 				s.Report(p.Object, p.Path(), part.SubPath, part.Volume, part.Then).SetBy(part.SubPath)
 			}
 		}

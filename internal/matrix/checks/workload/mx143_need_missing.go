@@ -35,7 +35,7 @@ var needMissing = judge.Check{
 	},
 	Run: func(s *judge.Scope) {
 		for _, p := range s.Pods() {
-			for _, n := range facts.NeedsOf(expanded(&p.Template.Spec, aroundOf(s, p, s.Live))) {
+			for _, n := range facts.NeedsOf(expanded(&p.Template.Spec, aroundOf(s, p))) {
 				needed(s, p, n)
 			}
 		}
