@@ -36,10 +36,10 @@ func deviceFaults() []fault {
 			tests: []string{"internal/matrix/why TestRefusals"},
 		},
 		{
-			id: "F125", what: "a claim of a DeviceClass that no component installs, a template of claims that nothing makes", verdict: "exit 1, in the scheduler's words; of a workload without pods too",
+			id: "F125", what: "a claim of a DeviceClass that no component installs, a template of claims that nothing makes", verdict: "exit 1, before anything is delivered where nothing of the recipe can make it; of a workload without pods too",
 			seeds: []seed{
 				{name: "class", nightly: families, recipe: claiming("deviceClassName: gpus.example.com"),
-					want: red(reason.SchedulingFailed, "Deployment b/b (b): 0/6 nodes are available", "gpus.example.com does not exist")},
+					want: red(reason.SchedulingFailed, "claims a device of DeviceClass gpus.example.com, which does not exist")},
 				{name: "no pods", nightly: families, recipe: func(r *tinyRecipe) {
 					claimant(r, "deviceClassName: gpus.example.com")
 					r.part("b").edit("  replicas: 1\n", "  replicas: 0\n")

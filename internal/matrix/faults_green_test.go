@@ -16,10 +16,10 @@ func wrongGreens() []fault {
 	helm, controllers := []string{bundle.Helm}, []string{bundle.ArgoCDOCI, bundle.FluxOCI}
 	return []fault{
 		{
-			id: "F46", what: "a claim of a StorageClass that does not exist", verdict: "it stays Pending; exit 1, the class named",
+			id: "F46", what: "a claim of a StorageClass that does not exist", verdict: "exit 1, the class named, before anything is delivered",
 			seeds: []seed{
 				{name: "template", nightly: families, recipe: func(r *tinyRecipe) { r.part("b").add("db.yaml", classless) },
-					want: red(reason.SchedulingFailed, "StatefulSet b/b-db (b): 0/6 nodes are available").and(`claim data-b-db-0 is not bound: its storage class "gp9" does not exist`)},
+					want: red(reason.SchedulingFailed, "StatefulSet b/b-db (b): claim data wants StorageClass gp9, which does not exist")},
 				{name: "no pod of it", nightly: families, recipe: func(r *tinyRecipe) {
 					r.part("b").add("db.yaml", strings.Replace(classless, "replicas: 2", "replicas: 0", 1))
 				}, want: red(reason.SchedulingFailed, "StatefulSet b/b-db (b): claim data wants StorageClass gp9, which does not exist")},
