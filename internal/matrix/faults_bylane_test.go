@@ -40,6 +40,7 @@ type faultSet string
 const (
 	alone    faultSet = ""
 	rejected faultSet = "pods that the API server rejects"
+	missing  faultSet = "names of what nothing makes" // red before anything is delivered
 	kept     faultSet = "pods that are kept from the scheduler"
 	late     faultSet = "pods that are late" // the fault may go away, so that the cell uses its whole budget
 	lateHook faultSet = "a hook that is late"
@@ -86,13 +87,16 @@ func sharedFaults() []sharedFault {
 	rejects := func(name, ns, cause string) []string {
 		return []string{fmt.Sprintf("Deployment %s/%s (b): the API server rejects its pods: ", ns, name), cause}
 	}
+	names := func(name, what string) []string {
+		return []string{fmt.Sprintf("Deployment b/%s (b): names %s, which does not exist, and nothing in the recipe makes it", name, what), "the API server rejects its pods"}
+	}
 	return []sharedFault{
-		{name: "a ServiceAccount that does not exist", with: rejected, recipe: specWith("account", "serviceAccountName: none"),
-			reason: reason.WorkloadFailed, cause: rejects("account", "b", `serviceaccount "none" not found`)},
-		{name: "a PriorityClass that does not exist", with: rejected, recipe: specWith("priority", "priorityClassName: urgent"),
-			reason: reason.WorkloadFailed, cause: rejects("priority", "b", "no PriorityClass with name urgent was found")},
-		{name: "a RuntimeClass that does not exist", with: rejected, recipe: specWith("runtime", "runtimeClassName: gvisor"),
-			reason: reason.WorkloadFailed, cause: rejects("runtime", "b", `RuntimeClass "gvisor" not found`)},
+		{name: "a ServiceAccount that does not exist", with: missing, recipe: specWith("account", "serviceAccountName: none"),
+			reason: reason.WorkloadFailed, cause: names("account", "ServiceAccount b/none")},
+		{name: "a PriorityClass that does not exist", with: missing, recipe: specWith("priority", "priorityClassName: urgent"),
+			reason: reason.WorkloadFailed, cause: names("priority", "PriorityClass urgent")},
+		{name: "a RuntimeClass that does not exist", with: missing, recipe: specWith("runtime", "runtimeClassName: gvisor"),
+			reason: reason.WorkloadFailed, cause: names("runtime", "RuntimeClass gvisor")},
 		{name: "a ResourceQuota without room", with: rejected,
 			recipe: inNamespace("quota", "", "apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: none, namespace: quota-only}\nspec: {hard: {pods: \"0\"}}\n"),
 			reason: reason.WorkloadFailed, cause: rejects("quota", "quota-only", "exceeded quota: none")},
@@ -176,7 +180,7 @@ func troubleOf(set faultSet) func(context.Context, *lane.Env) error {
 	want := 0
 	switch set {
 	case rejected:
-		want, shows = 6, func(ctx context.Context, env *lane.Env) (n int, err error) {
+		want, shows = 3, func(ctx context.Context, env *lane.Env) (n int, err error) {
 			list, err := env.Clients.Kube.AppsV1().Deployments("").List(ctx, metav1.ListOptions{})
 			if err != nil {
 				return 0, err
@@ -219,7 +223,7 @@ func troubleOf(set faultSet) func(context.Context, *lane.Env) error {
 // that TestFaultInjection sees in one lane.
 func TestOneVerdictPerFault(t *testing.T) {
 	t.Parallel()
-	oneVerdict(t, func(set faultSet) bool { return set == rejected || set == kept })
+	oneVerdict(t, func(set faultSet) bool { return set == rejected || set == missing || set == kept })
 }
 
 func oneVerdict(t *testing.T, chosen func(faultSet) bool) {

@@ -21,7 +21,7 @@ var classMissing = judge.Check{
 	Why: "A provisioner makes volumes of existing classes only (https://kubernetes.io/docs/concepts/storage/persistent-volumes/#class-1). The scheduler reports it of pods that exist; this is for the other claims, too. " +
 		"Which class is the default is the provider's: standard-rwo on GKE, default on AKS, oci-bv on OKE, and none on a new EKS cluster since 1.30; the cells of recipes, which leave that to the cluster, have one on EKS, too. A class of which there are volumes need not exist: it then only says which claims are for them. The class that the harness makes as the default of a cell is a note.",
 	Fix:  "Add the class to the recipe, name one that the cluster has, or leave the name out for the default.",
-	Says: "claim %s wants StorageClass %s, which does not exist, and nothing in the recipe makes it", Then: "no provisioner makes its volume",
+	Says: "claim %s wants StorageClass %s, which does not exist, and nothing in the recipe makes it", Then: "no provisioner makes its volume; deliver the class, or run with --with PATH if the cluster has it",
 	Others: map[string]judge.Message{
 		"default": {Says: "claim %s names no StorageClass, and the cluster has no default one", Then: "no provisioner makes its volume"},
 		"assumed": {Says: "claim %s names no StorageClass: this cell has a default one", Then: "a new cluster of this provider has none, and the claim would stay pending: make one the default there, or name one"},
