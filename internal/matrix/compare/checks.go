@@ -7,7 +7,9 @@ import (
 )
 
 // Checks are those of two ends of a recipe that must be equal.
-func Checks() []judge.Check { return []judge.Check{endsDiffer, definitionsStay, lanesDiffer, ownedTwice} }
+func Checks() []judge.Check {
+	return []judge.Check{endsDiffer, definitionsStay, lanesDiffer, ownedTwice}
+}
 
 var (
 	endsDiffer = judge.Check{

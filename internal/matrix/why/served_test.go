@@ -27,7 +27,7 @@ func TestLocate_RemovedAPI(t *testing.T) {
 		object("a", "\n\n\n\napiVersion: example.com/v1\nkind: Thing\nmetadata: {name: new}\n"),
 	}}
 	for cause, want := range map[string][2]string{
-		`Kustomization aicr-web: HelmRelease/flux-system/web dry-run failed: no matches for kind "HelmRelease" in version "helm.toolkit.fluxcd.io/v2beta1"`: {"HelmRelease is served as helm.toolkit.fluxcd.io/v2, and not as helm.toolkit.fluxcd.io/v2beta1; edit: `apiVersion: helm.toolkit.fluxcd.io/v2`", ""},
+		`Kustomization aicr-web: HelmRelease/flux-system/web dry-run failed: no matches for kind "HelmRelease" in version "helm.toolkit.fluxcd.io/v2beta1"`:   {"HelmRelease is served as helm.toolkit.fluxcd.io/v2, and not as helm.toolkit.fluxcd.io/v2beta1; edit: `apiVersion: helm.toolkit.fluxcd.io/v2`", ""},
 		`Release a: resource mapping not found for name: "web" namespace: "" from "": no matches for kind "PodDisruptionBudget" in version "policy/v1beta1"`:  {"PodDisruptionBudget is served as policy/v1, and not as policy/v1beta1; edit: `apiVersion: policy/v1`", "a.yaml:3"},
 		`Application a: The Kubernetes API could not find version "v1beta1" of policy/PodDisruptionBudget for requested resource a/web.`:                      {"edit: `apiVersion: policy/v1`", "a.yaml:3"},
 		`HelmRelease a: no matches for kind "Ingress" in version "extensions/v1beta1"`:                                                                        {"edit: `apiVersion: networking.k8s.io/v1`, and its fields, which differ", "a.yaml:1"},
