@@ -28,7 +28,7 @@ func TestNightlyCheckServed(t *testing.T) {
 	tiny.part("a").crds = map[string]string{"widget.yaml": strings.Replace(widgetCRD, "x-kubernetes-preserve-unknown-fields: true", "properties: {spec: {type: object, properties: {size: {type: integer}}}}", 1)}
 	tiny.part("b").add("widget.yaml", "apiVersion: faults.example.com/v1\nkind: Widget\nmetadata: {name: one}\nspec: {size: big}\n")
 	tiny.part("b").add("service.yaml", "apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec: {ports: [{port: 808080}]}\n")
-	tiny.part("b").add("large.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: large}\ndata: {a: "+strings.Repeat("x", 1<<20)+"}\n")
+	tiny.part("b").add("large.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: large}\ndata: {a: "+strings.Repeat("x", 1<<20+1)+"}\n")
 	tiny.part("b").edit("replicas: 1", "replicaz: 1")
 	tiny.use(t, r)
 	if c := r.Check(t.Context(), plan(), false); c.Err != nil {
