@@ -21,7 +21,7 @@ var replicasLeft = judge.Check{
 	Why: "Who takes replicas out of a workload that had it delivers 1, the default: all pods but one are stopped, until the autoscaler has noticed " +
 		"(https://kubernetes.io/docs/concepts/workloads/autoscaling/horizontal-pod-autoscale/#migrating-deployments-and-statefulsets-to-horizontal-autoscaling). The end of the upgrade does not show it.",
 	Fix:  "Before the upgrade, take the field out of what the deployer remembers, as the page says (kubectl apply edit-last-applied), or deliver the autoscaler first and take replicas out in a quiet hour.",
-	Says: "%s had replicas: %d, and has none now, which this keeps between %d and %d: with the upgrade it falls to 1 pod, until the autoscaler has noticed",
+	Says: "keeps %s between %d and %d pods, and the upgrade takes its replicas: %d away", Then: "it falls to 1 pod, until the autoscaler has noticed",
 	Run: func(s *judge.Scope) {
 		b := bundlesOf(s)
 		for _, o := range s.Rendered(judge.KindsOf(autoscalingv2.GroupName, "HorizontalPodAutoscaler")...) {
@@ -37,7 +37,7 @@ var replicasLeft = judge.Check{
 			if _, has := replicasOf(now.Object); has || had < 2 {
 				continue
 			}
-			s.Report(o, "spec.scaleTargetRef", now.Ref(), had, least(h), h.Spec.MaxReplicas)
+			s.Report(o, "spec.scaleTargetRef", now.Ref(), least(h), h.Spec.MaxReplicas, had)
 		}
 	},
 }

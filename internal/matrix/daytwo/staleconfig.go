@@ -22,7 +22,7 @@ var configReachesNoPod = judge.Check{
 	Why: "Variables, and files that are mounted one by one (subPath), are what they were when the container started (https://kubernetes.io/docs/concepts/configuration/configmap/#mounted-configmaps-are-updated-automatically). " +
 		"If the pod template stays as it was, no pod is replaced, and the old values hold until one is by chance. Of a chart's own Secrets this is not said: their values are often made anew with each rendering.",
 	Fix:  "Put a checksum of the ConfigMap into an annotation of the pod template (https://helm.sh/docs/howto/charts_tips_and_tricks/#automatically-roll-deployments), give it a new name with each change (Kustomize's generators do), or run a controller that replaces the pods.",
-	Says: "%s %s, and the upgrade changes %s there without a change to the pod template: its pods run on with the old values",
+	Says: "%s %s, and the upgrade changes %s there without a change to the pod template", Then: "its pods run on with the old values",
 	Run: func(s *judge.Scope) {
 		if s.Delivery.Back { // the pods are new, and have what the older bundle says
 			return

@@ -120,8 +120,8 @@ func Validate(list []Check) (wrong []string) {
 			wrong = append(wrong, fmt.Sprintf("two checks have the name %s", c.Name))
 		}
 		ids[c.ID], names[c.Name] = true, true
-		for field, text := range map[string]string{"Name": c.Name, "Title": c.Title, "Why": c.Why, "Fix": c.Fix, "Says": c.Says} {
-			if text == "" && (field != "Says" || !c.Observed) {
+		for field, text := range map[string]string{"Name": c.Name, "Title": c.Title, "Why": c.Why, "Fix": c.Fix, "Says": c.Says, "Then": c.Then} {
+			if text == "" && (field != "Says" && field != "Then" || !c.Observed) {
 				wrong = append(wrong, fmt.Sprintf("check %s has no %s", c.ID, field))
 			}
 		}
