@@ -93,10 +93,9 @@ func TestImages_OtherSignatures(t *testing.T) {
 	fakeCosign(t, "nothing-of-this-name")
 	m := newMakers(t)
 	m.pushAll(t)
-	pinned := map[string]string{}
 	for i := range m.lock.Programs {
 		if p := &m.lock.Programs[i]; p.Program == "etcd" {
-			pinned = p.Digests
+			pinned := p.Digests
 			m.push(t, p.Image, func(machine elf.Machine) []v1.Layer {
 				return []v1.Layer{packedLayer(t, compression.GZip, executable("usr/local/bin/etcd", elfProgram(t, machine, "")), empties("moved"))}
 			})
