@@ -97,7 +97,6 @@ func TestNoShell(t *testing.T) {
 		"stream":    true, // internal/infra/kind: docker
 		"gpus":      true, // internal/verify/snapshot/collect: nvidia-smi, for aicr snapshot; a cell's snapshot leaves GPUs out
 		"runOnce":   true, // cmd/matrix: this program itself, for --watch
-		"verify":    true, // internal/infra/stack: cosign, for --verify-signatures
 		"runChecks": true, // internal/verify/validate/agent: this program itself, as a test binary
 	}
 	err := filepath.WalkDir("../..", func(file string, d fs.DirEntry, err error) error {

@@ -69,9 +69,9 @@ func sameRuntimeClass(in bundled, c *recipe.Component) string {
 	if operator == nil || off(c, "metadataCollector") {
 		return ""
 	}
-	made, isText := textAt(operator.Values, runtimeClass, "operator", "runtimeClass")
-	asked, isText2 := textAt(c.Values, runtimeClass, "metadata-collector", "runtimeClassName")
-	if made = cmp.Or(made, runtimeClass); !isText || !isText2 || asked == "" || asked == made {
+	made, madeIsText := textAt(operator.Values, runtimeClass, "operator", "runtimeClass")
+	asked, askedIsText := textAt(c.Values, runtimeClass, "metadata-collector", "runtimeClassName")
+	if made = cmp.Or(made, runtimeClass); !madeIsText || !askedIsText || asked == "" || asked == made {
 		return ""
 	}
 	return fmt.Sprintf("metadata-collector.runtimeClassName is %s, and the RuntimeClass that %s makes is %s (operator.runtimeClass): the API server would refuse each of its pods; %smetadata-collector.runtimeClassName=%s",

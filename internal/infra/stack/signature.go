@@ -4,12 +4,10 @@ package stack
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os/exec"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/v1/remote"
@@ -91,20 +89,8 @@ func (o *Origin) verify(ctx context.Context, ref string, image *remoteImage, opt
 	ctx, cancel := context.WithTimeoutCause(ctx, signatureBudget, fmt.Errorf("cosign did not end within %s", signatureBudget))
 	defer cancel()
 	signed := at.Context().Name() + "@" + digest
-	cmd := exec.CommandContext(ctx, cosignProgram, "verify", identityFlag, by.identity, "--certificate-oidc-issuer", by.issuer, signed)
-	cmd.SysProcAttr = host.ProcessAttributes(false)
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = 5 * time.Second
-	_, err = cmd.Output()
-	if ctx.Err() != nil {
-		err = context.Cause(ctx)
-	}
-	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
-		lines := strings.Split(strings.TrimSpace(string(exit.Stderr)), "\n")
-		err = fmt.Errorf("%w: %.500s", err, strings.Join(lines[max(0, len(lines)-3):], "; "))
-	}
-	if err != nil {
-		return "", unsignedError{fmt.Errorf("cosign verify %s (signed by %s, which %s vouches for): %w; nothing of it was unpacked. Ask its maker, or use --stack %s, which compiles it", signed, by.identity, by.issuer, err, sourceModules)}
+	if _, err := host.RunCommand(ctx, "", nil, cosignProgram, "verify", identityFlag, by.identity, "--certificate-oidc-issuer", by.issuer, signed); err != nil {
+		return "", unsignedError{fmt.Errorf("%w\nnothing of it was unpacked. Ask its maker, or use --stack %s, which compiles it", err, sourceModules)}
 	}
 	return by.identity, nil
 }

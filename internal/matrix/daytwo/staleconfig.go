@@ -16,8 +16,11 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 )
 
+// rolling are the workloads whose controllers replace pods when their template changes, and only then.
+var rolling = judge.KindsOf(appsv1.GroupName, "Deployment", "StatefulSet", "DaemonSet")
+
 var configReachesNoPod = judge.Check{
-	ID: "MX729", Name: "config-reaches-no-pod", Needs: judge.Second, Kinds: judge.KindsOf(appsv1.GroupName, "Deployment", "StatefulSet", "DaemonSet"),
+	ID: "MX729", Name: "config-reaches-no-pod", Needs: judge.Second, Kinds: rolling,
 	Title: "What an upgrade changes in a ConfigMap reaches the pods that read it when they start",
 	Why: "Variables, and files that are mounted one by one (subPath), are what they were when the container started (https://kubernetes.io/docs/concepts/configuration/configmap/#mounted-configmaps-are-updated-automatically). " +
 		"If the pod template stays as it was, no pod is replaced, and the old values hold until one is by chance. Of a chart's own Secrets this is not said: their values are often made anew with each rendering.",
@@ -30,7 +33,7 @@ var configReachesNoPod = judge.Check{
 		b := bundlesOf(s)
 		for _, p := range s.Pods() {
 			o := p.Object
-			if !slices.Contains([]string{"Deployment", "StatefulSet", "DaemonSet"}, o.Object.GetKind()) || b.Before.Expectation.Object(o.Ref()) == nil || b.changesTemplate(o) || replacedByController(o) {
+			if !slices.Contains(rolling, o.Object.GroupVersionKind().GroupKind()) || b.Before.Expectation.Object(o.Ref()) == nil || b.changesTemplate(o) || replacedByController(o) {
 				continue
 			}
 			for _, need := range facts.NeedsOf(&p.Template.Spec) {

@@ -23,6 +23,8 @@ type ClaimTemplate struct {
 	// Name is the claim's or the template's, or that of the ephemeral volume. First is the name of the
 	// first claim; empty for those of ephemeral volumes, which are named after pods.
 	Name, First string
+	// Path is its spec in the object that is or makes it; empty for those of ephemeral volumes.
+	Path string
 	// Times is how many there will be.
 	Times int
 	Meta  *metav1.ObjectMeta
@@ -51,7 +53,7 @@ func ofObjects(e *bundle.Expectation) (all []ClaimTemplate) {
 		case "/PersistentVolumeClaim":
 			var c corev1.PersistentVolumeClaim
 			if problem.Read(o, &c) {
-				all = append(all, ClaimTemplate{Problem: problem.Of(o), Namespace: c.Namespace, Name: c.Name, First: c.Name, Times: 1, Meta: &c.ObjectMeta, Spec: &c.Spec})
+				all = append(all, ClaimTemplate{Problem: problem.Of(o), Namespace: c.Namespace, Name: c.Name, First: c.Name, Path: "spec", Times: 1, Meta: &c.ObjectMeta, Spec: &c.Spec})
 			}
 		case "apps/StatefulSet":
 			var set appsv1.StatefulSet
@@ -64,7 +66,7 @@ func ofObjects(e *bundle.Expectation) (all []ClaimTemplate) {
 			}
 			for j := range set.Spec.VolumeClaimTemplates {
 				t := &set.Spec.VolumeClaimTemplates[j]
-				all = append(all, ClaimTemplate{Problem: problem.Of(o), Namespace: set.Namespace, Name: t.Name, First: fmt.Sprintf("%s-%s-0", t.Name, set.Name), Times: times, Meta: &t.ObjectMeta, Spec: &t.Spec})
+				all = append(all, ClaimTemplate{Problem: problem.Of(o), Namespace: set.Namespace, Name: t.Name, First: fmt.Sprintf("%s-%s-0", t.Name, set.Name), Path: fmt.Sprintf("spec.volumeClaimTemplates[%d].spec", j), Times: times, Meta: &t.ObjectMeta, Spec: &t.Spec})
 			}
 		}
 	}

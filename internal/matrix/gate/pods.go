@@ -72,7 +72,7 @@ func (g *Gate) explained(open []lane.Item, late map[string]bool) bool {
 // Reasons: SCHEDULING_FAILED, WORKLOAD_FAILED.
 func (g *Gate) podsTimedOut(budget time.Duration) error {
 	if len(g.lastReport.Pending) > 0 {
-		f := why.SchedulingFinding(&g.Env.Bundle.Expectation, g.lastReport, g.View)
+		f := why.SchedulingFinding(g.expectation(), g.lastReport, g.View)
 		f.More = g.lastReport.WaitingTexts()
 		return &reason.Error{Reason: reason.SchedulingFailed, Err: f}
 	}

@@ -271,17 +271,17 @@ func (g *Gate) failedPods(ctx context.Context, r observe.WorkloadReport, s *obse
 	lasting.Pending = r.Pending // all belong in the failure report
 	why.TraceValues(ctx, g.Env.Input, g.Env.Bundle.Deployer, &lasting, s)
 	if believed {
-		return &reason.Error{Reason: reason.SchedulingFailed, Err: why.SchedulingFinding(&g.Env.Bundle.Expectation, lasting, s)}
+		return &reason.Error{Reason: reason.SchedulingFailed, Err: why.SchedulingFinding(g.expectation(), lasting, s)}
 	}
 	code := reason.WorkloadFailed
 	if lasting.Wrong[0].Scheduling() {
 		code = reason.SchedulingFailed
 	}
-	f := why.SchedulingFinding(&g.Env.Bundle.Expectation, observe.WorkloadReport{Wrong: lasting.Wrong}, s)
+	f := why.SchedulingFinding(g.expectation(), observe.WorkloadReport{Wrong: lasting.Wrong}, s)
 	if rejected[lasting.Wrong[0].Workload] {
 		f.Stage = result.StageApply
 	}
-	f.Findings = append(f.Findings, why.SchedulingFinding(&g.Env.Bundle.Expectation, observe.WorkloadReport{Pending: lasting.Pending}, s).Findings...)
+	f.Findings = append(f.Findings, why.SchedulingFinding(g.expectation(), observe.WorkloadReport{Pending: lasting.Pending}, s).Findings...)
 	return &reason.Error{Reason: code, Err: f}
 }
 

@@ -122,10 +122,7 @@ func (l *Losses) undecided(e *bundle.Expectation) (all bool, only map[result.Ref
 	warns := map[string]bool{}
 	only = map[result.Ref]bool{}
 	for i := range e.Objects {
-		switch o := e.Objects[i].Object; o.GetKind() {
-		case validatingBinding, mutating + "Binding":
-			all = true
-		case "Namespace":
+		if o := e.Objects[i].Object; o.GetKind() == "Namespace" {
 			warns[o.GetName()] = o.GetLabels()["pod-security.kubernetes.io/warn"] != ""
 		}
 	}
@@ -140,7 +137,7 @@ func (l *Losses) undecided(e *bundle.Expectation) (all bool, only map[result.Ref
 			only[o.Ref()] = true
 		}
 	}
-	return all, only
+	return reachOf(e).everywhere, only
 }
 
 // defaults are the paths that the API server fills in of an object.

@@ -69,9 +69,7 @@ func Denied(ctx context.Context, clients *infra.Clients, e *bundle.Expectation, 
 		}
 	}
 	fails := failure(found)
-	if err == nil && fails == nil && slices.ContainsFunc(e.Objects, func(o bundle.Object) bool {
-		return o.Object.GetKind() == validatingBinding || o.Object.GetKind() == mutating+"Binding"
-	}) {
+	if err == nil && fails == nil && reachOf(e).everywhere {
 		why = reason.DeployFailed
 		var more []result.Finding
 		more, found, err = refusedNext(ctx, clients, e)

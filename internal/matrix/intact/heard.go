@@ -79,11 +79,13 @@ func sameRendering(a, b *bundle.Object) bool {
 // an admission policy has a say, which comes into force at some time, and where the bundle has an object twice: which of the two is
 // created differs, and of definitions also what objects of their kind are warned of.
 func steady(e *bundle.Expectation) bool {
+	if reachOf(e).everywhere {
+		return false
+	}
 	seen := map[result.Ref]bool{}
 	for i := range e.Objects {
-		o := &e.Objects[i]
-		ref, kind := o.Ref(), o.Object.GetKind()
-		if kind == validatingBinding || kind == mutating+"Binding" || ref.Name != "" && seen[ref] {
+		ref := e.Objects[i].Ref()
+		if ref.Name != "" && seen[ref] {
 			return false
 		}
 		seen[ref] = true

@@ -3,14 +3,12 @@ package why
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
-	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/matrix/facts"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -124,27 +122,15 @@ func refusedField(expected *bundle.Expectation, groups []NodeGroup, w *bundle.Wo
 // claimOrigin is where a claim of a workload's pods names its StorageClass, or where it is: an object of its own, or a
 // template of a StatefulSet, whose claims are TEMPLATE-STATEFULSET-NUMBER.
 func claimOrigin(expected *bundle.Expectation, w *bundle.Workload, claim string) (path []string, at recipe.Origin, ok bool) {
-	if o := expected.Object(result.Ref{Kind: "PersistentVolumeClaim", Namespace: w.Namespace, Name: claim}); o != nil {
-		for _, path := range [][]string{{"spec", "storageClassName"}, {"spec"}} {
-			if _, has, _ := unstructured.NestedFieldNoCopy(o.Object.Object, path...); has {
-				at, ok = o.Origin(path...)
-				return path, at, ok
-			}
-		}
-	}
-	set := expected.Object(result.Ref{Group: appsv1.GroupName, Kind: "StatefulSet", Namespace: w.Namespace, Name: w.Name})
-	if set == nil || w.Kind != "StatefulSet" {
-		return nil, at, false
-	}
-	templates, _, _ := unstructured.NestedSlice(set.Object.Object, "spec", "volumeClaimTemplates")
-	for i, raw := range templates {
-		template, _ := raw.(map[string]any)
-		name, _, _ := unstructured.NestedString(template, "metadata", "name")
-		if !strings.HasPrefix(claim, name+"-"+w.Name+"-") {
+	for _, c := range facts.ClaimsOf(expected) {
+		ofSet := c.From.Kind == w.Kind && c.From.Name == w.Name && strings.HasPrefix(claim, c.Name+"-"+w.Name+"-")
+		if c.Path == "" || c.Namespace != w.Namespace || c.First != claim && !ofSet {
 			continue
 		}
-		path = []string{"spec", "volumeClaimTemplates", strconv.Itoa(i), "spec", "storageClassName"}
-		at, ok = set.Origin(path...)
+		if path = fieldPath(c.Path); c.Spec.StorageClassName != nil {
+			path = append(path, "storageClassName")
+		}
+		at, ok = expected.Object(c.From).Origin(path...)
 		return path, at, ok
 	}
 	return nil, at, false

@@ -1,14 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -132,13 +130,8 @@ func (h *byHand) deliver(ctx context.Context, name string, deployer bundle.Deplo
 }
 
 func (h *byHand) matrix(ctx context.Context, args ...string) error {
-	var out bytes.Buffer
-	cmd := exec.CommandContext(ctx, h.bin, args...)
-	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("matrix %s: %w\n%s", strings.Join(args, " "), err, out.Bytes())
-	}
-	return nil
+	_, err := host.RunCommand(ctx, "", nil, h.bin, args...)
+	return err
 }
 
 // bundle is what `matrix run` would deliver of a recipe through a registry.
@@ -223,15 +216,10 @@ func (d *delivery) script(ctx context.Context) error {
 	if err := d.made.WriteTo(at, false); err != nil {
 		return err
 	}
-	var out bytes.Buffer
-	cmd := exec.CommandContext(ctx, filepath.Join(at, "deploy.sh"))
-	cmd.Dir, cmd.Stdout, cmd.Stderr = at, &out, &out
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+d.kubeconfig, "PATH="+strings.Join(append(d.stack.BinDirs("helm"), os.Getenv("PATH")), string(os.PathListSeparator)),
-		"HELM_CACHE_HOME="+d.dir, "HELM_CONFIG_HOME="+d.dir, "HELM_DATA_HOME="+d.dir)
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("deploy.sh: %w\n%s", err, out.Bytes())
-	}
-	return nil
+	env := []string{"KUBECONFIG=" + d.kubeconfig, "PATH=" + strings.Join(append(d.stack.BinDirs("helm"), os.Getenv("PATH")), string(os.PathListSeparator)),
+		"HELM_CACHE_HOME=" + d.dir, "HELM_CONFIG_HOME=" + d.dir, "HELM_DATA_HOME=" + d.dir}
+	_, err := host.RunCommand(ctx, at, env, filepath.Join(at, "deploy.sh"))
+	return err
 }
 
 // ready waits, as with kubectl wait, until the deployer reports all as done and all workloads are ready.

@@ -1,10 +1,6 @@
 package storage
 
 import (
-	"fmt"
-
-	appsv1 "k8s.io/api/apps/v1"
-
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/matrix/facts"
 	"github.com/nvidia/aicr-action/internal/matrix/judge"
@@ -22,18 +18,9 @@ func maker(s *judge.Scope, c *facts.ClaimTemplate) *bundle.Object {
 }
 
 // claimPath is a field of a claim, in the object that is or makes it.
-func claimPath(s *judge.Scope, c *facts.ClaimTemplate, field string) string {
-	switch c.From.Kind {
-	case "PersistentVolumeClaim":
-		return "spec." + field
-	case "StatefulSet":
-		if set := facts.As[appsv1.StatefulSet](s.Index, maker(s, c)); set != nil {
-			for i, t := range set.Spec.VolumeClaimTemplates {
-				if t.Name == c.Name {
-					return fmt.Sprintf("spec.volumeClaimTemplates[%d].spec.%s", i, field)
-				}
-			}
-		}
+func claimPath(c *facts.ClaimTemplate, field string) string {
+	if c.Path == "" {
+		return facts.PodPath(c.From.Kind) + ".volumes"
 	}
-	return facts.PodPath(c.From.Kind) + ".volumes"
+	return c.Path + "." + field
 }

@@ -45,7 +45,7 @@ func classOf(s *judge.Scope, c *facts.ClaimTemplate) {
 	if c.Spec.StorageClassName != nil {
 		name, named = *c.Spec.StorageClassName, true
 	}
-	o, path := maker(s, c), claimPath(s, c, "storageClassName")
+	o, path := maker(s, c), claimPath(c, "storageClassName")
 	if s.Live == nil {
 		volumes := schema.GroupKind{Kind: "PersistentVolume"}
 		if class := (result.Ref{Group: storagev1.GroupName, Kind: "StorageClass", Name: name}); name != "" && s.Lacks(class, o.Ref()) && !s.Has(volumes) && !s.MayMake(volumes, "") {

@@ -28,7 +28,7 @@ var claimSource = judge.Check{
 			if (isClaim || s.Live == nil) && !s.Lacks(from, c.From) || !isClaim && observe.Makes(s.Expectation, from.Kind, from.Namespace, from.Name) {
 				continue
 			}
-			s.Report(maker(s, c), claimPath(s, c, "dataSource"), from.Kind, full).SetBy(from.Name).OneCause(from.Kind + " " + full).Missing(from)
+			s.Report(maker(s, c), claimPath(c, "dataSource"), from.Kind, full).SetBy(from.Name).OneCause(from.Kind + " " + full).Missing(from)
 		}
 	},
 }

@@ -19,7 +19,7 @@ var attributesClass = judge.Check{
 		for i := range all {
 			c := &all[i]
 			if name := c.Spec.VolumeAttributesClassName; name != nil && *name != "" && !observe.Makes(s.Expectation, "VolumeAttributesClass", "", *name) {
-				s.Report(maker(s, c), claimPath(s, c, "volumeAttributesClassName"), *name).SetBy(*name).OneCause(*name).
+				s.Report(maker(s, c), claimPath(c, "volumeAttributesClassName"), *name).SetBy(*name).OneCause(*name).
 					Missing(result.Ref{Kind: "VolumeAttributesClass", Name: *name})
 			}
 		}

@@ -65,7 +65,7 @@ var volumeFromBefore = judge.Check{
 
 func reportVolume(s *judge.Scope, message string, c *facts.ClaimTemplate, args ...any) *judge.Found {
 	name := c.Spec.VolumeName
-	return s.ReportAs(message, maker(s, c), claimPath(s, c, "volumeName"), append([]any{name}, args...)...).SetBy(name).OneCause(name + " for " + c.From.String())
+	return s.ReportAs(message, maker(s, c), claimPath(c, "volumeName"), append([]any{name}, args...)...).SetBy(name).OneCause(name + " for " + c.From.String())
 }
 
 // namedVolumes looks at the claims that name a volume: with the bundle's own of that name, nil if it has none, and the first
