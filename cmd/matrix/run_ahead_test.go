@@ -39,11 +39,11 @@ func (tc aheadNotTaken) run(t *testing.T) {
 	t.Helper()
 	paths, _ := needStack(t)
 	p := newProgram(t, buildProgram(t), paths)
-	artifacts := filepath.Join(t.TempDir(), "artifacts")
-	args := append([]string{"run", "eks", "--deployer", "argocd-oci,flux-oci", "--parallel", "1", "--ahead", "1", "--artifacts", artifacts, "-o", "json"}, tc.args...)
+	args := append([]string{"run", "eks", "--deployer", "argocd-oci,flux-oci", "--parallel", "1", "--ahead", "1", "-o", "json"}, tc.args...)
+	artifacts := t.TempDir()
 	var r *process
 	if tc.signal != 0 {
-		r = p.start(t, nil, args...)
+		r = p.start(t, nil, append(args, "--artifacts", artifacts)...)
 		r.until(t, "eks/flux-oci  Starting its cluster ahead")
 		if err := r.cmd.Process.Signal(tc.signal); err != nil {
 			t.Fatal(err)
@@ -51,9 +51,11 @@ func (tc aheadNotTaken) run(t *testing.T) {
 		r.wait(t, 5*time.Minute)
 	} else {
 		// The other cluster is still being started when the time is up, or is ready. Where the API
-		// server did not answer within that time, the machine was too slow for it.
+		// server did not answer within that time, the machine was too slow for it, and the second
+		// cell ran: its artifacts are in the directory of that run.
 		for _, seconds := range []int{10, 20, 40} {
-			if r = p.run(t, 5*time.Minute, []string{fmt.Sprintf("KWOK_ARGOCD_SYNC_TIMEOUT=%d", seconds)}, args...); r.code() != reason.ClusterFailed.Code() {
+			artifacts = t.TempDir()
+			if r = p.run(t, 5*time.Minute, []string{fmt.Sprintf("KWOK_ARGOCD_SYNC_TIMEOUT=%d", seconds)}, append(args, "--artifacts", artifacts)...); r.code() != reason.ClusterFailed.Code() {
 				break
 			}
 		}
