@@ -25,7 +25,7 @@ TESTS    := $(GO) tool gotestsum --format pkgname-and-test-fails --format-icons 
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build generate update-manifests lint test test-nightly oracle test-race test-kind bench bench-matrix bench-goals bench-profile bench-ratio bench-verdicts bench-gang picture soak
+.PHONY: help build generate update-manifests lint test test-nightly oracle test-race test-kind bench bench-matrix bench-go bench-profile bench-ratio bench-verdicts bench-gang picture soak
 .PHONY: kwok-cluster kwok-nodes kwok-test-deployer kwok-test-all kwok-e2e kwok-status kwok-cluster-delete
 
 help: ## List the targets
@@ -80,14 +80,14 @@ test-race: ## Unit tests with the race detector; it needs a C compiler
 test-kind: ## Kind clusters: pull the images or, without a registry or Docker, build them; run the contract and four lanes, remove all. Linux, as root; docs/contributing/kind-fixture.md
 	$(GO) run ./test/kindnode test ./internal/infra/kind ./test/kindnode$(if $(KIND_TESTS), -run '$(KIND_TESTS)')
 
-bench: ## Benchmarks, e.g. of starting a cluster
+bench-go: ## Benchmarks of single functions, e.g. of starting a cluster
 	$(GO) run ./cmd/matrix stack build
 	$(GO) test -run '^$$' -bench . -timeout 60m ./...
 
 bench-matrix: ## Time BENCH='eks-training' through its lanes, compare with docs/contributing/figures.md; UPDATE=1 keeps the table there
 	$(GO) run ./internal/tools/bench $(if $(UPDATE),-update )-- $(BENCH)
 
-bench-goals: ## Time each command that has a goal; CHARTS=DIR of original charts and RECIPES=DIR for the rows that need them, LONG=1 for every recipe; UPDATE=1 keeps the table in docs/contributing/figures.md
+bench: ## Time each command that has a goal; CHARTS=DIR of original charts and RECIPES=DIR for the rows that need them, LONG=1 for every recipe; UPDATE=1 keeps the table in docs/contributing/figures.md
 	$(GO) run ./internal/tools/bench -goals$(if $(CHARTS), -charts $(CHARTS))$(if $(RECIPES), -recipes $(RECIPES))$(if $(LONG), -long)$(if $(UPDATE), -update)
 
 bench-profile: ## What the processes of each lane of BENCH='eks-training' spend their CPU time on; LANES=helm,flux-oci for some; UPDATE=1 keeps the tables in docs/contributing/figures.md

@@ -14,7 +14,7 @@ import (
 )
 
 // goalMarks are those of the table of goals.
-var goalMarks = marks{"<!-- made by `make bench-goals UPDATE=1` -->\n", "<!-- end of what `make bench-goals` made -->\n"}
+var goalMarks = marks{"<!-- made by `make bench UPDATE=1` -->\n", "<!-- end of what `make bench` made -->\n"}
 
 // goal is a row of the table: one command, and what it is to take on 2 idle cores.
 type goal struct {

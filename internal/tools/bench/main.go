@@ -3,7 +3,7 @@
 // -update. `make bench-matrix` calls it. With -gangs it runs the gang benchmark through several
 // schedulers instead, as `make bench-gang` does; with -profile it says what the processes of each
 // lane spend their CPU time on, as `make bench-profile` does; with -goals it measures each command that
-// has a goal, as `make bench-goals` does; with -ratio what a cell costs beside the same bundle delivered by hand, as
+// has a goal, as `make bench` does; with -ratio what a cell costs beside the same bundle delivered by hand, as
 // `make bench-ratio` does; with -verdicts how soon after a fault its verdict comes, as
 // `make bench-verdicts` does. The machine should be idle otherwise.
 package main
