@@ -2,7 +2,6 @@ package rendering
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -18,7 +17,7 @@ import (
 // quotes, and aliases from one item of a List to another. file names the template for people.
 func (o Object) Doubtful(ch *chart.Chart, file string) []string {
 	var doc yaml.Node
-	if isCRD(o.text) && !maybeBoolean.MatchString(o.text) || yaml.Unmarshal([]byte(o.text), &doc) != nil {
+	if isCRD(o.text) && !maybeBoolean(o.text) || yaml.Unmarshal([]byte(o.text), &doc) != nil {
 		return nil
 	}
 	var found []string
@@ -67,9 +66,48 @@ func (o Object) Doubtful(ch *chart.Chart, file string) []string {
 	return found
 }
 
-// maybeBoolean matches a line of a CustomResourceDefinition that oldBoolean may be about. The others are
-// not parsed: their schemas have megabytes.
-var maybeBoolean = regexp.MustCompile(`(?m)(?:^[ \t-]*|[{,][ \t]*)(?i:y|yes|on|n|no|off)[ \t]*:(?:[ \t]|$)|(?:^[ \t-]+|:[ \t]+|[\[,][ \t]*)(?i:y|yes|on|n|no|off)[ \t]*(?:$|[\],}#])`)
+// maybeBoolean reports whether a line of a CustomResourceDefinition may be one that oldBoolean is about: such a word before a colon, or
+// alone as a value. The others are not parsed: their schemas have megabytes, for which a regular expression takes longer than all else
+// of a rendering.
+func maybeBoolean(text string) bool {
+	for at := 0; at < len(text); at++ {
+		c := text[at] | 0x20
+		if c != 'y' && c != 'n' && c != 'o' {
+			continue
+		}
+		if at > 0 && !strings.ContainsRune("\n \t-{,[:", rune(text[at-1])) {
+			continue
+		}
+		end := at
+		for end < len(text) && text[end]|0x20 >= 'a' && text[end]|0x20 <= 'z' {
+			end++
+		}
+		if end-at > len("yes") || !slices.Contains(oldWords, strings.ToLower(text[at:end])) {
+			at = end - 1
+			continue
+		}
+		next := strings.TrimLeft(text[end:], " \t")
+		ends := next == "" || next[0] == '\n'
+		key := next != "" && next[0] == ':' && (len(next) == 1 || strings.ContainsRune(" \t\n", rune(next[1])))
+		value := ends || strings.ContainsRune("],}#", rune(next[0]))
+		before := strings.TrimRight(text[:at], " \t")
+		switch line := strings.TrimRight(text[:at], " \t-"); {
+		case line == "" || line[len(line)-1] == '\n':
+			if key || value && len(line) < at {
+				return true
+			}
+		case key && strings.ContainsRune("{,", rune(before[len(before)-1])),
+			value && strings.ContainsRune("[,", rune(before[len(before)-1])),
+			value && before[len(before)-1] == ':' && len(before) < at:
+			return true
+		}
+		at = end - 1
+	}
+	return false
+}
+
+// oldWords are those of oldBoolean but for true and false.
+var oldWords = []string{"y", "yes", "on", "n", "no", "off"}
 
 // foreign returns the aliases of an item of a List whose anchor is in no part of that item.
 func (o Object) foreign(doc *yaml.Node) []*yaml.Node {
