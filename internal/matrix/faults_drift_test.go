@@ -116,11 +116,13 @@ func driftFaults() []fault {
 func liveFaults() []fault {
 	return []fault{
 		{
-			id: "F102", what: "a field that was rendered and is not live: the API server drops it without a word, or somebody has overwritten it", verdict: "exit 51 in every lane for what the API server drops; otherwise a warning; with the path, the template's line and the component",
+			id: "F102", what: "a field that was rendered and is not live: the API server drops it without a word, or somebody has overwritten it; an object that it refuses", verdict: "exit 51 in every lane for what the API server drops or refuses, all of it at once and before anything is delivered; otherwise a warning; with the path, the template's line and the component",
 			seeds: []seed{
 				{name: "feature gate", lanes: []string{bundle.Helm}, nightly: slices.Concat([]string{bundle.ArgoCDOCI, bundle.FluxOCI, bundle.ArgoCDAppSet, bundle.Helmfile}, otherLanes), recipe: func(r *tinyRecipe) {
 					r.part("b").edit(`image: "example.com/web:1"`, `image: "example.com/web:1", lifecycle: {stopSignal: SIGUSR1}`)
-				}, want: red(reason.DeployFailed, `Deployment b/b (b): the API server dropped field "spec.template.spec.containers[0].lifecycle`).and("b/templates/web.yaml:13")},
+					r.part("b").add("refused.yaml", "apiVersion: v1\nkind: Service\nmetadata: {name: refused}\nspec:\n  selector: {app: web}\n  ports:\n  - port: 808080\n")
+				}, want: undelivered(red(reason.DeployFailed, "MX9").and(`Deployment b/b (b): the API server dropped field "spec.template.spec.containers[0].lifecycle`, "b/templates/web.yaml:13",
+					`Service b/refused (b): the API server refuses it: Service "refused" is invalid: [spec.ports[0].port: Invalid value: 808080`, "b/templates/refused.yaml:7"))},
 				{name: "overwritten", nightly: []string{bundle.Helm, bundle.FluxOCI}, recipe: func(r *tinyRecipe) { r.part("b").add("config.yaml", overwritten) }, deployed: overwrite,
 					want: outcomeWanted{check: warning(`ConfigMap b/conf (b): data.mode is not live as it was rendered: "slow" was rendered, and "fast" is live`)}},
 			},
@@ -143,6 +145,17 @@ func liveFaults() []fault {
 			tests: []string{"internal/infra TestWarnings"},
 		},
 	}
+}
+
+// undelivered: the cell ended before the deployer was asked for anything.
+func undelivered(w outcomeWanted) outcomeWanted {
+	w.check = func(t *testing.T, r result.Result) {
+		t.Helper()
+		if last := r.Phases[len(r.Phases)-1].Name; last != "deploy" || r.Pods > 0 {
+			t.Errorf("the cell ended in %s, with %d pods: want it before the delivery", last, r.Pods)
+		}
+	}
+	return w
 }
 
 // settles: the note of a cell whose second delivery changed nothing.

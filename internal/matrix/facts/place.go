@@ -14,7 +14,7 @@ import (
 )
 
 // Place is the line that decides about a problem, as PlaceOf has it, and, where that is no line of a
-// manifest, the line of the manifest that has the object. The text is for people.
+// manifest, the line of the manifest that has the field, or what is above it. The text is for people.
 func (x *Index) Place(p *problem.Problem) (result.Place, string) {
 	if p.At.File != "" {
 		return p.At, "set in " + p.At.String()
@@ -23,20 +23,20 @@ func (x *Index) Place(p *problem.Problem) (result.Place, string) {
 	if place.Path != "" || x.Expectation == nil || strings.HasPrefix(where, "set in "+place.String()) {
 		return place, where
 	}
-	if at, ok := x.Expectation.OriginOf(p.From, p.Template); ok {
+	if at, ok := x.Expectation.OriginOf(p.From, p.Template, Steps(p.Path)...); ok {
 		return result.Place{File: at.File, Line: at.Line}, "set in " + at.String()
 	}
 	return place, where
 }
 
-// inChart is the template of the chart that has the problem's object, with its line.
+// inChart is the template of the chart that has the problem's object, with the line of the field.
 func (x *Index) inChart(p *problem.Problem) string {
 	if x.Expectation == nil {
 		return p.Template
 	}
 	for i := range x.Expectation.Objects {
 		if o := &x.Expectation.Objects[i]; o.Template == p.Template && o.Component == p.Component && o.Object.GetKind() == p.From.Kind && o.Object.GetName() == p.From.Name {
-			return manifestline.In(o.Chart, o.Template, manifestline.Object{Kind: p.From.Kind, Name: p.From.Name})
+			return manifestline.In(o.Chart, o.Template, manifestline.Object{Kind: p.From.Kind, Name: p.From.Name}, Steps(p.Path)...)
 		}
 	}
 	return p.Template

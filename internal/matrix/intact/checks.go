@@ -25,8 +25,8 @@ var (
 	refusedByServer = judge.Check{
 		ID: "MX949", Name: "refused-by-the-api-server", Needs: judge.Served, Gives: reason.DeployFailed,
 		Title: "The API server takes every object",
-		Why: "The API server refuses an object whose fields have values that it does not allow, or that its definition does not. In a cell, the deployer reports it: Helm stops there, Argo CD and Flux try again " +
-			"until their budget is over, and each says only the first one. `matrix check --served` has all of them, from a dry run on an empty cluster.",
+		Why: "The API server refuses an object whose fields have values that it does not allow, or that its definition does not. Helm stops there, Argo CD and Flux try again until their budget is over, and each says " +
+			"only the first one. A dry run has all of them: in a cell before anything is delivered, of kinds that the API server has by itself; with `matrix check --served` of those of the recipe's definitions, too.",
 		Fix:  "Correct the field that the API server names.",
 		Says: "the API server refuses it: %s", Then: "its deployer stops there, or tries again until its budget is over",
 		Run: func(s *judge.Scope) {

@@ -95,7 +95,11 @@ func (r *Run) Do(ctx context.Context, losses *Losses) (said Said, err error) {
 // mutates reports whether policies of the recipe, or webhooks that are called, may change what is
 // applied.
 func (r *Run) mutates() bool {
-	return r.RunsPrograms() || slices.ContainsFunc(r.Env.Bundle.Expectation.Objects, func(o bundle.Object) bool { return o.Object.GetKind() == "MutatingAdmissionPolicyBinding" })
+	return r.RunsPrograms() || slices.ContainsFunc(r.Env.Bundle.Expectation.Objects, mutatingBinding)
+}
+
+func mutatingBinding(o bundle.Object) bool {
+	return o.Object.GetKind() == "MutatingAdmissionPolicyBinding"
 }
 
 // RunsPrograms reports whether programs of the recipe run, whose webhooks are called.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -12,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
@@ -36,22 +39,47 @@ func Served(ctx context.Context, clients *infra.Clients, e *bundle.Expectation) 
 	if err != nil {
 		return nil, err
 	}
+	askAll(ctx, asking, mapper, e, answers, "", func(string) bool { return true })
+	return answers, ctx.Err()
+}
+
+// Early has the API server of a cell answer before anything is delivered, in dry runs that leave nothing behind: objects of kinds that
+// it has by itself, as if they were in a namespace that exists. What it refuses so for a value of theirs, it refuses of every deployer.
+// Definitions are not asked about, since only their heads are kept, and neither is what is of a definition's kind, a controller's included, nor anything if a policy of
+// the bundle may mend what comes after it.
+func Early(ctx context.Context, clients *infra.Clients, e *bundle.Expectation) ([]facts.Answer, error) {
+	answers := make([]facts.Answer, len(e.Objects))
+	if slices.ContainsFunc(e.Objects, mutatingBinding) {
+		return answers, nil
+	}
+	asking, mapper, err := asker(clients, rest.NoWarnings{})
+	if err != nil {
+		return nil, err
+	}
+	askAll(ctx, asking, mapper, e, answers, metav1.NamespaceDefault, scheme.Scheme.IsGroupRegistered)
+	return answers, ctx.Err()
+}
+
+// askAll asks about all objects of some API groups whose kinds are served, in their namespaces or in another one.
+func askAll(ctx context.Context, asking *infra.Clients, mapper meta.RESTMapper, e *bundle.Expectation, answers []facts.Answer, namespace string, groups func(string) bool) {
 	var group errgroup.Group
 	group.SetLimit(asksAtATime)
 	for i := range e.Objects {
 		obj := e.Objects[i].Object
 		mapping, err := mapper.RESTMapping(obj.GroupVersionKind().GroupKind(), obj.GroupVersionKind().Version)
-		if err != nil || infra.ResourceFor(obj.GroupVersionKind()) == infra.CRDResource {
+		if err != nil || infra.ResourceFor(obj.GroupVersionKind()) == infra.CRDResource || !groups(obj.GroupVersionKind().Group) {
 			continue // nothing here defines its kind, or it was created
 		}
 		group.Go(func() error {
-			named := mapping.Scope.Name() == meta.RESTScopeNameNamespace
-			answers[i] = answered(try(ctx, asking.Scoped(mapping, obj.GetNamespace()), obj, obj.DeepCopy(), " zy01", named))
+			named, trial := mapping.Scope.Name() == meta.RESTScopeNameNamespace, obj.DeepCopy()
+			if named && namespace != "" {
+				trial.SetNamespace(namespace)
+			}
+			answers[i] = answered(try(ctx, asking.Scoped(mapping, trial.GetNamespace()), obj, trial, " zy01", named))
 			return nil
 		})
 	}
 	_ = group.Wait() // none returns an error
-	return answers, ctx.Err()
 }
 
 // answered is an answer as data.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/manifestline"
+	"github.com/nvidia/aicr-action/internal/matrix/facts"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
 )
@@ -30,6 +31,9 @@ func Locate(components []recipe.Component, b *bundle.Bundle, findings []result.F
 		}
 		c := slices.IndexFunc(components, func(c recipe.Component) bool { return c.Name == f.Component })
 		o, path := objectOf(e, f)
+		if o != nil && len(path) == 0 {
+			path = facts.Steps(f.Path)
+		}
 		needs, missing := withoutNamespace(e, f)
 		if missing != "" && !slices.ContainsFunc(f.Story, func(s string) bool { return strings.Contains(s, missing) }) { // Argo CD's lane may have said it
 			f.Story = append(slices.Clone(f.Story), missing)
