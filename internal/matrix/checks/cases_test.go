@@ -421,6 +421,9 @@ func (c *caseCase) Find(t testing.TB, list []judge.Check, order func(lane string
 			if stage == judge.Rendered {
 				c.first[more[i].Check] = true
 			}
+			if said := more[i].Text + "\n" + more[i].Then; strings.Contains(said, "%!") { // an argument too few, or of another type
+				t.Errorf("%s, stage %s: a message lacks what it is to say: %s", c.File, stage, said)
+			}
 		}
 		found = append(found, slices.DeleteFunc(more, func(p problem.Problem) bool {
 			if p.Known && !slices.ContainsFunc(found, func(f problem.Problem) bool { return wantOf(&f) == wantOf(&p) }) {

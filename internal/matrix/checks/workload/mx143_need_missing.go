@@ -48,7 +48,7 @@ func needed(s *judge.Scope, p facts.PodTemplate, n facts.Need) {
 	full := infra.NamespacedName(namespace, n.Name)
 	if s.Live == nil { // keys of what is rendered are MX141's
 		if s.Lacks(result.Ref{Kind: n.Kind, Namespace: namespace, Name: n.Name}, from) {
-			s.Report(p.Object, p.Path(), n.How, n.Kind, full).SetBy(n.Name).OneCause(n.Kind + full)
+			s.Report(p.Object, p.Path(), n.How, n.Kind, full, clusterLine(n.Kind, full, n.Keys)).SetBy(n.Name).OneCause(n.Kind + full)
 		}
 		return
 	}
