@@ -56,6 +56,7 @@ type fluxUnit struct {
 	within time.Duration
 	source string
 	post   render.Post
+	place  func(step int, field string, index int) recipe.Origin
 }
 
 // form reads the layout of one deployer's bundle.
@@ -186,7 +187,7 @@ func (b *Bundle) Components() ([]recipe.Component, map[string]bundle.Given) {
 		owner := ownerOf(units[:i+1], u.name)
 		g := bundle.Given{Chart: local, HelmName: u.helmName, Path: u.dir, Whole: b.laid != nil && local != nil, Under: b.valuesKey(u, owner), CRDScript: u.crdScript, ForceConflicts: u.forces, Unawaited: u.unawaited, File: u.file, Compared: u.compared, Complete: true}
 		if u.flux != nil {
-			g.Within, g.Unawaited, g.Source, g.Post = u.flux.within, u.flux.within == 0, u.flux.source, u.flux.post
+			g.Within, g.Unawaited, g.Source, g.Post, g.PostPlace = u.flux.within, u.flux.within == 0, u.flux.source, u.flux.post, u.flux.place
 		}
 		if g.Source != "" {
 			g.Seen = publish.VersionInFlux

@@ -275,6 +275,9 @@ func (f *fluxForm) release(file string, n *yamlv3.Node) (unit, error) {
 	if u.flux.post, err = helmReleasePost(spec, place); err != nil {
 		return u, t.bad(file, helmReleaseLine(err), "HelmRelease %s: %w", u.name, err)
 	}
+	u.flux.place = func(step int, field string, index int) recipe.Origin {
+		return place(helmReleasePostLine(spec, step, field, index))
+	}
 	v, err := f.valuesFrom(file, u.name, yamlx.Find(spec, "valuesFrom"))
 	if err != nil {
 		return u, err

@@ -32,6 +32,8 @@ type UserAppExtra struct {
 	// Applications that theirs refuse.
 	Projects map[string]argoapi.Member
 	Refused  []argoapi.Refusal
+	// Idle are the entries of kustomizations that select no object.
+	Idle []bundle.Idle
 	// Namespaces are those of what a deployer installs.
 	Namespaces []UserAppNamespace
 }
@@ -67,6 +69,7 @@ func (l *UserAppExtra) refused(e *bundle.Expectation) []argoapi.Refusal {
 // only their operators could say how they are.
 func (l *UserAppExtra) Add(in bundle.Input, made *bundle.Bundle) {
 	e := &made.Expectation
+	e.Repository = true
 	for i := range e.Delivered {
 		for _, name := range l.After[e.Delivered[i].Name] {
 			ref := e.Delivered[i].Ref
@@ -81,6 +84,7 @@ func (l *UserAppExtra) Add(in bundle.Input, made *bundle.Bundle) {
 			e.Applied = append(e.Applied, o)
 		}
 	}
+	e.Idle = append(e.Idle, l.Idle...)
 	e.Doomed = append(e.Doomed, l.refused(e)...)
 	e.Doomed = append(e.Doomed, l.withoutNamespace(e)...)
 	for _, c := range l.Checks {

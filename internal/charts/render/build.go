@@ -39,6 +39,8 @@ type KustomizationOutput struct {
 	Objects []KustomizationObject
 	// Unused are the positions of those of Input.Patches that change nothing.
 	Unused []int
+	// Unmatched are entries that select no object.
+	Unmatched []Unmatched
 }
 
 // KustomizationObject is one object.

@@ -56,8 +56,10 @@ type overlay struct {
 	settings   map[string]any
 	components []string
 	at         recipe.Origin // what names the components
-	// by is the deployer: render.EditFlux or render.EditArgo; empty for none.
-	by string
+	// by is the deployer: render.EditFlux or render.EditArgo; empty for none. owner is its object, which has images at a place.
+	by       string
+	owner    object
+	imagesAt recipe.Origin
 }
 
 // build gives what Kustomize makes of a directory, with what a deployer lays over it. The lines of each
@@ -161,6 +163,7 @@ func (l *layout) buildOf(r checkout.Reader, dir string, over overlay) ([]object,
 		at, line := render.LocateInKustomization(in, err)
 		return nil, &recipe.FileError{File: l.repo.Shown(cmp.Or(at, l.repo.Kustomization(dir), dir)), Line: line, Err: fmt.Errorf("the kustomization in %s does not build: %w", l.repo.Shown(dir), err)}
 	}
+	l.idle.add(l.repo, dir, files, over, out.Unmatched)
 	source := l.repo.Sources(files, over.patches)
 	var all []object
 	for _, made := range out.Objects {

@@ -18,6 +18,7 @@ func (f *fluxApp) overlay(o object) (overlay, error) {
 	}
 	over := overlaidBy(o, options, render.EditFlux)
 	over.at = f.repo.Origin(o, yamlx.LineOf(o.Node, "spec", "components"))
+	over.imagesAt = f.repo.Origin(o, yamlx.LineOf(o.Node, "spec", "images"))
 	return over, err
 }
 
@@ -42,12 +43,13 @@ func (l *layout) builtFor(o object, source *yamlv3.Node, dir string) ([]object, 
 	}
 	over := overlaidBy(o, options, render.EditArgo)
 	over.at = l.repo.Origin(o, yamlx.LineOf(source, "kustomize", "components"))
+	over.imagesAt = l.repo.Origin(o, yamlx.LineOf(source, "kustomize", "images"))
 	return l.build(dir, over)
 }
 
 // overlaidBy is what an object has its deployer write into a kustomization.
 func overlaidBy(o object, options argoapi.OverlayOptions, by string) overlay {
-	over := overlay{settings: options.Settings, components: options.Components, by: by}
+	over := overlay{settings: options.Settings, components: options.Components, by: by, owner: o}
 	for _, p := range options.Patches {
 		over.patches = append(over.patches, fluxPatch{Entry: p.Entry, File: o.File, Node: p.Node})
 	}
