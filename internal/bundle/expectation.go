@@ -52,6 +52,9 @@ func (p *plan) expect(ctx context.Context, in Input, deployer string) error {
 			r.UpgradeHooks = append(r.UpgradeHooks, r.object(kinds, o))
 		}
 		for _, u := range renderings[i].Unmatched {
+			if unusedSimulated(r.chart) {
+				continue // the original may have what it selects
+			}
 			idle := Idle{Of: result.Ref{Group: "helm.toolkit.fluxcd.io", Kind: "HelmRelease", Namespace: FluxNamespace, Name: r.Name}, Field: u.Field, Selects: u.Selects, Near: u.Near, Named: u.Named}
 			if r.Given.PostPlace != nil {
 				idle.At = r.Given.PostPlace(u.Step, u.Field, u.Index)

@@ -365,9 +365,11 @@ type Given struct {
 	// HelmName is the release's name in Helm, if that is not its own. Path is where a local chart is
 	// in the bundle, if not at the deployer's usual place.
 	HelmName, Path string
-	Whole          bool   // the chart's values are the component's, and not below its name
-	Under          string // the name that they are below, if it is another
-	Complete       bool   // nothing is added to the values: whoever made the bundle has done that
+	Whole          bool // the chart's values are the component's, and not below its name
+	// Defaults are the chart's own values, where the component's are in their place; nil if they are not.
+	Defaults map[string]any
+	Under    string // the name that they are below, if it is another
+	Complete bool   // nothing is added to the values: whoever made the bundle has done that
 	// ForceConflicts: the bundle's script passes --force-conflicts to Helm.
 	ForceConflicts bool
 	// CRDScript is a script of the bundle that applies the CRDs of the chart's crds/ before an

@@ -36,8 +36,9 @@ type unit struct {
 	repo, chart, version string
 	dir                  string
 	local                *chart.Chart
-	after                []string // names of units
-	needs                []string // likewise, where no recipe.yaml has any
+	defaults             map[string]any // the chart's own values, where others are in their place
+	after                []string       // names of units
+	needs                []string       // likewise, where no recipe.yaml has any
 	ref                  result.Ref
 	dependsOn            []result.Ref
 	// crdScript is what applies the chart's CRDs before an upgrade.
@@ -191,6 +192,9 @@ func (b *Bundle) Components() ([]recipe.Component, map[string]bundle.Given) {
 		}
 		if g.Source != "" {
 			g.Seen = publish.VersionInFlux
+		}
+		if g.Whole {
+			g.Defaults = u.defaults
 		}
 		given[u.name] = g
 		if owner != u.name {
@@ -425,6 +429,17 @@ func nullified(values, own map[string]any) map[string]any {
 		made[key] = v
 	}
 	return made
+}
+
+// withValues gives a unit's chart in the bundle the unit's values in place of its own, which are kept beside it.
+func (u *unit) withValues() {
+	if u.local == nil {
+		return
+	}
+	if u.defaults = u.local.Values; u.defaults == nil {
+		u.defaults = map[string]any{}
+	}
+	u.local = effective(u.local, u.values.values)
 }
 
 // effective gives a chart of the bundle with these values in place of its own.

@@ -289,7 +289,7 @@ func (f *fluxForm) release(file string, n *yamlv3.Node) (unit, error) {
 	v.over(inline)
 	u.values.over(v)
 	if u.local != nil && len(v.values) > 0 {
-		u.local = effective(u.local, u.values.values)
+		u.withValues()
 	}
 	return u, f.dependsOn(&u, file, yamlx.Find(spec, "dependsOn"))
 }

@@ -20,8 +20,8 @@ import (
 
 // Unmatched is an entry of a kustomization that changes no object, since there is none that it selects.
 type Unmatched struct {
-	// Patch is the position in Input.Patches; -1 for an entry of a kustomization in Input.Files, of which Field is patches or
-	// images. Without a File it is of images in Input.Settings. Step is the position in Post.Steps.
+	// Patch is the position in Input.Patches; -1 for an entry of a kustomization in Input.Files, of which Field is patches,
+	// replacements or images. Without a File it is of images in Input.Settings. Step is the position in Post.Steps.
 	Patch, Step int
 	File, Field string
 	Index       int
@@ -67,6 +67,11 @@ func (in KustomizationInput) unmatched(objects []KustomizationObject) []Unmatche
 		if e.file == edited && e.field == "patches" && e.index >= own {
 			u.Patch = e.index - own
 		}
+		all = append(all, u)
+	}
+	for _, e := range in.idleReplacements() {
+		u := Unmatched{Patch: -1, File: e.file, Field: e.field, Index: e.index, Selects: e.target.String()}
+		u.Near, u.Named = e.target.near(objects)
 		all = append(all, u)
 	}
 	for _, e := range in.idleImages() {
@@ -242,6 +247,40 @@ func (in KustomizationInput) selects(e entry) bool {
 	}
 	_, err := run(fails, nil)
 	return err != nil
+}
+
+// idleReplacements gives the replacements with a target that selects nothing. One that selects something fails if it has no such
+// field as is put in its place.
+func (in KustomizationInput) idleReplacements() []entry {
+	var all []entry
+	left := mostTraced
+	in.eachKustomization(func(name string, k map[string]any) {
+		list, _ := k["replacements"].([]any)
+		for i, x := range list {
+			r, _ := x.(map[string]any)
+			targets, _ := r["targets"].([]any)
+			for _, x := range targets {
+				one, _ := x.(map[string]any)
+				t, ok := targetOf(one["select"])
+				if left--; !ok || t == (target{}) || left < 0 {
+					continue
+				}
+				this := maps.Clone(one)
+				delete(this, "options")
+				this["fieldPaths"] = []string{"x-matrix.none"}
+				alone := maps.Clone(r)
+				alone["targets"] = []any{this}
+				with, ok := in.with(name, "replacements", []any{alone})
+				if !ok {
+					continue
+				}
+				if _, err := run(with, nil); err == nil {
+					all = append(all, entry{file: name, field: "replacements", index: i, target: t})
+				}
+			}
+		}
+	})
+	return all
 }
 
 // idleImages gives the entries of images of which no object has the image. Those of a component are not looked at: it does

@@ -40,7 +40,9 @@ func TestUnmatched(t *testing.T) {
 		"image hit":              {"images: [{name: postgres, newTag: '2'}, {name: ghcr.io/team/web, newTag: '2'}]\n", ""},
 		"image renamed":          {"images: [{name: postgres, newName: pg}, {name: pg, newTag: '2'}]\n", ""},
 		"image without its host": {"images: [{name: web, newTag: '2'}]\n", "images 0: image web; ghcr.io/team/web"},
-		"digest":                 {"images: [{name: postgre, digest: 'sha256:0'}]\n", "images 0: image postgre; postgres"},
+		"a replacement": {"replacements:\n- source: {kind: Deployment, name: web, fieldPath: metadata.name}\n  targets: [{select: {kind: Deployment, name: db}, fieldPaths: [metadata.annotations.a], options: {create: true}}, {select: {kind: Deployment, name: dbs}, fieldPaths: [metadata.annotations.a], options: {create: true}}]\n",
+			"replacements 0: kind Deployment, name dbs; Deployment db in the namespace data (named)"},
+		"digest": {"images: [{name: postgre, digest: 'sha256:0'}]\n", "images 0: image postgre; postgres"},
 	} {
 		in := kustomization("resources: [resources.yaml]\n"+c.text, twoDeployments)
 		out, err := buildKustomization(in)

@@ -244,11 +244,24 @@ func (l *layout) application(o object) error {
 	if err := l.inProject(o); err != nil {
 		return err
 	}
+	l.differences(o)
 	if err := l.sources(o); err != nil {
 		return err
 	}
 	l.here(o)
 	return l.put(o.Name()+"/application.yaml", o)
+}
+
+// differences notes the entries of spec.ignoreDifferences that name an object.
+func (l *layout) differences(o object) {
+	list := yamlx.Find(o.Node, "spec", "ignoreDifferences")
+	for i := 0; list != nil && i < len(list.Content); i++ {
+		n := list.Content[i]
+		d := argoapi.Difference{Application: o.Name(), Group: yamlx.Text(n, "group"), Kind: yamlx.Text(n, "kind"), Namespace: yamlx.Text(n, "namespace"), Name: yamlx.Text(n, "name"), At: l.repo.Origin(o, n.Line)}
+		if d.Name != "" {
+			l.Differences = append(l.Differences, d)
+		}
+	}
 }
 
 // allowed refuses an object with a field that may make a controller fetch or run something else.

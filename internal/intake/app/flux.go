@@ -33,6 +33,7 @@ const (
 	kindComponent     = "Component" // of Kustomize
 	kindHelmSource    = "HelmRepository"
 	kindGitSource     = "GitRepository"
+	kindHelmChart     = "HelmChart"
 )
 
 // fluxApp is objects of Flux in the making of a bundle.
@@ -100,6 +101,7 @@ func (f *fluxApp) lay(a *App) error {
 	if err := f.inCircle(); err != nil {
 		return err
 	}
+	f.ofHelmCharts()
 	if err := f.apart(); err != nil {
 		return err
 	}

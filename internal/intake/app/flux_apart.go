@@ -31,6 +31,41 @@ func (f *fluxApp) calledAs(o object) string { return cmp.Or(f.renamed[o.Node], o
 // isRelease reports whether an object is a HelmRelease.
 func isRelease(o object) bool { return o.Group() == groupHelm && o.Kind() == kindRelease }
 
+// ofHelmCharts gives HelmReleases with a HelmChart (chartRef) what that says as their own spec.chart, which helm-controller makes a
+// HelmChart of.
+func (f *fluxApp) ofHelmCharts() {
+	var used []string
+	for i, o := range f.objects {
+		ref := yamlx.Find(o.Node, "spec", "chartRef")
+		if !isRelease(o) || yamlx.Text(ref, "kind") != kindHelmChart {
+			continue
+		}
+		in := cmp.Or(yamlx.Text(ref, "namespace"), f.namespaceOf(o))
+		at := slices.IndexFunc(f.objects, func(c object) bool {
+			return c.Group() == groupSource && c.Kind() == kindHelmChart && c.Name() == yamlx.Text(ref, "name") && f.namespaceOf(c) == in
+		})
+		if at < 0 {
+			continue // it is refused
+		}
+		from := f.objects[at]
+		node := yamlx.Clone(o.Node)
+		spec := yamlx.Clone(yamlx.Find(from.Node, "spec"))
+		source := child(spec, "sourceRef")
+		if yamlx.Text(source, "namespace") == "" {
+			yamlx.Set(source, "namespace", "!!str", in)
+		}
+		shift(spec, ref.Line)
+		yamlx.Drop(yamlx.Find(node, "spec"), "chartRef")
+		chart := child(child(node, "spec"), "chart")
+		chart.Content = append(chart.Content, scalar("spec"), spec)
+		f.rename(o, node, o.Name())
+		f.objects[i] = checkout.New(o.File, node)
+		used = append(used, f.keyOf(from))
+		f.override("HelmRelease %s (%s) has what HelmChart %s says as its spec.chart", o.Name(), f.repo.At(o), from.Name())
+	}
+	f.objects = slices.DeleteFunc(f.objects, func(o object) bool { return slices.Contains(used, f.keyOf(o)) })
+}
+
 // apart gives HelmReleases names that differ where some in several namespaces have one, and refuses two that are one release to
 // Helm. Its release keeps the name that helm-controller gives it.
 func (f *fluxApp) apart() error {

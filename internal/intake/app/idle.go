@@ -46,7 +46,7 @@ func (i *idle) add(repo *repository, dir string, files []kustomization.File, ove
 			p := over.patches[u.Patch]
 			e.Of, e.At = refOf(over.owner), repo.Origin(checkout.New(p.File, p.Node), p.Node.Line)
 		case u.File == "" && over.by != "":
-			e.Of, e.At = refOf(over.owner), over.imagesAt
+			e.Of, e.At = refOf(over.owner), over.place(u.Field)
 		default:
 			e.Of = result.Ref{Group: groupPlain, Kind: kindKustomization, Name: repo.Shown(dir)}
 			e.At = recipe.Origin{File: repo.Shown(u.File), Line: entryLine(repo, u)}

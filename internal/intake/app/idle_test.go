@@ -77,3 +77,32 @@ func TestIdle(t *testing.T) {
 		})
 	}
 }
+
+// What a deployer writes into a kustomization, and what a generator merges into, have their line if Kustomize refuses them.
+func TestBuild_Lines(t *testing.T) {
+	base := map[string]string{"x/kustomization.yaml": "resources: [web.yaml]\n", "x/web.yaml": webDeployment, "apps/redis.yaml": ""}
+	application := func(kustomize string) map[string]string {
+		return argo(with(map[string]string{"apps/web.yaml": "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: web, namespace: argocd}\nspec:\n  project: default\n  destination: {server: https://kubernetes.default.svc, namespace: web}\n  source:\n    repoURL: https://example.com/team/apps.git\n    path: x\n    kustomize:\n      " + kustomize + "\n"}, base))
+	}
+	for name, c := range map[string]struct {
+		files     map[string]string
+		at        string
+		want, and string
+	}{
+		"replicas of Argo CD": {application("replicas: [{name: wep, count: 3}]"), "apps", "apps/web.yaml:11", "with what Application web sets"},
+		"replicas of a kustomization": {map[string]string{"x/kustomization.yaml": "resources: [web.yaml]\nreplicas:\n- {name: web, count: 2}\n- {name: wep, count: 3}\n", "x/web.yaml": webDeployment}, "x",
+			"x/kustomization.yaml:4", "resource with name wep"},
+		"a generator without a base": {map[string]string{"x/kustomization.yaml": "resources: [web.yaml]\nconfigMapGenerator:\n- {name: settings, behavior: merge, literals: [A=1]}\n", "x/web.yaml": webDeployment}, "x",
+			"x/kustomization.yaml:3", "ConfigMap settings does not exist, and a generator merges into it"},
+		"a component of Flux": {with(flux(map[string]string{"apps/kustomization.yaml": "", "apps/left-out.yaml": ""}), map[string]string{"cluster/apps.yaml": flux(nil)["cluster/apps.yaml"] + "  components:\n  - ../part\n"}), "cluster",
+			"cluster/apps.yaml:10", "part does not exist"},
+		"a variable of Flux": {with(substituted("  postBuild: {substitute: {M: a}}\n"), nil), "cluster", "apps/web.yaml:12", `variable not set (strict mode): "N"; set N in postBuild`},
+		"a ref of Argo CD":   {argo(map[string]string{"apps/redis.yaml": strings.Replace(redisApp, "$here/env", "$there/env", 1)}), "apps", "apps/redis.yaml:8", "no source has the ref $there; there is $here"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := open(t, filepath.Join(repo(t, c.files), c.at), ""); err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), c.and) {
+				t.Errorf("got %v, want %s and %s", err, c.want, c.and)
+			}
+		})
+	}
+}

@@ -190,3 +190,22 @@ func TestFlux_OneRelease(t *testing.T) {
 		t.Errorf("with storage of its own: %v", err)
 	}
 }
+
+// A HelmRelease may have its chart from a HelmChart, which is in its own spec.chart then.
+func TestFlux_HelmChart(t *testing.T) {
+	chart := "apiVersion: source.toolkit.fluxcd.io/v1\nkind: HelmChart\nmetadata: {name: web, namespace: flux-system}\nspec: {interval: 10m, chart: charts/web, sourceRef: {kind: GitRepository, name: flux-system}}\n---\n"
+	release, _, _ := strings.Cut(webRelease, "  chart:\n")
+	files := flux(map[string]string{"apps/web.yaml": chart + release + "  chartRef: {kind: HelmChart, name: web, namespace: flux-system}\n"})
+	b, err := open(t, filepath.Join(repo(t, files), "cluster"), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	components, _ := b.Components()
+	if !slices.ContainsFunc(components, func(c recipe.Component) bool { return c.Name == "web" && c.Namespace == "web" }) {
+		t.Errorf("got %+v", components)
+	}
+	files["apps/web.yaml"] = strings.Replace(files["apps/web.yaml"], "kind: HelmChart, name: web, ", "kind: HelmChart, name: wep, ", 1)
+	if _, err := open(t, filepath.Join(repo(t, files), "cluster"), ""); err == nil || !strings.Contains(err.Error(), "web.yaml:11") {
+		t.Errorf("without the HelmChart: got %v", err)
+	}
+}

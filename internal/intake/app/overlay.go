@@ -7,6 +7,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle/argoapi"
 	"github.com/nvidia/aicr-action/internal/charts/render"
+	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
 
@@ -18,7 +19,7 @@ func (f *fluxApp) overlay(o object) (overlay, error) {
 	}
 	over := overlaidBy(o, options, render.EditFlux)
 	over.at = f.repo.Origin(o, yamlx.LineOf(o.Node, "spec", "components"))
-	over.imagesAt = f.repo.Origin(o, yamlx.LineOf(o.Node, "spec", "images"))
+	over.place = func(field string) recipe.Origin { return f.repo.Origin(o, yamlx.LineOf(o.Node, "spec", field)) }
 	return over, err
 }
 
@@ -43,7 +44,7 @@ func (l *layout) builtFor(o object, source *yamlv3.Node, dir string) ([]object, 
 	}
 	over := overlaidBy(o, options, render.EditArgo)
 	over.at = l.repo.Origin(o, yamlx.LineOf(source, "kustomize", "components"))
-	over.imagesAt = l.repo.Origin(o, yamlx.LineOf(source, "kustomize", "images"))
+	over.place = func(field string) recipe.Origin { return l.repo.Origin(o, yamlx.LineOf(source, "kustomize", field)) }
 	return l.build(dir, over)
 }
 

@@ -259,10 +259,10 @@ func (c *caseCase) head(key, value string) error {
 		namespace, name, _ := strings.Cut(name, "/")
 		text, then, _ := strings.Cut(text, "; ")
 		c.doomed = append(c.doomed, argoapi.Refusal{Of: result.Ref{Group: "argoproj.io", Kind: kind, Namespace: namespace, Name: name}, Text: text, Then: then, At: recipe.Origin{File: "app.yaml", Line: 1}})
-	case "patches for nothing", "images for nothing":
+	case "patches for nothing", "images for nothing", "ignoreDifferences for nothing":
 		field, _, _ := strings.Cut(key, " ")
 		selects, near, _ := strings.Cut(value, "; ")
-		c.idle = append(c.idle, bundle.Idle{Of: result.Ref{Group: "kustomize.config.k8s.io", Kind: "Kustomization", Name: "x"}, At: recipe.Origin{File: "kustomization.yaml", Line: 3 + len(c.idle)}, Field: field, Selects: selects, Near: near, Named: strings.Contains(selects, "name ")})
+		c.idle = append(c.idle, bundle.Idle{Of: result.Ref{Group: "kustomize.config.k8s.io", Kind: "Kustomization", Name: "x"}, At: recipe.Origin{File: "kustomization.yaml", Line: 3 + len(c.idle)}, Field: field, Selects: selects, Near: near, Named: strings.Contains(selects, "name ") || field == "ignoreDifferences"})
 	case "waits for":
 		f := append(strings.Fields(value), "", "", "")
 		group, version, grouped := strings.Cut(f[0], "/")
