@@ -322,11 +322,11 @@ func (b *Bundle) Make(ctx context.Context, in bundle.Input) (bundle.Input, *bund
 	in = b.form.place(in)
 	prepared, err := bundle.Prepare(ctx, in)
 	if err != nil {
-		return in, nil, err
+		return in, nil, b.worded(err)
 	}
 	made, err := b.deployer.Bundle(ctx, prepared)
 	if err != nil {
-		return in, nil, err
+		return in, nil, b.worded(err)
 	}
 	for i := range made.Expectation.Workloads {
 		made.Expectation.Workloads[i].Plain = b.laid != nil
@@ -384,6 +384,24 @@ func (b *Bundle) markLacking(ctx context.Context, in bundle.Input, made *bundle.
 		}
 	}
 	return nil
+}
+
+// wordedError is an error about an app in other words.
+type wordedError struct {
+	error
+	text string
+}
+
+func (e *wordedError) Error() string { return e.text }
+func (e *wordedError) Unwrap() error { return e.error }
+
+// worded is an error of the bundle's making, which calls what is delivered the recipe.
+func (b *Bundle) worded(err error) error {
+	text := (&bundle.Expectation{Repository: b.laid != nil}).Worded(err.Error())
+	if text == err.Error() {
+		return err
+	}
+	return &wordedError{err, text}
 }
 
 // NotVerified lists facts that the bundle's files do not contain, and contents without a check.

@@ -117,6 +117,11 @@ func (l *UserAppExtra) refused(e *bundle.Expectation) []argoapi.Refusal {
 func (l *UserAppExtra) Add(in bundle.Input, made *bundle.Bundle) {
 	e := &made.Expectation
 	e.Repository = true
+	for _, lines := range [][]string{e.Warnings, e.NotVerified} {
+		for i := range lines {
+			lines[i] = e.Worded(lines[i])
+		}
+	}
 	for i := range e.Delivered {
 		for _, name := range l.After[e.Delivered[i].Name] {
 			ref := e.Delivered[i].Ref
