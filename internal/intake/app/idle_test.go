@@ -54,6 +54,14 @@ func TestIdle(t *testing.T) {
 		"a/kustomization.yaml": "resources: [web.yaml]\ncomponents: [../part]\n", "b/kustomization.yaml": "resources: [db.yaml]\ncomponents: [../part]\n",
 		"part/kustomization.yaml": "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\npatches:\n- target: {kind: Deployment, name: db}\n" + twoReplicas,
 	}
+	two := func(name string) map[string]string {
+		files := with(flux(nil), part)
+		for _, dir := range []string{"a", "b"} {
+			files["cluster/"+dir+".yaml"] = strings.NewReplacer("name: base", "name: "+dir, "./base", "./"+dir).Replace(files["cluster/base.yaml"])
+		}
+		files["part/kustomization.yaml"] = strings.Replace(files["part/kustomization.yaml"], "name: db}", "name: "+name+"}", 1)
+		return files
+	}
 	application := func(target string) map[string]string {
 		return argo(map[string]string{"apps/redis.yaml": "", "x/kustomization.yaml": "resources: [web.yaml]\n", "x/web.yaml": webDeployment,
 			"apps/web.yaml": "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: web, namespace: argocd}\nspec:\n  project: default\n  destination: {server: https://kubernetes.default.svc, namespace: web}\n  syncPolicy: {syncOptions: [CreateNamespace=true]}\n  source:\n    repoURL: https://example.com/team/apps.git\n    path: x\n    kustomize:\n      images: [web=web:2]\n      patches:\n      - target: " + target + "\n      " + twoReplicas})
@@ -62,13 +70,15 @@ func TestIdle(t *testing.T) {
 		files    map[string]string
 		at, want string
 	}{
-		"a kustomization":         {plain("{kind: Deployment, name: wed}"), "x", "Kustomization x/kustomization.yaml:3 kind Deployment, name wed"},
-		"a kustomization, hit":    {plain("{kind: Deployment, name: web}"), "x", ""},
-		"Flux":                    {with(flux(nil), map[string]string{"cluster/apps.yaml": flux(nil)["cluster/apps.yaml"] + fluxPatch("wep")}), "cluster", "Kustomization cluster/apps.yaml:10 kind HelmRelease, name wep"},
-		"Flux, hit":               {with(flux(nil), map[string]string{"cluster/apps.yaml": flux(nil)["cluster/apps.yaml"] + fluxPatch("web")}), "cluster", ""},
-		"Argo CD":                 {application("{kind: Deployment, name: wed}"), "apps", "Application apps/web.yaml:14 kind Deployment, name wed"},
-		"Argo CD, hit":            {application("{kind: Deployment, name: web}"), "apps", ""},
-		"a component, hit in one": {part, "all", ""},
+		"a kustomization":                        {plain("{kind: Deployment, name: wed}"), "x", "Kustomization x/kustomization.yaml:3 kind Deployment, name wed"},
+		"a kustomization, hit":                   {plain("{kind: Deployment, name: web}"), "x", ""},
+		"Flux":                                   {with(flux(nil), map[string]string{"cluster/apps.yaml": flux(nil)["cluster/apps.yaml"] + fluxPatch("wep")}), "cluster", "Kustomization cluster/apps.yaml:10 kind HelmRelease, name wep"},
+		"Flux, hit":                              {with(flux(nil), map[string]string{"cluster/apps.yaml": flux(nil)["cluster/apps.yaml"] + fluxPatch("web")}), "cluster", ""},
+		"Argo CD":                                {application("{kind: Deployment, name: wed}"), "apps", "Application apps/web.yaml:14 kind Deployment, name wed"},
+		"Argo CD, hit":                           {application("{kind: Deployment, name: web}"), "apps", ""},
+		"a component, hit in one":                {part, "all", ""},
+		"a component of two builds, hit in one":  {two("db"), "cluster", ""},
+		"a component of two builds, hit in none": {two("dc"), "cluster", "Kustomization part/kustomization.yaml:4 kind Deployment, name dc"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := idleOf(t, c.files, c.at); got != c.want {
