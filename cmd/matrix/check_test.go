@@ -90,3 +90,47 @@ func TestChecksPage(t *testing.T) {
 		t.Error("docs/checks.md is not that of the list of checks: run make generate")
 	}
 }
+
+// What a repository sets for nothing is a warning with its line: a value that its own chart does not have, an object that
+// Argo CD is to ignore differences of, a patch of Flux to a release's objects. A file of values that two charts share may have
+// values of each. Findings about it do not call it a recipe.
+func TestCheck_SetForNothing(t *testing.T) {
+	template := "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: {{ .Release.Name }}, namespace: {{ .Release.Namespace }}}\nspec:\n  replicas: {{ .Values.replicas }}\n  selector: {matchLabels: {app: a}}\n  template: {metadata: {labels: {app: a}}, spec: {containers: [{name: web, image: \"nginx:1.29\"}]}}\n"
+	application := func(name, more string) string {
+		return "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: " + name + ", namespace: argocd}\nspec:\n  project: default\n  destination: {server: https://kubernetes.default.svc, namespace: web}\n  syncPolicy: {syncOptions: [CreateNamespace=true]}\n" +
+			"  source: {repoURL: https://example.com/team/apps.git, path: charts/" + name + ", helm: {valueFiles: [../../common.yaml]}}\n" + more
+	}
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		".git/config": "[remote \"origin\"]\n\turl = https://example.com/team/apps.git\n", "common.yaml": "replicas: 2\nowner: me\nreplcas: 3\n",
+		"charts/web/Chart.yaml": "apiVersion: v2\nname: web\nversion: 1.0.0\n", "charts/web/values.yaml": "replicas: 1\n", "charts/web/templates/web.yaml": template,
+		"charts/db/Chart.yaml": "apiVersion: v2\nname: db\nversion: 1.0.0\n", "charts/db/values.yaml": "replicas: 1\n", "charts/db/templates/db.yaml": template,
+		"argocd/web.yaml": application("web", "  ignoreDifferences:\n  - {group: apps, kind: Deployment, name: wed, jsonPointers: [/spec/replicas]}\n  - {group: apps, kind: Deployment, name: web, jsonPointers: [/spec/replicas]}\n"), "argocd/db.yaml": application("db", ""),
+		"flux/web.yaml": "apiVersion: v1\nkind: Namespace\nmetadata: {name: web}\n---\napiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: own, namespace: web}\nspec: {interval: 1h, url: https://example.com/team/apps.git}\n---\napiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: web, namespace: web}\nspec:\n  interval: 1h\n  chart: {spec: {chart: charts/web, sourceRef: {kind: GitRepository, name: own}}}\n" +
+			"  values: {replica: 2}\n  postRenderers:\n  - kustomize:\n      patches:\n      - target: {kind: Deployment, name: wed}\n        patch: '[{\"op\": \"add\", \"path\": \"/spec/paused\", \"value\": true}]'\n      - target: {kind: Deployment, name: web}\n        patch: '[{\"op\": \"add\", \"path\": \"/spec/revisionHistoryLimit\", \"value\": 1}]'\n",
+		"plain/a.yaml": "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a, namespace: default}\nspec:\n  selector: {matchLabels: {app: a}}\n  template: {metadata: {labels: {app: a}}, spec: {containers: [{name: a, image: \"nginx:1.29\", envFrom: [{configMapRef: {name: none}}]}]}}\n",
+	} {
+		file := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for at, c := range map[string]struct {
+		want []string
+		not  string
+	}{
+		"argocd": {[]string{`web: chart web 1.0.0 has no value replcas, set at ` + filepath.Join(dir, "common.yaml") + `:3; nothing reads it: did you mean "replicas"?`, "ignores differences of Deployment wed (spec.ignoreDifferences), which it does not have; the nearest is Deployment web/web", "argocd/web.yaml:10) [MX563]"}, "owner"},
+		"flux":   {[]string{`web: chart web 1.0.0 has no value replica, set at ` + filepath.Join(dir, "flux/web.yaml") + `:16; nothing reads it: did you mean "replicas"?`, "has a patch whose target (kind Deployment, name wed) selects no object; the nearest is Deployment web in the namespace web", "flux/web.yaml:20) [MX563]"}, "name web)"},
+		"plain":  {[]string{"nothing in the repository makes it [MX143]"}, "the recipe"},
+	} {
+		_, out, _ := checked(t, "--app", filepath.Join(dir, at))
+		for _, want := range c.want {
+			if !strings.Contains(out, want) || strings.Contains(out, c.not) {
+				t.Errorf("%s: want %q and no %q in\n%s", at, want, c.not, out)
+			}
+		}
+	}
+}

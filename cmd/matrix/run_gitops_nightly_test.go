@@ -41,6 +41,9 @@ func TestNightlyGitOps(t *testing.T) {
 		wave     = ", annotations: {argocd.argoproj.io/sync-wave: \"1\"}"
 		unwaited = "---\napiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: web, namespace: default}\nspec: {interval: 10m, install: {disableWait: true}, chart: {spec: {chart: ./charts/web, sourceRef: {kind: GitRepository, name: flux-system, namespace: flux-system}}}}\n"
 	)
+	own := func(namespace, more string) string {
+		return "apiVersion: v1\nkind: Namespace\nmetadata: {name: " + namespace + "}\n---\napiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: web, namespace: " + namespace + "}\nspec:\n  interval: 10m\n" + more + "  chart: {spec: {chart: ./charts/web, sourceRef: {kind: GitRepository, name: flux-system, namespace: flux-system}}}\n"
+	}
 	ready := func(n int) string {
 		return fmt.Sprintf("  wait: true\n  healthCheckExprs: [{apiVersion: apps/v1, kind: Deployment, current: status.readyReplicas == %d}]\n", n)
 	}
@@ -56,10 +59,13 @@ func TestNightlyGitOps(t *testing.T) {
 	}{
 		"a health check":            {map[string]string{"c/a.yaml": applied("apps", "apps", strings.Replace(check, "NAME", "web", 1)), "apps/web.yaml": deployed("web", "")}, "c", nil, 0, []string{"1 passed"}},
 		"a health check of nothing": {map[string]string{"c/a.yaml": applied("apps", "apps", strings.Replace(check, "NAME", "wev", 1)), "apps/web.yaml": deployed("web", "")}, "c", nil, 51, []string{"waits for Deployment default/wev", "which nothing makes", "c/a.yaml:11"}},
-		"an expression":             {map[string]string{"c/a.yaml": applied("apps", "apps", ready(1)), "apps/web.yaml": deployed("web", "")}, "c", nil, 0, []string{"1 passed"}},
-		"an expression of nothing":  {map[string]string{"c/a.yaml": applied("apps", "apps", ready(5)), "apps/web.yaml": deployed("web", "")}, "c", nil, 51, []string{"HealthCheckFailed", "Kustomization apps waits for Deployment default/web (", "c/a.yaml:11"}},
-		"a digest in an annotation": {map[string]string{"c/web.yaml": fromOCI, "charts/web/Chart.yaml": chart, "charts/web/templates/web.yaml": strings.Replace(deployed("web", ""), "{name: web}\nspec", "{name: web, annotations: {chart: \"{{ .Chart.Version }}\"}}\nspec", 1)}, "c", []string{"--charts", "charts"}, 0, []string{"1 passed"}},
-		"a digest in a label":       {map[string]string{"c/web.yaml": fromOCI, "charts/web/Chart.yaml": chart, "charts/web/templates/web.yaml": strings.Replace(deployed("web", ""), "{name: web}\nspec", "{name: web, labels: {chart: \"{{ .Chart.Version }}\"}}\nspec", 1)}, "c", []string{"--charts", "charts"}, 51, []string{"has the label chart: 1.2.3+", `replace "+" "_"`, "c/web.yaml:6"}},
+		"releases of one name": {map[string]string{"c/a.yaml": applied("apps", "apps", "  wait: true\n  targetNamespace: \"\"\n  healthChecks: [{apiVersion: helm.toolkit.fluxcd.io/v2, kind: HelmRelease, name: web, namespace: b}]\n"), "charts/web/Chart.yaml": chart, "charts/web/templates/web.yaml": deployed("web", ""),
+			"apps/a.yaml": own("a", ""), "apps/b.yaml": own("b", "  dependsOn: [{name: web, namespace: a}]\n")}, "c", nil, 0, []string{"2 pods", "1 passed"}},
+		"a project that is not there": {map[string]string{"apps/a.yaml": synced("web", "tema", "web", ""), "apps/p.yaml": project, "web/web.yaml": deployed("web", "")}, "apps", nil, 51, []string{"names the project tema, and there is no AppProject of that name; did you mean team?", "apps/a.yaml:5"}},
+		"an expression":               {map[string]string{"c/a.yaml": applied("apps", "apps", ready(1)), "apps/web.yaml": deployed("web", "")}, "c", nil, 0, []string{"1 passed"}},
+		"an expression of nothing":    {map[string]string{"c/a.yaml": applied("apps", "apps", ready(5)), "apps/web.yaml": deployed("web", "")}, "c", nil, 51, []string{"HealthCheckFailed", "Kustomization apps waits for Deployment default/web (", "c/a.yaml:11"}},
+		"a digest in an annotation":   {map[string]string{"c/web.yaml": fromOCI, "charts/web/Chart.yaml": chart, "charts/web/templates/web.yaml": strings.Replace(deployed("web", ""), "{name: web}\nspec", "{name: web, annotations: {chart: \"{{ .Chart.Version }}\"}}\nspec", 1)}, "c", []string{"--charts", "charts"}, 0, []string{"1 passed"}},
+		"a digest in a label":         {map[string]string{"c/web.yaml": fromOCI, "charts/web/Chart.yaml": chart, "charts/web/templates/web.yaml": strings.Replace(deployed("web", ""), "{name: web}\nspec", "{name: web, labels: {chart: \"{{ .Chart.Version }}\"}}\nspec", 1)}, "c", []string{"--charts", "charts"}, 51, []string{"has the label chart: 1.2.3+", `replace "+" "_"`, "c/web.yaml:6"}},
 		"one that is not waited for": {map[string]string{"c/a.yaml": applied("first", "first", "  wait: true\n") + applied("second", "second", "  dependsOn: [{name: first}]\n"), "first/web.yaml": deployed("a", takes),
 			"second/s.yaml": settings + unwaited, "charts/web/Chart.yaml": chart, "charts/web/templates/web.yaml": deployed("web", "")}, "c", nil, 1, []string{"ConfigMap default/settings, which release second creates only later"}},
 		"waves":                {map[string]string{"root.yaml": root, "apps/a.yaml": synced("web", "default", "web", ""), "apps/b.yaml": synced("other", "default", "other", wave), "web/web.yaml": deployed("web", takes), "other/s.yaml": strings.Replace(settings, "{name: settings}", "{name: settings, namespace: web}", 1)}, "root.yaml", []string{"-d", "argocd-oci"}, 0, []string{"1 passed"}},

@@ -16,6 +16,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle/policy"
 	"github.com/nvidia/aicr-action/internal/bundle/rendering"
 	"github.com/nvidia/aicr-action/internal/charts/render"
+	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
@@ -49,6 +50,16 @@ func (p *plan) expect(ctx context.Context, in Input, deployer string) error {
 		}
 		for _, o := range renderings[i].UpgradeHooks {
 			r.UpgradeHooks = append(r.UpgradeHooks, r.object(kinds, o))
+		}
+		for _, u := range renderings[i].Unmatched {
+			if unusedSimulated(r.chart) {
+				continue // the original may have what it selects
+			}
+			idle := Idle{Of: result.Ref{Group: "helm.toolkit.fluxcd.io", Kind: "HelmRelease", Namespace: FluxNamespace, Name: r.Name}, Field: u.Field, Selects: u.Selects, Near: u.Near, Named: u.Named}
+			if r.Given.PostPlace != nil {
+				idle.At = r.Given.PostPlace(u.Step, u.Field, u.Index)
+			}
+			e.Idle = append(e.Idle, idle)
 		}
 		p.argoDiffers = p.argoDiffers || renderings[i].ArgoDiffers
 		e.Releases = append(e.Releases, r.Release)
@@ -158,7 +169,9 @@ func (p *plan) render(ctx context.Context, with render.Pool, in Input, deployer 
 	}
 	one := func(ctx context.Context, renderer *render.Renderer, i int, seen chartutil.VersionSet) attempt {
 		r := p.releases[i]
-		out, err := rendering.Release(ctx, renderer, r.request(r.values, in.KubeVersion, seen), r.argocd)
+		request := r.request(r.values, in.KubeVersion, seen)
+		request.Post.Look = true
+		out, err := rendering.Release(ctx, renderer, request, r.argocd)
 		if err != nil && ctx.Err() == nil {
 			err = renderError(r, err)
 		}

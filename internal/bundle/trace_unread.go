@@ -3,11 +3,14 @@ package bundle
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/nvidia/aicr-action/internal/bundle/rendering"
+	"github.com/nvidia/aicr-action/internal/charts/archive"
 	"github.com/nvidia/aicr-action/internal/charts/render"
 	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/recipe/document"
 	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
@@ -18,7 +21,7 @@ func (p *plan) findUnread(ctx context.Context, in Input, with render.Pool, rende
 	var remote []int
 	for i, r := range p.releases {
 		switch {
-		case r.Local || len(valuesOf(r.component)) == 0:
+		case r.Local && r.Given.Defaults == nil || len(valuesOf(r.component)) == 0:
 		case unusedSimulated(r.chart):
 			simulated = true
 		default:
@@ -56,7 +59,16 @@ func (p *plan) unreadOf(ctx context.Context, in Input, renderer *render.Renderer
 	for _, m := range slices.Concat(c.PreManifests, c.Manifests) {
 		manifests = append(manifests, m.Content)
 	}
-	found := confirmUnused(findUnused(r.chart, c.Name, valuesOf(c), manifests), func(without []unusedValue) bool {
+	ch := r.chart
+	if r.Local {
+		ch = archive.Clone(ch)
+		ch.Values = r.Given.Defaults
+	}
+	unused := findUnused(ch, c.Name, valuesOf(c), manifests)
+	if r.Local { // a file of values that several charts share has values of each
+		unused = slices.DeleteFunc(unused, func(v unusedValue) bool { return v.Near == "" && p.shares(c, v) })
+	}
+	found := confirmUnused(unused, func(without []unusedValue) bool {
 		for i, r := range p.releases {
 			if r.component != c {
 				continue
@@ -73,4 +85,17 @@ func (p *plan) unreadOf(ctx context.Context, in Input, renderer *render.Renderer
 		warnings = append(warnings, fmt.Sprintf("%s: chart %s %s has no value %s", r.Component, r.Chart, r.ChartVersion, found[i].Describe(c.Origins)))
 	}
 	return warnings
+}
+
+// shares reports whether the file that sets a value sets some of another component, too.
+func (p *plan) shares(c *recipe.Component, v unusedValue) bool {
+	for _, path := range v.Paths {
+		place, ok := document.Nearest(c.Origins, path)
+		if ok && slices.ContainsFunc(p.releases, func(other *release) bool {
+			return other.component != c && slices.ContainsFunc(slices.Collect(maps.Values(other.component.Origins)), func(o recipe.Origin) bool { return o.File == place.File })
+		}) {
+			return true
+		}
+	}
+	return false
 }

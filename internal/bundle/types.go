@@ -269,12 +269,36 @@ type Expectation struct {
 	NotVerified []string
 	// Doomed is what the deployer would never deliver, as the bundle's files show.
 	Doomed []argoapi.Refusal
+	// Idle are patches and images of kustomizations that select no object.
+	Idle []Idle
 	// Applied is what Flux applies besides the releases.
 	Applied []*unstructured.Unstructured
 	// HealthChecks are what Kustomizations of Flux wait for, where objects are in their place.
 	HealthChecks []fluxapi.Check
+	// Repository: what is delivered is a GitOps repository, or a chart, and no recipe.
+	Repository bool
 	// NoPods: the user means it that nothing of it has pods. Otherwise a cell without one is no pass.
 	NoPods bool
+}
+
+// Worded is a text about what is delivered with the word for it: texts call it the recipe.
+func (e *Expectation) Worded(text string) string {
+	if !e.Repository {
+		return text
+	}
+	return recipeWords.Replace(text)
+}
+
+// recipeWords are how texts name a recipe, and what a repository is called instead.
+var recipeWords = strings.NewReplacer("the recipe", "the repository", "The recipe", "The repository", "a recipe", "a repository", "recipe ", "repository ")
+
+// Idle is an entry of a kustomization, or of what a deployer writes into one, that selects no object.
+type Idle struct {
+	Of            result.Ref // what has it
+	At            recipe.Origin
+	Field         string // patches or images
+	Selects, Near string // for people; Near is the object, or the image, that is most like it
+	Named         bool   // it can only mean a certain object
 }
 
 // Bundle is what a deployer makes of a recipe.
@@ -341,9 +365,11 @@ type Given struct {
 	// HelmName is the release's name in Helm, if that is not its own. Path is where a local chart is
 	// in the bundle, if not at the deployer's usual place.
 	HelmName, Path string
-	Whole          bool   // the chart's values are the component's, and not below its name
-	Under          string // the name that they are below, if it is another
-	Complete       bool   // nothing is added to the values: whoever made the bundle has done that
+	Whole          bool // the chart's values are the component's, and not below its name
+	// Defaults are the chart's own values, where the component's are in their place; nil if they are not.
+	Defaults map[string]any
+	Under    string // the name that they are below, if it is another
+	Complete bool   // nothing is added to the values: whoever made the bundle has done that
 	// ForceConflicts: the bundle's script passes --force-conflicts to Helm.
 	ForceConflicts bool
 	// CRDScript is a script of the bundle that applies the CRDs of the chart's crds/ before an
@@ -363,8 +389,9 @@ type Given struct {
 	// version that the chart's templates see then.
 	Source string
 	Seen   func(*chart.Chart) (string, error)
-	// Post is what Flux does to the release's objects.
-	Post render.Post
+	// Post is what Flux does to the release's objects, PostPlace where an entry of one of its steps is.
+	Post      render.Post
+	PostPlace func(step int, field string, index int) recipe.Origin
 }
 
 // Foreign is what a Bundle has besides if another program made it.

@@ -261,7 +261,7 @@ func (a *application) values(t *tree, helm *yamlv3.Node, own string, place func(
 	}
 	u.values.over(given)
 	if u.local != nil && (yamlx.Find(helm, "valueFiles") != nil || len(given.values) > 0) {
-		u.local = effective(u.local, u.values.values)
+		u.withValues()
 	}
 	return nil
 }

@@ -36,8 +36,9 @@ type unit struct {
 	repo, chart, version string
 	dir                  string
 	local                *chart.Chart
-	after                []string // names of units
-	needs                []string // likewise, where no recipe.yaml has any
+	defaults             map[string]any // the chart's own values, where others are in their place
+	after                []string       // names of units
+	needs                []string       // likewise, where no recipe.yaml has any
 	ref                  result.Ref
 	dependsOn            []result.Ref
 	// crdScript is what applies the chart's CRDs before an upgrade.
@@ -56,6 +57,7 @@ type fluxUnit struct {
 	within time.Duration
 	source string
 	post   render.Post
+	place  func(step int, field string, index int) recipe.Origin
 }
 
 // form reads the layout of one deployer's bundle.
@@ -186,10 +188,13 @@ func (b *Bundle) Components() ([]recipe.Component, map[string]bundle.Given) {
 		owner := ownerOf(units[:i+1], u.name)
 		g := bundle.Given{Chart: local, HelmName: u.helmName, Path: u.dir, Whole: b.laid != nil && local != nil, Under: b.valuesKey(u, owner), CRDScript: u.crdScript, ForceConflicts: u.forces, Unawaited: u.unawaited, File: u.file, Compared: u.compared, Complete: true}
 		if u.flux != nil {
-			g.Within, g.Unawaited, g.Source, g.Post = u.flux.within, u.flux.within == 0, u.flux.source, u.flux.post
+			g.Within, g.Unawaited, g.Source, g.Post, g.PostPlace = u.flux.within, u.flux.within == 0, u.flux.source, u.flux.post, u.flux.place
 		}
 		if g.Source != "" {
 			g.Seen = publish.VersionInFlux
+		}
+		if g.Whole {
+			g.Defaults = u.defaults
 		}
 		given[u.name] = g
 		if owner != u.name {
@@ -317,11 +322,11 @@ func (b *Bundle) Make(ctx context.Context, in bundle.Input) (bundle.Input, *bund
 	in = b.form.place(in)
 	prepared, err := bundle.Prepare(ctx, in)
 	if err != nil {
-		return in, nil, err
+		return in, nil, b.worded(err)
 	}
 	made, err := b.deployer.Bundle(ctx, prepared)
 	if err != nil {
-		return in, nil, err
+		return in, nil, b.worded(err)
 	}
 	for i := range made.Expectation.Workloads {
 		made.Expectation.Workloads[i].Plain = b.laid != nil
@@ -381,6 +386,24 @@ func (b *Bundle) markLacking(ctx context.Context, in bundle.Input, made *bundle.
 	return nil
 }
 
+// wordedError is an error about an app in other words.
+type wordedError struct {
+	error
+	text string
+}
+
+func (e *wordedError) Error() string { return e.text }
+func (e *wordedError) Unwrap() error { return e.error }
+
+// worded is an error of the bundle's making, which calls what is delivered the recipe.
+func (b *Bundle) worded(err error) error {
+	text := (&bundle.Expectation{Repository: b.laid != nil}).Worded(err.Error())
+	if text == err.Error() {
+		return err
+	}
+	return &wordedError{err, text}
+}
+
 // NotVerified lists facts that the bundle's files do not contain, and contents without a check.
 func (b *Bundle) NotVerified(made *bundle.Bundle) []string {
 	lines := slices.Clone(b.unknown)
@@ -424,6 +447,17 @@ func nullified(values, own map[string]any) map[string]any {
 		made[key] = v
 	}
 	return made
+}
+
+// withValues gives a unit's chart in the bundle the unit's values in place of its own, which are kept beside it.
+func (u *unit) withValues() {
+	if u.local == nil {
+		return
+	}
+	if u.defaults = u.local.Values; u.defaults == nil {
+		u.defaults = map[string]any{}
+	}
+	u.local = effective(u.local, u.values.values)
 }
 
 // effective gives a chart of the bundle with these values in place of its own.

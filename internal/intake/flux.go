@@ -275,6 +275,9 @@ func (f *fluxForm) release(file string, n *yamlv3.Node) (unit, error) {
 	if u.flux.post, err = helmReleasePost(spec, place); err != nil {
 		return u, t.bad(file, helmReleaseLine(err), "HelmRelease %s: %w", u.name, err)
 	}
+	u.flux.place = func(step int, field string, index int) recipe.Origin {
+		return place(helmReleasePostLine(spec, step, field, index))
+	}
 	v, err := f.valuesFrom(file, u.name, yamlx.Find(spec, "valuesFrom"))
 	if err != nil {
 		return u, err
@@ -286,7 +289,7 @@ func (f *fluxForm) release(file string, n *yamlv3.Node) (unit, error) {
 	v.over(inline)
 	u.values.over(v)
 	if u.local != nil && len(v.values) > 0 {
-		u.local = effective(u.local, u.values.values)
+		u.withValues()
 	}
 	return u, f.dependsOn(&u, file, yamlx.Find(spec, "dependsOn"))
 }

@@ -291,8 +291,6 @@ func (f *helmForm) chartOf(u *unit, script string, c scripts.Command, ref string
 		}
 		u.values.over(values)
 	}
-	if u.local != nil {
-		u.local = effective(u.local, u.values.values)
-	}
+	u.withValues()
 	return nil
 }

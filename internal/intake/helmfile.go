@@ -180,9 +180,7 @@ func (f *helmfileForm) release(file string, n *yamlv3.Node, repositories map[str
 			u.values.over(more)
 		}
 	}
-	if u.local != nil {
-		u.local = effective(u.local, u.values.values)
-	}
+	u.withValues()
 	if hooks := yamlx.Find(n, "hooks"); hooks != nil {
 		if u.crdScript, err = f.hook(file, u.name, hooks); err != nil {
 			return r, err

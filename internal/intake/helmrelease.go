@@ -121,6 +121,25 @@ func helmReleasePost(spec *yamlv3.Node, place func(line int) recipe.Origin) (ren
 	return all, add(common, kustomization{Patches: []patch{{Patch: string(text), Target: map[string]string{"kind": ".*"}}}})
 }
 
+// helmReleasePostLine is the line of an entry of a step that helmReleasePost gives.
+func helmReleasePostLine(spec *yamlv3.Node, step int, field string, index int) int {
+	list := yamlx.Find(spec, "postRenderers")
+	for i := 0; list != nil && i < len(list.Content); i++ {
+		n := yamlx.Find(list.Content[i], "kustomize")
+		if n == nil {
+			continue
+		}
+		if step--; step >= 0 {
+			continue
+		}
+		if entries := yamlx.Find(n, field); entries != nil && index < len(entries.Content) {
+			return entries.Content[index].Line
+		}
+		return n.Line
+	}
+	return yamlx.LineOf(spec, "commonMetadata")
+}
+
 // helmReleaseWaits is how long helm-controller waits for the objects of a release that it installs; 0 if it does not.
 func helmReleaseWaits(spec *yamlv3.Node) time.Duration {
 	if yamlx.Text(spec, "install", "disableWait") == "true" {

@@ -33,7 +33,7 @@ func TestPost(t *testing.T) {
 			}
 			got, err := helmReleasePost(doc.Content[0], func(line int) recipe.Origin { return recipe.Origin{File: "a.yaml", Line: line} })
 			if !slices.Equal(got.Steps, tc.want) && tc.err == "" {
-				t.Errorf("got %q, want %q", got, tc.want)
+				t.Errorf("got %+v, want %q", got, tc.want)
 			}
 			wrong := (*helmReleaseError)(nil)
 			if tc.err != "" && (!errors.As(err, &wrong) || wrong.Node.Line != tc.line || !strings.Contains(err.Error(), tc.err)) || tc.err == "" && err != nil {

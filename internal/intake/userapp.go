@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	yamlv3 "go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -16,6 +17,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle/argoapi"
 	"github.com/nvidia/aicr-action/internal/bundle/fluxapi"
 	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/util/lists"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
 
@@ -32,8 +35,54 @@ type UserAppExtra struct {
 	// Applications that theirs refuse.
 	Projects map[string]argoapi.Member
 	Refused  []argoapi.Refusal
+	// Idle are the entries of kustomizations that select no object.
+	Idle []bundle.Idle
+	// Differences are the entries of spec.ignoreDifferences of Applications that name an object.
+	Differences []argoapi.Difference
 	// Namespaces are those of what a deployer installs.
 	Namespaces []UserAppNamespace
+}
+
+// ignoresNothing are the entries that no object of their Application fits. Those of an Application with a chart from elsewhere are
+// left out, since another may stand for it here.
+func (l *UserAppExtra) ignoresNothing(e *bundle.Expectation) (all []bundle.Idle) {
+	for _, d := range l.Differences {
+		own := slices.DeleteFunc(slices.Clone(e.Releases), func(r bundle.Release) bool { return r.Name != d.Application })
+		if len(own) == 0 || slices.ContainsFunc(own, func(r bundle.Release) bool { return !r.Local }) {
+			continue
+		}
+		var names []string
+		near := map[string]result.Ref{}
+		fits := false
+		for i := range e.Objects {
+			o := &e.Objects[i]
+			ref := o.Ref()
+			if o.Release != d.Application {
+				continue
+			}
+			kind, this := d.Fits(ref)
+			fits = fits || this
+			if _, seen := near[ref.Name]; kind || !seen && ref.Name == d.Name {
+				near[ref.Name] = ref
+				names = append(names, ref.Name)
+			}
+		}
+		if fits {
+			continue
+		}
+		idle := bundle.Idle{Of: result.Ref{Group: "argoproj.io", Kind: "Application", Namespace: bundle.ArgoNamespace, Name: d.Application}, At: d.At, Field: "ignoreDifferences", Named: true,
+			Selects: strings.TrimSpace(d.Kind + " " + d.Name)}
+		if d.Namespace != "" {
+			idle.Selects += " in the namespace " + d.Namespace
+		}
+		if name := lists.Nearest(d.Name, names); name != "" {
+			idle.Near = near[name].String()
+		} else if len(names) > 0 {
+			idle.Near = near[names[0]].String()
+		}
+		all = append(all, idle)
+	}
+	return all
 }
 
 // refused are the objects, and the Applications, that an AppProject refuses. Of each Application one is
@@ -67,6 +116,12 @@ func (l *UserAppExtra) refused(e *bundle.Expectation) []argoapi.Refusal {
 // only their operators could say how they are.
 func (l *UserAppExtra) Add(in bundle.Input, made *bundle.Bundle) {
 	e := &made.Expectation
+	e.Repository = true
+	for _, lines := range [][]string{e.Warnings, e.NotVerified} {
+		for i := range lines {
+			lines[i] = e.Worded(lines[i])
+		}
+	}
 	for i := range e.Delivered {
 		for _, name := range l.After[e.Delivered[i].Name] {
 			ref := e.Delivered[i].Ref
@@ -81,6 +136,7 @@ func (l *UserAppExtra) Add(in bundle.Input, made *bundle.Bundle) {
 			e.Applied = append(e.Applied, o)
 		}
 	}
+	e.Idle = append(e.Idle, slices.Concat(l.Idle, l.ignoresNothing(e))...)
 	e.Doomed = append(e.Doomed, l.refused(e)...)
 	e.Doomed = append(e.Doomed, l.withoutNamespace(e)...)
 	for _, c := range l.Checks {

@@ -16,6 +16,8 @@ type GeneratorSource struct {
 	// Own reports whether an address is the repository's, and NotOwn says why another one is refused.
 	Own    func(address string) bool
 	NotOwn func(address string) string
+	// Elsewhere is the directory among Files that has those of another repository; an empty one: that is left out.
+	Elsewhere func(address string) (dir string, said bool)
 	// Files are all of its files, which Read reads.
 	Files func() ([]string, error)
 	Read  func(name string) ([]byte, error)

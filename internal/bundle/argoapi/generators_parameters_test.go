@@ -28,7 +28,7 @@ func source(t *testing.T, goes bool, options []string) GeneratorSource {
 	r := &texttemplate.Renderer{}
 	t.Cleanup(r.Close)
 	return GeneratorSource{
-		Own: func(a string) bool { return a == "" }, NotOwn: func(string) string { return "not own" }, Goes: goes, Cluster: func() {},
+		Own: func(a string) bool { return a == "" }, NotOwn: func(string) string { return "not own" }, Elsewhere: func(a string) (string, bool) { return strings.TrimPrefix(a, "in:"), strings.HasPrefix(a, "in:") }, Goes: goes, Cluster: func() {},
 		Files: func() ([]string, error) {
 			var names []string
 			for name := range files {

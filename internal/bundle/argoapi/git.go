@@ -13,12 +13,34 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
 
+// ErrLeftOut is a generator over a repository that is left out.
+var ErrLeftOut = errors.New("its repository is left out")
+
+// repository is the directory of the repository that a generator looks through, and the files in it.
+func (s GeneratorSource) repository(git *yamlv3.Node) (dir string, files []string, err error) {
+	at := yamlx.Text(git, "repoURL")
+	dir, said := s.Elsewhere(at)
+	switch {
+	case said && dir == "":
+		return "", nil, ErrLeftOut
+	case !said && !s.Own(at):
+		return "", nil, &GeneratorError{git, errors.New(s.NotOwn(at))}
+	}
+	all, err := s.Files()
+	if err != nil || !said {
+		return "", all, err
+	}
+	for _, name := range all {
+		if rest, below := strings.CutPrefix(name, dir+"/"); below {
+			files = append(files, rest)
+		}
+	}
+	return dir, files, nil
+}
+
 // git gives the parameters of directories or files of the repository.
 func (s GeneratorSource) git(git *yamlv3.Node) ([]map[string]any, error) {
-	if at := yamlx.Text(git, "repoURL"); !s.Own(at) {
-		return nil, &GeneratorError{git, errors.New(s.NotOwn(at))}
-	}
-	names, err := s.Files()
+	in, names, err := s.repository(git)
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +60,7 @@ func (s GeneratorSource) git(git *yamlv3.Node) ([]map[string]any, error) {
 			if !wanted(name) {
 				continue
 			}
-			content, err := s.Read(name)
+			content, err := s.Read(path.Join(in, name))
 			if err != nil {
 				return nil, err
 			}

@@ -24,6 +24,18 @@ type Refusal struct {
 	At         recipe.Origin
 }
 
+// Difference is an entry of spec.ignoreDifferences of an Application. Group and Kind may have patterns.
+type Difference struct {
+	Application, Group, Kind, Namespace, Name string
+	At                                        recipe.Origin
+}
+
+// Fits reports whether it is for the kind of an object, and whether for the object.
+func (d Difference) Fits(ref result.Ref) (kind, object bool) {
+	kind = matches(d.Group, ref.Group) && matches(d.Kind, ref.Kind)
+	return kind, kind && ref.Name == d.Name && (d.Namespace == "" || d.Namespace == ref.Namespace)
+}
+
 // Kind is an entry of a list of kinds. Both may have patterns.
 type Kind struct {
 	Group string `yaml:"group"`

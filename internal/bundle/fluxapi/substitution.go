@@ -75,8 +75,8 @@ func Substitute(n *yamlv3.Node, vars map[string]string, unsetIsEmpty bool) (made
 	unset := ""
 	replaced, err := envsubst.Eval(text, func(name string) (string, bool) {
 		v, ok := vars[name]
-		if !ok && unset == "" {
-			unset = name
+		if !ok {
+			unset = name // the error is about the last: one before has a default
 		}
 		return v, ok || unsetIsEmpty
 	})

@@ -43,6 +43,8 @@ type Rendering struct {
 	UpgradeHooks []Object
 	// Unnamed is the error of a hook that Argo CD alone gives a name; nil without one.
 	Unnamed error
+	// Unmatched are the entries of what the deployer does to the objects that select none, if it was asked for.
+	Unmatched []render.Unmatched
 	// ArgoDiffers: Argo CD installs objects of this rendering that Helm does not.
 	ArgoDiffers bool
 }
@@ -88,7 +90,7 @@ func Release(ctx context.Context, renderer *render.Renderer, r render.Request, a
 	if err := skippedHook(r.Chart, rel.Skipped); err != nil {
 		return nil, err
 	}
-	out := &Rendering{}
+	out := &Rendering{Unmatched: rel.Unmatched}
 	var text strings.Builder
 	text.WriteString(rel.Manifest)
 	for _, h := range rel.Hooks {

@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path"
+	"regexp"
 	"strings"
 
 	"sigs.k8s.io/kustomize/api/krusty"
@@ -39,6 +40,8 @@ type KustomizationOutput struct {
 	Objects []KustomizationObject
 	// Unused are the positions of those of Input.Patches that change nothing.
 	Unused []int
+	// Unmatched are entries that select no object.
+	Unmatched []Unmatched
 }
 
 // KustomizationObject is one object.
@@ -99,8 +102,12 @@ func (o *KustomizationObject) key() string { return o.Kind + "/" + o.Namespace +
 // clean leaves out of an error where the files are in memory.
 func clean(err error) error {
 	text := strings.NewReplacer("'"+filesDir+"/", "'", filesDir+"/", "", topDir+"/kustomization.yaml", "the recipe's patches", topDir, "the recipe's patches", "../files/", "").Replace(err.Error())
+	text = merged.ReplaceAllString(text, "$1 $2 does not exist, and a generator merges into it or replaces it")
 	return fmt.Errorf("%s", strings.TrimSpace(text))
 }
+
+// merged is Kustomize's error about a generator that changes what there is not.
+var merged = regexp.MustCompile(`merging from generator &\{.*?\}: id resid\.ResId\{.*?Kind:"(\w+)".*?Name:"([^"]+)".*?\} does not exist; cannot merge or replace`)
 
 // run is one build. With metadata, or patches, the kustomization is the base of another.
 func run(in KustomizationInput, metadata []string) ([]KustomizationObject, error) {

@@ -17,6 +17,8 @@ var (
 	unknownField = regexp.MustCompile(`unknown field "([^"]+)"`)
 	identity     = regexp.MustCompile(`(?:unique target for patch|already registered id:|no matches for Id|find a match for) *([A-Za-z0-9]+)\.[^/\s]*/([^.\s\[]+)`)
 	missingPath  = regexp.MustCompile(`(?:missing path|path): "?(/[^\s:"]+)`)
+	noReplicas   = regexp.MustCompile(`resource with name (\S+) does not match a config`)
+	noBase       = regexp.MustCompile(`(ConfigMap|Secret) (\S+) does not exist, and a generator`)
 	atLine       = regexp.MustCompile(`line (\d+)`)
 )
 
@@ -45,6 +47,20 @@ func LocateInKustomization(in KustomizationInput, err error) (file string, line 
 		}
 		if name, at := in.patchOrObject(m[1], m[2], again, files); at > 0 {
 			return name, at
+		}
+	}
+	if m := noBase.FindStringSubmatch(text); m != nil {
+		for _, name := range in.kustomizations() {
+			if at := in.entry(name, strings.ToLower(m[1][:1])+m[1][1:]+"Generator", m[2]); at > 0 {
+				return name, at
+			}
+		}
+	}
+	if m := noReplicas.FindStringSubmatch(text); m != nil {
+		for _, name := range in.kustomizations() {
+			if at := in.entry(name, "replicas", m[1]); at > 0 {
+				return name, at
+			}
 		}
 	}
 	if m := missingPath.FindStringSubmatch(text); m != nil {
@@ -134,6 +150,21 @@ func (in KustomizationInput) find(name string, is func(*yamlv3.Node) bool, key s
 	for _, d := range docs {
 		if len(d.Content) == 1 && is(d.Content[0]) {
 			return yamlx.LineOf(d.Content[0], key)
+		}
+	}
+	return 0
+}
+
+// entry is the line of the entry for a name in a list of a kustomization; 0 if it has none.
+func (in KustomizationInput) entry(file, field, name string) int {
+	docs, err := yamlx.Documents(in.Files[file])
+	if err != nil || len(docs) == 0 {
+		return 0
+	}
+	list := yamlx.Find(docs[0].Content[0], field)
+	for i := 0; list != nil && i < len(list.Content); i++ {
+		if yamlx.Text(list.Content[i], "name") == name {
+			return list.Content[i].Line
 		}
 	}
 	return 0

@@ -13,7 +13,7 @@ import (
 // postRender has Kustomize change the objects of a release, hooks included, as helm-controller does,
 // with which Helm sorts hooks and manifests afterwards. An object that only has other images keeps the
 // name of its template.
-func postRender(rel *helmrelease.Release, post Post) error {
+func postRender(rel *helmrelease.Release, post Post) (unmatched []Unmatched, err error) {
 	var templates, docs []string
 	add := func(template, text string) {
 		if text = strings.TrimSpace(text); text != "" {
@@ -31,9 +31,13 @@ func postRender(rel *helmrelease.Release, post Post) error {
 		add(h.Path, h.Manifest)
 	}
 	for i, p := range post.Steps {
-		var err error
-		if templates, docs, err = postRendered(templates, docs, p, post.At); err != nil {
-			return fmt.Errorf("%s, step %d: %w", post.At, i+1, err)
+		var found []Unmatched
+		if templates, docs, found, err = postRendered(templates, docs, p, post); err != nil {
+			return nil, fmt.Errorf("%s, step %d: %w", post.At, i+1, err)
+		}
+		for _, u := range found {
+			u.Step = i
+			unmatched = append(unmatched, u)
 		}
 	}
 	files := map[string]string{}
@@ -42,21 +46,21 @@ func postRender(rel *helmrelease.Release, post Post) error {
 	}
 	hooks, manifests, err := releaseutil.SortManifests(files, chartutil.DefaultVersionSet, releaseutil.InstallOrder)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var text strings.Builder
 	for _, m := range manifests {
 		text.WriteString("---\n" + source + m.Name + "\n" + strings.TrimSpace(m.Content) + "\n")
 	}
 	rel.Manifest, rel.Hooks = text.String(), hooks
-	return nil
+	return unmatched, nil
 }
 
 // source begins the comment by which Helm names the template of an object.
 const source = "# Source: "
 
 // postRendered is one step of it: documents and their templates.
-func postRendered(templates, docs []string, post, called string) (from, all []string, err error) {
+func postRendered(templates, docs []string, step string, post Post) (from, all []string, unmatched []Unmatched, err error) {
 	in := KustomizationInput{Dir: ".", Files: map[string][]byte{}}
 	var resources []string
 	at := map[string]int{}
@@ -67,7 +71,7 @@ func postRendered(templates, docs []string, post, called string) (from, all []st
 		resources = append(resources, name)
 	}
 	build := func(without ...string) ([]KustomizationObject, error) {
-		text, err := withKustomization(post, resources, without...)
+		text, err := withKustomization(step, resources, without...)
 		if err != nil {
 			return nil, err
 		}
@@ -80,22 +84,25 @@ func postRendered(templates, docs []string, post, called string) (from, all []st
 	}
 	objects, err := build()
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
+	}
+	if post.Look {
+		unmatched = in.unmatched(objects)
 	}
 	plain, err := build("patches")
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	unpatched := map[string]string{}
 	for _, o := range plain {
 		unpatched[o.From] = o.YAML
 	}
 	for _, o := range objects {
-		template := called
+		template := post.At
 		if i, ok := at[path.Base(o.From)]; ok && unpatched[o.From] == o.YAML {
 			template = templates[i]
 		}
 		from, all = append(from, template), append(all, o.YAML)
 	}
-	return from, all, nil
+	return from, all, unmatched, nil
 }

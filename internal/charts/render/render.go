@@ -55,6 +55,8 @@ type Post struct {
 	Steps []string
 	// At is where a person finds them: what objects have in place of a template that patches change.
 	At string
+	// Look: what they set for objects that the release does not have is wanted too.
+	Look bool
 }
 
 // Release is what the templates have made.
@@ -64,6 +66,8 @@ type Release struct {
 	// Skipped are the hook annotations of objects that Helm leaves out, since one of the hooks in
 	// them is none of Helm's.
 	Skipped []string
+	// Unmatched are entries of Post.Steps that select no object, if Post.Look.
+	Unmatched []Unmatched
 }
 
 // LimitError is a rendering that went over one of the Limits.
@@ -94,7 +98,7 @@ func (r *Renderer) Release(ctx context.Context, req Request) (*Release, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Release{Manifest: answer.Manifest, Hooks: answer.Hooks, Skipped: answer.Skipped}, nil
+	return &Release{Manifest: answer.Manifest, Hooks: answer.Hooks, Skipped: answer.Skipped, Unmatched: answer.Unmatched}, nil
 }
 
 // Build builds a kustomization. Errors are a *LimitError, Kustomize's own words, or ctx's.

@@ -62,7 +62,7 @@ func TestRelease_SameAsWithoutProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	Register()
-	want, err := template(encode(req))
+	want, _, err := template(encode(req))
 	if err != nil {
 		t.Fatal(err)
 	}

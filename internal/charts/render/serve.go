@@ -48,12 +48,12 @@ func respond(req wireRequest, limits Limits) wireAnswer {
 	}
 	var said bytes.Buffer
 	log.SetOutput(&said) // Helm's library says only there what it leaves out
-	rel, err := template(req)
+	rel, unmatched, err := template(req)
 	log.SetOutput(os.Stderr)
 	if err != nil {
 		return wireAnswer{Err: err.Error()}
 	}
-	answer := wireAnswer{Manifest: rel.Manifest}
+	answer := wireAnswer{Manifest: rel.Manifest, Unmatched: unmatched}
 	for _, found := range skippedHook.FindAllStringSubmatch(said.String(), -1) {
 		if text, err := strconv.Unquote(found[1]); err == nil {
 			answer.Skipped = append(answer.Skipped, text)
@@ -75,6 +75,7 @@ func built(in KustomizationInput, limits Limits) wireAnswer {
 	if err != nil {
 		return wireAnswer{Err: err.Error()}
 	}
+	out.Unmatched = in.unmatched(out.Objects)
 	var texts []string
 	for _, o := range out.Objects {
 		texts = append(texts, o.YAML)
@@ -111,13 +112,13 @@ func (l Limits) Over(made string, texts []string) string {
 
 // template is a dry run on a client that talks to nothing. Helm's ClientOnly would add APIs of its
 // own to those that are given.
-func template(req wireRequest) (*helmrelease.Release, error) {
+func template(req wireRequest) (*helmrelease.Release, []Unmatched, error) {
 	capabilities := chartutil.DefaultCapabilities.Copy()
 	capabilities.APIVersions = req.APIVersions
 	if req.KubeVersion != "" {
 		kv, err := chartutil.ParseKubeVersion(req.KubeVersion)
 		if err != nil {
-			return nil, fmt.Errorf("read the Kubernetes version %q: %w", req.KubeVersion, err)
+			return nil, nil, fmt.Errorf("read the Kubernetes version %q: %w", req.KubeVersion, err)
 		}
 		capabilities.KubeVersion = *kv
 	}
@@ -128,7 +129,7 @@ func template(req wireRequest) (*helmrelease.Release, error) {
 	inst.ReleaseName, inst.Namespace = req.Name, req.Namespace
 	c := req.Chart.Chart()
 	if err := installable(c); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	values := asMap(decodeValue(req.Values))
 	if values == nil {
@@ -136,9 +137,10 @@ func template(req wireRequest) (*helmrelease.Release, error) {
 	}
 	rel, err := inst.Run(c, values)
 	if err != nil || len(req.Post.Steps) == 0 {
-		return rel, err
+		return rel, nil, err
 	}
-	return rel, postRender(rel, req.Post)
+	unmatched, err := postRender(rel, req.Post)
+	return rel, unmatched, err
 }
 
 // installable is what Helm's CLI checks of a chart before it installs it, and its library does not; and what

@@ -36,6 +36,8 @@ type wireAnswer struct {
 	Hooks    []*helmrelease.Hook
 	Skipped  []string
 	Built    *KustomizationOutput
+	// Unmatched are those of a release.
+	Unmatched []Unmatched
 	// Err is Helm's or Kustomize's error; Limit is that of a limit.
 	Err, Limit string
 }

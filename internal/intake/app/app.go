@@ -59,6 +59,7 @@ type App struct {
 	values   []string // files for it
 	helmfile string   // the file in the repository; empty for anything else
 	plain    bool     // objects are manifests that no deployer's object names
+	idle     idle     // of what Kustomize made objects of
 }
 
 // The objects of a checkout.
@@ -116,6 +117,7 @@ func FindApp(ctx context.Context, at string, values []string) (*App, error) {
 		l := newLayout(ctx, repo)
 		defer l.by.close()
 		a.objects, err = l.build(rel, overlay{})
+		a.idle = l.idle
 	} else {
 		a.objects, err = repo.Objects(rel)
 	}
@@ -246,6 +248,7 @@ func (a *App) Open(ctx context.Context, d bundle.Deployer) (*intake.Bundle, erro
 	}
 	l.selects = newSelection(a.Select)
 	l.selects.without, l.selects.changed = a.Without, a.Changed
+	l.idle.merge(a.idle)
 	var err error
 	if a.chart != "" && a.Deployer != bundle.Helm && !bundle.ByHelm(d.Name()) {
 		if err = l.chartFor(a); err != nil {
@@ -288,6 +291,7 @@ func (a *App) Open(ctx context.Context, d bundle.Deployer) (*intake.Bundle, erro
 	if err != nil {
 		return nil, err
 	}
+	l.Idle = l.idle.all()
 	b, err := l.open(ctx, dir, a.shown(), d)
 	return b, errors.Join(err, os.RemoveAll(dir))
 }
@@ -315,15 +319,18 @@ type layout struct {
 	overrides, notVerified []string
 	unsetIsEmpty           bool     // variables of Kustomizations
 	others                 []object // beside Applications
+	projectless            []object // Applications whose project no file has
+	projectsMade           []object // AppProjects that Kustomize or a chart makes
 	applied                []object // by Flux
 	dirs                   []string // of Applications' sources
 	intake.UserAppExtra
 	gated string          // the file that has Argo CD wait for Applications in sync waves
 	left  map[string]bool // Applications of repositories that are not here
+	idle  idle
 }
 
 func newLayout(ctx context.Context, r *repository) *layout {
-	return &layout{repo: r, cluster: &ClusterFile{}, selects: newSelection(nil), by: &builder{ctx: ctx}, left: map[string]bool{}, UserAppExtra: intake.UserAppExtra{After: map[string][]string{}, Projects: map[string]argoapi.Member{}}, files: map[string][]byte{}, places: map[string]intake.UserAppPlace{}}
+	return &layout{repo: r, cluster: &ClusterFile{}, selects: newSelection(nil), by: &builder{ctx: ctx}, left: map[string]bool{}, idle: idle{builds: map[string]int{}, of: map[string]*idleEntry{}}, UserAppExtra: intake.UserAppExtra{After: map[string][]string{}, Projects: map[string]argoapi.Member{}}, files: map[string][]byte{}, places: map[string]intake.UserAppPlace{}}
 }
 
 func (l *layout) override(format string, args ...any) {

@@ -27,8 +27,14 @@ func (l *layout) generated(o object) ([]object, error) {
 		return nil, l.repo.Bad(o, []string{"spec"}, "ApplicationSet %s has no generators", o.Name())
 	}
 	var all []object
+	left := false
 	for _, g := range list.Content {
 		sets, err := l.parameters(o, g)
+		if errors.Is(err, argoapi.ErrLeftOut) {
+			left = true
+			l.unknown("ApplicationSet %s: what its generator makes (%s), since the repository that it looks through is left out", o.Name(), l.repo.Origin(o, g.Line))
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -42,6 +48,9 @@ func (l *layout) generated(o object) ([]object, error) {
 			}
 			all = append(all, a)
 		}
+	}
+	if len(all) == 0 && left {
+		return nil, nil
 	}
 	if len(all) == 0 {
 		return nil, l.repo.Bad(o, []string{"spec", "generators"}, "ApplicationSet %s generates no Application from the files here", o.Name())
@@ -71,8 +80,8 @@ func (l *layout) evaluator(o object) argoapi.GeneratorSource {
 	return argoapi.GeneratorSource{
 		Labels: l.cluster.Cluster.Labels, Annotations: l.cluster.Cluster.Annotations,
 		Own: l.repo.Own, NotOwn: func(address string) string {
-			return l.repo.Foreign(address) + ", and only files of this one are looked through; list what is there in a generator of the type list"
-		}, Read: l.repo.Read, Goes: yamlx.Text(o.Node, "spec", "goTemplate") == "true",
+			return l.repo.NotOwn(address) + "; or list what is there in a generator of the type list"
+		}, Elsewhere: l.elsewhereOf(o), Read: l.repo.Read, Goes: yamlx.Text(o.Node, "spec", "goTemplate") == "true",
 		Files: func() ([]string, error) { return l.repo.Walk(".", nil) },
 		Cluster: func() {
 			l.override("%s", standsIn(o))
@@ -80,6 +89,20 @@ func (l *layout) evaluator(o object) argoapi.GeneratorSource {
 		Evaluate: func(texts []string, params map[string]any) ([]string, error) {
 			return l.evaluated(options, texts, params)
 		},
+	}
+}
+
+// elsewhereOf tells the generators of an ApplicationSet which directory has the files of another repository, by the cluster file.
+func (l *layout) elsewhereOf(o object) func(address string) (dir string, said bool) {
+	return func(address string) (string, bool) {
+		dir, said := l.repo.Elsewhere(address)
+		if !said && (l.repo.Own(address) || !l.cluster.lacks(address)) {
+			return "", false
+		}
+		if dir != "" {
+			l.override("ApplicationSet %s (%s): %s is the repository %s, by the cluster file", o.Name(), l.repo.At(o), l.repo.Shown(dir), address)
+		}
+		return dir, true
 	}
 }
 

@@ -50,6 +50,9 @@ func (l *layout) applications(a *App) error {
 		})
 	}
 	l.notDelivered()
+	if err := l.withoutProject(); err != nil {
+		return err
+	}
 	return l.root(a, seen)
 }
 
@@ -77,6 +80,9 @@ type known struct{ at, text string }
 func (l *layout) notDelivered() {
 	var others []string
 	for _, o := range l.others {
+		if o.Group() == groupArgoCD && o.Kind() == kindProject {
+			continue // what it permits is looked at
+		}
 		name := fmt.Sprintf("%s %s (%s)", o.Kind(), o.Name(), l.repo.At(o))
 		if !slices.Contains(others, name) && !slices.ContainsFunc(l.dirs, func(dir string) bool { return below(dir, path.Dir(o.File)) }) {
 			others = append(others, name)
@@ -238,11 +244,24 @@ func (l *layout) application(o object) error {
 	if err := l.inProject(o); err != nil {
 		return err
 	}
+	l.differences(o)
 	if err := l.sources(o); err != nil {
 		return err
 	}
 	l.here(o)
 	return l.put(o.Name()+"/application.yaml", o)
+}
+
+// differences notes the entries of spec.ignoreDifferences that name an object.
+func (l *layout) differences(o object) {
+	list := yamlx.Find(o.Node, "spec", "ignoreDifferences")
+	for i := 0; list != nil && i < len(list.Content); i++ {
+		n := list.Content[i]
+		d := argoapi.Difference{Application: o.Name(), Group: yamlx.Text(n, "group"), Kind: yamlx.Text(n, "kind"), Namespace: yamlx.Text(n, "namespace"), Name: yamlx.Text(n, "name"), At: l.repo.Origin(o, n.Line)}
+		if d.Name != "" {
+			l.Differences = append(l.Differences, d)
+		}
+	}
 }
 
 // allowed refuses an object with a field that may make a controller fetch or run something else.
@@ -261,10 +280,7 @@ func (l *layout) allowed(o object) error {
 func (l *layout) here(o object) {
 	meta, spec := yamlx.Find(o.Node, "metadata"), yamlx.Find(o.Node, "spec")
 	yamlx.Set(meta, "namespace", "!!str", bundle.ArgoNamespace)
-	if project := yamlx.Text(spec, "project"); project != "default" {
-		if l.Projects[o.Name()].Project == nil {
-			l.unknown("Application %s: the restrictions of its project %s are not known: no file of this repository has it", o.Name(), project)
-		}
+	if yamlx.Text(spec, "project") != "default" {
 		yamlx.Set(spec, "project", "!!str", "default")
 	}
 	to := child(spec, "destination")

@@ -3,12 +3,15 @@ package app
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	yamlv3 "go.yaml.in/yaml/v3"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/argoapi"
+	"github.com/nvidia/aicr-action/internal/bundle/checkout"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/util/lists"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
 
@@ -24,8 +27,16 @@ func (l *layout) inProject(o object) error {
 	}
 	p, err := l.project(name)
 	if p == nil || err != nil {
+		l.projectless = append(l.projectless, checkout.New(o.File, yamlx.Clone(o.Node)))
 		return err
 	}
+	l.member(o, p)
+	return nil
+}
+
+// member notes an Application's project, and what that refuses of it.
+func (l *layout) member(o object, p *argoapi.Project) {
+	spec := yamlx.Find(o.Node, "spec")
 	to := yamlx.Find(spec, "destination")
 	l.Projects[o.Name()] = argoapi.Member{Project: p, Server: yamlx.Text(to, "server"), Cluster: yamlx.Text(to, "name")}
 	refuse := func(text string, n *yamlv3.Node) {
@@ -49,7 +60,6 @@ func (l *layout) inProject(o object) error {
 			refuse(p.Source(url), s)
 		}
 	}
-	return nil
 }
 
 // project finds an AppProject in the files of the repository; nil if none has it, or only a template.
@@ -64,18 +74,90 @@ func (l *layout) project(name string) (*argoapi.Project, error) {
 			if o.Kind() != kindProject || o.Group() != groupArgoCD || o.Name() != name {
 				continue
 			}
-			p := &argoapi.Project{Name: name, At: l.repo.Origin(o, o.Node.Line)}
-			spec := yamlx.Find(o.Node, "spec")
-			if spec == nil {
-				return p, nil
-			}
-			if err := spec.Decode(p); err != nil {
-				return nil, l.repo.BadAt(o, spec, "AppProject %s: %w", name, err)
-			}
-			return p, nil
+			return l.projectOf(o)
 		}
 	}
 	return nil, nil
+}
+
+// projectOf reads an AppProject.
+func (l *layout) projectOf(o object) (*argoapi.Project, error) {
+	p := &argoapi.Project{Name: o.Name(), At: l.repo.Origin(o, o.Node.Line)}
+	spec := yamlx.Find(o.Node, "spec")
+	if spec == nil {
+		return p, nil
+	}
+	if err := spec.Decode(p); err != nil {
+		return nil, l.repo.BadAt(o, spec, "AppProject %s: %w", o.Name(), err)
+	}
+	return p, nil
+}
+
+// withoutProject judges the Applications whose project no file has. Argo CD syncs nothing of them if it has none of that name
+// either: that is certain only where the projects that there are can be listed, since the path has some or the cluster file
+// does.
+func (l *layout) withoutProject() error {
+	names, certain := l.projectNames()
+	for _, o := range l.projectless {
+		at := yamlx.Find(o.Node, "spec", "project")
+		name := at.Value
+		if i := slices.IndexFunc(l.projectsMade, func(p object) bool { return p.Name() == name }); i >= 0 {
+			p, err := l.projectOf(l.projectsMade[i])
+			if err != nil {
+				return err
+			}
+			l.member(o, p)
+			continue
+		}
+		says := fmt.Sprintf("if Argo CD has it, say so in --cluster-file: `projects: [%s]`", name)
+		switch near := lists.Nearest(name, names); {
+		case l.cluster.hasProject(name):
+			l.override("Application %s: its project %s exists, by the cluster file", o.Name(), name)
+			l.unknown("Application %s: whether its project %s permits it: no file of this repository has it", o.Name(), name)
+		case !certain && near != "":
+			l.unknown("Application %s (%s): whether Argo CD has its project %s, and whether that permits it: no file of this repository has it; did you mean %s? %s", o.Name(), l.repo.Origin(o, at.Line), name, near, says)
+		case !certain:
+			l.unknown("Application %s (%s): whether Argo CD has its project %s, and whether that permits it: no file of this repository has it; %s", o.Name(), l.repo.Origin(o, at.Line), name, says)
+		default:
+			there := "; there are: " + strings.Join(lists.AtMost(names, 5), ", ")
+			if near != "" {
+				there = "; did you mean " + near + "?"
+			}
+			l.Refused = append(l.Refused, argoapi.Refusal{
+				Of: result.Ref{Group: groupArgoCD, Kind: kindApplication, Namespace: bundle.ArgoNamespace, Name: o.Name()}, At: l.repo.Origin(o, at.Line),
+				Text: fmt.Sprintf("names the project %s, and there is no AppProject of that name%s", name, there),
+				Then: "Argo CD reports InvalidSpecError and syncs nothing of the Application: correct spec.project, or add the AppProject; " + says,
+			})
+		}
+	}
+	return nil
+}
+
+// projectNames are the names of AppProjects in the repository and in the cluster file, and whether these are all: those of the
+// path, or of the file, are, if no template makes some.
+func (l *layout) projectNames() (names []string, certain bool) {
+	names = slices.Clone(l.cluster.Projects)
+	certain = len(names) > 0
+	for _, o := range slices.Concat(l.others, l.projectsMade) {
+		if o.Group() == groupArgoCD && o.Kind() == kindProject {
+			names, certain = append(names, o.Name()), true
+		}
+	}
+	files, all := l.repo.Having("kind: " + kindProject)
+	for _, file := range files {
+		found, err := l.repo.Documents(file)
+		if err != nil {
+			all = false // a template
+			continue
+		}
+		for _, o := range found {
+			if o.Group() == groupArgoCD && o.Kind() == kindProject && o.Name() != "" {
+				names = append(names, o.Name())
+				certain = certain || l.repo.Start == "." || below(l.repo.Start, file)
+			}
+		}
+	}
+	return lists.Unique(names), certain && all
 }
 
 // unplaced notes an Application that gives its objects no namespace where one of them needs it.

@@ -182,6 +182,8 @@ func (l *layout) valueFiles(o object, source, values *yamlv3.Node, dir string) (
 		switch {
 		case values != nil && strings.HasPrefix(name, "$"+yamlx.Text(values, "ref")+"/"):
 			name, byRef = strings.TrimPrefix(name, "$"+yamlx.Text(values, "ref")+"/"), true
+		case values != nil && strings.HasPrefix(name, "$") && strings.Contains(name, "/"):
+			return false, l.repo.BadAt(o, item, "values file %s of Application %s: no source has the ref %s; there is $%s", name, o.Name(), name[:strings.Index(name, "/")], yamlx.Text(values, "ref"))
 		case dir == "":
 			return false, l.repo.BadAt(o, item, "values file %s of Application %s is in the chart's archive; want $REF/PATH, a file of this repository", name, o.Name())
 		case strings.HasPrefix(name, "/"):

@@ -59,6 +59,9 @@ func (l *layout) beside(o object, inner []object, seen map[string]known) error {
 		switch {
 		case ofArgoCD(i):
 		case i.Group() == groupArgoCD, yamlx.Text(i.Node, "metadata", "namespace") == yamlx.Text(o.Node, "metadata", "namespace") && i.Kind() != "Namespace":
+			if i.Group() == groupArgoCD && i.Kind() == kindProject {
+				l.projectsMade = append(l.projectsMade, i)
+			}
 			left = append(left, i.Kind()+" "+i.Name()) // settings of Argo CD
 		default:
 			own = append(own, i)

@@ -56,8 +56,10 @@ type overlay struct {
 	settings   map[string]any
 	components []string
 	at         recipe.Origin // what names the components
-	// by is the deployer: render.EditFlux or render.EditArgo; empty for none.
-	by string
+	// by is the deployer: render.EditFlux or render.EditArgo; empty for none. owner is its object, and place where that sets a field.
+	by    string
+	owner object
+	place func(field string) recipe.Origin
 }
 
 // build gives what Kustomize makes of a directory, with what a deployer lays over it. The lines of each
@@ -124,7 +126,17 @@ func (l *layout) unlisted(dir string, over overlay) ([]object, error) {
 	if err != nil {
 		return nil, err
 	}
-	return l.buildOf(checkout.Reader{Repository: l.repo, Name: path.Join(dir, kustomizationFile), Written: text}, dir, over)
+	name := path.Join(dir, kustomizationFile)
+	all, err := l.buildOf(checkout.Reader{Repository: l.repo, Name: name, Written: text}, dir, over)
+	if wrong := (*recipe.FileError)(nil); errors.As(err, &wrong) && wrong.File == l.repo.Shown(name) && over.at.File != "" {
+		wrong.File, wrong.Line = over.at.File, over.at.Line // that file is only written here
+	}
+	return all, err
+}
+
+// replicasOf reports whether an error of Kustomize is about an entry of replicas.
+func replicasOf(err error) bool {
+	return strings.Contains(err.Error(), "resource with name ") && strings.Contains(err.Error(), " does not match a config")
 }
 
 func (l *layout) buildOf(r checkout.Reader, dir string, over overlay) ([]object, error) {
@@ -159,8 +171,13 @@ func (l *layout) buildOf(r checkout.Reader, dir string, over overlay) ([]object,
 			return nil, l.by.ctx.Err()
 		}
 		at, line := render.LocateInKustomization(in, err)
+		if wrong := replicasOf(err); line == 0 && wrong && over.by != "" {
+			place := over.place("replicas")
+			return nil, &recipe.FileError{File: place.File, Line: place.Line, Err: fmt.Errorf("the kustomization in %s does not build with what %s %s sets: %w", l.repo.Shown(dir), over.owner.Kind(), over.owner.Name(), err)}
+		}
 		return nil, &recipe.FileError{File: l.repo.Shown(cmp.Or(at, l.repo.Kustomization(dir), dir)), Line: line, Err: fmt.Errorf("the kustomization in %s does not build: %w", l.repo.Shown(dir), err)}
 	}
+	l.idle.add(l.repo, dir, files, over, out.Unmatched)
 	source := l.repo.Sources(files, over.patches)
 	var all []object
 	for _, made := range out.Objects {

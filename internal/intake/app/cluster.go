@@ -32,6 +32,8 @@ type ClusterFile struct {
 	// Repositories are directories of the checkout with files of other Git repositories, by their addresses. An empty one
 	// leaves out what is from there.
 	Repositories map[string]string `yaml:"repositories"`
+	// Projects are the names of AppProjects that Argo CD has.
+	Projects []string `yaml:"projects"`
 	// Nodes are counts of nodes by their kind, system and accelerated.
 	Nodes map[string]int `yaml:"nodes"`
 
@@ -52,7 +54,7 @@ func collecting() *ClusterFile {
 
 // Empty reports whether it says nothing.
 func (c *ClusterFile) Empty() bool {
-	return len(c.Variables)+len(c.Secrets)+len(c.ConfigMaps)+len(c.Repositories) == 0
+	return len(c.Variables)+len(c.Secrets)+len(c.ConfigMaps)+len(c.Repositories)+len(c.Projects) == 0
 }
 
 // Encode is the text of the file, for a person to fill in.
@@ -65,6 +67,9 @@ func (c *ClusterFile) Encode() ([]byte, error) {
 		if len(all) > 0 {
 			said[key] = all
 		}
+	}
+	if len(c.Projects) > 0 {
+		said["projects"] = c.Projects
 	}
 	about := "# Values of keys are made; give variables values that fit.\n"
 	if len(c.Repositories) > 0 {
@@ -201,6 +206,14 @@ func (c *ClusterFile) lacks(address string) bool {
 		c.Repositories[address] = ""
 	}
 	return c.collects
+}
+
+// hasProject reports whether Argo CD has an AppProject, which is noted if the file takes in what is missing.
+func (c *ClusterFile) hasProject(name string) bool {
+	if c.collects && !slices.Contains(c.Projects, name) {
+		c.Projects = append(c.Projects, name)
+	}
+	return slices.Contains(c.Projects, name)
 }
 
 // says reports whether the file itself has a Secret or ConfigMap.

@@ -46,7 +46,7 @@ func TestReadClusterFile(t *testing.T) {
 		t.Errorf("a file without content: %v", err)
 	}
 	for text, want := range map[string]string{
-		"variables: {}\nsecret: {}\n": `cluster.yaml:2: unknown field "secret"; there are: cluster, variables, secrets, configMaps, repositories, nodes`,
+		"variables: {}\nsecret: {}\n": `cluster.yaml:2: unknown field "secret"; there are: cluster, variables, secrets, configMaps, repositories, projects, nodes`,
 		"cluster:\n  label: {}\n":     `cluster.yaml:2: unknown field "label"; there are: labels, annotations`,
 		"secrets: {a: [k]}\n":         `secrets: "a" is no NAMESPACE/NAME`,
 		"secrets: {a/B: [k]}\n":       `secrets: "a/B" is no NAMESPACE/NAME`,

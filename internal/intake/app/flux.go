@@ -33,6 +33,7 @@ const (
 	kindComponent     = "Component" // of Kustomize
 	kindHelmSource    = "HelmRepository"
 	kindGitSource     = "GitRepository"
+	kindHelmChart     = "HelmChart"
 )
 
 // fluxApp is objects of Flux in the making of a bundle.
@@ -65,13 +66,15 @@ type fluxApp struct {
 	git            map[string]string // addresses of GitRepositories, by namespace and name
 	foreign        []error           // sources in repositories that are not here
 	notChosen      map[string]bool   // HelmReleases that are left out by a selection
-	whole          fs.FS             // the repository with what its artifact does not have
+	// renamed are the names in the repository of HelmReleases that have another one in the lane.
+	renamed map[*yamlv3.Node]string
+	whole   fs.FS // the repository with what its artifact does not have
 }
 
 // flux lays out HelmReleases and what they need, and what else Kustomizations apply, in the one
 // namespace that the lane looks in.
 func (l *layout) flux(a *App, lane string) error {
-	f := &fluxApp{layout: l, lane: lane, within: map[*yamlv3.Node]string{}, graph: fluxapi.DependencyGraph{}, of: map[string][]string{}, read: map[string]bool{}, urls: map[string]string{}, at: map[string][]string{}, oci: map[string]ociChart{}, artifacts: map[string]bool{}, paused: map[string]string{}, given: map[string]bool{}, git: map[string]string{}, packed: map[*yamlv3.Node]bool{}}
+	f := &fluxApp{layout: l, lane: lane, within: map[*yamlv3.Node]string{}, graph: fluxapi.DependencyGraph{}, of: map[string][]string{}, read: map[string]bool{}, urls: map[string]string{}, at: map[string][]string{}, oci: map[string]ociChart{}, artifacts: map[string]bool{}, paused: map[string]string{}, given: map[string]bool{}, git: map[string]string{}, packed: map[*yamlv3.Node]bool{}, renamed: map[*yamlv3.Node]string{}}
 	above := f.above(a.repo.Start)
 	if above != "" {
 		f.unknown("%s", above)
@@ -96,6 +99,10 @@ func (f *fluxApp) lay(a *App) error {
 		return err
 	}
 	if err := f.inCircle(); err != nil {
+		return err
+	}
+	f.ofHelmCharts()
+	if err := f.apart(); err != nil {
 		return err
 	}
 	if err := f.addresses(); err != nil {
@@ -178,15 +185,12 @@ func ours(o object) bool { return o.Group() == groupHelm || o.Group() == groupSo
 func (f *fluxApp) addresses() error {
 	var rest []object
 	for _, o := range f.objects {
-		key, url := o.Kind()+" "+o.Name(), yamlx.Text(o.Node, "spec", "url")
+		key, url := o.Kind()+" "+o.Name(), addressOf(o)
 		if o.Group() != groupSource {
 			rest = append(rest, o)
 			continue
 		}
 		before, again := f.urls[key]
-		if o.Kind() == kindOCISource { // the version is part of what it is
-			url += " " + yamlx.Text(o.Node, "spec", "ref", "tag") + " " + yamlx.Text(o.Node, "spec", "ref", "semver")
-		}
 		if again && before != url {
 			return f.repo.Bad(o, []string{"spec", "url"}, "a second %s with another address; the lane has all of them in the namespace %s: pass the path of one cluster, or give them different names", key, bundle.FluxNamespace)
 		}

@@ -261,7 +261,7 @@ func (f *fluxApp) pack(within object, objects []object) error {
 	if err := nameable(name); err != nil {
 		return f.repo.Bad(within, []string{"metadata", "name"}, "%w", err)
 	}
-	if slices.ContainsFunc(f.objects, func(o object) bool { return o.Kind() == kindRelease && o.Name() == name }) {
+	for slices.ContainsFunc(f.objects, func(o object) bool { return o.Kind() == kindRelease && o.Name() == name }) {
 		name += "-objects"
 	}
 	if err := f.asChart(name, "charts/"+name, objects); err != nil {

@@ -152,20 +152,20 @@ func (f *fluxApp) ownAwaited(a awaited, c *fluxapi.Check) bool {
 		}
 		return false
 	}
-	if f.notChosen[a.ref.Name] {
-		f.unknown("Kustomization %s (%s): HelmRelease %s, for which it waits, is left out", a.within.Name(), c.At, a.ref.Name)
-		return false
-	}
 	named := func(o object) bool { // what the harness made of a Kustomization is none
-		return o.Kind() == a.ref.Kind && o.Name() == a.ref.Name && !f.packed[o.Node]
+		return o.Kind() == a.ref.Kind && f.calledAs(o) == a.ref.Name && !f.packed[o.Node]
 	}
 	i := slices.IndexFunc(f.objects, func(o object) bool {
 		return named(o) && cmp.Or(yamlx.Text(o.Node, "metadata", "namespace"), plainNamespace) == cmp.Or(a.ref.Namespace, plainNamespace)
 	})
 	if i >= 0 {
-		c.Object.Namespace = bundle.FluxNamespace
+		c.Object.Namespace, c.Object.Name = bundle.FluxNamespace, f.objects[i].Name()
 		c.Live = slices.ContainsFunc(f.Expressions, func(e fluxapi.Expressions) bool { return e.For(a.ref.Group, a.ref.Kind) })
 		return true
+	}
+	if f.notChosen[a.ref.Name] {
+		f.unknown("Kustomization %s (%s): HelmRelease %s, for which it waits, is left out", a.within.Name(), c.At, a.ref.Name)
+		return false
 	}
 	c.Wrong = "which no file here has"
 	if i := slices.IndexFunc(f.objects, named); i >= 0 {

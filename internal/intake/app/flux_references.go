@@ -102,7 +102,7 @@ func (f *fluxApp) dependsFound(o object, own string) error {
 			if f.packed[other.Node] && other.Name() == name {
 				instead = name
 			}
-			if other.Kind() == kindRelease && other.Group() == groupHelm && other.Name() == name && !f.packed[other.Node] {
+			if other.Kind() == kindRelease && other.Group() == groupHelm && (other.Name() == name || f.calledAs(other) == name) && !f.packed[other.Node] {
 				there = append(there, f.namespaceOf(other))
 			}
 		}
@@ -110,7 +110,7 @@ func (f *fluxApp) dependsFound(o object, own string) error {
 			return f.repo.BadAt(o, list.Content[i], "HelmRelease %s depends on HelmRelease %s, which no file has: %s is a Kustomization, and Flux looks for HelmReleases alone, so that it would wait for ever; let the Kustomization that applies HelmRelease %s depend on it", o.Name(), name, name, o.Name())
 		}
 		if len(there) > 0 && !slices.Contains(there, in) {
-			return f.repo.BadAt(o, list.Content[i], "HelmRelease %s depends on HelmRelease %s in the namespace %s, and it is in %s: Flux would wait for it for ever; set namespace", o.Name(), name, in, strings.Join(there, ", "))
+			return f.repo.BadAt(o, list.Content[i], "HelmRelease %s depends on HelmRelease %s in the namespace %s, and it is in %s: Flux would wait for it for ever; set namespace", f.calledAs(o), name, in, strings.Join(there, ", "))
 		}
 	}
 	return nil

@@ -64,11 +64,33 @@ func (f *fluxApp) substituted(o object, objects []object) ([]object, error) {
 		}
 		made, err := f.substitute(inner, vars, sealed)
 		if err != nil {
-			return nil, f.repo.Bad(inner, nil, "%s %s, with the variables of Kustomization %s (%s): %w", inner.Kind(), inner.Name(), o.Name(), f.repo.At(o), err)
+			at := inner.Node
+			if m := notSet.FindStringSubmatch(err.Error()); m != nil {
+				at = uses(inner.Node, m[1])
+			}
+			return nil, f.repo.BadAt(inner, at, "%s %s, with the variables of Kustomization %s (%s): %w", inner.Kind(), inner.Name(), o.Name(), f.repo.At(o), err)
 		}
 		all = append(all, made)
 	}
 	return all, nil
+}
+
+// notSet is Flux's error about a variable without a value.
+var notSet = regexp.MustCompile(`variable not set \(strict mode\): "([^"]+)"`)
+
+// uses is the first text of an object that has a variable in it; the object without one.
+func uses(o *yamlv3.Node, name string) *yamlv3.Node {
+	found := o
+	var walk func(n *yamlv3.Node) bool
+	walk = func(n *yamlv3.Node) bool {
+		if n.Kind == yamlv3.ScalarNode && strings.Contains(n.Value, "${"+name+"}") && n.Line > 0 {
+			found = n
+			return true
+		}
+		return slices.ContainsFunc(n.Content, walk)
+	}
+	walk(o)
+	return found
 }
 
 // untouched reports whether Flux leaves the variables of an object as they are.

@@ -185,7 +185,7 @@ func TestProjects(t *testing.T) {
 		if !strings.Contains(got, want) || (got == "") != (want == "") || want != "" && !strings.Contains(got, "web.yaml:7") {
 			t.Errorf("%q: got %q, want %q", where, got, want)
 		}
-		if known := l.Projects["web"].Project != nil; known != (where != "") || known == strings.Contains(strings.Join(l.notVerified, "\n"), "are not known") {
+		if known := l.Projects["web"].Project != nil; known != (where != "") || known == strings.Contains(strings.Join(l.notVerified, "\n"), "whether Argo CD has its project team") {
 			t.Errorf("%q: known %t, not verified %q", where, known, l.notVerified)
 		}
 	}

@@ -134,3 +134,78 @@ func TestFlux_OwnNamespace(t *testing.T) {
 		t.Errorf("got %+v", components)
 	}
 }
+
+// twoNamespaces are releases of one name in two namespaces, of which the third depends on that of its own.
+func twoNamespaces(edit ...string) map[string]string {
+	files := flux(map[string]string{"apps/kustomization.yaml": "", "apps/left-out.yaml": ""})
+	files["apps/web.yaml"] = webRelease
+	files["apps/shop.yaml"] = strings.NewReplacer(append(edit, "namespace: web}", "namespace: shop}")...).Replace(webRelease)
+	files["apps/after.yaml"] = strings.NewReplacer("{name: web, namespace: web}", "{name: after, namespace: shop}", "  values:", "  dependsOn: [{name: web}]\n  values:").Replace(webRelease)
+	return files
+}
+
+// HelmReleases of one name in two namespaces are two, each with its own release; what depends on one waits for that one.
+func TestFlux_TwoNamespaces(t *testing.T) {
+	l, err := laidOut(t, twoNamespaces(), "cluster", bundle.FluxGit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for name, content := range l.files {
+		if !strings.Contains(name, "-helmrelease-") {
+			continue
+		}
+		docs, err := yamlx.Documents(content)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, after := docs[0].Content[0], ""
+		if list := yamlx.Find(n, "spec", "dependsOn"); list != nil {
+			for _, d := range list.Content {
+				after += " after " + yamlx.Text(d, "name")
+			}
+		}
+		got[yamlx.Text(n, "metadata", "name")] = yamlx.Text(n, "spec", "releaseName") + " in " + yamlx.Text(n, "spec", "targetNamespace") + after
+	}
+	want := map[string]string{"web": "web in shop", "web-web": "web in web", "after": "after in shop after web"}
+	for name, text := range want {
+		if !strings.HasPrefix(got[name], text) || strings.Contains(got[name], "web-web") {
+			t.Errorf("HelmRelease %s: got %q, want %q", name, got[name], text)
+		}
+	}
+}
+
+// Two HelmReleases of one release name and one storage namespace are one release to Helm, wherever its objects go.
+func TestFlux_OneRelease(t *testing.T) {
+	files := twoNamespaces()
+	for _, at := range []string{"web", "shop"} {
+		files["apps/"+at+".yaml"] = strings.NewReplacer("name: web, namespace: web}", "name: "+at+", namespace: flux-system}", "  interval:", "  releaseName: web\n  targetNamespace: "+at+"\n  interval:").Replace(webRelease)
+	}
+	delete(files, "apps/after.yaml")
+	if _, err := laidOut(t, files, "cluster", bundle.FluxGit); err == nil || !strings.Contains(err.Error(), "installs Helm release web, which is stored in the namespace flux-system, and so does HelmRelease") {
+		t.Errorf("got %v", err)
+	}
+	files["apps/web.yaml"] = strings.Replace(files["apps/web.yaml"], "  releaseName: web\n", "  releaseName: web\n  storageNamespace: web\n", 1)
+	if _, err := laidOut(t, files, "cluster", bundle.FluxGit); err != nil {
+		t.Errorf("with storage of its own: %v", err)
+	}
+}
+
+// A HelmRelease may have its chart from a HelmChart, which is in its own spec.chart then.
+func TestFlux_HelmChart(t *testing.T) {
+	chart := "apiVersion: source.toolkit.fluxcd.io/v1\nkind: HelmChart\nmetadata: {name: web, namespace: flux-system}\nspec: {interval: 10m, chart: charts/web, sourceRef: {kind: GitRepository, name: flux-system}}\n---\n"
+	release, _, _ := strings.Cut(webRelease, "  chart:\n")
+	files := flux(map[string]string{"apps/web.yaml": chart + release + "  chartRef: {kind: HelmChart, name: web, namespace: flux-system}\n"})
+	b, err := open(t, filepath.Join(repo(t, files), "cluster"), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	components, _ := b.Components()
+	if !slices.ContainsFunc(components, func(c recipe.Component) bool { return c.Name == "web" && c.Namespace == "web" }) {
+		t.Errorf("got %+v", components)
+	}
+	files["apps/web.yaml"] = strings.Replace(files["apps/web.yaml"], "kind: HelmChart, name: web, ", "kind: HelmChart, name: wep, ", 1)
+	if _, err := open(t, filepath.Join(repo(t, files), "cluster"), ""); err == nil || !strings.Contains(err.Error(), "web.yaml:11") {
+		t.Errorf("without the HelmChart: got %v", err)
+	}
+}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle/argoapi"
 	"github.com/nvidia/aicr-action/internal/charts/render"
+	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
 
@@ -18,6 +19,7 @@ func (f *fluxApp) overlay(o object) (overlay, error) {
 	}
 	over := overlaidBy(o, options, render.EditFlux)
 	over.at = f.repo.Origin(o, yamlx.LineOf(o.Node, "spec", "components"))
+	over.place = func(field string) recipe.Origin { return f.repo.Origin(o, yamlx.LineOf(o.Node, "spec", field)) }
 	return over, err
 }
 
@@ -42,12 +44,13 @@ func (l *layout) builtFor(o object, source *yamlv3.Node, dir string) ([]object, 
 	}
 	over := overlaidBy(o, options, render.EditArgo)
 	over.at = l.repo.Origin(o, yamlx.LineOf(source, "kustomize", "components"))
+	over.place = func(field string) recipe.Origin { return l.repo.Origin(o, yamlx.LineOf(source, "kustomize", field)) }
 	return l.build(dir, over)
 }
 
 // overlaidBy is what an object has its deployer write into a kustomization.
 func overlaidBy(o object, options argoapi.OverlayOptions, by string) overlay {
-	over := overlay{settings: options.Settings, components: options.Components, by: by}
+	over := overlay{settings: options.Settings, components: options.Components, by: by, owner: o}
 	for _, p := range options.Patches {
 		over.patches = append(over.patches, fluxPatch{Entry: p.Entry, File: o.File, Node: p.Node})
 	}

@@ -108,7 +108,7 @@ func (f *fluxApp) chosen() {
 		}
 		_, kustomization, _ := strings.Cut(f.within[o.Node], "/")
 		// A Kustomization stands for all that it applies.
-		selected := f.selects.takes(kind, o.Name(), target) || kustomization != "" && f.selects.takes(kindKustomization, kustomization, target)
+		selected := f.selects.takes(kind, f.calledAs(o), target) || kustomization != "" && f.selects.takes(kindKustomization, kustomization, target)
 		if selected && f.selects.hasChanged(o.Name()) {
 			next = append(next, o.Name())
 		}
@@ -138,8 +138,8 @@ func (f *fluxApp) chosen() {
 		f.of[key] = slices.DeleteFunc(slices.Clone(of), func(name string) bool { return !keep[name] })
 	}
 	f.notChosen = map[string]bool{}
-	for name := range releases {
-		f.notChosen[name] = !keep[name]
+	for name, o := range releases {
+		f.notChosen[f.calledAs(o)] = f.notChosen[f.calledAs(o)] || !keep[name]
 	}
 	f.objects = slices.DeleteFunc(f.objects, func(o object) bool {
 		return o.Kind() == kindRelease && o.Group() == groupHelm && !keep[o.Name()]

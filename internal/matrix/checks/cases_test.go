@@ -23,6 +23,8 @@ package checks
 //	# helm release: y is web in x                the name and namespace of release y to Helm
 //	# helmfile: y is in one.yaml                 and helm-diff has its kinds checked; "in one.yaml unchecked": it does not
 //	# doomed: Application argocd/x says why; then what
+//	# patches for nothing: name web; Deployment wed
+//	# images for nothing: image web; wed         the last is the nearest, and may be left out
 //
 // And of a document:
 //
@@ -93,6 +95,7 @@ type caseCase struct {
 	inHelm              map[string]bundle.Release
 	inFile              map[string]bundle.Given // of helmfile
 	doomed              []argoapi.Refusal
+	idle                []bundle.Idle
 	// places are those of Objects, and delivered those of the expectation's.
 	places, delivered []place
 	// before is what ran before; nil if the case is no upgrade.
@@ -256,6 +259,10 @@ func (c *caseCase) head(key, value string) error {
 		namespace, name, _ := strings.Cut(name, "/")
 		text, then, _ := strings.Cut(text, "; ")
 		c.doomed = append(c.doomed, argoapi.Refusal{Of: result.Ref{Group: "argoproj.io", Kind: kind, Namespace: namespace, Name: name}, Text: text, Then: then, At: recipe.Origin{File: "app.yaml", Line: 1}})
+	case "patches for nothing", "images for nothing", "ignoreDifferences for nothing":
+		field, _, _ := strings.Cut(key, " ")
+		selects, near, _ := strings.Cut(value, "; ")
+		c.idle = append(c.idle, bundle.Idle{Of: result.Ref{Group: "kustomize.config.k8s.io", Kind: "Kustomization", Name: "x"}, At: recipe.Origin{File: "kustomization.yaml", Line: 3 + len(c.idle)}, Field: field, Selects: selects, Near: near, Named: strings.Contains(selects, "name ") || field == "ignoreDifferences"})
 	case "waits for":
 		f := append(strings.Fields(value), "", "", "")
 		group, version, grouped := strings.Cut(f[0], "/")
@@ -303,7 +310,7 @@ func placeOf(doc string) place {
 
 // Expectation is that of a component x with the case's objects.
 func (c *caseCase) Expectation() (*bundle.Expectation, []recipe.Component) {
-	e := &bundle.Expectation{HealthChecks: c.waitsFor, Doomed: c.doomed}
+	e := &bundle.Expectation{HealthChecks: c.waitsFor, Doomed: c.doomed, Idle: c.idle}
 	c.delivered = nil
 	release := func(name, after, in string) {
 		if slices.ContainsFunc(e.Releases, func(r bundle.Release) bool { return r.Name == name }) {

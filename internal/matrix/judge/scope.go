@@ -38,7 +38,7 @@ func (s *Scope) ReportAs(message string, o *bundle.Object, path string, args ...
 	m := s.check.message(message)
 	p := problem.Of(o)
 	p.Check, p.Path, p.Reason, p.Name = s.check.ID, path, s.check.Gives, facts.Text(o.Object, path)
-	p.Text, p.Then = say(m.Says, args), say(m.Then, args)
+	p.Text, p.Then = say(s.worded(m.Says), args), say(s.worded(m.Then), args)
 	if s.check.Later {
 		p.Lead = s.Delivery.What + ": "
 	}
@@ -55,6 +55,14 @@ func (s *Scope) Unverified(o *bundle.Object, what, how, one, many string) {
 	p := problem.Of(o)
 	p.Check, p.Note, p.Unverified = s.check.ID, true, &problem.Unverified{What: what, How: how, One: one, Many: many}
 	s.found = append(s.found, p)
+}
+
+// worded is a message about what is delivered: checks call it the recipe, and it may be a repository.
+func (s *Scope) worded(message string) string {
+	if s.Index == nil || s.Expectation == nil {
+		return message
+	}
+	return s.Expectation.Worded(message)
 }
 
 // say formats a message with as many of the arguments as it uses.
