@@ -146,6 +146,7 @@ func simplified(p *v1.Pod) *v1.Pod {
 	p.Annotations["kubernetes.io/config.source"] = "api"
 	s := &p.Spec
 	s.NodeSelector, s.Affinity, s.ResourceClaims, s.RuntimeClassName, s.TopologySpreadConstraints = nil, nil, nil, nil, nil
+	s.Resources = nil // the limits of a pod are a group of processes, which there is none of here
 	if s.SecurityContext != nil {
 		s.SecurityContext.AppArmorProfile = nil
 	}
