@@ -80,7 +80,7 @@ func askKubelet(ctx context.Context, q *question, all map[string]*read, to *answ
 	begin, settled := time.Now(), map[string]time.Time{}
 	// Some never are decided, e.g. without a driver that attaches a volume: they end it when nothing else changes.
 	changed, before := begin, -1
-	for time.Since(begin) < q.limit() && time.Since(changed) < 10*time.Second {
+	for time.Since(begin) < q.limit() && time.Since(changed) < 6*time.Second {
 		time.Sleep(100 * time.Millisecond)
 		open := 0
 		for key := range names {
