@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -9,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/mod/semver"
 
 	"github.com/nvidia/aicr-action/internal/testkit/infratest"
 	"github.com/nvidia/aicr-action/internal/testkit/testskip"
@@ -22,7 +25,9 @@ func TestAsk_NoAnswer(t *testing.T) {
 		"missing":       {"", "its program is missing"},
 		"crashes":       {"echo panic: oh >&2; exit 2", "its program ended with exit status 2:\npanic: oh"},
 		"killed":        {"kill -9 $$", "its program ended with signal: killed"},
-		"hangs":         {"sleep 60 & wait", "gave no answer within 1s"},
+		"hangs":         {"sleep 60 & wait", "gave no answer within 1s: "},
+		"hangs at one":  {"echo input: a >&2; echo input: b >&2; sleep 60 & wait", "gave no answer within 1s, at input b: "},
+		"crashes at it": {"echo input: a >&2; echo panic: oh >&2; exit 2", "its program ended with exit status 2, at input a:\npanic: oh"},
 		"nonsense":      {"echo hello", "what it wrote is no answer: hello"},
 		"another minor": {`echo '{"version":"v1.35.2","verdicts":{"a":{"word":"starts"}}}'`, "it is one of Kubernetes v1.35.2: compile it anew"},
 		"forgets":       {`echo '{"version":"v1.36.1","verdicts":{}}'`, "said nothing of a"},
@@ -43,6 +48,54 @@ func TestAsk_NoAnswer(t *testing.T) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
 		})
+	}
+}
+
+// A program of another minor version, as its file says, is not asked.
+func TestMadeOf(t *testing.T) {
+	testskip.Short(t, "no real stack")
+	_, _, stack := theStack(t)
+	const module = "helm.sh/helm/v3"
+	helm, have := stack.Bin("helm"), stack.Version(module)
+	text := filepath.Join(t.TempDir(), "helm")
+	if err := os.WriteFile(text, []byte("#!/bin/sh\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct{ program, module, version, want string }{
+		"the same":      {helm, module, have, ""},
+		"another patch": {helm, module, semver.MajorMinor(have) + ".999", ""},
+		"another minor": {helm, module, "v3.1.0", "is made of helm.sh/helm/v3 " + have + ", and the stack has v3.1.0: compile it anew"},
+		"another":       {helm, "example.com/none", "v1.0.0", "is not made of example.com/none"},
+		"no program":    {text, module, have, "helm says of no module what it is made of"},
+		"missing":       {filepath.Join(t.TempDir(), "gone"), module, have, "no such file"},
+	} {
+		err := madeOf(c.program, c.module, c.version)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: got %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+// A rule that takes minutes for an object is an error that has the object.
+func TestCompared_TooLong(t *testing.T) {
+	o := &oracle{name: "a", limit: 20 * time.Millisecond}
+	o.program = func(context.Context, []input) (map[string]verdict, error) {
+		return map[string]verdict{"one": {Word: "starts"}, "two": {Word: "starts"}}, nil
+	}
+	o.compare = func(ctx context.Context, in *input, _ *verdict) (*difference, error) {
+		if in.Name == "two" {
+			<-ctx.Done()
+		}
+		return nil, nil
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	list := []input{{Name: "one", Subject: map[string]any{"kind": "Pod"}}, {Name: "two", From: "x; image: a", Subject: map[string]any{"kind": "Pod"}}}
+	_, _, err := o.differences(ctx, list)
+	for _, want := range []string{"two (x; image: a): ", "our rules gave no answer within 20ms", "the program said: starts", "kind: Pod"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
 	}
 }
 

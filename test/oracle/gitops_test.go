@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -38,6 +39,9 @@ func TestOracleAppSet(t *testing.T) {
 	gitops(t, "appset", "github.com/argoproj/argo-cd/v3", (*generator).appset)
 }
 
+// laidOut is the directory in which an input was laid out, another one each time.
+var laidOut = regexp.MustCompile(`/\S*/(repository-|h)\d+/`)
+
 // kept compares what a program says of the kept inputs with what it said when they were, or keeps that with -update.
 func kept(t *testing.T, verdicts map[string]verdict, asked []input) error {
 	for i := range asked {
@@ -45,6 +49,7 @@ func kept(t *testing.T, verdicts map[string]verdict, asked []input) error {
 		if !ok {
 			continue // while a difference is made small
 		}
+		v.Message = laidOut.ReplaceAllString(v.Message, "")
 		raw, err := json.MarshalIndent(&v, "", " ")
 		if err != nil {
 			return err
@@ -74,7 +79,13 @@ func gitops(t *testing.T, part, module string, generate func(*generator) input) 
 	dir := infratest.ShortTempDir(t)
 	o := &oracle{name: part, version: d.version, asked: repositories(t, part), generate: generate}
 	o.program = func(ctx context.Context, all []input) (map[string]verdict, error) {
+		seen, done := make(chan []string), make(chan struct{})
+		go func() { seen <- networkOf(d.path, done) }()
 		a, err := d.ask(ctx, part, dir, all, 0)
+		close(done)
+		if sockets := <-seen; len(sockets) > 1 {
+			t.Errorf("the process has sockets of a network: %v", sockets[1:])
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -196,7 +207,10 @@ func (g *generator) argo() input {
 		}
 	}
 	kustomization := slices.ContainsFunc(slices.Collect(maps.Keys(files)), func(name string) bool { return strings.HasPrefix(strings.ToLower(name), "apps/kustomization") })
-	switch kind := g.IntN(5); {
+	switch kind := g.IntN(8); {
+	case kind > 4:
+		files = map[string]any{}
+		source = append(source, g.directory(files)...)
 	case kind < 3 && kustomization:
 		source = append(source, "path: apps")
 		add("kustomize", 4, "namePrefix: f-", "nameSuffix: -f", "namespace: target", "images: ['nginx:9']", "images: ['nginx=example.com/f:1']", "images: ['nginx=example.com/f@sha256:bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb', 'busybox=*:x']", "images: ['nginx=*:8']", "replicas: [{name: web, count: 4}]", "replicas: [{name: web, count: '6'}]", "commonLabels: {team: f}", "commonLabels: {l: f}", "labelWithoutSelector: true", "labelIncludeTemplates: true", "forceCommonLabels: true", "commonAnnotations: {note: f}", "commonAnnotations: {other: f}", "forceCommonAnnotations: true", "components: [../components/c]", "patches: ["+g.patch()+"]", "patches: ["+g.patch()+", "+g.patch()+"]")
@@ -224,6 +238,49 @@ func (g *generator) argo() input {
 	}
 	files["cluster/app.yaml"] = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: app, namespace: argocd}\nspec:\n  project: default\n  destination: {server: https://kubernetes.default.svc, namespace: web}\n  source:\n    " + strings.Join(source, "\n    ") + "\n"
 	return repositoryOf("Repository", files)
+}
+
+// directory makes directories of manifests in apps/, each file with an object that has its path's name, and the fields of
+// a source that reads some of them.
+func (g *generator) directory(files map[string]any) (source []string) {
+	pick := func(all ...string) string { return all[g.IntN(len(all))] }
+	dirs, names := []string{"", "a/", "b/", "a/deep/", "web/", "a.d/", ".h/"}, []string{"one.yaml", "two.yml", "three.json", "web.yaml", "web-2.yaml", "UPPER.YAML", "notes.txt"}
+	for range 3 + g.IntN(7) {
+		at := pick(dirs...) + pick(names...)
+		name := strings.Trim(strings.Map(func(r rune) rune {
+			if r == '/' || r == '.' {
+				return '-'
+			}
+			return r
+		}, strings.ToLower(at)), "-")
+		text := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + ", namespace: web}\n"
+		if strings.HasSuffix(at, ".json") {
+			text = `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "` + name + `", "namespace": "web"}}`
+		}
+		files["apps/"+at] = text
+	}
+	if g.IntN(8) == 0 { // which a source that says directory reads as any other
+		files["apps/"+pick("", "a/")+"kustomization.yaml"] = pick("resources: [one.yaml]\n", "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [one.yaml]\n", "")
+	}
+	if g.IntN(12) == 0 {
+		files["apps/"+pick("", "a/")+"Chart.yaml"] = "apiVersion: v2\nname: c\nversion: 1.0.0\n"
+	}
+	pattern := func() string {
+		return pick("*", "**", "*.yaml", "*.y*ml", "*.y?ml", "a/*", "a/**", "*/one.yaml", "**/one.yaml", "*one.yaml", "one.yaml", "./one.yaml", "/a/*", "a", "a/", "web", "web*", "web.yaml", "web/*", "[ab]/*", "[!a]*", "?/*", "a/deep/one.yaml", "a/*/*", "*/deep/*", ".*", "*.d/*", "{a,b}/*", "{a,b}/{one,two}.*", "{one.yaml,a/*}", "{*.json,web/*,a/deep/*}", "{web.yaml,web-2.yaml}", "{a/one.yaml,b/two.yml}", "{**/web.yaml,three.json}", "{a/*, b/*}", "*-2*", "apps/*", "*.YAML", "a\\\\/one.yaml", "[a")
+	}
+	fields := []string{pick("recurse: true", "recurse: true", "recurse: true", "recurse: false", "")}
+	if g.IntN(2) == 0 {
+		fields = append(fields, "include: '"+pattern()+"'")
+	}
+	if g.IntN(2) == 0 {
+		fields = append(fields, "exclude: '"+pattern()+"'")
+	}
+	fields = slices.DeleteFunc(fields, func(f string) bool { return f == "" })
+	source = []string{"path: " + pick("apps", "apps", "apps", "./apps", "apps/", "apps/a", ".")}
+	if len(fields) > 0 || g.IntN(3) == 0 {
+		source = append(source, "directory: {"+strings.Join(fields, ", ")+"}")
+	}
+	return source
 }
 
 // appset makes an ApplicationSet with some generators.

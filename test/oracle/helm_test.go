@@ -37,6 +37,9 @@ func TestOracleHelm(t *testing.T) {
 	if _, err := os.Stat(helm); err != nil {
 		testskip.Missing(t, "the stack has no Helm (%v): run `matrix stack build`", err)
 	}
+	if err := madeOf(helm, "helm.sh/helm/v3", s.Version("helm.sh/helm/v3")); err != nil {
+		t.Fatal(err)
+	}
 	dir, renderer := infratest.ShortTempDir(t), &render.Renderer{}
 	t.Cleanup(renderer.Close)
 	n := 0

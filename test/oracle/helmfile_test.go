@@ -51,6 +51,9 @@ func TestOracleHelmfile(t *testing.T) {
 	if _, err := os.Stat(program); err != nil {
 		testskip.Missing(t, "the stack has no helmfile (%v): run `matrix stack build --helmfile`", err)
 	}
+	if err := madeOf(program, "github.com/helmfile/helmfile", s.Version("github.com/helmfile/helmfile")); err != nil {
+		t.Fatal(err)
+	}
 	dir := infratest.ShortTempDir(t)
 	helm := filepath.Join(dir, "helm")
 	if err := os.WriteFile(helm, []byte(installer), 0o755); err != nil {

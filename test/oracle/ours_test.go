@@ -76,12 +76,22 @@ func cluster(in *input, placed bool) (kubernetes.Interface, error) {
 		}
 		if c, ok := typed.(*resourcev1.ResourceClaim); ok { // as the API server does it
 			for i := range c.Spec.Devices.Requests {
-				if e := c.Spec.Devices.Requests[i].Exactly; e != nil {
-					if e.AllocationMode = cmp.Or(e.AllocationMode, resourcev1.DeviceAllocationModeExactCount); e.AllocationMode == resourcev1.DeviceAllocationModeExactCount {
-						e.Count = cmp.Or(e.Count, 1)
+				count := func(mode *resourcev1.DeviceAllocationMode, count *int64) {
+					if *mode = cmp.Or(*mode, resourcev1.DeviceAllocationModeExactCount); *mode == resourcev1.DeviceAllocationModeExactCount {
+						*count = cmp.Or(*count, 1)
 					}
 				}
+				r := &c.Spec.Devices.Requests[i]
+				if e := r.Exactly; e != nil {
+					count(&e.AllocationMode, &e.Count)
+				}
+				for j := range r.FirstAvailable {
+					count(&r.FirstAvailable[j].AllocationMode, &r.FirstAvailable[j].Count)
+				}
 			}
+		}
+		if p, ok := typed.(*corev1.Pod); ok {
+			filled(&p.Spec)
 		}
 		if p, ok := typed.(*corev1.Pod); ok && len(live) == 0 {
 			if p.UID = "subject"; placed {
@@ -108,6 +118,57 @@ func cluster(in *input, placed bool) (kubernetes.Interface, error) {
 	kube := fake.NewClientset(live...)
 	kube.Discovery().(*fakediscovery.FakeDiscovery).FakedServerVersion = &version.Info{GitVersion: "v1.36.1"}
 	return kube, nil
+}
+
+// filled fills in what the API server does in the place of the filters: requests by limits, and the ports of a pod that has its
+// node's network.
+func filled(s *corev1.PodSpec) {
+	requests := func(r *corev1.ResourceRequirements) {
+		for name, limit := range r.Limits {
+			if _, set := r.Requests[name]; !set {
+				if r.Requests == nil {
+					r.Requests = corev1.ResourceList{}
+				}
+				r.Requests[name] = limit
+			}
+		}
+	}
+	if s.Resources != nil {
+		requests(s.Resources)
+	}
+	for _, list := range [][]corev1.Container{s.InitContainers, s.Containers} {
+		for i := range list {
+			requests(&list[i].Resources)
+			for j := range list[i].Ports {
+				p := &list[i].Ports[j]
+				if p.Protocol = cmp.Or(p.Protocol, corev1.ProtocolTCP); s.HostNetwork {
+					p.HostPort = cmp.Or(p.HostPort, p.ContainerPort)
+				}
+			}
+		}
+	}
+}
+
+// pinned is the node that each term of a pod's node affinity names, as the DaemonSet's controller does it; package why explains such a
+// pod by that node alone.
+func pinned(in *input) string {
+	terms, _, _ := unstructured.NestedSlice(in.Subject, "spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
+	node := ""
+	for _, t := range terms {
+		name := ""
+		fields, _, _ := unstructured.NestedSlice(t.(map[string]any), "matchFields")
+		for _, f := range fields {
+			f := f.(map[string]any)
+			if values, _ := f["values"].([]any); f["operator"] == "In" && len(values) == 1 {
+				name = fmt.Sprint(values[0])
+			}
+		}
+		if name == "" || node != "" && name != node {
+			return ""
+		}
+		node = name
+	}
+	return node
 }
 
 // nodeOf is the node that a pod of an input is on.

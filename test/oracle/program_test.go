@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"debug/buildinfo"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
@@ -123,15 +125,16 @@ func (d *decider) ask(ctx context.Context, part, root string, inputs []input, se
 	cmd.WaitDelay = 5 * time.Second
 	err = cmd.Run()
 	of := cmp.Or(d.of, "Kubernetes")
+	last, said := lastAsked(words.String())
 	asked := fmt.Sprintf("the %s of %s %s was asked about %d inputs", part, of, d.version, len(inputs))
 	var a answer
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		return nil, fmt.Errorf("%s, and its program is missing: %w", asked, err)
 	case ctx.Err() != nil:
-		return nil, fmt.Errorf("%s, and gave no answer within %s: %w", asked, d.limit, ctx.Err())
+		return nil, fmt.Errorf("%s, and gave no answer within %s%s: %w", asked, d.limit, last, ctx.Err())
 	case err != nil:
-		return nil, fmt.Errorf("%s, and its program ended with %w:\n%s", asked, err, lastLines(words.String()))
+		return nil, fmt.Errorf("%s, and its program ended with %w%s:\n%s", asked, err, last, lastLines(said))
 	case json.Unmarshal(out.Bytes(), &a) != nil:
 		return nil, fmt.Errorf("%s, and what it wrote is no answer: %.200s", asked, out.String())
 	case semver.MajorMinor(a.Version) != semver.MajorMinor(d.version):
@@ -143,6 +146,37 @@ func (d *decider) ask(ctx context.Context, part, root string, inputs []input, se
 		}
 	}
 	return &a, nil
+}
+
+// lastAsked takes out of what a program wrote the lines by which it says of which input it thinks: of an object that takes
+// it minutes, or makes it crash, the last one has the name.
+func lastAsked(words string) (at, said string) {
+	var rest []string
+	for line := range strings.Lines(words) {
+		if name, is := strings.CutPrefix(line, "input: "); is {
+			at = ", at input " + strings.TrimSpace(name)
+			continue
+		}
+		rest = append(rest, line)
+	}
+	return at, strings.Join(rest, "")
+}
+
+// madeOf is an error unless a program is made of the minor version of a module that the stack has.
+func madeOf(program, module, version string) error {
+	info, err := buildinfo.ReadFile(program)
+	if err != nil {
+		return fmt.Errorf("%s says of no module what it is made of: %w", filepath.Base(program), err)
+	}
+	all := append([]*debug.Module{&info.Main}, info.Deps...)
+	at := slices.IndexFunc(all, func(d *debug.Module) bool { return d.Path == module })
+	if at < 0 {
+		return fmt.Errorf("%s is not made of %s", filepath.Base(program), module)
+	}
+	if have := all[at].Version; semver.MajorMinor(have) != semver.MajorMinor(version) {
+		return fmt.Errorf("%s is made of %s %s, and the stack has %s: compile it anew", filepath.Base(program), module, have, version)
+	}
+	return nil
 }
 
 func lastLines(text string) string {

@@ -72,8 +72,8 @@ func compareRepository(ctx context.Context, at, oracle string, in *input, v *ver
 		own, err = expected(ctx, at)
 	}
 	switch {
-	case err != nil && (v.Word == "fails" || len(v.Objects) == 0 || oracle == "appset" && unfilled(v.Objects)):
-		return nil, nil // for the reader it is an error that a parameter has no value, or that there is nothing
+	case err != nil && (v.Word == "fails" || len(v.Objects) == 0 || slices.ContainsFunc(v.Objects, unnamed) || oracle == "appset" && unfilled(v.Objects)):
+		return nil, nil // for the reader it is an error that a parameter has no value, that an object has no name, or that there is nothing
 	case err != nil:
 		return &difference{*in, v.String(), "fails: " + strings.ReplaceAll(err.Error(), at+"/", "")}, nil
 	case v.Word == "fails":
@@ -104,6 +104,12 @@ const gitConfig = "[core]\n\tbare = false\n[remote \"origin\"]\n\turl = git@exam
 func unfilled(applications []map[string]any) bool {
 	raw, err := json.Marshal(applications)
 	return err == nil && (strings.Contains(string(raw), "{{") || strings.Contains(string(raw), "\\u003cno value\\u003e"))
+}
+
+// unnamed reports whether an object has no name, so that the API server refuses it.
+func unnamed(o map[string]any) bool {
+	u := unstructured.Unstructured{Object: o}
+	return u.GetName() == "" && u.GetGenerateName() == "" && u.GetKind() != "Release"
 }
 
 // write lays out the files of an input.

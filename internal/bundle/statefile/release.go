@@ -41,17 +41,18 @@ func (r *Reader) Settle(ctx context.Context, s *State, release *yamlv3.Node) (in
 	if err := r.fields(ctx, s, release); err != nil {
 		return false, "", err
 	}
+	// helmfile reads the condition of a release that is not installed, too, and refuses one that it cannot read.
+	condition := yamlx.Text(release, "condition")
+	yamlx.Drop(release, "condition")
+	met, err := enabled(condition, s.env.merged())
+	if err != nil {
+		return false, "", r.Repo.BadAt(s.Object, release, "condition of release %s: %w", yamlx.Text(release, "name"), err)
+	}
 	on := true
 	if err := yamlv3.Unmarshal([]byte(yamlx.Text(release, "installed")), &on); err == nil && !on { // no, and off, are false too
 		return false, "installed is false", nil
 	}
-	condition := yamlx.Text(release, "condition")
-	yamlx.Drop(release, "condition")
-	on, err = enabled(condition, s.env.merged())
-	if err != nil {
-		return false, "", r.Repo.BadAt(s.Object, release, "condition of release %s: %w", yamlx.Text(release, "name"), err)
-	}
-	return on, "its condition " + condition + " is not true in the environment " + r.name(), nil
+	return met, "its condition " + condition + " is not true in the environment " + r.name(), nil
 }
 
 // inherit adds to a release what the templates that it names have.

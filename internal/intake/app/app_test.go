@@ -67,6 +67,8 @@ spec:
         text: a
         other: b
 `
+	// webHelm is of a chart only.
+	webHelm  = "    helm:\n      valueFiles: [../../env/test.yaml]\n      values: |\n        text: a\n        other: b\n"
 	redisApp = `apiVersion: argoproj.io/v1alpha1
 kind: Application
 metadata: {name: redis, annotations: {argocd.argoproj.io/sync-wave: "-1"}}
@@ -282,11 +284,11 @@ func TestOpen(t *testing.T) {
 		},
 		"one Application": {files: argo(nil), path: "apps/web.yaml", lane: bundle.ArgoCDOCI, releases: []string{"web web"}, origins: map[string]string{"text": "apps/web.yaml:14"}},
 		"an Application of Applications": {
-			files: argo(map[string]string{"root.yaml": strings.NewReplacer("name: web", "name: root", "charts/web", "apps").Replace(webApp)}), path: "root.yaml",
+			files: argo(map[string]string{"root.yaml": strings.NewReplacer("name: web", "name: root", "charts/web", "apps", webHelm, "").Replace(webApp)}), path: "root.yaml",
 			releases: []string{"redis redis", "web web"}, chart: "oci://registry.example.com/charts redis 1.2.3",
 		},
 		"a repository with its root": {
-			files: argo(map[string]string{"root/root.yaml": strings.NewReplacer("name: web", "name: root", "charts/web", "apps").Replace(webApp)}), path: ".",
+			files: argo(map[string]string{"root/root.yaml": strings.NewReplacer("name: web", "name: root", "charts/web", "apps", webHelm, "").Replace(webApp)}), path: ".",
 			releases: []string{"redis redis", "web web"}, chart: "oci://registry.example.com/charts redis 1.2.3",
 		},
 		"manifests":          {files: plain(), path: "k8s", releases: []string{"k8s default"}},
@@ -426,7 +428,7 @@ func TestOpen_Refused(t *testing.T) {
 		"both":                      {files: with(argo(nil), map[string]string{"apps/flux.yaml": webRelease}), path: "apps", want: []string{"flux.yaml:1", "HelmRelease web is Flux's", "redis.yaml:1"}},
 		"a lane of others":          {files: argo(nil), path: "apps", lane: bundle.FluxGit, want: []string{"is for the lane argocd-git"}},
 		"a plugin":                  {files: inWeb("helm:\n", "plugin: {name: x}\n    helm:\n"), path: "apps", want: []string{"web.yaml:11", "spec.source.plugin"}},
-		"Kustomize":                 {files: with(inWeb("charts/web", "k"), map[string]string{"k/kustomization.yaml": "resources: []\n"}), path: "apps", want: []string{"web.yaml:10", "makes no object"}},
+		"Kustomize":                 {files: with(inWeb("charts/web\n"+webHelm, "k\n"), map[string]string{"k/kustomization.yaml": "resources: []\n"}), path: "apps", want: []string{"web.yaml:10", "makes no object"}},
 		"another repository":        {files: inWeb("team/apps.git", "team/other.git"), path: "apps", want: []string{"web.yaml:9", "example.com/team/apps"}},
 		"a path outside":            {files: inWeb("path: charts/web", "path: ../../etc"), path: "apps", want: []string{"web.yaml:10", "no directory of this repository"}},
 		"values outside":            {files: inWeb("../../env/test.yaml", "../../../env/test.yaml"), path: "apps", want: []string{"web.yaml:12", "no file of this repository"}},
@@ -444,7 +446,9 @@ func TestOpen_Refused(t *testing.T) {
 			files: argo(map[string]string{"charts/web/Chart.yaml": webChart + "dependencies:\n- {name: lib, version: 1.0.0, repository: https://charts.example.com}\n"}), path: "charts/web",
 			want: []string{"charts/web/Chart.yaml:5", "lib 1.0.0", "helm dependency build"},
 		},
-		"a pattern that is none":                 {files: inWeb("path: charts/web", "path: apps\n    directory: {exclude: '[a'}"), path: "apps/web.yaml", want: []string{"web.yaml:11", "directory.exclude"}},
+		"a chart that is none":                   {files: inWeb("path: charts/web", "path: apps"), path: "apps/web.yaml", want: []string{"web.yaml:12", "Application web sets helm, and ", "has no Chart.yaml: Argo CD fails"}},
+		"helm and a directory":                   {files: inWeb("path: charts/web", "path: apps\n    directory: {recurse: true}"), path: "apps/web.yaml", want: []string{"web.yaml:11", "sets helm and directory, and Argo CD takes one of them for a source"}},
+		"a pattern that is none":                 {files: inWeb("path: charts/web\n"+webHelm, "path: apps\n    directory: {exclude: '[a'}\n"), path: "apps/web.yaml", want: []string{"web.yaml:11", "directory.exclude"}},
 		"a remote base":                          {files: flux(map[string]string{"apps/kustomization.yaml": "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [web.yaml, 'https://example.com/base']\n"}), path: "cluster", want: []string{"kustomization.yaml:3", "remote base"}},
 		"absent variables":                       {files: substituted("  postBuild: {substituteFrom: [{kind: ConfigMap, name: none}]}\n"), path: "cluster", want: []string{"apps.yaml:9", "variables from ConfigMap none"}},
 		"encrypted variables":                    {files: with(substituted("  postBuild: {substituteFrom: [{kind: Secret, name: vars}]}\n"), map[string]string{"cluster/vars.yaml": strings.NewReplacer("name: a", "name: vars, namespace: flux-system", "password:", "N:").Replace(sopsSecret)}), path: "cluster", want: []string{"web.yaml:1", "variable N is encrypted by SOPS in Secret vars (", "vars.yaml:1", "`variables: {N: VALUE}`"}},

@@ -40,7 +40,7 @@ func (l *layout) applications(a *App) error {
 		}
 		objects = slices.DeleteFunc(slices.Clone(objects), func(o object) bool { return !ofArgoCD(o) })
 	}
-	if err := l.each(objects, seen, 0); err != nil {
+	if err := l.each(objects, seen, nil); err != nil {
 		return err
 	}
 	for name, before := range l.After {
@@ -116,16 +116,17 @@ spec:
 }
 
 // each lays out the Applications among objects. Of those whose source is a directory of Applications,
-// it lays out these.
-func (l *layout) each(objects []object, seen map[string]known, depth int) error {
+// it lays out these. within are the Applications in whose sources the objects are.
+func (l *layout) each(objects []object, seen map[string]known, within []string) error {
 	for _, o := range objects {
+		inside := append(slices.Clone(within), l.itself(o))
 		switch {
 		case o.Group() == groupArgoCD && o.Kind() == kindApplicationSet:
 			made, err := l.generated(o)
 			if err != nil {
 				return err
 			}
-			if err := l.each(made, seen, depth+1); err != nil {
+			if err := l.each(made, seen, inside); err != nil {
 				return err
 			}
 			continue
@@ -133,7 +134,7 @@ func (l *layout) each(objects []object, seen map[string]known, depth int) error 
 			l.others = append(l.others, o)
 			continue
 		}
-		if depth > mostNested {
+		if len(within) > mostNested {
 			return l.repo.Bad(o, nil, "Applications are nested more than %d deep", mostNested)
 		}
 		o = checkout.New(o.File, yamlx.Clone(o.Node))
@@ -154,14 +155,18 @@ func (l *layout) each(objects []object, seen map[string]known, depth int) error 
 			if err := l.beside(o, inner, seen); err != nil {
 				return err
 			}
-			inner = slices.DeleteFunc(slices.Clone(inner), func(i object) bool { return !ofArgoCD(i) })
-			if err := l.each(inner, seen, depth+1); err != nil {
+			// An Application may manage itself: it is laid out once.
+			inner = slices.DeleteFunc(slices.Clone(inner), func(i object) bool { return !ofArgoCD(i) || slices.Contains(inside, l.itself(i)) })
+			if len(inner) > 0 {
+				l.override("Application %s (%s) is replaced by the Applications in %s", o.Name(), l.repo.At(o), l.repo.Shown(ownDir(o)))
+			}
+			if err := l.each(inner, seen, inside); err != nil {
 				return err
 			}
 			continue
 		}
 		if parts := l.split(o); len(parts) > 1 {
-			if err := l.each(parts, seen, depth); err != nil {
+			if err := l.each(parts, seen, within); err != nil {
 				return err
 			}
 			continue
@@ -193,31 +198,41 @@ func (l *layout) each(objects []object, seen map[string]known, depth int) error 
 	return nil
 }
 
+// itself is what tells an Application, or what makes some, from any other: its place, kind and name.
+func (l *layout) itself(o object) string { return l.repo.At(o) + " " + o.Kind() + " " + o.Name() }
+
+// ownDir is the directory of the repository that an Application's source has.
+func ownDir(o object) string {
+	return path.Clean(strings.TrimPrefix(yamlx.Text(o.Node, "spec", "source", "path"), "/"))
+}
+
 // nested gives the Applications that an Application's source makes: a directory of them, what
 // Kustomize makes of one, or a chart. It gives nil if there are none.
 func (l *layout) nested(o object) ([]object, error) {
-	at := yamlx.Text(o.Node, "spec", "source", "path")
-	dir := path.Clean(strings.TrimPrefix(at, "/"))
-	if at == "" || !l.repo.Own(yamlx.Text(o.Node, "spec", "source", "repoURL")) || !l.repo.HasDir(dir) {
+	dir := ownDir(o)
+	if yamlx.Text(o.Node, "spec", "source", "path") == "" || !l.repo.Own(yamlx.Text(o.Node, "spec", "source", "repoURL")) || !l.repo.HasDir(dir) {
 		return nil, nil
 	}
+	source := yamlx.Find(o.Node, "spec", "source")
+	by, err := l.madeBy(o, source, dir)
+	if err != nil {
+		return nil, err
+	}
 	var inner []object
-	var err error
-	switch {
-	case l.repo.Has(path.Join(dir, chartFile)):
+	switch by {
+	case byHelm:
 		inner, err = l.chartOfApps(o, dir)
-	case l.repo.HasKustomization(dir):
-		inner, err = l.builtFor(o, yamlx.Find(o.Node, "spec", "source"), dir)
+	case byKustomize:
+		inner, err = l.builtFor(o, source, dir)
 	default:
 		var files []string
-		if files, err = l.manifestFiles(o, yamlx.Find(o.Node, "spec", "source"), dir); err == nil {
+		if files, err = l.manifestFiles(o, source, dir); err == nil {
 			inner, err = l.repo.ObjectsIn(files)
 		}
 	}
 	if err != nil || !slices.ContainsFunc(inner, ofArgoCD) {
 		return nil, err
 	}
-	l.override("Application %s (%s) is replaced by the Applications in %s", o.Name(), l.repo.At(o), l.repo.Shown(dir))
 	return inner, nil
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle/argoapi"
 	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/util/lists"
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
 
@@ -84,12 +85,16 @@ func (l *layout) source(o object, source *yamlv3.Node) (string, error) {
 		return "", l.repo.BadAt(o, place, "path %q of Application %s is no directory of this repository%s", at, o.Name(), l.repo.Only())
 	}
 	l.dirs = append(l.dirs, dir)
-	switch {
-	case l.repo.Has(path.Join(dir, chartFile)):
+	by, err := l.madeBy(o, source, dir)
+	if err != nil {
+		return "", err
+	}
+	switch by {
+	case byHelm:
 		if err := l.chart(dir, o.Name()+"/chart"); err != nil {
 			return "", err
 		}
-	case l.repo.HasKustomization(dir):
+	case byKustomize:
 		if err := l.kustomized(o, source, dir); err != nil {
 			return "", err
 		}
@@ -98,15 +103,47 @@ func (l *layout) source(o object, source *yamlv3.Node) (string, error) {
 			return "", err
 		}
 	}
-	if n := yamlx.Find(source, "kustomize"); n != nil && !l.repo.HasKustomization(dir) {
-		return "", l.repo.BadAt(o, n, "Application %s sets kustomize, and %s has no kustomization.yaml: Argo CD ignores it, or fails", o.Name(), l.repo.Shown(dir))
-	}
 	yamlx.Drop(source, "kustomize")
 	yamlx.Drop(source, "directory")
 	yamlx.Set(source, "repoURL", "!!str", ownURL)
 	yamlx.Set(source, "targetRevision", "!!str", "HEAD")
 	yamlx.Set(source, "path", "!!str", o.Name()+"/chart")
 	return dir, nil
+}
+
+// What makes the objects of a source that is a directory, by the fields of sources.
+const (
+	byHelm      = "helm"
+	byKustomize = "kustomize"
+	byDirectory = "directory"
+)
+
+// madeBy is what makes the objects of a directory: what the source has a field for, and otherwise what the directory has a
+// file for, first Kustomize, as the repo-server decides it (ExplicitType and discovery.AppType). It is an error if a source has fields
+// for two, or the directory has not the file.
+func (l *layout) madeBy(o object, source *yamlv3.Node, dir string) (string, error) {
+	var said []string
+	for _, by := range []string{byHelm, byKustomize, byDirectory} {
+		if n := yamlx.Find(source, by); n != nil && n.Tag != "!!null" {
+			said = append(said, by)
+		}
+	}
+	kustomized, chart := l.repo.HasKustomization(dir), l.repo.Has(path.Join(dir, chartFile))
+	switch {
+	case len(said) > 1:
+		return "", l.repo.BadAt(o, yamlx.Find(source, said[1]), "Application %s sets %s, and Argo CD takes one of them for a source: remove the other", o.Name(), lists.And(said))
+	case len(said) == 1 && said[0] == byKustomize && !kustomized:
+		return "", l.repo.BadAt(o, yamlx.Find(source, byKustomize), "Application %s sets kustomize, and %s has no kustomization.yaml: Argo CD fails", o.Name(), l.repo.Shown(dir))
+	case len(said) == 1 && said[0] == byHelm && !chart:
+		return "", l.repo.BadAt(o, yamlx.Find(source, byHelm), "Application %s sets helm, and %s has no Chart.yaml: Argo CD fails", o.Name(), l.repo.Shown(dir))
+	case len(said) == 1:
+		return said[0], nil
+	case kustomized:
+		return byKustomize, nil
+	case chart:
+		return byHelm, nil
+	}
+	return byDirectory, nil
 }
 
 // kustomized lays out what Kustomize makes of an Application's directory as a chart.

@@ -1,6 +1,7 @@
 package facts
 
 import (
+	"encoding/base64"
 	"maps"
 	"slices"
 	"strings"
@@ -90,6 +91,18 @@ func (x *Index) SecretKeys(ref, from result.Ref) map[string]bool {
 		}
 	}
 	return keys
+}
+
+// SecretText is a value of a rendered Secret, empty if it has none or that is no base64.
+func SecretText(o *bundle.Object, key string) string {
+	if text := Text(o.Object, `stringData["`+key+`"]`); text != "" {
+		return text
+	}
+	raw, err := base64.StdEncoding.DecodeString(Text(o.Object, `data["`+key+`"]`))
+	if err != nil {
+		return ""
+	}
+	return string(raw)
 }
 
 // applied reports whether Flux applies an object besides the releases.

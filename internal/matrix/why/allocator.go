@@ -43,8 +43,8 @@ func (c classes) Get(name string) (*resourcev1.DeviceClass, error) {
 }
 
 // together says which claims of the pod a node's devices satisfy one by one, and not with their constraints, with the
-// capacity that devices share or with each other; nil if it satisfies them, or if the allocator cannot be asked.
-func (c *claimChecker) together(n *corev1.Node) *claimRefusal {
+// capacity that devices share or with each other; nil if it satisfies them. asked is false if the allocator cannot be asked.
+func (c *claimChecker) together(n *corev1.Node) (refused *claimRefusal, asked bool) {
 	var open []*resourcev1.ResourceClaim
 	var names []string
 	for i := range c.pod.Spec.ResourceClaims {
@@ -57,7 +57,7 @@ func (c *claimChecker) together(n *corev1.Node) *claimRefusal {
 		}
 	}
 	if len(open) == 0 {
-		return nil
+		return nil, true
 	}
 	var published []*resourcev1.ResourceSlice
 	for i := range c.devices.Slices {
@@ -66,17 +66,17 @@ func (c *claimChecker) together(n *corev1.Node) *claimRefusal {
 	ctx := context.Background()
 	a, err := structured.NewAllocator(ctx, allocatorFeatures, c.allocated(), classes{c.devices}, published, cel.NewCache(10, cel.Features{EnableConsumableCapacity: true}))
 	if err != nil {
-		return nil
+		return nil, false
 	}
 	found, err := a.Allocate(ctx, n, open)
 	key := strings.Join(names, ", ")
 	switch {
 	case err != nil:
-		return &claimRefusal{key, fmt.Sprintf("ResourceClaim %s: the scheduler's allocator fails: %v", key, err)}
+		return &claimRefusal{key, fmt.Sprintf("ResourceClaim %s: the scheduler's allocator fails: %v", key, err)}, true
 	case found == nil:
-		return &claimRefusal{key, fmt.Sprintf("ResourceClaim %s: its devices satisfy no more than each request by itself, and not all at once%s", key, constraints(open))}
+		return &claimRefusal{key, fmt.Sprintf("ResourceClaim %s: its devices satisfy no more than each request by itself, and not all at once%s", key, constraints(open))}, true
 	}
-	return nil
+	return nil, true
 }
 
 // allocated is what claims have of the devices.

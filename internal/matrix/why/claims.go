@@ -36,6 +36,8 @@ type claimChecker struct {
 	pod     *corev1.Pod
 	taken   map[device]string // the claim that has a device
 	known   map[string]cel.CompilationResult
+	// satisfied is what the scheduler's allocator says of the node: then no request is looked at by itself.
+	satisfied bool
 }
 
 type device struct{ driver, pool, name string }
@@ -63,15 +65,15 @@ func (c *claimChecker) Refusals(n *corev1.Node) []claimRefusal {
 		return nil
 	}
 	var all []claimRefusal
+	whole, asked := c.together(n)
+	c.satisfied = asked && whole == nil
 	for i := range c.pod.Spec.ResourceClaims {
 		if r := c.claim(&c.pod.Spec.ResourceClaims[i], n); r != nil {
 			all = append(all, *r)
 		}
 	}
-	if len(all) == 0 {
-		if r := c.together(n); r != nil {
-			all = append(all, *r)
-		}
+	if len(all) == 0 && whole != nil {
+		all = append(all, *whole)
 	}
 	return all
 }
@@ -112,6 +114,9 @@ func (c *claimChecker) existing(what, key, name string, n *corev1.Node) *claimRe
 			return nil
 		}
 		return &claimRefusal{key, what + " has devices of another node"}
+	}
+	if c.satisfied {
+		return nil
 	}
 	asked := map[string]int64{} // by class and selectors: requests that ask for the same share the devices
 	for i := range claim.Spec.Devices.Requests {

@@ -93,6 +93,7 @@ func explainPods(pods []observe.PodFacts, w *bundle.Workload, view *observe.View
 		}
 		if name := pinnedTo(&p.Spec); name != "" { // other nodes are no candidates
 			l = index.newCheck(withoutPin(p))
+			l.pin = name
 			pinned[name] = l
 		}
 	}
@@ -222,13 +223,13 @@ func pinnedTo(spec *corev1.PodSpec) string {
 func withoutPin(pod *corev1.Pod) *corev1.Pod {
 	pod = pod.DeepCopy()
 	required := requiredAffinity(&pod.Spec)
-	var rest []corev1.NodeSelectorTerm
-	for _, t := range required.NodeSelectorTerms {
-		if t.MatchFields = nil; len(t.MatchExpressions) > 0 {
-			rest = append(rest, t)
-		}
+	whole := false // a term that has nothing else asks nothing more of the node, whatever the others do
+	for i := range required.NodeSelectorTerms {
+		t := &required.NodeSelectorTerms[i]
+		t.MatchFields = nil
+		whole = whole || len(t.MatchExpressions) == 0
 	}
-	if required.NodeSelectorTerms = rest; len(rest) == 0 {
+	if whole {
 		pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution = nil
 	}
 	return pod

@@ -134,6 +134,8 @@ type check struct {
 	// templateOnly means that selector, affinity and taints alone decide, as they do for a
 	// DaemonSet.
 	templateOnly bool
+	// pin is the one node that the pod is for, if that is taken out of its affinity.
+	pin string
 }
 
 // refusals returns all reasons of one node, in the order of the scheduler's filters; the scheduler
@@ -168,7 +170,7 @@ func (l *check) nodeName(n *corev1.Node) []Refusal {
 func (l *check) taints(n *corev1.Node) []Refusal {
 	var all []Refusal
 	for _, t := range observe.Untolerated(l.pod.Spec.Tolerations, n) {
-		if t.Key == corev1.TaintNodeUnschedulable && n.Spec.Unschedulable { // reported by cordon
+		if t.Key == corev1.TaintNodeUnschedulable && t.Effect == corev1.TaintEffectNoSchedule && n.Spec.Unschedulable { // reported by cordon
 			continue
 		}
 		all = append(all, Refusal{Kind: refusalTaint, Key: t.Key, Wanted: t.ToString(), taint: t})
@@ -284,17 +286,29 @@ func (l *check) ports(n *corev1.Node) []Refusal {
 
 func anyIP(ip string) bool { return ip == "" || ip == "0.0.0.0" }
 
+// hostPorts are the ports of its node that a pod has as long as it runs: those of its containers, and of init containers that stay.
 func hostPorts(p *corev1.Pod) []corev1.ContainerPort {
 	var all []corev1.ContainerPort
-	for i := range p.Spec.Containers {
-		for _, port := range p.Spec.Containers[i].Ports {
+	add := func(c *corev1.Container) {
+		for _, port := range c.Ports {
 			if port.Protocol == "" {
 				port.Protocol = corev1.ProtocolTCP
+			}
+			if p.Spec.HostNetwork && port.HostPort == 0 { // as the API server fills it in
+				port.HostPort = port.ContainerPort
 			}
 			if port.HostPort > 0 {
 				all = append(all, port)
 			}
 		}
+	}
+	for i := range p.Spec.InitContainers {
+		if c := &p.Spec.InitContainers[i]; c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
+			add(c)
+		}
+	}
+	for i := range p.Spec.Containers {
+		add(&p.Spec.Containers[i])
 	}
 	return all
 }

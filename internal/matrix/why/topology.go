@@ -98,11 +98,14 @@ func (l *check) countsForSpread(c *corev1.TopologySpreadConstraint, n *corev1.No
 		}
 	}
 	if c.NodeAffinityPolicy == nil || *c.NodeAffinityPolicy == corev1.NodeInclusionPolicyHonor {
+		if l.pin != "" && n.Name != l.pin {
+			return false
+		}
 		if ok, err := nodeaffinity.GetRequiredNodeAffinity(l.pod).Match(n); err != nil || !ok {
 			return false
 		}
 	}
-	return c.NodeTaintsPolicy == nil || *c.NodeTaintsPolicy == corev1.NodeInclusionPolicyIgnore || len(l.taints(n)) == 0
+	return c.NodeTaintsPolicy == nil || *c.NodeTaintsPolicy == corev1.NodeInclusionPolicyIgnore || len(observe.Untolerated(l.pod.Spec.Tolerations, n)) == 0
 }
 
 // podAffinity checks the pod's own affinity and anti-affinity, and the anti-affinity of existing

@@ -2,10 +2,8 @@ package network
 
 import (
 	"crypto/tls"
-	"encoding/base64"
 	"strings"
 
-	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/matrix/facts"
 	"github.com/nvidia/aicr-action/internal/matrix/judge"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -19,22 +17,10 @@ var keyPair = judge.Check{
 	Says:  "has a tls.key that is not of its tls.crt", Then: "what serves with them does not start",
 	Run: func(s *judge.Scope) {
 		for _, o := range s.Rendered(judge.KindsOf("", "Secret")...) {
-			_, err := tls.X509KeyPair([]byte(plain(o, "tls.crt")), []byte(plain(o, "tls.key")))
+			_, err := tls.X509KeyPair([]byte(facts.SecretText(o, "tls.crt")), []byte(facts.SecretText(o, "tls.key")))
 			if err != nil && strings.Contains(err.Error(), "private key does not match public key") {
 				s.Report(o, `data["tls.key"]`).SetBy("")
 			}
 		}
 	},
-}
-
-// plain is a value of a rendered Secret.
-func plain(o *bundle.Object, key string) string {
-	if text := facts.Text(o.Object, `stringData["`+key+`"]`); text != "" {
-		return text
-	}
-	raw, err := base64.StdEncoding.DecodeString(facts.Text(o.Object, `data["`+key+`"]`))
-	if err != nil {
-		return ""
-	}
-	return string(raw)
 }

@@ -13,7 +13,7 @@ func Checks() []judge.Check {
 		autoscalerTarget, autoscalerOff, autoscalerBounds, autoscalerMetric, scheduleNever, pullSecret, apartByNoLabel, spreadOfOthers, deviceRequest,
 		scaledTwice, twoBudgets, budgetOfNone, listKeyTwice, otherSystem, nodeOfTemplate, readinessGate, podAdopted,
 		imageName, rootRefused, probePort, neverPulled, capability, insideProc, preparedNode, resourceField, pathOfVariable,
-		memoryLimit, preStop, hostName, keyMissing, partOfNoItem, needMissing, pullSecretMissing, schedulerOfNobody, nameMissing, templateWithoutNode,
+		memoryLimit, preStop, hostName, keyMissing, partOfNoItem, needMissing, pullSecretMissing, pullSecretUnreadable, schedulerOfNobody, nameMissing, templateWithoutNode,
 		nodeName, criticalPods, autoscalerOfNothing, deviceClaimMissing, deviceClassMissing, publishedDevices, writtenByAgent, handlerUnknown,
 		autoscalerAPI, surgeWithHostPort,
 	}

@@ -80,7 +80,7 @@ func askKubelet(ctx context.Context, q *question, all map[string]*read, to *answ
 	begin, settled := time.Now(), map[string]time.Time{}
 	// Some never are decided, e.g. without a driver that attaches a volume: they end it when nothing else changes.
 	changed, before := begin, -1
-	for time.Since(begin) < q.limit() && time.Since(changed) < 10*time.Second {
+	for time.Since(begin) < q.limit() && time.Since(changed) < 6*time.Second {
 		time.Sleep(100 * time.Millisecond)
 		open := 0
 		for key := range names {
@@ -146,6 +146,7 @@ func simplified(p *v1.Pod) *v1.Pod {
 	p.Annotations["kubernetes.io/config.source"] = "api"
 	s := &p.Spec
 	s.NodeSelector, s.Affinity, s.ResourceClaims, s.RuntimeClassName, s.TopologySpreadConstraints = nil, nil, nil, nil, nil
+	s.Resources = nil // the limits of a pod are a group of processes, which there is none of here
 	if s.SecurityContext != nil {
 		s.SecurityContext.AppArmorProfile = nil
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/events"
 	resourceslicetracker "k8s.io/dynamic-resource-allocation/resourceslice/tracker"
+	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
@@ -37,6 +39,7 @@ func askScheduler(ctx context.Context, q *question, all map[string]*read, to *an
 			to.Verdicts[name] = verdict{Word: "undecided", Message: "the time is up"}
 			continue
 		}
+		fmt.Fprintln(os.Stderr, "input:", name)
 		v, err := filtered(ctx, r)
 		if err != nil {
 			return fmt.Errorf("input %s: %w", name, err)
@@ -83,10 +86,10 @@ func filtered(parent context.Context, r *read) (v *verdict, err error) {
 	if err != nil {
 		return nil, err
 	}
-	view := &late{}
+	view, devices := &late{}, dynamicresources.NewDRAManager(ctx, claims, slicesOf, factory)
 	fw, err := frameworkruntime.NewFramework(ctx, registry, &config.Profiles[0],
 		frameworkruntime.WithClientSet(client), frameworkruntime.WithInformerFactory(factory),
-		frameworkruntime.WithSharedDRAManager(dynamicresources.NewDRAManager(ctx, claims, slicesOf, factory)),
+		frameworkruntime.WithSharedDRAManager(devices),
 		frameworkruntime.WithSharedCSIManager(nodevolumelimits.NewCSIManager(factory.Storage().V1().CSINodes().Lister())),
 		frameworkruntime.WithSnapshotSharedLister(view), frameworkruntime.WithPodNominator(none{}), frameworkruntime.WithEventRecorder(&events.FakeRecorder{}),
 		frameworkruntime.WithWaitingPods(frameworkruntime.NewWaitingPodsMap()), frameworkruntime.WithPodsInPreBind(frameworkruntime.NewPodsInPreBindMap()),
@@ -96,13 +99,26 @@ func filtered(parent context.Context, r *read) (v *verdict, err error) {
 	}
 	factory.Start(ctx.Done())
 	factory.WaitForCacheSync(ctx.Done())
+	inUse := map[structured.DeviceID]bool{}
 	for _, o := range r.objects { // the cache is told after the informer
 		if c, ok := o.(*resourcev1.ResourceClaim); ok {
+			if c.Status.Allocation != nil {
+				for _, d := range c.Status.Allocation.Devices.Results {
+					if d.AdminAccess == nil || !*d.AdminAccess {
+						inUse[structured.MakeDeviceID(d.Driver, d.Pool, d.Device)] = true
+					}
+				}
+			}
 			for end := time.Now().Add(5 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
 				if _, err := claims.Get(c.Namespace + "/" + c.Name); err == nil {
 					break
 				}
 			}
+		}
+	}
+	for end := time.Now().Add(time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) { // and then what counts the devices in use
+		if known, err := devices.ResourceClaims().ListAllAllocatedDevices(); err == nil && known.Len() >= len(inUse) {
+			break
 		}
 	}
 	var nodes []*v1.Node

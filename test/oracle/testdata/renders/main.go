@@ -85,6 +85,7 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 	}
 	a := answer{Version: version(part.module), Verdicts: map[string]verdict{}}
 	for i, in := range q.Inputs {
+		fmt.Fprintln(os.Stderr, "input:", in.Name)
 		dir := filepath.Join(q.Root, fmt.Sprint("repository-", i))
 		r, err := lay(dir, in.Subject.Files)
 		if err != nil {
