@@ -93,7 +93,6 @@ func workflowCommands() []docCommand {
 		{command: "matrix workflow run workflows/nodes.yaml workflows/jobs.yaml --chaos workflows/chaos/rack.yaml", where: elsewhere, test: "cmd/matrix TestChaos", why: "that test takes every kind of step"},
 		{command: "matrix workflow run workflows/gangs/nodes.yaml workflows/gangs/coscheduling.yaml workflows/gangs/burst.yaml --wait-pods 10m", where: elsewhere, test: "cmd/matrix TestNightlyGangSchedulers", why: "that test runs two gangs on four nodes"},
 		{command: "matrix workflow run workflows/training/jobset.yaml workflows/training/trainjob.yaml", where: elsewhere, test: "cmd/matrix TestNightlyControllers", why: "it needs the compiled controllers, which only make test-nightly makes"},
-		{command: "matrix workflow run workflows/scale.yaml", where: elsewhere, test: "cmd/matrix TestWorkflows", why: ownMachine},
 	}
 }
 
@@ -208,17 +207,8 @@ func lastCommands() []docCommand {
 		{command: "matrix stack lock kwok/stack/images.lock", where: elsewhere, test: "internal/infra/stack TestRelock", why: "it needs the makers' registries; that test has one of its own"},
 		{command: "matrix stack build --kubernetes 1.34", where: elsewhere, test: "internal/infra/stack TestWithKubernetes", why: "it compiles for minutes"},
 		{command: "matrix run --kubernetes 1.34", where: elsewhere, test: "cmd/matrix TestNightlyKubernetes", why: "it names no recipe; that test names one, and compiles for minutes"},
-		{command: "matrix run eks-training --plain-controllers", where: elsewhere, test: "internal/matrix TestFaultInjection", why: ownMachine},
 		{command: "matrix run eks-training -d LANE", where: elsewhere, test: "internal/matrix TestLanes", why: ownMachine},
-		{command: "matrix run eks-training --parallel 1 --plain-controllers", where: elsewhere, test: "internal/matrix TestFaultInjection", why: ownMachine},
-		{command: "matrix run eks-training -d LANE --from recipes --parallel 1", where: elsewhere, test: "internal/matrix TestFaultInjection", why: ownMachine},
-		{command: "matrix run eks-training -d helm --operators simulated", where: elsewhere, test: "internal/matrix TestNightlyOperators", why: ownMachine},
 		{command: "matrix run eks-training -d helm", where: elsewhere, test: "internal/matrix TestLanes", why: ownMachine},
-		{command: "matrix run eks-training -d helm,argocd-git,flux-git", where: elsewhere, test: "internal/matrix TestNullValue", why: ownMachine},
-		{command: "matrix run eks-training -d argocd-oci", where: elsewhere, test: "internal/matrix TestLanes", why: ownMachine},
-		{command: "matrix run eks-training -d argocd-oci --plain-controllers", where: elsewhere, test: "internal/matrix TestFaultInjection", why: ownMachine},
-		{command: "matrix run eks-training -d flux-oci", where: elsewhere, test: "internal/matrix TestLanes", why: ownMachine},
-		{command: "matrix run eks-training -d flux-oci --plain-controllers", where: elsewhere, test: "internal/matrix TestFaultInjection", why: ownMachine},
 		{command: "matrix run eks-training --platform kind", where: elsewhere, test: "internal/infra/kind TestConfig", why: docker},
 		{command: "matrix run eks-training --platform kind --kind-images kind-images.tar", where: elsewhere, test: "internal/infra/kind TestEnsureImages", why: docker},
 		{command: "matrix run eks-training --platform kind --reuse-cluster", where: elsewhere, test: "internal/infra/kind TestReuse_Invalid", why: docker},
@@ -226,7 +216,6 @@ func lastCommands() []docCommand {
 		{command: "matrix parity eks-training", where: elsewhere, test: "test/kindnode TestLanesOfBothPlatforms", why: nodeImage},
 		{command: "matrix run eks-training --program registry.example.com/operator:1=./operator", where: elsewhere, test: "cmd/matrix TestRun_Program", why: "that test runs a recipe with a program of its own"},
 		{command: "go build -o bin/gpu-scheduler ./cmd/gpu-scheduler", where: elsewhere, test: "cmd/matrix TestGPUSchedulerRecipe", why: "that test builds the program too, to a place of its own"},
-		{command: "matrix run fleet --recipes-dir examples/fleet -d helm", where: elsewhere, test: "cmd/matrix TestExamples", why: "that test makes the bundle; the cell is for measuring"},
 		{command: "matrix run gpu-scheduler --recipes-dir examples/gpu-scheduler --charts charts -d argocd-appset --program registry.example.com/gpu-scheduler:1.0.0=bin/gpu-scheduler", where: elsewhere, test: "cmd/matrix TestGPUSchedulerRecipe", why: "that test runs it with further flags"},
 		{command: "matrix images save kind-images.tar", where: elsewhere, test: "cmd/matrix TestImagesList", why: docker},
 		{command: "matrix run h200-eks-inference --deployer helm", where: elsewhere, test: "internal/bundle TestShippedRecipes", why: "the recipe is made by the page's commands; that test renders those of its kind, and TestLanes runs one"},
