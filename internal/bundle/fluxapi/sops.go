@@ -7,12 +7,22 @@ import (
 	"strings"
 
 	yamlv3 "go.yaml.in/yaml/v3"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/nvidia/aicr-action/internal/util/yamlx"
 )
 
-// placeholder is the value of an encrypted key.
-const placeholder = "encrypted-by-sops"
+// placeholder is the value of an encrypted key: text that stands for itself, or logins for no registry where the API server and
+// kubelets want logins.
+func placeholder(key string) string {
+	switch key {
+	case corev1.DockerConfigJsonKey:
+		return `{"auths":{}}`
+	case corev1.DockerConfigKey:
+		return "{}"
+	}
+	return "encrypted-by-sops"
+}
 
 // IsEncryptedSOPS reports whether a value is one that SOPS has encrypted.
 func IsEncryptedSOPS(value string) bool { return strings.HasPrefix(value, "ENC[") }
@@ -31,9 +41,9 @@ func FillEncrypted(n *yamlv3.Node) {
 		}
 		for i := 1; i < len(data.Content); i += 2 {
 			if value := data.Content[i]; IsEncryptedSOPS(value.Value) {
-				value.Value, value.Tag, value.Style = placeholder, "!!str", 0
+				value.Value, value.Tag, value.Style = placeholder(data.Content[i-1].Value), "!!str", 0
 				if field != "stringData" && (secret || field == "binaryData") {
-					value.Value = base64.StdEncoding.EncodeToString([]byte(placeholder))
+					value.Value = base64.StdEncoding.EncodeToString([]byte(value.Value))
 				}
 			}
 		}
