@@ -171,7 +171,7 @@ func try(ctx context.Context, client dynamic.ResourceInterface, obj, trial *unst
 		if apierrors.IsAlreadyExists(err) {
 			continue
 		}
-		if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
+		if (apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)) && (trial.GetName() == obj.GetName() || refusedField(err) != "metadata.name") { // else it is the other name that is wrong
 			return answer{refused: err}
 		}
 		if err != nil {
