@@ -2,7 +2,6 @@ package matrix
 
 import (
 	"strings"
-	"time"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -19,7 +18,7 @@ func chartFormFaults() []fault {
 	return []fault{
 		{
 			id: "F257", what: "pods that name their ServiceAccount by the older field, serviceAccount, and the account does not exist, or comes only after them", verdict: "exit 1, as with serviceAccountName",
-			seeds: []seed{{nightly: families, recipe: func(r *tinyRecipe) { r.part("b").add("heartbeat.yaml", anonymous) }, want: red(reason.WorkloadFailed, "CronJob b/heartbeat (b): names ServiceAccount b/nope, which does not exist").in(time.Minute)}},
+			seeds: []seed{{nightly: families, recipe: func(r *tinyRecipe) { r.part("b").add("heartbeat.yaml", anonymous) }, want: red(reason.WorkloadFailed, "CronJob b/heartbeat (b): names ServiceAccount b/nope, which does not exist").in(beforeBudget)}},
 			tests: []string{"internal/matrix/checks TestCases"},
 		},
 		{

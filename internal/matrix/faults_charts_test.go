@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -23,7 +22,7 @@ func chartFaults() []fault {
 		{
 			id: "F132", what: "a claim that no pod uses, of a class that waits for one: Flux waits for the claim as long as for a release", verdict: "exit 51 before anything is deployed, where the deployer waits for the claim",
 			seeds: []seed{
-				{nightly: []string{bundle.FluxOCI}, recipe: unusedClaim, want: red(reason.DeployFailed, "PersistentVolumeClaim b/spare (b): gets a volume only once a pod uses it").in(time.Minute)},
+				{nightly: []string{bundle.FluxOCI}, recipe: unusedClaim, want: red(reason.DeployFailed, "PersistentVolumeClaim b/spare (b): gets a volume only once a pod uses it").in(beforeBudget)},
 				{name: "where nothing waits", nightly: []string{bundle.Helm, bundle.ArgoCDOCI}, recipe: unusedClaim},
 			},
 			tests: []string{"internal/matrix/checks TestCases"},

@@ -14,7 +14,7 @@ import (
 // clusterFaults are what only a real cluster decides: what a template renders there, where volumes
 // and requests may go, and what YAML means to each of its readers.
 func clusterFaults() []fault {
-	const at = time.Minute // from the start of the cell: before anything is deployed
+	const at = beforeBudget // from the start of the cell: before anything is deployed
 	helms := []string{bundle.Helm, bundle.FluxOCI}
 	only := func(condition, text string) string { return "{{- if " + condition + " }}\n" + text + "{{- end }}\n" }
 	const found = `lookup "v1" "Namespace" "" "kube-system"`

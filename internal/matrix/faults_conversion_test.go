@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -20,16 +19,16 @@ func conversionFaults() []fault {
 			seeds: []seed{
 				{name: "owner", nightly: families, recipe: func(r *tinyRecipe) {
 					r.part("b").add("owned.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: owned, ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: gone, uid: 5d3a}]}\n")
-				}, want: red(reason.DeployFailed, "ConfigMap b/owned (b): has ConfigMap gone with UID 5d3a as its owner").in(time.Minute)},
+				}, want: red(reason.DeployFailed, "ConfigMap b/owned (b): has ConfigMap gone with UID 5d3a as its owner").in(beforeBudget)},
 				{name: "conversion", nightly: families, recipe: func(r *tinyRecipe) {
 					convertedThing(r, ", caBundle: {{ $other.Cert | b64enc }}")
-				}, want: red(reason.DeployFailed, "CustomResourceDefinition things.example.com (a): webhook of the conversion has a caBundle that is not of the authority of the certificate in Secret a/tls").in(time.Minute)},
+				}, want: red(reason.DeployFailed, "CustomResourceDefinition things.example.com (a): webhook of the conversion has a caBundle that is not of the authority of the certificate in Secret a/tls").in(beforeBudget)},
 				{name: "Kustomization", nightly: families, recipe: func(r *tinyRecipe) {
 					r.part("b").add("second.yaml", "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: second}\nspec: {path: ./}\n")
-				}, want: red(reason.BundleFailed, "Kustomization second (b/templates/second.yaml:2) would have Flux build another directory").in(time.Minute)},
+				}, want: red(reason.BundleFailed, "Kustomization second (b/templates/second.yaml:2) would have Flux build another directory").in(beforeBudget)},
 				{name: "ExternalArtifact", nightly: families, recipe: func(r *tinyRecipe) {
 					r.part("b").add("artifact.yaml", "apiVersion: source.toolkit.fluxcd.io/v1\nkind: ExternalArtifact\nmetadata: {name: own}\nspec: {sourceRef: {apiVersion: v1, kind: ConfigMap, name: own}}\n")
-				}, want: red(reason.BundleFailed, "ExternalArtifact own (b/templates/artifact.yaml:2) is what a controller of Flux makes").in(time.Minute)},
+				}, want: red(reason.BundleFailed, "ExternalArtifact own (b/templates/artifact.yaml:2) is what a controller of Flux makes").in(beforeBudget)},
 			},
 			tests: []string{"internal/matrix/checks TestCases", "internal/bundle TestReservedObjects"},
 		},
@@ -53,7 +52,7 @@ func conversionFaults() []fault {
 				}, want: outcomeWanted{check: fivePods}},
 				{name: "longer than Flux waits", nightly: []string{bundle.FluxOCI}, recipe: func(r *tinyRecipe) {
 					r.part("b").edit("  replicas: 1\n", "  replicas: 1\n  minReadySeconds: 300\n")
-				}, want: red(reason.DeployFailed, "Deployment b/b (b): has minReadySeconds: 300").in(time.Minute)},
+				}, want: red(reason.DeployFailed, "Deployment b/b (b): has minReadySeconds: 300").in(beforeBudget)},
 			},
 			tests: []string{"internal/matrix/checks TestCases", "internal/matrix/facts TestMinReady", "internal/matrix/lane TestBudgetsFor", "internal/matrix TestNightlyRepeated"},
 		},

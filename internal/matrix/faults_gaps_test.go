@@ -2,7 +2,6 @@ package matrix
 
 import (
 	"strings"
-	"time"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -25,9 +24,9 @@ func gapFaults() []fault {
 		{
 			id: "F119", what: "a hook of upgrades that can never run, which Argo CD runs at the first sync too", verdict: "exit 1 in Argo CD's lanes, with the scheduler's message or what comes too late, within 20 s; passes where nothing runs it",
 			seeds: []seed{
-				{name: "no node", nightly: argocd, recipe: early("pre-upgrade", tolerations, ""), want: red(reason.SchedulingFailed, "Job b/early (b): 0/6 nodes are available").and("b/templates/early.yaml:").in(time.Minute)},
-				{name: "at the end", nightly: argocd, recipe: early("post-upgrade", tolerations, ""), want: red(reason.SchedulingFailed, "Job b/early (b): 0/6 nodes are available").in(time.Minute)},
-				{name: "account", nightly: argocd, recipe: ordinary, want: red(reason.WorkloadFailed, "Job b/early (b): runs as ServiceAccount b/own, which the same release creates only later").in(time.Minute)},
+				{name: "no node", nightly: argocd, recipe: early("pre-upgrade", tolerations, ""), want: red(reason.SchedulingFailed, "Job b/early (b): 0/6 nodes are available").and("b/templates/early.yaml:").in(beforeBudget)},
+				{name: "at the end", nightly: argocd, recipe: early("post-upgrade", tolerations, ""), want: red(reason.SchedulingFailed, "Job b/early (b): 0/6 nodes are available").in(beforeBudget)},
+				{name: "account", nightly: argocd, recipe: ordinary, want: red(reason.WorkloadFailed, "Job b/early (b): runs as ServiceAccount b/own, which the same release creates only later").in(beforeBudget)},
 				{name: "elsewhere", nightly: []string{bundle.Helm, bundle.FluxOCI}, recipe: ordinary},
 				{name: "that can run", nightly: families, recipe: early("post-upgrade", "", "")},
 			},

@@ -2,7 +2,6 @@ package matrix
 
 import (
 	"strings"
-	"time"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -11,7 +10,7 @@ import (
 // inputFaults are of inputs that people meet and nobody had tried: volumes that no kubelet mounts, objects
 // that are there only since a deployer is fast, and files that deployers do not read alike.
 func inputFaults() []fault {
-	const at = time.Minute
+	const at = beforeBudget
 	const main = `containers: [{name: main, image: "example.com/web:1"}]`
 	pods := func(pod, container string) func(*tinyRecipe) {
 		return func(r *tinyRecipe) {

@@ -2,7 +2,6 @@ package matrix
 
 import (
 	"strings"
-	"time"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -10,7 +9,7 @@ import (
 
 // leftoverFaults are pods that end, and references and numbers that nothing looked at.
 func leftoverFaults() []fault {
-	const at = time.Minute // from the start of the cell: before anything is deployed
+	const at = beforeBudget // from the start of the cell: before anything is deployed
 	helms := []string{bundle.Helm, bundle.FluxOCI}
 	return []fault{
 		{

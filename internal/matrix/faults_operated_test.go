@@ -2,14 +2,13 @@ package matrix
 
 import (
 	"strings"
-	"time"
 
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // operatedFaults are objects that wait for an operator which does nothing for them: stand-ins do.
 func operatedFaults() []fault {
-	const at = time.Minute // from the start of the cell: before anything is deployed
+	const at = beforeBudget // from the start of the cell: before anything is deployed
 	return []fault{
 		{
 			id: "F236", what: "an operator with 0 replicas, or told to look in other namespaces, and its custom resources; a webhook that fails closed, an APIService or a conversion whose only pods are those of a Deployment with 0 replicas, or whose caBundle a cainjector without pods is to write", verdict: "exit 51 before anything is deployed, in every lane: the stand-in would do the operator's work",

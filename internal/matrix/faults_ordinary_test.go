@@ -90,7 +90,7 @@ func ordinaryFaults() []fault {
 			id: "F140", what: "pods that name a ResourceClaim which nothing makes: the scheduler does not try to place them, and reports nothing", verdict: "exit 1 within 20 s, with the claim and the line, and not once the budget is over",
 			seeds: []seed{{nightly: families, recipe: func(r *tinyRecipe) {
 				r.part("b").edit("containers: [{name: main, ", "resourceClaims: [{name: g, resourceClaimName: nope}]\n      containers: [{name: main, resources: {claims: [{name: g}]}, ")
-			}, want: red(reason.SchedulingFailed, "Deployment b/b (b): no scheduler tries to place its pods until ResourceClaim b/nope exists").and("ResourceClaim b/nope does not exist").in(time.Minute)}},
+			}, want: red(reason.SchedulingFailed, "Deployment b/b (b): no scheduler tries to place its pods until ResourceClaim b/nope exists").and("ResourceClaim b/nope does not exist").in(beforeBudget)}},
 			tests: []string{"internal/observe TestWaitsForClaim"},
 		},
 		{

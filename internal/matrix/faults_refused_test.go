@@ -2,7 +2,6 @@ package matrix
 
 import (
 	"strings"
-	"time"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -10,7 +9,7 @@ import (
 
 // refusedFaults are what a real cluster refuses or never finishes, and a simulated one passed.
 func refusedFaults() []fault {
-	const at = time.Minute // from the start of the cell: before anything is deployed, or after its gate
+	const at = beforeBudget // from the start of the cell: before anything is deployed, or after its gate
 	return []fault{
 		{
 			id: "F170", what: "a quota, a limit or a pod security level that comes after the pods that it does not allow", verdict: "exit 1 in every lane: no pod could be created again; a quota that is only used up passes",

@@ -2,7 +2,6 @@ package matrix
 
 import (
 	"strings"
-	"time"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -16,7 +15,7 @@ func reportedFaults() []fault {
 		{
 			id: "F279", what: "a chart whose kubeVersion, or whose template, compares the version of Kubernetes with a constraint that takes no pre-release (>= 1.21.0): the API servers of EKS and GKE call theirs v1.36.1-eks-3025e55", verdict: "exit 51 in Helm's and Flux's lanes on nodes of these providers, with the line of Chart.yaml and what to write; a warning for Argo CD, which cuts the end off, and for a template",
 			seeds: []seed{
-				{nightly: others, recipe: forVersions(">= 1.21.0"), want: red(reason.DeployFailed, `is of chart b 1.0.0, whose kubeVersion is ">= 1.21.0", and to that the API server of EKS, e.g. v1.36.`).and(`write ">= 1.21.0-0"`, "set in b/Chart.yaml:4").in(time.Minute)},
+				{nightly: others, recipe: forVersions(">= 1.21.0"), want: red(reason.DeployFailed, `is of chart b 1.0.0, whose kubeVersion is ">= 1.21.0", and to that the API server of EKS, e.g. v1.36.`).and(`write ">= 1.21.0-0"`, "set in b/Chart.yaml:4").in(beforeBudget)},
 				{nightly: argo, recipe: forVersions(">= 1.21.0"), want: outcomeWanted{check: warning(`is of chart b 1.0.0, whose kubeVersion is ">= 1.21.0"`)}},
 				{name: "with pre-releases", nightly: families, recipe: forVersions(">= 1.21.0-0")},
 			},
@@ -25,8 +24,8 @@ func reportedFaults() []fault {
 		{
 			id: "F280", what: "a claim in a sync wave before that of its pods, or as a hook, of a class that waits for a pod: Argo CD waits for the claim, and the claim for a pod", verdict: "exit 51 in Argo CD before anything is deployed, with the claim's line and what to do; passes elsewhere",
 			seeds: []seed{
-				{name: "wave", nightly: argo, recipe: earlyClaim(`argocd.argoproj.io/sync-wave: "-1"`), want: red(reason.DeployFailed, "PersistentVolumeClaim b/data (b): "+waits).in(time.Minute)},
-				{name: "hook", nightly: argo, recipe: earlyClaim("helm.sh/hook: pre-install"), want: red(reason.DeployFailed, "PersistentVolumeClaim b/data (b): "+waits).in(time.Minute)},
+				{name: "wave", nightly: argo, recipe: earlyClaim(`argocd.argoproj.io/sync-wave: "-1"`), want: red(reason.DeployFailed, "PersistentVolumeClaim b/data (b): "+waits).in(beforeBudget)},
+				{name: "hook", nightly: argo, recipe: earlyClaim("helm.sh/hook: pre-install"), want: red(reason.DeployFailed, "PersistentVolumeClaim b/data (b): "+waits).in(beforeBudget)},
 				{name: "wave", nightly: others, recipe: earlyClaim(`argocd.argoproj.io/sync-wave: "-1"`)},
 				{name: "one wave", nightly: argo, recipe: earlyClaim("a: b")},
 			},
@@ -35,7 +34,7 @@ func reportedFaults() []fault {
 		{
 			id: "F281", what: "a CronJob, a suspended Job or a workload with 0 replicas whose RuntimeClass is for nodes that there are none of (scheduling.nodeSelector)", verdict: "exit 1: no node would admit its pods; for pods that there are, too, the RuntimeClass is named and not the template",
 			seeds: []seed{
-				{nightly: families, recipe: ofRuntimeClass("katacontainers.io/kata-runtime: 'true'"), want: red(reason.SchedulingFailed, "CronJob b/beat (b): no node would admit its pods").and("scheduling.nodeSelector of RuntimeClass kata, from which the API server adds it").in(time.Minute)},
+				{nightly: families, recipe: ofRuntimeClass("katacontainers.io/kata-runtime: 'true'"), want: red(reason.SchedulingFailed, "CronJob b/beat (b): no node would admit its pods").and("scheduling.nodeSelector of RuntimeClass kata, from which the API server adds it").in(beforeBudget)},
 				{name: "that there are", nightly: families, recipe: ofRuntimeClass("kubernetes.io/os: linux")},
 			},
 			tests: []string{"internal/matrix/checks TestCases", "internal/matrix/why TestTemplateRefusal_RuntimeClass"},
@@ -43,7 +42,7 @@ func reportedFaults() []fault {
 		{
 			id: "F282", what: "a policy that cannot be evaluated at all, e.g. for parameters of a kind that no component defines, and comes after the pods", verdict: "exit 1 in every lane: no pod could be created again; the API server says it in other words than for a policy that denies",
 			seeds: []seed{
-				{nightly: families, recipe: withoutParameters("{apiVersion: rules.example.com/v1, kind: PodLimit}"), want: red(reason.WorkloadFailed, "the API server ", "ValidatingAdmissionPolicy 'limits' denied request: failed to configure policy: failed to find resource referenced by paramKind").and("ValidatingAdmissionPolicy limits (b", "b/templates/policy.yaml").in(time.Minute)},
+				{nightly: families, recipe: withoutParameters("{apiVersion: rules.example.com/v1, kind: PodLimit}"), want: red(reason.WorkloadFailed, "the API server ", "ValidatingAdmissionPolicy 'limits' denied request: failed to configure policy: failed to find resource referenced by paramKind").and("ValidatingAdmissionPolicy limits (b", "b/templates/policy.yaml").in(beforeBudget)},
 				{name: "parameters that there are", nightly: families, recipe: withoutParameters("{apiVersion: v1, kind: ConfigMap}")},
 			},
 			tests: []string{"internal/matrix/intact TestDenied", "internal/observe TestRefusedWorkload_Policy"},
@@ -51,8 +50,8 @@ func reportedFaults() []fault {
 		{
 			id: "F283", what: "a webhook that fails closed and is served with a Certificate for another name than its Service's, or whose caBundle is to come from another Certificate than the pods serve with", verdict: "exit 51 before anything is deployed, in every lane: the API server trusts nothing that answers; with both objects, the name that it asks for, and the line",
 			seeds: []seed{
-				{nightly: families, recipe: servedWith("guard.kube-system.svc", "b/serving"), want: red(reason.DeployFailed, "webhook guard.example.com is served with Certificate.cert-manager.io b/serving (b), which is for guard.kube-system.svc, and the API server asks for guard.b.svc").and("add guard.b.svc to its dnsNames").in(time.Minute)},
-				{name: "written from another", nightly: []string{bundle.Helm}, recipe: servedWith("guard.b.svc", "cert-manager/serving"), want: red(reason.DeployFailed, "has its caBundle written from Certificate cert-manager/serving (cert-manager.io/inject-ca-from), which does not exist").in(time.Minute)},
+				{nightly: families, recipe: servedWith("guard.kube-system.svc", "b/serving"), want: red(reason.DeployFailed, "webhook guard.example.com is served with Certificate.cert-manager.io b/serving (b), which is for guard.kube-system.svc, and the API server asks for guard.b.svc").and("add guard.b.svc to its dnsNames").in(beforeBudget)},
+				{name: "written from another", nightly: []string{bundle.Helm}, recipe: servedWith("guard.b.svc", "cert-manager/serving"), want: red(reason.DeployFailed, "has its caBundle written from Certificate cert-manager/serving (cert-manager.io/inject-ca-from), which does not exist").in(beforeBudget)},
 				{name: "for the Service", nightly: families, recipe: servedWith("guard.b.svc", "b/serving")},
 			},
 			tests: []string{"internal/matrix/checks TestCases"},
@@ -65,7 +64,7 @@ func reportedFaults() []fault {
 			id: "F285", what: "a CustomResourceDefinition whose schema the API server rejects: a default that its own schema does not take, a rule that costs too much, a field without a type", verdict: "exit 51 in every lane, with the line of that field and not that of the definition",
 			seeds: []seed{{nightly: families, recipe: func(r *tinyRecipe) {
 				r.part("b").crds = map[string]string{"widgets.yaml": "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: widgets.faults.example.com}\nspec:\n  group: faults.example.com\n  names: {kind: Widget, plural: widgets}\n  scope: Namespaced\n  versions:\n  - name: v1\n    served: true\n    storage: true\n    schema:\n      openAPIV3Schema:\n        type: object\n        properties:\n          size:\n            type: integer\n            minimum: 1\n            default: 0\n"}
-			}, want: red(reason.DeployFailed, "properties[size].default: Invalid value: 0").and("set in b/crds/widgets.yaml:19").in(time.Minute)}},
+			}, want: red(reason.DeployFailed, "properties[size].default: Invalid value: 0").and("set in b/crds/widgets.yaml:19").in(beforeBudget)}},
 			tests: []string{"internal/matrix/why TestRejectedField_Definition"},
 		},
 		{

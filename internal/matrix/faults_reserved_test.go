@@ -2,7 +2,6 @@ package matrix
 
 import (
 	"strings"
-	"time"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -10,7 +9,7 @@ import (
 
 // reservedFaults are what no delivery can end well with, and what an Argo CD as it is installed leaves out.
 func reservedFaults() []fault {
-	const at = time.Minute // from the start of the cell: before anything is deployed
+	const at = beforeBudget // from the start of the cell: before anything is deployed
 	const slice = "apiVersion: v1\nkind: Service\nmetadata: {name: db}\nspec: {ports: [{name: pg, port: 5432}]}\n---\napiVersion: discovery.k8s.io/v1\nkind: EndpointSlice\nmetadata: {name: db-1, labels: {kubernetes.io/service-name: db}}\naddressType: IPv4\nports: [{name: pg, port: 5432, protocol: TCP}]\nendpoints: [{addresses: [10.1.2.3]}]\n"
 	brings := func(text string) func(*tinyRecipe) {
 		return func(r *tinyRecipe) { r.part("b").add("more.yaml", text) }

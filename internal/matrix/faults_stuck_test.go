@@ -17,7 +17,7 @@ func stuckFaults() []fault {
 			seeds: []seed{
 				{name: "suspended hook", lanes: helm, nightly: controllers, recipe: func(r *tinyRecipe) {
 					r.part("b").add("hook.yaml", strings.NewReplacer("{name: {{ .Release.Name }}-job}", "{name: early, annotations: {helm.sh/hook: pre-install}}", "LABEL", "x", "spec:\n  template:", "spec:\n  suspend: true\n  template:").Replace(jobTemplate))
-				}, want: red(reason.WorkloadFailed, "Job b/early (b): it is suspended (spec.suspend), and nothing here resumes it").in(time.Minute)},
+				}, want: red(reason.WorkloadFailed, "Job b/early (b): it is suspended (spec.suspend), and nothing here resumes it").in(beforeBudget)},
 				{name: "endless", nightly: families, runner: stage(neverCompletes), recipe: endlessJob,
 					want: red(reason.WorkloadFailed, "Job b/b-job (b): not complete yet, and nothing has changed for 20s: pod b/b-job-").in(90 * time.Second)},
 				{name: "endless hook", nightly: families, runner: stage(neverCompletes), recipe: func(r *tinyRecipe) {
@@ -30,7 +30,7 @@ func stuckFaults() []fault {
 			id: "F96", what: "a release of hooks only, in Argo CD; a hook that a finalizer keeps, in Helm and Flux", verdict: "exit 51 before anything is deployed: Argo CD never syncs it, and Helm waits until it is gone",
 			seeds: []seed{{name: "hooks only", nightly: []string{bundle.ArgoCDOCI}, recipe: func(r *tinyRecipe) {
 				r.part("b").templates = map[string]string{"hook.yaml": strings.NewReplacer("{name: {{ .Release.Name }}-job}", "{name: early, annotations: {helm.sh/hook: pre-install}}", "LABEL", "x").Replace(jobTemplate)}
-			}, want: red(reason.DeployFailed, "Job b/early (b): is a hook, and release b has nothing else").in(time.Minute)}},
+			}, want: red(reason.DeployFailed, "Job b/early (b): is a hook, and release b has nothing else").in(beforeBudget)}},
 			tests: []string{"internal/matrix/checks TestCases"},
 		},
 		{

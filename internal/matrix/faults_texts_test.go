@@ -2,7 +2,6 @@ package matrix
 
 import (
 	"strings"
-	"time"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -31,7 +30,7 @@ func textFaults() []fault {
 			id: "F272", what: "a StorageClass that is a text in a ConfigMap, which an operator applies when it runs (Longhorn), and a claim of that class", verdict: "passes, with a stand-in for the class; exit 1 if nothing there may create classes",
 			seeds: []seed{
 				{nightly: families, recipe: class(may)},
-				{name: "of nobody", nightly: []string{bundle.Helm}, recipe: class(strings.Replace(may, "storageclasses", "csinodes", 1)), want: red(reason.SchedulingFailed, "pod has unbound immediate PersistentVolumeClaims").in(time.Minute)},
+				{name: "of nobody", nightly: []string{bundle.Helm}, recipe: class(strings.Replace(may, "storageclasses", "csinodes", 1)), want: red(reason.SchedulingFailed, "pod has unbound immediate PersistentVolumeClaims").in(beforeBudget)},
 			},
 			tests: []string{"internal/matrix/facts TestFind", "internal/matrix/facts TestCreateClasses"},
 		},

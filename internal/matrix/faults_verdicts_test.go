@@ -1,8 +1,6 @@
 package matrix
 
 import (
-	"time"
-
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
@@ -60,8 +58,8 @@ func verdictFaults() []fault {
 		{
 			id: "F400", what: "a subPathExpr with a variable that envFrom does not bring, that is empty, or whose value is an absolute path or has `..`: a rule of ours took any envFrom for the variable", verdict: "exit 1 before anything is deployed, with the container and the value; passes where something may fill in the ConfigMap at run time",
 			seeds: []seed{
-				{name: "unknown", nightly: families, recipe: mounts("envFrom: [{configMapRef: {name: settings}}]", "$(NOPE)"), want: red(reason.WorkloadFailed, "Deployment b/b (b): container main mounts /v at $(NOPE) of volume v (subPathExpr), and has no variable NOPE").in(time.Minute)},
-				{name: "two dots", nightly: families, recipe: mounts("envFrom: [{configMapRef: {name: settings}}]", "$(DIR)"), want: red(reason.WorkloadFailed, "which is ../x, and a path of a volume may not contain '..'").in(time.Minute)},
+				{name: "unknown", nightly: families, recipe: mounts("envFrom: [{configMapRef: {name: settings}}]", "$(NOPE)"), want: red(reason.WorkloadFailed, "Deployment b/b (b): container main mounts /v at $(NOPE) of volume v (subPathExpr), and has no variable NOPE").in(beforeBudget)},
+				{name: "two dots", nightly: families, recipe: mounts("envFrom: [{configMapRef: {name: settings}}]", "$(DIR)"), want: red(reason.WorkloadFailed, "which is ../x, and a path of a volume may not contain '..'").in(beforeBudget)},
 			},
 			tests: []string{"internal/matrix/checks TestCases"},
 		},
@@ -71,7 +69,7 @@ func verdictFaults() []fault {
 				r.part("b").edit("      containers:", "      resourceClaims: [{name: c, resourceClaimName: one}]\n      containers:")
 				r.part("b").edit(`image: "example.com/web:1"`, `image: "example.com/web:1", resources: {claims: [{name: c}]}`)
 				r.part("b").add("devices.yaml", publishedDevices)
-			}, want: red(reason.SchedulingFailed, "ResourceSlice fake (b): lists devices of driver fpga.example.com, which only the driver's plugin on each node may publish").in(time.Minute)}},
+			}, want: red(reason.SchedulingFailed, "ResourceSlice fake (b): lists devices of driver fpga.example.com, which only the driver's plugin on each node may publish").in(beforeBudget)}},
 			tests: []string{"internal/matrix/checks TestCases"},
 		},
 		{
@@ -83,7 +81,7 @@ kind: Job
 metadata: {name: make, annotations: {helm.sh/hook: post-install}}
 spec: {template: {spec: {restartPolicy: Never, tolerations: [{operator: Exists}], containers: [{name: main, image: "example.com/make:1", args: [--secret=made]}]}}}
 `)
-			}, want: red(reason.WorkloadFailed, "Deployment b/b (b): takes its environment from Secret b/made, which only Job b/make of the same release makes").in(time.Minute)}},
+			}, want: red(reason.WorkloadFailed, "Deployment b/b (b): takes its environment from Secret b/made, which only Job b/make of the same release makes").in(beforeBudget)}},
 			tests: []string{"internal/matrix/checks TestCases"},
 		},
 		{
@@ -94,10 +92,10 @@ spec: {template: {spec: {restartPolicy: Never, tolerations: [{operator: Exists}]
 		{
 			id: "F404", what: "a pod that has the name of one that a StatefulSet has to make, of which its controller writes no event; a request that a LimitRange fills in and no node has; a volume for nodes that there are none of", verdict: "exit 1 at once, with the pod, the LimitRange or the volume",
 			seeds: []seed{
-				{name: "name", nightly: families, recipe: func(r *tinyRecipe) { r.part("b").add("set.yaml", takenName) }, want: red(reason.WorkloadFailed, "StatefulSet b/db (b): pod b/db-0 has the name of its pod 0 and is none of its own").in(time.Minute)},
+				{name: "name", nightly: families, recipe: func(r *tinyRecipe) { r.part("b").add("set.yaml", takenName) }, want: red(reason.WorkloadFailed, "StatefulSet b/db (b): pod b/db-0 has the name of its pod 0 and is none of its own").in(beforeBudget)},
 				{name: "default", nightly: families, recipe: func(r *tinyRecipe) {
 					r.part("b").add("range.yaml", "apiVersion: v1\nkind: LimitRange\nmetadata: {name: defaults}\nspec: {limits: [{type: Container, default: {cpu: \"9000\"}, defaultRequest: {cpu: \"9000\"}}]}\n")
-				}, want: red(reason.SchedulingFailed, "Deployment b/b (b)").and("LimitRange b/defaults fills in for container main").in(time.Minute)},
+				}, want: red(reason.SchedulingFailed, "Deployment b/b (b)").and("LimitRange b/defaults fills in for container main").in(beforeBudget)},
 			},
 			tests: []string{"internal/observe TestTakenName", "internal/matrix/why TestExplain_LimitRange", "internal/matrix/checks TestCases"},
 		},

@@ -10,7 +10,7 @@ import (
 
 // watchedFaults are resources of operators that these refuse, or do nothing of, by what the resources say alone.
 func watchedFaults() []fault {
-	const at = time.Minute // from the start of the cell: before anything is deployed
+	const at = beforeBudget // from the start of the cell: before anything is deployed
 	const selfSigned = "apiVersion: cert-manager.io/v1\nkind: Certificate\nmetadata: {name: web}\nspec: {secretName: tls, dnsNames: [web.b.svc], "
 	return []fault{
 		{

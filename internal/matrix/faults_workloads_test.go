@@ -79,7 +79,7 @@ func workloadFaults() []fault {
 			id: "F90", what: "a workload that needs an object which its deployer creates only once the workload is ready: a later release, a sync wave, an ordinary object that a hook needs", verdict: "exit 1 before anything is deployed, in the lanes that wait",
 			seeds: []seed{{lanes: helm, nightly: controllers, recipe: func(r *tinyRecipe) {
 				r.part("b").add("hook.yaml", "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: late}\n---\n"+strings.NewReplacer("{name: {{ .Release.Name }}-job}", "{name: early, annotations: {helm.sh/hook: pre-install}}", "LABEL", "x", "containers:", "serviceAccountName: late\n      containers:").Replace(jobTemplate))
-			}, want: red(reason.WorkloadFailed, "runs as ServiceAccount b/late, which the same release creates only later (b/templates/hook.yaml), once this Job has finished; it is a hook").in(time.Minute)}},
+			}, want: red(reason.WorkloadFailed, "runs as ServiceAccount b/late, which the same release creates only later (b/templates/hook.yaml), once this Job has finished; it is a hook").in(beforeBudget)}},
 			tests: []string{"internal/matrix/checks TestCases", "internal/matrix/checks TestShippedRecipes"},
 		},
 		{
