@@ -157,6 +157,9 @@ func simplified(p *v1.Pod) *v1.Pod {
 			if c.ImagePullPolicy == v1.PullNever {
 				c.ImagePullPolicy = v1.PullIfNotPresent // whether the node has the image is the node's matter
 			}
+			if len(p.Spec.ImagePullSecrets) > 0 {
+				c.ImagePullPolicy = v1.PullAlways // else no login is read
+			}
 			if c.SecurityContext != nil {
 				c.SecurityContext.AppArmorProfile = nil
 			}
