@@ -79,8 +79,9 @@ func askKubelet(ctx context.Context, q *question, all map[string]*read, to *answ
 	}
 	begin, settled := time.Now(), map[string]time.Time{}
 	// Some never are decided, e.g. without a driver that attaches a volume: they end it when nothing else changes.
-	changed, before := begin, -1
-	for time.Since(begin) < q.limit() && time.Since(changed) < 6*time.Second {
+	// With many, more than a few seconds pass at times until a kubelet comes to the next.
+	changed, before, quiet := begin, -1, max(6*time.Second, min(time.Duration(len(names))*50*time.Millisecond, 20*time.Second))
+	for time.Since(begin) < q.limit() && time.Since(changed) < quiet {
 		time.Sleep(100 * time.Millisecond)
 		open := 0
 		for key := range names {
