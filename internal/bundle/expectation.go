@@ -92,7 +92,7 @@ func (p *plan) expect(ctx context.Context, in Input, deployer string) error {
 		return err
 	}
 	if len(e.Workloads) == 0 && (!in.MayBeEmpty || len(e.Objects) == 0) {
-		return fmt.Errorf("recipe %s renders no workload (releases: %d): %w", RecipeName(in.Recipe), len(e.Releases), errEmpty)
+		return fmt.Errorf("the recipe %s renders no workload (releases: %d): %w", RecipeName(in.Recipe), len(e.Releases), errEmpty)
 	}
 	return nil
 }

@@ -175,7 +175,7 @@ func makePlan(ctx context.Context, in Input, deployer string) (*plan, error) {
 		return nil, err
 	}
 	if len(p.releases) == 0 {
-		return nil, fmt.Errorf("recipe %s has no component: %w", RecipeName(in.Recipe), errEmpty)
+		return nil, fmt.Errorf("the recipe %s has no component: %w", RecipeName(in.Recipe), errEmpty)
 	}
 	if in.Unrendered {
 		p.charts = nil

@@ -290,7 +290,7 @@ func (e *Expectation) Worded(text string) string {
 }
 
 // recipeWords are how texts name a recipe, and what a repository is called instead.
-var recipeWords = strings.NewReplacer("the recipe", "the repository", "The recipe", "The repository", "a recipe", "a repository", "recipe ", "repository ")
+var recipeWords = strings.NewReplacer("the recipe", "the repository", "The recipe", "The repository", "a recipe", "a repository")
 
 // Idle is an entry of a kustomization, or of what a deployer writes into one, that selects no object.
 type Idle struct {

@@ -43,7 +43,7 @@ func (in KustomizationInput) edited() (name string, text []byte, err error) {
 	if len(in.Settings)+len(in.Patches) == 0 {
 		return "", nil, nil
 	}
-	for _, n := range []string{"kustomization.yaml", "kustomization.yml", "Kustomization"} {
+	for _, n := range kustomizationNames {
 		if _, ok := in.Files[path.Join(in.Dir, n)]; ok && name == "" {
 			name = path.Join(in.Dir, n)
 		}

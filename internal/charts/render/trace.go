@@ -13,6 +13,8 @@ import (
 // patch changes. A kustomization with more patches has no trace of the others.
 const mostTraced = 100
 
+var kustomizationNames = []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}
+
 // trace finds what each patch decides: the kustomization is built once more without it. What does
 // not build without a patch is not known to be changed by it.
 func (out *KustomizationOutput) trace(in KustomizationInput) error {
@@ -31,7 +33,7 @@ func (out *KustomizationOutput) trace(in KustomizationInput) error {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(in.Files)) {
-		if !slices.Contains([]string{"kustomization.yaml", "kustomization.yml", "Kustomization"}, path.Base(name)) {
+		if !slices.Contains(kustomizationNames, path.Base(name)) {
 			continue
 		}
 		var k map[string]any

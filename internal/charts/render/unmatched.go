@@ -166,7 +166,7 @@ func (t target) near(objects []KustomizationObject) (text string, named bool) {
 func (in KustomizationInput) eachKustomization(do func(name string, k map[string]any)) {
 	for _, name := range slices.Sorted(maps.Keys(in.Files)) {
 		var k map[string]any
-		if slices.Contains([]string{"kustomization.yaml", "kustomization.yml", "Kustomization"}, path.Base(name)) && yaml.Unmarshal(in.Files[name], &k) == nil {
+		if slices.Contains(kustomizationNames, path.Base(name)) && yaml.Unmarshal(in.Files[name], &k) == nil {
 			do(name, k)
 		}
 	}

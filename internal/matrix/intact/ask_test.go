@@ -20,11 +20,10 @@ import (
 	"github.com/nvidia/aicr-action/internal/testkit"
 )
 
-// Where this program has created the objects, and so has heard what they were warned of, a dry run can only say why an object is not
-// live as it was rendered: it is asked about that one alone, and the others are no question that the time was too short for.
-func TestAsk_Only(t *testing.T) {
-	var mu sync.Mutex
-	var asked []string
+// configMaps stands for an API server that has ConfigMaps and answers dry runs of their creation by create, which gets their names. It
+// returns what makes clients of it.
+func configMaps(t *testing.T, create func(w http.ResponseWriter, r *http.Request, name string, raw []byte)) func() *infra.Clients {
+	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		switch {
@@ -34,11 +33,7 @@ func TestAsk_Only(t *testing.T) {
 			if err != nil || json.Unmarshal(raw, &o) != nil || r.URL.Query().Get("dryRun") != "All" {
 				t.Errorf("got %s %s: %v", r.Method, r.URL, err)
 			}
-			mu.Lock()
-			asked = append(asked, o.Metadata.Name)
-			mu.Unlock()
-			w.Header().Set("Warning", `299 - "it is old"`)
-			_, _ = w.Write(raw)
+			create(w, r, o.Metadata.Name, raw)
 		case r.URL.Path == "/api":
 			_, _ = io.WriteString(w, `{"kind":"APIVersions","versions":["v1"]}`)
 		case r.URL.Path == "/apis":
@@ -48,6 +43,28 @@ func TestAsk_Only(t *testing.T) {
 		}
 	}))
 	t.Cleanup(server.Close)
+	return func() *infra.Clients {
+		t.Helper()
+		clients, err := infra.NewClientsFor(&rest.Config{Host: server.URL})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return clients
+	}
+}
+
+// Where this program has created the objects, and so has heard what they were warned of, a dry run can only say why an object is not
+// live as it was rendered: it is asked about that one alone, and the others are no question that the time was too short for.
+func TestAsk_Only(t *testing.T) {
+	var mu sync.Mutex
+	var asked []string
+	clients := configMaps(t, func(w http.ResponseWriter, r *http.Request, name string, raw []byte) {
+		mu.Lock()
+		asked = append(asked, name)
+		mu.Unlock()
+		w.Header().Set("Warning", `299 - "it is old"`)
+		_, _ = w.Write(raw)
+	})
 	object := func(text string) bundle.Object { return bundle.Object{Object: testkit.Parsed(t, text)} }
 	e := &bundle.Expectation{Objects: []bundle.Object{
 		object("{apiVersion: v1, kind: ConfigMap, metadata: {namespace: ns, name: web}, data: {a: b}}"), object("{apiVersion: v1, kind: ConfigMap, metadata: {namespace: ns, name: changed}, data: {a: b}}"),
@@ -66,10 +83,7 @@ func TestAsk_Only(t *testing.T) {
 	ask := func(about func(*bundle.Object) bool) (*Answers, []infra.APIWarning) {
 		t.Helper()
 		asked = nil
-		clients, err := infra.NewClientsFor(&rest.Config{Host: server.URL})
-		if err != nil {
-			t.Fatal(err)
-		}
+		clients := clients()
 		answers, err := Ask(t.Context(), clients, e.Objects, about)
 		if err != nil || answers.Unasked != 0 {
 			t.Fatalf("%v, %d not asked about in time", err, answers.Unasked)

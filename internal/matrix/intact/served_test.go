@@ -1,18 +1,12 @@
 package intact
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
-	"k8s.io/client-go/rest"
-
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/testkit"
 )
 
@@ -23,42 +17,23 @@ func TestEarly(t *testing.T) {
 		w.WriteHeader(code)
 		_, _ = fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"code":%d,"message":"no","details":{"causes":[{"field":%q}]}}`, reason, code, field)
 	}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		switch {
-		case r.Method == http.MethodPost:
-			var o struct{ Metadata struct{ Name string } }
-			raw, err := io.ReadAll(r.Body)
-			if err != nil || json.Unmarshal(raw, &o) != nil || r.URL.Query().Get("dryRun") != "All" || !strings.Contains(r.URL.Path, "/namespaces/default/") {
-				t.Errorf("got %s %s: %v", r.Method, r.URL, err)
-			}
-			switch o.Metadata.Name {
-			case "taken":
-				refuse(w, http.StatusConflict, "AlreadyExists", "")
-			case "takez":
-				refuse(w, http.StatusUnprocessableEntity, "Invalid", "metadata.name")
-			case "wrong":
-				refuse(w, http.StatusUnprocessableEntity, "Invalid", "data")
-			case "Name":
-				refuse(w, http.StatusUnprocessableEntity, "Invalid", "metadata.name")
-			case "forbidden":
-				refuse(w, http.StatusForbidden, "Forbidden", "")
-			default:
-				_, _ = w.Write(raw)
-			}
-		case r.URL.Path == "/api":
-			_, _ = io.WriteString(w, `{"kind":"APIVersions","versions":["v1"]}`)
-		case r.URL.Path == "/apis":
-			_, _ = io.WriteString(w, `{"kind":"APIGroupList","apiVersion":"v1","groups":[]}`)
-		default:
-			_, _ = io.WriteString(w, `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"v1","resources":[{"name":"configmaps","kind":"ConfigMap","namespaced":true,"verbs":["get"]}]}`)
+	clients := configMaps(t, func(w http.ResponseWriter, r *http.Request, name string, raw []byte) {
+		if !strings.Contains(r.URL.Path, "/namespaces/default/") {
+			t.Errorf("got %s %s", r.Method, r.URL)
 		}
-	}))
-	t.Cleanup(server.Close)
-	clients, err := infra.NewClientsFor(&rest.Config{Host: server.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
+		switch name {
+		case "taken":
+			refuse(w, http.StatusConflict, "AlreadyExists", "")
+		case "takez", "Name":
+			refuse(w, http.StatusUnprocessableEntity, "Invalid", "metadata.name")
+		case "wrong":
+			refuse(w, http.StatusUnprocessableEntity, "Invalid", "data")
+		case "forbidden":
+			refuse(w, http.StatusForbidden, "Forbidden", "")
+		default:
+			_, _ = w.Write(raw)
+		}
+	})()
 	want := map[string]string{"web": "", "taken": "", "wrong": "data", "Name": "metadata.name", "forbidden": ""}
 	e := &bundle.Expectation{}
 	for name := range want {
