@@ -1,20 +1,15 @@
 package operator
 
 import (
-	"maps"
-	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/nvidia/aicr-action/internal/bundle/operators"
 	"github.com/nvidia/aicr-action/internal/infra"
-	"github.com/nvidia/aicr-action/internal/matrix/facts"
 	"github.com/nvidia/aicr-action/internal/matrix/judge"
 	"github.com/nvidia/aicr-action/internal/result"
-	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
 var clusterPolicyKind = schema.GroupVersionKind{Group: "nvidia.com", Version: "v1", Kind: "ClusterPolicy"}
@@ -26,14 +21,8 @@ var gpuConfiguration = judge.Check{
 		"(https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/gpu-sharing.html). The operator is simulated in a cell, and its pods run nothing.",
 	Fix:  "Deliver the object in the namespace of the GPU Operator, or correct the name or the key.",
 	Says: "names %s %s, and nothing in the recipe makes it", Then: "pods of the operator stay in ContainerCreating, and nodes get no GPUs; if the cluster has it, say so in --cluster-file",
-	Others: map[string]judge.Message{"key": {Says: "names the key %[3]s of %[1]s %[2]s, which has %[4]s", Then: "the device plugin ends with an error, and nodes get no GPUs"}},
 	Run: func(s *judge.Scope) {
-		namespace := ""
-		for _, o := range s.Rendered(judge.KindsOf("apps", "Deployment")...) {
-			if o.Ref().Name == operators.OperatorOf(clusterPolicyKind) {
-				namespace = o.Object.GetNamespace()
-			}
-		}
+		namespace := ofGPUOperator(s)
 		if namespace == "" || s.More() { // another release has the operator, or the cluster has what is not here
 			return
 		}
@@ -44,42 +33,45 @@ var gpuConfiguration = judge.Check{
 					continue
 				}
 				full := infra.NamespacedName(namespace, name)
-				found := s.Find(schema.GroupKind{Kind: c.kind}, namespace, name)
-				if found == nil {
+				if s.Find(schema.GroupKind{Kind: c.kind}, namespace, name) == nil {
 					s.Report(o, c.path, c.kind, full).SetBy(name).Missing(result.Ref{Kind: c.kind, Namespace: namespace, Name: name})
-					continue
-				}
-				key, _, _ := unstructured.NestedString(o.Object.Object, strings.Split(c.key, ".")...)
-				if keys := facts.As[corev1.ConfigMap](s.Index, found); c.key != "" && key != "" && keys != nil && keys.Data[key] == "" {
-					s.ReportAs("key", o, c.key, c.kind, full, key, strings.Join(lists.AtMost(slices.Sorted(maps.Keys(keys.Data)), 5), ", ")).SetBy(key)
 				}
 			}
 		}
 	},
 }
 
+// ofGPUOperator is the namespace of the GPU Operator; empty if the bundle does not deliver it.
+func ofGPUOperator(s *judge.Scope) string {
+	for _, o := range s.Rendered(judge.KindsOf("apps", "Deployment")...) {
+		if o.Ref().Name == operators.OperatorOf(clusterPolicyKind) {
+			return o.Object.GetNamespace()
+		}
+	}
+	return ""
+}
+
 // gpuConfigurations are the fields of the GPU Operator's resources that name an object of its namespace, as its API has them
 // (api/nvidia/v1 and v1alpha1 of https://github.com/NVIDIA/gpu-operator).
 var gpuConfigurations = []struct {
 	of, path, kind string
-	key            string // the field that names a key of the ConfigMap
 	made           string // what the operator makes itself
 }{
-	{"ClusterPolicy", "spec.devicePlugin.config.name", "ConfigMap", "spec.devicePlugin.config.default", ""},
-	{"ClusterPolicy", "spec.migManager.config.name", "ConfigMap", "", "default-mig-parted-config"},
-	{"ClusterPolicy", "spec.migManager.gpuClientsConfig.name", "ConfigMap", "", "default-gpu-clients"},
-	{"ClusterPolicy", "spec.vgpuDeviceManager.config.name", "ConfigMap", "", "default-vgpu-devices-config"},
-	{"ClusterPolicy", "spec.dcgmExporter.config.name", "ConfigMap", "", ""},
-	{"ClusterPolicy", "spec.driver.certConfig.name", "ConfigMap", "", ""},
-	{"ClusterPolicy", "spec.driver.kernelModuleConfig.name", "ConfigMap", "", ""},
-	{"ClusterPolicy", "spec.driver.licensingConfig.configMapName", "ConfigMap", "", ""},
-	{"ClusterPolicy", "spec.driver.licensingConfig.secretName", "Secret", "", ""},
-	{"ClusterPolicy", "spec.driver.repoConfig.configMapName", "ConfigMap", "", ""},
-	{"ClusterPolicy", "spec.driver.virtualTopology.config", "ConfigMap", "", ""},
-	{"NVIDIADriver", "spec.certConfig.name", "ConfigMap", "", ""},
-	{"NVIDIADriver", "spec.kernelModuleConfig.name", "ConfigMap", "", ""},
-	{"NVIDIADriver", "spec.licensingConfig.name", "ConfigMap", "", ""},
-	{"NVIDIADriver", "spec.licensingConfig.secretName", "Secret", "", ""},
-	{"NVIDIADriver", "spec.repoConfig.name", "ConfigMap", "", ""},
-	{"NVIDIADriver", "spec.virtualTopologyConfig.name", "ConfigMap", "", ""},
+	{"ClusterPolicy", "spec.devicePlugin.config.name", "ConfigMap", ""},
+	{"ClusterPolicy", "spec.migManager.config.name", "ConfigMap", "default-mig-parted-config"},
+	{"ClusterPolicy", "spec.migManager.gpuClientsConfig.name", "ConfigMap", "default-gpu-clients"},
+	{"ClusterPolicy", "spec.vgpuDeviceManager.config.name", "ConfigMap", "default-vgpu-devices-config"},
+	{"ClusterPolicy", "spec.dcgmExporter.config.name", "ConfigMap", ""},
+	{"ClusterPolicy", "spec.driver.certConfig.name", "ConfigMap", ""},
+	{"ClusterPolicy", "spec.driver.kernelModuleConfig.name", "ConfigMap", ""},
+	{"ClusterPolicy", "spec.driver.licensingConfig.configMapName", "ConfigMap", ""},
+	{"ClusterPolicy", "spec.driver.licensingConfig.secretName", "Secret", ""},
+	{"ClusterPolicy", "spec.driver.repoConfig.configMapName", "ConfigMap", ""},
+	{"ClusterPolicy", "spec.driver.virtualTopology.config", "ConfigMap", ""},
+	{"NVIDIADriver", "spec.certConfig.name", "ConfigMap", ""},
+	{"NVIDIADriver", "spec.kernelModuleConfig.name", "ConfigMap", ""},
+	{"NVIDIADriver", "spec.licensingConfig.name", "ConfigMap", ""},
+	{"NVIDIADriver", "spec.licensingConfig.secretName", "Secret", ""},
+	{"NVIDIADriver", "spec.repoConfig.name", "ConfigMap", ""},
+	{"NVIDIADriver", "spec.virtualTopologyConfig.name", "ConfigMap", ""},
 }
