@@ -53,7 +53,7 @@ func missing(s *judge.Scope, o *bundle.Object, r reference, t target, path, how 
 	if r.namespaced {
 		namespace = cmp.Or(t.namespace, o.Object.GetNamespace())
 	}
-	defined := r.to.Group == appsv1.GroupName
+	defined := r.to.Group == appsv1.GroupName || r.to.Group == notifies // definitions of Kubernetes, and of Flux
 	for i := range s.Expectation.Objects {
 		x := s.Expectation.Objects[i].Object
 		if x.GroupVersionKind().GroupKind() == r.to && x.GetName() == name && (namespace == "" || x.GetNamespace() == namespace) {
@@ -83,6 +83,8 @@ const (
 	slinky  = "slinky.slurm.net"
 	secrets = "external-secrets.io"
 	keda    = "keda.sh"
+
+	notifies = "notification.toolkit.fluxcd.io"
 )
 
 var references = []reference{
@@ -100,6 +102,7 @@ var references = []reference{
 	{"apps.nvidia.com", "NIMService", "spec.storage.nimCache.name", schema.GroupKind{Group: "apps.nvidia.com", Kind: "NIMCache"}, true, "its operator makes no pods of it"},
 	{"skyhook.nvidia.com", "Skyhook", "spec.deploymentPolicy", schema.GroupKind{Group: "skyhook.nvidia.com", Kind: "DeploymentPolicy"}, false, "its operator does nothing of it"},
 	{secrets, "ExternalSecret", "spec.secretStoreRef.name", schema.GroupKind{Group: secrets, Kind: "SecretStore"}, true, "its Secret is never made"},
+	{notifies, "Alert", "spec.providerRef.name", schema.GroupKind{Group: notifies, Kind: "Provider"}, true, "nobody hears of it"},
 	{keda, "ScaledObject", "spec.scaleTargetRef.name", schema.GroupKind{Group: "apps", Kind: "Deployment"}, true, "KEDA scales nothing"},
 	{keda, "ScaledObject", "spec.triggers.[].authenticationRef.name", schema.GroupKind{Group: keda, Kind: "TriggerAuthentication"}, true, "KEDA does not ask what it scales by"},
 }

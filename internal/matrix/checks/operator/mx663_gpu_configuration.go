@@ -8,6 +8,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle/operators"
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/matrix/facts"
 	"github.com/nvidia/aicr-action/internal/matrix/judge"
 	"github.com/nvidia/aicr-action/internal/result"
 )
@@ -21,6 +22,7 @@ var gpuConfiguration = judge.Check{
 		"(https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/gpu-sharing.html). The operator is simulated in a cell, and its pods run nothing.",
 	Fix:  "Deliver the object in the namespace of the GPU Operator, or correct the name or the key.",
 	Says: "names %s %s, and nothing in the recipe makes it", Then: "pods of the operator stay in ContainerCreating, and nodes get no GPUs; if the cluster has it, say so in --cluster-file",
+	Others: map[string]judge.Message{"key": {Says: "names %s %s, which has no key %s", Then: "pods of the operator stay in ContainerCreating: they mount that key"}},
 	Run: func(s *judge.Scope) {
 		namespace := ofGPUOperator(s)
 		if namespace == "" || s.More() { // another release has the operator, or the cluster has what is not here
@@ -33,8 +35,11 @@ var gpuConfiguration = judge.Check{
 					continue
 				}
 				full := infra.NamespacedName(namespace, name)
-				if s.Find(schema.GroupKind{Kind: c.kind}, namespace, name) == nil {
+				found := s.Find(schema.GroupKind{Kind: c.kind}, namespace, name)
+				if found == nil {
 					s.Report(o, c.path, c.kind, full).SetBy(name).Missing(result.Ref{Kind: c.kind, Namespace: namespace, Name: name})
+				} else if c.key != "" && !facts.Keys(found)[c.key] {
+					s.ReportAs("key", o, c.path, c.kind, full, c.key).SetBy(name)
 				}
 			}
 		}
@@ -56,22 +61,23 @@ func ofGPUOperator(s *judge.Scope) string {
 var gpuConfigurations = []struct {
 	of, path, kind string
 	made           string // what the operator makes itself
+	key            string // what its pods read of it; empty if that is not known
 }{
-	{"ClusterPolicy", "spec.devicePlugin.config.name", "ConfigMap", ""},
-	{"ClusterPolicy", "spec.migManager.config.name", "ConfigMap", "default-mig-parted-config"},
-	{"ClusterPolicy", "spec.migManager.gpuClientsConfig.name", "ConfigMap", "default-gpu-clients"},
-	{"ClusterPolicy", "spec.vgpuDeviceManager.config.name", "ConfigMap", "default-vgpu-devices-config"},
-	{"ClusterPolicy", "spec.dcgmExporter.config.name", "ConfigMap", ""},
-	{"ClusterPolicy", "spec.driver.certConfig.name", "ConfigMap", ""},
-	{"ClusterPolicy", "spec.driver.kernelModuleConfig.name", "ConfigMap", ""},
-	{"ClusterPolicy", "spec.driver.licensingConfig.configMapName", "ConfigMap", ""},
-	{"ClusterPolicy", "spec.driver.licensingConfig.secretName", "Secret", ""},
-	{"ClusterPolicy", "spec.driver.repoConfig.configMapName", "ConfigMap", ""},
-	{"ClusterPolicy", "spec.driver.virtualTopology.config", "ConfigMap", ""},
-	{"NVIDIADriver", "spec.certConfig.name", "ConfigMap", ""},
-	{"NVIDIADriver", "spec.kernelModuleConfig.name", "ConfigMap", ""},
-	{"NVIDIADriver", "spec.licensingConfig.name", "ConfigMap", ""},
-	{"NVIDIADriver", "spec.licensingConfig.secretName", "Secret", ""},
-	{"NVIDIADriver", "spec.repoConfig.name", "ConfigMap", ""},
-	{"NVIDIADriver", "spec.virtualTopologyConfig.name", "ConfigMap", ""},
+	{"ClusterPolicy", "spec.devicePlugin.config.name", "ConfigMap", "", ""},
+	{"ClusterPolicy", "spec.migManager.config.name", "ConfigMap", "default-mig-parted-config", "config.yaml"},
+	{"ClusterPolicy", "spec.migManager.gpuClientsConfig.name", "ConfigMap", "default-gpu-clients", "clients.yaml"},
+	{"ClusterPolicy", "spec.vgpuDeviceManager.config.name", "ConfigMap", "default-vgpu-devices-config", "config.yaml"},
+	{"ClusterPolicy", "spec.dcgmExporter.config.name", "ConfigMap", "", "dcgm-metrics.csv"},
+	{"ClusterPolicy", "spec.driver.certConfig.name", "ConfigMap", "", ""},
+	{"ClusterPolicy", "spec.driver.kernelModuleConfig.name", "ConfigMap", "", ""},
+	{"ClusterPolicy", "spec.driver.licensingConfig.configMapName", "ConfigMap", "", ""},
+	{"ClusterPolicy", "spec.driver.licensingConfig.secretName", "Secret", "", ""},
+	{"ClusterPolicy", "spec.driver.repoConfig.configMapName", "ConfigMap", "", ""},
+	{"ClusterPolicy", "spec.driver.virtualTopology.config", "ConfigMap", "", ""},
+	{"NVIDIADriver", "spec.certConfig.name", "ConfigMap", "", ""},
+	{"NVIDIADriver", "spec.kernelModuleConfig.name", "ConfigMap", "", ""},
+	{"NVIDIADriver", "spec.licensingConfig.name", "ConfigMap", "", ""},
+	{"NVIDIADriver", "spec.licensingConfig.secretName", "Secret", "", ""},
+	{"NVIDIADriver", "spec.repoConfig.name", "ConfigMap", "", ""},
+	{"NVIDIADriver", "spec.virtualTopologyConfig.name", "ConfigMap", "", ""},
 }
