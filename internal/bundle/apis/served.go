@@ -58,9 +58,9 @@ func ServedAs(all []API, kind schema.GroupKind) string {
 	return served
 }
 
-// Changed reports whether a kind has other fields in the version that is served today than in those
+// changed reports whether a kind has other fields in the version that is served today than in those
 // that are gone.
-func Changed(kind string) bool {
+func changed(kind string) bool {
 	return slices.Contains([]string{"Ingress", "CustomResourceDefinition", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"}, kind)
 }
 
@@ -75,7 +75,7 @@ func ServedNow(all []API, asked schema.GroupVersionKind) string {
 		return ""
 	}
 	line := fmt.Sprintf("%s is served as %s, and not as %s; edit: `apiVersion: %s`", asked.Kind, served, version, served)
-	if Changed(asked.Kind) {
+	if changed(asked.Kind) {
 		line += ", and its fields, which differ"
 	}
 	return line
