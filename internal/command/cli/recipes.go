@@ -82,11 +82,11 @@ func RecipesFlags(cmd *cobra.Command, dirs *RecipeDirs) {
 	cmd.Flags().StringArrayVar(&dirs.Sources, "kustomize-source", nil, "`SOURCE=DIRECTORY`: use the checkout in DIRECTORY for Kustomize components from SOURCE (repeatable)")
 }
 
-// InBinary and InBinaryV1 are the values of --recipes-dir that stand for the recipes in the binary, in
+// InBinary and inBinaryV1 are the values of --recipes-dir that stand for the recipes in the binary, in
 // the form of March and in that of AICR v1. A directory of that name is ./embedded.
 const (
 	InBinary   = "embedded"
-	InBinaryV1 = "embedded-v1"
+	inBinaryV1 = "embedded-v1"
 )
 
 // The environment's --recipes-dir and --data.
@@ -208,7 +208,7 @@ func (a *App) recipesLayer(flag string) (recipe.Layer, string, error) {
 
 // embedded gives the recipes in the binary, and how results call them.
 func (a *App) embedded(flag string) (recipe.Layer, string, error) {
-	if FirstOf(flag, a.Getenv(recipesVariable)) == InBinaryV1 {
+	if FirstOf(flag, a.Getenv(recipesVariable)) == inBinaryV1 {
 		fsys, err := fs.Sub(aicraction.RecipesV1, "recipes-v1")
 		return recipe.Layer{FS: fsys, Root: "recipes-v1"}, "the recipes of AICR v1 in this binary", err
 	}
@@ -250,7 +250,7 @@ func (a *App) RecipesDirectory(flag string) string {
 // EmbeddedRecipes reports whether the user asked for the recipes in this binary.
 func (a *App) EmbeddedRecipes(flag string) bool {
 	value := FirstOf(flag, a.Getenv(recipesVariable))
-	return value == InBinary || value == InBinaryV1
+	return value == InBinary || value == inBinaryV1
 }
 
 // DataDirectory is what Recipes lays over the recipes; empty for nothing.
