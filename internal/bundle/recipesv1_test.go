@@ -13,6 +13,7 @@ import (
 	"testing/fstest"
 
 	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/nvidia/aicr-action/internal/charts"
@@ -121,8 +122,34 @@ func TestRecipesV1(t *testing.T) {
 		})
 	}
 	source, schemas := simulatedCharts(t), customSchemas(t)
-	if err := overAll(names, func(name string) error { return soundV1(t, store, source, schemas, name) }); err != nil {
+	sound := func(store *recipe.Store, name string) error {
+		in, err := prepared(store, source, name)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		return soundV1(t, in, schemas, name)
+	}
+	if err := overAll(names, func(name string) error { return sound(store, name) }); err != nil {
 		t.Fatal(err)
+	}
+
+	// The database of Slurm's accounting is there if it is asked for.
+	o, _ := store.Overlay("h100-eks-ubuntu-training-slurm")
+	r, err := store.ResolveWith(o.Effective, recipe.Choices{Configuration: recipe.ConfigurationChoice{Accounting: recipe.ConfigurationProvided}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := preparedResult(store, source, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := soundV1(t, in, schemas, "slurm with a database"); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"mariadb-operator-crds", "mariadb-operator", "slurm-accounting-mariadb"} {
+		if !slices.Contains(r.DeploymentOrder, want) {
+			t.Errorf("slurm with a database has no %s: %v", want, r.DeploymentOrder)
+		}
 	}
 
 	// What no recipe has is added by its name alone.
@@ -154,17 +181,13 @@ func TestRecipesV1(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := overAll(optional, func(name string) error { return soundV1(t, more, source, schemas, "with-"+name) }); err != nil {
+	if err := overAll(optional, func(name string) error { return sound(more, "with-"+name) }); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // soundV1 makes the bundle of a recipe for Helm.
-func soundV1(t *testing.T, store *recipe.Store, source catalog.Source, schemas map[schema.GroupVersionKind]customSchema, name string) error {
-	in, err := prepared(store, source, name)
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
+func soundV1(t *testing.T, in Input, schemas map[schema.GroupVersionKind]customSchema, name string) error {
 	helm, err := ByName([]string{"helm"})
 	if err != nil {
 		return err
@@ -184,9 +207,20 @@ func soundV1(t *testing.T, store *recipe.Store, source catalog.Source, schemas m
 	for _, w := range in.prepared.expectation.Warnings {
 		t.Errorf("%s: %s", name, w)
 	}
-	objects := map[string]bool{}
+	objects, kinds := map[string]bool{}, map[string]bool{}
 	for _, o := range in.prepared.expectation.Objects {
 		objects[o.Object.GetKind()+" "+o.Object.GetName()] = true
+		if o.Object.GetKind() == "CustomResourceDefinition" {
+			group, _, _ := unstructured.NestedString(o.Object.Object, "spec", "group")
+			kind, _, _ := unstructured.NestedString(o.Object.Object, "spec", "names", "kind")
+			kinds[group+" "+kind] = true
+		}
+	}
+	for _, o := range in.prepared.expectation.Objects {
+		gvk := o.Object.GroupVersionKind()
+		if strings.Contains(gvk.Group, ".") && !strings.HasSuffix(gvk.Group, ".k8s.io") && !kinds[gvk.Group+" "+gvk.Kind] {
+			t.Errorf("%s: nothing defines the kind of %s %s", name, gvk, o.Object.GetName())
+		}
 		if err := refusal(schemas, o.Object); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
