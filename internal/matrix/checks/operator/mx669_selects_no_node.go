@@ -18,7 +18,7 @@ var selectsNoNode = judge.Check{
 	Title: "A custom resource for some nodes selects one",
 	Why: "Kueue gives a flavor's pods the labels of its nodes, and the operators of drivers, networks and node packages work on the nodes that a resource selects. With labels that no node has they do nothing, and say nothing of it " +
 		"(https://kueue.sigs.k8s.io/docs/concepts/resource_flavor/). Labels that Node Feature Discovery and NVIDIA's operators set are not looked at, nor those that a rule of the recipe sets.",
-	Fix:  "Use labels of the nodes; `matrix list profiles` names the profiles that have them.",
+	Fix:  "Use labels that the nodes of the profile have.",
 	Says: "selects nodes with %s (%s), and no node has that", Then: "%[3]s",
 	Run: func(s *judge.Scope) {
 		for _, c := range nodeSelections {
