@@ -46,4 +46,12 @@ func TestRecipesV1(t *testing.T) {
 	if code != 0 || !strings.Contains(out, "0 errors, 0 warnings") || stderr != "" {
 		t.Errorf("exit %d\n%s%s", code, out, stderr)
 	}
+	for _, mixin := range []string{"npd", "nvsentinel-remediation"} {
+		if code, out, stderr := checked(t, "eks-training", "--mixin", mixin, "--recipes-dir", dir, "--deployer", "helm"); code != 0 || !strings.Contains(out, "0 errors, 0 warnings") {
+			t.Errorf("%s: exit %d\n%s%s", mixin, code, out, stderr)
+		}
+	}
+	if got := invoke(t, nil, "check", "eks-training", "--mixin", "nvsentinel-observe,nvsentinel-quarantine", "--recipes-dir", dir); got.code != 2 || !strings.Contains(got.stderr, "which is also set at") {
+		t.Errorf("two mixins that exclude one another: exit %d\n%s", got.code, got.stderr)
+	}
 }
