@@ -311,7 +311,8 @@ type Bundle struct {
 	// deploy.sh does, for a caller that uses Helm as a library. The same in every deployer's
 	// bundle.
 	Installs []Install
-	// Helm is the major version of Helm that delivers in a helm lane, and HelmWhy the reason, if it is not the default, 3.
+	// Helm is the major version of Helm that delivers in a helm lane, or that helmfile runs, and HelmWhy the reason, if
+	// it is not the default, 3.
 	Helm    int
 	HelmWhy string
 	// Foreign is nil for a bundle that was generated here.
@@ -370,7 +371,7 @@ type Given struct {
 	Defaults map[string]any
 	Under    string // the name that they are below, if it is another
 	Complete bool   // nothing is added to the values: whoever made the bundle has done that
-	// ForceConflicts: the bundle's script passes --force-conflicts to Helm.
+	// ForceConflicts: the bundle's script, or helmfile, passes --force-conflicts to Helm.
 	ForceConflicts bool
 	// CRDScript is a script of the bundle that applies the CRDs of the chart's crds/ before an
 	// upgrade; empty if there is none.

@@ -242,11 +242,29 @@ func (r *Runner) PlatformOf(recipe string) infra.Platform {
 	return r.Platform
 }
 
+// needs is what a plan's cell is made of: what its lane starts, and Helm 4, if helmfile runs that.
+func (p Plan) needs() []infra.ControllerKind {
+	kinds := NewLane(p.Deployer).Controllers()
+	if !slices.Contains(kinds, infra.HelmfileProgram) {
+		return kinds
+	}
+	inputs := []bundle.Input{p.input}
+	if p.base != nil {
+		inputs = append(inputs, p.base.input)
+	}
+	for _, in := range inputs {
+		if major, _ := bundle.HelmOf(p.Deployer.Name(), in); major == 4 {
+			return append(kinds, infra.Helm4Program)
+		}
+	}
+	return kinds
+}
+
 // ControllersFor returns the kinds of controllers that the plans' lanes need.
 func ControllersFor(plans []Plan) []infra.ControllerKind {
 	var kinds []infra.ControllerKind
 	for _, p := range plans {
-		for _, k := range NewLane(p.Deployer).Controllers() {
+		for _, k := range p.needs() {
 			if !slices.Contains(kinds, k) {
 				kinds = append(kinds, k)
 			}
