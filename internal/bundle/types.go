@@ -49,6 +49,9 @@ type Input struct {
 	Scheduling Scheduling
 	// MayBeEmpty: what has no workload, and something else, is delivered too.
 	MayBeEmpty bool
+	// Split, if not nil, are the classes of components: argocd-oci and argocd-git deliver core and ops by a root
+	// Application each, of which neither waits for the other.
+	Split map[string]string
 	// Helm is the major version of Helm by which a helm lane is to deliver; 0 for the one that the bundle
 	// is made for.
 	Helm int
@@ -233,6 +236,8 @@ type Delivered struct {
 	result.Ref
 	// Root: it is what makes the others, so that none of them comes without it.
 	Root bool
+	// Of is the name of the root that makes it, in a bundle with several; empty if there is one.
+	Of string
 	// DependsOn are the objects of the same list that the deployer was told to wait for, besides
 	// the root.
 	DependsOn []result.Ref

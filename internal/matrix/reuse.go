@@ -54,6 +54,9 @@ func (u *Reuser) Inputs(ctx context.Context, r *Runner, p Plan) (reuse.Inputs, e
 	if p.input.Helm > 0 && bundle.RunsHelm(p.Cell.Deployer) {
 		all = append(all, input{"Helm", p.input.Helm})
 	}
+	if p.input.Split != nil {
+		all = append(all, input{"classes", p.input.Split})
+	}
 	if len(p.probes) > 0 {
 		content := map[string]string{}
 		for _, one := range p.probes {

@@ -144,6 +144,15 @@ func (r *Runner) planRecipe(name string) (p Plan, err error) {
 	p.input = bundle.Input{
 		Recipe: res, Components: components, Scheduling: bundle.KwokScheduling(), Charts: r.Charts, KubeVersion: on.KubeVersion(), APIs: r.existingAPIs(on.APIs()), PlainHTTP: true, Helm: r.Helm,
 	}
+	if r.Split {
+		p.input.Split = map[string]string{}
+		for _, e := range r.Store.Entries() {
+			p.input.Split[e.Name] = e.Class
+		}
+		if err := bundle.CheckSplit(components, p.input.Split); err != nil {
+			return p, reason.New(reason.Usage, "recipe %s: --split: %w", name, err)
+		}
+	}
 	p.notes = append(p.notes, r.unevaluated(res)...)
 	if r.Direct != nil {
 		if p.egress, err = r.Direct(components); err != nil {
