@@ -153,6 +153,9 @@ func (r *Runner) planRecipe(name string) (p Plan, err error) {
 			return p, reason.New(reason.Usage, "recipe %s: --split: %w", name, err)
 		}
 	}
+	if sample := res.Configuration.Choice().Interfaces; sample != "" {
+		p.notes = append(p.notes, "the recipe needs the networks of a cluster's GPU NICs (aicr recipe --gke-tcpxo-interfaces): "+sample+" stand for them")
+	}
 	p.notes = append(p.notes, r.unevaluated(res)...)
 	if r.Direct != nil {
 		if p.egress, err = r.Direct(components); err != nil {
