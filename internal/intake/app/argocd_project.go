@@ -51,6 +51,16 @@ func (l *layout) member(o object, p *argoapi.Project) {
 	if to != nil {
 		refuse(p.Destination(yamlx.Text(to, "server"), yamlx.Text(to, "name"), yamlx.Text(to, "namespace")), to)
 	}
+	for _, w := range p.SyncWindows {
+		if !w.IsFor(o.Name(), yamlx.Text(to, "server"), yamlx.Text(to, "name"), yamlx.Text(to, "namespace")) {
+			continue
+		}
+		if err := w.Err(); err != nil {
+			refuse("has a sync window that Argo CD cannot read: "+err.Error(), o.Node)
+			continue
+		}
+		l.unknown("Application %s (%s): when Argo CD syncs it: its project %s has the sync window %s, and a cell heeds none", o.Name(), l.repo.At(o), p.Name, w)
+	}
 	sources := []*yamlv3.Node{yamlx.Find(spec, "source")}
 	if list := yamlx.Find(spec, "sources"); list != nil {
 		sources = append(sources, list.Content...)
