@@ -61,7 +61,7 @@ func (c *cellRun) makeBundle(ctx context.Context) error {
 	c.result.Warnings = append(c.result.Warnings, b.Expectation.Warnings...)
 	c.result.StandIns = append(c.result.StandIns, c.platform.Simulates(b.Expectation.Objects)...)
 	if p, ok := c.platform.(infra.Foreigner); ok {
-		for _, program := range p.ForeignPrograms(c.lane.Controllers()...) {
+		for _, program := range p.ForeignPrograms(c.plan.needs()...) {
 			c.result.Notes = append(c.result.Notes, program.Differs())
 		}
 	}

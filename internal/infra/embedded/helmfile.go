@@ -45,8 +45,12 @@ func (*helmfile) Unchanged(context.Context) error { return nil }
 
 // HelmVersion of an infra.HelmRunner.
 func (p *Platform) HelmVersion(major int) string {
-	all, name := p.Stack.Versions(), helmPart(major).Name // of one that came out of another program's image it says so
-	return all[slices.IndexFunc(all, func(v stack.PartVersion) bool { return v.Name == name })].Version
+	all, name := p.Stack.Versions(), helmPart(major).Name
+	v := all[slices.IndexFunc(all, func(v stack.PartVersion) bool { return v.Name == name })]
+	if v.Pulled != nil && v.Pulled.Shared != "" { // whose own version nothing says
+		return "of the image of " + v.Pulled.Shared
+	}
+	return v.Version
 }
 
 // helmPart is the program of a major version of Helm; 3 unless it is 4.

@@ -315,10 +315,10 @@ func TestConcurrentBuilds(t *testing.T) {
 	for range 4 {
 		s := newStack(t, paths)
 		wg.Go(func() {
-			if err := s.Build(t.Context(), progress, Groups()...); err != nil {
+			if err := s.Build(t.Context(), progress, s.groups...); err != nil {
 				t.Error(err)
 			}
-			if missing := s.Missing(Groups()...); len(missing) > 0 {
+			if missing := s.Missing(s.groups...); len(missing) > 0 {
 				t.Errorf("a build returned before %v was there", missing)
 			}
 		})
