@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -120,19 +121,18 @@ func (l *layout) withoutProject() error {
 			continue
 		}
 		says := fmt.Sprintf("if Argo CD has it, say so in --cluster-file: `projects: [%s]`", name)
-		switch near := lists.Nearest(name, names); {
+		near := lists.Nearest(name, names)
+		if near != "" {
+			near = "did you mean " + near + "?"
+		}
+		switch {
 		case l.cluster.hasProject(name):
 			l.override("Application %s: its project %s exists, by the cluster file", o.Name(), name)
 			l.unknown("Application %s: whether its project %s permits it: no file of this repository has it", o.Name(), name)
-		case !certain && near != "":
-			l.unknown("Application %s (%s): whether Argo CD has its project %s, and whether that permits it: no file of this repository has it; did you mean %s? %s", o.Name(), l.repo.Origin(o, at.Line), name, near, says)
 		case !certain:
-			l.unknown("Application %s (%s): whether Argo CD has its project %s, and whether that permits it: no file of this repository has it; %s", o.Name(), l.repo.Origin(o, at.Line), name, says)
+			l.unknown("Application %s (%s): whether Argo CD has its project %s, and whether that permits it: no file of this repository has it; %s", o.Name(), l.repo.Origin(o, at.Line), name, strings.TrimSpace(near+" "+says))
 		default:
-			there := "; there are: " + strings.Join(lists.AtMost(names, 5), ", ")
-			if near != "" {
-				there = "; did you mean " + near + "?"
-			}
+			there := "; " + cmp.Or(near, "there are: "+strings.Join(lists.AtMost(names, 5), ", "))
 			l.Refused = append(l.Refused, argoapi.Refusal{
 				Of: result.Ref{Group: groupArgoCD, Kind: kindApplication, Namespace: bundle.ArgoNamespace, Name: o.Name()}, At: l.repo.Origin(o, at.Line),
 				Text: fmt.Sprintf("names the project %s, and there is no AppProject of that name%s", name, there),

@@ -67,7 +67,7 @@ var gpuConfigurations = []struct {
 	{"ClusterPolicy", "spec.migManager.config.name", "ConfigMap", "default-mig-parted-config", "config.yaml"},
 	{"ClusterPolicy", "spec.migManager.gpuClientsConfig.name", "ConfigMap", "default-gpu-clients", "clients.yaml"},
 	{"ClusterPolicy", "spec.vgpuDeviceManager.config.name", "ConfigMap", "default-vgpu-devices-config", "config.yaml"},
-	{"ClusterPolicy", "spec.dcgmExporter.config.name", "ConfigMap", "", "dcgm-metrics.csv"},
+	{"ClusterPolicy", "spec.dcgmExporter.config.name", "ConfigMap", "", exporterMetrics},
 	{"ClusterPolicy", "spec.driver.certConfig.name", "ConfigMap", "", ""},
 	{"ClusterPolicy", "spec.driver.kernelModuleConfig.name", "ConfigMap", "", ""},
 	{"ClusterPolicy", "spec.driver.licensingConfig.configMapName", "ConfigMap", "", ""},
