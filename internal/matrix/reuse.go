@@ -51,8 +51,11 @@ func (u *Reuser) Inputs(ctx context.Context, r *Runner, p Plan) (reuse.Inputs, e
 		{"deployer", p.Cell.Deployer}, {"recipe", p.input.Recipe}, {"scheduling", p.input.Scheduling}, {"nodes", simulate.Nodes(p.nodes)},
 		{"health policy", r.Health}, {"health checks", p.checks.content}, {"validation phases", r.Validate},
 	}
-	if p.input.Helm > 0 && bundle.ByHelm(p.Cell.Deployer) {
+	if p.input.Helm > 0 && bundle.RunsHelm(p.Cell.Deployer) {
 		all = append(all, input{"Helm", p.input.Helm})
+	}
+	if p.input.Split != nil {
+		all = append(all, input{"classes", p.input.Split})
 	}
 	if len(p.probes) > 0 {
 		content := map[string]string{}
