@@ -101,7 +101,7 @@ func (c *cellRun) judgeRendered(say bool) error {
 // judgeRendered is what checks find without a cluster.
 func judgeRendered(bench *judge.Bench, b *bundle.Bundle, components []recipe.Component, p Plan, order lane.Order, furnished bool, later *facts.Delivery) (judge.Report, error) {
 	var nodes []corev1.Node
-	for _, n := range simulate.Nodes(p.nodes) {
+	for _, n := range simulate.MostNodes(p.nodes) {
 		nodes = append(nodes, *n)
 	}
 	x := facts.New(&b.Expectation, components, nodes, nil)
@@ -267,7 +267,7 @@ func (c *cellRun) newGate(l lane.Lane) *gate.Gate {
 // budgets returns the runner's budgets, extended for the cell's number of pods and size of
 // definitions.
 func (c *cellRun) budgets() lane.Budgets {
-	pods := facts.RoomPods(&c.env.Bundle.Expectation, simulate.Nodes(c.plan.nodes))
+	pods := facts.RoomPods(&c.env.Bundle.Expectation, simulate.MostNodes(c.plan.nodes))
 	return c.Budgets.For(lane.CellSize{Pods: pods, DefinitionBytes: c.env.Bundle.Expectation.DefinitionBytes, MinReady: facts.MinReady(&c.env.Bundle.Expectation)})
 }
 

@@ -251,6 +251,9 @@ func ControllersFor(plans []Plan) []infra.ControllerKind {
 				kinds = append(kinds, k)
 			}
 		}
+		if len(simulate.Growing(p.nodes)) > 0 && !slices.Contains(kinds, infra.KarpenterProgram) {
+			kinds = append(kinds, infra.KarpenterProgram)
+		}
 	}
 	return kinds
 }

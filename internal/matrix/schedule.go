@@ -150,7 +150,7 @@ func (r *Runner) unbuilt(c result.Cell, err error) result.Result {
 func (r *Runner) ControllerSets(plans []Plan, n int) []schedule.BuildingSet {
 	var sets []schedule.BuildingSet
 	for _, i := range r.startOrder(plans, n) {
-		set := schedule.BuildingSet(NewLane(plans[i].Deployer).Controllers())
+		set := schedule.BuildingSet(ControllersFor(plans[i : i+1]))
 		if !slices.ContainsFunc(sets, func(s schedule.BuildingSet) bool { return slices.Equal(s, set) }) {
 			sets = append(sets, set)
 		}
