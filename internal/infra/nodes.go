@@ -22,6 +22,10 @@ type NodeGroup struct {
 	Name string
 	// Most is how many nodes may be made; above 0.
 	Most int
+	// Min and Max are how many the group has from the start and at most, those among them that are no part of Most.
+	Min, Max int
+	// Origin is file:line of Max.
+	Origin string
 	// Node is what each is like. It has the first of the Zones, and its name is not that of a node.
 	Node *corev1.Node
 	// Zones are where the nodes may be, the first unless pods ask for another.

@@ -254,7 +254,7 @@ func (c *cellRun) sayWarnings() {
 func (c *cellRun) newGate(l lane.Lane) *gate.Gate {
 	c.gated = gate.New(c.env, l, c.budgets(), c.Deadline, c.env.Tell)
 	c.gated.Slowness, c.gated.Jobs, c.gated.Awaited, c.gated.Schedulers = c.Slowness, c.seenJobs, c.awaited, c.running
-	c.gated.Bench = c.bench
+	c.gated.Bench, c.gated.Groups = c.bench, simulate.Growing(c.plan.nodes)
 	if c.upgrade != nil {
 		c.gated.FailedBefore, c.gated.Spent = c.upgrade.failed, c.upgrade.spent
 	}

@@ -59,7 +59,7 @@ spec:
   componentRefs:
     - {name: work, manifestFiles: [components/work/manifests/work.yaml]}
 `,
-		"overlays/growing.yaml":                 "apiVersion: aicr.nvidia.com/v1alpha1\nkind: RecipeMetadata\nmetadata: {name: growing}\nspec: {criteria: {service: eks, intent: training, accelerator: h100}}\n",
+		"overlays/growing.yaml":               "apiVersion: aicr.nvidia.com/v1alpha1\nkind: RecipeMetadata\nmetadata: {name: growing}\nspec: {criteria: {service: eks, intent: training, accelerator: h100}}\n",
 		"components/work/manifests/work.yaml": manifests,
 	})
 }

@@ -207,6 +207,10 @@ func (r *WorkloadReport) daemonSet(w *bundle.Workload, s *View, kinds map[string
 			r.Notes = append(r.Notes, fmt.Sprintf("%s runs on no node: its chart's template is for nodes with %s, which a person sets to switch it on, and none has it (%s)", WorkloadKey(w.Kind, w.Namespace, w.Name), strings.Join(labels, " and "), w.Template))
 			return 0, false
 		}
+		if of := EligibleNodes(&w.PodSpec, s.Growth.Further()); len(of) > 0 {
+			r.Notes = append(r.Notes, fmt.Sprintf("%s runs on no node: only those of the group %s admit its pods, and none was made", WorkloadKey(w.Kind, w.Namespace, w.Name), strings.Join(of, ", ")))
+			return 0, true
+		}
 		r.Wrong = append(r.Wrong, WrongWorkload{Workload: w, Text: "no node admits its pods", Template: true})
 		return 0, false
 	}

@@ -30,6 +30,8 @@ type ProfileGroup struct {
 	Capacity map[string]string `yaml:"capacity,omitempty"`
 	Labels   map[string]string `yaml:"labels,omitempty"`
 	Taints   []Taint           `yaml:"taints,omitempty"`
+	// origin is file:line of Max.
+	origin string
 }
 
 const (
@@ -75,7 +77,7 @@ func ofGroups(chosen []NodeGroup) []NodeGroup {
 		for i := range c.Profile.Spec.Groups {
 			g := &c.Profile.Spec.Groups[i]
 			of := c
-			of.Profile, of.Group, of.Count, of.Max = c.Profile.of(g), g.Name, g.Min, g.Max
+			of.Profile, of.Group, of.Count, of.Max, of.origin = c.Profile.of(g), g.Name, g.Min, g.Max, g.origin
 			all = append(all, of)
 		}
 	}
@@ -95,7 +97,7 @@ func Growing(groups []NodeGroup) []infra.NodeGroup {
 	var all []infra.NodeGroup
 	for i := range groups {
 		if g := &groups[i]; g.Max > g.Count {
-			all = append(all, infra.NodeGroup{Name: g.Pool(), Most: g.Max - g.Count, Node: g.node(0), Zones: g.Profile.Spec.Zones})
+			all = append(all, infra.NodeGroup{Name: g.Pool(), Most: g.Max - g.Count, Min: g.Count, Max: g.Max, Origin: g.origin, Node: g.node(0), Zones: g.Profile.Spec.Zones})
 		}
 	}
 	return all
@@ -104,18 +106,6 @@ func Growing(groups []NodeGroup) []infra.NodeGroup {
 // MostNodes are the nodes once each group has as many as it may.
 func MostNodes(groups []NodeGroup) []*corev1.Node {
 	return nodesOf(groups, func(g *NodeGroup) int { return max(g.Count, g.Max) })
-}
-
-// Patterns are a node of each group of which nodes may be made, with the name of its pool, by which messages
-// name it. No cluster has them.
-func Patterns(groups []infra.NodeGroup) []corev1.Node {
-	var all []corev1.Node
-	for _, g := range groups {
-		n := g.Node.DeepCopy()
-		n.Name, n.Labels[corev1.LabelHostname] = g.Name, g.Name
-		all = append(all, *n)
-	}
-	return all
 }
 
 func (p *Profile) checkGroups(d document) []error {
@@ -130,6 +120,7 @@ func (p *Profile) checkGroups(d document) []error {
 		if list != nil && i < len(list.Content) {
 			at.root.Content = []*yaml.Node{{Kind: yaml.ScalarNode, Value: "spec", Line: list.Content[i].Line}, list.Content[i]}
 		}
+		g.origin = at.at("spec", "max")
 		what := fmt.Sprintf("spec.groups[%d]", i)
 		add := func(key, format string, args ...any) {
 			problems = append(problems, fmt.Errorf("%s: %s"+format, append([]any{at.at("spec", key), what}, args...)...))

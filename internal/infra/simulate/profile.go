@@ -112,6 +112,8 @@ type NodeGroup struct {
 	// is given. Max is the most nodes that it may have.
 	Group string
 	Max   int
+	// origin is file:line of Max.
+	origin string
 	// Labels are put on the nodes besides the profile's own, and win over them.
 	Labels map[string]string
 
