@@ -43,6 +43,9 @@ func (c *cellRun) makeBundle(ctx context.Context) error {
 		return reason.Wrap(reason.BundleFailed, err)
 	}
 	c.env.Input, c.env.Bundle = in, b
+	if err := checkGroups(c.plan.nodes, b.Expectation.Objects); err != nil {
+		return err
+	}
 	if b.Foreign != nil {
 		if b.Foreign.Maker != "" {
 			c.result.Notes = append(c.result.Notes, "bundle: not made by this program; "+b.Foreign.Maker)

@@ -1,7 +1,6 @@
 package matrix
 
 import (
-	"os"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -12,6 +11,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/testkit/infratest"
 	"github.com/nvidia/aicr-action/kwok"
 )
@@ -92,17 +92,82 @@ spec:
 `
 
 // A pod that fits on no node makes one in the group that it fits in, with the profile's labels, taints and
-// resources, and the DaemonSet of such nodes comes to it.
+// resources, and the DaemonSet of such nodes comes to it. The result says how many were needed, and for which pods.
 func TestNodeGroups(t *testing.T) {
 	t.Parallel()
-	r := groupRunner(t, "    - {name: whole, max: 3}\n", strings.Replace(gpuWork, "REPLICAS", "2", 1))
+	r := groupRunner(t, "    - {name: whole, max: 3, labels: {pool: whole}}\n", strings.Replace(gpuWork, "REPLICAS", "2", 1))
 	plans := plansOf(t, r, "growing", deployers(t, bundle.Helm)...)
 	infratest.Slots(t, 1)
 	got := r.Run(t.Context(), plans[0])
-	if os.Getenv("SHOW") != "" {
-		t.Logf("%+v", got)
-	}
 	if got.Status != result.Passed {
 		t.Fatalf("got %s %s: %s\n%s", got.Status, got.Reason, got.Cause, strings.Join(got.Details, "\n"))
+	}
+	if len(got.NodeGroups) != 1 {
+		t.Fatalf("got the groups %+v", got.NodeGroups)
+	}
+	g := got.NodeGroups[0]
+	if g.Name != "accelerated-whole" || g.Instance != "p5.48xlarge" || g.Min != 0 || g.Max != 3 || g.Nodes != 2 || len(g.Made) != 2 {
+		t.Fatalf("got %+v", g)
+	}
+	on := map[string]string{}
+	for _, n := range got.Placement.Nodes {
+		for _, p := range n.Pods {
+			on[n.Name] += p.Workload + ";"
+		}
+		if strings.HasPrefix(n.Name, g.Name) && (n.GPUs != 8 || n.GPUsTaken != 8 || n.Kind != "accelerated" || n.Instance != "p5.48xlarge" || n.Zone != "us-east-1a" || n.GPUProduct != "NVIDIA-H100-80GB-HBM3") {
+			t.Errorf("got the node %+v", n)
+		}
+	}
+	for _, m := range g.Made {
+		if !strings.HasPrefix(m.Pod, "work/trains-") || m.Workload != "Deployment trains" || m.Component != "work" || m.Further != 0 {
+			t.Errorf("got %+v", m)
+		}
+		if on[m.Node] != "DaemonSet agent;Deployment trains;" {
+			t.Errorf("on node %s: got %q", m.Node, on[m.Node])
+		}
+	}
+	if lines := got.Remarks("nodeGroups"); len(lines) != 1 || !strings.HasPrefix(lines[0], "accelerated-whole (p5.48xlarge): 2 nodes needed, of 0 to 3; made for work/trains-") {
+		t.Errorf("got %q", lines)
+	}
+}
+
+// A pod that fits in a group is red if the group has as many nodes as it may, and one that fits in none by what is in the
+// way there.
+func TestNodeGroups_Refused(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		replicas, selector string
+		want               []string
+	}{
+		"max": {"2", "", []string{
+			"Deployment work/trains (work): 0/3 nodes are available: 3 Insufficient nvidia.com/gpu.", "a further node of group accelerated-whole, p5.48xlarge refuses by max of 1",
+			"the group has its max of 1 node (profiles/grown.yaml:", "Karpenter makes no node for it: Failed to schedule pod", "node limits have been exhausted for nodepool", "raise the max of 1 of group accelerated-whole in profiles/grown.yaml:",
+		}},
+		"constraint": {"1", "nodeSelector: {pool: other}", []string{
+			"a further node of group accelerated-whole, p5.48xlarge refuses by nodeSelector pool", "nodeSelector pool=other (has whole)", "Karpenter makes no node for it: Failed to schedule pod", `incompatible requirements, key pool, pool In [other] not in pool In [whole]`,
+			"change `pool: other` to `pool: whole`",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			manifests := strings.Replace(gpuWork, "REPLICAS", tt.replicas, 1)
+			if tt.selector != "" {
+				manifests = strings.Replace(manifests, "      tolerations:", "      "+tt.selector+"\n      tolerations:", 1)
+			}
+			r := groupRunner(t, "    - {name: whole, max: 1, labels: {pool: whole}}\n", manifests)
+			plans := plansOf(t, r, "growing", deployers(t, bundle.Helm)...)
+			infratest.Slots(t, 1)
+			got := r.Run(t.Context(), plans[0])
+			said := got.Cause + "\n" + strings.Join(got.Details, "\n")
+			t.Log(said)
+			if got.Reason != reason.SchedulingFailed {
+				t.Errorf("got %s %s", got.Status, got.Reason)
+			}
+			for _, want := range tt.want {
+				if !strings.Contains(said, want) {
+					t.Errorf("want %q", want)
+				}
+			}
+		})
 	}
 }

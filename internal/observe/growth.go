@@ -66,6 +66,9 @@ func ReadGrowth(ctx context.Context, c *infra.Clients, groups []infra.NodeGroup)
 	if claims != nil {
 		g.readClaims(claims.Items)
 	}
+	if err := g.readNodes(ctx, c); err != nil {
+		return g, err
+	}
 	g.readEvents(events.Items)
 	g.Read = true
 	return g, nil
@@ -83,6 +86,26 @@ func (g *Growth) readClaims(claims []unstructured.Unstructured) {
 		}
 		return strings.Compare(a.Name, b.Name)
 	})
+}
+
+// readNodes finds the nodes that exist and that Karpenter has not registered yet: pods that tolerate everything may be
+// there already.
+func (g *Growth) readNodes(ctx context.Context, c *infra.Clients) error {
+	if !slices.ContainsFunc(g.Claims, func(c NodeClaim) bool { return c.Node == "" }) {
+		return nil
+	}
+	nodes, err := c.Kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: nodePoolLabel})
+	if err != nil {
+		return fmt.Errorf("list nodes: %w", err)
+	}
+	for i := range nodes.Items {
+		for j := range g.Claims {
+			if n := &nodes.Items[i]; n.Name == g.Claims[j].Name {
+				g.Claims[j].Node = n.Name
+			}
+		}
+	}
+	return nil
 }
 
 // readEvents takes events in the order in which the API server stored them: Karpenter tells the pods of a node in the

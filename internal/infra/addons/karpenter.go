@@ -22,6 +22,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/util/sandbox"
+	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
 // What Karpenter has of each group of nodes.
@@ -117,7 +118,41 @@ func (r *Runner) startKarpenter(ctx context.Context, from *stack.Stack, groups [
 		process.Stop(0)
 		return fmt.Errorf("%w; the last lines of its log:\n%s", err, lastLines(log))
 	}
-	return nil
+	return r.awaitPools(ctx, log)
+}
+
+// awaitPools waits until Karpenter has said of each NodePool that it is ready: it ignores those that are not.
+func (r *Runner) awaitPools(ctx context.Context, log string) error {
+	err := wait.For(ctx, "the NodePools to be ready", wait.Options{Budget: readyBudget, Interval: 100 * time.Millisecond}, func(ctx context.Context) wait.Result {
+		pools, err := r.Clients.Dynamic.Resource(nodePools).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return wait.NotYet("list NodePools: %v", err)
+		}
+		for i := range pools.Items {
+			if state := readiness(&pools.Items[i]); state != "" {
+				return wait.NotYet("NodePool %s: %s", pools.Items[i].GetName(), state)
+			}
+		}
+		return wait.Done()
+	})
+	if wait.IsTimeout(err) {
+		return fmt.Errorf("%w; the last lines of Karpenter's log:\n%s", err, lastLines(log))
+	}
+	return err
+}
+
+// readiness is what an object's condition Ready says; empty if it is true.
+func readiness(o *unstructured.Unstructured) string {
+	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
+	for _, c := range conditions {
+		if of, ok := c.(map[string]any); ok && of["type"] == "Ready" {
+			if of["status"] == "True" {
+				return ""
+			}
+			return fmt.Sprintf("%v %v", of["reason"], of["message"])
+		}
+	}
+	return "it says nothing yet"
 }
 
 func (r *Runner) create(ctx context.Context, of schema.GroupVersionResource, o *unstructured.Unstructured) error {

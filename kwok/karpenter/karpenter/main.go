@@ -1,7 +1,7 @@
 // Karpenter with its KWOK provider, for groups of simulated nodes. It differs from the provider's own
 // main package in this: each NodePool has the one instance type of its own file, so that two groups may
-// have the same one; nothing of a node is reserved, so that it has what its profile says; the health
-// probe listens on 127.0.0.1 and metrics nowhere; and every pod is told of its node.
+// have the same one; nothing of a node is reserved, so that it has what its profile says; a node
+// has the name of its NodeClaim; the health probe listens on 127.0.0.1 and metrics nowhere; and every pod is told of its node.
 package main
 
 import (
@@ -108,15 +108,22 @@ func (p *provider) Create(ctx context.Context, claim *v1.NodeClaim) (*v1.NodeCla
 	if !ok {
 		return nil, cloudprovider.NewInsufficientCapacityError(errors.New("its NodePool is of no group"))
 	}
-	return g.provider.Create(ctx, claim)
+	made, err := g.provider.Create(ctx, claim)
+	if err == nil {
+		made.Name, made.Status.NodeName, made.Status.ProviderID = claim.Name, claim.Name, providerPrefix+claim.Name
+	}
+	return made, err
 }
 
 func (p *provider) GetInstanceTypes(_ context.Context, pool *v1.NodePool) ([]*cloudprovider.InstanceType, error) {
 	return p.groups[pool.Name].types, nil
 }
 
-// wholeNodes gives new nodes the capacity of their instance type. The KWOK provider gives them what the
-// pods ask for that they are made for.
+// providerPrefix is before a node's name in the ID by which the KWOK provider finds it.
+const providerPrefix = "kwok://"
+
+// wholeNodes gives new nodes the capacity of their instance type, and the name of their NodeClaim, which is their
+// host name. The KWOK provider gives them what the pods ask for that they are made for, and a random name.
 type wholeNodes struct {
 	client.Client
 	capacity corev1.ResourceList
@@ -124,8 +131,12 @@ type wholeNodes struct {
 
 func (w *wholeNodes) Create(ctx context.Context, o client.Object, opts ...client.CreateOption) error {
 	if node, ok := o.(*corev1.Node); ok {
+		node = node.DeepCopy() // the provider reads it meanwhile
+		node.Name = node.Labels[corev1.LabelHostname]
+		node.Spec.ProviderID = providerPrefix + node.Name
 		node.Status.Capacity = w.capacity.DeepCopy()
 		node.Status.Allocatable = w.capacity.DeepCopy()
+		o = node
 	}
 	return w.Client.Create(ctx, o, opts...)
 }
