@@ -1,7 +1,7 @@
 // Karpenter with its KWOK provider, for groups of simulated nodes. It differs from the provider's own
 // main package in this: each NodePool has the one instance type of its own file, so that two groups may
-// have the same one; nothing of a node is reserved, so that it has what its profile says; a node
-// has the name of its NodeClaim; the health probe listens on 127.0.0.1 and metrics nowhere; and every pod is told of its node.
+// have the same one; nothing of a node is reserved, so that it has what its profile says; the
+// limit of nodes holds within a batch of pods; a node has the name of its NodeClaim; the health probe listens on 127.0.0.1 and metrics nowhere; and every pod is told of its node.
 package main
 
 import (
@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -32,6 +33,7 @@ import (
 	"sigs.k8s.io/karpenter/pkg/controllers/provisioning/scheduling"
 	"sigs.k8s.io/karpenter/pkg/controllers/state"
 	"sigs.k8s.io/karpenter/pkg/operator"
+	"sigs.k8s.io/karpenter/pkg/utils/resources"
 )
 
 // typesDir is the environment variable with a directory that has GROUP.json for each group: an
@@ -91,7 +93,8 @@ func readGroups(ctx context.Context, dir string, kube client.Client) (map[string
 			return nil, fmt.Errorf("%s has %d instance types, want 1", file, len(types))
 		}
 		types[0].Overhead = &cloudprovider.InstanceTypeOverhead{}
-		whole := &wholeNodes{Client: kube, capacity: types[0].Capacity}
+		whole := &wholeNodes{Client: kube, capacity: types[0].Capacity.DeepCopy()}
+		types[0].Capacity[resources.Node] = resource.MustParse("1") // else the limit of nodes is for what was there before a batch of pods, and not for what is made for it
 		groups[strings.TrimSuffix(filepath.Base(file), ".json")] = group{kwok.NewCloudProvider(ctx, whole, types), types}
 	}
 	return groups, nil
