@@ -140,11 +140,11 @@ func TestNodeGroups_Refused(t *testing.T) {
 		want               []string
 	}{
 		"max": {"2", "", []string{
-			"Deployment work/trains (work): 0/3 nodes are available: 3 Insufficient nvidia.com/gpu.", "a further node of group accelerated-whole, p5.48xlarge refuses by max of 1",
+			"Deployment work/trains (work): 0/3 nodes are available: 3 Insufficient nvidia.com/gpu.", "a further node of group accelerated-whole (p5.48xlarge) refuses by max of 1",
 			"the group has its max of 1 node (profiles/grown.yaml:", "Karpenter makes no node for it: Failed to schedule pod", "node limits have been exhausted for nodepool", "raise the max of 1 of group accelerated-whole in profiles/grown.yaml:",
 		}},
 		"constraint": {"1", "nodeSelector: {pool: other}", []string{
-			"a further node of group accelerated-whole, p5.48xlarge refuses by nodeSelector pool", "nodeSelector pool=other (has whole)", "Karpenter makes no node for it: Failed to schedule pod", `incompatible requirements, key pool, pool In [other] not in pool In [whole]`,
+			"a further node of group accelerated-whole (p5.48xlarge) refuses by nodeSelector pool", "nodeSelector pool=other (has whole)", "Karpenter makes no node for it: Failed to schedule pod", `incompatible requirements, key pool, pool In [other] not in pool In [whole]`,
 			"change `pool: other` to `pool: whole`",
 		}},
 	} {

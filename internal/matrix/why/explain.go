@@ -302,7 +302,7 @@ func (g *NodeGroup) chosen() bool {
 // makeOf returns a key for similar nodes.
 func makeOf(n *corev1.Node, growth *observe.Growth) string {
 	if g := growth.Group(n.Name); g != nil {
-		return furtherNode + "\x00" + n.Name + ", " + n.Labels[corev1.LabelInstanceTypeStable]
+		return furtherNode + "\x00" + fmt.Sprintf("%s (%s)", n.Name, n.Labels[corev1.LabelInstanceTypeStable])
 	}
 	kind := n.Labels[bundle.NodeTypeLabel]
 	if kind == "" {

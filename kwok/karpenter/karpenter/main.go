@@ -1,7 +1,8 @@
 // Karpenter with its KWOK provider, for groups of simulated nodes. It differs from the provider's own
 // main package in this: each NodePool has the one instance type of its own file, so that two groups may
-// have the same one; nothing of a node is reserved, so that it has what its profile says; the
-// limit of nodes holds within a batch of pods; a node has the name of its NodeClaim; the health probe listens on 127.0.0.1 and metrics nowhere; and every pod is told of its node.
+// have the same one; nothing of a node is reserved, so that it has what its profile says; the limit of
+// nodes holds within a batch of pods; a node has the name of its NodeClaim; the health probe listens on
+// 127.0.0.1 and metrics nowhere; and every pod is told of its node.
 package main
 
 import (
