@@ -1,13 +1,13 @@
+//go:build nightly
+
 package matrix
 
 import (
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
-	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -28,14 +28,7 @@ func groupRunner(t *testing.T, groups string, manifests string) *Runner {
 	if err := p.Needs(t.Context(), infra.KarpenterProgram); err != nil {
 		t.Fatal(err)
 	}
-	shipped, err := kwok.Files.ReadFile("profiles/eks-h100.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	grown := strings.TrimSpace(string(shipped)) + "\n  groups:\n" + groups
-	if r.Profiles, err = simulate.LayerProfiles(r.Profiles, fstest.MapFS{"grown.yaml": {Data: []byte(grown)}}, "profiles"); err != nil {
-		t.Fatal(err)
-	}
+	withGroups(t, r, groups)
 	r.Store = growing(t, manifests)
 	return r
 }
@@ -91,9 +84,9 @@ spec:
       containers: [{name: main, image: "example.com/agent:1"}]
 `
 
-// A pod that fits on no node makes one in the group that it fits in, with the profile's labels, taints and
+// TestNightlyNodeGroups: a pod that fits on no node makes one in the group that it fits in, with the profile's labels, taints and
 // resources, and the DaemonSet of such nodes comes to it. The result says how many were needed, and for which pods.
-func TestNodeGroups(t *testing.T) {
+func TestNightlyNodeGroups(t *testing.T) {
 	t.Parallel()
 	r := groupRunner(t, "    - {name: whole, max: 3, labels: {pool: whole}}\n", strings.Replace(gpuWork, "REPLICAS", "2", 1))
 	plans := plansOf(t, r, "growing", deployers(t, bundle.Helm)...)
@@ -131,9 +124,9 @@ func TestNodeGroups(t *testing.T) {
 	}
 }
 
-// A pod that fits in a group is red if the group has as many nodes as it may, and one that fits in none by what is in the
+// TestNightlyNodeGroups_Refused: a pod that fits in a group is red if the group has as many nodes as it may, and one that fits in none by what is in the
 // way there.
-func TestNodeGroups_Refused(t *testing.T) {
+func TestNightlyNodeGroups_Refused(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		replicas, selector string
@@ -159,7 +152,6 @@ func TestNodeGroups_Refused(t *testing.T) {
 			infratest.Slots(t, 1)
 			got := r.Run(t.Context(), plans[0])
 			said := got.Cause + "\n" + strings.Join(got.Details, "\n")
-			t.Log(said)
 			if got.Reason != reason.SchedulingFailed {
 				t.Errorf("got %s %s", got.Status, got.Reason)
 			}
@@ -169,5 +161,18 @@ func TestNodeGroups_Refused(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestNightlyNodeGroups_Killed: Karpenter's end is that of the cell, as with every program of the stack.
+func TestNightlyNodeGroups_Killed(t *testing.T) {
+	t.Parallel()
+	r := groupRunner(t, "    - {name: whole, max: 3}\n", strings.Replace(gpuWork, "REPLICAS", "2", 1))
+	plan := plansOf(t, r, "growing", deployers(t, bundle.Helm)...)[0]
+	infratest.Slots(t, 1)
+	name := string(infra.KarpenterProgram)
+	got := r.runLane(t.Context(), plan, seededLane{NewLane(plan.Deployer), seed{deployed: kill(name)}, nil}).Result
+	if got.Reason != reason.ComponentDied || got.Component != name || !strings.Contains(got.Cause, name+" ended unexpectedly (signal: killed)") {
+		t.Errorf("got %s, component %q: %s", got.Reason, got.Component, got.Cause)
 	}
 }
