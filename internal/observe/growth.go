@@ -152,9 +152,16 @@ func mentions(message, item string) bool {
 // Rejected is what Karpenter said when it made no node for a pod; empty if it has not said so.
 func (g *Growth) Rejected(pod *corev1.Pod) string { return g.rejected[pod.UID] }
 
-// May reports whether a node may yet be made for a pod: it has not been rejected.
+// May reports whether a node may yet be made for a pod: it has not been rejected, and is not of a DaemonSet, whose pods
+// are for nodes that exist.
 func (g *Growth) May(pod *corev1.Pod) bool {
-	return len(g.Groups) > 0 && g.Rejected(pod) == ""
+	return g.For(pod) && g.Rejected(pod) == ""
+}
+
+// For reports whether nodes are made for such pods.
+func (g *Growth) For(pod *corev1.Pod) bool {
+	owner := metav1.GetControllerOf(pod)
+	return len(g.Groups) > 0 && (owner == nil || owner.Kind != "DaemonSet")
 }
 
 // Made is how many nodes of a group are made or being made.

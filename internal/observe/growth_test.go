@@ -60,6 +60,12 @@ func TestReadGrowth(t *testing.T) {
 	if g.Rejected(pod("never")) != "no room" || g.May(pod("never")) || !g.May(pod("third")) || !g.May(pod("unheard")) || g.Made("accelerated-a") != 3 || g.Made("accelerated-b") != 0 {
 		t.Errorf("got %+v", g)
 	}
+	controller := true
+	pinned := pod("unheard")
+	pinned.OwnerReferences = []metav1.OwnerReference{{Kind: "DaemonSet", Controller: &controller}}
+	if g.May(pinned) {
+		t.Error("no node is made for the pod of a DaemonSet, which is for one that exists")
+	}
 	if g, err := ReadGrowth(t.Context(), &infra.Clients{}, nil); err != nil || g.May(pod("unheard")) {
 		t.Errorf("without groups: got %+v, %v; no pod has a node made for it", g, err)
 	}
@@ -71,7 +77,7 @@ func TestDaemonSet_Further(t *testing.T) {
 	view.Growth.Groups = []infra.NodeGroup{{Name: "accelerated-a", Node: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"gpu": "yes"}}}}}
 	w := bundle.Workload{Kind: "DaemonSet", Namespace: "n", Name: "d", Replicas: -1, PodSpec: corev1.PodSpec{NodeSelector: map[string]string{"gpu": "yes"}}}
 	r := CheckWorkloads([]bundle.Workload{w}, view)
-	if len(r.Wrong)+len(r.Waiting) > 0 || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "only those of the group accelerated-a admit its pods, and none was made") {
+	if len(r.Wrong)+len(r.Waiting) > 0 || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "1 DaemonSet not verified, since only nodes of the group accelerated-a admit the pods and no pod made one: n/d") {
 		t.Errorf("got %+v", r)
 	}
 	w.PodSpec.NodeSelector["gpu"] = "no"

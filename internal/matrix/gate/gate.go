@@ -35,7 +35,7 @@ const (
 	bindingFor = 20 * time.Second
 	// growFor is for pods of which Karpenter has not said that it makes no node for them: it waits up to 10 s for
 	// further pods, and the node has to be made and to become ready.
-	growFor = 60 * time.Second
+	growFor = 30 * time.Second
 	// silentFor is for pods of which a scheduler that runs as a pod of the recipe has said nothing: it
 	// starts with them, and may wait to be the leader.
 	silentFor = 45 * time.Second

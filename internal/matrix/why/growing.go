@@ -19,7 +19,7 @@ const mostSaid = 600
 
 // grows says what makes no node for a pod: Karpenter's own words, and the limit that alone is in the way.
 func (e *Explanation) grows(pod *corev1.Pod, growth *observe.Growth) {
-	if len(growth.Groups) == 0 {
+	if !growth.For(pod) {
 		return
 	}
 	switch said := growth.Rejected(pod); {
