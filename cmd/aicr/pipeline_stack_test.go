@@ -1,6 +1,7 @@
 package main
 
 import (
+	_ "embed"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -105,30 +106,8 @@ func keptCell(t *testing.T, store *recipe.Store, name string) result.Result {
 	return got
 }
 
-const smallBase = `apiVersion: aicr.nvidia.com/v1alpha1
-kind: RecipeMetadata
-metadata: {name: base}
-spec:
-  constraints: [{name: K8s.server.version, value: ">= 1.30"}]
-  componentRefs:
-    - name: gpu-operator
-      type: Helm
-      source: https://helm.ngc.nvidia.com/nvidia
-      version: v25.10.1
-      valuesFile: components/gpu-operator/values.yaml
-      overrides: {dcgmExporter: {serviceMonitor: {enabled: false}}}
-      expectedResources: [{kind: Deployment, name: gpu-operator}, {kind: ClusterPolicy, name: cluster-policy}]
-  validation:
-    deployment:
-      checks:
-        - operator-health
-        - expected-resources
-      constraints:
-        - name: Deployment.gpu-operator.version
-          value: ">= v99"
-    performance:
-      checks: [nccl-all-reduce-bw]
-`
+//go:embed testdata/objects/small_base.yaml
+var smallBase string
 
 // smallRecipes is a directory with one component, whose recipe for kind requires a missing version
 // of it.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -264,17 +265,9 @@ spec:
 const ours = "schedulerName: by-map"
 
 // schedulingMap has what cannot be followed, from index 3 on.
-const schedulingMap = `
-schedulerName: by-map
-gpuScheduling:
-  schedulingMap:
-  - {podIndex: 0, nodeName: node1, gpuDevices: "0,1"}
-  - {podIndex: 1, nodeName: node2, gpuDevices: "2"}
-  - {podIndex: 2, nodeName: node3, gpuDevices: "0,1,2"}
-  - {podIndex: 3, nodeName: node4, gpuDevices: "0"}
-  - {podIndex: 4, nodeName: node1, gpuDevices: "7,8"}
-  - {podIndex: 5, nodeName: node1, gpuDevices: "5"}
-`
+//
+//go:embed testdata/objects/scheduling_map.yaml
+var schedulingMap string
 
 const checkedMap = `
 schedulerName: by-map

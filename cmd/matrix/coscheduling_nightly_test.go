@@ -3,6 +3,7 @@
 package main
 
 import (
+	_ "embed"
 	"os"
 	"path/filepath"
 	"testing"
@@ -21,37 +22,9 @@ const coschedulingRegistry = `  - name: scheduler-plugins
 `
 
 // coschedulingProbe is a gang with a pod on each node, each with all of its GPUs.
-const coschedulingProbe = `apiVersion: aicr.nvidia.com/v1alpha1
-kind: Probe
-metadata: {name: scheduler-plugins}
-spec:
-  description: a gang has a pod on each node with GPUs
-  components: [scheduler-plugins]
-  scheduler: scheduler-plugins-scheduler
-  pods: "{{ .Nodes }}"
-  objects: |
-    apiVersion: scheduling.x-k8s.io/v1alpha1
-    kind: PodGroup
-    metadata: {name: gang}
-    spec: {minMember: {{ .Nodes }}, scheduleTimeoutSeconds: 10}
-    ---
-    apiVersion: apps/v1
-    kind: StatefulSet
-    metadata: {name: gang}
-    spec:
-      replicas: {{ .Nodes }}
-      podManagementPolicy: Parallel
-      selector: {matchLabels: {app: gang}}
-      template:
-        metadata: {labels: {app: gang, scheduling.x-k8s.io/pod-group: gang}}
-        spec:
-          schedulerName: scheduler-plugins-scheduler
-          tolerations:
-            - {key: nvidia.com/gpu, operator: Exists}
-            - {key: kwok.x-k8s.io/node, operator: Exists}
-          containers:
-            - {name: main, image: probe, resources: {limits: {nvidia.com/gpu: {{ .GPUsPerNode }}}}}
-`
+//
+//go:embed testdata/objects/coscheduling_probe.yaml
+var coschedulingProbe string
 
 // TestNightlyCoschedulingInCells: a recipe's own coscheduling, of its original chart, runs as its pod and places the
 // gang of a probe. A gang that never is complete is not placed, for which its own sentence is the reason.

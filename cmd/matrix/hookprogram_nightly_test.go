@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
 	"net"
 	"os"
@@ -57,42 +58,9 @@ func deleteNamespace(account string) error {
 }
 
 // hookJob is added to ownRecipe: a Job that does this, as a hook, and the rights that it has.
-const hookJob = `---
-apiVersion: v1
-kind: ServiceAccount
-metadata: {name: hook}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata: {name: own-hook}
-rules:
-- {apiGroups: [""], resources: [namespaces], verbs: [delete]}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata: {name: own-hook}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: own-hook}
-subjects:
-- {kind: ServiceAccount, name: hook, namespace: app}
----
-apiVersion: batch/v1
-kind: Job
-metadata:
-  name: hook
-  annotations: {helm.sh/hook: post-install}
-spec:
-  backoffLimit: 0
-  template:
-    spec:
-      serviceAccountName: hook
-      restartPolicy: Never
-      tolerations: [{operator: Exists}]
-      containers:
-      - name: main
-        image: registry.example.com/hook:1
-        command: [/hook]
-        args: [DOES, /var/run/secrets/kubernetes.io/serviceaccount]
-`
+//
+//go:embed testdata/objects/hook_job.yaml
+var hookJob string
 
 // TestNightlyHookProgram: a hook Job whose program deletes its own namespace is red (F252), and one
 // whose program fails is red with its last words (F253), in each family of lanes.

@@ -3,6 +3,7 @@
 package main
 
 import (
+	_ "embed"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -90,49 +91,9 @@ const kueueValues = `controllerManager:
 `
 
 // kueueProbe is a Job with all GPUs, in a queue that has as many.
-const kueueProbe = `apiVersion: aicr.nvidia.com/v1alpha1
-kind: Probe
-metadata: {name: kueue}
-spec:
-  description: a Job in a queue has a pod on each node with GPUs
-  components: [kueue]
-  pods: "{{ .Nodes }}"
-  objects: |
-    apiVersion: kueue.x-k8s.io/v1beta2
-    kind: ResourceFlavor
-    metadata: {name: gpus}
-    ---
-    apiVersion: kueue.x-k8s.io/v1beta2
-    kind: ClusterQueue
-    metadata: {name: all}
-    spec:
-      namespaceSelector: {}
-      resourceGroups:
-        - coveredResources: [nvidia.com/gpu]
-          flavors:
-            - name: gpus
-              resources: [{name: nvidia.com/gpu, nominalQuota: {{ .GPUs }}}]
-    ---
-    apiVersion: kueue.x-k8s.io/v1beta2
-    kind: LocalQueue
-    metadata: {name: mine}
-    spec: {clusterQueue: all}
-    ---
-    apiVersion: batch/v1
-    kind: Job
-    metadata: {name: train, labels: {kueue.x-k8s.io/queue-name: mine}}
-    spec:
-      parallelism: {{ .Nodes }}
-      completions: {{ .Nodes }}
-      template:
-        spec:
-          restartPolicy: Never
-          tolerations:
-            - {key: nvidia.com/gpu, operator: Exists}
-            - {key: kwok.x-k8s.io/node, operator: Exists}
-          containers:
-            - {name: main, image: probe, resources: {limits: {nvidia.com/gpu: {{ .GPUsPerNode }}}}}
-`
+//
+//go:embed testdata/objects/kueue_probe.yaml
+var kueueProbe string
 
 func kueueRecipes(t *testing.T) string {
 	t.Helper()
@@ -200,7 +161,7 @@ func TestNightlyKueueInCells(t *testing.T) {
 }
 
 // kueueQueues are a recipe's own queues, and a Job in them.
-const kueueQueues = "apiVersion: v1\nkind: Namespace\nmetadata: {name: teams}\n---\n" + kueueFlavor + `---
+var kueueQueues = "apiVersion: v1\nkind: Namespace\nmetadata: {name: teams}\n---\n" + kueueFlavor + `---
 apiVersion: kueue.x-k8s.io/v1beta2
 kind: ClusterQueue
 metadata: {name: all}
@@ -214,14 +175,5 @@ spec: {clusterQueue: all}
 
 const kueueFlavor = "apiVersion: kueue.x-k8s.io/v1beta2\nkind: ResourceFlavor\nmetadata: {name: gpus}\n"
 
-const kueueJob = `---
-apiVersion: batch/v1
-kind: Job
-metadata: {name: train, namespace: teams, labels: {kueue.x-k8s.io/queue-name: mine}}
-spec:
-  template:
-    spec:
-      restartPolicy: Never
-      tolerations: [{key: nvidia.com/gpu, operator: Exists}, {key: kwok.x-k8s.io/node, operator: Exists}]
-      containers: [{name: main, image: "example.com/train:1", resources: {limits: {nvidia.com/gpu: 8}}}]
-`
+//go:embed testdata/objects/kueue_job.yaml
+var kueueJob string

@@ -1,6 +1,7 @@
 package main
 
 import (
+	_ "embed"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,31 +24,12 @@ import (
 )
 
 // insideWorkflow makes a virtual node and has two pods of a job run on it, to their end.
-const insideWorkflow = `name: inside
-tasks:
-- id: nodes
-  type: Configure
-  params:
-    nodes: [{type: dgxh100.80g, count: 1}]
-    namespaces: [{name: lab, op: create}]
-    timeout: 1m
-- {id: job, type: RegisterObj, params: {template: templates/job.yaml, nameFormat: "job{{._ENUM_}}", podNameFormat: "{{._NAME_}}-[0-9]+-.*", podCount: "2"}}
-- {id: submit, type: SubmitObj, params: {refTaskId: job}}
-- {id: run, type: CheckPod, params: {refTaskId: submit, status: Succeeded, timeout: 1m}}
-`
+//
+//go:embed testdata/objects/inside_workflow.yaml
+var insideWorkflow string
 
-const insideJob = `apiVersion: batch/v1
-kind: Job
-metadata: {name: "{{._NAME_}}", namespace: lab}
-spec:
-  completionMode: Indexed
-  completions: 2
-  parallelism: 2
-  template:
-    spec:
-      restartPolicy: Never
-      containers: [{name: worker, image: example.com/worker, resources: {limits: {nvidia.com/gpu: 4}}}]
-`
+//go:embed testdata/objects/inside_job.yaml
+var insideJob string
 
 // TestWorkflowManifest_InCluster: the Job of `matrix workflow manifest` runs this program in a pod, with
 // its own ServiceAccount; and says so when that may not do what the workflow needs.

@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	_ "embed"
 	"slices"
 	"strings"
 	"testing"
@@ -10,18 +11,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/recipe"
 )
 
-const unreadTemplate = `{{- $own := .Values.worker }}
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: app}
-spec:
-  replicas: {{ .Values.operator.replicas }}
-  selector: {matchLabels: {app: app}}
-  template:
-    metadata: {labels: {app: app, {{ range $k, $v := .Values.extra }}{{ $k }}: {{ $v | quote }}, {{ end }}}}
-    spec:
-      containers: [{name: c, image: x, imagePullPolicy: {{ $own.policy }}, resources: {{ toJson .Values.resources }}}]
-`
+//go:embed testdata/objects/unread_template.yaml
+var unreadTemplate string
 
 // withChart is a recipe of one component, whose chart has these files; each value that the recipe
 // sets is on a line of its own, in the order of paths.
@@ -80,7 +71,7 @@ func TestUnreadValues(t *testing.T) {
 
 // A value that changes what is rendered is read, however the template gets at it.
 func TestUnreadValues_Rendered(t *testing.T) {
-	const hidden = unreadTemplate + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n  a: {{ index .Values (printf \"%s%s\" \"hid\" \"den\") | quote }}\n"
+	hidden := unreadTemplate + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n  a: {{ index .Values (printf \"%s%s\" \"hid\" \"den\") | quote }}\n"
 	values := map[string]any{"hidden": "x", "one": 1, "two": 2, "three": 3}
 	got := unreadOf(t, withChart("", hidden, values, "hidden", "one", "two", "three"))
 	if len(got) != 3 || slices.ContainsFunc(got, func(w string) bool { return strings.Contains(w, "hidden") }) {

@@ -203,7 +203,7 @@ func (c *cellRun) judgeServed(ctx context.Context) error {
 	x := facts.New(&c.env.Bundle.Expectation, c.env.Input.Components, nil, have)
 	x.Again = c.env.Before != nil
 	if !x.Again && len(c.existing) == 0 { // else what is there already, or a policy of it, could decide
-		if x.Answers, err = intact.Early(ctx, c.env.Clients, &c.env.Bundle.Expectation); err != nil {
+		if x.Answers, err = intact.AskBefore(ctx, c.env.Clients, &c.env.Bundle.Expectation); err != nil {
 			return reason.Wrap(reason.ClusterFailed, err)
 		}
 	}

@@ -4,6 +4,7 @@ package matrix
 
 import (
 	"context"
+	_ "embed"
 	"os"
 	"os/exec"
 	"slices"
@@ -21,27 +22,9 @@ import (
 )
 
 // certificates are an authority that signs itself, an issuer of it, and a certificate of that.
-const certificates = `
-apiVersion: cert-manager.io/v1
-kind: Issuer
-metadata: {name: self}
-spec: {selfSigned: {}}
----
-apiVersion: cert-manager.io/v1
-kind: Certificate
-metadata: {name: authority}
-spec: {isCA: true, commonName: authority, secretName: authority, issuerRef: {name: self}}
----
-apiVersion: cert-manager.io/v1
-kind: Issuer
-metadata: {name: authority}
-spec: {ca: {secretName: authority}}
----
-apiVersion: cert-manager.io/v1
-kind: Certificate
-metadata: {name: server}
-spec: {dnsNames: [server.certs.svc], secretName: server, issuerRef: {name: authority}}
-`
+//
+//go:embed testdata/objects/certificates.yaml
+var certificates string
 
 // certificateRecipe has cert-manager with these values, and a component after it with manifests.
 func certificateRecipe(t *testing.T, values, manifests string) *recipe.Store {

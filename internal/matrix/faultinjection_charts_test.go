@@ -3,6 +3,7 @@ package matrix
 import (
 	"cmp"
 	"context"
+	_ "embed"
 	"fmt"
 	"slices"
 	"strings"
@@ -188,43 +189,6 @@ spec:
 
 // Charts for single faults.
 const (
-	jobTemplate = `apiVersion: batch/v1
-kind: Job
-metadata: {name: {{ .Release.Name }}-job}
-spec:
-  template:
-    metadata: {labels: {faults: LABEL}}
-    spec:
-      restartPolicy: Never
-      nodeSelector: {{ toYaml .Values.nodeSelector | nindent 8 }}
-      tolerations: {{ toYaml .Values.tolerations | nindent 8 }}
-      containers: [{name: main, image: "example.com/job:1"}]
-`
-	refusedTemplate = `apiVersion: apps/v1
-kind: DaemonSet
-metadata: {name: refused}
-spec:
-  selector: {matchLabels: {app: refused}}
-  template:
-    metadata: {labels: {app: refused}}
-    spec:
-      nodeSelector: {{ toYaml .Values.nodeSelector | nindent 8 }}
-      tolerations: {{ toYaml .Values.tolerations | nindent 8 }}
-      containers: [{name: main, image: "example.com/web:1", securityContext: {privileged: true, allowPrivilegeEscalation: false}}]
-`
-	widgetCRD = `apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: widgets.faults.example.com}
-spec:
-  group: faults.example.com
-  scope: Namespaced
-  names: {kind: Widget, plural: widgets, singular: widget, listKind: WidgetList}
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
-`
 	widget = `apiVersion: faults.example.com/v1
 kind: Widget
 metadata: {name: {{ .Release.Name }}}
@@ -233,71 +197,7 @@ spec: {size: 1}
 	// waitingWidget says of itself that it is not ready: Flux waits for it.
 	waitingWidget = widget + `status: {conditions: [{type: Ready, status: "False", reason: Working, message: nobody reconciles it}]}
 `
-	webhookTemplate = `apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingWebhookConfiguration
-metadata: {name: everything, annotations: {cert-manager.io/inject-ca-from: a/webhook}}
-webhooks:
-- name: everything.faults.example.com
-  admissionReviewVersions: [v1]
-  sideEffects: None
-  failurePolicy: Fail
-  timeoutSeconds: 10
-  clientConfig: {service: {namespace: {{ .Release.Namespace }}, name: {{ .Release.Name }}, path: /validate}}
-  rules: [{apiGroups: ["*"], apiVersions: ["*"], operations: [CREATE, UPDATE], resources: ["*/*"]}]
-`
-	apiServiceTemplate = `apiVersion: apiregistration.k8s.io/v1
-kind: APIService
-metadata: {name: v1.adapter.faults.example.com}
-spec:
-  group: adapter.faults.example.com
-  version: v1
-  groupPriorityMinimum: 100
-  versionPriority: 100
-  insecureSkipTLSVerify: true
-  service: {namespace: {{ .Release.Namespace }}, name: {{ .Release.Name }}}
----
-apiVersion: v1
-kind: Service
-metadata: {name: {{ .Release.Name }}}
-spec: {selector: {app: {{ .Release.Name }}}, ports: [{port: 443}]}
-`
-	claimTemplate = `apiVersion: storage.k8s.io/v1
-kind: StorageClass
-metadata: {name: gp3}
-provisioner: ebs.csi.aws.com
-volumeBindingMode: WaitForFirstConsumer
----
-apiVersion: apps/v1
-kind: StatefulSet
-metadata: {name: {{ .Release.Name }}-db}
-spec:
-  serviceName: db
-  replicas: 2
-  selector: {matchLabels: {app: db}}
-  template:
-    metadata: {labels: {app: db}}
-    spec:
-      nodeSelector: {{ toYaml .Values.nodeSelector | nindent 8 }}
-      tolerations: {{ toYaml .Values.tolerations | nindent 8 }}
-      containers: [{name: main, image: "example.com/db:1", volumeMounts: [{name: data, mountPath: /data}]}]
-  volumeClaimTemplates:
-  - metadata: {name: data}
-    spec: {accessModes: [ReadWriteOnce], storageClassName: gp3, resources: {requests: {storage: 1Gi}}}
-`
-	certificateCRD = `apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: certificates.cert-manager.io}
-spec:
-  group: cert-manager.io
-  scope: Namespaced
-  names: {kind: Certificate, plural: certificates, singular: certificate, listKind: CertificateList}
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    subresources: {status: {}}
-    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
-`
+
 	certificate = `apiVersion: cert-manager.io/v1
 kind: Certificate
 metadata: {name: {{ .Release.Name }}}
@@ -309,3 +209,24 @@ metadata: {name: shared, namespace: default}
 data: {owner: {{ .Release.Name }}}
 `
 )
+
+//go:embed testdata/objects/job_template.yaml
+var jobTemplate string
+
+//go:embed testdata/objects/refused_template.yaml
+var refusedTemplate string
+
+//go:embed testdata/objects/widget_crd.yaml
+var widgetCRD string
+
+//go:embed testdata/objects/webhook_template.yaml
+var webhookTemplate string
+
+//go:embed testdata/objects/api_service_template.yaml
+var apiServiceTemplate string
+
+//go:embed testdata/objects/claim_template.yaml
+var claimTemplate string
+
+//go:embed testdata/objects/certificate_crd.yaml
+var certificateCRD string

@@ -2,6 +2,7 @@ package matrix
 
 import (
 	"cmp"
+	_ "embed"
 	"fmt"
 	"maps"
 	"os"
@@ -88,20 +89,9 @@ func (c *tinyComponent) edit(from, to string) {
 }
 
 // webTemplate is a Deployment whose pods can be steered.
-const webTemplate = `apiVersion: apps/v1
-kind: Deployment
-metadata:
-  name: {{ .Release.Name }}
-spec:
-  replicas: 1
-  selector: {matchLabels: {app: {{ .Release.Name }}}}
-  template:
-    metadata: {labels: {app: {{ .Release.Name }}}}
-    spec:
-      nodeSelector: {{ toYaml .Values.nodeSelector | nindent 8 }}
-      tolerations: {{ toYaml .Values.tolerations | nindent 8 }}
-      containers: [{name: main, image: "example.com/web:1"}]
-`
+//
+//go:embed testdata/objects/web_template.yaml
+var webTemplate string
 
 func (r *tinyRecipe) chartVersion() string { return cmp.Or(r.version, "1.0.0") }
 

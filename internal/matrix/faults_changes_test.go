@@ -1,6 +1,7 @@
 package matrix
 
 import (
+	_ "embed"
 	"strings"
 	"testing"
 
@@ -118,17 +119,8 @@ func failing(policy, client string) func(*tinyRecipe) {
 	}
 }
 
-const failingTemplate = `apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingWebhookConfiguration
-metadata: {name: b-hook}
-webhooks:
-- name: b.example.com
-  admissionReviewVersions: [v1]
-  sideEffects: None
-  failurePolicy: POLICY
-  clientConfig: {CLIENT}
-  rules: [{apiGroups: [example.com], apiVersions: [v1], operations: [CREATE], resources: [things]}]
-`
+//go:embed testdata/objects/failing_template.yaml
+var failingTemplate string
 
 // namesPolicy: the difference has the webhook's failurePolicy of before and after.
 func namesPolicy(t *testing.T, r result.Result) {
@@ -160,58 +152,5 @@ func careful(n string) func(*tinyRecipe) {
 	}
 }
 
-const carefulTemplate = `apiVersion: v1
-kind: ConfigMap
-metadata: {name: config}
-data: {text: "@"}
----
-apiVersion: storage.k8s.io/v1
-kind: StorageClass
-metadata: {name: grows}
-provisioner: ebs.csi.aws.com
-allowVolumeExpansion: true
----
-apiVersion: v1
-kind: PersistentVolumeClaim
-metadata: {name: grows}
-spec: {accessModes: [ReadWriteOnce], storageClassName: grows, resources: {requests: {storage: @Gi}}}
----
-apiVersion: v1
-kind: Namespace
-metadata: {name: other, labels: {example.com/n: "@"}}
----
-apiVersion: v1
-kind: Service
-metadata: {name: web}
-spec: {selector: {app: b}, ports: [{name: port@, port: 8@, targetPort: p@}]}
----
-apiVersion: networking.k8s.io/v1
-kind: Ingress
-metadata: {name: web}
-spec: {ingressClassName: class@, rules: [{host: a.example.com, http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {number: 8@}}}}]}}]}
----
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingWebhookConfiguration
-metadata: {name: careful}
-webhooks:
-- name: a.example.com
-  admissionReviewVersions: [v1]
-  sideEffects: None
-  failurePolicy: Ignore
-  timeoutSeconds: @
-  clientConfig: {service: {name: web, namespace: b, port: 8@}}
-  rules: [{apiGroups: [example.com], apiVersions: [v1], operations: [CREATE], resources: [things]}]
----
-apiVersion: apps/v1
-kind: DaemonSet
-metadata: {name: agent}
-spec:
-  updateStrategy: {type: {{ if eq "@" "2" }}OnDelete{{ else }}RollingUpdate{{ end }}}
-  selector: {matchLabels: {app: agent}}
-  template:
-    metadata: {labels: {app: agent}}
-    spec:
-      nodeSelector: {aicr.nvidia.com/node-type: accelerated}
-      tolerations: [{operator: Exists}]
-      containers: [{name: main, image: "example.com/agent:1"}]
-`
+//go:embed testdata/objects/careful_template.yaml
+var carefulTemplate string

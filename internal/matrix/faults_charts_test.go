@@ -1,6 +1,7 @@
 package matrix
 
 import (
+	_ "embed"
 	"fmt"
 	"slices"
 	"strings"
@@ -69,32 +70,8 @@ func deniedPods(group, resource string) func(*tinyRecipe) {
 	}
 }
 
-const deniesWithoutTeam = `apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicy
-metadata: {name: teams}
-spec:
-  failurePolicy: Fail
-  matchConstraints: {resourceRules: [{apiGroups: [%s], apiVersions: [v1], operations: [CREATE], resources: [%s]}]}
-  validations: [{expression: "'team' in object.metadata.labels", message: pods need a team}]
----
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicyBinding
-metadata: {name: teams}
-spec: {policyName: teams, validationActions: [Deny], matchResources: {namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: b}}}}
-`
+//go:embed testdata/objects/denies_without_team.yaml
+var deniesWithoutTeam string
 
-const ingress = `apiVersion: v1
-kind: Service
-metadata: {name: web}
-spec: {selector: {app: a}, ports: [{port: 80}]}
----
-apiVersion: networking.k8s.io/v1
-kind: IngressClass
-metadata: {name: own}
-spec: {controller: example.com/ingress}
----
-apiVersion: networking.k8s.io/v1
-kind: Ingress
-metadata: {name: web}
-spec: {ingressClassName: own, rules: [{host: a.example.com, http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}}]}
-`
+//go:embed testdata/objects/ingress.yaml
+var ingress string

@@ -1,6 +1,7 @@
 package matrix
 
 import (
+	_ "embed"
 	"strings"
 	"testing"
 	"time"
@@ -104,20 +105,8 @@ func clusterFaults() []fault {
 	}
 }
 
-const mutatesPods = `apiVersion: admissionregistration.k8s.io/v1
-kind: MutatingAdmissionPolicy
-metadata: {name: away}
-spec:
-  failurePolicy: Fail
-  reinvocationPolicy: Never
-  matchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [pods]}]}
-  mutations: [MUTATION]
----
-apiVersion: admissionregistration.k8s.io/v1
-kind: MutatingAdmissionPolicyBinding
-metadata: {name: away}
-spec: {policyName: away, matchResources: {namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: b}}}}
-`
+//go:embed testdata/objects/mutates_pods.yaml
+var mutatesPods string
 
 func steersAway(mutation string) func(*tinyRecipe) {
 	return func(r *tinyRecipe) {

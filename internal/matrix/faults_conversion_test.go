@@ -1,6 +1,7 @@
 package matrix
 
 import (
+	_ "embed"
 	"slices"
 	"strings"
 	"testing"
@@ -75,19 +76,8 @@ func fivePods(t *testing.T, r result.Result) {
 	}
 }
 
-const loneSet = `apiVersion: apps/v1
-kind: ReplicaSet
-metadata: {name: set}
-spec:
-  replicas: 2
-  minReadySeconds: 5
-  selector: {matchLabels: {app: set}}
-  template:
-    metadata: {labels: {app: set}}
-    spec:
-      tolerations: {{ toYaml .Values.tolerations | nindent 8 }}
-      containers: [{name: main, image: "example.com/set:1"}]
-`
+//go:embed testdata/objects/lone_set.yaml
+var loneSet string
 
 // convertedThing adds an object of another version than the stored one. A webhook of component a
 // converts between them.
@@ -96,40 +86,5 @@ func convertedThing(r *tinyRecipe, caBundle string) {
 	r.part("b").add("thing.yaml", "apiVersion: example.com/v1\nkind: Thing\nmetadata: {name: thing}\nspec: {size: 3}\n")
 }
 
-const thingDefinition = `
-{{- $one := genCA "one" 365 }}
-{{- $other := genCA "other" 365 }}
-{{- $cert := genSignedCert "a" nil (list (printf "a.%s.svc" .Release.Namespace)) 365 $one }}
-apiVersion: v1
-kind: Secret
-metadata: {name: tls}
-type: kubernetes.io/tls
-data: {tls.crt: {{ $cert.Cert | b64enc }}, tls.key: {{ $cert.Key | b64enc }}}
----
-apiVersion: v1
-kind: Service
-metadata: {name: a}
-spec: {selector: {app: a}, ports: [{port: 443}]}
----
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: things.example.com}
-spec:
-  group: example.com
-  scope: Namespaced
-  names: {kind: Thing, listKind: ThingList, plural: things, singular: thing}
-  conversion:
-    strategy: Webhook
-    webhook:
-      conversionReviewVersions: [v1]
-      clientConfig: {service: {name: a, namespace: {{ .Release.Namespace }}, path: /convert}, caBundle: CA}
-  versions:
-  - name: v1
-    served: true
-    storage: false
-    schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {size: {type: integer}}}}}}
-  - name: v1alpha1
-    served: true
-    storage: true
-    schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {size: {type: integer}}}}}}
-`
+//go:embed testdata/objects/thing_definition.yaml
+var thingDefinition string

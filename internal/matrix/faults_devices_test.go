@@ -1,6 +1,7 @@
 package matrix
 
 import (
+	_ "embed"
 	"slices"
 	"strings"
 	"testing"
@@ -76,36 +77,5 @@ func claimant(r *tinyRecipe, request string) {
 		"      tolerations: [{operator: Exists}]\n      resourceClaims: [{name: gpu, resourceClaimTemplateName: gpu}]\n      containers: [{name: main, resources: {claims: [{name: gpu}]},")
 }
 
-const draDriver = `apiVersion: resource.k8s.io/v1
-kind: DeviceClass
-metadata: {name: gpu.nvidia.com}
-spec: {selectors: [{cel: {expression: "device.driver == 'gpu.nvidia.com' && device.attributes['gpu.nvidia.com'].type == 'gpu'"}}]}
----
-apiVersion: v1
-kind: ServiceAccount
-metadata: {name: plugin}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata: {name: plugin}
-rules: [{apiGroups: [resource.k8s.io], resources: [resourceslices], verbs: [get, list, watch, create, update, delete]}]
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata: {name: plugin}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: plugin}
-subjects: [{kind: ServiceAccount, name: plugin, namespace: "{{ .Release.Namespace }}"}]
----
-apiVersion: apps/v1
-kind: DaemonSet
-metadata: {name: plugin}
-spec:
-  selector: {matchLabels: {app: plugin}}
-  template:
-    metadata: {labels: {app: plugin}}
-    spec:
-      serviceAccountName: plugin
-      nodeSelector: {nvidia.com/gpu.present: "true"}
-      tolerations: [{operator: Exists}]
-      containers: [{name: gpus, image: "example.com/dra:1", command: [bash, -c, "gpu-kubelet-plugin -v 4"]}]
-`
+//go:embed testdata/objects/dra_driver.yaml
+var draDriver string

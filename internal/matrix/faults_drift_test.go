@@ -2,6 +2,7 @@ package matrix
 
 import (
 	"context"
+	_ "embed"
 	"slices"
 	"strings"
 	"testing"
@@ -201,29 +202,9 @@ func overwrite(ctx context.Context, env *lane.Env) error {
 }
 
 // keptWebhook stays when its release is removed, and its Service does not.
-const keptWebhook = `{{- $ca := genCA "one" 365 }}
-{{- $cert := genSignedCert "b" nil (list (printf "b.%s.svc" .Release.Namespace)) 365 $ca }}
-apiVersion: v1
-kind: Secret
-metadata: {name: b-tls}
-type: kubernetes.io/tls
-data: {tls.crt: {{ $cert.Cert | b64enc }}, tls.key: {{ $cert.Key | b64enc }}}
----
-apiVersion: v1
-kind: Service
-metadata: {name: b}
-spec: {selector: {app: b}, ports: [{port: 443}]}
----
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingWebhookConfiguration
-metadata: {name: b-hook, annotations: {helm.sh/resource-policy: keep}}
-webhooks:
-- name: b.example.com
-  admissionReviewVersions: [v1]
-  sideEffects: None
-  clientConfig: {caBundle: {{ $ca.Cert | b64enc }}, service: {name: b, namespace: {{ .Release.Namespace }}}}
-  rules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]
-`
+//
+//go:embed testdata/objects/kept_webhook.yaml
+var keptWebhook string
 
 // passwordInHook has a Secret that is a hook, and a Deployment with the checksum of its template.
 func passwordInHook(r *tinyRecipe) {
@@ -233,21 +214,6 @@ func passwordInHook(r *tinyRecipe) {
 
 // certificateInHook has an authority in a hook, which Argo CD runs at full syncs only, and in an
 // ordinary object, which self-heal syncs.
-const certificateInHook = `
-{{- $ca := genCA "one" 365 }}
-apiVersion: v1
-kind: Secret
-metadata: {name: b-ca, annotations: {helm.sh/hook: "pre-install,pre-upgrade"}}
-data: {ca.crt: {{ $ca.Cert | b64enc }}}
----
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingWebhookConfiguration
-metadata: {name: b-hook}
-webhooks:
-- name: b.example.com
-  admissionReviewVersions: [v1]
-  sideEffects: None
-  failurePolicy: Ignore
-  clientConfig: {caBundle: {{ $ca.Cert | b64enc }}, service: {name: b, namespace: {{ .Release.Namespace }}}}
-  rules: [{apiGroups: [example.com], apiVersions: [v1], operations: [CREATE], resources: [things]}]
-`
+//
+//go:embed testdata/objects/certificate_in_hook.yaml
+var certificateInHook string

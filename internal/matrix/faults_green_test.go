@@ -1,6 +1,7 @@
 package matrix
 
 import (
+	_ "embed"
 	"strings"
 	"testing"
 
@@ -106,20 +107,8 @@ func ownScheduler(selector string) func(*tinyRecipe) {
 	}
 }
 
-const worksFor = `apiVersion: apps/v1
-kind: Deployment
-metadata: {name: "{{ .Release.Name }}-work"}
-spec:
-  replicas: 2
-  selector: {matchLabels: {app: work}}
-  template:
-    metadata: {labels: {app: work}}
-    spec:
-      schedulerName: fair
-      nodeSelector: SELECTOR
-      tolerations: [{operator: Exists}]
-      containers: [{name: main, image: "example.com/work:1"}]
-`
+//go:embed testdata/objects/works_for.yaml
+var worksFor string
 
 // unknownField has a custom resource with a field that its CRD does not have.
 func unknownField(r *tinyRecipe) {
@@ -132,20 +121,6 @@ func unknownField(r *tinyRecipe) {
 var classless = strings.Replace(strings.SplitN(claimTemplate, "---\n", 2)[1], "storageClassName: gp3", "storageClassName: gp9", 1)
 
 const (
-	nightly = `apiVersion: batch/v1
-kind: CronJob
-metadata: {name: nightly}
-spec:
-  schedule: "0 3 1 1 *"
-  jobTemplate:
-    spec:
-      template:
-        spec:
-          restartPolicy: Never
-          nodeSelector: {{ toYaml .Values.nodeSelector | nindent 12 }}
-          tolerations: {{ toYaml .Values.tolerations | nindent 12 }}
-          containers: [{name: main, image: "example.com/job:1"}]
-`
 	nowhereHPA = `apiVersion: autoscaling/v2
 kind: HorizontalPodAutoscaler
 metadata: {name: {{ .Release.Name }}}
@@ -162,3 +137,6 @@ metadata: {name: nobody}
 spec: {selector: {app: nobody}, ports: [{port: 80}]}
 `
 )
+
+//go:embed testdata/objects/nightly.yaml
+var nightly string

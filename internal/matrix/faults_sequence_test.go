@@ -1,6 +1,7 @@
 package matrix
 
 import (
+	_ "embed"
 	"slices"
 	"strings"
 	"testing"
@@ -69,18 +70,9 @@ func reinstalled(t *testing.T, r result.Result) {
 }
 
 // leftJob is removed only if it succeeds, and Helm creates it again by its name.
-const leftJob = `apiVersion: batch/v1
-kind: Job
-metadata: {name: migrate, annotations: {helm.sh/hook: "pre-install,pre-upgrade", helm.sh/hook-delete-policy: hook-succeeded}}
-spec:
-  backoffLimit: 0
-  template:
-    spec:
-      restartPolicy: Never
-      nodeSelector: {{ toYaml .Values.nodeSelector | nindent 8 }}
-      tolerations: {{ toYaml .Values.tolerations | nindent 8 }}
-      containers: [{name: migrate, image: "example.com/migrate:1"}]
-`
+//
+//go:embed testdata/objects/left_job.yaml
+var leftJob string
 
 // checkJob looks after an installation whether it works, as cert-manager's does.
 var checkJob = strings.Replace(leftJob, `"pre-install,pre-upgrade", helm.sh/hook-delete-policy: hook-succeeded`, `post-install, helm.sh/hook-delete-policy: "before-hook-creation,hook-succeeded"`, 1)

@@ -1,6 +1,7 @@
 package matrix
 
 import (
+	_ "embed"
 	"strings"
 	"time"
 
@@ -52,15 +53,6 @@ func stuckFaults() []fault {
 }
 
 // attributesClass is a claim with a VolumeAttributesClass that exists.
-const attributesClass = `
-apiVersion: storage.k8s.io/v1
-kind: VolumeAttributesClass
-metadata: {name: gold}
-driverName: simulated.aicr.nvidia.com
-parameters: {speed: high}
----
-apiVersion: v1
-kind: PersistentVolumeClaim
-metadata: {name: data}
-spec: {volumeAttributesClassName: gold, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
-`
+//
+//go:embed testdata/objects/attributes_class.yaml
+var attributesClass string

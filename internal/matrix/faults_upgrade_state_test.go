@@ -1,6 +1,7 @@
 package matrix
 
 import (
+	_ "embed"
 	"fmt"
 	"slices"
 	"strings"
@@ -305,19 +306,8 @@ func fewerReplicas(n string) func(*tinyRecipe) {
 	}
 }
 
-const fewerPolicy = `apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicy
-metadata: {name: no-fewer}
-spec:
-  failurePolicy: Fail
-  matchConstraints: {resourceRules: [{apiGroups: [apps], apiVersions: [v1], operations: [UPDATE], resources: [deployments]}]}
-  validations: [{expression: "object.spec.replicas >= oldObject.spec.replicas", message: fewer replicas}]
----
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicyBinding
-metadata: {name: no-fewer}
-spec: {policyName: no-fewer, validationActions: [Deny], matchResources: {namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: b}}}}
-`
+//go:embed testdata/objects/fewer_policy.yaml
+var fewerPolicy string
 
 // definitionInD has a component more, whose definition an object of component b is of.
 func definitionInD(r *tinyRecipe) {

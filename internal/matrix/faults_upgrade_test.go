@@ -1,6 +1,7 @@
 package matrix
 
 import (
+	_ "embed"
 	"slices"
 	"strings"
 	"testing"
@@ -64,47 +65,11 @@ func ownJob(change func(*tinyRecipe)) func(*tinyRecipe) {
 	}
 }
 
-const upgradeJob = `apiVersion: v1
-kind: ServiceAccount
-metadata: {name: crds, annotations: {helm.sh/hook: pre-upgrade, helm.sh/hook-weight: "-1", helm.sh/hook-delete-policy: before-hook-creation}}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata: {name: crds, annotations: {helm.sh/hook: pre-upgrade, helm.sh/hook-weight: "-1", helm.sh/hook-delete-policy: before-hook-creation}}
-rules: [{apiGroups: [apiextensions.k8s.io], resources: [customresourcedefinitions], verbs: [create, get, patch, update]}]
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata: {name: crds, annotations: {helm.sh/hook: pre-upgrade, helm.sh/hook-weight: "-1", helm.sh/hook-delete-policy: before-hook-creation}}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: crds}
-subjects: [{kind: ServiceAccount, name: crds, namespace: {{ .Release.Namespace }}}]
----
-apiVersion: batch/v1
-kind: Job
-metadata: {name: crds, annotations: {helm.sh/hook: pre-upgrade, helm.sh/hook-delete-policy: before-hook-creation}}
-spec:
-  template:
-    spec:
-      serviceAccountName: crds
-      restartPolicy: OnFailure
-      nodeSelector: {{ toYaml .Values.nodeSelector | nindent 8 }}
-      tolerations: {{ toYaml .Values.tolerations | nindent 8 }}
-      containers: [{name: crds, image: example.com/crds:1, command: [kubectl, apply, -f, /crds]}]
-`
+//go:embed testdata/objects/upgrade_job.yaml
+var upgradeJob string
 
-const gadgetCRD = `apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: gadgets.example.com}
-spec:
-  group: example.com
-  scope: Namespaced
-  names: {kind: Gadget, plural: gadgets}
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {FIELD: {type: string}}}}}}
-`
+//go:embed testdata/objects/gadget_crd.yaml
+var gadgetCRD string
 
 // older gives the charts an older version: Flux does not fetch the same version again.
 func older(change func(*tinyRecipe)) func(*tinyRecipe) {

@@ -1,6 +1,7 @@
 package matrix
 
 import (
+	_ "embed"
 	"slices"
 	"strings"
 	"testing"
@@ -152,19 +153,8 @@ func named(name, namespace string) func(*tinyRecipe) {
 	}
 }
 
-const daemonTemplate = `apiVersion: apps/v1
-kind: DaemonSet
-metadata: {name: {{ .Release.Name }}-agent}
-spec:
-  updateStrategy: STRATEGY
-  selector: {matchLabels: {app: agent}}
-  template:
-    metadata: {labels: {app: agent}}
-    spec:
-      nodeSelector: {aicr.nvidia.com/node-type: accelerated}
-      tolerations: [{operator: Exists}]
-      containers: [{name: main, image: "example.com/agent:TAG", resources: {limits: {nvidia.com/gpu: 8}}}]
-`
+//go:embed testdata/objects/daemon_template.yaml
+var daemonTemplate string
 
 // fullOfDaemons has a DaemonSet that takes every GPU, and adds its new pod before it removes the old.
 func fullOfDaemons(image string) func(*tinyRecipe) {

@@ -1,26 +1,15 @@
 package matrix
 
 import (
+	_ "embed"
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // publishedDevices is a chart's own ResourceSlice, and a claim that the scheduler would satisfy with it.
-const publishedDevices = `apiVersion: resource.k8s.io/v1
-kind: ResourceSlice
-metadata: {name: fake}
-spec: {driver: fpga.example.com, allNodes: true, pool: {name: p, generation: 1, resourceSliceCount: 1}, devices: [{name: d0}]}
----
-apiVersion: resource.k8s.io/v1
-kind: DeviceClass
-metadata: {name: fpga}
-spec: {selectors: [{cel: {expression: "device.driver == 'fpga.example.com'"}}]}
----
-apiVersion: resource.k8s.io/v1
-kind: ResourceClaim
-metadata: {name: one}
-spec: {devices: {requests: [{name: r, exactly: {deviceClassName: fpga}}]}}
-`
+//
+//go:embed testdata/objects/published_devices.yaml
+var publishedDevices string
 
 const (
 	closedToOutsiders = `apiVersion: v1

@@ -1,6 +1,7 @@
 package matrix
 
 import (
+	_ "embed"
 	"strings"
 	"time"
 
@@ -98,46 +99,14 @@ func workloadFaults() []fault {
 }
 
 // untrustedWebhook has two authorities: one signs the certificate, and the other is the webhook's.
-const untrustedWebhook = `
-{{- $one := genCA "one" 365 }}
-{{- $other := genCA "other" 365 }}
-{{- $cert := genSignedCert "b" nil (list (printf "b.%s.svc" .Release.Namespace)) 365 $one }}
-apiVersion: v1
-kind: Secret
-metadata: {name: b-tls}
-type: kubernetes.io/tls
-data: {tls.crt: {{ $cert.Cert | b64enc }}, tls.key: {{ $cert.Key | b64enc }}}
----
-apiVersion: v1
-kind: Service
-metadata: {name: b}
-spec: {selector: {app: b}, ports: [{port: 443}]}
----
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingWebhookConfiguration
-metadata: {name: b-hook}
-webhooks:
-- name: b.example.com
-  admissionReviewVersions: [v1]
-  sideEffects: None
-  clientConfig: {service: {name: b, namespace: {{ .Release.Namespace }}}, caBundle: {{ $other.Cert | b64enc }}}
-  rules: [{apiGroups: [example.com], apiVersions: [v1], operations: [CREATE], resources: [things]}]
-`
+//
+//go:embed testdata/objects/untrusted_webhook.yaml
+var untrustedWebhook string
 
 // fails is a stage that lets a Job's pod fail once it runs.
-const fails = `
----
-apiVersion: kwok.x-k8s.io/v1alpha1
-kind: Stage
-metadata: {name: faults-fails}
-spec:
-  resourceRef: {apiGroup: v1, kind: Pod}
-  selector:
-    matchLabels: {faults: fails}
-    matchExpressions: [{key: .status.phase, operator: In, values: [Running]}]
-  weight: 1000
-  next: {statusTemplate: "phase: Failed\nmessage: it failed"}
-`
+//
+//go:embed testdata/objects/fails.yaml
+var fails string
 
 // shortLivedJob has a Job that is deleted as soon as it has finished.
 func shortLivedJob(more string) func(*tinyRecipe) {

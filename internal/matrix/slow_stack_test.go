@@ -1,6 +1,7 @@
 package matrix
 
 import (
+	_ "embed"
 	"strings"
 	"testing"
 	"time"
@@ -10,20 +11,9 @@ import (
 )
 
 // slowToRun has pods become ready between 1 s and 90 s after they were placed.
-const slowToRun = `
----
-apiVersion: kwok.x-k8s.io/v1alpha1
-kind: Stage
-metadata: {name: faults-slow-to-run}
-spec:
-  resourceRef: {apiGroup: v1, kind: Pod}
-  selector:
-    matchLabels: {faults: slow-to-run}
-    matchExpressions: [{key: .status.phase, operator: In, values: [Pending]}]
-  weight: 1000
-  delay: {durationMilliseconds: 1000, jitterDurationMilliseconds: 90000}
-  next: {statusTemplate: "phase: Running\nconditions: [{type: Ready, status: 'True'}]"}
-`
+//
+//go:embed testdata/objects/slow_to_run.yaml
+var slowToRun string
 
 // manyPods is one Deployment of 120 pods with a label for KWOK's stages.
 func manyPods(label string) func(*tinyRecipe) {

@@ -1,6 +1,7 @@
 package recipe
 
 import (
+	_ "embed"
 	"slices"
 	"strings"
 	"testing"
@@ -8,23 +9,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-const driverProfile = `
-metadata: {name: gke}
-spec:
-  criteria: {service: gke}
-  componentRefs: [{name: app, overrides: {driver: {mode: none}}}]
-  profile:
-    name: driver
-    default: own
-    values:
-      own:
-        constraints: [{name: pool, value: bare}]
-        componentRefs: [{name: app, overrides: {driver: {mode: operator}}}]
-      Provider:
-        advertiser: external
-        readinessConstraints: [{name: ready, value: "true"}]
-        componentRefs: [{name: app, overrides: {driver: {mode: cloud}}}]
-`
+//go:embed testdata/objects/driver_profile.yaml
+var driverProfile string
 
 func TestProfile(t *testing.T) {
 	s := open(t, july(t, map[string]string{"overlays/gke": driverProfile}))

@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	_ "embed"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,18 +12,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-const jobTemplate = `apiVersion: batch/v1
-kind: Job
-metadata: {name: "{{._NAME_}}", namespace: {{.namespace}}}
-spec:
-  template:
-    spec:
-      restartPolicy: Never
-      {{- if .scheduler }}
-      schedulerName: {{.scheduler}}
-      {{- end }}
-      containers: [{name: a, image: {{or .image "b"}}}]
-`
+//go:embed testdata/objects/job_template.yaml
+var jobTemplate string
 
 // written puts files into a directory of the test's own.
 func written(t *testing.T, files map[string]string) string {

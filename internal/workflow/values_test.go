@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	_ "embed"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -57,19 +58,8 @@ func renderChart(t *testing.T, values string) (string, error) {
 	return out["virtual-nodes/templates/nodes.yaml"], err
 }
 
-const example = `nodes:
-- type: dgxa100.80g
-  count: 2
-  annotations: {example.com/rack: 7}
-  labels: {nvidia.com/gpu.count: "8", type: mine}
-  conditions:
-  - {type: KernelDeadlock, status: "False", reason: KernelHasNoDeadlock, message: kernel has no deadlock}
-- type: cpu.x86
-  count: 1
-  resources: {hugepages-2Mi: 0, pods: 110, cpu: 48, memory: 196692052Ki, ephemeral-storage: 2537570228Ki}
-- type: dgxa100.80g
-  count: 1
-`
+//go:embed testdata/objects/example.yaml
+var example string
 
 // The chart and this package make the same nodes of the same values.
 func TestChart(t *testing.T) {

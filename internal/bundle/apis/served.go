@@ -1,6 +1,7 @@
 package apis
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -57,8 +58,25 @@ func ServedAs(all []API, kind schema.GroupKind) string {
 	return served
 }
 
-// Changed reports whether a kind has other fields in the version that is served today than in those
+// changed reports whether a kind has other fields in the version that is served today than in those
 // that are gone.
-func Changed(kind string) bool {
+func changed(kind string) bool {
 	return slices.Contains([]string{"Ingress", "CustomResourceDefinition", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"}, kind)
+}
+
+// ServedNow says in which version a kind is served that was asked for in another one, and what to write; empty if it is served so,
+// or in none.
+func ServedNow(all []API, asked schema.GroupVersionKind) string {
+	if (asked.GroupKind() == schema.GroupKind{Group: "policy", Kind: "PodSecurityPolicy"}) {
+		return "Kubernetes has no PodSecurityPolicy since 1.25; edit: remove it, and label its namespaces with pod-security.kubernetes.io/enforce"
+	}
+	version, served := asked.GroupVersion().String(), ServedAs(all, asked.GroupKind())
+	if served == "" || served == version || asked.Version == "" {
+		return ""
+	}
+	line := fmt.Sprintf("%s is served as %s, and not as %s; edit: `apiVersion: %s`", asked.Kind, served, version, served)
+	if changed(asked.Kind) {
+		line += ", and its fields, which differ"
+	}
+	return line
 }

@@ -1,49 +1,18 @@
 package argoapi
 
 import (
+	_ "embed"
 	"strings"
 	"testing"
 )
 
-const child = `{{- $name := printf "%s%s" "" "one" -}}
-apiVersion: argoproj.io/v1alpha1
-kind: Application
-metadata:
-    name: '{{ $name }}'
-    namespace: argocd
-spec:
-    destination:
-        namespace: one
-        server: '{{ (.Values.deployer | default dict).destinationServer | default "https://kubernetes.default.svc" }}'
-    project: '{{ (.Values.deployer | default dict).project | default "default" }}'
-    source:
-        chart: one
-        helm:
-            values: |-
-                {{- $static := (.Files.Get "static/one.yaml") | fromYaml | default dict -}}
-                project: mine
-                destination:
-                    server: mine
-        repoURL: https://charts.example.org
-        targetRevision: 1.2.3
-`
+//go:embed testdata/objects/child.yaml
+var child string
 
 // The root of AICR's form: an action at the beginning of a line is within the spec all the same.
-const root = `metadata:
-  name: {{ .Values.appName | default "aicr-stack" | quote }}
-spec:
-  project: team
-  source:
-{{- if hasPrefix "oci://" $repoURL }}
-    repoURL: {{ $repoURL | quote }}
-{{- end }}
-    helm:
-      valuesObject:
-{{ toYaml .Values | indent 8 }}
-  destination:
-    name: west
-    namespace: argocd
-`
+//
+//go:embed testdata/objects/root.yaml
+var root string
 
 func TestBring(t *testing.T) {
 	for name, tc := range map[string]struct {

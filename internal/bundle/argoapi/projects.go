@@ -61,6 +61,7 @@ type Project struct {
 	ClusterResourceBlacklist   []Kind        `yaml:"clusterResourceBlacklist"`
 	NamespaceResourceWhitelist []Kind        `yaml:"namespaceResourceWhitelist"`
 	NamespaceResourceBlacklist []Kind        `yaml:"namespaceResourceBlacklist"`
+	SyncWindows                []Window      `yaml:"syncWindows"`
 }
 
 // Member is an Application of a project: the address or the name of the cluster that it delivers to.

@@ -1,49 +1,16 @@
 package manifestline
 
 import (
+	_ "embed"
 	"strings"
 	"testing"
 )
 
-const plain = `# two objects
-apiVersion: v1
-kind: ConfigMap
-metadata:
-  name: a
----
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: web, labels: {"x/y": z}}
-spec:
-  template:
-    spec:
-      containers:
-      - name: one
-        image: one
-      - name: two
-        image: two
-        resources:
-          limits:
-            nvidia.com/gpu: 9
-`
+//go:embed testdata/objects/plain.yaml
+var plain string
 
-const template = `apiVersion: apps/v1
-kind: DaemonSet
-metadata:
-  name: {{ .Release.Name }}
-spec:
-  {{- if .Values.on }}
-  template:
-    spec:
-      nodeSelector: {{ toYaml .Values.selector | nindent 8 }}
-      containers:
-        - name: one
-          {{- with .Values.more }}
-          env: {{ . }}
-          {{- end }}
-        - name: two # the second
-          image: "{{ .Values.image }}"
-`
+//go:embed testdata/objects/template.yaml
+var template string
 
 func TestFind(t *testing.T) {
 	for name, tc := range map[string]struct {

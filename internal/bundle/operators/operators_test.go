@@ -1,6 +1,7 @@
 package operators_test
 
 import (
+	_ "embed"
 	"reflect"
 	"sort"
 	"testing"
@@ -13,23 +14,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle/operators"
 )
 
-const prometheusCR = `
-apiVersion: monitoring.coreos.com/v1
-kind: Prometheus
-metadata: {name: kps, namespace: monitoring, labels: {app: kps}}
-spec:
-  replicas: 2
-  version: v3.1.0
-  serviceAccountName: kps-sa
-  nodeSelector: {aicr.nvidia.com/node-type: system}
-  tolerations: [{key: kwok.x-k8s.io/node, operator: Equal, value: fake, effect: NoSchedule}]
-  resources: {requests: {cpu: 500m, memory: 2Gi}}
-  podMetadata: {labels: {team: infra}, annotations: {note: "1"}}
-  storage:
-    volumeClaimTemplate:
-      spec:
-        resources: {requests: {storage: 50Gi}}
-`
+//go:embed testdata/objects/prometheus_cr.yaml
+var prometheusCR string
 
 func parse(t *testing.T, text string) *unstructured.Unstructured {
 	t.Helper()

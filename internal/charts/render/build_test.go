@@ -1,23 +1,15 @@
 package render
 
 import (
+	_ "embed"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 )
 
-const deployment = `apiVersion: apps/v1
-kind: Deployment
-metadata: {name: web}
-spec:
-  selector: {matchLabels: {app: web}}
-  template:
-    metadata: {labels: {app: web}}
-    spec:
-      tolerations: [{operator: Exists}]
-      containers: [{name: web, image: web}]
-`
+//go:embed testdata/objects/deployment.yaml
+var deployment string
 
 // overlay has a base, a generator, patches of every kind, and the settings that Kustomize takes
 // only from the outermost kustomization.

@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	_ "embed"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -12,17 +13,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra/stack"
 )
 
-const widgetCRD = `apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: widgets.example.com}
-spec:
-  group: example.com
-  scope: Namespaced
-  names: {kind: Widget, plural: widgets}
-  versions:
-  - {name: v1, served: true, storage: false, schema: {openAPIV3Schema: {type: object}}}
-  - {name: v2, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}
-`
+//go:embed testdata/objects/widget_crd.yaml
+var widgetCRD string
 
 // What is written into etcd is complete: with the defaults of the API server, and with the status
 // that its controllers would write.

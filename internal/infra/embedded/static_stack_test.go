@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	_ "embed"
 	"strings"
 	"testing"
 
@@ -20,17 +21,8 @@ func TestReadsPolicies(t *testing.T) {
 	}
 }
 
-const policyYAML = `
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicy
-metadata: {name: NAME}
-spec: {matchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [podtemplates]}]}, validations: [{expression: "true"}]}
----
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicyBinding
-metadata: {name: NAME}
-spec: {policyName: NAME, validationActions: [Deny]}
-`
+//go:embed testdata/objects/policy_yaml.yaml
+var policyYAML string
 
 // TestStaticPolicy: once the harness has created a policy and its binding, no request changes or
 // removes either. A recipe may change other policies.

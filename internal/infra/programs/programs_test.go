@@ -1,6 +1,7 @@
 package programs
 
 import (
+	_ "embed"
 	"slices"
 	"strings"
 	"testing"
@@ -66,17 +67,8 @@ func objectsOf(t *testing.T, text string) []bundle.Object {
 	return all
 }
 
-const operatorObjects = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: po, namespace: m}, spec: {template: {metadata: {labels: {app: po, x: "1"}}, spec: {containers: [{name: c, image: "quay.io/prometheus-operator/prometheus-operator:v0.89.0"}]}}}}
----
-{apiVersion: v1, kind: Service, metadata: {name: po, namespace: m}, spec: {selector: {app: po}}}
----
-{apiVersion: v1, kind: Service, metadata: {name: po, namespace: other}, spec: {selector: {app: po}}}
----
-{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingWebhookConfiguration, metadata: {name: served}, webhooks: [{name: a.b.c, clientConfig: {service: {namespace: m, name: po}}}]}
----
-{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingWebhookConfiguration, metadata: {name: other}, webhooks: [{name: a.b.c, clientConfig: {service: {namespace: other, name: po}}}]}
----
-{apiVersion: admissionregistration.k8s.io/v1, kind: MutatingWebhookConfiguration, metadata: {name: by-url}, webhooks: [{name: a.b.c, clientConfig: {url: "https://example.com"}}]}`
+//go:embed testdata/objects/operator_objects.yaml
+var operatorObjects string
 
 const gpuOperator = `
 ---

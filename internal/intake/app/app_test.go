@@ -1,6 +1,7 @@
 package app
 
 import (
+	_ "embed"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -51,22 +52,7 @@ const (
 	webChart    = "apiVersion: v2\nname: web\nversion: 1.0.0\n"
 	webTemplate = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: {{ .Release.Name }}}\nspec: {replicas: {{ .Values.replicas }}}\n"
 	gitConfig   = "[core]\n\tbare = false\n[remote \"origin\"]\n\turl = git@example.com:team/apps.git\n"
-	webApp      = `# the first line
-apiVersion: argoproj.io/v1alpha1
-kind: Application
-metadata: {name: web, namespace: elsewhere}
-spec:
-  project: team
-  destination: {name: production, namespace: web}
-  source:
-    repoURL: https://example.com/team/apps.git
-    path: charts/web
-    helm:
-      valueFiles: [../../env/test.yaml]
-      values: |
-        text: a
-        other: b
-`
+
 	// webHelm is of a chart only.
 	webHelm  = "    helm:\n      valueFiles: [../../env/test.yaml]\n      values: |\n        text: a\n        other: b\n"
 	redisApp = `apiVersion: argoproj.io/v1alpha1
@@ -80,6 +66,9 @@ spec:
   - {repoURL: https://example.com/team/apps.git, targetRevision: main, ref: here}
 `
 )
+
+//go:embed testdata/objects/web_app.yaml
+var webApp string
 
 // argo is a repository with two Applications; over replaces or adds files, "" removes one.
 func argo(over map[string]string) map[string]string {
@@ -99,36 +88,13 @@ func with(files, over map[string]string) map[string]string {
 	return files
 }
 
-const webRelease = `apiVersion: helm.toolkit.fluxcd.io/v2
-kind: HelmRelease
-metadata: {name: web, namespace: web}
-spec:
-  interval: 10m
-  chart:
-    spec:
-      chart: charts/web
-      sourceRef: {kind: GitRepository, name: flux-system, namespace: flux-system}
-  values:
-    replicas: 4
-`
+//go:embed testdata/objects/web_release.yaml
+var webRelease string
 
 // ociRedis is redis with its chart from an OCIRepository, as chartRef names it.
-const ociRedis = `apiVersion: source.toolkit.fluxcd.io/v1
-kind: OCIRepository
-metadata: {name: charts, namespace: flux-system}
-spec:
-  interval: 1h
-  layerSelector: {mediaType: application/vnd.cncf.helm.chart.content.v1.tar+gzip, operation: copy}
-  url: oci://charts.example.com/team/redis
-  ref: {tag: 1.2.3}
----
-apiVersion: helm.toolkit.fluxcd.io/v2
-kind: HelmRelease
-metadata: {name: redis, namespace: flux-system}
-spec:
-  targetNamespace: redis
-  chartRef: {kind: OCIRepository, name: charts}
-`
+//
+//go:embed testdata/objects/oci_redis.yaml
+var ociRedis string
 
 // sopsSecret is a Secret as SOPS encrypts it in repositories of Flux.
 const sopsSecret = `apiVersion: v1
@@ -176,17 +142,8 @@ func plain() map[string]string {
 	}
 }
 
-const plainDeployment = `apiVersion: apps/v1
-kind: Deployment
-metadata: {name: web, namespace: front}
-spec:
-  selector: {matchLabels: {a: b}}
-  template:
-    metadata: {labels: {a: b}}
-    spec:
-      priorityClassName: high
-      containers: [{name: a, image: b}]
-`
+//go:embed testdata/objects/plain_deployment.yaml
+var plainDeployment string
 
 // flux is a repository whose cluster directory has two Kustomizations, of which one is after the other.
 func flux(over map[string]string) map[string]string {

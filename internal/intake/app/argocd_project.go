@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -50,6 +51,16 @@ func (l *layout) member(o object, p *argoapi.Project) {
 	}
 	if to != nil {
 		refuse(p.Destination(yamlx.Text(to, "server"), yamlx.Text(to, "name"), yamlx.Text(to, "namespace")), to)
+	}
+	for _, w := range p.SyncWindows {
+		if !w.IsFor(o.Name(), yamlx.Text(to, "server"), yamlx.Text(to, "name"), yamlx.Text(to, "namespace")) {
+			continue
+		}
+		if err := w.Err(); err != nil {
+			refuse("has a sync window that Argo CD cannot read: "+err.Error(), o.Node)
+			continue
+		}
+		l.unknown("Application %s (%s): when Argo CD syncs it: its project %s has the sync window %s, and a cell heeds none", o.Name(), l.repo.At(o), p.Name, w)
 	}
 	sources := []*yamlv3.Node{yamlx.Find(spec, "source")}
 	if list := yamlx.Find(spec, "sources"); list != nil {
@@ -110,19 +121,18 @@ func (l *layout) withoutProject() error {
 			continue
 		}
 		says := fmt.Sprintf("if Argo CD has it, say so in --cluster-file: `projects: [%s]`", name)
-		switch near := lists.Nearest(name, names); {
+		near := lists.Nearest(name, names)
+		if near != "" {
+			near = "did you mean " + near + "?"
+		}
+		switch {
 		case l.cluster.hasProject(name):
 			l.override("Application %s: its project %s exists, by the cluster file", o.Name(), name)
 			l.unknown("Application %s: whether its project %s permits it: no file of this repository has it", o.Name(), name)
-		case !certain && near != "":
-			l.unknown("Application %s (%s): whether Argo CD has its project %s, and whether that permits it: no file of this repository has it; did you mean %s? %s", o.Name(), l.repo.Origin(o, at.Line), name, near, says)
 		case !certain:
-			l.unknown("Application %s (%s): whether Argo CD has its project %s, and whether that permits it: no file of this repository has it; %s", o.Name(), l.repo.Origin(o, at.Line), name, says)
+			l.unknown("Application %s (%s): whether Argo CD has its project %s, and whether that permits it: no file of this repository has it; %s", o.Name(), l.repo.Origin(o, at.Line), name, strings.TrimSpace(near+" "+says))
 		default:
-			there := "; there are: " + strings.Join(lists.AtMost(names, 5), ", ")
-			if near != "" {
-				there = "; did you mean " + near + "?"
-			}
+			there := "; " + cmp.Or(near, "there are: "+strings.Join(lists.AtMost(names, 5), ", "))
 			l.Refused = append(l.Refused, argoapi.Refusal{
 				Of: result.Ref{Group: groupArgoCD, Kind: kindApplication, Namespace: bundle.ArgoNamespace, Name: o.Name()}, At: l.repo.Origin(o, at.Line),
 				Text: fmt.Sprintf("names the project %s, and there is no AppProject of that name%s", name, there),

@@ -102,7 +102,7 @@ func (f *fluxApp) lay(a *App) error {
 		return err
 	}
 	f.ofHelmCharts()
-	if err := f.apart(); err != nil {
+	if err := f.renameNamesakes(); err != nil {
 		return err
 	}
 	if err := f.addresses(); err != nil {

@@ -1,6 +1,7 @@
 package app
 
 import (
+	_ "embed"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -37,61 +38,14 @@ func overlaid(over map[string]string) map[string]string {
 	return with(files, over)
 }
 
-const appsChart = `apiVersion: argoproj.io/v1alpha1
-kind: Application
-metadata: {name: web}
-spec:
-  project: default
-  destination: {server: https://kubernetes.default.svc, namespace: web}
-  source:
-    repoURL: {{ .Values.repo }}
-    path: charts/web
-    helm:
-      values: |
-        size: {{ .Values.size }}
-`
+//go:embed testdata/objects/apps_chart.yaml
+var appsChart string
 
-const setOfDirectories = `apiVersion: argoproj.io/v1alpha1
-kind: ApplicationSet
-metadata: {name: set}
-spec:
-  goTemplate: true
-  generators:
-  - git:
-      repoURL: https://example.com/team/apps.git
-      directories: [{path: 'charts/*'}, {path: charts/other, exclude: true}]
-  template:
-    metadata: {name: '{{.path.basename}}'}
-    spec:
-      project: default
-      destination: {server: https://kubernetes.default.svc, namespace: '{{.path.basenameNormalized}}'}
-      source:
-        repoURL: https://example.com/team/apps.git
-        path: '{{.path.path}}'
-        helm: {values: 'zone: {{ index .path.segments 0 | upper }}'}
-`
+//go:embed testdata/objects/set_of_directories.yaml
+var setOfDirectories string
 
-const setOfEnvironments = `apiVersion: argoproj.io/v1alpha1
-kind: ApplicationSet
-metadata: {name: set}
-spec:
-  generators:
-  - matrix:
-      generators:
-      - list: {elements: [{env: dev, values: {zone: west}}, {env: qa, values: {zone: east}}]}
-      - clusters: {}
-  template:
-    metadata: {name: 'web-{{env}}'}
-    spec:
-      project: default
-      destination: {server: '{{server}}', namespace: '{{ env }}'}
-      source:
-        repoURL: https://example.com/team/apps.git
-        path: charts/web
-        helm:
-          values: |
-            zone: {{values.zone}}
-`
+//go:embed testdata/objects/set_of_environments.yaml
+var setOfEnvironments string
 
 // directoryOfApps has an Application for a directory of Applications, which Argo CD reads as the field directory says.
 func directoryOfApps(directory string) map[string]string {

@@ -13,6 +13,9 @@ import (
 func TestProjects_Missing(t *testing.T) {
 	const project = "apiVersion: argoproj.io/v1alpha1\nkind: AppProject\nmetadata: {name: team, namespace: argocd}\nspec: {sourceRepos: ['*'], destinations: [{server: '*', namespace: '*'}]}\n"
 	of := func(name string) string { return strings.Replace(webApp, "project: team", "project: "+name, 1) }
+	windows := func(schedule string) string {
+		return strings.Replace(project, "spec: {", "spec: {syncWindows: [{kind: allow, schedule: '"+schedule+"', duration: 1h, namespaces: [web]}, {kind: deny, schedule: '* *', duration: 1h, namespaces: [other]}], ", 1)
+	}
 	root, _, _ := strings.Cut(strings.NewReplacer("name: web,", "name: root,", "path: charts/web", "path: p", "project: team", "project: default").Replace(webApp), "    helm:")
 	for name, c := range map[string]struct {
 		files            map[string]string
@@ -20,6 +23,8 @@ func TestProjects_Missing(t *testing.T) {
 		refused, unknown string
 	}{
 		"there":                {map[string]string{"apps/web.yaml": of("team"), "apps/project.yaml": project}, "", "", ""},
+		"a sync window":        {map[string]string{"apps/web.yaml": of("team"), "apps/project.yaml": windows("0 22 * * *")}, "", "", "its project team has the sync window allow 0 22 * * * for 1h, and a cell heeds none"},
+		"a bad sync window":    {map[string]string{"apps/web.yaml": of("team"), "apps/project.yaml": windows("22:00")}, "", "which has a sync window that Argo CD cannot read: schedule \"22:00\"", ""},
 		"misspelt":             {map[string]string{"apps/web.yaml": of("tema"), "apps/project.yaml": project}, "", "names the project tema, and there is no AppProject of that name; did you mean team?", ""},
 		"none at all":          {map[string]string{"apps/web.yaml": of("team")}, "", "", "whether Argo CD has its project team, and whether that permits it: no file of this repository has it; if Argo CD has it, say so in --cluster-file: `projects: [team]`"},
 		"only beside the path": {map[string]string{"apps/web.yaml": of("tema"), "bootstrap/project.yaml": project}, "", "", "did you mean team?"},

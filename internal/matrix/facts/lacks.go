@@ -24,8 +24,8 @@ import (
 // lacks.go is what does not exist. With a cluster that is what the cluster does not have. Before there is one, it is only
 // what nothing can make: no chart, no program of the bundle, and nothing that a cluster has by itself.
 
-// Early is the index as it was before there was a cluster.
-func (x *Index) Early() *Index {
+// WithoutCluster is the index as it was before there was a cluster.
+func (x *Index) WithoutCluster() *Index {
 	early := *x
 	early.Live = nil
 	return &early

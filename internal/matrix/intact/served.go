@@ -43,11 +43,11 @@ func Served(ctx context.Context, clients *infra.Clients, e *bundle.Expectation) 
 	return answers, ctx.Err()
 }
 
-// Early has the API server of a cell answer before anything is delivered, in dry runs that leave nothing behind: objects of kinds that
+// AskBefore has the API server of a cell answer before anything is delivered, in dry runs that leave nothing behind: objects of kinds that
 // it has by itself, as if they were in a namespace that exists. What it refuses so for a value of theirs, it refuses of every deployer.
 // Definitions are not asked about, since only their heads are kept, and neither is what is of a definition's kind, a controller's included, nor anything if a policy of
 // the bundle may mend what comes after it.
-func Early(ctx context.Context, clients *infra.Clients, e *bundle.Expectation) ([]facts.Answer, error) {
+func AskBefore(ctx context.Context, clients *infra.Clients, e *bundle.Expectation) ([]facts.Answer, error) {
 	answers := make([]facts.Answer, len(e.Objects))
 	if slices.ContainsFunc(e.Objects, mutatingBinding) {
 		return answers, nil

@@ -39,7 +39,7 @@ func TestEarly(t *testing.T) {
 	for name := range want {
 		e.Objects = append(e.Objects, bundle.Object{Object: testkit.Parsed(t, "{apiVersion: v1, kind: ConfigMap, metadata: {namespace: ns, name: "+name+"}, data: {a: b}}")})
 	}
-	answers, err := Early(t.Context(), clients, e)
+	answers, err := AskBefore(t.Context(), clients, e)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func TestEarly(t *testing.T) {
 		}
 	}
 	e.Objects = append(e.Objects, bundle.Object{Object: testkit.Parsed(t, "{apiVersion: admissionregistration.k8s.io/v1, kind: MutatingAdmissionPolicyBinding, metadata: {name: m}}")})
-	if answers, err = Early(t.Context(), clients, e); err != nil {
+	if answers, err = AskBefore(t.Context(), clients, e); err != nil {
 		t.Fatal(err)
 	}
 	for i, a := range answers {

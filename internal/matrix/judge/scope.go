@@ -158,7 +158,7 @@ func run(list []Check, x *facts.Index, order Order, stage Stage) (found []proble
 
 // known marks what the check found before there was a cluster.
 func (s *Scope) known() {
-	early := &Scope{Index: s.Early(), Order: s.Order, check: s.check}
+	early := &Scope{Index: s.WithoutCluster(), Order: s.Order, check: s.check}
 	if early.run() != nil {
 		return // which is an error already
 	}

@@ -1,6 +1,7 @@
 package why
 
 import (
+	_ "embed"
 	"testing"
 
 	storagev1 "k8s.io/api/storage/v1"
@@ -23,18 +24,8 @@ spec:
   storageClassName: gp4
 `
 
-const claimTemplates = `apiVersion: apps/v1
-kind: StatefulSet
-metadata: {name: db, namespace: ns}
-spec:
-  serviceName: db
-  volumeClaimTemplates:
-  - metadata: {name: logs}
-    spec: {storageClassName: gp2}
-  - metadata: {name: data}
-    spec:
-      storageClassName: gp4
-`
+//go:embed testdata/objects/claim_templates.yaml
+var claimTemplates string
 
 // A pod that waits for a claim of a class that does not exist: the line that names the class is the place.
 func TestPlaceOfAClaim(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/bundle/podspec"
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 )
 
@@ -80,7 +81,7 @@ func (e *Explanation) nearest(w *bundle.Workload) []*NodeGroup {
 // suffices tries an edit on the nodes of a group. Of pods with a host port, a node takes one: there have to be nodes
 // for all that wait.
 func (l *check) suffices(c edit, g *NodeGroup, waiting int) bool {
-	if len(hostPorts(l.pod)) == 0 {
+	if len(podspec.NodePorts(&l.pod.Spec)) == 0 {
 		waiting = 1
 	}
 	pod := l.pod.DeepCopy()

@@ -1,6 +1,7 @@
 package why
 
 import (
+	_ "embed"
 	"slices"
 	"strings"
 	"testing"
@@ -17,23 +18,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/testkit"
 )
 
-const manifest = `apiVersion: apps/v1
-kind: Deployment
-metadata:
-  name: d
-spec:
-  replicas: 1
-  template:
-    spec:
-      nodeSelector:
-        disktype: ssd
-      containers:
-      - name: main
-        resources:
-          requests:
-            cpu: {{ .Values.cpu }}
-            memory: 65Gi
-`
+//go:embed testdata/objects/manifest.yaml
+var manifest string
 
 // A pod of a manifest: the line of the manifest is the source and the place to edit, of the one
 // resource that no node has too.

@@ -13,6 +13,7 @@ import (
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/klog/v2"
 
+	"github.com/nvidia/aicr-action/internal/bundle/podspec"
 	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/util/lists"
@@ -272,9 +273,9 @@ func requirementText(r corev1.NodeSelectorRequirement) string {
 
 func (l *check) ports(n *corev1.Node) []Refusal {
 	var all []Refusal
-	for _, want := range hostPorts(l.pod) {
+	for _, want := range podspec.NodePorts(&l.pod.Spec) {
 		for _, p := range l.podsOn(n.Name) {
-			for _, have := range hostPorts(p) {
+			for _, have := range podspec.NodePorts(&p.Spec) {
 				sameIP := want.HostIP == have.HostIP || anyIP(want.HostIP) || anyIP(have.HostIP)
 				if want.HostPort == have.HostPort && want.Protocol == have.Protocol && sameIP {
 					port := fmt.Sprintf("%d/%s", want.HostPort, want.Protocol)
@@ -287,33 +288,6 @@ func (l *check) ports(n *corev1.Node) []Refusal {
 }
 
 func anyIP(ip string) bool { return ip == "" || ip == "0.0.0.0" }
-
-// hostPorts are the ports of its node that a pod has as long as it runs: those of its containers, and of init containers that stay.
-func hostPorts(p *corev1.Pod) []corev1.ContainerPort {
-	var all []corev1.ContainerPort
-	add := func(c *corev1.Container) {
-		for _, port := range c.Ports {
-			if port.Protocol == "" {
-				port.Protocol = corev1.ProtocolTCP
-			}
-			if p.Spec.HostNetwork && port.HostPort == 0 { // as the API server fills it in
-				port.HostPort = port.ContainerPort
-			}
-			if port.HostPort > 0 {
-				all = append(all, port)
-			}
-		}
-	}
-	for i := range p.Spec.InitContainers {
-		if c := &p.Spec.InitContainers[i]; c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
-			add(c)
-		}
-	}
-	for i := range p.Spec.Containers {
-		add(&p.Spec.Containers[i])
-	}
-	return all
-}
 
 func requestsOf(p *corev1.Pod) corev1.ResourceList {
 	all := podresources.PodRequests(p, podresources.PodResourcesOptions{UseStatusResources: true})

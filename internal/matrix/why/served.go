@@ -31,7 +31,7 @@ func unserved(e *bundle.Expectation, f *result.Finding) (first *bundle.Object, l
 			gvk := o.Object.GroupVersionKind()
 			return gvk.GroupKind() == kind.GroupKind() && (kind.Version == "" || gvk.Version == kind.Version) && (f.Component == "" || o.Component == f.Component)
 		})
-		line := cmp.Or(servedNow(all, kind), definedHere(e, f, kind))
+		line := cmp.Or(apis.ServedNow(all, kind), definedHere(e, f, kind))
 		if line == "" && i >= 0 {
 			line = undefined(all, f, kind)
 		}
@@ -71,20 +71,4 @@ func undefined(all []apis.API, f *result.Finding, asked schema.GroupVersionKind)
 		return ""
 	}
 	return fmt.Sprintf("nothing here installs the CRD for %s.%s: deliver the CRD, or the chart that has it, before; if the cluster has it already, run with --with PATH", asked.Kind, asked.Group)
-}
-
-// servedNow says in which version a kind is served that was asked for in another one.
-func servedNow(all []apis.API, asked schema.GroupVersionKind) string {
-	if (asked.GroupKind() == schema.GroupKind{Group: "policy", Kind: "PodSecurityPolicy"}) {
-		return "Kubernetes has no PodSecurityPolicy since 1.25; edit: remove it, and label its namespaces with pod-security.kubernetes.io/enforce"
-	}
-	version, served := asked.GroupVersion().String(), apis.ServedAs(all, asked.GroupKind())
-	if served == "" || served == version || asked.Version == "" {
-		return ""
-	}
-	line := fmt.Sprintf("%s is served as %s, and not as %s; edit: `apiVersion: %s`", asked.Kind, served, version, served)
-	if apis.Changed(asked.Kind) {
-		line += ", and its fields, which differ"
-	}
-	return line
 }

@@ -1,6 +1,7 @@
 package probe
 
 import (
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -99,22 +100,8 @@ func TestIsFor(t *testing.T) {
 	}
 }
 
-const good = `apiVersion: aicr.nvidia.com/v1alpha1
-kind: Probe
-metadata:
-  name: x
-spec:
-  description: one pod
-  pods: "{{ .Nodes }}"
-  objects: |
-    apiVersion: v1
-    kind: Pod
-    metadata: {name: a}
-    ---
-    apiVersion: v1
-    kind: Pod
-    metadata: {name: b}
-`
+//go:embed testdata/objects/good.yaml
+var good string
 
 func TestRender(t *testing.T) {
 	p, err := parseFile("probes/x.yaml", []byte(good))

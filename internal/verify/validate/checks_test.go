@@ -1,6 +1,7 @@
 package validate
 
 import (
+	_ "embed"
 	"errors"
 	"strings"
 	"testing"
@@ -23,21 +24,9 @@ import (
 )
 
 // clusterRecipe deploys everything that the checks require.
-const clusterRecipe = `apiVersion: aicr.nvidia.com/v1alpha1
-kind: RecipeResult
-metadata: {appliedOverlays: [base]}
-criteria: {service: eks}
-componentRefs:
-- {name: gpu-operator, namespace: gpu-operator, version: v25.10.1, expectedResources: [{kind: ClusterPolicy, name: cluster-policy}, {kind: Deployment, name: gpu-operator}]}
-- {name: nvidia-dra-driver-gpu, namespace: dra}
-- {name: kai-scheduler, namespace: kai-scheduler}
-- {name: kube-prometheus-stack, namespace: monitoring}
-- {name: prometheus-adapter, namespace: monitoring}
-- {name: kgateway, namespace: kgateway-system}
-- {name: kubeflow-trainer, namespace: kubeflow}
-- {name: aws-efa, namespace: kube-system}
-deploymentOrder: [gpu-operator, nvidia-dra-driver-gpu, kai-scheduler, kube-prometheus-stack, prometheus-adapter, kgateway, kubeflow-trainer, aws-efa]
-`
+//
+//go:embed testdata/objects/cluster_recipe.yaml
+var clusterRecipe string
 
 // cluster is a fake cluster in which every check holds; a test breaks one object.
 type cluster struct {

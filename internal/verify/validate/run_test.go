@@ -2,6 +2,7 @@ package validate
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"slices"
 	"strings"
@@ -134,17 +135,8 @@ func TestConstraints(t *testing.T) {
 	}
 }
 
-const allPhases = `constraints: [{name: K8s.server.version, value: '>= 1.30'}]
-validation:
-  readiness: {checks: [gpu-hardware-detection]}
-  deployment:
-    checks: [operator-health, of-a-later-version]
-    constraints: [{name: Deployment.gpu-operator.version, value: ">= v25.10.0"}]
-  performance:
-    timeout: 5m
-    checks: [nccl-all-reduce-bw]
-    constraints: [{name: nccl-all-reduce-bw, value: ">= 300"}]
-`
+//go:embed testdata/objects/all_phases.yaml
+var allPhases string
 
 // A constraint that a check evaluates is that check's, whether or not the recipe names it; a check
 // that there is no implementation of is skipped.

@@ -10,6 +10,6 @@ func Checks() []judge.Check {
 		quotaOfObjects, operatorAfterResource, healthCheck, kubeVersion, comparedVersion, comparedBeforeItsKind,
 		argoHookThatRunsOn, orderIsNoNumber, exported, foreignFinalizer, jobComesAgain,
 		ownerGone, requestOnly, refusedByDeployer, hooksOnly, releaseTwice, hookFinalizer, hookPod, readyTooLate, neededTooEarly,
-		argoHookElsewhere, builtIn, noBase64, podIsTask, selectsNothing,
+		argoHookElsewhere, builtIn, noBase64, podIsTask, selectsNothing, versionNotServed,
 	}
 }

@@ -31,17 +31,7 @@ var addressOfNoService = judge.Check{
 		}
 		a := addresses{s, own, map[string]bool{}}
 		for _, p := range s.Pods() {
-			for _, c := range p.Containers() {
-				for i, text := range c.Command {
-					a.judge(p.Object, fmt.Sprintf("%s.command[%d]", c.Path, i), text)
-				}
-				for i, text := range c.Args {
-					a.judge(p.Object, fmt.Sprintf("%s.args[%d]", c.Path, i), text)
-				}
-				for i, v := range c.Env {
-					a.judge(p.Object, fmt.Sprintf("%s.env[%d].value", c.Path, i), v.Value)
-				}
-			}
+			eachText(p, func(path, text string) { a.judge(p.Object, path, text) })
 		}
 		for _, o := range s.Rendered(judge.KindsOf("", "ConfigMap")...) {
 			if c := facts.As[corev1.ConfigMap](s.Index, o); c != nil {
@@ -51,6 +41,21 @@ var addressOfNoService = judge.Check{
 			}
 		}
 	},
+}
+
+// eachText gives the arguments and the variables of a pod's containers, with their fields.
+func eachText(p facts.PodTemplate, see func(path, text string)) {
+	for _, c := range p.Containers() {
+		for i, text := range c.Command {
+			see(fmt.Sprintf("%s.command[%d]", c.Path, i), text)
+		}
+		for i, text := range c.Args {
+			see(fmt.Sprintf("%s.args[%d]", c.Path, i), text)
+		}
+		for i, v := range c.Env {
+			see(fmt.Sprintf("%s.env[%d].value", c.Path, i), v.Value)
+		}
+	}
 }
 
 // inCluster is the address of a Service, with the port after it.

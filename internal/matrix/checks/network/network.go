@@ -13,6 +13,6 @@ func Checks() []judge.Check {
 		webhookOutside, ingressPathTwice, ingressCertificate, policyCloses, governingService, subdomain,
 		noGoverningService, ingressBackend, loadBalancerClass, loadBalancerPort, targetPort, policyPort, policyShutsOut,
 		selectsNoPod, calledService, webhookAtLoopback, caBundle, webhookOrder, webhookOfOwnPods, ingressClass,
-		refusesItself, loadBalancerWithoutCloud, simulatedConversion, tlsHost, policyTypes, webhookResource, keyPair, addressOfNoService,
+		refusesItself, loadBalancerWithoutCloud, simulatedConversion, tlsHost, policyTypes, webhookResource, keyPair, addressOfNoService, nodeDNS, networkAttachment, egressWithoutDNS,
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -18,7 +19,7 @@ import (
 var namesNothing = judge.Check{
 	ID: "MX652", Name: "resource-names-nothing", Needs: judge.Rendered,
 	Title: "A custom resource, or a label for a queue, names an object that the recipe makes",
-	Why: "Operators look up what their resources name: Kueue the queues and flavors (https://kueue.sigs.k8s.io/docs/concepts/), KAI the queues of pods, the operators of MariaDB, Slurm, NIM and Skyhook what belongs together. " +
+	Why: "Operators look up what their resources name: Kueue the queues and flavors (https://kueue.sigs.k8s.io/docs/concepts/), KAI the queues of pods, KEDA what it scales, the operators of MariaDB, Slurm, NIM and Skyhook what belongs together. " +
 		"They are simulated in a cell, and would say so only in a status. Kinds that the recipe does not define may be in the cluster.",
 	Fix:  "Make the object in the recipe, or correct the name.",
 	Says: "names %s %s %s, which nothing in the recipe makes", Then: "%[4]s",
@@ -26,12 +27,12 @@ var namesNothing = judge.Check{
 		for i := range s.Expectation.Objects {
 			o := &s.Expectation.Objects[i]
 			gvk := o.Object.GroupVersionKind()
-			for _, r := range references {
+			for i, r := range slices.Concat(references, saidReferences) {
 				if r.group != gvk.Group || r.kind != gvk.Kind {
 					continue
 				}
 				for _, t := range named(o.Object.Object, strings.Split(r.path, ".")) {
-					if t.kind == "" || t.kind == r.to.Kind { // else of another check, or of none
+					if t.kind == "" && i < len(references) || t.kind == r.to.Kind { // else of another check, or of none
 						path := strings.ReplaceAll(r.path, ".[]", "[]")
 						missing(s, o, r, t, path, "("+path+")")
 					}
@@ -52,7 +53,7 @@ func missing(s *judge.Scope, o *bundle.Object, r reference, t target, path, how 
 	if r.namespaced {
 		namespace = cmp.Or(t.namespace, o.Object.GetNamespace())
 	}
-	defined := false
+	defined := r.to.Group == appsv1.GroupName || r.to.Group == notifies // definitions of Kubernetes, and of Flux
 	for i := range s.Expectation.Objects {
 		x := s.Expectation.Objects[i].Object
 		if x.GroupVersionKind().GroupKind() == r.to && x.GetName() == name && (namespace == "" || x.GetNamespace() == namespace) {
@@ -80,6 +81,10 @@ const (
 	kai     = "scheduling.run.ai"
 	mariadb = "k8s.mariadb.com"
 	slinky  = "slinky.slurm.net"
+	secrets = "external-secrets.io"
+	keda    = "keda.sh"
+
+	notifies = "notification.toolkit.fluxcd.io"
 )
 
 var references = []reference{
@@ -96,6 +101,17 @@ var references = []reference{
 	{slinky, "LoginSet", "spec.controllerRef.name", schema.GroupKind{Group: slinky, Kind: "Controller"}, true, "its operator makes no pods of it"},
 	{"apps.nvidia.com", "NIMService", "spec.storage.nimCache.name", schema.GroupKind{Group: "apps.nvidia.com", Kind: "NIMCache"}, true, "its operator makes no pods of it"},
 	{"skyhook.nvidia.com", "Skyhook", "spec.deploymentPolicy", schema.GroupKind{Group: "skyhook.nvidia.com", Kind: "DeploymentPolicy"}, false, "its operator does nothing of it"},
+	{secrets, "ExternalSecret", "spec.secretStoreRef.name", schema.GroupKind{Group: secrets, Kind: "SecretStore"}, true, "its Secret is never made"},
+	{notifies, "Alert", "spec.providerRef.name", schema.GroupKind{Group: notifies, Kind: "Provider"}, true, "nobody hears of it"},
+	{keda, "ScaledObject", "spec.scaleTargetRef.name", schema.GroupKind{Group: "apps", Kind: "Deployment"}, true, "KEDA scales nothing"},
+	{keda, "ScaledObject", "spec.triggers.[].authenticationRef.name", schema.GroupKind{Group: keda, Kind: "TriggerAuthentication"}, true, "KEDA does not ask what it scales by"},
+}
+
+// saidReferences are those whose field names another kind where it does not say one.
+var saidReferences = []reference{
+	{secrets, "ExternalSecret", "spec.secretStoreRef.name", schema.GroupKind{Group: secrets, Kind: "ClusterSecretStore"}, false, "its Secret is never made"},
+	{keda, "ScaledObject", "spec.scaleTargetRef.name", schema.GroupKind{Group: "apps", Kind: "StatefulSet"}, true, "KEDA scales nothing"},
+	{keda, "ScaledObject", "spec.triggers.[].authenticationRef.name", schema.GroupKind{Group: keda, Kind: "ClusterTriggerAuthentication"}, false, "KEDA does not ask what it scales by"},
 }
 
 // madeByThemselves are what an operator makes without a resource that says so.

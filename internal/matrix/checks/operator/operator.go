@@ -10,5 +10,6 @@ func Checks() []judge.Check {
 		prometheusRule, monitorLeftOut, keyMissing, alertmanagerConfiguration, alertmanagerConfigRoute,
 		certificateRefused, issuerRefused, certificatesShareSecret, issuerAuthority,
 		monitorOfNothing, monitorPort, monitorNotSelected, noIssuer, keystorePassword, authority, annotationIssuer,
+		gpuConfiguration, dashboard, pluginConfiguration, pluginConfigurations, exporterMetricsRefused, partitionMissing, selectsNoNode,
 	}
 }

@@ -1,12 +1,10 @@
 package workload
 
 import (
-	"slices"
-
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/nvidia/aicr-action/internal/bundle/podspec"
 	"github.com/nvidia/aicr-action/internal/matrix/facts"
 	"github.com/nvidia/aicr-action/internal/matrix/judge"
 )
@@ -24,26 +22,11 @@ var surgeWithHostPort = judge.Check{
 			if d == nil || d.Spec.UpdateStrategy.RollingUpdate == nil || !surges(d.Spec.UpdateStrategy.RollingUpdate.MaxSurge) {
 				continue
 			}
-			if port := nodePortOf(&d.Spec.Template.Spec); port > 0 {
-				s.Report(o, "spec.updateStrategy.rollingUpdate.maxSurge", port).SetBy("maxSurge")
+			if ports := podspec.NodePorts(&d.Spec.Template.Spec); len(ports) > 0 {
+				s.Report(o, "spec.updateStrategy.rollingUpdate.maxSurge", ports[0].HostPort).SetBy("maxSurge")
 			}
 		}
 	},
 }
 
 func surges(n *intstr.IntOrString) bool { return n != nil && n.String() != "0" && n.String() != "0%" }
-
-// nodePortOf is a port of the node that a pod takes, declared with hostPort or with hostNetwork; 0 if it takes none.
-func nodePortOf(spec *corev1.PodSpec) int32 {
-	for _, c := range slices.Concat(spec.InitContainers, spec.Containers) {
-		for _, p := range c.Ports {
-			if p.HostPort > 0 {
-				return p.HostPort
-			}
-			if spec.HostNetwork {
-				return p.ContainerPort
-			}
-		}
-	}
-	return 0
-}

@@ -1,6 +1,6 @@
 package app
 
-// flux_apart.go keeps HelmReleases of one name apart that are in several namespaces: the lane has all of them in one. It must
+// flux_namesakes.go keeps HelmReleases of one name apart that are in several namespaces: the lane has all of them in one. It must
 // not know files or clusters.
 
 import (
@@ -66,9 +66,9 @@ func (f *fluxApp) ofHelmCharts() {
 	f.objects = slices.DeleteFunc(f.objects, func(o object) bool { return slices.Contains(used, f.keyOf(o)) })
 }
 
-// apart gives HelmReleases names that differ where some in several namespaces have one, and refuses two that are one release to
+// renameNamesakes gives HelmReleases names that differ where some in several namespaces have one, and refuses two that are one release to
 // Helm. Its release keeps the name that helm-controller gives it.
-func (f *fluxApp) apart() error {
+func (f *fluxApp) renameNamesakes() error {
 	taken, stored := map[string]object{}, map[string]object{}
 	now := map[string]string{} // names by namespace and name in the repository
 	for i, o := range f.objects {
