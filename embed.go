@@ -9,6 +9,11 @@ import "embed"
 //go:embed all:recipes
 var Recipes embed.FS
 
+// RecipesV1 has recipes-v1/: recipes in the form that AICR has since v1.0.
+//
+//go:embed all:recipes-v1
+var RecipesV1 embed.FS
+
 // Settings is .settings.yaml.
 //
 //go:embed .settings.yaml

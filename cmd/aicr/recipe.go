@@ -108,8 +108,8 @@ func recipeTable(r *recipe.Result) string {
 	rows := [][]string{{"#", "COMPONENT", "VERSION", "NAMESPACE", "SOURCE", "AFTER"}}
 	for i, name := range r.DeploymentOrder {
 		ref := refs[name]
-		if ref.Disabled() {
-			name += " (disabled)"
+		if ref.LeftOut() {
+			name += " (left out)"
 		}
 		rows = append(rows, []string{strconv.Itoa(i + 1), name, dash(cli.FirstOf(ref.Version, ref.Tag)), dash(ref.Namespace), dash(ref.Source), dash(strings.Join(ref.DependencyRefs, ", "))})
 	}

@@ -36,6 +36,11 @@ func prepared(store *recipe.Store, charts catalog.Source, name string) (Input, e
 	if err != nil {
 		return Input{}, err
 	}
+	return preparedResult(store, charts, result)
+}
+
+// preparedResult renders a resolved recipe.
+func preparedResult(store *recipe.Store, charts catalog.Source, result *recipe.Result) (Input, error) {
 	components, err := store.Components(result)
 	if err != nil {
 		return Input{}, err

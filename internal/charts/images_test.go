@@ -53,7 +53,7 @@ func named(chart, expression string) bool {
 	return chart == "gpu-operator" || chart == "network-operator" && strings.Contains(expression, ".Values.operator.image") || strings.Contains(expression, ".torchDistributed.")
 }
 
-// imagesIn gives the paths of values called image that are maps.
+// imagesIn gives the paths of values called image that are maps; that of lws has one for its manager.
 func imagesIn(values map[string]any, path string) []string {
 	var paths []string
 	for _, key := range slices.Sorted(maps.Keys(values)) {
@@ -62,7 +62,7 @@ func imagesIn(values map[string]any, path string) []string {
 			continue
 		}
 		here := strings.TrimPrefix(path+"."+key, ".")
-		if key == "image" && inside["registry"] == nil {
+		if key == "image" && inside["registry"] == nil && inside["manager"] == nil {
 			paths = append(paths, here)
 		}
 		paths = append(paths, imagesIn(inside, here)...)

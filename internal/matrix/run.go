@@ -120,7 +120,7 @@ func (r *Runner) planRecipe(name string) (p Plan, err error) {
 	if err := checkConstraints(res, on); err != nil {
 		return p, err
 	}
-	if p.nodes, err = simulate.ChooseProfiles(simulate.Assume(r.Profiles), res.Criteria.Service, res.Criteria.Accelerator, r.Nodes); err != nil {
+	if p.nodes, err = simulate.ForRecipe(simulate.Assume(r.Profiles), res.Criteria.Service, res.Criteria.Accelerator, res.DeploymentOrder, r.Nodes); err != nil {
 		o, _ := r.Store.Overlay(name) // resolved above
 		at := o.CriteriaOrigin()
 		return p, &recipe.FileError{File: at.File, Line: at.Line, Err: fmt.Errorf("recipe %s: %w", name, err)}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/nvidia/aicr-action"
 	"github.com/nvidia/aicr-action/internal/charts"
 	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -140,11 +139,11 @@ func (a *App) ChartLock(recipesDir string) (*charts.Lock, error) {
 	if dir := a.RecipesDirectory(recipesDir); dir != "" {
 		return charts.ReadLock(os.DirFS(dir), dir)
 	}
-	fsys, err := fs.Sub(aicraction.Recipes, "recipes")
+	layer, called, err := a.embedded(recipesDir)
 	if err != nil {
 		return nil, err
 	}
-	return charts.ReadLock(fsys, "the recipes in this binary")
+	return charts.ReadLock(layer.FS, called)
 }
 
 // Upstream is the chart source of a lock file, with the charts of the cache directory.

@@ -46,6 +46,7 @@ func TestOpening(t *testing.T) {
 		"variable":          {testApp(t, "AICR_ACTION_RECIPES_DIR", shipped), "", shipped},
 		"flag and variable": {testApp(t, "AICR_ACTION_RECIPES_DIR", "/nonexistent"), shipped, shipped},
 		"embedded":          {a, "embedded", "the recipes in this binary"},
+		"embedded, v1":      {a, "embedded-v1", "the recipes of AICR v1 in this binary"},
 		"not embedded":      {testApp(t, "AICR_ACTION_RECIPES_DIR", "embedded"), shipped, shipped},
 	} {
 		store, called, err := test.app.Recipes(RecipeDirs{Recipes: test.flag})

@@ -203,7 +203,7 @@ func (a *app) discoverInput(ctx context.Context, f discoverFlags) (discover.Inpu
 		return in, err
 	}
 	in = discover.Input{Store: store, Tiers: tiers, Names: f.names, Runnable: func(r *recipe.Result) error {
-		_, err := simulate.ChooseProfiles(profiles, r.Criteria.Service, r.Criteria.Accelerator, a.Settings.NodeGroups())
+		_, err := simulate.ForRecipe(profiles, r.Criteria.Service, r.Criteria.Accelerator, r.DeploymentOrder, a.Settings.NodeGroups())
 		return err
 	}}
 	for _, d := range deployers {

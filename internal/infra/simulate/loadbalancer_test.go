@@ -28,7 +28,7 @@ func TestLacksLoadBalancer(t *testing.T) {
 		}
 		return LacksLoadBalancer(nodes)
 	}
-	for service, want := range map[string]bool{"kind": true, "bcm": true, "k0s": true, "generic": true, "rke2": true, "eks": false, "gke": false, "aks": false, "oke": false, "lke": false} {
+	for service, want := range map[string]bool{"kind": true, "bcm": true, "k0s": true, "generic": true, "rke2": true, "metal3": true, "ocp": true, "cks": false, "nvke": false, "togetherai": false, "eks": false, "gke": false, "aks": false, "oke": false, "lke": false} {
 		if lacks, assumes := ask(profiles, service); lacks != want || assumes {
 			t.Errorf("%s: got %v, %v", service, lacks, assumes)
 		}

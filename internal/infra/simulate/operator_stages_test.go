@@ -25,7 +25,7 @@ func shippedStages(t *testing.T) []OperatorStage {
 func TestOperatorStages(t *testing.T) {
 	want := map[string]string{
 		"ClusterPolicy": `"state":"ready"`, "NVIDIADriver": `"state":"ready"`, "Skyhook": `"status":"complete"`, "Config": `"type":"Available"`, "SchedulingShard": `"type":"Available"`,
-		"NicClusterPolicy": `"state":"ready"`, "GatewayClass": `"type":"Accepted"`, "Gateway": `"attachedRoutes":0`,
+		"NicClusterPolicy": `"state":"ready"`, "GatewayClass": `"type":"Accepted"`, "Gateway": `"attachedRoutes":0`, "ClusterQueue": `"type":"Active"`,
 	}
 	stages := shippedStages(t)
 	if len(stages) != len(want) {

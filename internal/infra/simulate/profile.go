@@ -161,9 +161,6 @@ func ChooseProfiles(all []Profile, service, accelerator string, groups []NodeGro
 			g.Profile = found[g.NodeType]
 		}
 		if g.Profile == nil {
-			if why := leftOut(service); why != "" {
-				return nil, reason.New(reason.NoProfile, "no KWOK node profile for the %s nodes of service %s: %s", g.NodeType, service, why)
-			}
 			if !set(service) {
 				return nil, reason.New(reason.NoProfile, "no KWOK node profile for the %s nodes, since no service says whose nodes to simulate: take a recipe that sets spec.criteria.service, or one that builds on this one and does; %s", g.NodeType, known(all, service))
 			}
@@ -175,13 +172,16 @@ func ChooseProfiles(all []Profile, service, accelerator string, groups []NodeGro
 	return ofGroups(chosen), nil
 }
 
-// leftOut says why there are no profiles for a service on purpose; empty for every other service. A
-// directory of profiles may have some nevertheless.
-func leftOut(service string) string {
-	if service == "ocp" {
-		return "OpenShift is left out, here and in AICR's own KWOK tests, since the Operator Lifecycle Manager that its recipes use to install their operators is not in a simulated cluster"
+// ForRecipe is ChooseProfiles for a recipe that deploys these components. AICR's recipes for OpenShift are left out on purpose,
+// here and in its own KWOK tests: their components whose names end in -olm leave their operators to the Operator Lifecycle
+// Manager, which no cell has. Reason: NO_PROFILE.
+func ForRecipe(all []Profile, service, accelerator string, components []string, groups []NodeGroup) ([]NodeGroup, error) {
+	for _, name := range components {
+		if service == "ocp" && strings.HasSuffix(name, "-olm") {
+			return nil, reason.New(reason.NoProfile, "service %s: component %s is left out, here and in AICR's own KWOK tests, since the Operator Lifecycle Manager that it uses to install its operator is not in a simulated cluster; take a recipe that installs it by its chart", service, name)
+		}
 	}
-	return ""
+	return ChooseProfiles(all, service, accelerator, groups)
 }
 
 // Nodes makes the nodes of groups that have their profiles. They are named NODETYPE-0 and on, and

@@ -28,13 +28,13 @@ func TestChooseProfiles(t *testing.T) {
 	all := shippedProfiles(t)
 	for _, p := range shippedProfiles(t) { // a service with one accelerator, which is nobody's default, and one with two
 		if name := p.Metadata.Name; slices.Contains([]string{"lke-system", "lke-rtx-pro-6000", "oke-system", "oke-h100", "oke-h200"}, name) {
-			p.Spec.Criteria.Service, p.Spec.Default = strings.NewReplacer("lke", "nvke", "oke", "two").Replace(p.Spec.Criteria.Service), false
+			p.Spec.Criteria.Service, p.Spec.Default = strings.NewReplacer("lke", "one", "oke", "two").Replace(p.Spec.Criteria.Service), false
 			all = append(all, p)
 		}
 	}
 	for _, test := range []struct{ service, accelerator, system, accelerated, says string }{
-		{"nvke", "", "lke-system", "lke-rtx-pro-6000", ""},
-		{"nvke", "h100", "", "", "service nvke has profiles for: rtx-pro-6000."},
+		{"one", "", "lke-system", "lke-rtx-pro-6000", ""},
+		{"one", "h100", "", "", "service one has profiles for: rtx-pro-6000."},
 		{"two", "", "", "", "service two has profiles for: h100, h200."},
 		{"eks", "any", "eks-system", "eks-h100", ""},
 		{"eks", "", "eks-system", "eks-h100", ""},
@@ -44,9 +44,9 @@ func TestChooseProfiles(t *testing.T) {
 		// No fallback: neither to another cloud's nodes nor to another accelerator's.
 		{"eks", "vr200", "", "", "accelerated nodes of service eks, accelerator vr200; service eks has profiles for: a100, b200, gb200, gb300, h100, h200, l40, rtx-pro-6000."},
 		{"kind", "gb200", "", "", "service kind has profiles for: h100."},
-		{"nimbus", "any", "", "", "there are profiles for the services aks, bcm, eks, generic, gke, k0s, kind, lke, nvke, oke, rke2, two."},
-		{"nimbus", "h100", "", "", "there are profiles for the services aks, bcm, eks, generic, gke, k0s, kind, lke, nvke, oke, rke2, two."},
-		{"ocp", "any", "", "", "service ocp: OpenShift is left out, here and in AICR's own KWOK tests"},
+		{"nimbus", "any", "", "", "there are profiles for the services aks, bcm, cks, eks, generic, gke, k0s, kind, lke, metal3, nvke, ocp, oke, one, rke2, togetherai, two."},
+		{"nimbus", "h100", "", "", "there are profiles for the services aks, bcm, cks, eks, generic, gke, k0s, kind, lke, metal3, nvke, ocp, oke, one, rke2, togetherai, two."},
+		{"ocp", "any", "ocp-system", "ocp-h100", ""},
 		{"any", "any", "", "", "no service says whose nodes to simulate: take a recipe that sets spec.criteria.service"},
 		{"", "", "", "", "no service says whose nodes to simulate: take a recipe that sets spec.criteria.service"},
 	} {
@@ -191,5 +191,27 @@ func TestNodeGroups(t *testing.T) {
 	}
 	if _, err := ChooseProfiles(all, "eks", "h100", []NodeGroup{{NodeType: "storage", Count: 1}}); reason.Of(err) != reason.NoProfile {
 		t.Errorf("a type of node that no profile has: %v", err)
+	}
+}
+
+// AICR's recipes for OpenShift need the Operator Lifecycle Manager, and no cell has it; those of this repository install charts.
+func TestForRecipe(t *testing.T) {
+	all, err := LoadProfiles(kwok.Files, "profiles")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		service string
+		order   []string
+		says    string
+	}{
+		{"ocp", []string{"nfd-ocp-olm", "nfd-ocp"}, "component nfd-ocp-olm is left out"},
+		{"ocp", []string{"nfd", "gpu-operator"}, ""},
+		{"eks", []string{"nfd-ocp-olm"}, ""},
+	} {
+		_, err := ForRecipe(all, test.service, "", test.order, DefaultNodeGroups(2, 4))
+		if test.says == "" && err != nil || test.says != "" && (reason.Of(err) != reason.NoProfile || !strings.Contains(err.Error(), test.says)) {
+			t.Errorf("%s %q: got %v, want %q", test.service, test.order, err, test.says)
+		}
 	}
 }

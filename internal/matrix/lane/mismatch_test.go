@@ -48,6 +48,7 @@ componentRefs:
   - {name: web, namespace: web, chart: example/web, version: v1.4.0}
   - {name: tuning, namespace: tuning, manifestFiles: [a.yaml]}
   - {name: "off", overrides: {enabled: false}}
+  - {name: database, overrides: {install: false}}
 `
 	web := bundle.Release{Component: "web", Name: "web", Namespace: "web", Chart: "web", ChartVersion: "1.4.0"}
 	post := bundle.Release{Component: "web", Name: "web-post", Namespace: "web", Chart: "web-post", ChartVersion: "0.1.0", Local: true}

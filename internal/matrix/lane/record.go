@@ -157,7 +157,7 @@ func RecipeMismatch(b *bundle.Bundle) *result.Failure {
 	var want, got []Delivery
 	refs := map[string]recipe.ComponentRef{}
 	for _, ref := range doc.ComponentRefs {
-		if ref.Disabled() {
+		if ref.LeftOut() {
 			continue
 		}
 		refs[ref.Name] = ref

@@ -121,3 +121,23 @@ func TestShippedChecks(t *testing.T) {
 		t.Errorf("%d checks for %d components: %v", len(dirs), components, err)
 	}
 }
+
+// So do those of the recipes in the form of AICR v1, which are in no binary.
+func TestShippedChecks_V1(t *testing.T) {
+	root := filepath.Join("..", "..", "..", "recipes-v1", "checks")
+	dirs, err := os.ReadDir(root)
+	if err != nil || len(dirs) < 30 {
+		t.Fatalf("%d checks: %v", len(dirs), err)
+	}
+	for _, dir := range dirs {
+		file := filepath.Join(root, dir.Name(), "health-check.yaml")
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if c, err := chainsaw.Parse(dir.Name(), "ns", file, data); err != nil || c.Operations() < 1 {
+			t.Errorf("%s: %v", file, err)
+		}
+	}
+}

@@ -83,7 +83,7 @@ func (l *observation) outcome() Outcome {
 func (in *Inputs) enabled() []recipe.ComponentRef {
 	var refs []recipe.ComponentRef
 	for _, ref := range in.Recipe.ComponentRefs {
-		if !ref.Disabled() {
+		if !ref.LeftOut() {
 			refs = append(refs, ref)
 		}
 	}

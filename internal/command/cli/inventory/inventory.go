@@ -160,7 +160,7 @@ func (l *lister) recipe(o *recipe.Overlay) ([]Missing, []recipe.Component) {
 	}
 	if o.Testable() {
 		c := resolved.Criteria
-		if _, err := simulate.ChooseProfiles(l.Profiles, c.Service, c.Accelerator, l.Nodes); err != nil {
+		if _, err := simulate.ForRecipe(l.Profiles, c.Service, c.Accelerator, resolved.DeploymentOrder, l.Nodes); err != nil {
 			missing = append(missing, Missing{missingProfile, c.Service + "/" + c.Accelerator, err.Error()})
 		}
 	}

@@ -19,11 +19,11 @@ import (
 
 var webhookOrder = judge.Check{
 	ID: "MX228", Name: "webhook-not-before-its-objects", Needs: judge.Rendered, Kinds: webhookConfigurations,
-	Title: "A component depends on that of a webhook for its objects which fails closed",
+	Title: "A component depends on that of a webhook for its objects which fails closed, or is depended on by it",
 	Why: "While a webhook's pods start, the API server refuses what it is for (https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#failure-policy). " +
 		"One warning for each component, however many webhooks it meets: one dependency mends all.",
-	Fix:  "Add the webhook's component to the dependencies of the other one.",
-	Says: "webhook %s of %s (%s) is for it%s and fails closed, and %s does not depend on %[3]s", Then: "the API server refuses it while the webhook's pods start",
+	Fix:  "Add the webhook's component to the dependencies of the other one, or that one to the webhook's.",
+	Says: "webhook %s of %s (%s) is for it%s and fails closed, and neither of %s and %[3]s depends on the other", Then: "the API server refuses it while the webhook's pods start",
 	Run: func(s *judge.Scope) {
 		seen := map[[2]string]bool{}
 		for _, o := range s.Rendered(webhookConfigurations...) {
@@ -36,12 +36,13 @@ var webhookOrder = judge.Check{
 	},
 }
 
-// unordered warns of the components with objects that a webhook is for, if nothing makes them wait for its own.
+// unordered warns of the components with objects that a webhook is for, if nothing makes them wait for its own, or it for
+// them.
 func unordered(s *judge.Scope, o *bundle.Object, w *facts.Webhook, seen map[[2]string]bool) {
 	matched := map[string][]*bundle.Object{}
 	var components []string
 	for _, other := range s.Rendered() {
-		if other.Component == o.Component || waitsFor(s, other.Component, o.Component) || !isForObject(s, w.WebhookScope, other.Object) {
+		if other.Component == o.Component || waitsFor(s, other.Component, o.Component) || waitsFor(s, o.Component, other.Component) || !isForObject(s, w.WebhookScope, other.Object) {
 			continue
 		}
 		if matched[other.Component] == nil {

@@ -16,7 +16,7 @@ import (
 var loadBalancerWithoutCloud = judge.Check{
 	ID: "MX237", Name: "load-balancer-without-cloud", Needs: judge.Rendered, Gives: reason.DeployFailed, Kinds: judge.KindsOf("", "Service"),
 	Title: "Something gives a load balancer its address",
-	Why: "Where no cloud does (kind, bcm, k0s, rke2, generic), a Service of type LoadBalancer never gets an address (https://kubernetes.io/docs/concepts/services-networking/service/#loadbalancer). " +
+	Why: "Where no cloud does (kind, bcm, k0s, rke2, metal3, ocp, generic), a Service of type LoadBalancer never gets an address (https://kubernetes.io/docs/concepts/services-networking/service/#loadbalancer). " +
 		"Argo CD shows its Application as Progressing for ever, and nothing that comes after it in the same sync is created; Helm 3 waits for it with --wait until its timeout. Flux, and Helm 4, wait for its clusterIP only. " +
 		"The cell gives it one. It is enough that something may write the status of Services (MetalLB, kube-vip, Cilium and the like), in what is delivered or with --with. " +
 		"Recipes leave that to the cluster, and an app for no named --service may be for any: a note there.",
