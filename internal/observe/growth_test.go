@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/fake"
+	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
@@ -86,5 +87,17 @@ func TestDaemonSet_Further(t *testing.T) {
 	}
 	if with := view.WithFurther(); len(with.Nodes) != 2 || with.Nodes[1].Name != "accelerated-a" || len(view.Nodes) != 1 {
 		t.Errorf("got %+v", with.Nodes)
+	}
+}
+
+// A node that is made while a poll lists the cluster is known by the time at which a pod is seen on it.
+func TestPoll_NodeMadeMeanwhile(t *testing.T) {
+	kube := fake.NewClientset()
+	kube.PrependReactor("list", "pods", func(k8stesting.Action) (bool, runtime.Object, error) {
+		return false, nil, kube.Tracker().Add(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "made"}})
+	})
+	view, err := Poll(t.Context(), kube)
+	if err != nil || len(view.Nodes) != 1 {
+		t.Errorf("got %+v, %v; want the node that was made when pods were listed", view, err)
 	}
 }
