@@ -188,6 +188,7 @@ func (r *reader) recipe(s *recipeSection) {
 	choice := s.Configuration.Choice()
 	r.value(aicrConfigRecipe, "configuration.slurm.accounting.mode", "slurm-accounting-mode", choice.Accounting)
 	r.value(aicrConfigRecipe, "configuration.runtimeInventory.mode", "runtime-inventory", choice.Inventory)
+	r.value(aicrConfigRecipe, "configuration.gke.tcpxoInterfaces", "gke-tcpxo-interfaces", choice.Interfaces)
 	r.value(aicrConfigRecipe, "input.snapshot", "snapshot", s.Input.Snapshot)
 	r.value(aicrConfigRecipe, "output.path", "output", s.Output.Path)
 	r.value(aicrConfigRecipe, "output.format", "format", s.Output.Format)

@@ -81,6 +81,7 @@ func (f *queryFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.profile, "profile", "", "value of the recipe's profile, as `NAME=VALUE` (default: the profile's own default)")
 	cmd.Flags().StringVar(&f.configuration.Accounting, "slurm-accounting-mode", "", "whose database the accounting of a Slurm recipe uses, a `mode` of "+strings.Join(recipe.AccountingModes(), ", ")+" (default: disabled)")
 	cmd.Flags().StringVar(&f.configuration.Inventory, "runtime-inventory", "", "whether the runtime inventory k8s-aibom is installed, a `mode` of "+strings.Join(recipe.InventoryModes(), ", ")+" (default: as the recipe says)")
+	cmd.Flags().StringVar(&f.configuration.Interfaces, "gke-tcpxo-interfaces", "", "on GKE, the network of each GPU NIC that the runtime torch-distributed-tcpxo names, as `eth1=NETWORK,...,eth8=NETWORK`; a recipe with that runtime needs it")
 	cmd.Flags().BoolVar(&f.strict, "criteria-strict", false, "refuse criteria that AICR itself does not know, whatever the recipe files add (also AICR_CRITERIA_STRICT=1)")
 	f.config.register(cmd)
 	cmd.Flags().IntVar(&f.criteria.Nodes, "nodes", 0, "number of GPU nodes; 0 is any")

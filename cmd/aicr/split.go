@@ -14,10 +14,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/command/cli"
 )
 
-// The classes of components, in the order in which their halves are installed, and the files beside the halves.
+// The files beside the halves.
 const (
-	coreClass  = "core"
-	opsClass   = "ops"
 	splitFile  = "split.yaml"
 	recipeYAML = "recipe.yaml"
 )
@@ -41,27 +39,18 @@ func (f *bundleFlags) splitBundle(ctx context.Context, deployer bundle.Deployer,
 	var whole *bundle.Bundle
 	var files []bundle.File
 	said := map[string]string{}
-	for _, class := range []string{coreClass, opsClass} {
+	if err := bundle.CheckSplit(in.Components, classes); err != nil {
+		return nil, in, cli.Usagef("--split: %w", err)
+	}
+	for i, class := range bundle.Classes() {
 		half := in
 		half.Components = nil
 		for _, c := range in.Components {
-			if said[c.Name] = cli.FirstOf(classes[c.Name], coreClass); said[c.Name] != class {
+			if said[c.Name] = bundle.ClassOf(c.Name, classes); said[c.Name] != class {
 				continue
 			}
-			on := slices.Clone(c.DependencyRefs)
-			c.DependencyRefs = nil
-			for _, name := range on {
-				switch other := cli.FirstOf(classes[name], coreClass); {
-				case other == class:
-					c.DependencyRefs = append(c.DependencyRefs, name)
-				case class == coreClass:
-					return nil, in, cli.Usagef("--split: %s: component %s is of the class core and depends on %s, which is of ops and installed after all of core; correct the class of one in registry.yaml", c.Declared, c.Name, name)
-				}
-			}
+			c.DependencyRefs = slices.DeleteFunc(slices.Clone(c.DependencyRefs), func(on string) bool { return bundle.ClassOf(on, classes) != class })
 			half.Components = append(half.Components, c)
-		}
-		if len(half.Components) == 0 {
-			return nil, in, cli.Usagef("--split: no component of the recipe is of the class %s in registry.yaml, so that there is nothing to split; leave it out", class)
 		}
 		b, made, err := cli.MakeBundle(ctx, deployer, half, "--repo", f.revision)
 		if err != nil {
@@ -70,7 +59,7 @@ func (f *bundleFlags) splitBundle(ctx context.Context, deployer bundle.Deployer,
 		for _, file := range b.Files {
 			if file.Path != recipeYAML && file.Path != publish.ChecksumsFile {
 				file.Path = path.Join(class, file.Path)
-			} else if class == opsClass || file.Path == publish.ChecksumsFile {
+			} else if i > 0 || file.Path == publish.ChecksumsFile {
 				continue // the recipe is in both
 			}
 			files = append(files, file)
@@ -82,7 +71,7 @@ func (f *bundleFlags) splitBundle(ctx context.Context, deployer bundle.Deployer,
 		whole.Installs = append(whole.Installs, b.Installs...)
 		whole.Expectation.Warnings = append(whole.Expectation.Warnings, b.Expectation.Warnings...)
 	}
-	split := map[string]any{"order": []string{coreClass, opsClass}, "components": said}
+	split := map[string]any{"order": bundle.Classes(), "components": said}
 	for _, file := range files {
 		if file.Path == recipeYAML {
 			split["recipeDigest"] = fmt.Sprintf("sha256:%x", sha256.Sum256(file.Content))

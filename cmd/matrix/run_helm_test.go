@@ -11,10 +11,11 @@ import (
 // What --helm cannot mean is refused before anything starts.
 func TestHelm_Flag(t *testing.T) {
 	for name, tc := range map[string]struct{ args, want string }{
-		"no such version":  {"--helm 5", "--helm 5: there is no such version of Helm here; want 3, 4, both as 3,4, or auto"},
-		"no number":        {"--helm latest", "--helm latest: there is no such version"},
-		"auto and another": {"--helm auto,4", "--helm auto: there is no such version"},
-		"another lane":     {"--helm 4 --deployer flux-oci", "--helm is for the lane helm, which is not among --deployer flux-oci"},
+		"no such version":    {"--helm 5", "--helm 5: there is no such version of Helm here; want 3, 4, both as 3,4, or auto"},
+		"no number":          {"--helm latest", "--helm latest: there is no such version"},
+		"auto and another":   {"--helm auto,4", "--helm auto: there is no such version"},
+		"another lane":       {"--helm 4 --deployer flux-oci", "--helm is for the lanes helm and helmfile, which are not among --deployer flux-oci"},
+		"nothing to compare": {"--helm 3,4 --deployer helmfile", "--helm 3,4 compares the two in the lane helm, which is not among --deployer helmfile; name one of them"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			invoke(t, nil, append([]string{"run", "eks-training"}, strings.Fields(tc.args)...)...).want(t, 2, tc.want)

@@ -15,23 +15,9 @@ func (d argoGit) Bundle(ctx context.Context, in Input) (*Bundle, error) {
 		if err := needGit(in); err != nil {
 			return err
 		}
-		if err := checkApplicationNames(p, ArgoRootApplication); err != nil {
-			return err
-		}
-		if err := s.addYAML("app-of-apps.yaml", argoRoot(in)); err != nil {
-			return err
-		}
-		for i, r := range p.releases {
-			if err := s.addYAML(r.Name+"/application.yaml", gitApplication(r, i, in)); err != nil {
-				return err
-			}
-			if hasGitValues(r) {
-				s.add(r.Name+"/values.yaml", r.valuesYAML)
-			}
-			s.addDir(r.Name+"/chart", r.files)
-		}
-		expectApplications(p, ArgoRootApplication, e, hasGitValues)
-		return nil
+		return argoHalves(p, in, s, e, hasGitValues, func(r *release, wave int, dir string) map[string]any {
+			return gitApplication(r, wave, dir, in)
+		})
 	})
 }
 
@@ -41,12 +27,12 @@ func hasGitValues(r *release) bool { return !r.Local && len(r.values) > 0 }
 
 // gitApplication is childApplication for a bundle in a Git repository: values are in a file of it,
 // which the source of the chart names by the reference to the second source.
-func gitApplication(r *release, wave int, in Input) map[string]any {
+func gitApplication(r *release, wave int, dir string, in Input) map[string]any {
 	if !hasGitValues(r) {
-		return childApplication(r, wave, in.Project, in.RepoURL, in.TargetRevision, r.Name+"/chart")
+		return childApplication(r, wave, in.Project, in.RepoURL, in.TargetRevision, dir+r.Name+"/chart")
 	}
 	source := remoteSource(r)
-	source["helm"] = map[string]any{"releaseName": r.Name, "valueFiles": []any{"$values/" + r.Name + "/values.yaml"}}
+	source["helm"] = map[string]any{"releaseName": r.Name, "valueFiles": []any{"$values/" + dir + r.Name + "/values.yaml"}}
 	app := childApplication(r, wave, in.Project, "", "", "")
 	spec := app["spec"].(map[string]any)
 	delete(spec, "source")

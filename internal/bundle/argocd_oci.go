@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"cmp"
 	"context"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -19,38 +20,29 @@ func (d argoOCI) Bundle(ctx context.Context, in Input) (*Bundle, error) {
 		if err := needOCI(in); err != nil {
 			return err
 		}
-		if err := checkApplicationNames(p, ArgoRootApplication); err != nil {
-			return err
-		}
-		if err := s.addYAML("app-of-apps.yaml", argoRoot(in)); err != nil {
-			return err
-		}
-		for i, r := range p.releases {
-			app := childApplication(r, i, in.Project, in.RepoURL, in.TargetRevision, r.Name+"/chart")
-			if err := s.addYAML(r.Name+"/application.yaml", app); err != nil {
-				return err
-			}
-			s.addDir(r.Name+"/chart", r.files)
-		}
-		expectApplications(p, ArgoRootApplication, e, nil)
-		return nil
+		return argoHalves(p, in, s, e, nil, func(r *release, wave int, dir string) map[string]any {
+			return childApplication(r, wave, in.Project, in.RepoURL, in.TargetRevision, dir+r.Name+"/chart")
+		})
 	})
 }
 
-// ArgoRoot is the root Application of an argocd-oci bundle, as in its app-of-apps.yaml: the one
-// object that is applied.
-func ArgoRoot(in Input) *unstructured.Unstructured {
+// ArgoRoots are the root Applications of an argocd-oci or argocd-git bundle, as in its app-of-apps.yaml: the one
+// object that is applied, or one for each class of a split bundle.
+func ArgoRoots(in Input) (roots []*unstructured.Unstructured) {
 	if in.TargetRevision == "" {
 		in.TargetRevision = Tag(ArgoCDOCI, Revision(in))
 	}
-	return &unstructured.Unstructured{Object: argoRoot(in)}
+	for _, h := range (&plan{}).halves(in) {
+		roots = append(roots, &unstructured.Unstructured{Object: argoRoot(in, h)})
+	}
+	return roots
 }
 
-func argoRoot(in Input) map[string]any {
-	return application(ArgoRootApplication, ArgoNamespace, in.Project, map[string]any{
+func argoRoot(in Input, h half) map[string]any {
+	return retried(in, application(h.root, ArgoNamespace, in.Project, map[string]any{
 		"repoURL":        in.RepoURL,
 		"targetRevision": in.TargetRevision,
-		"path":           ".",
+		"path":           cmp.Or(h.class, "."),
 		"directory": map[string]any{
 			"recurse": true,
 			"include": "*/application.yaml",
@@ -58,5 +50,5 @@ func argoRoot(in Input) map[string]any {
 			// chart that is called application.yaml would be taken for one of the Applications.
 			"exclude": "*/chart/*",
 		},
-	}, nil)
+	}, nil))
 }

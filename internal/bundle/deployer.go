@@ -192,7 +192,7 @@ func build(ctx context.Context, in Input, deployer string, write func(p *plan, i
 		return nil, fmt.Errorf("%s bundle: %w", deployer, err)
 	}
 	b := &Bundle{Deployer: deployer, Files: files, Charts: p.charts, Expectation: e}
-	b.Helm, b.HelmWhy = helmOf(in)
+	b.Helm, b.HelmWhy = HelmOf(deployer, in)
 	for _, r := range p.releases {
 		inst := Install{Release: r.Release, Chart: r.chart, Sources: r.sources, ForceConflicts: in.Given == nil && b.Helm == 4 || in.Given[r.Name].ForceConflicts}
 		if r.values != nil {

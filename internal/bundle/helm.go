@@ -28,7 +28,7 @@ func (d helmDeployer) Bundle(ctx context.Context, in Input) (*Bundle, error) {
 		in.Helm = d.major
 	}
 	return build(ctx, in, d.Name(), func(p *plan, in Input, s *fileSet, _ *Expectation) error {
-		major, _ := helmOf(in)
+		major, _ := HelmOf(Helm, in)
 		var steps []helmStep
 		for _, r := range p.releases {
 			step := helmStepOf(r, in.plainCharts(r.source))
@@ -53,23 +53,39 @@ func (d helmDeployer) Bundle(ctx context.Context, in Input) (*Bundle, error) {
 // HelmMajors are the major versions of Helm that a helm lane can be delivered with.
 func HelmMajors() []int { return []int{3, 4} }
 
-// helmOf is the major version of Helm by which a helm lane delivers, and why: what the input asks for;
-// else 4 where the scripts of the bundle have a flag that only Helm 4 knows, or the recipe has the form
-// of July 2026 or later, whose bundles have such scripts (AICR pins Helm 4.1); else 3.
-func helmOf(in Input) (int, string) {
+// HelmOf is the major version of Helm by which a helm lane delivers, or that helmfile runs, and why: what the
+// input asks for; else 4 where the scripts of the bundle, or its files for helmfile, have a setting that only
+// Helm 4 knows, or the recipe has the form of July 2026 or later, whose bundles have such scripts (AICR pins
+// Helm 4.1); else 3. Files for helmfile need not say for which Helm they are, as the scripts do.
+func HelmOf(deployer string, in Input) (major int, why string) {
 	if in.Helm > 0 {
 		return in.Helm, "--helm, or the lane, asks for it"
 	}
-	for _, name := range slices.Sorted(maps.Keys(in.Given)) {
-		if in.Given[name].ForceConflicts {
-			return 4, "the bundle's scripts pass --force-conflicts, which only Helm 4 knows"
+	if name := forcing(in); name != "" {
+		if deployer == Helmfile {
+			return 4, in.Given[name].File + " has forceConflicts, which helmfile passes on to Helm 4 only"
 		}
+		return 4, "the bundle's scripts pass --force-conflicts, which only Helm 4 knows"
 	}
-	if in.Given == nil && in.Recipe != nil && document.GenerationOf(in.Recipe.APIVersion) != document.March {
+	if (in.Given == nil || deployer == Helmfile) && in.Recipe != nil && document.GenerationOf(in.Recipe.APIVersion) != document.March {
 		return 4, "the recipe is " + in.Recipe.APIVersion + ", of an AICR that pins Helm 4"
 	}
 	return 3, ""
 }
+
+// forcing is the first release of another program's bundle that is delivered with --force-conflicts; empty if
+// none is.
+func forcing(in Input) string {
+	for _, name := range slices.Sorted(maps.Keys(in.Given)) {
+		if in.Given[name].ForceConflicts {
+			return name
+		}
+	}
+	return ""
+}
+
+// RunsHelm reports whether a deployer's lane is delivered by Helm of one of HelmMajors.
+func RunsHelm(deployer string) bool { return ByHelm(deployer) || deployer == Helmfile }
 
 // helmStep is one line of deploy.sh.
 type helmStep struct {
@@ -109,7 +125,11 @@ func (helmfileDeployer) Name() string { return Helmfile }
 func (d helmfileDeployer) Bundle(ctx context.Context, in Input) (*Bundle, error) {
 	return build(ctx, in, d.Name(), func(p *plan, in Input, s *fileSet, _ *Expectation) error {
 		var releases []statefile.HelmfileRelease
+		major, _ := HelmOf(d.Name(), in)
 		for _, r := range p.releases {
+			if in.Given[r.Name].ForceConflicts && major < 4 {
+				return &ComponentError{Component: r.Component, Origin: r.component.Declared, Problem: "it has forceConflicts, which helmfile rejects with Helm 3: leave out --helm 3, or forceConflicts"}
+			}
 			releases = append(releases, statefile.HelmfileRelease{Name: r.Name, Namespace: r.Namespace, Component: r.Component, Chart: r.Chart, Version: r.ChartVersion, Source: r.source, Local: r.Local, Carries: r.Carried != "", PlainHTTP: in.plainCharts(r.source), DependsOn: r.DependsOn})
 			if r.Local {
 				s.addDir(r.Name+"/chart", r.files)

@@ -243,7 +243,8 @@ func TestDeployScript_ForceConflicts(t *testing.T) {
 	}
 }
 
-// Which Helm delivers in the lane helm: the one that is asked for, else the one that the bundle is for.
+// Which Helm delivers in the lane helm, and which one helmfile runs: the one that is asked for, else the one that the
+// bundle is for.
 func TestBundle_Helm(t *testing.T) {
 	july := fixture()
 	july.Recipe.APIVersion = "aicr.run/v1beta1"
@@ -252,19 +253,26 @@ func TestBundle_Helm(t *testing.T) {
 	asked.Given, asked.Helm = given.Given, 3
 	plain := fixture()
 	plain.Recipe.APIVersion, plain.Given = "aicr.run/v1beta1", map[string]Given{"web": {}}
+	level := fixture()
+	level.Given = map[string]Given{"web": {ForceConflicts: true, File: "level-0.yaml"}}
 	for name, tc := range map[string]struct {
-		in   Input
-		want int
-		why  string
+		deployer string
+		in       Input
+		want     int
+		why      string
 	}{
-		"a recipe of March":                  {fixture(), 3, ""},
-		"a recipe of today":                  {july, 4, "aicr.run/v1beta1"},
-		"a script with Helm 4's flag":        {given, 4, "--force-conflicts"},
-		"such a script, and Helm 3":          {asked, 3, "asks for it"},
-		"a script of today without the flag": {plain, 3, ""},
+		"a recipe of March":                  {Helm, fixture(), 3, ""},
+		"a recipe of today":                  {Helm, july, 4, "aicr.run/v1beta1"},
+		"a script with Helm 4's flag":        {Helm, given, 4, "--force-conflicts"},
+		"such a script, and Helm 3":          {Helm, asked, 3, "asks for it"},
+		"a script of today without the flag": {Helm, plain, 3, ""},
+		"helmfile, of March":                 {Helmfile, fixture(), 3, ""},
+		"helmfile, of today":                 {Helmfile, july, 4, "aicr.run/v1beta1"},
+		"files for helmfile, of today":       {Helmfile, plain, 4, "aicr.run/v1beta1"},
+		"files with Helm 4's setting":        {Helmfile, level, 4, "level-0.yaml has forceConflicts"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got, why := helmOf(tc.in); got != tc.want || !strings.Contains(why, tc.why) || (why == "") != (tc.why == "") {
+			if got, why := HelmOf(tc.deployer, tc.in); got != tc.want || !strings.Contains(why, tc.why) || (why == "") != (tc.why == "") {
 				t.Errorf("got Helm %d, since %q", got, why)
 			}
 		})

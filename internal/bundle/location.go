@@ -89,7 +89,11 @@ func Revision(in Input) string {
 	}
 	h := sha256.New()
 	// encoding/json sorts the keys of maps.
-	if err := json.NewEncoder(h).Encode([]any{bundleFormat, in.Recipe, components, in.Scheduling, in.ChartRepository, in.PlainHTTP}); err != nil {
+	all := []any{bundleFormat, in.Recipe, components, in.Scheduling, in.ChartRepository, in.PlainHTTP}
+	if in.Split != nil {
+		all = append(all, in.Split)
+	}
+	if err := json.NewEncoder(h).Encode(all); err != nil {
 		// Values that JSON cannot hold (NaN, say) are refused when the bundle is made; until then
 		// any stable name will do.
 		_, _ = fmt.Fprintf(h, "%v", err) // a hash never fails

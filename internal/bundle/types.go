@@ -49,6 +49,9 @@ type Input struct {
 	Scheduling Scheduling
 	// MayBeEmpty: what has no workload, and something else, is delivered too.
 	MayBeEmpty bool
+	// Split, if not nil, are the classes of components: argocd-oci and argocd-git deliver core and ops by a root
+	// Application each, of which neither waits for the other.
+	Split map[string]string
 	// Helm is the major version of Helm by which a helm lane is to deliver; 0 for the one that the bundle
 	// is made for.
 	Helm int
@@ -233,6 +236,8 @@ type Delivered struct {
 	result.Ref
 	// Root: it is what makes the others, so that none of them comes without it.
 	Root bool
+	// Of is the name of the root that makes it, in a bundle with several; empty if there is one.
+	Of string
 	// DependsOn are the objects of the same list that the deployer was told to wait for, besides
 	// the root.
 	DependsOn []result.Ref
@@ -311,7 +316,8 @@ type Bundle struct {
 	// deploy.sh does, for a caller that uses Helm as a library. The same in every deployer's
 	// bundle.
 	Installs []Install
-	// Helm is the major version of Helm that delivers in a helm lane, and HelmWhy the reason, if it is not the default, 3.
+	// Helm is the major version of Helm that delivers in a helm lane, or that helmfile runs, and HelmWhy the reason, if
+	// it is not the default, 3.
 	Helm    int
 	HelmWhy string
 	// Foreign is nil for a bundle that was generated here.
@@ -370,7 +376,7 @@ type Given struct {
 	Defaults map[string]any
 	Under    string // the name that they are below, if it is another
 	Complete bool   // nothing is added to the values: whoever made the bundle has done that
-	// ForceConflicts: the bundle's script passes --force-conflicts to Helm.
+	// ForceConflicts: the bundle's script, or helmfile, passes --force-conflicts to Helm.
 	ForceConflicts bool
 	// CRDScript is a script of the bundle that applies the CRDs of the chart's crds/ before an
 	// upgrade; empty if there is none.

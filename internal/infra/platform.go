@@ -85,6 +85,12 @@ type Foreigner interface {
 	ForeignPrograms(controllers ...ControllerKind) []ForeignProgram
 }
 
+// HelmRunner is a Platform that has the programs of Helm which a Deliverer runs.
+type HelmRunner interface {
+	// HelmVersion is the version of its Helm of a major version, such as v4.2.4.
+	HelmVersion(major int) string
+}
+
 // ControllerKind names the software that a lane needs besides the control plane.
 type ControllerKind string
 
@@ -96,11 +102,13 @@ const (
 	// it needs ArgoCDControllers beside it.
 	ApplicationSetControllers ControllerKind = "argocd-applicationset"
 	// HelmfileProgram is helmfile with helm, a program of this machine that delivers and ends. Its
-	// Controllers are a Deliverer.
+	// Controllers are a Deliverer. It runs Helm 3, and Helm 4 where Helm4Program is there too.
 	HelmfileProgram ControllerKind = "helmfile"
 	// KarpenterProgram makes the nodes of a cluster's Spec.Groups. It starts and ends with the cluster, and no
 	// lane asks for it.
 	KarpenterProgram ControllerKind = "karpenter"
+	// Helm4Program is the program of Helm 4. It has no Controllers.
+	Helm4Program ControllerKind = "helm-4"
 )
 
 // KarpenterGroup and KarpenterKwokGroup are the API groups of what KarpenterProgram works on.
@@ -399,9 +407,9 @@ const (
 // Deliverer is a program that delivers a bundle and ends. Install and Start of it do nothing.
 type Deliverer interface {
 	Controllers
-	// Deliver runs the program in the directory of a bundle, up to its end or that of ctx. What it
-	// printed is returned, and is in the log of its component.
-	Deliver(ctx context.Context, dir string, what Delivery) (said string, err error)
+	// Deliver runs the program in the directory of a bundle, with the Helm of a major version, up to its end or that
+	// of ctx. What it printed is returned, and is in the log of its component.
+	Deliver(ctx context.Context, dir string, what Delivery, helm int) (said string, err error)
 }
 
 // ControllerOptions are what a lane tells its controllers.

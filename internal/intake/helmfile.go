@@ -150,7 +150,7 @@ func (f *helmfileForm) release(file string, n *yamlv3.Node, repositories map[str
 	r := helmfileRelease{unit: unit{name: yamlx.Text(n, "name"), namespace: yamlx.Text(n, "namespace"), version: yamlx.Text(n, "version"), at: t.at(file, n.Line), values: valueSet{values: map[string]any{}, origins: t.noOrigins()}}}
 	u, err := &r.unit, error(nil)
 	u.unawaited = cmp.Or(yamlx.Text(n, "wait"), yamlx.Text(defaults, "wait")) != "true"
-	u.file = file
+	u.file, u.forces = file, cmp.Or(yamlx.Text(n, "forceConflicts"), yamlx.Text(defaults, "forceConflicts")) == "true"
 	u.compared = cmp.Or(yamlx.Text(n, "disableValidation"), yamlx.Text(defaults, "disableValidation")) != "true" && yamlx.Text(n, "disableValidationOnInstall") != "true"
 	if u.name == "" || u.namespace == "" {
 		return r, t.bad(file, n.Line, "a release needs a name and a namespace")

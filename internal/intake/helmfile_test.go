@@ -224,3 +224,24 @@ func TestHelmfile_Compared(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
+
+// A file with forceConflicts, which helmfile passes on to Helm 4 only, is for Helm 4; with Helm 3 helmfile ends at once.
+func TestHelmfile_ForceConflicts(t *testing.T) {
+	const releases = "releases:\n- {name: a, namespace: n, chart: r/a, version: 1.0.0%s}\n- {name: b, namespace: n, chart: r/a, version: 1.0.0}\n"
+	for name, c := range map[string]struct {
+		file string
+		want string
+	}{
+		"of a release": {fmt.Sprintf(releases, ", forceConflicts: true"), "true false"},
+		"of all":       {"helmDefaults: {forceConflicts: true}\n" + fmt.Sprintf(releases, ", forceConflicts: false"), "false true"},
+		"of none":      {fmt.Sprintf(releases, ""), "false false"},
+	} {
+		f, _, err := whole(readHelmfile)(t.Context(), treeOf(t, map[string]string{"helmfile.yaml": "repositories: [{name: r, url: https://example.com}]\n" + c.file}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprint(f.units()[0].forces, f.units()[1].forces); got != c.want {
+			t.Errorf("%s: got %s, want %s", name, got, c.want)
+		}
+	}
+}

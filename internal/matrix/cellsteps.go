@@ -53,10 +53,8 @@ func (c *cellRun) makeBundle(ctx context.Context) error {
 		c.result.Notes = append(c.result.Notes, b.Foreign.Notes...)
 		c.result.AnyNode = b.Foreign.AnyNode
 	}
-	if bundle.ByHelm(c.plan.Deployer.Name()) {
-		if c.result.Helm = b.Helm; b.Helm != 3 {
-			c.result.Notes = append(c.result.Notes, fmt.Sprintf("helm: Helm %d delivers: %s", b.Helm, b.HelmWhy))
-		}
+	if err := c.deliversByHelm(ctx, b); err != nil {
+		return err
 	}
 	c.result.NotVerified = slices.Concat(c.result.NotVerified, unverified, b.Expectation.NotVerified)
 	c.result.Components = len(b.Expectation.Releases)
@@ -66,7 +64,7 @@ func (c *cellRun) makeBundle(ctx context.Context) error {
 	c.result.Warnings = append(c.result.Warnings, b.Expectation.Warnings...)
 	c.result.StandIns = append(c.result.StandIns, c.platform.Simulates(b.Expectation.Objects)...)
 	if p, ok := c.platform.(infra.Foreigner); ok {
-		for _, program := range p.ForeignPrograms(c.lane.Controllers()...) {
+		for _, program := range p.ForeignPrograms(c.plan.needs()...) {
 			c.result.Notes = append(c.result.Notes, program.Differs())
 		}
 	}
@@ -78,6 +76,32 @@ func (c *cellRun) makeBundle(ctx context.Context) error {
 		return err
 	}
 	return c.judgeRendered(true)
+}
+
+// deliversByHelm records by which Helm a bundle is delivered, if it is. What another program has made may be for
+// another Helm than its recipe, so that helmfile's is compiled here if it was not before. Reasons:
+// STACK_BUILD_FAILED, TOOLCHAIN_MISSING.
+func (c *cellRun) deliversByHelm(ctx context.Context, b *bundle.Bundle) error {
+	deployer := c.plan.Deployer.Name()
+	if !bundle.RunsHelm(deployer) {
+		return nil
+	}
+	c.result.Helm = b.Helm
+	runs := fmt.Sprintf("helm: Helm %d delivers", b.Helm)
+	if p, ok := c.platform.(infra.HelmRunner); ok && !bundle.ByHelm(deployer) {
+		runs = fmt.Sprintf("helm: %s runs Helm %s", deployer, p.HelmVersion(b.Helm))
+	}
+	switch {
+	case b.HelmWhy != "":
+		c.result.Notes = append(c.result.Notes, runs+": "+b.HelmWhy)
+	case !bundle.ByHelm(deployer):
+		c.result.Notes = append(c.result.Notes, runs)
+	}
+	helm4 := b.Helm == 4 || c.upgrade != nil && c.upgrade.old.bundle.Helm == 4
+	if bundle.ByHelm(deployer) || !helm4 || slices.Contains(c.plan.needs(), infra.Helm4Program) {
+		return nil
+	}
+	return c.platform.Needs(ctx, append(c.plan.needs(), infra.Helm4Program)...)
 }
 
 // judgeRendered judges what is delivered next by what needs no cluster: a first installation before it has one, what runs

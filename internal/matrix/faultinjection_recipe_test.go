@@ -23,7 +23,8 @@ type tinyRecipe struct {
 }
 
 type tinyComponent struct {
-	name string
+	name  string
+	class string // of the registry
 	// namespace is its name's if empty.
 	namespace string
 	// templates of its chart by file name. A component without any is manifest-only.
@@ -129,6 +130,9 @@ func (r *tinyRecipe) write(t *testing.T) (recipes, charts string) {
 			origin = fmt.Sprintf("    manifest: {defaultNamespace: %s}\n", c.name)
 		}
 		registry += fmt.Sprintf("  - name: %s\n%s    nodeScheduling: {system: {nodeSelectorPaths: [nodeSelector], tolerationPaths: [tolerations]}}\n", c.name, origin)
+		if c.class != "" {
+			registry += "    class: " + c.class + "\n"
+		}
 		if c.check != "" {
 			registry += fmt.Sprintf("    healthCheck: {assertFile: checks/%s/health-check.yaml}\n", c.name)
 			put(c.check, recipes, "checks", c.name, "health-check.yaml")

@@ -97,6 +97,27 @@ func TestControllersFor(t *testing.T) {
 	}
 }
 
+// A cell of helmfile needs Helm 4 where its bundle, or the one before an upgrade, is for that, and no other cell does.
+func TestPlan_Needs(t *testing.T) {
+	helm4 := bundle.Input{Helm: 4}
+	for name, c := range map[string]struct {
+		deployer string
+		plan     Plan
+		want     bool
+	}{
+		"helmfile":                  {bundle.Helmfile, Plan{}, false},
+		"helmfile, Helm 4":          {bundle.Helmfile, Plan{input: helm4}, true},
+		"helmfile, Helm 4 before":   {bundle.Helmfile, Plan{base: &base{input: helm4}}, true},
+		"helm, Helm 4 in a process": {bundle.Helm, Plan{input: helm4}, false},
+		"Argo CD":                   {bundle.ArgoCDOCI, Plan{input: helm4}, false},
+	} {
+		c.plan.Deployer = deployers(t, c.deployer)[0]
+		if got := slices.Contains(ControllersFor([]Plan{c.plan}), infra.Helm4Program); got != c.want {
+			t.Errorf("%s: needs the program of Helm 4: %t", name, got)
+		}
+	}
+}
+
 // A release that cannot be installed is a failure at once, and those after it wait for it; none is
 // tried.
 func TestHelmLane_FirstFailure(t *testing.T) {

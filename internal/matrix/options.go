@@ -40,6 +40,8 @@ type Inputs struct {
 	Health health.Policy
 	// Helm is the major version of Helm in the lane helm; 0 for the one that a bundle is made for.
 	Helm int
+	// Split has argocd-oci and argocd-git deliver the two classes of components by a root each.
+	Split bool
 	// Existing is what each cluster has before anything is delivered.
 	Existing []Existing
 }

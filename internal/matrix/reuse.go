@@ -54,8 +54,11 @@ func (u *Reuser) Inputs(ctx context.Context, r *Runner, p Plan) (reuse.Inputs, e
 	if groups := simulate.Growing(p.nodes); len(groups) > 0 {
 		all = append(all, input{"groups of nodes", groups})
 	}
-	if p.input.Helm > 0 && bundle.ByHelm(p.Cell.Deployer) {
+	if p.input.Helm > 0 && bundle.RunsHelm(p.Cell.Deployer) {
 		all = append(all, input{"Helm", p.input.Helm})
+	}
+	if p.input.Split != nil {
+		all = append(all, input{"classes", p.input.Split})
 	}
 	if len(p.probes) > 0 {
 		content := map[string]string{}

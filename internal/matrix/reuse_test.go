@@ -167,9 +167,9 @@ func TestInputsOfACell(t *testing.T) {
 // is on this list.
 func TestInputs_EveryField(t *testing.T) {
 	known := map[string][]string{
-		// hashed: Recipe, Components, Scheduling, Charts (by each chart's bytes), KubeVersion, Helm (in its lanes);
+		// hashed: Recipe, Components, Scheduling, Charts (by each chart's bytes), KubeVersion, Helm (in its lanes), Split;
 		// Direct is never reused, nor is a bundle of another program, which alone has Given
-		"bundle.Input": {"Recipe", "Components", "Scheduling", "Charts", "KubeVersion", "Direct", "Given", "Helm",
+		"bundle.Input": {"Recipe", "Components", "Scheduling", "Charts", "KubeVersion", "Direct", "Given", "Helm", "Split",
 			// where a bundle is published; part of this program; made from the others
 			"ChartRepository", "PlainHTTP", "RepoURL", "TargetRevision", "Project", "APIs", "prepared",
 			// injected values are in the values too; a cell is always rendered; only what another

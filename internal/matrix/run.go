@@ -144,6 +144,18 @@ func (r *Runner) planRecipe(name string) (p Plan, err error) {
 	p.input = bundle.Input{
 		Recipe: res, Components: components, Scheduling: bundle.KwokScheduling(), Charts: r.Charts, KubeVersion: on.KubeVersion(), APIs: r.existingAPIs(on.APIs()), PlainHTTP: true, Helm: r.Helm,
 	}
+	if r.Split {
+		p.input.Split = map[string]string{}
+		for _, e := range r.Store.Entries() {
+			p.input.Split[e.Name] = e.Class
+		}
+		if err := bundle.CheckSplit(components, p.input.Split); err != nil {
+			return p, reason.New(reason.Usage, "recipe %s: --split: %w", name, err)
+		}
+	}
+	if sample := res.Configuration.Choice().Interfaces; sample != "" {
+		p.notes = append(p.notes, "the recipe needs the networks of a cluster's GPU NICs (aicr recipe --gke-tcpxo-interfaces): "+sample+" stand for them")
+	}
 	p.notes = append(p.notes, r.unevaluated(res)...)
 	if r.Direct != nil {
 		if p.egress, err = r.Direct(components); err != nil {
@@ -242,17 +254,35 @@ func (r *Runner) PlatformOf(recipe string) infra.Platform {
 	return r.Platform
 }
 
+// needs is what a plan's cell is made of: what its lane starts, and Helm 4, if helmfile runs that.
+func (p Plan) needs() []infra.ControllerKind {
+	kinds := slices.Clone(NewLane(p.Deployer).Controllers())
+	if len(simulate.Growing(p.nodes)) > 0 {
+		kinds = append(kinds, infra.KarpenterProgram)
+	}
+	if !slices.Contains(kinds, infra.HelmfileProgram) {
+		return kinds
+	}
+	inputs := []bundle.Input{p.input}
+	if p.base != nil {
+		inputs = append(inputs, p.base.input)
+	}
+	for _, in := range inputs {
+		if major, _ := bundle.HelmOf(p.Deployer.Name(), in); major == 4 {
+			return append(kinds, infra.Helm4Program)
+		}
+	}
+	return kinds
+}
+
 // ControllersFor returns the kinds of controllers that the plans' lanes need.
 func ControllersFor(plans []Plan) []infra.ControllerKind {
 	var kinds []infra.ControllerKind
 	for _, p := range plans {
-		for _, k := range NewLane(p.Deployer).Controllers() {
+		for _, k := range p.needs() {
 			if !slices.Contains(kinds, k) {
 				kinds = append(kinds, k)
 			}
-		}
-		if len(simulate.Growing(p.nodes)) > 0 && !slices.Contains(kinds, infra.KarpenterProgram) {
-			kinds = append(kinds, infra.KarpenterProgram)
 		}
 	}
 	return kinds

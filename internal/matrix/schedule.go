@@ -135,7 +135,7 @@ func (r *Runner) built(p Plan) (bool, error) {
 	if r.Building == nil {
 		return true, nil
 	}
-	return r.Building.Done(NewLane(p.Deployer).Controllers())
+	return r.Building.Done(p.needs())
 }
 
 // unbuilt returns the result of a cell whose controllers could not be had.
@@ -150,7 +150,7 @@ func (r *Runner) unbuilt(c result.Cell, err error) result.Result {
 func (r *Runner) ControllerSets(plans []Plan, n int) []schedule.BuildingSet {
 	var sets []schedule.BuildingSet
 	for _, i := range r.startOrder(plans, n) {
-		set := schedule.BuildingSet(ControllersFor(plans[i : i+1]))
+		set := schedule.BuildingSet(plans[i].needs())
 		if !slices.ContainsFunc(sets, func(s schedule.BuildingSet) bool { return slices.Equal(s, set) }) {
 			sets = append(sets, set)
 		}

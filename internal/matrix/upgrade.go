@@ -159,6 +159,7 @@ func (r *Runner) planBase(name string) (Plan, error) {
 	}
 	old := *r
 	old.Inputs, old.From, old.Verification = r.From.Inputs, nil, Verification{}
+	old.Split = r.Split
 	old.Nodes, old.Profiles, old.Health, old.Existing = r.Nodes, r.Profiles, r.Health, r.Existing
 	return old.planRecipe(name)
 }

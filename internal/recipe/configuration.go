@@ -1,8 +1,8 @@
 package recipe
 
 // configuration.go has the choices that AICR makes for a recipe besides its criteria and its
-// profile: whose database Slurm's accounting uses (AICR's ADR-016), and whether the runtime inventory is
-// installed (ADR-019). It knows which values of which components follow. It must not know how a recipe
+// profile: whose database Slurm's accounting uses (AICR's ADR-016), whether the runtime inventory is
+// installed (ADR-019), and the networks of GPU NICs (interfaces.go). It knows which values of which components follow. It must not know how a recipe
 // is resolved.
 
 import (
@@ -17,6 +17,7 @@ import (
 type Configuration struct {
 	Slurm            *ConfigurationSlurm `json:"slurm,omitempty"`
 	RuntimeInventory *ConfigurationMode  `json:"runtimeInventory,omitempty"`
+	GKE              *ConfigurationGKE   `json:"gke,omitempty"`
 }
 
 // ConfigurationSlurm are the choices for a Slurm cluster.
@@ -63,7 +64,11 @@ func databases() []string {
 }
 
 // ConfigurationChoice is what was asked for. What is empty is AICR's default.
-type ConfigurationChoice struct{ Accounting, Inventory string }
+type ConfigurationChoice struct {
+	Accounting, Inventory string
+	// Interfaces are pairs INTERFACE=NETWORK with commas between them.
+	Interfaces string
+}
 
 // Check refuses values that are none.
 func (c ConfigurationChoice) Check() error {
@@ -98,12 +103,15 @@ func (c *Configuration) Choice() (made ConfigurationChoice) {
 	if c.RuntimeInventory != nil {
 		made.Inventory = c.RuntimeInventory.Mode
 	}
+	made.Interfaces = formatInterfaces(c.interfaces())
 	return made
 }
 
 // configurationRecipe is what the choices depend on.
 type configurationRecipe struct {
-	Platform string
+	Platform, Service, Accelerator string
+	// BringsTCPXO: a component brings the runtime for which there are interfaces.
+	BringsTCPXO bool
 	// Has reports whether the recipe has a component, On whether it has one that is not left out.
 	Has, On func(component string) bool
 }
@@ -144,7 +152,15 @@ func configurationOf(r configurationRecipe, c ConfigurationChoice) (*Configurati
 		made.RuntimeInventory = &ConfigurationMode{c.Inventory}
 		overrides[inventory] = map[string]any{install: c.Inventory == enabled}
 	}
-	if made.Slurm == nil && made.RuntimeInventory == nil {
+	interfaces, err := interfacesOf(r, c.Interfaces)
+	if err != nil {
+		return nil, nil, err
+	}
+	if interfaces != nil {
+		made.GKE = &ConfigurationGKE{interfaces}
+		overrides[trainer] = map[string]any{tcpxoValue: interfacesValue(interfaces)}
+	}
+	if made.Slurm == nil && made.RuntimeInventory == nil && made.GKE == nil {
 		return nil, nil, nil
 	}
 	return made, overrides, nil

@@ -164,7 +164,7 @@ func (s *Store) WithValue(name string, selection ProfileSelection) (string, erro
 	if !ok {
 		return "", unknownRecipe(name, s.Names())
 	}
-	if _, err := s.ResolveWith(o.Effective, Choices{Profile: selection}); err != nil {
+	if _, err := s.resolveAnywhere(o.Effective, Choices{Profile: selection}); err != nil {
 		return "", fmt.Errorf("recipe %q: %w", name, err)
 	}
 	for _, v := range s.Variants(o.Name) {

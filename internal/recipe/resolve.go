@@ -3,6 +3,7 @@ package recipe
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -121,7 +122,9 @@ func (s *Store) configure(m *merged, query Criteria, choice ConfigurationChoice,
 		enabled, err := m.enabled(ref)
 		return err == nil && enabled
 	}
-	made, overrides, err := configurationOf(configurationRecipe{Platform: query.Platform, Has: has, On: on}, choice)
+	made, overrides, err := configurationOf(configurationRecipe{
+		Platform: query.Platform, Service: query.Service, Accelerator: query.Accelerator, BringsTCPXO: has(trainer) && on(trainer) && m.components[trainer].ref.bringsTCPXO(), Has: has, On: on,
+	}, choice)
 	if err != nil {
 		return nil, err
 	}
@@ -149,7 +152,7 @@ func (s *Store) ResolveName(name string) (*Result, error) {
 	if !ok {
 		return nil, unknownRecipe(name, s.Names())
 	}
-	r, err := s.ResolveWith(o.Effective, Choices{Profile: selection})
+	r, err := s.resolveAnywhere(o.Effective, Choices{Profile: selection})
 	if err != nil {
 		return nil, fmt.Errorf("resolving recipe %q: %w", name, err)
 	}
@@ -159,6 +162,16 @@ func (s *Store) ResolveName(name string) (*Result, error) {
 	}
 	r.Metadata.Name = name
 	return r, nil
+}
+
+// resolveAnywhere is ResolveWith where there is no cluster, so that samples stand for what a recipe has to be told of it.
+func (s *Store) resolveAnywhere(query Criteria, choices Choices) (*Result, error) {
+	r, err := s.ResolveWith(query, choices)
+	if errors.Is(err, errNoInterfaces) {
+		choices.Configuration.Interfaces = sampleInterfaces()
+		r, err = s.ResolveWith(query, choices)
+	}
+	return r, err
 }
 
 // YAML is the result as a document. The same result gives the same bytes.

@@ -93,7 +93,7 @@ func harmless(command string) bool {
 		flag, _, _ := strings.Cut(w, "=")
 		if !inCommand.MatchString(w) || strings.HasPrefix(w, "-") && !slices.Contains([]string{
 			"--deployer", "--charts", "--recipes-dir", "--data", "--profiles", "--checks", "--probes", "--controller", "--validate", "--plain-controllers", "--platform", "--cluster", "--keep", "--app", "--values", "--service", "--accelerator",
-			"--namespace", "--environment", "--kubernetes", "--drift", "--remove", "--from", "--rollback", "--sequence", "--helm",
+			"--namespace", "--environment", "--kubernetes", "--drift", "--remove", "--from", "--rollback", "--sequence", "--helm", "--split",
 		}, flag) {
 			return false
 		}

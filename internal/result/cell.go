@@ -210,7 +210,7 @@ type Result struct {
 	Cluster string `json:"cluster"`
 	// Kubernetes is the version of the control plane, e.g. v1.36.1.
 	Kubernetes string `json:"kubernetes,omitempty"`
-	// Helm is the major version of Helm that delivered; 0 in other lanes than Helm's.
+	// Helm is the major version of Helm that delivered; 0 in lanes that are neither Helm's nor helmfile's.
 	Helm int `json:"helm,omitempty"`
 	// Reused says of which run the verdict is; nil if it is this run's.
 	Reused *Reuse `json:"reused,omitempty"`

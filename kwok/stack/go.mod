@@ -14,6 +14,7 @@ tool (
 	github.com/fluxcd/source-watcher/v2/cmd
 	go.etcd.io/etcd/server/v3
 	helm.sh/helm/v3/cmd/helm
+	helm.sh/helm/v4/cmd/helm
 	k8s.io/kubernetes/cmd/kube-apiserver
 	k8s.io/kubernetes/cmd/kube-controller-manager
 	k8s.io/kubernetes/cmd/kube-scheduler

@@ -5,10 +5,10 @@ func HelmfileFields() map[string][]string {
 	return map[string][]string{
 		"":             {"helmfiles", "repositories", "helmDefaults", "releases"},
 		"repositories": {"name", "url", "oci", "plainHttp"},
-		"helmDefaults": {"wait", "waitForJobs", "timeout", "createNamespace", "disableValidation", "disableOpenAPIValidation", "plainHttp"},
+		"helmDefaults": {"wait", "waitForJobs", "timeout", "createNamespace", "disableValidation", "disableOpenAPIValidation", "plainHttp", "forceConflicts"},
 		"releases": {
 			"name", "namespace", "chart", "version", "values", "needs", "wait", "waitForJobs", "timeout", "createNamespace", "disableValidation",
-			"disableValidationOnInstall", "disableOpenAPIValidation", "plainHttp", "skipDeps", "hooks",
+			"disableValidationOnInstall", "disableOpenAPIValidation", "plainHttp", "skipDeps", "hooks", "forceConflicts",
 		},
 	}
 }

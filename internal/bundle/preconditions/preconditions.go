@@ -54,6 +54,8 @@ func checks() map[string]func(bundled, *recipe.Component) string {
 		"CheckNVSentinelPreflightDCGMReachable":         dcgmReachable,
 		"CheckNVSentinelPreflightGangSchedulerRequired": gangScheduler,
 		"CheckNPDNotDuplicatingProviderNPD":             providersOwn,
+
+		"CheckGKETCPXOInterfacesCoherence": tcpxoInterfaces,
 	}
 }
 

@@ -27,7 +27,7 @@ func (a *app) stackBuildCommand() *cobra.Command {
 		Use: "build", Short: "Get every binary of the stack that is not in the cache", Args: cobra.NoArgs,
 		Long: `Get every binary of the stack that is not in the cache, from where --stack says. With --schedulers, get the second schedulers and the controllers
 instead, which are not part of the stack: ` + "`matrix workflow run`" + ` compiles one when a workflow needs it, which takes minutes. With
---helmfile, compile helmfile and the helm that it runs, which the lane helmfile needs. With --kubernetes, compile the control plane of
+--helmfile, compile helmfile and the Helm 3 and 4 that it runs, which the lane helmfile needs. With --kubernetes, compile the control plane of
 another minor version. Prints the directory.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			built, groups := a.Stack, stack.Groups()
@@ -35,7 +35,7 @@ another minor version. Prints the directory.`,
 				built, groups = a.Schedulers, stack.SchedulerGroups()
 			}
 			if helmfile {
-				if err := a.buildFor(cmd.Context(), a.Stack, stack.GroupHelm); err != nil {
+				if err := a.buildFor(cmd.Context(), a.Stack, stack.GroupHelm, stack.GroupHelm4); err != nil {
 					return err
 				}
 				built, groups = a.Helmfile, stack.HelmfileGroups()
@@ -55,7 +55,7 @@ another minor version. Prints the directory.`,
 		},
 	}
 	cmd.Flags().BoolVar(&schedulers, "schedulers", false, "compile the second schedulers and controllers (coscheduling, Kueue, JobSet, Kubeflow Trainer)")
-	cmd.Flags().BoolVar(&helmfile, "helmfile", false, "compile helmfile and its helm")
+	cmd.Flags().BoolVar(&helmfile, "helmfile", false, "compile helmfile and the Helm 3 and 4 that it runs")
 	cmd.Flags().StringVar(&minor, platform.KubernetesFlag, "", "compile the control plane of this `minor` version, e.g. 1.34")
 	cmd.MarkFlagsMutuallyExclusive("schedulers", "helmfile", platform.KubernetesFlag)
 	return cmd

@@ -42,6 +42,7 @@ type bundlerFlags struct {
 	// selects are the patterns of the apps of app that run.
 	selects []string
 	class   string // of a split set
+	split   bool
 	// since is what the apps that run have changed since; empty for all.
 	since, base string
 	sinceGiven  bool
@@ -59,12 +60,13 @@ const buildAICR = "build"
 func (f *bundlerFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.bundler, "bundler", "", "who makes the bundles: builtin, or exec, which is AICR's own CLI (default: exec where the recipes are in a checkout of AICR that has the CLI, else builtin)")
 	cmd.Flags().StringVar(&f.aicr, "aicr", "", "AICR's CLI, for --bundler exec: a `path`, a name to find in PATH, or build, which builds ./cmd/aicr of the recipes' checkout")
-	cmd.Flags().StringArrayVar(&f.aicrArgs, "aicr-args", nil, "further `arguments` for AICR's CLI, as \"recipe --gke-tcpxo-interfaces=8\" or \"bundle --serial\", or @FILE, which has them by recipe (repeatable)")
+	cmd.Flags().StringArrayVar(&f.aicrArgs, "aicr-args", nil, "further `arguments` for AICR's CLI, as \"recipe --runtime-inventory=enabled\" or \"bundle --serial\", or @FILE, which has them by recipe (repeatable)")
 	cmd.Flags().StringVar(&f.aicrPath, "aicr-path", "", "the older name of --aicr")
 	if err := cmd.Flags().MarkHidden("aicr-path"); err != nil {
 		panic(err) // the flag is defined on the line above
 	}
 	cmd.Flags().StringVar(&f.dir, "bundle-dir", "", "run the bundle in this `directory` through the one lane of --deployer; RECIPE is only its name (default: that of its recipe.yaml)")
+	cmd.Flags().BoolVar(&f.split, "split", false, "in the lanes argocd-oci and argocd-git, deliver the components of the classes core and ops (class in registry.yaml) by a root Application each, with retry, of which neither waits for the other")
 	cmd.Flags().StringVar(&f.class, "class", "", "with --bundle-dir and a split set: core, which runs that half alone, or all (default: all)")
 	cmd.Flags().StringVar(&f.app, "app", "", "run what is at this `path`, without recipes: Applications of Argo CD, HelmReleases and Kustomizations of Flux, a helmfile.yaml, a chart, or manifests; RECIPE is only its name (default: that of the path)")
 	cmd.Flags().StringArrayVar(&f.values, "values", nil, "with --app and a chart: `file` of values (repeatable; later ones win)")
@@ -156,6 +158,10 @@ func (f bundlerFlags) check(args []string, run runFlags) error {
 		return cli.Usagef("--charts direct is for this program's own bundles; another's bundle gets its charts from the cell's registry. Use --charts upstream, which has the same charts")
 	case f.foreign() && run.reuse != "":
 		return cli.Usagef("--reuse knows what this program's own bundles are made of, and not what another program's are; leave it out with --bundler exec, --bundle-dir and --app")
+	case f.split && f.foreign():
+		return cli.Usagef("--split is for this program's own bundles, and AICR's CLI splits those for Helm only: run what aicr bundle --split writes with --bundle-dir, or pass --bundler %s", builtinBundler)
+	case f.split && slices.ContainsFunc(cli.SplitList(run.deployers), func(d string) bool { return d != bundle.ArgoCDOCI && d != bundle.ArgoCDGit }):
+		return cli.Usagef("--split is for the lanes %[1]s and %[2]s: pass --deployer %[1]s,%[2]s; the lane %s runs what aicr bundle --split writes, with --bundle-dir", bundle.ArgoCDOCI, bundle.ArgoCDGit, bundle.Helm)
 	case f.class != "" && f.dir == "":
 		return cli.Usagef("--class is for --bundle-dir with a split set; without one, choose components with enabled: false")
 	case f.one() == "":
@@ -345,6 +351,9 @@ func (f bundlerFlags) rerun() []string {
 		if flag.value != "" {
 			parts = append(parts, flag.name, flag.value)
 		}
+	}
+	if f.split {
+		parts = append(parts, "--split")
 	}
 	for _, file := range f.values {
 		parts = append(parts, "--values", file)

@@ -31,8 +31,12 @@ func (f *runFlags) settleHelm() error {
 		return nil
 	}
 	lanes := cli.SplitList(f.deployers)
-	if !slices.Contains(lanes, bundle.Helm) && !slices.Contains(lanes, "all") {
-		return cli.Usagef("--%s is for the lane %s, which is not among --deployer %s", helmFlag, bundle.Helm, strings.Join(lanes, ","))
+	byHelm := slices.Contains(lanes, bundle.Helm) || slices.Contains(lanes, "all")
+	switch {
+	case !byHelm && !slices.ContainsFunc(lanes, chosenHelm):
+		return cli.Usagef("--%s is for the lanes %s and %s, which are not among --deployer %s", helmFlag, bundle.Helm, bundle.Helmfile, strings.Join(lanes, ","))
+	case !byHelm && len(majors) > 1:
+		return cli.Usagef("--%s %s compares the two in the lane %s, which is not among --deployer %s; name one of them", helmFlag, strings.Join(f.helm, ","), bundle.Helm, strings.Join(lanes, ","))
 	}
 	slices.Sort(majors)
 	if f.helmMajor = majors[0]; len(majors) > 1 {
@@ -41,7 +45,10 @@ func (f *runFlags) settleHelm() error {
 	return nil
 }
 
+// chosenHelm reports whether --helm is for a lane.
+func chosenHelm(deployer string) bool { return deployer == bundle.Helm || deployer == bundle.Helmfile }
+
 // helmHelp explains the flag.
 func helmHelp() string {
-	return fmt.Sprintf("`version` of Helm in the lane %s: 3, 4, or 3,4, which adds the lane %s and compares the two; auto is 4 where the bundle's scripts or the form of the recipe are for Helm 4, and else 3", bundle.Helm, bundle.Helm4)
+	return fmt.Sprintf("`version` of Helm in the lanes %[1]s and %[2]s: 3, 4, or 3,4, which adds the lane %[3]s and compares it with %[1]s; auto is 4 where the bundle's files or the form of the recipe are for Helm 4, and else 3", bundle.Helm, bundle.Helmfile, bundle.Helm4)
 }

@@ -253,7 +253,7 @@ func (a *app) openInputs(ctx context.Context, args []string, f runFlags, v valid
 			return in, err
 		}
 	}
-	in.Helm = f.helmMajor
+	in.Helm, in.Split = f.helmMajor, f.bundles.split
 	in.DataName, in.Nodes = a.DataDirectory(f.mixins.dataOf(f.recipes.Data)), a.Settings.NodeGroups()
 	if in.Bundler, in.planBundle, err = a.openBundler(ctx, args, f, v.deployers[0], in.Store); err != nil {
 		return in, err

@@ -7,7 +7,6 @@ import (
 
 	"al.essio.dev/pkg/shellescape"
 
-	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/command/cli"
 	"github.com/nvidia/aicr-action/internal/command/platform"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -17,7 +16,7 @@ import (
 // program, settings the file of --settings, if any.
 func rerunCommand(self, settings string, c result.Cell, f runFlags) string {
 	parts := []string{"run", c.Recipe, "--deployer", c.Deployer}
-	if f.helmMajor > 0 && slices.Contains(strings.Split(c.Deployer, ","), bundle.Helm) {
+	if f.helmMajor > 0 && slices.ContainsFunc(strings.Split(c.Deployer, ","), chosenHelm) {
 		parts = append(parts, "--"+helmFlag, strconv.Itoa(f.helmMajor))
 	}
 	if !slices.Equal(f.charts, f.usualCharts) {

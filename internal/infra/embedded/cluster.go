@@ -58,7 +58,7 @@ func (c *cluster) Clients() *infra.Clients  { return c.clients }
 func (c *cluster) Registry() infra.Registry { return c.registry }
 
 // controllerRow is a kind of controllers that clusters here can have: the parts of the stack that
-// it needs, and how it is made.
+// it needs, and how it is made; nil if another one runs it.
 type controllerRow struct {
 	kind   infra.ControllerKind
 	groups []stack.Group
@@ -71,6 +71,7 @@ func controllerTable() []controllerRow {
 		{infra.FluxControllers, []stack.Group{stack.GroupFlux}, newFlux},
 		{infra.ApplicationSetControllers, []stack.Group{stack.GroupArgoCD}, newApplicationSets},
 		{infra.HelmfileProgram, []stack.Group{stack.GroupHelm}, newHelmfile}, // and Platform.Helmfile
+		{infra.Helm4Program, []stack.Group{stack.GroupHelm4}, nil},           // helmfile runs it
 	}
 }
 
@@ -93,7 +94,7 @@ func newApplicationSets(c *cluster, _ infra.ControllerOptions) infra.Controllers
 
 func newHelmfile(c *cluster, _ infra.ControllerOptions) infra.Controllers {
 	return &helmfile{
-		Path: c.platform.Helmfile.Bin(infra.HelmfileProcess), Helm: c.platform.Stack.Bin("helm"), Sup: c.sup, Kubeconfig: c.Kubeconfig(),
+		Path: c.platform.Helmfile.Bin(infra.HelmfileProcess), Stack: c.platform.Stack, Sup: c.sup, Kubeconfig: c.Kubeconfig(),
 		Dir: filepath.Join(c.spec.Dir, "helmfile"), Logs: c.logs, Confine: c.confine(), Env: c.wayOut.environment(),
 	}
 }
@@ -110,7 +111,7 @@ func newFlux(c *cluster, o infra.ControllerOptions) infra.Controllers {
 
 func (c *cluster) Controllers(kind infra.ControllerKind, o infra.ControllerOptions) (infra.Controllers, error) {
 	for _, row := range controllerTable() {
-		if row.kind == kind {
+		if row.kind == kind && row.make != nil {
 			return row.make(c, o), nil
 		}
 	}

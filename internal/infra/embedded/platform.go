@@ -74,8 +74,9 @@ type RegistryPort struct {
 }
 
 var (
-	_ infra.Platform  = (*Platform)(nil)
-	_ infra.Foreigner = (*Platform)(nil)
+	_ infra.Platform   = (*Platform)(nil)
+	_ infra.Foreigner  = (*Platform)(nil)
+	_ infra.HelmRunner = (*Platform)(nil)
 )
 
 // Name is the platform's on the command line.

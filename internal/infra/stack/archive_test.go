@@ -273,7 +273,7 @@ func TestInstall_Interrupted(t *testing.T) {
 		if err := s.Install(ctx, &recorded{}, file, digest); !errors.Is(err, why) || reason.Of(err) == reason.Usage {
 			t.Errorf("got %v, want the cause of the interrupt", err)
 		}
-		if missing := s.Missing(Groups()...); len(missing) != len(s.Versions()) {
+		if missing := s.Missing(s.groups...); len(missing) != len(s.Versions()) {
 			t.Errorf("only %d parts are missing", len(missing))
 		}
 	}

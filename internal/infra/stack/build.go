@@ -317,6 +317,7 @@ func (s *Stack) ldflags() string {
 	}
 	set("github.com/argoproj/argo-cd/v3/common", "version", strings.TrimPrefix(s.versions["github.com/argoproj/argo-cd/v3"], "v"))
 	set("helm.sh/helm/v3/internal/version", "version", s.versions["helm.sh/helm/v3"])
+	set("helm.sh/helm/v4/internal/version", "version", s.versions["helm.sh/helm/v4"])
 	set("github.com/prometheus/common/version", "Version", strings.TrimPrefix(s.versions["github.com/prometheus-operator/prometheus-operator"], "v"))
 	set(certManagerModule+"/pkg/util", "AppVersion", s.versions[certManagerModule])
 	set("go.szostok.io/version", "version", strings.TrimPrefix(s.versions[helmfileModule], "v"))

@@ -30,14 +30,14 @@ func TestImages(t *testing.T) {
 	base := m.pushAll(t)
 	o := m.origin(t, sourceAuto)
 	s, progress := stackOf(t, o), &recorded{}
-	if err := s.Build(t.Context(), progress, Groups()...); err != nil {
+	if err := s.Build(t.Context(), progress, s.groups...); err != nil {
 		t.Fatalf("%v\n%s", err, strings.Join(progress.lines, "\n"))
 	}
-	if !progress.has("Choosing where programs come from: done, 12 programs from images") {
+	if !progress.has("Choosing where programs come from: done, 13 programs from images") {
 		t.Errorf("progress: %q", progress.lines)
 	}
 	want := elfProgram(t, ownMachine(), "")
-	for _, g := range Groups() {
+	for _, g := range s.groups {
 		for _, p := range g.Parts() {
 			if got := contentOf(t, s.Bin(p.Name)); got != want {
 				t.Errorf("%s has %d bytes, and not those of its image", p.Name, len(got))
@@ -65,17 +65,17 @@ func TestImages(t *testing.T) {
 		}
 	}
 	var foreign []string
-	for _, f := range s.Foreign(Groups()...) {
+	for _, f := range s.Foreign(s.groups...) {
 		foreign = append(foreign, fmt.Sprint(f.Name, f.Changed, f.Shared))
 	}
-	if got := strings.Join(foreign, " "); got != "kube-controller-managertrue helmfalseargocd kustomizefalseargocd" {
+	if got := strings.Join(foreign, " "); got != "kube-controller-managertrue helmfalseargocd kustomizefalseargocd helm-4falseargocd" {
 		t.Errorf("programs that differ from compiled ones: %s", got)
 	}
 	if dirs := s.BinDirs("helm", "kustomize"); len(dirs) != 1 || dirs[0] != filepath.Dir(s.Bin("argocd")) {
 		t.Errorf("the programs of Argo CD's image are in %q", dirs)
 	}
 	m.server.Close()
-	if err := s.Build(t.Context(), progress, Groups()...); err != nil || s.NeedsGo(Groups()...) {
+	if err := s.Build(t.Context(), progress, s.groups...); err != nil || s.NeedsGo(s.groups...) {
 		t.Errorf("with everything there: %v", err)
 	}
 	modules := newStack(t, hostPathsOf(s))

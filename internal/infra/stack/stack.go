@@ -53,6 +53,9 @@ const (
 	// GroupHelm is the helm binary: Argo CD's repo-server runs it. The helm lane uses Helm's SDK
 	// and does not need it.
 	GroupHelm Group = "helm"
+	// GroupHelm4 is the binary of Helm 4, which helmfile runs for what is made for Helm 4. It is no part of Groups: no
+	// other lane needs it.
+	GroupHelm4 Group = "helm-4"
 	// GroupCoscheduling and GroupKueue are second schedulers, which are parts of NewSchedulers and
 	// not of NewStack.
 	GroupCoscheduling Group = "coscheduling"
@@ -66,7 +69,7 @@ const (
 	GroupCertManager        Group = "cert-manager"
 	// GroupKarpenter is Karpenter, the one part of NewKarpenter.
 	GroupKarpenter Group = "karpenter"
-	// groupHelmfile is helmfile, the one part of NewHelmfile. It runs the helm of GroupHelm.
+	// groupHelmfile is helmfile, the one part of NewHelmfile. It runs the helm of GroupHelm or GroupHelm4.
 	groupHelmfile Group = "helmfile"
 )
 
@@ -99,6 +102,8 @@ func (g Group) Parts() []Part {
 		return []Part{kubernetes("kube-apiserver"), kubernetes("kube-scheduler"), manager}
 	case GroupHelm:
 		return []Part{part("helm", "helm.sh/helm/v3", "/cmd/helm")}
+	case GroupHelm4:
+		return []Part{part("helm-4", "helm.sh/helm/v4", "/cmd/helm")}
 	case GroupArgoCD:
 		return []Part{
 			part("kustomize", "sigs.k8s.io/kustomize/kustomize/v5", ""),
@@ -200,7 +205,7 @@ func NewStack(paths host.Paths, goMod, goSum []byte, sources fs.FS) (*Stack, err
 	if err != nil {
 		return nil, fmt.Errorf("read the stack's own programs: %w", err)
 	}
-	return newFrom(paths, "kwok/stack/go.mod", Groups(), goMod, goSum, files)
+	return newFrom(paths, "kwok/stack/go.mod", append(Groups(), GroupHelm4), goMod, goSum, files)
 }
 
 // Sources are the Go files below a directory of files that have the suffix .txt, by their paths

@@ -14,6 +14,8 @@ import (
 	"testing/fstest"
 	"time"
 
+	"golang.org/x/mod/modfile"
+
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/host"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -68,6 +70,31 @@ func newStack(t testing.TB, paths host.Paths) *Stack {
 	return s
 }
 
+// The helm lane and helmfile have the same Helm, of either major version: the one has it as a library, and the other runs
+// it as a program.
+func TestOneHelm(t *testing.T) {
+	raw, err := os.ReadFile("../../../go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mod, err := modfile.Parse("go.mod", raw, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, compared := newStack(t, host.Paths{Root: t.TempDir()}), 0
+	for _, r := range mod.Require {
+		if !strings.HasPrefix(r.Mod.Path, "helm.sh/helm/") {
+			continue
+		}
+		if compared++; s.Version(r.Mod.Path) != r.Mod.Version {
+			t.Errorf("%s is %s in go.mod, and %s in kwok/stack/go.mod", r.Mod.Path, r.Mod.Version, s.Version(r.Mod.Path))
+		}
+	}
+	if compared != 2 {
+		t.Errorf("compared %d versions of Helm, want 3 and 4", compared)
+	}
+}
+
 func TestNewStack(t *testing.T) {
 	paths := host.Paths{Root: t.TempDir()}
 	s := newStack(t, paths)
@@ -79,7 +106,7 @@ func TestNewStack(t *testing.T) {
 			t.Errorf("%+v: want a version, and nothing built", v)
 		}
 	}
-	if got := len(s.Missing(Groups()...)); got != len(s.Versions()) {
+	if got := len(s.Missing(s.groups...)); got != len(s.Versions()) {
 		t.Errorf("%d parts missing of %d", got, len(s.Versions()))
 	}
 	if again := newStack(t, paths); again.Dir != s.Dir {
@@ -288,10 +315,10 @@ func TestConcurrentBuilds(t *testing.T) {
 	for range 4 {
 		s := newStack(t, paths)
 		wg.Go(func() {
-			if err := s.Build(t.Context(), progress, Groups()...); err != nil {
+			if err := s.Build(t.Context(), progress, s.groups...); err != nil {
 				t.Error(err)
 			}
-			if missing := s.Missing(Groups()...); len(missing) > 0 {
+			if missing := s.Missing(s.groups...); len(missing) > 0 {
 				t.Errorf("a build returned before %v was there", missing)
 			}
 		})

@@ -49,7 +49,7 @@ func ParseArgs(values []string) (Args, error) {
 		all := a.of[everyRecipe]
 		switch words := strings.Fields(rest); {
 		case len(words) == 0:
-			return a, fmt.Errorf("%q: want a command of AICR's CLI and its arguments, e.g. 'recipe --gke-tcpxo-interfaces=8', or @FILE", value)
+			return a, fmt.Errorf("%q: want a command of AICR's CLI and its arguments, e.g. 'recipe --runtime-inventory=enabled', or @FILE", value)
 		case command == "recipe":
 			all.Recipe = append(all.Recipe, words...)
 		case command == "bundle":

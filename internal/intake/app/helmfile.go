@@ -25,9 +25,9 @@ import (
 // what is installed.
 var (
 	leftOutOfFile    = []string{"environments", "values", "templates", "defaultInherit", "namespace", "commonLabels", "missingFileHandler", "kubeContext", "helmBinary", "kustomizeBinary", "lockFilePath"}
-	leftOutOfDefault = []string{"kubeContext", "atomic", "cleanupOnFail", "historyMax", "verify", "skipDeps", "force", "reuseValues", "resetValues", "diffArgs", "syncArgs", "devel", "forceConflicts"}
+	leftOutOfDefault = []string{"kubeContext", "atomic", "cleanupOnFail", "historyMax", "verify", "skipDeps", "force", "reuseValues", "resetValues", "diffArgs", "syncArgs", "devel"}
 	leftOutOfSource  = []string{"username", "password", "certFile", "keyFile", "caFile", "passCredentials", "skipTLSVerify", "keyring", "verify", "forceUpdate"}
-	leftOutOfRelease = []string{"kubeContext", "atomic", "cleanupOnFail", "historyMax", "verify", "skipDeps", "force", "reuseValues", "resetValues", "labels", "missingFileHandler", "devel", "installed", "set", "setString", "description", "forceConflicts"}
+	leftOutOfRelease = []string{"kubeContext", "atomic", "cleanupOnFail", "historyMax", "verify", "skipDeps", "force", "reuseValues", "resetValues", "labels", "missingFileHandler", "devel", "installed", "set", "setString", "description"}
 )
 
 // helmfileApp is files of helmfile in the making of a bundle: a level for each file.

@@ -72,6 +72,16 @@ func judgedBy(b Bundles) func(*facts.Delivery) error {
 	}
 }
 
+// A second delivery of one bundle has nothing before it, and the checks of an upgrade have nothing to compare.
+func TestSecondDelivery(t *testing.T) {
+	b := in("b", bundleOf(t, `{apiVersion: v1, kind: ConfigMap, metadata: {namespace: b, name: settings}, data: {a: "1"}}`,
+		`{apiVersion: apps/v1, kind: Deployment, metadata: {namespace: b, name: web}, spec: {template: {spec: {containers: [{name: c, envFrom: [{configMapRef: {name: settings}}]}]}}}}`,
+		`{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {namespace: b, name: hpa}, spec: {maxReplicas: 5, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}}}`))
+	if err := judgedBy(Bundles{Now: b})(&facts.Delivery{What: "the second delivery", Now: b}); err != nil {
+		t.Error(err)
+	}
+}
+
 func there(result.Ref) types.UID { return "1" }
 
 // in gives every object of a bundle to one release in a namespace.

@@ -24,6 +24,9 @@ var replicasLeft = judge.Check{
 	Says: "keeps %s between %d and %d pods, and the upgrade takes its replicas: %d away", Then: "it falls to 1 pod, until the autoscaler has noticed",
 	Run: func(s *judge.Scope) {
 		b := bundlesOf(s)
+		if b.Before == nil { // a second delivery takes nothing away
+			return
+		}
 		for _, o := range s.Rendered(judge.KindsOf(autoscalingv2.GroupName, "HorizontalPodAutoscaler")...) {
 			h, now := scales(&b.Now.Expectation, o)
 			if now == nil {

@@ -27,7 +27,7 @@ var configReachesNoPod = judge.Check{
 	Fix:  "Put a checksum of the ConfigMap into an annotation of the pod template (https://helm.sh/docs/howto/charts_tips_and_tricks/#automatically-roll-deployments), give it a new name with each change (Kustomize's generators do), or run a controller that replaces the pods.",
 	Says: "%s %s, and the upgrade changes %s there without a change to the pod template", Then: "its pods run on with the old values",
 	Run: func(s *judge.Scope) {
-		if s.Delivery.Before == nil || s.Delivery.Back { // nothing is changed, or the pods are new and have what the older bundle says
+		if s.Delivery.Back || s.Delivery.Before == nil { // after a rollback the pods are new, and have what the older bundle says; a second delivery changes nothing
 			return
 		}
 		b := bundlesOf(s)

@@ -11,11 +11,12 @@ import (
 
 // consequences says how many items are blocked by what has failed, and how many wait for something
 // that is still in progress: the failure must not seem to be the cause of everything. A failed root
-// blocks every item. So does a failed release where the harness itself delivers one after another
+// blocks every item that is its own. So does a failed release where the harness itself delivers one after another
 // and releases are no objects of the bundle.
 func consequences(failed, blocked []lane.Item, delivered []bundle.Delivered) []string {
-	dead := map[result.Ref]bool{}
+	dead, deadRoots := map[result.Ref]bool{}, map[string]bool{}
 	all := false
+	several := slices.ContainsFunc(delivered, func(d bundle.Delivered) bool { return d.Of != "" })
 	for _, it := range failed {
 		dead[it.Ref] = true
 		all = all || !slices.ContainsFunc(delivered, func(d bundle.Delivered) bool { return d.Ref == it.Ref })
@@ -25,7 +26,12 @@ func consequences(failed, blocked []lane.Item, delivered []bundle.Delivered) []s
 			if slices.ContainsFunc(d.DependsOn, func(on result.Ref) bool { return dead[on] }) {
 				dead[d.Ref] = true
 			}
-			all = all || d.Root && dead[d.Ref]
+			if d.Root && dead[d.Ref] {
+				all, deadRoots[d.Name] = all || !several, true
+			}
+			if d.Of != "" && deadRoots[d.Of] {
+				dead[d.Ref] = true
+			}
 		}
 	}
 	waiting, others := 0, 0

@@ -44,4 +44,11 @@ func TestConsequences(t *testing.T) {
 			}
 		})
 	}
+	halves := testkit.MustDeliver("*Application core", "*Application ops", "Application a", "Application b", "Application c")
+	for i, of := range []string{"core", "ops", "ops"} {
+		halves[2+i].Of = of
+	}
+	if got, want := consequences(item("Application ops"), item("Application a", "Application b", "Application c"), halves), []string{"2 more blocked by this failure", "1 more waiting for dependencies that were still in progress"}; !slices.Equal(got, want) {
+		t.Errorf("one of two roots: got %q, want %q", got, want)
+	}
 }

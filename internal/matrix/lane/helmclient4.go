@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -24,6 +25,22 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/infra"
 )
+
+// applied matches what Helm 4 puts before the API server's error about an object.
+var applied = regexp.MustCompile(`server-side apply failed for object /?(\S+) \S+, Kind=([A-Za-z0-9]+): `)
+
+// WithoutObject leaves out what Helm 4 says of the object in a line of an error, if the API server names it too.
+func WithoutObject(text string) string {
+	m := applied.FindStringSubmatchIndex(text)
+	if m == nil {
+		return text
+	}
+	rest := text[m[1]:]
+	if strings.Contains(rest, " is invalid: ") || strings.HasPrefix(rest, "failed to create typed patch object ") {
+		return text[:m[0]] + rest
+	}
+	return text[:m[0]] + text[m[4]:m[5]] + " " + text[m[2]:m[3]] + ": " + rest
+}
 
 // Config4 returns a client of Helm 4 for one namespace. Objects are applied on the server side, with
 // the field manager of the program helm.

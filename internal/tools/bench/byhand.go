@@ -188,7 +188,7 @@ func (d *delivery) send(ctx context.Context) (stop func(), err error) {
 			Stack: d.stack, Ports: d.ports, Sup: d.sup, Clients: d.clients, Kubeconfig: d.kubeconfig, Dir: filepath.Join(d.dir, "argocd"), Logs: d.dir,
 			RegistryHost: d.registry.PullHost(), Plain: true,
 		}
-		roots = []*unstructured.Unstructured{bundle.ArgoRoot(d.in)}
+		roots = bundle.ArgoRoots(d.in)
 	default:
 		controllers = &embedded.Flux{Stack: d.stack, Ports: d.ports, Sup: d.sup, Clients: d.clients, Kubeconfig: d.kubeconfig, Dir: filepath.Join(d.dir, "flux"), Logs: d.dir, Plain: true}
 		roots = bundle.FluxRoot(d.in)

@@ -15,6 +15,6 @@ func Checks() []judge.Check {
 		imageName, rootRefused, probePort, neverPulled, capability, insideProc, preparedNode, resourceField, pathOfVariable,
 		memoryLimit, preStop, hostName, keyMissing, partOfNoItem, needMissing, pullSecretMissing, pullSecretUnreadable, schedulerOfNobody, nameMissing, templateWithoutNode,
 		nodeName, criticalPods, autoscalerOfNothing, deviceClaimMissing, deviceClassMissing, publishedDevices, writtenByAgent, handlerUnknown,
-		autoscalerAPI, surgeWithHostPort, programWithSpaces, shellIgnores, dockerSocket,
+		autoscalerAPI, surgeWithHostPort, programWithSpaces, shellIgnores, dockerSocket, mountHides, quantityWithoutUnit,
 	}
 }

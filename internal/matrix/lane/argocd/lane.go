@@ -51,7 +51,7 @@ func (l *appLane) Order(env *lane.Env) lane.Order {
 }
 
 func (l *appLane) Deploy(ctx context.Context, env *lane.Env) error {
-	roots := []*unstructured.Unstructured{bundle.ArgoRoot(env.Input)}
+	roots := bundle.ArgoRoots(env.Input)
 	if f := env.Bundle.Foreign; f != nil && len(f.Roots) > 0 {
 		roots = f.Roots
 	}
@@ -89,9 +89,10 @@ func (l *appLane) Poll(ctx context.Context, env *lane.Env) (lane.State, error) {
 	}
 	e := env.Bundle.Expectation
 	l.refresh(ctx, env, apps)
-	var state lane.State
-	var root lane.ItemState
-	for _, d := range e.Delivered { // the root is the first
+	state := lane.State{RootSeen: true}
+	var root lane.ItemState // the last one's
+	roots := map[string]lane.ItemState{}
+	for _, d := range e.Delivered { // the roots come first
 		app := apps[d.Name]
 		it := applicationItem(d.Name, app, d.Root)
 		it.Ref = d.Ref
@@ -100,9 +101,16 @@ func (l *appLane) Poll(ctx context.Context, env *lane.Env) (lane.State, error) {
 			if text := unconfirmed(apps, e); env.Before != nil && text != "" {
 				it.State, it.Text = lane.ItemFailed, text
 			}
-			state.RootSeen, root = app != nil, it.State
-		case app == nil && (root == lane.ItemSuspect || root == lane.ItemFailed):
-			it.State = lane.ItemBlocked
+			state.RootSeen, root = state.RootSeen && app != nil, it.State
+			roots[d.Name] = root
+		case app == nil:
+			of := root
+			if d.Of != "" {
+				of = roots[d.Of]
+			}
+			if of == lane.ItemSuspect || of == lane.ItemFailed {
+				it.State = lane.ItemBlocked
+			}
 		}
 		if !d.Root {
 			neverComes(&it, e)

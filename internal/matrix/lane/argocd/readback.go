@@ -118,7 +118,7 @@ func (l *appLane) expectApplications(env *lane.Env, rec *lane.Record) error {
 		if !d.Root || d.Kind != "Application" {
 			continue
 		}
-		own, err := published(in.RepoURL, in.TargetRevision, ".")
+		own, err := published(in.RepoURL, in.TargetRevision, bundle.RootPath(in, d.Name))
 		if err != nil {
 			return err
 		}

@@ -24,7 +24,7 @@ import (
 // Remove deletes the root with Argo CD's finalizer, as `argocd app delete --cascade` does: the
 // Applications are its objects, and what they deploy is deleted with them.
 func (l *appLane) Remove(ctx context.Context, env *lane.Env, budget time.Duration) error {
-	for _, d := range env.Bundle.Expectation.Delivered {
+	for _, d := range slices.Backward(env.Bundle.Expectation.Delivered) { // ops, which may need core, before it
 		if !d.Root || d.Kind != "Application" {
 			continue
 		}

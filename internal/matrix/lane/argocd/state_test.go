@@ -227,6 +227,30 @@ func TestArgoCDPoll(t *testing.T) {
 	}
 }
 
+// Of two roots each blocks its own Applications, and both must be there.
+func TestAppLane_Roots(t *testing.T) {
+	good := appStatus{sync: "Synced", health: "Healthy", phase: "Succeeded"}
+	broken := appStatus{conditions: []any{map[string]any{"type": "ComparisonError", "message": "x"}}}
+	list := testkit.MustDeliver("*Application core", "*Application ops", "Application a", "Application b")
+	list[2].Of, list[3].Of = "core", "ops"
+	for name, tc := range map[string]struct {
+		live []runtime.Object
+		seen bool
+		want []string
+	}{
+		"one is not there": {[]runtime.Object{application("core", good)}, false, []string{"core good", "ops waiting", "a waiting", "b waiting"}},
+		"core is broken":   {[]runtime.Object{application("core", broken), application("ops", good)}, true, []string{"core suspect", "ops good", "a blocked", "b waiting"}},
+		"ops is broken":    {[]runtime.Object{application("core", good), application("ops", broken)}, true, []string{"core good", "ops suspect", "a waiting", "b blocked"}},
+	} {
+		client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{infra.ApplicationGVR: "ApplicationList"}, tc.live...)
+		state, err := (&appLane{}).Poll(t.Context(), &lane.Env{Clients: &infra.Clients{Dynamic: client}, Bundle: &bundle.Bundle{Expectation: bundle.Expectation{Delivered: list}}})
+		if err != nil || state.RootSeen != tc.seen {
+			t.Errorf("%s: the roots are seen: %t, %v", name, state.RootSeen, err)
+		}
+		testkit.WantEach(t, name, lanetest.ItemStates(state), tc.want)
+	}
+}
+
 // When an Application was delivered for the first time, and its wave.
 func TestApplicationTiming(t *testing.T) {
 	app := testkit.Parsed(t, `{metadata: {annotations: {argocd.argoproj.io/sync-wave: "-1"}}, status: {history: [

@@ -139,28 +139,12 @@ func (l *helmLane) Stop() {
 // errorList matches the head that Helm puts before the errors of several objects, or of one.
 var errorList = regexp.MustCompile(`\d+ errors? occurred:\s*\n\s*\* `)
 
-// applied matches what Helm 4 puts before the API server's error about an object.
-var applied = regexp.MustCompile(`server-side apply failed for object /?(\S+) \S+, Kind=([A-Za-z0-9]+): `)
-
-// ofObject leaves out what Helm 4 says of the object, if the API server names it too.
-func ofObject(text string) string {
-	m := applied.FindStringSubmatchIndex(text)
-	if m == nil {
-		return text
-	}
-	rest := text[m[1]:]
-	if strings.Contains(rest, " is invalid: ") || strings.HasPrefix(rest, "failed to create typed patch object ") {
-		return text[:m[0]] + rest
-	}
-	return text[:m[0]] + text[m[4]:m[5]] + " " + text[m[2]:m[3]] + ": " + rest
-}
-
 // helmError starts with the API server's error: people read the first line of a failure (faults
 // F37).
 func helmError(err error) string {
 	lines := strings.Split(strings.TrimSpace(errorList.ReplaceAllString(err.Error(), "")), "\n")
 	for i, l := range lines {
-		lines[i] = ofObject(strings.TrimPrefix(strings.TrimSpace(l), "* "))
+		lines[i] = lane.WithoutObject(strings.TrimPrefix(strings.TrimSpace(l), "* "))
 	}
 	return strings.Join(lines, "\n")
 }

@@ -87,6 +87,7 @@ func (l *helmfileLane) Deploy(ctx context.Context, env *lane.Env) error {
 }
 
 func (l *helmfileLane) deliver(ctx context.Context, env *lane.Env, what infra.Delivery) {
+	dir, helm := filepath.Join(env.Dir, "bundle"), env.Bundle.Helm
 	l.mu.Lock()
 	l.ended, l.wrong = false, nil
 	l.mu.Unlock()
@@ -94,7 +95,7 @@ func (l *helmfileLane) deliver(ctx context.Context, env *lane.Env, what infra.De
 	l.done = make(chan struct{})
 	go func() {
 		defer close(l.done)
-		said, err := l.program.Deliver(ctx, filepath.Join(env.Dir, "bundle"), what)
+		said, err := l.program.Deliver(ctx, dir, what, helm)
 		if ctx.Err() != nil {
 			return
 		}

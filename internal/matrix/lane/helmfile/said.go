@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/nvidia/aicr-action/internal/matrix/lane"
 )
 
 // failures finds in what helmfile printed why it ended with err: a text per release that failed, and
@@ -63,7 +65,11 @@ func sentence(lines []string, short string) string {
 		return short
 	}
 	clean := errorList.ReplaceAllString(strings.TrimPrefix(strings.Join(text, "\n"), "Error: "), "")
-	return strings.ReplaceAll(strings.TrimSpace(clean), "\n* ", "\n")
+	said := strings.Split(strings.ReplaceAll(strings.TrimSpace(clean), "\n* ", "\n"), "\n")
+	for i := range said {
+		said[i] = lane.WithoutObject(said[i])
+	}
+	return strings.Join(said, "\n")
 }
 
 // mostOwn is how many lines of helmfile's own error are shown.
