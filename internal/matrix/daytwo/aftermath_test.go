@@ -111,12 +111,3 @@ func TestArrived_Before(t *testing.T) {
 type rollsBack struct{ lanetest.Lane }
 
 func (*rollsBack) RollBack(context.Context, *lane.Env) error { return nil }
-
-// The second delivery of the same bundle has nothing before it, and is judged all the same.
-func TestSecondDelivery(t *testing.T) {
-	const web = `{apiVersion: apps/v1, kind: Deployment, metadata: {namespace: b, name: web}, spec: {template: {spec: {containers: [{name: c, image: i, envFrom: [{configMapRef: {name: c}}]}]}}}}`
-	b := Bundles{Now: in("b", bundleOf(t, web, `{apiVersion: v1, kind: ConfigMap, metadata: {namespace: b, name: c}, data: {a: b}}`))}
-	if err := judgedBy(b)(&facts.Delivery{What: "the second delivery", Now: b.Now}); err != nil {
-		t.Errorf("got %v", err)
-	}
-}
