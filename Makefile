@@ -37,8 +37,8 @@ build: ## Build bin/matrix and bin/aicr
 	$(GO) build -o bin/aicr ./cmd/aicr
 
 generate: ## Renew what is made from other files: embedded parts lists, charts' common helpers, CRDs, docs/exit-codes.md
-	for list in stack schedulers helmfile operators/prometheus-operator operators/node-feature-discovery operators/cert-manager; do cp kwok/$$list/go.mod kwok/embedded/$${list##*/}.mod && cp kwok/$$list/go.sum kwok/embedded/$${list##*/}.sum || exit 1; done
-	for list in stack operators/cert-manager; do to=$$PWD/kwok/embedded/$${list##*/} && rm -rf $$to && (cd kwok/$$list && for f in */*.go; do mkdir -p $$to/$${f%/*} && cp $$f $$to/$$f.txt || exit 1; done) || exit 1; done
+	for list in stack schedulers helmfile karpenter operators/prometheus-operator operators/node-feature-discovery operators/cert-manager; do cp kwok/$$list/go.mod kwok/embedded/$${list##*/}.mod && cp kwok/$$list/go.sum kwok/embedded/$${list##*/}.sum || exit 1; done
+	for list in stack karpenter operators/cert-manager; do to=$$PWD/kwok/embedded/$${list##*/} && rm -rf $$to && (cd kwok/$$list && for f in */*.go; do mkdir -p $$to/$${f%/*} && cp $$f $$to/$$f.txt || exit 1; done) || exit 1; done
 	cp kwok/stack/images.lock kwok/embedded/images.lock
 	for list in kwok/kubernetes/*; do cp $$list/go.mod kwok/embedded/kubernetes-$${list##*/}.mod && cp $$list/go.sum kwok/embedded/kubernetes-$${list##*/}.sum || exit 1; done
 	for chart in kwok/charts/*/Chart.yaml; do cp kwok/charts/_common/_common.tpl $${chart%/*}/templates/_common.tpl || exit 1; done

@@ -74,3 +74,14 @@ var (
 	//go:embed embedded/helmfile.sum
 	HelmfileSum []byte
 )
+
+// KarpenterMod and KarpenterSum are such copies of karpenter/go.mod and karpenter/go.sum, and
+// KarpenterSources has those of its Go files, below embedded/karpenter, with the suffix .txt.
+var (
+	//go:embed embedded/karpenter.mod
+	KarpenterMod []byte
+	//go:embed embedded/karpenter.sum
+	KarpenterSum []byte
+	//go:embed embedded/karpenter
+	KarpenterSources embed.FS
+)

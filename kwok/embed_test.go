@@ -18,6 +18,7 @@ func TestEmbeddedPartsList_UpToDate(t *testing.T) {
 		copy []byte
 	}{
 		{"stack/images.lock", ImagesLock}, {"stack/go.mod", StackMod}, {"stack/go.sum", StackSum}, {"schedulers/go.mod", SchedulersMod}, {"schedulers/go.sum", SchedulersSum}, {"helmfile/go.mod", HelmfileMod}, {"helmfile/go.sum", HelmfileSum},
+		{"karpenter/go.mod", KarpenterMod}, {"karpenter/go.sum", KarpenterSum},
 		{"operators/prometheus-operator/go.mod", PrometheusOperatorMod}, {"operators/prometheus-operator/go.sum", PrometheusOperatorSum},
 		{"operators/node-feature-discovery/go.mod", NFDMod}, {"operators/node-feature-discovery/go.sum", NFDSum},
 		{"operators/cert-manager/go.mod", CertManagerMod}, {"operators/cert-manager/go.sum", CertManagerSum},
@@ -59,6 +60,7 @@ func TestEmbeddedSources_UpToDate(t *testing.T) {
 	}{
 		{"operators/cert-manager", "embedded/cert-manager", CertManagerSources, 5},
 		{"stack", "embedded/stack", StackSources, 1},
+		{"karpenter", "embedded/karpenter", KarpenterSources, 1},
 	} {
 		embedded, err := fs.Sub(c.files, c.embedded)
 		if err != nil {

@@ -15,6 +15,23 @@ import (
 // SimulatedNodeAnnotation is on the nodes that KWOK simulates.
 const SimulatedNodeAnnotation = "kwok.x-k8s.io/node"
 
+// NodeGroup is simulated nodes that a cluster makes when pods fit on no node that it has, and would fit
+// on one of these.
+type NodeGroup struct {
+	// Name is unique in the cluster, a DNS label: NODETYPE-GROUP.
+	Name string
+	// Most is how many nodes may be made; above 0.
+	Most int
+	// Min and Max are how many the group has from the start and at most, those among them that are no part of Most.
+	Min, Max int
+	// Origin is file:line of Max.
+	Origin string
+	// Node is what each is like. It has the first of the Zones, and its name is not that of a node.
+	Node *corev1.Node
+	// Zones are where the nodes may be, the first unless pods ask for another.
+	Zones []string
+}
+
 // NodeFollower follows the nodes of a cluster: to list thousands of them again and again would cost
 // more than to make them.
 type NodeFollower struct {

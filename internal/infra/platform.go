@@ -7,6 +7,7 @@ import (
 	"context"
 	"log/slog"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -103,8 +104,17 @@ const (
 	// HelmfileProgram is helmfile with helm, a program of this machine that delivers and ends. Its
 	// Controllers are a Deliverer. It runs Helm 3, and Helm 4 where Helm4Program is there too.
 	HelmfileProgram ControllerKind = "helmfile"
+	// KarpenterProgram makes the nodes of a cluster's Spec.Groups. It starts and ends with the cluster, and no
+	// lane asks for it.
+	KarpenterProgram ControllerKind = "karpenter"
 	// Helm4Program is the program of Helm 4. It has no Controllers.
 	Helm4Program ControllerKind = "helm-4"
+)
+
+// KarpenterGroup and KarpenterKwokGroup are the API groups of what KarpenterProgram works on.
+const (
+	KarpenterGroup     = "karpenter.sh"
+	KarpenterKwokGroup = "karpenter.kwok.sh"
 )
 
 // ControllerKinds are those that deliver. Each has its own deadlines, KWOK_<KIND>_SYNC_TIMEOUT and
@@ -116,8 +126,10 @@ type Spec struct {
 	// Name is unique on the machine. Purpose is what `matrix cluster status` says that the cluster
 	// is for.
 	Name, Purpose string
-	// Nodes are the simulated nodes.
-	Nodes []*corev1.Node
+	// Nodes are the simulated nodes, at first if there are Groups: nodes that are made for pods
+	// which fit on none. Karpenter makes them (KarpenterProgram).
+	Nodes  []*corev1.Node
+	Groups []NodeGroup
 	// Dir is the cell's own directory, for what the platform writes; it is removed after
 	// Cluster.Down.
 	Dir string
@@ -129,6 +141,15 @@ type Spec struct {
 	// Egress, if set, is what the deployer's controllers may reach besides the cluster and its
 	// registry.
 	Egress *Egress
+}
+
+// Alike are the nodes, and one like those of each group: what all have in common is that of the provider.
+func (s *Spec) Alike() []*corev1.Node {
+	all := slices.Clone(s.Nodes)
+	for i := range s.Groups {
+		all = append(all, s.Groups[i].Node)
+	}
+	return all
 }
 
 // Egress is a way out, to chart repositories and to nothing else.

@@ -61,6 +61,9 @@ func (c *cellRun) close(ctx context.Context, failure error) error {
 	if failure != nil && !c.startedAhead {
 		c.foresee()
 	}
+	if !c.startedAhead {
+		c.countNodes(ctx)
+	}
 	c.stopObserving() // before probes and the cluster are removed: that is no placement
 	var errs []error
 	if c.Artifacts != "" && !c.startedAhead {

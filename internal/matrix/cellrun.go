@@ -289,7 +289,7 @@ func (c *cellRun) describeCluster() error {
 	name := fmt.Sprintf("%s-%s-%d", c.ClusterPrefix, c.RunID, c.plan.number)
 	cluster, err := c.platform.Cluster(infra.Spec{
 		Name: name, Purpose: c.plan.Cell.String(), Dir: c.dir, Log: c.env.Log,
-		Nodes: simulate.Nodes(c.plan.nodes), Controllers: c.lane.Controllers(), Egress: c.plan.egress,
+		Nodes: simulate.Nodes(c.plan.nodes), Groups: simulate.Growing(c.plan.nodes), Controllers: c.lane.Controllers(), Egress: c.plan.egress,
 	})
 	if err != nil {
 		return err

@@ -43,6 +43,9 @@ func (c *cellRun) makeBundle(ctx context.Context) error {
 		return reason.Wrap(reason.BundleFailed, err)
 	}
 	c.env.Input, c.env.Bundle = in, b
+	if err := checkGroups(c.plan.nodes, b.Expectation.Objects); err != nil {
+		return err
+	}
 	if b.Foreign != nil {
 		if b.Foreign.Maker != "" {
 			c.result.Notes = append(c.result.Notes, "bundle: not made by this program; "+b.Foreign.Maker)
@@ -125,7 +128,7 @@ func (c *cellRun) judgeRendered(say bool) error {
 // judgeRendered is what checks find without a cluster.
 func judgeRendered(bench *judge.Bench, b *bundle.Bundle, components []recipe.Component, p Plan, order lane.Order, furnished bool, later *facts.Delivery) (judge.Report, error) {
 	var nodes []corev1.Node
-	for _, n := range simulate.Nodes(p.nodes) {
+	for _, n := range simulate.MostNodes(p.nodes) {
 		nodes = append(nodes, *n)
 	}
 	x := facts.New(&b.Expectation, components, nodes, nil)
@@ -278,7 +281,7 @@ func (c *cellRun) sayWarnings() {
 func (c *cellRun) newGate(l lane.Lane) *gate.Gate {
 	c.gated = gate.New(c.env, l, c.budgets(), c.Deadline, c.env.Tell)
 	c.gated.Slowness, c.gated.Jobs, c.gated.Awaited, c.gated.Schedulers = c.Slowness, c.seenJobs, c.awaited, c.running
-	c.gated.Bench = c.bench
+	c.gated.Bench, c.gated.Groups = c.bench, simulate.Growing(c.plan.nodes)
 	if c.upgrade != nil {
 		c.gated.FailedBefore, c.gated.Spent = c.upgrade.failed, c.upgrade.spent
 	}
@@ -291,7 +294,7 @@ func (c *cellRun) newGate(l lane.Lane) *gate.Gate {
 // budgets returns the runner's budgets, extended for the cell's number of pods and size of
 // definitions.
 func (c *cellRun) budgets() lane.Budgets {
-	pods := facts.RoomPods(&c.env.Bundle.Expectation, simulate.Nodes(c.plan.nodes))
+	pods := facts.RoomPods(&c.env.Bundle.Expectation, simulate.MostNodes(c.plan.nodes))
 	return c.Budgets.For(lane.CellSize{Pods: pods, DefinitionBytes: c.env.Bundle.Expectation.DefinitionBytes, MinReady: facts.MinReady(&c.env.Bundle.Expectation)})
 }
 

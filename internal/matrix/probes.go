@@ -38,7 +38,7 @@ func (r *Runner) planProbes(res *recipe.Result, nodes []simulate.NodeGroup) ([]*
 // probeValues returns the GPUs that the recipe's nodes must have.
 func probeValues(groups []simulate.NodeGroup) probe.Values {
 	v := probe.Values{Namespace: probe.Namespace}
-	for _, n := range simulate.Nodes(groups) {
+	for _, n := range simulate.MostNodes(groups) {
 		gpus := infra.NodeGPUs(n)
 		if gpus == 0 {
 			continue

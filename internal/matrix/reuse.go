@@ -51,6 +51,9 @@ func (u *Reuser) Inputs(ctx context.Context, r *Runner, p Plan) (reuse.Inputs, e
 		{"deployer", p.Cell.Deployer}, {"recipe", p.input.Recipe}, {"scheduling", p.input.Scheduling}, {"nodes", simulate.Nodes(p.nodes)},
 		{"health policy", r.Health}, {"health checks", p.checks.content}, {"validation phases", r.Validate},
 	}
+	if groups := simulate.Growing(p.nodes); len(groups) > 0 {
+		all = append(all, input{"groups of nodes", groups})
+	}
 	if p.input.Helm > 0 && bundle.RunsHelm(p.Cell.Deployer) {
 		all = append(all, input{"Helm", p.input.Helm})
 	}

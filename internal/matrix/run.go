@@ -256,7 +256,10 @@ func (r *Runner) PlatformOf(recipe string) infra.Platform {
 
 // needs is what a plan's cell is made of: what its lane starts, and Helm 4, if helmfile runs that.
 func (p Plan) needs() []infra.ControllerKind {
-	kinds := NewLane(p.Deployer).Controllers()
+	kinds := slices.Clone(NewLane(p.Deployer).Controllers())
+	if len(simulate.Growing(p.nodes)) > 0 {
+		kinds = append(kinds, infra.KarpenterProgram)
+	}
 	if !slices.Contains(kinds, infra.HelmfileProgram) {
 		return kinds
 	}

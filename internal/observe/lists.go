@@ -30,10 +30,6 @@ type lists struct {
 func list(ctx context.Context, kube kubernetes.Interface) (*lists, error) {
 	l := &lists{taken: time.Now()}
 	var opts metav1.ListOptions
-	nodes, err := kube.CoreV1().Nodes().List(ctx, opts)
-	if err != nil {
-		return nil, fmt.Errorf("list nodes: %w", err)
-	}
 	deployments, err := kube.AppsV1().Deployments("").List(ctx, opts)
 	if err != nil {
 		return nil, fmt.Errorf("list Deployments: %w", err)
@@ -62,10 +58,15 @@ func list(ctx context.Context, kube kubernetes.Interface) (*lists, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list ReplicationControllers: %w", err)
 	}
-	// Pods come last: the workload of a listed pod was listed before, unless it is newer still.
+	// Pods come after these: the workload of a listed pod was listed before, unless it is newer still.
 	pods, err := kube.CoreV1().Pods("").List(ctx, opts)
 	if err != nil {
 		return nil, fmt.Errorf("list pods: %w", err)
+	}
+	// Nodes come last: that of a listed pod may have been made meanwhile (Growth), and would not be known.
+	nodes, err := kube.CoreV1().Nodes().List(ctx, opts)
+	if err != nil {
+		return nil, fmt.Errorf("list nodes: %w", err)
 	}
 	l.nodes, l.pods, l.deployments, l.replicaSets = nodes.Items, pods.Items, deployments.Items, replicaSets.Items
 	l.statefulSets, l.daemonSets, l.jobs, l.cronJobs, l.replications = statefulSets.Items, daemonSets.Items, jobs.Items, cronJobs.Items, replications.Items

@@ -36,6 +36,8 @@ type View struct {
 	LimitRanges []corev1.LimitRange
 	Volumes     Volumes
 	Devices     Devices
+	// Growth is the groups of nodes of which the cluster may make some.
+	Growth Growth
 	// RuntimeClasses are by name; nil where they were not read.
 	RuntimeClasses map[string]*nodev1.RuntimeClass
 	// Jobs says how Jobs ended that no longer exist; nil if no watch of them was started.

@@ -2,6 +2,7 @@ package observe
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -9,6 +10,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
+	names "github.com/nvidia/aicr-action/internal/util/lists"
 )
 
 // WorkloadReport is what one poll shows of the expected workloads.
@@ -25,6 +27,8 @@ type WorkloadReport struct {
 	// too.
 	Refused []RefusedWorkload
 	Notes   []string
+
+	nodeless map[string][]string // DaemonSets by the groups of which only a further node would admit their pods
 }
 
 // WaitingWorkload is a workload that may still become ready.
@@ -93,7 +97,22 @@ func CheckWorkloads(expected []bundle.Workload, s *View) WorkloadReport {
 	for i := range expected {
 		r.check(&expected[i], s, kinds)
 	}
+	for _, group := range slices.Sorted(maps.Keys(r.nodeless)) {
+		of := r.nodeless[group]
+		r.Notes = append(r.Notes, fmt.Sprintf("%s not verified, since only nodes of the group %s admit the pods and no pod made one: %s", names.Count(len(of), "DaemonSet"), group, strings.Join(names.AtMost(of, mostNodeless), ", ")))
+	}
 	return r
+}
+
+// mostNodeless is how many DaemonSets without a node are named.
+const mostNodeless = 4
+
+// without notes a DaemonSet whose pods only a further node of groups would admit.
+func (r *WorkloadReport) without(groups, workload string) {
+	if r.nodeless == nil {
+		r.nodeless = map[string][]string{}
+	}
+	r.nodeless[groups] = append(r.nodeless[groups], strings.TrimPrefix(workload, "DaemonSet "))
 }
 
 func (r *WorkloadReport) check(w *bundle.Workload, s *View, kinds map[string]bundle.NodeKind) {
@@ -206,6 +225,10 @@ func (r *WorkloadReport) daemonSet(w *bundle.Workload, s *View, kinds map[string
 		if labels := optionalLabels(w, s.Nodes); len(labels) > 0 {
 			r.Notes = append(r.Notes, fmt.Sprintf("%s runs on no node: its chart's template is for nodes with %s, which a person sets to switch it on, and none has it (%s)", WorkloadKey(w.Kind, w.Namespace, w.Name), strings.Join(labels, " and "), w.Template))
 			return 0, false
+		}
+		if of := EligibleNodes(&w.PodSpec, s.Growth.Further()); len(of) > 0 {
+			r.without(strings.Join(of, ", "), WorkloadKey(w.Kind, w.Namespace, w.Name))
+			return 0, true
 		}
 		r.Wrong = append(r.Wrong, WrongWorkload{Workload: w, Text: "no node admits its pods", Template: true})
 		return 0, false

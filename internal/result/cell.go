@@ -248,6 +248,8 @@ type Result struct {
 	// Scheduling is how pods got their nodes over time; nil if nothing was deployed, or in files of
 	// versions that did not write it.
 	Scheduling *Scheduling `json:"scheduling,omitempty"`
+	// NodeGroups are the groups of the recipe's node profiles, whose nodes are made for pods; none without such groups.
+	NodeGroups []NodeGroup `json:"nodeGroups,omitempty"`
 	// The remarks: what the harness changed, simulated or noticed. result.RemarkRows explains each
 	// kind; a list of strings here without a row there fails a test. The first word of a line of
 	// HealthPolicy is the kind.

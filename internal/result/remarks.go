@@ -13,6 +13,7 @@ const (
 	remarkLeftOut      RemarkKind = "leftOut"
 	remarkLeftBehind   RemarkKind = "leftBehind"
 	remarkOutOfOrder   RemarkKind = "outOfOrder"
+	remarkNodeGroups   RemarkKind = "nodeGroups"
 	remarkSandbox      RemarkKind = "sandbox"
 	remarkControllers  RemarkKind = "controllers"
 	remarkReusedFrom   RemarkKind = "reusedFrom"
@@ -55,6 +56,7 @@ func RemarkRows() []RemarkRow {
 		{RemarkWarnings, "Warnings", "warning", "warnings", "Problems found in the recipe, and in a failed cell what could not be cleaned up or written.", false, false, ""},
 		{remarkIgnored, "Ignored", "ignored", "ignored findings", "Findings of checks that the user ignores, each with the reason; some would have failed the cell.", false, false, ""},
 		{RemarkNotes, "Notes", "note", "notes", "Passes in a state other than the usual one, and other remarks.", false, false, ""},
+		{remarkNodeGroups, "Groups of nodes", "group", "groups of nodes", "How many nodes of each group of the node profile the recipe needs, and the pods for which they were made.", false, false, ""},
 		{remarkNotVerified, "Not verified", "not verified", "what was not verified", "What a run here cannot see: objects that operators and Jobs make at run time, and constraints that a cell cannot evaluate.", false, true, "not verified"},
 		{remarkLeftOut, "Not run", "not run", "what was not run", "Apps whose chart could not be downloaded, and what depends on them. The rest was run; the cell has not passed.", false, false, ""},
 		{remarkLeftBehind, "Left behind", "left behind", "what was left behind", "What stayed in the cluster when the recipe had been removed (--remove), and blocks nothing.", false, false, ""},

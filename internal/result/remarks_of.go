@@ -29,6 +29,8 @@ func (r *Result) Remarks(kind RemarkKind) []string {
 		return r.HealthPolicy
 	case remarkStandIns:
 		return r.StandIns
+	case remarkNodeGroups:
+		return r.nodeGroupLines()
 	case remarkOverrides:
 		return r.Overrides
 	}

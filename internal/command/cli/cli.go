@@ -69,6 +69,8 @@ type App struct {
 	Operators []*stack.Stack
 	// Helmfile is helmfile, which is compiled when its lane is run.
 	Helmfile *stack.Stack
+	// Karpenter is compiled when a node profile has groups of which nodes may be made.
+	Karpenter *stack.Stack
 	// Origin is where programs of these come from that are not in the cache.
 	Origin *stack.Origin
 	Ports  *host.Ports
@@ -132,7 +134,10 @@ func (a *App) OpenStacks() error {
 		return err
 	}
 	a.Operators = append(a.Operators, a.Schedulers) // recipes have its controllers too
-	a.Helmfile, err = stack.NewHelmfile(a.Paths, kwok.HelmfileMod, kwok.HelmfileSum)
+	if a.Helmfile, err = stack.NewHelmfile(a.Paths, kwok.HelmfileMod, kwok.HelmfileSum); err != nil {
+		return err
+	}
+	a.Karpenter, err = stack.NewKarpenter(a.Paths, kwok.KarpenterMod, kwok.KarpenterSum, kwok.KarpenterSources)
 	return err
 }
 

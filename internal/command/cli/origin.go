@@ -64,7 +64,7 @@ func (a *App) openOrigin() error {
 
 // UseOrigin has all programs that are not in the cache come from there.
 func (a *App) UseOrigin(o *stack.Origin) {
-	for _, s := range append([]*stack.Stack{a.Stack, a.Helmfile}, a.Operators...) { // the schedulers are among the operators
+	for _, s := range append([]*stack.Stack{a.Stack, a.Helmfile, a.Karpenter}, a.Operators...) { // the schedulers are among the operators
 		s.From(o)
 	}
 }

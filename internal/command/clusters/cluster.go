@@ -23,6 +23,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
 // app is what the commands of this package share.
@@ -165,6 +166,11 @@ func (a *app) nodesFor(profilesDir, recipesDir, service, accelerator string) ([]
 	groups, err := simulate.ChooseProfiles(simulate.Assume(profiles), service, accelerator, a.Settings.NodeGroups())
 	if err != nil {
 		return nil, err
+	}
+	for _, g := range simulate.Growing(groups) {
+		if _, err := fmt.Fprintf(a.Stderr, "group %s has %s here, and no more are made: only a cell of `matrix run` makes nodes (up to %d, %s)\n", g.Name, lists.Count(g.Min, "node"), g.Max, g.Origin); err != nil {
+			return nil, err
+		}
 	}
 	return simulate.Nodes(groups), nil
 }

@@ -74,7 +74,7 @@ func (a *app) version(_ context.Context, output string) error {
 		Path  string              `json:"stackPath"`
 		// Kubernetes are the control planes that --kubernetes chooses from.
 		Kubernetes []controlPlane `json:"kubernetes"`
-	}{Build: cli.BuildOf(a.Released), Kubernetes: others, Stack: slices.Concat(a.Stack.Versions(), a.Schedulers.Versions(), a.Helmfile.Versions()), Path: a.Stack.Dir}
+	}{Build: cli.BuildOf(a.Released), Kubernetes: others, Stack: slices.Concat(a.Stack.Versions(), a.Schedulers.Versions(), a.Helmfile.Versions(), a.Karpenter.Versions()), Path: a.Stack.Dir}
 	if output == cli.AsJSON {
 		return cli.PrintJSON(a.Stdout, v)
 	}

@@ -19,6 +19,9 @@ func CanCompile(a *cli.App, stacks []*stack.Stack, controllers []infra.Controlle
 			return err
 		}
 	}
+	if err := a.CheckGo(a.Karpenter, embedded.KarpenterGroups(controllers...)...); err != nil {
+		return err
+	}
 	return a.CheckGo(a.Helmfile, embedded.HelmfileGroups(controllers...)...)
 }
 

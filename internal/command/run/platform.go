@@ -24,7 +24,7 @@ func (a *app) platformOf(f runFlags, parts platformParts) (infra.Platform, error
 // embeddedPlatform is the platform embedded, for a run.
 func (a *app) embeddedPlatform(f runFlags, parts platformParts) (infra.Platform, error) {
 	p := &embedded.Platform{
-		Paths: a.Paths, Stack: a.Stack, Helmfile: a.Helmfile, Ports: a.Ports, Stages: parts.stages, Operators: parts.operators,
+		Paths: a.Paths, Stack: a.Stack, Helmfile: a.Helmfile, Karpenter: a.Karpenter, Ports: a.Ports, Stages: parts.stages, Operators: parts.operators,
 		Registry: embedded.RegistryPort{Port: parts.port, Exact: parts.exact}, Progress: a.Progress, PlainControllers: f.plain,
 		Programs: f.platform.Table, JobControllers: f.jobs,
 	}

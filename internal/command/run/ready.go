@@ -42,7 +42,7 @@ func (a *app) readyForFirst(ctx context.Context, p *prepared, n int) error {
 	controllers := matrix.ControllersFor(p.plans)
 	groups := embedded.StackGroups(controllers...)
 	lacks := func(s *stack.Stack) bool { return len(s.Missing(groups...)) > 0 }
-	if !p.on.Limits.Compiled || !slices.ContainsFunc(p.stacks(), lacks) && len(a.Helmfile.Missing(embedded.HelmfileGroups(controllers...)...)) == 0 {
+	if !p.on.Limits.Compiled || !slices.ContainsFunc(p.stacks(), lacks) && len(a.Helmfile.Missing(embedded.HelmfileGroups(controllers...)...)) == 0 && len(a.Karpenter.Missing(embedded.KarpenterGroups(controllers...)...)) == 0 {
 		return a.ready(ctx, p)
 	}
 	if err := a.canBuild(p, controllers); err != nil {

@@ -110,10 +110,12 @@ func (r *Runner) start(ctx context.Context, s Scheduler) error {
 	r.names = append(r.names, s.String())
 	if err := l.wait(ctx, s.String(), readyBudget, process); err != nil {
 		process.Stop(0)
-		return fmt.Errorf("%w; the last lines of its log:\n%s", err, strings.Join(host.Tail(log, 8), "\n"))
+		return fmt.Errorf("%w; the last lines of its log:\n%s", err, lastLines(log))
 	}
 	return nil
 }
+
+func lastLines(log string) string { return strings.Join(host.Tail(log, 8), "\n") }
 
 // launch is how a program is started, and when it is ready.
 type launch struct {

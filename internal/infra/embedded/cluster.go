@@ -47,6 +47,7 @@ type cluster struct {
 	// proxied are the controllers that were made last.
 	proxied interface{ apiProxy() *apiProxy }
 	jobs    *addons.Runner // nil without controllers of jobs
+	nodes   *addons.Runner // of Karpenter; nil without groups of nodes
 }
 
 var _ infra.Cluster = (*cluster)(nil)
@@ -261,6 +262,7 @@ func (c *cluster) CollectLogs(ctx context.Context, dir string) error {
 
 // Keep leaves the control plane running, with the files beside its kubeconfig.
 func (c *cluster) Keep(ctx context.Context, files map[string][]byte) error {
+	c.endKarpenter()
 	c.endJobs()
 	c.endStandIns()
 	c.kept = true
@@ -297,6 +299,7 @@ func (c *cluster) endStandIns() {
 
 // Down ends what was started, the last started first.
 func (c *cluster) Down(ctx context.Context) error {
+	c.endKarpenter()
 	c.endJobs()
 	c.endStandIns()
 	var err error

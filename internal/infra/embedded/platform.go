@@ -34,7 +34,9 @@ type Platform struct {
 	Stack *stack.Stack
 	// Helmfile has the program of infra.HelmfileProgram. It may be nil where no cell needs that.
 	Helmfile *stack.Stack
-	Ports    *host.Ports
+	// Karpenter has the program of infra.KarpenterProgram, likewise.
+	Karpenter *stack.Stack
+	Ports     *host.Ports
 	// Stages are KWOK stages besides kwokctl's default ones, as YAML documents; Operators are those
 	// that play operators.
 	Stages    []byte
@@ -99,6 +101,9 @@ func (p *Platform) Fingerprint() string {
 	if p.Helmfile != nil {
 		text += " helmfile=" + p.Helmfile.Identity()
 	}
+	if p.Karpenter != nil {
+		text += " karpenter=" + p.Karpenter.Identity()
+	}
 	if p.Real != nil {
 		text += " " + p.Real.Fingerprint()
 	}
@@ -141,6 +146,14 @@ func HelmfileGroups(controllers ...infra.ControllerKind) []stack.Group {
 	return nil
 }
 
+// KarpenterGroups are the parts of Karpenter's own list that these controllers need.
+func KarpenterGroups(controllers ...infra.ControllerKind) []stack.Group {
+	if slices.Contains(controllers, infra.KarpenterProgram) {
+		return []stack.Group{stack.GroupKarpenter}
+	}
+	return nil
+}
+
 // crdGroups are the parts of the stack that have the CRDs of these controllers.
 func crdGroups(controllers []infra.ControllerKind) []stack.Group {
 	return slices.DeleteFunc(StackGroups(controllers...), func(g stack.Group) bool { return !g.HasCRDs() })
@@ -151,14 +164,22 @@ func (p *Platform) Needs(ctx context.Context, controllers ...infra.ControllerKin
 	if err := p.Stack.Build(ctx, p.Progress, StackGroups(controllers...)...); err != nil {
 		return err
 	}
-	groups := HelmfileGroups(controllers...)
-	if len(groups) > 0 && p.Helmfile == nil {
-		return reason.New(reason.Internal, "this platform was made without helmfile")
+	for _, own := range []struct {
+		name   string
+		list   *stack.Stack
+		groups []stack.Group
+	}{{"helmfile", p.Helmfile, HelmfileGroups(controllers...)}, {"Karpenter", p.Karpenter, KarpenterGroups(controllers...)}} {
+		if len(own.groups) == 0 {
+			continue
+		}
+		if own.list == nil {
+			return reason.New(reason.Internal, "this platform was made without %s", own.name)
+		}
+		if err := own.list.Build(ctx, p.Progress, own.groups...); err != nil {
+			return err
+		}
 	}
-	if len(groups) == 0 {
-		return nil
-	}
-	return p.Helmfile.Build(ctx, p.Progress, groups...)
+	return nil
 }
 
 // ForeignPrograms of an infra.Foreigner.
@@ -204,7 +225,7 @@ func (p *Platform) Cluster(spec infra.Spec) (infra.Cluster, error) {
 	sup := host.NewSupervisor()
 	c := &cluster{
 		platform: p, spec: spec, logs: logs, sup: sup, registry: registry,
-		control: NewControlPlane(ControlPlaneOptions{Name: spec.Name, Purpose: spec.Purpose, Paths: p.Paths, Stack: p.Stack, Ports: p.Ports, Sup: sup, Stages: p.Stages, Open: p.Without.Sandbox, Plain: p.PlainControllers, Nodes: len(spec.Nodes), Preload: crdGroups(spec.Controllers), AdmissionPlugins: infra.AdmissionPlugins(spec.Nodes),
+		control: NewControlPlane(ControlPlaneOptions{Name: spec.Name, Purpose: spec.Purpose, Paths: p.Paths, Stack: p.Stack, Ports: p.Ports, Sup: sup, Stages: p.Stages, Open: p.Without.Sandbox, Plain: p.PlainControllers, Nodes: len(spec.Nodes), Preload: crdGroups(spec.Controllers), AdmissionPlugins: infra.AdmissionPlugins(spec.Alike()),
 			Guarded: len(spec.Controllers) > 0 && !p.Without.Static}),
 	}
 	c.control.programs = p.Programs
@@ -232,8 +253,9 @@ func (c *cluster) Up(ctx context.Context) error {
 	}
 	group, gctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return simulate.EnsureNodes(gctx, clients, c.spec.Nodes) })
-	group.Go(func() error { return simulate.EnsureStorage(gctx, clients, c.spec.Nodes) })
+	group.Go(func() error { return simulate.EnsureStorage(gctx, clients, c.spec.Alike()) })
 	group.Go(func() error { return c.registry.Start(gctx) })
+	group.Go(func() error { return c.startKarpenter(gctx, clients) })
 	if err := group.Wait(); err != nil {
 		return err
 	}

@@ -165,3 +165,11 @@ func TestImageNames(t *testing.T) {
 		}
 	}
 }
+
+// Karpenter runs beside clusters of processes only, which is said before there is anything.
+func TestNeeds_Karpenter(t *testing.T) {
+	err := testPlatform().Needs(t.Context(), infra.KarpenterProgram)
+	if reason.Of(err) != reason.Usage || !strings.Contains(err.Error(), "has groups (spec.groups)") || !strings.Contains(err.Error(), "leave out --platform") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
@@ -125,6 +126,9 @@ func (p *Platform) APIs() bundle.APIs { return bundle.StackAPIs() }
 // Needs refuses an engine that clusters cannot run in, removes what killed runs left, and makes
 // sure that the images are there. Reasons: ENGINE_UNUSABLE, NO_SPACE, IMAGE_MISSING.
 func (p *Platform) Needs(ctx context.Context, controllers ...infra.ControllerKind) error {
+	if slices.Contains(controllers, infra.KarpenterProgram) {
+		return reason.New(reason.Usage, "a node profile of these recipes has groups (spec.groups), whose nodes are made by %s, which runs beside clusters of processes: take profiles without groups (--profiles), or leave out --platform", infra.KarpenterProgram)
+	}
 	images, err := p.Images(controllers...)
 	if err != nil {
 		return err

@@ -79,6 +79,9 @@ type ProfileSpec struct {
 	AssumedClass bool `yaml:"-"`
 	// LoadBalancer is noLoadBalancer where nothing gives a Service of type LoadBalancer an address; empty where a cloud does.
 	LoadBalancer string `yaml:"loadBalancer,omitempty"`
+	// Groups, if there are any, are the nodes of the profile: their number follows the pods, and no
+	// number that is given for the profile's kind of nodes counts.
+	Groups []ProfileGroup `yaml:"groups,omitempty"`
 }
 
 // Taint is a taint of a node.
@@ -103,8 +106,14 @@ type NodeGroup struct {
 	NodeType string
 	// Profile is what the nodes are made of. Nil: ChooseProfiles finds it.
 	Profile *Profile
-	// Count is the number of nodes.
+	// Count is the number of nodes, at first if Max is more.
 	Count int
+	// Group is the name of the profile's group that Profile was made of; empty for nodes whose number
+	// is given. Max is the most nodes that it may have.
+	Group string
+	Max   int
+	// origin is file:line of Max.
+	origin string
 	// Labels are put on the nodes besides the profile's own, and win over them.
 	Labels map[string]string
 
@@ -160,7 +169,7 @@ func ChooseProfiles(all []Profile, service, accelerator string, groups []NodeGro
 				g.NodeType, what, known(all, service))
 		}
 	}
-	return chosen, nil
+	return ofGroups(chosen), nil
 }
 
 // ForRecipe is ChooseProfiles for a recipe that deploys these components. AICR's recipes for OpenShift are left out on purpose,
@@ -178,19 +187,29 @@ func ForRecipe(all []Profile, service, accelerator string, components []string, 
 // Nodes makes the nodes of groups that have their profiles. They are named NODETYPE-0 and on, and
 // groups of one type count on.
 func Nodes(groups []NodeGroup) []*corev1.Node {
+	return nodesOf(groups, func(g *NodeGroup) int { return g.Count })
+}
+
+func nodesOf(groups []NodeGroup, count func(g *NodeGroup) int) []*corev1.Node {
 	var nodes []*corev1.Node
 	next := map[string]int{}
-	for _, g := range groups {
+	for i := range groups {
+		g := &groups[i]
 		kind := g.Profile.Spec.NodeType
-		for range g.Count {
-			n := g.Profile.node(next[kind])
-			g.cut(n)
-			maps.Copy(n.Labels, g.Labels)
-			nodes = append(nodes, n)
+		for range count(g) {
+			nodes = append(nodes, g.node(next[kind]))
 			next[kind]++
 		}
 	}
 	return nodes
+}
+
+// node is the group's node NODETYPE-i.
+func (g *NodeGroup) node(i int) *corev1.Node {
+	n := g.Profile.node(i)
+	g.cut(n)
+	maps.Copy(n.Labels, g.Labels)
+	return n
 }
 
 func orAny(s string) string {

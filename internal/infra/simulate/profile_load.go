@@ -262,7 +262,8 @@ func (p *Profile) check(d document) []error {
 		add(d.at("spec", "loadBalancer"), "spec.loadBalancer is %q; want %s, or leave it out where the provider gives Services of type LoadBalancer their addresses", s.LoadBalancer, noLoadBalancer)
 	}
 	problems = append(problems, p.checkCapacity(d)...)
-	return append(problems, p.checkGPU(d)...)
+	problems = append(problems, p.checkGPU(d)...)
+	return append(problems, p.checkGroups(d)...)
 }
 
 func (p *Profile) checkLabels(d document) []error {

@@ -1,6 +1,6 @@
 // Package stack builds, installs and archives the upstream programs that clusters are made of, as
 // kwok/stack/go.mod lists them, and builds the second schedulers and controllers of
-// kwok/schedulers/go.mod and the helmfile of kwok/helmfile/go.mod. It knows Go modules and the cache directory. It must not start any of
+// kwok/schedulers/go.mod, the helmfile of kwok/helmfile/go.mod and the Karpenter of kwok/karpenter/go.mod. It knows Go modules and the cache directory. It must not start any of
 // these programs.
 package stack
 
@@ -67,6 +67,8 @@ const (
 	GroupPrometheusOperator Group = "prometheus-operator"
 	GroupNFD                Group = "node-feature-discovery"
 	GroupCertManager        Group = "cert-manager"
+	// GroupKarpenter is Karpenter, the one part of NewKarpenter.
+	GroupKarpenter Group = "karpenter"
 	// groupHelmfile is helmfile, the one part of NewHelmfile. It runs the helm of GroupHelm or GroupHelm4.
 	groupHelmfile Group = "helmfile"
 )
@@ -128,6 +130,10 @@ func (g Group) Parts() []Part {
 	case GroupCertManager:
 		program := func(name string) Part { return part("cert-manager-"+name, certManagerModule, "/programs/"+name) }
 		return []Part{program("controller"), program("webhook"), program("cainjector"), program("startupapicheck")}
+	case GroupKarpenter:
+		program := part("karpenter", karpenterModule, "/kwok")
+		program.Main = program.Name
+		return []Part{program}
 	case groupHelmfile:
 		return []Part{part("helmfile", helmfileModule, "")}
 	}
@@ -137,6 +143,7 @@ func (g Group) Parts() []Part {
 const (
 	helmfileModule    = "github.com/helmfile/helmfile"
 	certManagerModule = "github.com/cert-manager/cert-manager"
+	karpenterModule   = "sigs.k8s.io/karpenter"
 )
 
 // crdSets are the directories of modules from which the CRDs of each deployer come.
@@ -158,6 +165,8 @@ func crdSets(g Group) []crdSet {
 		return []crdSet{{g.Parts()[0].Module, "config/components/crd/bases", ""}, {g.Parts()[0].Module, "config/components/webhook", "manifests.yaml"}}
 	case GroupTrainer:
 		return []crdSet{{g.Parts()[0].Module, "manifests/base/crds", ""}, {g.Parts()[0].Module, "manifests/base/webhook", "manifests.yaml"}}
+	case GroupKarpenter: // its further kinds are behind feature gates that are off
+		return []crdSet{{karpenterModule, "pkg/apis/crds", "karpenter.sh_nodepools.yaml"}, {karpenterModule, "pkg/apis/crds", "karpenter.sh_nodeclaims.yaml"}, {karpenterModule, "kwok/apis/crds", ""}}
 	}
 	return nil
 }
@@ -224,6 +233,16 @@ func NewSchedulers(paths host.Paths, goMod, goSum []byte) (*Stack, error) {
 // Archive and Install are not for it.
 func NewHelmfile(paths host.Paths, goMod, goSum []byte) (*Stack, error) {
 	return newFrom(paths, "kwok/helmfile/go.mod", HelmfileGroups(), goMod, goSum, nil)
+}
+
+// NewKarpenter reads the parts list of Karpenter, kwok/karpenter/go.mod, with the Go files beside it, which are
+// embedded/karpenter among the sources (kwok.KarpenterSources). It builds nothing. Archive and Install are not for it.
+func NewKarpenter(paths host.Paths, goMod, goSum []byte, sources fs.FS) (*Stack, error) {
+	files, err := Sources(sources, "embedded/karpenter")
+	if err != nil {
+		return nil, fmt.Errorf("read the stack's own programs: %w", err)
+	}
+	return newFrom(paths, "kwok/karpenter/go.mod", []Group{GroupKarpenter}, goMod, goSum, files)
 }
 
 // NewOperator reads the parts list of an operator of recipes, kwok/operators/NAME/go.mod: they are

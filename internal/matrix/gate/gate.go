@@ -33,6 +33,9 @@ const (
 	// bindingFor is for pods that wait for a claim to be bound: kube-controller-manager looks at a claim
 	// every 15 seconds, and at first it may not have seen a class that was created at the same moment.
 	bindingFor = 20 * time.Second
+	// growFor is for pods of which Karpenter has not said that it makes no node for them: it waits up to 10 s for
+	// further pods, and the node has to be made and to become ready.
+	growFor = 30 * time.Second
 	// silentFor is for pods of which a scheduler that runs as a pod of the recipe has said nothing: it
 	// starts with them, and may wait to be the leader.
 	silentFor = 45 * time.Second
@@ -78,6 +81,8 @@ type Gate struct {
 	Spent map[types.UID]bool
 	// Schedulers are those that run as pods of the recipe.
 	Schedulers []string
+	// Groups are those of which nodes may be made.
+	Groups []infra.NodeGroup
 	// Awaited are objects that operators which run will report on.
 	Awaited []infra.Awaited
 	// leftOut are the objects that such an operator leaves out since something is missing that may

@@ -47,6 +47,11 @@ func (g *Gate) poll(ctx, watched context.Context) wait.Result {
 		}
 		report = g.check(snap)
 	}
+	if len(report.Pending) > 0 {
+		if snap.Growth, err = observe.ReadGrowth(ctx, g.Env.Clients, g.Groups); err != nil {
+			return g.readFailed(ctx, err)
+		}
+	}
 	g.held(ctx, &report)
 	g.State, g.lastReport, g.View = state, report, snap
 	g.pace.note(time.Now(), &report)
@@ -243,6 +248,9 @@ func (g *Gate) failedPods(ctx context.Context, r observe.WorkloadReport, s *obse
 			p.OwnScheduler, least, key = true, silentFor, "pending silent "+observe.PodName(p.Pod)
 			p.Message = "its scheduler " + p.OtherScheduler + " runs as a pod of the recipe, and has said nothing of it"
 			p.Kept = p.Message
+		}
+		if s.Growth.May(p.Pod) {
+			least, key = growFor, "pending until a node is made "+observe.PodName(p.Pod)
 		}
 		seen[key] = true
 		if g.lasts(key, least) {

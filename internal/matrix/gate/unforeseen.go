@@ -20,6 +20,7 @@ type differs struct {
 
 // check compares the workloads that must be there with a view.
 func (g *Gate) check(v *observe.View) observe.WorkloadReport {
+	v.Growth.Groups = g.Groups
 	g.differs.found = findUnforeseen(g.Env.Bundle, g.Env.Before, v)
 	return observe.CheckWorkloads(g.expectation().Workloads, v)
 }

@@ -82,6 +82,7 @@ func explainPods(pods []observe.PodFacts, w *bundle.Workload, view *observe.View
 	pod := pods[0].Pod
 	e := Explanation{Phase: string(pod.Status.Phase), Scheduler: pods[0].Scheduler}
 	e.about(w)
+	view = view.WithFurther()
 	index := indexView(view)
 	l := index.newCheck(pod)
 	pinned := map[string]*check{}
@@ -112,6 +113,7 @@ func explainPods(pods []observe.PodFacts, w *bundle.Workload, view *observe.View
 	e.note(&pods[0], w, view)
 	if len(e.On) == 0 {
 		e.advise(l, w)
+		e.grows(pod, &view.Growth)
 	}
 	return e
 }
@@ -252,7 +254,7 @@ func groupNodes(view *observe.View, checkFor func(*corev1.Node) *check) []NodeGr
 			continue
 		}
 		refusals := l.refusals(n)
-		made := makeOf(n)
+		made := makeOf(n, &view.Growth)
 		ofMake[made]++
 		key := made
 		for _, r := range refusals {
@@ -298,7 +300,10 @@ func (g *NodeGroup) chosen() bool {
 }
 
 // makeOf returns a key for similar nodes.
-func makeOf(n *corev1.Node) string {
+func makeOf(n *corev1.Node, growth *observe.Growth) string {
+	if g := growth.Group(n.Name); g != nil {
+		return furtherNode + "\x00" + fmt.Sprintf("%s (%s)", n.Name, n.Labels[corev1.LabelInstanceTypeStable])
+	}
 	kind := n.Labels[bundle.NodeTypeLabel]
 	if kind == "" {
 		kind = "other"
@@ -319,6 +324,9 @@ func makeOf(n *corev1.Node) string {
 // pool lists its nodes.
 func groupName(g *NodeGroup, ofMake int) string {
 	kind, details, _ := strings.Cut(g.make, "\x00")
+	if kind == furtherNode {
+		return "a further node of group " + details
+	}
 	noun := " nodes"
 	if len(g.Nodes) == 1 {
 		noun = " node"

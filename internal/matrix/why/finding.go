@@ -42,6 +42,9 @@ func SchedulingFinding(expected *bundle.Expectation, r observe.WorkloadReport, v
 	for _, g := range groups {
 		e := explainPods(g.pods, g.w, view)
 		g.names, g.more, g.place = e.Pods, e.lines(), placeOf(e.sources)
+		if no := e.noFurther(); no != "" {
+			g.text += "; " + no
+		}
 		if g.place.Line == 0 && g.w != nil {
 			line := ""
 			if line, g.place = refusedField(expected, e.Groups, g.w); line != "" {
@@ -155,11 +158,21 @@ func groupTexts(groups []NodeGroup) []string {
 			if r.Key != "" {
 				what += " " + r.Key
 			}
+			if r.Kind == refusalMax {
+				what += " of " + r.Wanted
+			}
 			kinds = append(kinds, what)
 		}
-		texts = append(texts, g.Name+" refuse by "+strings.Join(kinds, " and "))
+		texts = append(texts, g.Name+refuse(g)+strings.Join(kinds, " and "))
 	}
 	return texts
+}
+
+func refuse(g *NodeGroup) string {
+	if kind, _, _ := strings.Cut(g.make, "\x00"); kind == furtherNode {
+		return " refuses by "
+	}
+	return " refuse by "
 }
 
 // steeredBy returns the value paths behind a pod on a wrong node, and the first place to open.

@@ -37,6 +37,8 @@ const (
 	refusalPodAffinity    RefusalKind = "podAffinity"
 	refusalAntiAffinity   RefusalKind = "podAntiAffinity"
 	refusalAffinityOfPods RefusalKind = "podAntiAffinityOfOthers"
+	// refusalMax is no check of the scheduler: a group of nodes has as many as it may.
+	refusalMax RefusalKind = "max"
 )
 
 // Refusal is one reason why a node, or each of a group, does not admit a pod.
@@ -146,7 +148,7 @@ func (l *check) refusals(n *corev1.Node) []Refusal {
 	if l.templateOnly {
 		return all
 	}
-	return slices.Concat(all, l.ports(n), l.resources(n), l.volumes(n), l.claims(n), l.spread(n), l.podAffinity(n))
+	return slices.Concat(all, l.ports(n), l.resources(n), l.volumes(n), l.claims(n), l.spread(n), l.podAffinity(n), l.exhausted(n))
 }
 
 func tolerates(spec *corev1.PodSpec, t *corev1.Taint) bool {

@@ -129,7 +129,9 @@ func ListProfiles(ctx context.Context, s Sources) ([]Profile, error) {
 			continue // Recipes says so
 		}
 		for _, g := range groups {
-			users[g.Profile.Metadata.Name] = append(users[g.Profile.Metadata.Name], name)
+			if of := users[g.Profile.Metadata.Name]; !slices.Contains(of, name) { // each group is of a profile
+				users[g.Profile.Metadata.Name] = append(of, name)
+			}
 		}
 	}
 	all := []Profile{}
