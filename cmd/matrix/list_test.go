@@ -150,10 +150,19 @@ func TestListDeployers(t *testing.T) {
 
 // The wide list of profiles has what a service's clusters have.
 func TestListProfiles_Wide(t *testing.T) {
-	lines := strings.Split(invokeIn(t.Context(), t, t.TempDir(), nil, "list", "profiles", "-o", "wide", "--recipes-dir", "../../recipes").stdout, "\n")
+	grown := t.TempDir()
+	raw, err := os.ReadFile("../../kwok/profiles/eks-h100.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Replace(string(raw), "name: eks-h100", "name: grown", 1) + "  groups: [{name: held, min: 1, max: 4}, {name: spot, max: 16}]\n"
+	if err := os.WriteFile(filepath.Join(grown, "grown.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(invokeIn(t.Context(), t, t.TempDir(), nil, "list", "profiles", "-o", "wide", "--recipes-dir", "../../recipes", "--profiles", grown).stdout, "\n")
 	for name, want := range map[string]string{
-		"NAME ": "DEFAULT STORAGECLASS STORAGECLASSES LOAD BALANCER", "eks-system ": "none gp2 yes", "eks-h100 ": "none gp2 yes", "gke-system ": "standard-rwo standard-rwo,premium-rwo,standard yes", "aks-h100 ": "default default,managed-csi,managed-csi-premium,azurefile-csi yes",
-		"oke-system ": "oci-bv oci-bv,oci yes", "kind-h100 ": "standard - none",
+		"NAME ": "DEFAULT STORAGECLASS STORAGECLASSES LOAD BALANCER GROUPS", "eks-system ": "none gp2 yes -", "grown ": "none gp2 yes held 1-4, spot 0-16", "gke-system ": "standard-rwo standard-rwo,premium-rwo,standard yes -", "aks-h100 ": "default default,managed-csi,managed-csi-premium,azurefile-csi yes -",
+		"oke-system ": "oci-bv oci-bv,oci yes -", "kind-h100 ": "standard - none -",
 	} {
 		i := slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(line, name) })
 		if i < 0 || !strings.HasSuffix(strings.Join(strings.Fields(lines[i]), " "), " "+want) {

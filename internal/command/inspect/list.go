@@ -222,7 +222,7 @@ func listComponents(ctx context.Context, s inventory.Sources) (listed, error) {
 
 func listProfiles(ctx context.Context, s inventory.Sources) (listed, error) {
 	all, err := inventory.ListProfiles(ctx, s)
-	l := listed{head: []string{"NAME", "SERVICE", "NODES", "ACCELERATOR", "INSTANCE", "ARCH", "CPU", "MEMORY", "GPUS", "RECIPES"}, wide: []string{"DEFAULT STORAGECLASS", "STORAGECLASSES", "LOAD BALANCER"}}
+	l := listed{head: []string{"NAME", "SERVICE", "NODES", "ACCELERATOR", "INSTANCE", "ARCH", "CPU", "MEMORY", "GPUS", "RECIPES"}, wide: []string{"DEFAULT STORAGECLASS", "STORAGECLASSES", "LOAD BALANCER", "GROUPS"}}
 	for i := range all {
 		p := &all[i]
 		gpus := "-"
@@ -233,10 +233,14 @@ func listProfiles(ctx context.Context, s inventory.Sources) (listed, error) {
 		if p.Default {
 			accelerator += " (default)"
 		}
+		var groups []string
+		for _, g := range p.Groups {
+			groups = append(groups, g.String())
+		}
 		l.rows = append(l.rows, listRow{
 			name:  p.Name,
 			cells: []string{p.Name, p.Service, p.NodeType, accelerator, p.InstanceType, p.Architecture, p.Capacity["cpu"], p.Capacity["memory"], gpus, strconv.Itoa(len(p.Recipes))},
-			wide:  []string{p.DefaultStorageClass, dash(strings.Join(p.StorageClasses, ",")), cmp.Or(p.LoadBalancer, "yes")},
+			wide:  []string{p.DefaultStorageClass, dash(strings.Join(p.StorageClasses, ",")), cmp.Or(p.LoadBalancer, "yes"), dash(strings.Join(groups, ", "))},
 			ready: p.Readiness, item: p,
 		})
 	}

@@ -112,8 +112,20 @@ type Profile struct {
 	StorageClasses      []string `json:"storageClasses,omitempty"`
 	// LoadBalancer is "none" if nothing gives Services of type LoadBalancer addresses in the service's clusters.
 	LoadBalancer string `json:"loadBalancer,omitempty"`
+	// Groups have as many nodes as pods need; without any, the number of nodes is the same for all profiles.
+	Groups []Group `json:"groups,omitempty"`
 	Readiness
 }
+
+// Group is a group of nodes of a profile.
+type Group struct {
+	Name string `json:"name"`
+	Min  int    `json:"min"`
+	Max  int    `json:"max"`
+}
+
+// String is e.g. spot 0-16.
+func (g Group) String() string { return fmt.Sprintf("%s %d-%d", g.Name, g.Min, g.Max) }
 
 // ListProfiles lists the node profiles by service, kind of node and name. A profile can be used if
 // there is one for the other nodes of its service.
@@ -145,6 +157,9 @@ func ListProfiles(ctx context.Context, s Sources) ([]Profile, error) {
 		listed.DefaultStorageClass, listed.StorageClasses = classesOf(s.Profiles, p.Criteria.Service)
 		if p.GPU != nil {
 			listed.GPU, listed.GPUs = p.GPU.Product, p.GPU.Count
+		}
+		for _, g := range p.Groups {
+			listed.Groups = append(listed.Groups, Group{g.Name, g.Min, g.Max})
 		}
 		listed.Readiness = readiness(partners(s.Profiles, p))
 		all = append(all, listed)
