@@ -25,11 +25,16 @@ var shellIgnores = judge.Check{
 				at := slices.IndexFunc(all, func(word string) bool {
 					return strings.HasPrefix(word, "-") && !strings.HasPrefix(word, "--") && strings.HasSuffix(word, "c")
 				})
-				if at < 1 || at > 1 && !strings.HasPrefix(all[1], "-") || at+2 >= len(all) || strings.Contains(all[at+1], "$") || all[at+2] == "--" || len(all) == at+3 && all[at+2] == path.Base(all[0]) {
+				if at < 1 || at > 1 && !strings.HasPrefix(all[1], "-") || at+2 >= len(all) || readsMore(all[at+1]) || all[at+2] == "--" || len(all) == at+3 && all[at+2] == path.Base(all[0]) {
 					continue
 				}
 				s.Report(p.Object, c.Path, all[at+1], strings.Join(all[at+2:], " ")).OneOfTemplate()
 			}
 		}
 	},
+}
+
+// readsMore reports whether a script may use its arguments: it has a $, or has another file run in its place.
+func readsMore(script string) bool {
+	return strings.Contains(script, "$") || slices.ContainsFunc(strings.Fields(script), func(word string) bool { return word == "." || word == "source" })
 }
