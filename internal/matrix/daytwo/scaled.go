@@ -16,7 +16,7 @@ import (
 )
 
 var replicasLeft = judge.Check{
-	ID: "MX728", Name: "replicas-left-to-autoscaler", Needs: judge.Second, Kinds: judge.KindsOf(autoscalingv2.GroupName, "HorizontalPodAutoscaler"),
+	ID: "MX728", Name: "replicas-left-to-autoscaler", Needs: judge.Second, Later: true, Kinds: judge.KindsOf(autoscalingv2.GroupName, "HorizontalPodAutoscaler"),
 	Title: "A workload keeps its pods when its number is left to an autoscaler",
 	Why: "Who takes replicas out of a workload that had it delivers 1, the default: all pods but one are stopped, until the autoscaler has noticed " +
 		"(https://kubernetes.io/docs/concepts/workloads/autoscaling/horizontal-pod-autoscale/#migrating-deployments-and-statefulsets-to-horizontal-autoscaling). The end of the upgrade does not show it.",
@@ -24,9 +24,6 @@ var replicasLeft = judge.Check{
 	Says: "keeps %s between %d and %d pods, and the upgrade takes its replicas: %d away", Then: "it falls to 1 pod, until the autoscaler has noticed",
 	Run: func(s *judge.Scope) {
 		b := bundlesOf(s)
-		if b.Before == nil { // a second delivery takes nothing away
-			return
-		}
 		for _, o := range s.Rendered(judge.KindsOf(autoscalingv2.GroupName, "HorizontalPodAutoscaler")...) {
 			h, now := scales(&b.Now.Expectation, o)
 			if now == nil {

@@ -20,14 +20,14 @@ import (
 var rolling = judge.KindsOf(appsv1.GroupName, "Deployment", "StatefulSet", "DaemonSet")
 
 var configReachesNoPod = judge.Check{
-	ID: "MX729", Name: "config-reaches-no-pod", Needs: judge.Second, Kinds: rolling,
+	ID: "MX729", Name: "config-reaches-no-pod", Needs: judge.Second, Later: true, Kinds: rolling,
 	Title: "What an upgrade changes in a ConfigMap reaches the pods that read it when they start",
 	Why: "Variables, and files that are mounted one by one (subPath), are what they were when the container started (https://kubernetes.io/docs/concepts/configuration/configmap/#mounted-configmaps-are-updated-automatically). " +
 		"If the pod template stays as it was, no pod is replaced, and the old values hold until one is by chance. Of a chart's own Secrets this is not said: their values are often made anew with each rendering.",
 	Fix:  "Put a checksum of the ConfigMap into an annotation of the pod template (https://helm.sh/docs/howto/charts_tips_and_tricks/#automatically-roll-deployments), give it a new name with each change (Kustomize's generators do), or run a controller that replaces the pods.",
 	Says: "%s %s, and the upgrade changes %s there without a change to the pod template", Then: "its pods run on with the old values",
 	Run: func(s *judge.Scope) {
-		if s.Delivery.Back || s.Delivery.Before == nil { // after a rollback the pods are new, and have what the older bundle says; a second delivery changes nothing
+		if s.Delivery.Back { // the pods are new, and have what the older bundle says
 			return
 		}
 		b := bundlesOf(s)

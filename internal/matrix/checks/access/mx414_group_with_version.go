@@ -7,7 +7,7 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 
-	"github.com/nvidia/aicr-action/internal/matrix/facts"
+	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/matrix/judge"
 )
 
@@ -19,22 +19,16 @@ var groupWithVersion = judge.Check{
 	Fix:  "Remove the version.",
 	Says: "has a rule for API group %s; groups have no version, and this one is \"%s\"", Then: "the rule allows nothing",
 	Run: func(s *judge.Scope) {
-		for _, o := range s.Rendered(judge.KindsOf(rbacv1.GroupName, "Role", "ClusterRole")...) {
-			role := facts.As[rbacv1.ClusterRole](s.Index, o) // which a Role looks like
-			if role == nil {
-				continue
+		eachRule(s, func(o *bundle.Object, r int, rule *rbacv1.PolicyRule) {
+			i := slices.IndexFunc(rule.APIGroups, func(g string) bool { return g == "v1" || strings.Contains(g, "/") })
+			if i < 0 {
+				return
 			}
-			for r, rule := range role.Rules {
-				i := slices.IndexFunc(rule.APIGroups, func(g string) bool { return g == "v1" || strings.Contains(g, "/") })
-				if i < 0 {
-					continue
-				}
-				group, _, ok := strings.Cut(rule.APIGroups[i], "/")
-				if !ok {
-					group = ""
-				}
-				s.Report(o, fmt.Sprintf("rules[%d].apiGroups[%d]", r, i), rule.APIGroups[i], group)
+			group, _, ok := strings.Cut(rule.APIGroups[i], "/")
+			if !ok {
+				group = ""
 			}
-		}
+			s.Report(o, fmt.Sprintf("rules[%d].apiGroups[%d]", r, i), rule.APIGroups[i], group)
+		}, "Role", "ClusterRole")
 	},
 }

@@ -5,6 +5,7 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 
+	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/matrix/facts"
 	"github.com/nvidia/aicr-action/internal/matrix/judge"
 )
@@ -16,18 +17,12 @@ var ruleResource = judge.Check{
 	Fix:   "Write the resource's name, e.g. pods.",
 	Says:  "permits %s, which is no resource; its name is %s", Then: "the API server refuses its subjects what the rule was to permit",
 	Run: func(s *judge.Scope) {
-		for _, o := range s.Rendered(judge.KindsOf(rbacv1.GroupName, "Role", "ClusterRole")...) {
-			r := facts.As[rbacv1.Role](s.Index, o) // which a ClusterRole looks like
-			if r == nil {
-				continue
-			}
-			for i, rule := range r.Rules {
-				for j, resource := range rule.Resources {
-					if right := facts.Misspelled(rule.APIGroups, resource); right != "" {
-						s.Report(o, fmt.Sprintf("rules[%d].resources[%d]", i, j), resource, right)
-					}
+		eachRule(s, func(o *bundle.Object, i int, rule *rbacv1.PolicyRule) {
+			for j, resource := range rule.Resources {
+				if right := facts.Misspelled(rule.APIGroups, resource); right != "" {
+					s.Report(o, fmt.Sprintf("rules[%d].resources[%d]", i, j), resource, right)
 				}
 			}
-		}
+		}, "Role", "ClusterRole")
 	},
 }

@@ -6,7 +6,7 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 
-	"github.com/nvidia/aicr-action/internal/matrix/facts"
+	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/matrix/judge"
 )
 
@@ -17,18 +17,12 @@ var verbInCapitals = judge.Check{
 	Fix:   "Write the verb in small letters.",
 	Says:  "has the verb %s in a rule, and no request has that verb; it is %s", Then: "the API server refuses its subjects what the rule was to permit",
 	Run: func(s *judge.Scope) {
-		for _, o := range s.Rendered(judge.KindsOf(rbacv1.GroupName, "Role", "ClusterRole")...) {
-			r := facts.As[rbacv1.Role](s.Index, o) // which a ClusterRole looks like
-			if r == nil {
-				continue
-			}
-			for i, rule := range r.Rules {
-				for j, verb := range rule.Verbs {
-					if small := strings.ToLower(verb); small != verb {
-						s.Report(o, fmt.Sprintf("rules[%d].verbs[%d]", i, j), verb, small)
-					}
+		eachRule(s, func(o *bundle.Object, i int, rule *rbacv1.PolicyRule) {
+			for j, verb := range rule.Verbs {
+				if small := strings.ToLower(verb); small != verb {
+					s.Report(o, fmt.Sprintf("rules[%d].verbs[%d]", i, j), verb, small)
 				}
 			}
-		}
+		}, "Role", "ClusterRole")
 	},
 }

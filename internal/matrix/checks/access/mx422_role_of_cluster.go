@@ -7,7 +7,7 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 
-	"github.com/nvidia/aicr-action/internal/matrix/facts"
+	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/matrix/judge"
 )
 
@@ -19,17 +19,11 @@ var roleOfCluster = judge.Check{
 	Fix:  "Use a ClusterRole and a ClusterRoleBinding for it.",
 	Says: "permits %s in a namespace, and they are in none", Then: "the API server refuses its subjects what the rule was to permit: that takes a ClusterRole and a ClusterRoleBinding",
 	Run: func(s *judge.Scope) {
-		for _, o := range s.Rendered(judge.KindsOf(rbacv1.GroupName, "Role")...) {
-			r := facts.As[rbacv1.Role](s.Index, o)
-			if r == nil {
-				continue
+		eachRule(s, func(o *bundle.Object, i int, rule *rbacv1.PolicyRule) {
+			if len(rule.Resources) > 0 && !slices.ContainsFunc(rule.Resources, func(name string) bool { return !ofTheCluster(rule.APIGroups, name) }) {
+				s.Report(o, fmt.Sprintf("rules[%d].resources", i), strings.Join(rule.Resources, ", "))
 			}
-			for i, rule := range r.Rules {
-				if len(rule.Resources) > 0 && !slices.ContainsFunc(rule.Resources, func(name string) bool { return !ofTheCluster(rule.APIGroups, name) }) {
-					s.Report(o, fmt.Sprintf("rules[%d].resources", i), strings.Join(rule.Resources, ", "))
-				}
-			}
-		}
+		}, "Role")
 	},
 }
 

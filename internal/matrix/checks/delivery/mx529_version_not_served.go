@@ -1,8 +1,6 @@
 package delivery
 
 import (
-	"slices"
-
 	"github.com/nvidia/aicr-action/internal/bundle/apis"
 	"github.com/nvidia/aicr-action/internal/matrix/judge"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -16,14 +14,19 @@ var versionNotServed = judge.Check{
 	Fix:  "Write the version that is served, and its fields, which may differ.",
 	Says: "is of apiVersion %s, which the API server does not serve", Then: "%[2]s",
 	Run: func(s *judge.Scope) {
-		all := s.Expectation.Served()
+		all, served := s.Expectation.Served(), map[string]bool{}
+		for _, a := range all {
+			served[a.Name] = true
+		}
 		for i := range s.Expectation.Objects {
 			o := &s.Expectation.Objects[i]
 			gvk := o.Object.GroupVersionKind()
 			version := gvk.GroupVersion().String()
+			if served[version+"/"+gvk.Kind] || s.More() && apis.ServedAs(apis.Stack().Server, gvk.GroupKind()) == "" { // the cluster's own definition may have it
+				continue
+			}
 			edit := apis.ServedNow(all, gvk)
-			if edit == "" || slices.ContainsFunc(all, func(a apis.API) bool { return a.Name == version+"/"+gvk.Kind }) ||
-				s.More() && apis.ServedAs(apis.Stack().Server, gvk.GroupKind()) == "" { // the cluster's own definition may have it
+			if edit == "" {
 				continue
 			}
 			s.Report(o, "apiVersion", version, edit)

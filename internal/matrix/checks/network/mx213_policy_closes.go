@@ -1,6 +1,7 @@
 package network
 
 import (
+	"iter"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -69,16 +70,26 @@ func opened(s *judge.Scope, pods facts.PodTemplate) (in, out bool) {
 	if slices.ContainsFunc(s.Rendered(), foreignPolicy) {
 		return true, true
 	}
-	for _, o := range s.Rendered(judge.KindsOf(networkingv1.GroupName, "NetworkPolicy")...) {
-		p := facts.As[networkingv1.NetworkPolicy](s.Index, o)
-		if p == nil || p.Namespace != pods.Object.Object.GetNamespace() {
-			continue
-		}
-		if selector, err := metav1.LabelSelectorAsSelector(&p.Spec.PodSelector); err == nil && selector.Matches(labels.Set(pods.Template.Labels)) {
-			in, out = in || len(p.Spec.Ingress) > 0, out || len(p.Spec.Egress) > 0
-		}
+	for _, p := range policiesFor(s, pods) {
+		in, out = in || len(p.Spec.Ingress) > 0, out || len(p.Spec.Egress) > 0
 	}
 	return in, out
+}
+
+// policiesFor are the NetworkPolicies that select pods, with their objects.
+func policiesFor(s *judge.Scope, pods facts.PodTemplate) iter.Seq2[*bundle.Object, *networkingv1.NetworkPolicy] {
+	return func(yield func(*bundle.Object, *networkingv1.NetworkPolicy) bool) {
+		for _, o := range s.Rendered(judge.KindsOf(networkingv1.GroupName, "NetworkPolicy")...) {
+			p := facts.As[networkingv1.NetworkPolicy](s.Index, o)
+			if p == nil || p.Namespace != pods.Object.Object.GetNamespace() {
+				continue
+			}
+			selector, err := metav1.LabelSelectorAsSelector(&p.Spec.PodSelector)
+			if err == nil && selector.Matches(labels.Set(pods.Template.Labels)) && !yield(o, p) {
+				return
+			}
+		}
+	}
 }
 
 // foreignPolicy reports whether an object is a policy of a network's own kind, of which it is not known what it allows.

@@ -5,7 +5,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
@@ -56,12 +55,8 @@ func shuts(s *judge.Scope, pods facts.PodTemplate, ports []corev1.ContainerPort)
 			return nil
 		}
 	}
-	for _, o := range s.Rendered(judge.KindsOf(networkingv1.GroupName, "NetworkPolicy")...) {
-		p := facts.As[networkingv1.NetworkPolicy](s.Index, o)
-		if p == nil || p.Namespace != pods.Object.Object.GetNamespace() || len(p.Spec.PolicyTypes) > 0 && !slices.Contains(p.Spec.PolicyTypes, networkingv1.PolicyTypeIngress) {
-			continue
-		}
-		if selector, err := metav1.LabelSelectorAsSelector(&p.Spec.PodSelector); err != nil || !selector.Matches(labels.Set(pods.Template.Labels)) {
+	for o, p := range policiesFor(s, pods) {
+		if len(p.Spec.PolicyTypes) > 0 && !slices.Contains(p.Spec.PolicyTypes, networkingv1.PolicyTypeIngress) {
 			continue
 		}
 		if first == nil {

@@ -25,11 +25,7 @@ var addressOfNoService = judge.Check{
 	Says: "has the address %s, and there is no Service %s", Then: "no program gets an answer there",
 	Others: map[string]judge.Message{"port": {Says: "has the address %s, and Service %s has no port %d (it has %s)", Then: "no program gets an answer there"}},
 	Run: func(s *judge.Scope) {
-		own := map[string]bool{}
-		for i := range s.Expectation.Objects {
-			own[s.Expectation.Objects[i].Object.GetNamespace()] = true
-		}
-		a := addresses{s, own, map[string]bool{}}
+		a := addresses{s, ownNamespaces(s), map[string]bool{}}
 		for _, p := range s.Pods() {
 			eachText(p, func(path, text string) { a.judge(p.Object, path, text) })
 		}

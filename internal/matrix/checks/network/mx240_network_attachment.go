@@ -30,10 +30,7 @@ var networkAttachment = judge.Check{
 		"config": {Says: "has a spec.config that is no JSON: %s", Then: "pods with this network stay in ContainerCreating"},
 	},
 	Run: func(s *judge.Scope) {
-		own := map[string]bool{}
-		for i := range s.Expectation.Objects {
-			own[s.Expectation.Objects[i].Object.GetNamespace()] = true
-		}
+		own := ownNamespaces(s)
 		for _, p := range s.Pods() {
 			namespace := p.Object.Object.GetNamespace()
 			for _, key := range []string{"k8s.v1.cni.cncf.io/networks", "v1.multus-cni.io/default-network"} {

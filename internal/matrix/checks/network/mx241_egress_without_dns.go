@@ -5,8 +5,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/matrix/facts"
@@ -39,13 +37,8 @@ var egressWithoutDNS = judge.Check{
 
 // asksNobody is the first policy with rules for egress of a pod's, of which none allows port 53; nil if one does, or if there is none.
 func asksNobody(s *judge.Scope, p facts.PodTemplate) (first *bundle.Object) {
-	for _, o := range s.Rendered(judge.KindsOf(networkingv1.GroupName, "NetworkPolicy")...) {
-		policy := facts.As[networkingv1.NetworkPolicy](s.Index, o)
-		if policy == nil || policy.Namespace != p.Object.Object.GetNamespace() || len(policy.Spec.Egress) == 0 ||
-			len(policy.Spec.PolicyTypes) > 0 && !slices.Contains(policy.Spec.PolicyTypes, networkingv1.PolicyTypeEgress) {
-			continue
-		}
-		if selector, err := metav1.LabelSelectorAsSelector(&policy.Spec.PodSelector); err != nil || !selector.Matches(labels.Set(p.Template.Labels)) {
+	for o, policy := range policiesFor(s, p) {
+		if len(policy.Spec.Egress) == 0 || len(policy.Spec.PolicyTypes) > 0 && !slices.Contains(policy.Spec.PolicyTypes, networkingv1.PolicyTypeEgress) {
 			continue
 		}
 		if slices.ContainsFunc(policy.Spec.Egress, func(rule networkingv1.NetworkPolicyEgressRule) bool {

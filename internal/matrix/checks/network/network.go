@@ -16,3 +16,12 @@ func Checks() []judge.Check {
 		refusesItself, loadBalancerWithoutCloud, simulatedConversion, tlsHost, policyTypes, webhookResource, keyPair, addressOfNoService, nodeDNS, networkAttachment, egressWithoutDNS,
 	}
 }
+
+// ownNamespaces are those of the recipe's objects: what others have is not known.
+func ownNamespaces(s *judge.Scope) map[string]bool {
+	own := map[string]bool{}
+	for i := range s.Expectation.Objects {
+		own[s.Expectation.Objects[i].Object.GetNamespace()] = true
+	}
+	return own
+}
