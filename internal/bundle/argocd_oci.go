@@ -1,7 +1,6 @@
 package bundle
 
 import (
-	"cmp"
 	"context"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -32,7 +31,7 @@ func ArgoRoots(in Input) (roots []*unstructured.Unstructured) {
 	if in.TargetRevision == "" {
 		in.TargetRevision = Tag(ArgoCDOCI, Revision(in))
 	}
-	for _, h := range (&plan{}).halves(in) {
+	for _, h := range rootsOf(in) {
 		roots = append(roots, &unstructured.Unstructured{Object: argoRoot(in, h)})
 	}
 	return roots
@@ -42,7 +41,7 @@ func argoRoot(in Input, h half) map[string]any {
 	return retried(in, application(h.root, ArgoNamespace, in.Project, map[string]any{
 		"repoURL":        in.RepoURL,
 		"targetRevision": in.TargetRevision,
-		"path":           cmp.Or(h.class, "."),
+		"path":           h.path(),
 		"directory": map[string]any{
 			"recurse": true,
 			"include": "*/application.yaml",

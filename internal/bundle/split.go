@@ -45,30 +45,40 @@ type half struct {
 	releases []*release
 }
 
+// path is the directory of the half in the bundle, in which its root finds the other Applications.
+func (h half) path() string { return cmp.Or(h.class, ".") }
+
 // RootPath is where a root Application finds the others in the bundle.
 func RootPath(in Input, root string) string {
-	for _, h := range (&plan{}).halves(in) {
-		if h.root == root && h.class != "" {
-			return h.class
+	for _, h := range rootsOf(in) {
+		if h.root == root {
+			return h.path()
 		}
 	}
 	return "."
 }
 
-// halves are the halves of a bundle for Argo CD.
-func (p *plan) halves(in Input) []half {
+// rootsOf are the halves of a bundle for Argo CD, without their releases: one that is all of it, if it is not split.
+func rootsOf(in Input) []half {
 	if in.Split == nil {
-		return []half{{"", ArgoRootApplication, p.releases}}
+		return []half{{root: ArgoRootApplication}}
 	}
 	var all []half
 	for _, class := range Classes() {
-		h := half{class: class, root: ArgoRootApplication + "-" + class}
+		all = append(all, half{class: class, root: ArgoRootApplication + "-" + class})
+	}
+	return all
+}
+
+// halves are the halves of a bundle for Argo CD.
+func (p *plan) halves(in Input) []half {
+	all := rootsOf(in)
+	for i := range all {
 		for _, r := range p.releases {
-			if ClassOf(r.Component, in.Split) == class {
+			if h := &all[i]; h.class == "" || ClassOf(r.Component, in.Split) == h.class {
 				h.releases = append(h.releases, r)
 			}
 		}
-		all = append(all, h)
 	}
 	return all
 }

@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -80,12 +81,7 @@ func (g *Growth) readClaims(claims []unstructured.Unstructured) {
 		node, _, _ := unstructured.NestedString(c.Object, "status", "nodeName")
 		g.Claims = append(g.Claims, NodeClaim{Name: c.GetName(), Group: c.GetLabels()[nodePoolLabel], Node: node, made: c.GetCreationTimestamp().Time})
 	}
-	slices.SortFunc(g.Claims, func(a, b NodeClaim) int {
-		if c := a.made.Compare(b.made); c != 0 {
-			return c
-		}
-		return strings.Compare(a.Name, b.Name)
-	})
+	slices.SortFunc(g.Claims, func(a, b NodeClaim) int { return cmp.Or(a.made.Compare(b.made), cmp.Compare(a.Name, b.Name)) })
 }
 
 // readNodes finds the nodes that exist and that Karpenter has not registered yet: pods that tolerate everything may be
@@ -115,15 +111,7 @@ func (g *Growth) readEvents(events []corev1.Event) {
 		n, _ := strconv.ParseUint(e.ResourceVersion, 10, 64) // an API server's are numbers: KEP 5504
 		return n
 	}
-	slices.SortStableFunc(events, func(a, b corev1.Event) int {
-		switch x, y := order(&a), order(&b); {
-		case x < y:
-			return -1
-		case x > y:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(events, func(a, b corev1.Event) int { return cmp.Compare(order(&a), order(&b)) })
 	g.rejected = map[types.UID]string{}
 	for i := range events {
 		e := &events[i]

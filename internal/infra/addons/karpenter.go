@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -13,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -80,20 +80,8 @@ func (r *Runner) startKarpenter(ctx context.Context, from *stack.Stack, groups [
 			return fmt.Errorf("group %s: %w", groups[i].Name, err)
 		}
 	}
-	server, err := url.Parse(r.Clients.Config.Host)
+	kubeconfig, serverPort, err := r.login(dir)
 	if err != nil {
-		return err
-	}
-	serverPort, err := strconv.Atoi(server.Port())
-	if err != nil {
-		return fmt.Errorf("the address of the API server, %s: %w", server, err)
-	}
-	login, err := infra.FlattenKubeconfig(r.Kubeconfig)
-	if err != nil {
-		return err
-	}
-	kubeconfig := filepath.Join(dir, "kubeconfig.yaml")
-	if err := os.WriteFile(kubeconfig, login, 0o600); err != nil {
 		return err
 	}
 	ports, err := r.Ports.Take(1)
@@ -102,21 +90,14 @@ func (r *Runner) startKarpenter(ctx context.Context, from *stack.Stack, groups [
 	}
 	r.taken = append(r.taken, ports...)
 	log := filepath.Join(r.Dir, part.Name+".log")
-	process, err := r.Sup.Start(host.ProcessSpec{
+	if err := r.run(ctx, &launch{ready: "http://127.0.0.1:" + strconv.Itoa(ports[0]) + "/readyz"}, host.ProcessSpec{
 		Name: part.Name, Path: from.Bin(part.Name), Dir: dir, Log: log,
 		// Its other settings are its defaults: how long it waits for further pods decides how many nodes it makes.
 		Args:    []string{"--disable-leader-election=true", "--disable-cluster-state-observability=true", "--health-probe-port=" + strconv.Itoa(ports[0]), "--log-output-paths=stderr"},
 		Env:     []string{"KUBECONFIG=" + kubeconfig, "GROUP_INSTANCE_TYPES=" + types},
 		Sandbox: &sandbox.Profile{Connect: []int{serverPort}, Bind: ports},
-	})
-	if err != nil {
+	}); err != nil {
 		return err
-	}
-	r.names = append(r.names, part.Name)
-	l := launch{ready: "http://127.0.0.1:" + strconv.Itoa(ports[0]) + "/readyz"}
-	if err := l.wait(ctx, part.Name, readyBudget, process); err != nil {
-		process.Stop(0)
-		return fmt.Errorf("%w; the last lines of its log:\n%s", err, lastLines(log))
 	}
 	return r.awaitPools(ctx, log)
 }
@@ -143,16 +124,14 @@ func (r *Runner) awaitPools(ctx context.Context, log string) error {
 
 // readiness is what an object's condition Ready says; empty if it is true.
 func readiness(o *unstructured.Unstructured) string {
-	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
-	for _, c := range conditions {
-		if of, ok := c.(map[string]any); ok && of["type"] == "Ready" {
-			if of["status"] == "True" {
-				return ""
-			}
-			return fmt.Sprintf("%v %v", of["reason"], of["message"])
-		}
+	switch c := meta.FindStatusCondition(infra.Conditions(o), "Ready"); {
+	case c == nil:
+		return "it says nothing yet"
+	case c.Status == metav1.ConditionTrue:
+		return ""
+	default:
+		return c.Reason + " " + c.Message
 	}
-	return "it says nothing yet"
 }
 
 func (r *Runner) create(ctx context.Context, of schema.GroupVersionResource, o *unstructured.Unstructured) error {

@@ -67,24 +67,12 @@ func (r *Runner) Start(ctx context.Context, s Scheduler) error {
 }
 
 func (r *Runner) start(ctx context.Context, s Scheduler) error {
-	server, err := url.Parse(r.Clients.Config.Host)
-	if err != nil {
-		return err
-	}
-	serverPort, err := strconv.Atoi(server.Port())
-	if err != nil {
-		return fmt.Errorf("the address of the API server, %s: %w", server, err)
-	}
 	dir := filepath.Join(r.Dir, s.Name)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	login, err := infra.FlattenKubeconfig(r.Kubeconfig)
+	kubeconfig, serverPort, err := r.login(dir)
 	if err != nil {
-		return err
-	}
-	kubeconfig := filepath.Join(dir, "kubeconfig.yaml")
-	if err := os.WriteFile(kubeconfig, login, 0o600); err != nil {
 		return err
 	}
 	prepare := r.launchFramework
@@ -98,19 +86,41 @@ func (r *Runner) start(ctx context.Context, s Scheduler) error {
 	if err != nil {
 		return err
 	}
-	log := filepath.Join(r.Dir, s.Name+".log")
-	process, err := r.Sup.Start(host.ProcessSpec{
-		Name: s.String(), Path: s.Path, Dir: dir, Log: log, Args: l.args, Env: []string{"KUBECONFIG=" + kubeconfig},
+	return r.run(ctx, l, host.ProcessSpec{
+		Name: s.String(), Path: s.Path, Dir: dir, Log: filepath.Join(r.Dir, s.Name+".log"), Args: l.args, Env: []string{"KUBECONFIG=" + kubeconfig},
 		Death:   reason.SchedulerFailed,
 		Sandbox: &sandbox.Profile{Connect: append([]int{serverPort}, l.connect...), Bind: l.bind},
 	})
+}
+
+// login writes a kubeconfig for a program into its directory, and gives the port of the API server, which its sandbox must let it
+// dial.
+func (r *Runner) login(dir string) (kubeconfig string, serverPort int, err error) {
+	server, err := url.Parse(r.Clients.Config.Host)
+	if err != nil {
+		return "", 0, err
+	}
+	if serverPort, err = strconv.Atoi(server.Port()); err != nil {
+		return "", 0, fmt.Errorf("the address of the API server, %s: %w", server, err)
+	}
+	content, err := infra.FlattenKubeconfig(r.Kubeconfig)
+	if err != nil {
+		return "", 0, err
+	}
+	kubeconfig = filepath.Join(dir, "kubeconfig.yaml")
+	return kubeconfig, serverPort, os.WriteFile(kubeconfig, content, 0o600)
+}
+
+// run starts a program and waits until it is ready; one that is not in time is stopped.
+func (r *Runner) run(ctx context.Context, l *launch, spec host.ProcessSpec) error {
+	process, err := r.Sup.Start(spec)
 	if err != nil {
 		return err
 	}
-	r.names = append(r.names, s.String())
-	if err := l.wait(ctx, s.String(), readyBudget, process); err != nil {
+	r.names = append(r.names, spec.Name)
+	if err := l.wait(ctx, spec.Name, readyBudget, process); err != nil {
 		process.Stop(0)
-		return fmt.Errorf("%w; the last lines of its log:\n%s", err, lastLines(log))
+		return fmt.Errorf("%w; the last lines of its log:\n%s", err, lastLines(spec.Log))
 	}
 	return nil
 }

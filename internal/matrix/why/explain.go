@@ -324,7 +324,7 @@ func makeOf(n *corev1.Node, growth *observe.Growth) string {
 // pool lists its nodes.
 func groupName(g *NodeGroup, ofMake int) string {
 	kind, details, _ := strings.Cut(g.make, "\x00")
-	if kind == furtherNode {
+	if g.further() {
 		return "a further node of group " + details
 	}
 	noun := " nodes"

@@ -163,16 +163,13 @@ func groupTexts(groups []NodeGroup) []string {
 			}
 			kinds = append(kinds, what)
 		}
-		texts = append(texts, g.Name+refuse(g)+strings.Join(kinds, " and "))
+		verb := " refuse by "
+		if g.further() {
+			verb = " refuses by "
+		}
+		texts = append(texts, g.Name+verb+strings.Join(kinds, " and "))
 	}
 	return texts
-}
-
-func refuse(g *NodeGroup) string {
-	if kind, _, _ := strings.Cut(g.make, "\x00"); kind == furtherNode {
-		return " refuses by "
-	}
-	return " refuse by "
 }
 
 // steeredBy returns the value paths behind a pod on a wrong node, and the first place to open.

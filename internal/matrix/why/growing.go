@@ -14,6 +14,9 @@ import (
 // furtherNode is the kind of a node that a group would have if one more was made.
 const furtherNode = "further"
 
+// further reports whether the group is such a node, and none of the cluster's.
+func (g *NodeGroup) further() bool { return strings.HasPrefix(g.make, furtherNode+"\x00") }
+
 // mostSaid is how much of what Karpenter says is quoted, in characters: it lists every label of every group.
 const mostSaid = 600
 
@@ -48,7 +51,7 @@ func cutShort(said string) string {
 func (e *Explanation) noFurther() string {
 	var of []NodeGroup
 	for i := range e.Groups {
-		if kind, _, _ := strings.Cut(e.Groups[i].make, "\x00"); kind == furtherNode {
+		if e.Groups[i].further() {
 			of = append(of, e.Groups[i])
 		}
 	}

@@ -3,9 +3,11 @@ package operator
 import (
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/operators"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix/facts"
@@ -54,6 +56,21 @@ func ofGPUOperator(s *judge.Scope) string {
 		}
 	}
 	return ""
+}
+
+// configurationOf is the ConfigMap of the bundle that a ClusterPolicy names for one of its operands, e.g. devicePlugin, and the entry of
+// it that is the default; nil if it names none, or nothing here has it.
+func configurationOf(s *judge.Scope, policy *bundle.Object, operand string) (at *bundle.Object, config *corev1.ConfigMap, byDefault string) {
+	name, _, _ := unstructured.NestedString(policy.Object.Object, "spec", operand, "config", "name")
+	byDefault, _, _ = unstructured.NestedString(policy.Object.Object, "spec", operand, "config", "default")
+	namespace := ofGPUOperator(s)
+	if name == "" || namespace == "" {
+		return nil, nil, ""
+	}
+	if at = s.Find(schema.GroupKind{Kind: "ConfigMap"}, namespace, name); at == nil {
+		return nil, nil, ""
+	}
+	return at, facts.As[corev1.ConfigMap](s.Index, at), byDefault
 }
 
 // gpuConfigurations are the fields of the GPU Operator's resources that name an object of its namespace, as its API has them

@@ -7,12 +7,9 @@ import (
 	"strings"
 
 	plugin "github.com/NVIDIA/k8s-device-plugin/api/config/v1"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/matrix/facts"
 	"github.com/nvidia/aicr-action/internal/matrix/judge"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/util/lists"
@@ -69,15 +66,8 @@ var pluginConfigurations = judge.Check{
 // eachPluginConfiguration gives each ClusterPolicy of the bundle with the ConfigMap that it names for the device plugin.
 func eachPluginConfiguration(s *judge.Scope, see func(policy, config *bundle.Object, texts map[string]string, byDefault string)) {
 	for _, o := range s.Rendered(judge.KindsOf("nvidia.com", "ClusterPolicy")...) {
-		name, _, _ := unstructured.NestedString(o.Object.Object, "spec", "devicePlugin", "config", "name")
-		byDefault, _, _ := unstructured.NestedString(o.Object.Object, "spec", "devicePlugin", "config", "default")
-		namespace := ofGPUOperator(s)
-		found := s.Find(judge.KindsOf("", "ConfigMap")[0], namespace, name)
-		if name == "" || namespace == "" || found == nil {
-			continue
-		}
-		if c := facts.As[corev1.ConfigMap](s.Index, found); c != nil {
-			see(o, found, c.Data, byDefault)
+		if at, config, byDefault := configurationOf(s, o, "devicePlugin"); config != nil {
+			see(o, at, config.Data, byDefault)
 		}
 	}
 }

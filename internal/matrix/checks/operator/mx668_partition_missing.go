@@ -5,12 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
 	"github.com/nvidia/aicr-action/internal/infra"
-	"github.com/nvidia/aicr-action/internal/matrix/facts"
 	"github.com/nvidia/aicr-action/internal/matrix/judge"
 	"github.com/nvidia/aicr-action/internal/util/lists"
 )
@@ -25,15 +22,7 @@ var partitionMissing = judge.Check{
 	Others: map[string]judge.Message{"unread": {Says: "names ConfigMap %[2]s for MIG, whose config.yaml is no list of mig-configs: %[3]s", Then: "no node is partitioned: nvidia.com/mig.config.state stays failed"}},
 	Run: func(s *judge.Scope) {
 		for _, o := range s.Rendered(judge.KindsOf("nvidia.com", "ClusterPolicy")...) {
-			of := func(field string) string {
-				text, _, _ := unstructured.NestedString(o.Object.Object, "spec", "migManager", "config", field)
-				return text
-			}
-			found := s.Find(judge.KindsOf("", "ConfigMap")[0], ofGPUOperator(s), of("name"))
-			if found == nil {
-				continue
-			}
-			c := facts.As[corev1.ConfigMap](s.Index, found)
+			_, c, byDefault := configurationOf(s, o, "migManager")
 			if c == nil || c.Data["config.yaml"] == "" { // MX663's
 				continue
 			}
@@ -43,8 +32,8 @@ var partitionMissing = judge.Check{
 			}
 			if err := yaml.Unmarshal([]byte(c.Data["config.yaml"]), &list); err != nil {
 				s.ReportAs("unread", o, "spec.migManager.config.name", "", full, err).SetBy(c.Name)
-			} else if name := of("default"); name != "" && list.Configs[name] == nil {
-				s.Report(o, "spec.migManager.config.default", name, full, strings.Join(lists.AtMost(slices.Sorted(maps.Keys(list.Configs)), 5), ", ")).SetBy(name)
+			} else if byDefault != "" && list.Configs[byDefault] == nil {
+				s.Report(o, "spec.migManager.config.default", byDefault, full, strings.Join(lists.AtMost(slices.Sorted(maps.Keys(list.Configs)), 5), ", ")).SetBy(byDefault)
 			}
 		}
 	},
