@@ -4,15 +4,10 @@ package aicraction
 
 import "embed"
 
-// Recipes has recipes/.
+// Recipes has recipes/: recipes in the form that AICR has since v1.0.
 //
 //go:embed all:recipes
 var Recipes embed.FS
-
-// RecipesV1 has recipes-v1/: recipes in the form that AICR has since v1.0.
-//
-//go:embed all:recipes-v1
-var RecipesV1 embed.FS
 
 // Settings is .settings.yaml.
 //

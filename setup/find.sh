@@ -39,7 +39,7 @@ else
   sources=()
   while IFS= read -r file; do
     sources+=("$file")
-  done < <(find charts cmd internal kwok recipes recipes-v1 docs/failures.md embed.go go.mod go.sum .settings.yaml -type f ! -name '*_test.go' ! -path '*/testdata/*' | LC_ALL=C sort)
+  done < <(find charts cmd internal kwok recipes docs/failures.md embed.go go.mod go.sum .settings.yaml -type f ! -name '*_test.go' ! -path '*/testdata/*' | LC_ALL=C sort)
   key=aicr-action-$system-$(digest "${sources[@]}" | digest - | cut -c 1-40)
 fi
 printf '%s\n' "version=$release" "key=$key" "binary=$binary" "binary-sha256=$binary_sha256" "archive=$archive" "archive-sha256=$archive_sha256" \

@@ -170,7 +170,7 @@ func TestBundle_Invalid(t *testing.T) {
 	}{
 		"no recipe":           {nil, 2, "--recipe: name the recipe"},
 		"no such recipe":      {[]string{"-r", "no.yaml"}, 3, "recipe file no.yaml does not exist"},
-		"not a recipe":        {[]string{"-r", "../../recipes/registry.yaml"}, 2, `recipes/registry.yaml:5: kind is "ComponentRegistry" but must be "RecipeResult"`},
+		"not a recipe":        {[]string{"-r", march + "/registry.yaml"}, 2, `recipes/registry.yaml:5: kind is "ComponentRegistry" but must be "RecipeResult"`},
 		"deployer":            {[]string{"-r", file, "-d", "fleet"}, 2, `--deployer "fleet": want one of helm, argocd-oci`},
 		"not empty":           {[]string{"-r", file, "-o", full}, 2, "it has mine.txt; choose another directory or overwrite with --force"},
 		"--set component":     {[]string{"-r", file, "--set", "gpuoperater:a=b"}, 2, `did you mean "gpuoperator"?`},
@@ -283,7 +283,7 @@ func asRead(text string) string { return strings.NewReplacer("`", "", `\`, "").R
 // core that needs one of ops.
 func TestBundle_Split(t *testing.T) {
 	recipes := filepath.Join(t.TempDir(), "recipes")
-	if err := os.CopyFS(recipes, os.DirFS("../../recipes")); err != nil {
+	if err := os.CopyFS(recipes, os.DirFS(march)); err != nil {
 		t.Fatal(err)
 	}
 	registry := read(t, filepath.Join(recipes, "registry.yaml"))

@@ -137,7 +137,7 @@ func TestBundleForms(t *testing.T) {
 func TestBundleSharedStorageClass(t *testing.T) {
 	made, data := recipeFile(t), t.TempDir()
 	var registry struct{ Components []map[string]any }
-	if err := yaml.Unmarshal([]byte(read(t, "../../recipes/registry.yaml")), &registry); err != nil {
+	if err := yaml.Unmarshal([]byte(read(t, march+"/registry.yaml")), &registry); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range registry.Components {

@@ -76,7 +76,7 @@ func TestDiff(t *testing.T) {
 func newer(t *testing.T, record string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "recipes")
-	if err := os.CopyFS(dir, os.DirFS("../../recipes")); err != nil {
+	if err := os.CopyFS(dir, os.DirFS(march)); err != nil {
 		t.Fatal(err)
 	}
 	replace := func(name, old, new string) {

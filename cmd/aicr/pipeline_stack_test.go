@@ -114,7 +114,7 @@ var smallBase string
 func smallRecipes(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "recipes")
-	if err := os.CopyFS(dir, os.DirFS("../../recipes")); err != nil {
+	if err := os.CopyFS(dir, os.DirFS(march)); err != nil {
 		t.Fatal(err)
 	}
 	overlays := filepath.Join(dir, "overlays")

@@ -156,10 +156,10 @@ func TestRecipeData(t *testing.T) {
 	if back, err := recipe.ReadResult("stdout", []byte(hostile.stdout)); err != nil || back.Constraints[len(back.Constraints)-1].Value != "a\n::error::owned" {
 		t.Errorf("what is made harmless must still say the same: got %v", err)
 	}
-	own := invoke(t, "query", "--recipes-dir", "../../recipes", "--service", "eks", "--selector", "criteria.service")
+	own := invoke(t, "query", "--recipes-dir", march, "--service", "eks", "--selector", "criteria.service")
 	own.want(t, 0)
 	broken := filepath.Join(t.TempDir(), "recipes")
-	if err := os.CopyFS(broken, os.DirFS("../../recipes")); err != nil {
+	if err := os.CopyFS(broken, os.DirFS(march)); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(broken, "overlays", "eks.yaml"), []byte("kind: Pod\n"), 0o644); err != nil {

@@ -36,7 +36,7 @@ func dataDirectory(t *testing.T) string {
 // reported where it is.
 func TestDataDirectory(t *testing.T) {
 	data, out := dataDirectory(t), filepath.Join(t.TempDir(), "out")
-	invoke(t, nil, "bundle", "mine", "-o", out, "--data", data).want(t, 0)
+	invoke(t, nil, "bundle", "mine", "-o", out, "--recipes-dir", "../../test/recipes-march", "--data", data).want(t, 0)
 	for file, part := range map[string]string{"cert-manager/values.yaml": "replicaCount: 3", "mine/chart/templates/a.yaml": "name: mine"} {
 		raw, err := os.ReadFile(filepath.Join(out, filepath.FromSlash(file)))
 		if err != nil || !strings.Contains(string(raw), part) {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,14 +13,12 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/publish"
-	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/infra/embedded"
 	"github.com/nvidia/aicr-action/internal/infra/host"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
-	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/testkit"
+	"github.com/nvidia/aicr-action/internal/testkit/shippedtest"
 	"github.com/nvidia/aicr-action/internal/testkit/testskip"
-	"github.com/nvidia/aicr-action/kwok"
 )
 
 // What the helm lane does with Helm's SDK, the bundle's deploy.sh does with the helm command: the
@@ -112,10 +109,7 @@ func releaseNames(releases []bundle.Release) []string {
 // eksTraining is the recipe as `matrix bundle eks-training` reads it, with the simulated charts.
 func eksTraining(t *testing.T, stack *stack.Stack) bundle.Input {
 	t.Helper()
-	store, err := recipe.Open(os.DirFS("../../recipes"), "recipes")
-	if err != nil {
-		t.Fatalf("open the recipes: %v", err)
-	}
+	store := shippedtest.Recipes(t)
 	result, err := store.ResolveName("eks-training")
 	if err != nil {
 		t.Fatalf("resolve eks-training: %v", err)
@@ -124,11 +118,7 @@ func eksTraining(t *testing.T, stack *stack.Stack) bundle.Input {
 	if err != nil {
 		t.Fatalf("hydrate eks-training: %v", err)
 	}
-	charts, err := fs.Sub(kwok.Files, "charts")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return bundle.Input{Recipe: result, Components: components, Scheduling: bundle.KwokScheduling(), Charts: catalog.FromFS(charts, "simulated"), KubeVersion: stack.KubeVersion(), APIs: bundle.StackAPIs()}
+	return bundle.Input{Recipe: result, Components: components, Scheduling: bundle.KwokScheduling(), Charts: shippedtest.Charts(t), KubeVersion: stack.KubeVersion(), APIs: bundle.StackAPIs()}
 }
 
 func startRegistry(t *testing.T, paths host.Paths) *embedded.MemoryRegistry {

@@ -101,7 +101,7 @@ func TestDiscover(t *testing.T) {
 	if err := json.Unmarshal([]byte(embedded.stdout), &plan); err != nil || embedded.code != 0 || !slices.Equal(plan.Tiers, []int{1}) {
 		t.Errorf("embedded recipes: code %d, %v\n%s", embedded.code, err, embedded.stdout)
 	}
-	for _, more := range [][]string{{"--data", recipes}, {"--base", "main"}} {
+	for _, more := range [][]string{{"--data", "../../recipes"}, {"--base", "main"}} {
 		discover(append([]string{"--recipes-dir", "embedded", "--tier", "auto"}, more...)...).want(t, 2, "tier 2 needs a recipes directory in a git repository")
 	}
 

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -23,6 +24,20 @@ func invoke(t *testing.T, env []string, args ...string) invocationResult {
 	t.Helper()
 	t.Setenv("PATH", t.TempDir()) // without a go command: what should have been refused must not compile the stack instead
 	return invokeIn(t.Context(), t, t.TempDir(), env, args...)
+}
+
+// gitOnly is a directory that has git and no other program.
+func gitOnly(t *testing.T) string {
+	t.Helper()
+	git, err := exec.LookPath("git")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "git"), []byte("#!/bin/sh\nexec "+git+" \"$@\"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }
 
 func invokeIn(ctx context.Context, t *testing.T, cache string, env []string, args ...string) invocationResult {

@@ -37,8 +37,8 @@ func TestKindFlags(t *testing.T) {
 		{[]string{"run", "eks-training", "--platform", "kind", "-d", "helm,helmfile"}, nil, 2, "--deployer helmfile does not work with --platform kind: helmfile is a program of this machine"},
 		{[]string{"run", "eks-training", "--platform", "kind", "--charts", "direct"}, nil, 2, "--charts direct does not work with --platform kind"},
 		{[]string{"run", "eks-training", "--platform", "kind"}, []string{"AICR_ACTION_KIND_NODE_IMAGE=--privileged"}, 10, `kind.nodeImage is "--privileged"`},
-		{[]string{"run", "eks-training", "--platform", "kind"}, nil, 25, "needs Docker"},
-		{[]string{"run", "eks-training", "--cluster", "kind"}, nil, 25, "needs Docker"}, // its name before
+		{[]string{"run", "eks-training", "--platform", "kind", "-d", "helm"}, nil, 25, "needs Docker"},
+		{[]string{"run", "eks-training", "--cluster", "kind", "-d", "helm"}, nil, 25, "needs Docker"}, // its name before
 		{[]string{"run", "eks-training", "--platform", "kind", "-d", "helm,argocd-git"}, nil, 70, "no git that can serve"},
 		{[]string{"run", "eks-training", "--reuse-cluster"}, nil, 2, "--reuse-cluster needs --platform kind"},
 		{[]string{"run", "eks-training", "--platform", "kind", "--reuse-cluster", "--keep"}, nil, 2, "--keep does not work with --reuse-cluster: the one cluster stays"},
@@ -54,7 +54,7 @@ func TestKindFlags(t *testing.T) {
 		{[]string{"workflow", "run", flow, "--platform", "kind", "--scheduler", "kueue"}, nil, 2, "--scheduler does not work with --platform kind: second schedulers and controllers are programs of this machine"},
 		{[]string{"workflow", "run", flow, "--platform", "kind", "--controller", "jobset"}, nil, 2, "--controller does not work with --platform kind"},
 		{[]string{"workflow", "run", filepath.Join("testdata", "workflows", "big-jobset.yaml"), "--platform", "kind"}, nil, 2, "which the workflows ask for, does not work with --platform kind"},
-		{[]string{"parity", "eks-training"}, nil, 25, "needs Docker"},
+		{[]string{"parity", "eks-training", "-d", "helm"}, nil, 25, "needs Docker"},
 		{[]string{"parity"}, nil, 2, "accepts 1 arg"},
 		{[]string{"parity", "eks-trainin"}, nil, 2, "eks-training"},
 		{[]string{"parity", "eks-training", "-o", "xml"}, nil, 2, "table or json"},

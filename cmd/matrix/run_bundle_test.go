@@ -80,7 +80,7 @@ func TestForeignBundleInput(t *testing.T) {
 		"a file that was changed":     {args: at(edit("checksums.txt", "  README.md", "0  README.md")), want: []string{"checksums.txt:", "README.md"}},
 		"a flag of Helm":              {args: at(edit("deploy.sh", "release cert-manager cert-manager", "release cert-manager cert-manager --set a=b")), want: []string{"deploy.sh:", "helm flag --set is not understood"}},
 		"values that are not there":   {args: at(edit("deploy.sh", "/cert-manager/values.yaml", "/cert-manager/other.yaml")), want: []string{"deploy.sh:", "cert-manager/other.yaml is not in the bundle"}},
-		"values that are no YAML":     {args: at(edit("cert-manager/values.yaml", "cainjector:", "cainjector: [")), want: []string{"cert-manager/values.yaml:"}},
+		"values that are no YAML":     {args: at(edit("cert-manager/values.yaml", "webhook:", "webhook: [")), want: []string{"cert-manager/values.yaml:"}},
 		"values outside":              {args: at(edit("deploy.sh", "/cert-manager/values.yaml", "/../../etc/passwd")), want: []string{"deploy.sh:", "leads out of the bundle"}},
 		"a constraint that is broken": {args: at(edit("recipe.yaml", "constraints:\n", "constraints:\n- {name: K8s.server.version, value: '>= 9.0'}\n")), code: 56, want: []string{"recipe.yaml", "K8s.server.version"}},
 	} {

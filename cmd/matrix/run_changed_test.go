@@ -68,23 +68,6 @@ func TestChangedSince(t *testing.T) {
 	run().want(t, started, "each app counts as changed, since there was no ")
 }
 
-// gitOnly is a directory for PATH with git and nothing else.
-func gitOnly(t *testing.T) string {
-	t.Helper()
-	dir := t.TempDir()
-	for _, at := range filepath.SplitList(os.Getenv("PATH")) {
-		tool := filepath.Join(at, "git")
-		if _, err := os.Stat(tool); err != nil {
-			continue
-		}
-		if err := os.WriteFile(filepath.Join(dir, "git"), []byte("#!/bin/sh\nexec "+tool+" \"$@\"\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		break
-	}
-	return dir
-}
-
 // In a cell, only what has changed is delivered.
 func TestChangedSince_Cell(t *testing.T) {
 	paths, _ := needStack(t)

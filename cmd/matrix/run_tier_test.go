@@ -2,7 +2,6 @@ package main
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -31,15 +30,8 @@ func pullRequest(t *testing.T) string {
 // first cell; it gives the results too.
 func runTier(t *testing.T, args ...string) (invocationResult, *report.Report) {
 	t.Helper()
-	path, dir, tools := os.Getenv("PATH"), t.TempDir(), t.TempDir()
-	tool, err := exec.LookPath("git")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(tools, "git"), []byte("#!/bin/sh\nexec "+tool+" \"$@\"\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("PATH", tools)
+	path, dir := os.Getenv("PATH"), t.TempDir()
+	t.Setenv("PATH", gitOnly(t))
 	r := invokeIn(t.Context(), t, t.TempDir(), nil, append([]string{"run", "--results", dir}, args...)...)
 	t.Setenv("PATH", path)
 	results, err := report.Read(filepath.Join(dir, report.FileName))

@@ -11,8 +11,8 @@ import (
 
 	"helm.sh/helm/v3/pkg/chart"
 
-	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/testkit/shippedtest"
 )
 
 const root = "../.."
@@ -46,8 +46,8 @@ func registryWithout(t *testing.T, component, line string) fs.FS {
 	return fsys
 }
 
-// three of the recipes: a cloud's own, one with what tunes nodes, and another cloud's.
-var three = []string{"aks", "eks", "eks-training"}
+// three of the recipes: two clouds' own, and one with a platform.
+var three = []string{"aks", "eks", "h100-eks-ubuntu-training-kueue"}
 
 // refused are the workloads of each of the three recipes whose pods no simulated node admits, with
 // the forgotten paths, in alphabetical order; recipes that have none are left out.
@@ -57,7 +57,7 @@ func refused(t *testing.T, fsys fs.FS) map[string][]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	charts := catalog.FromFS(os.DirFS(root+"/kwok/charts"), "simulated")
+	charts := shippedtest.Charts(t)
 	found := map[string][]string{}
 	for _, name := range three {
 		resolved, err := store.ResolveName(name)
@@ -123,9 +123,9 @@ func TestMark_MissingRegistryPath(t *testing.T) {
 		want map[string][]string // by recipe
 	}{
 		"cert-manager": {"          - webhook.tolerations\n", map[string][]string{
-			"aks": {"Deployment cert-manager/cert-manager-webhook: webhook.tolerations"}, "eks": {"Deployment cert-manager/cert-manager-webhook: webhook.tolerations"}, "eks-training": {"Deployment cert-manager/cert-manager-webhook: webhook.tolerations"},
+			"aks": {"Deployment cert-manager/cert-manager-webhook: webhook.tolerations"}, "eks": {"Deployment cert-manager/cert-manager-webhook: webhook.tolerations"}, "h100-eks-ubuntu-training-kueue": {"Deployment cert-manager/cert-manager-webhook: webhook.tolerations"},
 		}},
-		"skyhook-customizations": {"          - acceleratedTolerations\n", map[string][]string{"eks-training": {"DaemonSet skyhook/node-tuner: acceleratedTolerations"}}},
+		"kueue": {"          - controllerManager.tolerations\n", map[string][]string{"h100-eks-ubuntu-training-kueue": {"Deployment kueue-system/kueue-controller-manager: controllerManager.tolerations"}}},
 	} {
 		t.Run(component, func(t *testing.T) {
 			got := refused(t, registryWithout(t, component, test.line))
@@ -190,7 +190,7 @@ func TestMark_TwoLanes(t *testing.T) {
 		t.Fatal(err)
 	}
 	in, err := Prepare(t.Context(), Input{
-		Recipe: resolved, Components: components, Scheduling: KwokScheduling(), Charts: catalog.FromFS(os.DirFS(root+"/kwok/charts"), "simulated"), KubeVersion: "v1.36.1", APIs: StackAPIs(),
+		Recipe: resolved, Components: components, Scheduling: KwokScheduling(), Charts: shippedtest.Charts(t), KubeVersion: "v1.36.1", APIs: StackAPIs(),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -223,7 +223,7 @@ func TestMark_EveryRegistryPath(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	charts := catalog.FromFS(os.DirFS(root+"/kwok/charts"), "simulated")
+	charts := shippedtest.Charts(t)
 	tried := map[string]bool{}
 	refused := 0
 	for _, name := range store.Names() {

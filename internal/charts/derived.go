@@ -38,8 +38,8 @@ type Derivation struct {
 	Values map[string]any `json:"values"`
 }
 
-// ReadDerived reads the derivations that a directory of simulated charts lists.
-func ReadDerived(fsys fs.FS) ([]Derivation, error) {
+// readDerived reads the derivations that a directory of simulated charts lists.
+func readDerived(fsys fs.FS) ([]Derivation, error) {
 	text, err := fs.ReadFile(fsys, derivedFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil

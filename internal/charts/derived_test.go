@@ -30,7 +30,7 @@ func derivedSource(t *testing.T) *Simulated {
 - {name: lost, version: 1.0.0, from: nowhere}
 `)},
 	}
-	derived, err := ReadDerived(fsys)
+	derived, err := readDerived(fsys)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func TestDerived_Missing(t *testing.T) {
 			t.Errorf("%v: got %v, want %s", ref, err, want)
 		}
 	}
-	_, err := ReadDerived(fstest.MapFS{derivedFile: {Data: []byte("charts: [{name: a, form: b}]\n")}})
+	_, err := readDerived(fstest.MapFS{derivedFile: {Data: []byte("charts: [{name: a, form: b}]\n")}})
 	if err == nil || !strings.Contains(err.Error(), derivedFile) {
 		t.Errorf("a field that is not known: %v", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 	"sync"
@@ -19,6 +20,9 @@ import (
 // alsoVersions is the annotation in a simulated chart's Chart.yaml that has the other versions of
 // its original for which it was written, separated by commas.
 const alsoVersions = "aicr.nvidia.com/also-versions"
+
+// SimulatedName is the chart source of the simulated charts.
+const SimulatedName = "simulated"
 
 // AnyVersionName is the chart source of the simulated charts in any version that a recipe sets.
 const AnyVersionName = "simulated-any-version"
@@ -39,6 +43,20 @@ type Simulated struct {
 }
 
 var _ catalog.Source = (*Simulated)(nil)
+
+// NewSimulated is the source of a directory of simulated charts, with those that its list of
+// derivations makes of them. An error names what is wrong in that list.
+func NewSimulated(fsys fs.FS, anyVersion bool) (*Simulated, error) {
+	derived, err := readDerived(fsys)
+	if err != nil {
+		return nil, err
+	}
+	name := SimulatedName
+	if anyVersion {
+		name = AnyVersionName
+	}
+	return &Simulated{Source: catalog.FromFS(fsys, name), AnyVersion: anyVersion, Derived: derived}, nil
+}
 
 // Name is that of the source.
 func (s *Simulated) Name() string { return s.Source.Name() }

@@ -346,7 +346,7 @@ func TestExec_Promise(t *testing.T) {
 func today(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS("../../recipes")); err != nil {
+	if err := os.CopyFS(dir, os.DirFS(march)); err != nil {
 		t.Fatal(err)
 	}
 	const old, now = "skyhook-customizations", "nodewright-customizations"

@@ -94,7 +94,7 @@ func TestExec_WritesOutside(t *testing.T) {
 // double.
 func around(t *testing.T, text string) *Exec {
 	t.Helper()
-	e, err := NewExec(t.Context(), script(t, "good="+aicrclitest.Install(t, aicrclitest.Good)+"\n"+text+"\nexec \"$good\" \"$@\"\n"), "", os.LookupEnv)
+	e, err := NewExec(t.Context(), script(t, "good="+aicrclitest.InstallFor(t, aicrclitest.Good, march)+"\n"+text+"\nexec \"$good\" \"$@\"\n"), "", os.LookupEnv)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +204,10 @@ func TestExec_Hangs(t *testing.T) {
 // A CLI is built when the first bundle is asked for, once; one that does not compile fails each cell.
 func TestExec_Built(t *testing.T) {
 	built := 0
-	e, err := NewBuiltExec(func(context.Context) (string, error) { built++; return aicrclitest.Install(t, aicrclitest.Good), nil }, "", os.LookupEnv)
+	e, err := NewBuiltExec(func(context.Context) (string, error) {
+		built++
+		return aicrclitest.InstallFor(t, aicrclitest.Good, march), nil
+	}, "", os.LookupEnv)
 	if err != nil || built > 0 {
 		t.Fatal(built, err)
 	}

@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 // external is the test double as a bundler.
 func external(t *testing.T, variant string) *Exec {
 	t.Helper()
-	e, err := NewExec(t.Context(), aicrclitest.Install(t, variant), "", os.LookupEnv)
+	e, err := NewExec(t.Context(), aicrclitest.InstallFor(t, variant, march), "", os.LookupEnv)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -291,7 +291,7 @@ func TestExec_TimeLimit(t *testing.T) {
 // The CLI sees an allow-list of the environment.
 func TestExec_Environment(t *testing.T) {
 	env := map[string]string{"PATH": os.Getenv("PATH"), "LANG": "C", "GITHUB_TOKEN": "secret", "KUBECONFIG": "/home/somebody/.kube/config", "HOME": "/home/somebody"}
-	e, err := NewExec(t.Context(), aicrclitest.Install(t, aicrclitest.Curious), "", func(name string) (string, bool) { v, ok := env[name]; return v, ok })
+	e, err := NewExec(t.Context(), aicrclitest.InstallFor(t, aicrclitest.Curious, march), "", func(name string) (string, bool) { v, ok := env[name]; return v, ok })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -331,7 +331,7 @@ func TestNewExec(t *testing.T) {
 		"no-such-program-of-this-name": "no such file",
 		plain:                          "not executable; run chmod +x",
 		dir:                            "is a directory",
-		aicrclitest.Install(t, aicrclitest.Other): "prints no version, neither for the command version nor for the flag --version: is this AICR's CLI?; printed:\n  hello",
+		aicrclitest.InstallFor(t, aicrclitest.Other, march): "prints no version, neither for the command version nor for the flag --version: is this AICR's CLI?; printed:\n  hello",
 	} {
 		_, err := NewExec(t.Context(), path, "", os.LookupEnv)
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -12,7 +12,7 @@ import (
 
 // What this program and the CLI make of one recipe is compared: each difference is named with its path.
 func TestCompare(t *testing.T) {
-	store, err := recipe.Open(os.DirFS("../../recipes"), "recipes")
+	store, err := recipe.Open(os.DirFS(march), "recipes")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,24 +7,20 @@ import (
 	"testing/fstest"
 	"time"
 
-	"github.com/nvidia/aicr-action"
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/testkit"
 	"github.com/nvidia/aicr-action/internal/testkit/infratest"
+	"github.com/nvidia/aicr-action/internal/testkit/shippedtest"
 )
 
 // withFile is the shipped recipes directory with one file replaced.
 func withFile(t *testing.T, name, content string) *recipe.Store {
 	t.Helper()
-	shipped, err := fs.Sub(aicraction.Recipes, "recipes")
-	if err != nil {
-		t.Fatal(err)
-	}
-	files := fstest.MapFS{}
-	err = fs.WalkDir(shipped, ".", func(path string, d fs.DirEntry, err error) error {
+	shipped, files := shippedtest.Files(t), fstest.MapFS{}
+	err := fs.WalkDir(shipped, ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}

@@ -2,7 +2,6 @@ package matrix
 
 import (
 	"fmt"
-	"io/fs"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -11,9 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nvidia/aicr-action"
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/embedded"
 	"github.com/nvidia/aicr-action/internal/infra/health"
@@ -21,9 +18,9 @@ import (
 	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
-	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/testkit/infratest"
+	"github.com/nvidia/aicr-action/internal/testkit/shippedtest"
 	"github.com/nvidia/aicr-action/internal/testkit/testskip"
 	"github.com/nvidia/aicr-action/kwok"
 )
@@ -82,18 +79,6 @@ func unitRunner(t *testing.T) *Runner {
 	if err != nil {
 		t.Fatal(err)
 	}
-	recipes, err := fs.Sub(aicraction.Recipes, "recipes")
-	if err != nil {
-		t.Fatal(err)
-	}
-	store, err := recipe.Open(recipes, "recipes")
-	if err != nil {
-		t.Fatalf("open the recipes: %v", err)
-	}
-	charts, err := fs.Sub(kwok.Files, "charts")
-	if err != nil {
-		t.Fatal(err)
-	}
 	budgets, err := lane.BudgetsFromEnv(func(string) string { return "" })
 	if err != nil {
 		t.Fatal(err)
@@ -106,7 +91,7 @@ func unitRunner(t *testing.T) *Runner {
 		},
 		Progress: testProgress{t},
 		Inputs: Inputs{
-			Store: store, RecipesName: "recipes", Charts: catalog.FromFS(charts, "simulated"), Profiles: profiles, Nodes: simulate.DefaultNodeGroups(2, 4), Health: policy,
+			Store: shippedtest.Recipes(t), RecipesName: "recipes", Charts: shippedtest.Charts(t), Profiles: profiles, Nodes: simulate.DefaultNodeGroups(2, 4), Health: policy,
 		},
 		Limits: Limits{Budgets: budgets},
 		Output: Output{RunID: fmt.Sprintf("%08x", rand.Uint32()), Dir: dir, ClusterPrefix: "test", Artifacts: filepath.Join(dir, "artifacts")},

@@ -2,7 +2,6 @@ package matrix
 
 import (
 	"context"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -21,6 +20,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/testkit"
+	"github.com/nvidia/aicr-action/internal/testkit/shippedtest"
 	"github.com/nvidia/aicr-action/internal/verify/probe"
 	"github.com/nvidia/aicr-action/internal/verify/validate"
 	"github.com/nvidia/aicr-action/kwok"
@@ -308,19 +308,11 @@ func TestReuse_UnknownInputs(t *testing.T) {
 func sharedPlans(t *testing.T) (*Runner, []Plan) {
 	t.Helper()
 	r, _ := reusable(t, newTinyRecipe())
-	store, err := recipe.Open(os.DirFS("../../recipes"), "recipes")
-	if err != nil {
-		t.Fatal(err)
-	}
 	profiles, err := simulate.LoadProfiles(kwok.Files, "profiles")
 	if err != nil {
 		t.Fatal(err)
 	}
-	simulated, err := fs.Sub(kwok.Files, "charts")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Store, r.Profiles, r.Charts, r.Nodes = store, profiles, catalog.FromFS(simulated, "simulated"), simulate.DefaultNodeGroups(2, 4)
+	r.Store, r.Profiles, r.Charts, r.Nodes = shippedtest.Recipes(t), profiles, shippedtest.Charts(t), simulate.DefaultNodeGroups(2, 4)
 	var plans []Plan
 	for _, name := range []string{"h100-eks-ubuntu-training", "eks-training", "h100-eks-training"} {
 		all, err := bundle.ByName([]string{bundle.Helm, bundle.FluxOCI})

@@ -88,11 +88,11 @@ func (p Plan) Components() []recipe.Component { return p.input.Components }
 // Plan resolves a recipe, chooses its nodes and returns a plan per deployer. It starts nothing. An
 // error is about the recipe's files.
 func (r *Runner) Plan(name string, deployers []bundle.Deployer) ([]Plan, error) {
-	if err := r.checkGit(deployers); err != nil {
-		return nil, err
-	}
 	shared, err := r.planRecipe(name)
 	if err != nil {
+		return nil, err
+	}
+	if err := r.checkGit(deployers); err != nil { // a misspelt recipe is said first
 		return nil, err
 	}
 	var plans []Plan

@@ -17,11 +17,11 @@ import (
 func asOf(t *testing.T, release string) fstest.MapFS {
 	t.Helper()
 	all := fstest.MapFS{}
-	err := fs.WalkDir(os.DirFS("../../recipes"), ".", func(name string, e fs.DirEntry, err error) error {
+	err := fs.WalkDir(os.DirFS("../../test/recipes-march"), ".", func(name string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
 			return err
 		}
-		text, err := os.ReadFile(filepath.Join("../../recipes", filepath.FromSlash(name)))
+		text, err := os.ReadFile(filepath.Join("../../test/recipes-march", filepath.FromSlash(name)))
 		version := map[string]string{"March": "aicr.nvidia.com/v1alpha1", "July": "aicr.run/v1alpha2", "v1.3": "aicr.run/v1beta1"}[release]
 		all[name] = &fstest.MapFile{Data: []byte(strings.ReplaceAll(string(text), "aicr.nvidia.com/v1alpha1", version))}
 		return err

@@ -24,11 +24,11 @@ func Edit(t *testing.T, file, from, to string) {
 	}
 }
 
-// RecipesCopy is the recipes of this project, whose directory is root, in a directory of the test's own, for it to break.
+// RecipesCopy is the recipes of March, of the project whose directory is root, in a directory of the test's own, for it to break.
 func RecipesCopy(t *testing.T, root string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "recipes")
-	if err := os.CopyFS(dir, os.DirFS(filepath.Join(root, "recipes"))); err != nil {
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join(root, "test", "recipes-march"))); err != nil {
 		t.Fatalf("copy the recipes: %v", err)
 	}
 	return dir

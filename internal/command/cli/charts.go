@@ -23,7 +23,7 @@ const (
 	AutoCharts           = "auto"
 	allowPrivateVariable = "AICR_ACTION_ALLOW_PRIVATE"
 	// Simulated is the chart source of the charts in the binary.
-	Simulated = "simulated"
+	Simulated = charts.SimulatedName
 )
 
 // ChartSources are the values of --charts that are not a directory.
@@ -111,11 +111,7 @@ func (a *App) chartSource(value, recipesDir string) (catalog.Source, error) {
 		if err != nil {
 			return nil, err
 		}
-		derived, err := charts.ReadDerived(fsys)
-		if err != nil {
-			return nil, err
-		}
-		return &charts.Simulated{Source: catalog.FromFS(fsys, value), AnyVersion: value == charts.AnyVersionName, Derived: derived}, nil
+		return charts.NewSimulated(fsys, value == charts.AnyVersionName)
 	case charts.UpstreamName, charts.DirectName:
 		lock, err := a.ChartLock(recipesDir)
 		if err != nil {
@@ -139,7 +135,7 @@ func (a *App) ChartLock(recipesDir string) (*charts.Lock, error) {
 	if dir := a.RecipesDirectory(recipesDir); dir != "" {
 		return charts.ReadLock(os.DirFS(dir), dir)
 	}
-	layer, called, err := a.embedded(recipesDir)
+	layer, called, err := embedded()
 	if err != nil {
 		return nil, err
 	}

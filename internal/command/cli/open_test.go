@@ -46,7 +46,6 @@ func TestOpening(t *testing.T) {
 		"variable":          {testApp(t, "AICR_ACTION_RECIPES_DIR", shipped), "", shipped},
 		"flag and variable": {testApp(t, "AICR_ACTION_RECIPES_DIR", "/nonexistent"), shipped, shipped},
 		"embedded":          {a, "embedded", "the recipes in this binary"},
-		"embedded, v1":      {a, "embedded-v1", "the recipes of AICR v1 in this binary"},
 		"not embedded":      {testApp(t, "AICR_ACTION_RECIPES_DIR", "embedded"), shipped, shipped},
 	} {
 		store, called, err := test.app.Recipes(RecipeDirs{Recipes: test.flag})
@@ -102,7 +101,7 @@ func dataOverRecipes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	head := "apiVersion: aicr.nvidia.com/v1alpha1\nkind: "
+	head := "apiVersion: aicr.run/v1beta1\nkind: "
 	write("registry.yaml", head+"ComponentRegistry\ncomponents: []\n")
 	write("overlays/mine.yaml", head+"RecipeMetadata\nmetadata: {name: mine}\nspec: {criteria: {service: mine}}\n")
 	for name, test := range map[string]struct {

@@ -76,18 +76,15 @@ const ownModule = "github.com/nvidia/aicr-action"
 
 // RecipesFlags adds --recipes-dir, --data and --kustomize-source, whose values are for Recipes.
 func RecipesFlags(cmd *cobra.Command, dirs *RecipeDirs) {
-	cmd.Flags().StringVar(&dirs.Recipes, "recipes-dir", "", "recipes `directory`, or embedded or embedded-v1 for the recipes in this binary (default: ./recipes, else embedded; in CI, ./recipes must exist)")
+	cmd.Flags().StringVar(&dirs.Recipes, "recipes-dir", "", "recipes `directory`, or embedded for the recipes in this binary (default: ./recipes, else embedded; in CI, ./recipes must exist)")
 	cmd.Flags().StringVar(&dirs.Data, "data", "", "`directory` to overlay on the recipes: its registry.yaml is merged by component, other files replace those with the same path")
 	StrictFieldsFlag(cmd, &dirs.Strict)
 	cmd.Flags().StringArrayVar(&dirs.Sources, "kustomize-source", nil, "`SOURCE=DIRECTORY`: use the checkout in DIRECTORY for Kustomize components from SOURCE (repeatable)")
 }
 
-// InBinary and inBinaryV1 are the values of --recipes-dir that stand for the recipes in the binary, in
-// the form of March and in that of AICR v1. A directory of that name is ./embedded.
-const (
-	InBinary   = "embedded"
-	inBinaryV1 = "embedded-v1"
-)
+// InBinary is the value of --recipes-dir that stands for the recipes in the binary. A directory of
+// that name is ./embedded.
+const InBinary = "embedded"
 
 // The environment's --recipes-dir and --data.
 const (
@@ -197,7 +194,7 @@ func (a *App) recipesLayer(flag string) (recipe.Layer, string, error) {
 			return recipe.Layer{}, "", Usagef("no recipes of this repository were found: the working directory has no recipes/registry.yaml. Check out the repository first "+
 				"(actions/checkout), or name its recipes directory (--recipes-dir DIR, input recipes-dir). To run the recipes in this binary instead, write --recipes-dir embedded, which is the default where %s is not set", a.ciVariable())
 		}
-		return a.embedded(flag)
+		return embedded()
 	}
 	info, err := os.Stat(dir)
 	if err != nil || !info.IsDir() {
@@ -207,11 +204,7 @@ func (a *App) recipesLayer(flag string) (recipe.Layer, string, error) {
 }
 
 // embedded gives the recipes in the binary, and how results call them.
-func (a *App) embedded(flag string) (recipe.Layer, string, error) {
-	if FirstOf(flag, a.Getenv(recipesVariable)) == inBinaryV1 {
-		fsys, err := fs.Sub(aicraction.RecipesV1, "recipes-v1")
-		return recipe.Layer{FS: fsys, Root: "recipes-v1"}, "the recipes of AICR v1 in this binary", err
-	}
+func embedded() (recipe.Layer, string, error) {
 	fsys, err := fs.Sub(aicraction.Recipes, "recipes")
 	return recipe.Layer{FS: fsys, Root: "recipes"}, "the recipes in this binary", err
 }
@@ -249,8 +242,7 @@ func (a *App) RecipesDirectory(flag string) string {
 
 // EmbeddedRecipes reports whether the user asked for the recipes in this binary.
 func (a *App) EmbeddedRecipes(flag string) bool {
-	value := FirstOf(flag, a.Getenv(recipesVariable))
-	return value == InBinary || value == inBinaryV1
+	return FirstOf(flag, a.Getenv(recipesVariable)) == InBinary
 }
 
 // DataDirectory is what Recipes lays over the recipes; empty for nothing.

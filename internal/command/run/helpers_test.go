@@ -73,7 +73,7 @@ func dataDirectory(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"registry.yaml":                       "apiVersion: aicr.nvidia.com/v1alpha1\nkind: ComponentRegistry\ncomponents: []\n",
+		"registry.yaml":                       "apiVersion: aicr.run/v1beta1\nkind: ComponentRegistry\ncomponents: []\n",
 		"components/cert-manager/values.yaml": "replicaCount: 3\n",
 	} {
 		file := filepath.Join(dir, filepath.FromSlash(name))

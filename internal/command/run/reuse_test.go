@@ -86,8 +86,8 @@ func TestReuse_Invalid(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	invoke(t, env, "run", "eks", "--reuse", file).want(t, 2, "--reuse: store of verdicts "+file)
-	invoke(t, env, "run", "eks", "--reuse", t.TempDir(), "--keep").want(t, 2, "--keep and --reuse exclude each other")
+	invoke(t, env, "run", "eks", "-d", "helm", "--reuse", file).want(t, 2, "--reuse: store of verdicts "+file)
+	invoke(t, env, "run", "eks", "-d", "helm", "--reuse", t.TempDir(), "--keep").want(t, 2, "--keep and --reuse exclude each other")
 	invoke(t, env, "why-run", "eks", "--reuse", t.TempDir()).want(t, 2, `cell "eks": want RECIPE/DEPLOYER`)
 	invoke(t, env, "why-run", "eks/helm").want(t, 2, "why-run needs --reuse DIR")
 	invoke(t, env, "why-run", "eks/rsync", "--reuse", t.TempDir()).want(t, 2, "rsync")

@@ -52,7 +52,7 @@ func TestWatchedFiles(t *testing.T) {
 	if w.state() != before {
 		t.Error("another recipe's overlay counts")
 	}
-	for _, name := range []string{"overlays/eks-training.yaml", "components/gpu-operator/manifests/dcgm-exporter.yaml", "registry.yaml"} {
+	for _, name := range []string{"overlays/eks-training.yaml", "components/nodewright-customizations/manifests/tuning.yaml", "registry.yaml"} {
 		edit(name, "# changed\n")
 		if now := w.state(); now == before {
 			t.Errorf("%s does not count", name)

@@ -2,7 +2,6 @@ package checks
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -10,23 +9,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/matrix/facts"
 	"github.com/nvidia/aicr-action/internal/matrix/judge"
 	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/testkit/shippedtest"
 )
 
 // What needs no cluster finds no fault in this project's recipes, whatever delivers them, and no webhook without an
 // authority or before what it is for. A check that does has a fault of its own.
 func TestShippedRecipes(t *testing.T) {
-	store, err := recipe.Open(os.DirFS("../../../recipes"), "recipes")
-	if err != nil {
-		t.Fatal(err)
-	}
-	charts, err := catalog.FromDir("../../../kwok/charts")
-	if err != nil {
-		t.Fatal(err)
-	}
+	store, charts := shippedtest.Recipes(t), shippedtest.Charts(t)
 	made, err := bundle.ByName([]string{bundle.FluxOCI})
 	if err != nil {
 		t.Fatal(err)

@@ -1,31 +1,21 @@
 package compare
 
 import (
-	"io/fs"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/nvidia/aicr-action"
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
-	"github.com/nvidia/aicr-action/kwok"
+	"github.com/nvidia/aicr-action/internal/testkit/shippedtest"
 )
 
 // realInput is what the bundles of eks-training are made from.
 func realInput(t *testing.T) bundle.Input {
 	t.Helper()
-	recipes, err := fs.Sub(aicraction.Recipes, "recipes")
-	if err != nil {
-		t.Fatal(err)
-	}
-	store, err := recipe.Open(recipes, "recipes")
-	if err != nil {
-		t.Fatalf("open the recipes: %v", err)
-	}
+	store := shippedtest.Recipes(t)
 	result, err := store.ResolveName("eks-training")
 	if err != nil {
 		t.Fatalf("resolve: %v", err)
@@ -34,11 +24,7 @@ func realInput(t *testing.T) bundle.Input {
 	if err != nil {
 		t.Fatalf("hydrate: %v", err)
 	}
-	charts, err := fs.Sub(kwok.Files, "charts")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return bundle.Input{Recipe: result, Components: components, Scheduling: bundle.KwokScheduling(), Charts: catalog.FromFS(charts, "simulated"), RepoURL: "oci://127.0.0.1:5500/aicr/eks-training", KubeVersion: "v1.36.1"}
+	return bundle.Input{Recipe: result, Components: components, Scheduling: bundle.KwokScheduling(), Charts: shippedtest.Charts(t), RepoURL: "oci://127.0.0.1:5500/aicr/eks-training", KubeVersion: "v1.36.1"}
 }
 
 // renderedLive are the objects of a bundle as if a lane had delivered them.

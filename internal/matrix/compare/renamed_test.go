@@ -3,17 +3,15 @@ package compare
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/fluxapi"
-	"github.com/nvidia/aicr-action/internal/charts/catalog"
-	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/testkit"
+	"github.com/nvidia/aicr-action/internal/testkit/shippedtest"
 )
 
 // releasedAs is a lane whose chart renders a Deployment and a ConfigMap after its release.
@@ -144,14 +142,7 @@ func TestFluxHooks(t *testing.T) {
 // The charts of a whole recipe, as AICR's CLI has them delivered through Flux: without the name of a
 // release.
 func TestFluxNames_WholeRecipe(t *testing.T) {
-	store, err := recipe.Open(os.DirFS("../../../recipes"), "recipes")
-	if err != nil {
-		t.Fatal(err)
-	}
-	charts, err := catalog.FromDir("../../../kwok/charts")
-	if err != nil {
-		t.Fatal(err)
-	}
+	store, charts := shippedtest.Recipes(t), shippedtest.Charts(t)
 	res, err := store.ResolveName("eks-training")
 	if err != nil {
 		t.Fatal(err)

@@ -20,7 +20,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/adjust"
 	"github.com/nvidia/aicr-action/internal/bundle/publish"
-	"github.com/nvidia/aicr-action/internal/charts/catalog"
+	"github.com/nvidia/aicr-action/internal/charts"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/kwok"
 )
@@ -260,12 +260,16 @@ func (d double) input(f flags) (bundle.Input, error) {
 			paths.TolerationPaths = slices.DeleteFunc(paths.TolerationPaths, func(p string) bool { return p == ForgottenPath })
 		}
 	}
-	charts, err := fs.Sub(kwok.Files, "charts")
+	files, err := fs.Sub(kwok.Files, "charts")
+	if err != nil {
+		return bundle.Input{}, err
+	}
+	simulated, err := charts.NewSimulated(files, false)
 	if err != nil {
 		return bundle.Input{}, err
 	}
 	return bundle.Input{
-		Recipe: result, Components: components, Scheduling: bundle.KwokScheduling(), Charts: catalog.FromFS(charts, "simulated"), KubeVersion: "v1.36.1", APIs: bundle.StackAPIs(),
+		Recipe: result, Components: components, Scheduling: bundle.KwokScheduling(), Charts: simulated, KubeVersion: "v1.36.1", APIs: bundle.StackAPIs(),
 	}, nil
 }
 

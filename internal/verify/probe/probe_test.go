@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"math"
 	"strings"
 	"testing"
@@ -23,23 +22,16 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"sigs.k8s.io/yaml"
 
-	"github.com/nvidia/aicr-action"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
+	"github.com/nvidia/aicr-action/internal/testkit/shippedtest"
 )
 
 func shipped(t *testing.T) (*recipe.Store, []*Probe) {
 	t.Helper()
-	fsys, err := fs.Sub(aicraction.Recipes, "recipes")
-	if err != nil {
-		t.Fatal(err)
-	}
-	store, err := recipe.Open(fsys, "recipes")
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := shippedtest.Recipes(t)
 	all, err := Load(store)
 	if err != nil {
 		t.Fatal(err)

@@ -2,14 +2,11 @@ package validate
 
 import (
 	"context"
-	"io/fs"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
-
-	"github.com/nvidia/aicr-action"
 )
 
 // noKube and noDynamic are clients that panic if a check calls them.
@@ -19,15 +16,6 @@ type noDynamic struct{}
 
 func (noDynamic) Resource(schema.GroupVersionResource) dynamic.NamespaceableResourceInterface {
 	panic("no cluster may be asked")
-}
-
-func shippedRecipes(t *testing.T) fs.FS {
-	t.Helper()
-	files, err := fs.Sub(aicraction.Recipes, "recipes")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return files
 }
 
 // outcome runs one check of the table.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
+	"github.com/nvidia/aicr-action/internal/testkit/shippedtest"
 	"github.com/nvidia/aicr-action/internal/verify/snapshot"
 )
 
@@ -285,7 +286,7 @@ func TestTable(t *testing.T) {
 	if c, ok := Lookup("nccl-all-reduce-bw"); !ok || c.TestName() != "TestNcclAllReduceBw" {
 		t.Errorf("got %v", c)
 	}
-	store, err := recipe.Open(shippedRecipes(t), "recipes")
+	store, err := recipe.Open(shippedtest.Files(t), "recipes")
 	if err != nil {
 		t.Fatal(err)
 	}
