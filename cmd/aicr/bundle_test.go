@@ -170,7 +170,7 @@ func TestBundle_Invalid(t *testing.T) {
 	}{
 		"no recipe":           {nil, 2, "--recipe: name the recipe"},
 		"no such recipe":      {[]string{"-r", "no.yaml"}, 3, "recipe file no.yaml does not exist"},
-		"not a recipe":        {[]string{"-r", march + "/registry.yaml"}, 2, `recipes/registry.yaml:5: kind is "ComponentRegistry" but must be "RecipeResult"`},
+		"not a recipe":        {[]string{"-r", march + "/registry.yaml"}, 2, `recipes-march/registry.yaml:5: kind is "ComponentRegistry" but must be "RecipeResult"`},
 		"deployer":            {[]string{"-r", file, "-d", "fleet"}, 2, `--deployer "fleet": want one of helm, argocd-oci`},
 		"not empty":           {[]string{"-r", file, "-o", full}, 2, "it has mine.txt; choose another directory or overwrite with --force"},
 		"--set component":     {[]string{"-r", file, "--set", "gpuoperater:a=b"}, 2, `did you mean "gpuoperator"?`},
@@ -199,7 +199,7 @@ func TestBundle_Invalid(t *testing.T) {
 	}
 	// A recipe that was made with other recipe files.
 	other := strings.Replace(read(t, file), "  - eks\n", "  - elsewhere\n", 1)
-	invoke(t, "bundle", "-r", write(t, "r.yaml", other), "-o", filepath.Join(t.TempDir(), "b")).want(t, 2, `the recipe applies overlay "elsewhere", which recipes does not have; resolve the recipe again`)
+	invoke(t, "bundle", "-r", write(t, "r.yaml", other), "-o", filepath.Join(t.TempDir(), "b")).want(t, 2, `the recipe applies overlay "elsewhere", which ../../test/recipes-march does not have; resolve the recipe again`)
 	if entries, err := os.ReadDir(full); err != nil || len(entries) != 1 {
 		t.Errorf("a refused bundle was written: %v, %v", entries, err)
 	}

@@ -110,7 +110,8 @@ func (a *app) bundleInput(ctx context.Context, f *bundleFlags) (in bundle.Input,
 	if p.typed, err = adjust.NameTyped(p.typed, entries, result); err != nil {
 		return in, p, cli.WrapUsage(err)
 	}
-	if result, in.PutIn, err = p.sets.Enable(result); err != nil {
+	resolved := result
+	if result, in.PutIn, err = p.sets.Enable(resolved); err != nil {
 		return in, p, cli.WrapUsage(err)
 	}
 	if p.eviction.Labels(result) {
@@ -120,7 +121,7 @@ func (a *app) bundleInput(ctx context.Context, f *bundleFlags) (in bundle.Input,
 	if err != nil {
 		return in, p, cli.WrapUsage(err)
 	}
-	locked := adjust.Lock(result, components)
+	locked := adjust.Lock(resolved, components)
 	lines, err := a.fill(f, p, entries, components)
 	if err == nil {
 		err = locked.Check(components)

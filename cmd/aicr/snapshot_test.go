@@ -34,7 +34,7 @@ func TestRecipeFromSnapshot(t *testing.T) {
 func TestRecipeFromSnapshot_OverlaysLeftOut(t *testing.T) {
 	old := strings.Replace(read(t, snapshotFile), "v1.33.5-eks", "v1.29.0-eks", 1)
 	r := invoke(t, "recipe", "-s", write(t, "s.yaml", old), "-i", "training")
-	r.want(t, 0, "warning: overlay h100-eks-training is left out: its constraint K8s.server.version >= 1.32.4 (recipes/overlays/h100-eks-training.yaml:", "; the system has v1.29.0-eks-3025e55")
+	r.want(t, 0, "warning: overlay h100-eks-training is left out: its constraint K8s.server.version >= 1.32.4 (../../test/recipes-march/overlays/h100-eks-training.yaml:", "; the system has v1.29.0-eks-3025e55")
 	result, err := recipe.ReadResult("stdout", []byte(r.stdout))
 	if err != nil || strings.Contains(strings.Join(result.Metadata.AppliedOverlays, " "), "h100") {
 		t.Errorf("got %v, %v", result, err)

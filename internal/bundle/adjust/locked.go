@@ -16,13 +16,18 @@ type Locked struct {
 	profile *recipe.ProfileSelected
 	// values are those before any injection, by component and path. It has only paths that exist.
 	values map[string]map[string]any
+	// out are the components that the recipe itself does not deploy, such as an installer of drivers where the cloud has them.
+	out map[string]bool
 }
 
-// Lock remembers the values that a recipe's profile owns.
+// Lock remembers the values that a recipe's profile owns, and what the recipe leaves out before a flag does.
 func Lock(result *recipe.Result, components []recipe.Component) Locked {
-	l := Locked{profile: result.Metadata.SelectedProfile, values: map[string]map[string]any{}}
+	l := Locked{profile: result.Metadata.SelectedProfile, values: map[string]map[string]any{}, out: map[string]bool{}}
 	if l.profile == nil {
 		return l
+	}
+	for i := range result.ComponentRefs {
+		l.out[result.ComponentRefs[i].Name] = result.ComponentRefs[i].LeftOut()
 	}
 	for _, c := range components {
 		l.values[c.Name] = map[string]any{}
@@ -42,6 +47,9 @@ func (l Locked) Check(components []recipe.Component) error {
 		return nil
 	}
 	for _, name := range lockedNames(l.profile) {
+		if l.out[name] {
+			continue
+		}
 		i := slices.IndexFunc(components, func(c recipe.Component) bool { return c.Name == name })
 		if i < 0 || components[i].Overrides[enabled] == false {
 			return fmt.Errorf("component %s cannot be left out: the profile %s=%s sets values of it", name, l.profile.Name, l.profile.Value)
