@@ -51,7 +51,7 @@ func TestChartSourcesOfAResult(t *testing.T) {
 		t.Errorf("one source: %q, %q", got.Charts, got.ChartSources)
 	}
 	mine := t.TempDir()
-	if err := os.CopyFS(mine+"/cert-manager", os.DirFS("../../kwok/charts/cert-manager")); err != nil {
+	if err := os.CopyFS(mine+"/k8s-ephemeral-storage-metrics", os.DirFS("../../kwok/charts/k8s-ephemeral-storage-metrics")); err != nil {
 		t.Fatal(err)
 	}
 	own, err := catalog.FromDir(mine)
@@ -61,8 +61,8 @@ func TestChartSourcesOfAResult(t *testing.T) {
 	r.Charts = charts.List{own, r.Charts}
 	for _, deployer := range []string{bundle.Helm, bundle.FluxOCI} {
 		got := madeBundle(t, r, deployer).result
-		if got.Charts != "dir:"+mine+", simulated" || !slices.Contains(got.ChartSources, "cert-manager: chart cert-manager v1.17.2 from dir:"+mine) ||
-			!slices.Contains(got.ChartSources, "kube-prometheus-stack: chart kube-prometheus-stack 82.8.0 from simulated") {
+		if got.Charts != "dir:"+mine+", simulated" || !slices.Contains(got.ChartSources, "k8s-ephemeral-storage-metrics: chart k8s-ephemeral-storage-metrics 1.19.2 from dir:"+mine) ||
+			!slices.Contains(got.ChartSources, "kube-prometheus-stack: chart kube-prometheus-stack 84.4.0 from simulated") {
 			t.Errorf("%s: %q, %q", deployer, got.Charts, got.ChartSources)
 		}
 		if len(got.Remarks(result.RemarkChartSources)) < 8 {

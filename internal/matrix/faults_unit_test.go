@@ -38,11 +38,11 @@ func TestCellName_Overlay(t *testing.T) {
 			if want, _ := store.Overlay(name); want.Criteria.Intent != "" && got.Criteria.Intent != want.Criteria.Intent {
 				t.Errorf("cell %s: intent %q, want %q", p.Cell, got.Criteria.Intent, want.Criteria.Intent)
 			}
-			has[name] = slices.ContainsFunc(p.input.Components, func(c recipe.Component) bool { return c.Name == "skyhook-customizations" })
+			has[name] = slices.ContainsFunc(p.input.Components, func(c recipe.Component) bool { return c.Name == "nodewright-customizations" })
 		}
 	}
 	if has["eks"] || !has["eks-training"] {
-		t.Errorf("skyhook-customizations: in eks %v, in eks-training %v; want it in the second only", has["eks"], has["eks-training"])
+		t.Errorf("nodewright-customizations: in eks %v, in eks-training %v; want it in the second only", has["eks"], has["eks-training"])
 	}
 }
 

@@ -41,7 +41,7 @@ func TestHealthAnswers(t *testing.T) {
 func TestHealth_ShippedKinds(t *testing.T) {
 	r := unitRunner(t)
 	for recipe, also := range map[string][]string{
-		"eks-training": nil, "h100-aks-ubuntu-inference-dynamo": {"GatewayParameters."}, "h100-gke-cos-training-kubeflow": {"ClusterTrainingRuntime."},
+		"eks-training": nil, "h100-eks-ubuntu-inference-dynamo": {"AgentgatewayParameters."}, "h100-gke-cos-training-kubeflow": {"ClusterTrainingRuntime."},
 	} {
 		plans, err := r.Plan(recipe, bundle.Deployers()[:1])
 		if err != nil {

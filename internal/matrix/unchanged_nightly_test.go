@@ -23,7 +23,7 @@ const unchangedRecipes, unchangedLanes = "AICR_ACTION_UNCHANGED_RECIPES", "AICR_
 func TestNightlyUnchanged(t *testing.T) {
 	t.Parallel()
 	base := stackRunner(t)
-	names := []string{"eks-training", "gb200-oke-training", "h100-gke-cos-inference-dynamo", "h100-aks-ubuntu-training-kubeflow"}
+	names := []string{"eks-training", "gb200-oke-ol-training-kueue", "b200-gke-cos-inference-dynamo", "h100-aks-ubuntu-training-kubeflow"}
 	switch chosen := os.Getenv(unchangedRecipes); chosen {
 	case "":
 	case "all":

@@ -16,7 +16,7 @@ import (
 // The requirements of a phase are planned before a process starts, and only with --validate.
 // Without it, constraints on parts that a cell does not have are remarks.
 func TestPlanValidation(t *testing.T) {
-	const overlay = "apiVersion: aicr.nvidia.com/v1alpha1\nkind: RecipeMetadata\nmetadata: {name: eks}\nspec:\n  criteria: {service: eks}\n  constraints: [{name: OS.release.ID, value: ubuntu}]\n"
+	const overlay = "apiVersion: aicr.run/v1beta1\nkind: RecipeMetadata\nmetadata: {name: eks}\nspec:\n  criteria: {service: eks}\n  constraints: [{name: OS.release.ID, value: ubuntu}]\n"
 	plan := func(text string, phases ...validate.Phase) (Plan, error) {
 		r := unitRunner(t)
 		r.Store, r.Validate = withFile(t, "overlays/eks.yaml", text), phases

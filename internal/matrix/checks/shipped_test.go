@@ -24,7 +24,7 @@ func TestShippedRecipes(t *testing.T) {
 		t.Fatal(err)
 	}
 	bench := &judge.Bench{Checks: All()}
-	for name, store := range map[string]*recipe.Store{"h100-aks-ubuntu-inference-dynamo": store, "h100-gke-cos-training-kubeflow": store, "operators": operatorsOfJuly(t)} {
+	for name, store := range map[string]*recipe.Store{"h100-eks-ubuntu-inference-dynamo": store, "h100-gke-cos-training-kubeflow": store, "operators": operatorsOfJuly(t)} {
 		found, err := store.ResolveName(name)
 		if err != nil {
 			t.Fatal(err)
