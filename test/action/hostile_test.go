@@ -236,7 +236,7 @@ func TestHostileFileNames(t *testing.T) {
 		"a flag":          {"recipes/checks/cert-manager/--help.yaml", "kind: Test\n", []string{"discover", "--base", "HEAD"}, 0, "--help.yaml (check of cert-manager)"},
 		"a quote":         {"recipes/checks/cert-manager/\"'`touch owned`$(touch owned).yaml", "kind: Test\n", []string{"discover", "--base", "HEAD"}, 0, "(check of cert-manager)"},
 		"long":            {"recipes/checks/cert-manager/" + strings.Repeat("x", 200) + ".yaml", "kind: Test\n", []string{"discover", "--base", "HEAD"}, 0, "x.yaml (check of cert-manager)"},
-		"a recipe's name": {"recipes/overlays/b.yaml", "kind: RecipeMetadata\napiVersion: aicr.nvidia.com/v1alpha1\nmetadata: {name: \"$(touch owned)\\n::error::x\"}\nspec: {base: eks, criteria: {service: eks}}\n", []string{"discover", "--tier", "1"}, 2, "recipes/overlays/b.yaml"},
+		"a recipe's name": {"recipes/overlays/b.yaml", "kind: RecipeMetadata\napiVersion: aicr.run/v1beta1\nmetadata: {name: \"$(touch owned)\\n::error::x\"}\nspec: {base: eks, criteria: {service: eks}}\n", []string{"discover", "--tier", "1"}, 2, "recipes/overlays/b.yaml"},
 		"broken overlay":  {"recipes/overlays/##[error]x.yaml", "kind: [\n", []string{"discover", "--tier", "1"}, 2, `recipes/overlays/##\[error]x.yaml`},
 		"broken, in run":  {"recipes/overlays/a\n::error::b.yaml", "kind: [\n", []string{"run", "eks", "-d", "helm"}, 2, `:\:error::b.yaml`},
 		"a value":         {"recipes/overlays/b.yaml", "kind: \"::error::x\\n##[error]y\\r::error::z\"\n", []string{"discover", "--tier", "1"}, 2, "error::x"},
@@ -248,7 +248,7 @@ func TestHostileFileNames(t *testing.T) {
 			if err := os.CopyFS(r.file("recipes"), os.DirFS("recipes")); err != nil {
 				t.Fatal(err)
 			}
-			write(t, r.file("recipes/overlays/h100-eks.yaml"), "kind: RecipeMetadata\napiVersion: aicr.nvidia.com/v1alpha1\nmetadata: {name: h100-eks}\nspec:\n  base: eks\n  criteria: {service: eks, accelerator: h100}\n")
+			write(t, r.file("recipes/overlays/h100-eks.yaml"), "kind: RecipeMetadata\napiVersion: aicr.run/v1beta1\nmetadata: {name: h100-eks}\nspec:\n  base: eks\n  criteria: {service: eks, accelerator: h100}\n")
 			for _, args := range [][]string{{"init", "--quiet"}, {"add", "recipes"}, {"-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "--quiet", "--message", "recipes"}} {
 				cmd := exec.Command("git", args...)
 				cmd.Dir = r.dir

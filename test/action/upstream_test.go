@@ -20,7 +20,7 @@ func TestUpstream(t *testing.T) {
 	}
 	registry := strings.Replace(r.read("aicr/recipes/registry.yaml"), "\n    displayName:", "\n    audience: core\n    displayName:", 1)
 	write(t, aicr("registry.yaml"), registry)
-	write(t, aicr("overlays/moon.yaml"), "apiVersion: aicr.nvidia.com/v1alpha1\nkind: RecipeMetadata\nmetadata: {name: moon}\nspec: {criteria: {service: moon}}\n")
+	write(t, aicr("overlays/moon.yaml"), "apiVersion: aicr.run/v1beta1\nkind: RecipeMetadata\nmetadata: {name: moon}\nspec: {criteria: {service: moon}}\n")
 	write(t, r.file("matrix"), `#!/bin/bash
 [[ $1 == run ]] || exec `+matrix(t)+` "$@"
 [[ $* == "run --tier 1 --job-timeout 120m --report found/report --recipes-dir aicr/recipes" ]] || exit 9
