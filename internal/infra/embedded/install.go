@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"k8s.io/client-go/tools/clientcmd"
@@ -133,7 +134,7 @@ func (c *ControlPlane) config(ctx context.Context, ports []int) *internalversion
 		// A throwaway cluster need not survive a power cut; fsync is most of what etcd costs.
 		extra(consts.ComponentEtcd, arg("unsafe-no-fsync", "true")),
 		extra(consts.ComponentKubeApiserver, apiServer...),
-		extra(consts.ComponentKubeControllerManager, alone...),
+		extra(consts.ComponentKubeControllerManager, slices.Concat(alone, c.managerArgs())...),
 		extra(consts.ComponentKubeScheduler, alone...),
 	}
 	return conf
