@@ -13,9 +13,9 @@
 // sandbox changes only by one more port to connect to. It executes nothing from a recipe: it
 // counts, cuts or compares bodies.
 //
-// It widens no rights. It listens on 127.0.0.1 with TLS and requires the client certificate of the
-// kubeconfig that it was started with. A client with the key of that certificate can send the same
-// requests to the API server itself.
+// It widens no rights. It listens on 127.0.0.1 with TLS and requires a client certificate of the cluster's
+// administrator. A client with the key of that certificate can send the same requests to the API
+// server itself.
 package apiproxy
 
 import (
@@ -23,7 +23,6 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
@@ -38,6 +37,8 @@ import (
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/client-go/transport"
 )
 
 // Controller is the client that a Proxy is for.
@@ -52,9 +53,12 @@ const (
 // Options of Start.
 type Options struct {
 	For Controller
-	// Kubeconfig is the cluster's; it must have a client certificate that is good for a server on
-	// 127.0.0.1 too. Output gets the controller's.
+	// Kubeconfig is the cluster's, with a token, which the proxy sends. Output gets the controller's,
+	// which has the certificate instead.
 	Kubeconfig, Output string
+	// Certificate and Key are files of a certificate by which the proxy knows its client, and which
+	// it shows itself: it must be good for a server on 127.0.0.1 too.
+	Certificate, Key string
 	// Address is where the proxy listens, e.g. 127.0.0.1:21000.
 	Address string
 	// Log gets a line for each answer that is not simply the API server's.
@@ -74,7 +78,8 @@ type rules interface {
 // Proxy is a running proxy.
 type Proxy struct {
 	target   *url.URL
-	api      *http.Transport
+	api      http.RoundTripper // with the token of the kubeconfig
+	idle     func()            // closes connections to the API server that no request uses
 	forward  *httputil.ReverseProxy
 	rules    rules
 	listener net.Listener
@@ -103,16 +108,9 @@ func start(o Options) (*Proxy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read kubeconfig %s: %w", o.Kubeconfig, err)
 	}
-	if err := rest.LoadTLSFiles(cfg); err != nil {
-		return nil, fmt.Errorf("read the certificates of kubeconfig %s: %w", o.Kubeconfig, err)
-	}
-	client, _ := pem.Decode(cfg.CertData)
-	if client == nil {
-		return nil, fmt.Errorf("kubeconfig %s has no client certificate, by which the proxy knows its client", o.Kubeconfig)
-	}
-	own, err := tls.X509KeyPair(cfg.CertData, cfg.KeyData)
+	own, err := tls.LoadX509KeyPair(o.Certificate, o.Key)
 	if err != nil {
-		return nil, fmt.Errorf("read the client certificate of kubeconfig %s: %w", o.Kubeconfig, err)
+		return nil, fmt.Errorf("read the certificate by which the proxy knows its client: %w", err)
 	}
 	upstream, err := rest.TLSConfigFor(cfg)
 	if err != nil {
@@ -122,7 +120,8 @@ func start(o Options) (*Proxy, error) {
 	if p.target, err = url.Parse(cfg.Host); err != nil {
 		return nil, fmt.Errorf("read the server of kubeconfig %s: %w", o.Kubeconfig, err)
 	}
-	p.api = &http.Transport{TLSClientConfig: upstream, ForceAttemptHTTP2: true, DisableCompression: true, MaxIdleConnsPerHost: 64}
+	api := &http.Transport{TLSClientConfig: upstream, ForceAttemptHTTP2: true, DisableCompression: true, MaxIdleConnsPerHost: 64}
+	p.api, p.idle = transport.NewBearerAuthRoundTripper(cfg.BearerToken, api), api.CloseIdleConnections
 	switch o.For {
 	case ArgoCD:
 		p.rules = newSchema(p)
@@ -141,6 +140,9 @@ func start(o Options) (*Proxy, error) {
 	for _, cluster := range kubeconfig.Clusters {
 		cluster.Server = "https://" + p.listener.Addr().String()
 	}
+	for _, user := range kubeconfig.AuthInfos {
+		*user = clientcmdapi.AuthInfo{ClientCertificate: o.Certificate, ClientKey: o.Key}
+	}
 	if err := clientcmd.WriteToFile(*kubeconfig, o.Output); err != nil {
 		return nil, errors.Join(fmt.Errorf("write the kubeconfig for the controller: %w", err), p.listener.Close())
 	}
@@ -150,8 +152,8 @@ func start(o Options) (*Proxy, error) {
 		TLSConfig: &tls.Config{
 			MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{own}, ClientAuth: tls.RequireAnyClientCert,
 			VerifyConnection: func(s tls.ConnectionState) error {
-				if len(s.PeerCertificates) == 0 || !bytes.Equal(s.PeerCertificates[0].Raw, client.Bytes) {
-					return errors.New("the client's certificate is not the one of the kubeconfig")
+				if len(s.PeerCertificates) == 0 || !bytes.Equal(s.PeerCertificates[0].Raw, own.Certificate[0]) {
+					return errors.New("the client's certificate is not the one of its kubeconfig")
 				}
 				return nil
 			},
@@ -176,7 +178,7 @@ func (p *Proxy) Close() {
 func (p *Proxy) shut() {
 	p.rules.close()
 	_ = p.server.Close() // what was under way is cut
-	p.api.CloseIdleConnections()
+	p.idle()
 }
 
 // fail ends the proxy: its client gets errors from now on, and the run learns why.

@@ -99,11 +99,14 @@ func newFixture(t *testing.T, controller Controller, api http.HandlerFunc) *fixt
 	if err != nil {
 		t.Fatal(err)
 	}
-	pool := x509.NewCertPool()
-	pool.AddCert(f.ca.cert)
-	server := httptest.NewUnstartedServer(api)
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if got := r.Header.Values("Authorization"); len(got) != 1 || got[0] != "Bearer "+token || len(r.TLS.PeerCertificates) > 0 {
+			t.Errorf("%s %s: the API server got the tokens %q and %d certificates, want the proxy's token alone", r.Method, r.URL, got, len(r.TLS.PeerCertificates))
+		}
+		api(w, r)
+	}))
 	server.EnableHTTP2 = true
-	server.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: pool}
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, ClientAuth: tls.RequestClientCert}
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	dir := t.TempDir()
@@ -111,7 +114,8 @@ func newFixture(t *testing.T, controller Controller, api http.HandlerFunc) *fixt
 		text := err.Error()
 		f.died.Store(&text)
 	}}
-	f.writeKubeconfig(t, o.Kubeconfig, server.URL, cert, key)
+	f.writeKubeconfig(t, o.Kubeconfig, server.URL)
+	o.Certificate, o.Key = writePair(t, dir, cert, key)
 	f.Proxy, err = Start(o)
 	if err != nil {
 		t.Fatal(err)
@@ -129,11 +133,23 @@ func newFixture(t *testing.T, controller Controller, api http.HandlerFunc) *fixt
 	return f
 }
 
-func (f *fixture) writeKubeconfig(t *testing.T, path, server string, cert, key []byte) {
+// token is that of the kubeconfig that a proxy is started with.
+const token = "of-the-administrator"
+
+func writePair(t *testing.T, dir string, cert, key []byte) (certificate, keyFile string) {
+	t.Helper()
+	certificate, keyFile = filepath.Join(dir, "admin.crt"), filepath.Join(dir, "admin.key")
+	if err := errors.Join(os.WriteFile(certificate, cert, 0o600), os.WriteFile(keyFile, key, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	return certificate, keyFile
+}
+
+func (f *fixture) writeKubeconfig(t *testing.T, path, server string) {
 	t.Helper()
 	cfg := clientcmdapi.NewConfig()
 	cfg.Clusters["c"] = &clientcmdapi.Cluster{Server: server, CertificateAuthorityData: f.ca.pem}
-	cfg.AuthInfos["u"] = &clientcmdapi.AuthInfo{ClientCertificateData: cert, ClientKeyData: key}
+	cfg.AuthInfos["u"] = &clientcmdapi.AuthInfo{Token: token}
 	cfg.Contexts["x"] = &clientcmdapi.Context{Cluster: "c", AuthInfo: "u"}
 	cfg.CurrentContext = "x"
 	if err := clientcmd.WriteToFile(*cfg, path); err != nil {
@@ -174,7 +190,7 @@ func TestForwards(t *testing.T) {
 		body, _ := io.ReadAll(r.Body)
 		w.Header().Set("Warning", "299 - \"old\"")
 		w.WriteHeader(http.StatusConflict)
-		_, _ = fmt.Fprintf(w, "%s %s %s %s %s", r.Method, r.URL.RequestURI(), body, r.Header.Get("Impersonate-User"), r.TLS.PeerCertificates[0].Subject.CommonName)
+		_, _ = fmt.Fprintf(w, "%s %s %s %s %s", r.Method, r.URL.RequestURI(), body, r.Header.Get("Impersonate-User"), r.Header.Get("Authorization"))
 	})
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPatch, f.url+"/api/v1/pods?fieldManager=a%2Fb", strings.NewReader("{}"))
 	if err != nil {
@@ -187,7 +203,7 @@ func TestForwards(t *testing.T) {
 	}
 	defer func() { _ = resp.Body.Close() }()
 	body, _ := io.ReadAll(resp.Body)
-	if got := string(body); got != "PATCH /api/v1/pods?fieldManager=a%2Fb {} jane admin" || resp.StatusCode != http.StatusConflict || resp.Header.Get("Warning") == "" {
+	if got := string(body); got != "PATCH /api/v1/pods?fieldManager=a%2Fb {} jane Bearer "+token || resp.StatusCode != http.StatusConflict || resp.Header.Get("Warning") == "" {
 		t.Errorf("got %d %q %v", resp.StatusCode, got, resp.Header)
 	}
 }
@@ -271,12 +287,9 @@ func TestStart_Invalid(t *testing.T) {
 	ca := newAuthority(t)
 	f := &fixture{ca: ca}
 	cert, key := ca.sign(t, "admin")
-	write := func(name string, cert, key []byte) string {
-		path := filepath.Join(dir, name)
-		f.writeKubeconfig(t, path, "https://127.0.0.1:1", cert, key)
-		return path
-	}
-	good := write("good", cert, key)
+	certificate, keyFile := writePair(t, dir, cert, key)
+	good := filepath.Join(dir, "good")
+	f.writeKubeconfig(t, good, "https://127.0.0.1:1")
 	broken := filepath.Join(dir, "broken")
 	if err := os.WriteFile(broken, []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
@@ -288,13 +301,16 @@ func TestStart_Invalid(t *testing.T) {
 	defer func() { _ = taken.Close() }()
 	for want, o := range map[string]Options{
 		"start the proxy between helm-controller and the API server: read kubeconfig": {For: Flux, Kubeconfig: filepath.Join(dir, "none")},
-		"read kubeconfig " + broken:  {For: Flux, Kubeconfig: broken},
-		"has no client certificate":  {For: Flux, Kubeconfig: write("anonymous", nil, nil)},
+		"read kubeconfig " + broken: {For: Flux, Kubeconfig: broken},
+		"read the certificate by which the proxy knows its client: open " + broken + "/none": {For: Flux, Kubeconfig: good, Certificate: filepath.Join(broken, "none")},
 		`there are no rules for "x"`: {For: "x", Kubeconfig: good},
 		"address already in use":     {For: Flux, Kubeconfig: good, Address: taken.Addr().String()},
 		"write the kubeconfig for":   {For: Flux, Kubeconfig: good, Address: "127.0.0.1:0", Output: filepath.Join(broken, "x")},
 	} {
 		o.Log, o.Died = &bytes.Buffer{}, func(error) {}
+		if o.Certificate == "" {
+			o.Certificate, o.Key = certificate, keyFile
+		}
 		if p, err := Start(o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, %v; want %q", p, err, want)
 		}

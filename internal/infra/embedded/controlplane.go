@@ -68,6 +68,8 @@ type ControlPlane struct {
 	beside   []string
 	released []int
 
+	// token is the administrator's, once its PKI is written.
+	token string
 	// authority is that of the stand-ins for conversion webhooks.
 	authority *simulate.Authority
 

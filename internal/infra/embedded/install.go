@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"k8s.io/client-go/tools/clientcmd"
@@ -110,6 +111,7 @@ func (c *ControlPlane) config(ctx context.Context, ports []int) *internalversion
 		// The kubernetes Service's endpoint would be 127.0.0.1, which an EndpointSlice may not
 		// contain; nothing here runs in a pod.
 		arg("endpoint-reconciler-type", "none"),
+		arg("token-auth-file", c.pkiFile(tokenFile)),
 	}
 	apiServer = append(append(apiServer, c.admissionArgs()...), c.auditArgs()...)
 	if !c.webhooks {
@@ -132,14 +134,14 @@ func (c *ControlPlane) config(ctx context.Context, ports []int) *internalversion
 		// A throwaway cluster need not survive a power cut; fsync is most of what etcd costs.
 		extra(consts.ComponentEtcd, arg("unsafe-no-fsync", "true")),
 		extra(consts.ComponentKubeApiserver, apiServer...),
-		extra(consts.ComponentKubeControllerManager, alone...),
+		extra(consts.ComponentKubeControllerManager, slices.Concat(alone, c.managerArgs())...),
 		extra(consts.ComponentKubeScheduler, alone...),
 	}
 	return conf
 }
 
 // tuneKubeconfig takes compression off: over the loopback interface it only costs, a sixth of the
-// API server's CPU time in a lane with large CRDs.
+// API server's CPU time in a lane with large CRDs. Its user has a token in place of a certificate (writeToken).
 func (c *ControlPlane) tuneKubeconfig() error {
 	cfg, err := clientcmd.LoadFromFile(c.Kubeconfig())
 	if err != nil {
@@ -148,5 +150,11 @@ func (c *ControlPlane) tuneKubeconfig() error {
 	for _, cluster := range cfg.Clusters {
 		cluster.DisableCompression = true
 	}
-	return clientcmd.WriteToFile(*cfg, c.Kubeconfig())
+	for _, user := range cfg.AuthInfos {
+		user.Token, user.ClientCertificate, user.ClientKey = c.token, "", ""
+	}
+	if err := clientcmd.WriteToFile(*cfg, c.Kubeconfig()); err != nil {
+		return err
+	}
+	return os.Chmod(c.Kubeconfig(), 0o600) // kwokctl made it readable for its group, without a secret
 }

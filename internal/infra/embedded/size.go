@@ -39,9 +39,9 @@ func (c *ControlPlane) sizeLeases(o *internalversion.KwokctlConfigurationOptions
 }
 
 // nodeHeap is what the API server's heap may have for a node with its pods, in MiB, besides what
-// every process's may: 1,000 nodes with 17,000 pods filled host.HeapLimit, and a process at its
-// limit does little but collect garbage.
-const nodeHeap = 3
+// every process's may: 1,000 nodes with 17,000 pods are 1,300 MiB, and a process at its limit does
+// little but collect garbage.
+const nodeHeap = 1.5
 
 // heapLimit is the soft limit of the API server's heap, by the cluster's size and by what the
 // machine has available, which the other processes need as well. No entry: the limit of every
@@ -51,8 +51,8 @@ func (c *ControlPlane) heapLimit(available func() (uint64, error), own string) [
 		return nil
 	}
 	free, err := available()
-	limit := min(host.HeapLimit+nodeHeap*uint64(c.nodes), free>>21) // at most half of what is free
-	if err != nil || limit <= host.HeapLimit {                      // not known on this system, or not enough
+	limit := min(host.HeapLimit+uint64(nodeHeap*float64(c.nodes)), free>>21) // at most half of what is free
+	if err != nil || limit <= host.HeapLimit {                               // not known on this system, or not enough
 		return nil
 	}
 	return []string{fmt.Sprintf("GOMEMLIMIT=%dMiB", limit)}
@@ -66,4 +66,22 @@ func (c *ControlPlane) kwokOptions() []byte {
 	}
 	return fmt.Appendf(nil, "apiVersion: config.kwok.x-k8s.io/v1alpha1\nkind: KwokConfiguration\noptions:\n  podPlayStageParallelism: %d\n  nodePlayStageParallelism: %d\n  nodeLeaseParallelism: %d\n",
 		podStages, nodeStages, nodeStages)
+}
+
+// endpointsBatch is how long the controllers of Endpoints and EndpointSlices wait after a change of a
+// pod for further ones: each change has them read all pods of a Service, which are a thousand.
+const endpointsBatch = "2s"
+
+// managerArgs are the controller manager's arguments, by the cluster's size. Each change of a pod has
+// the controller of DaemonSets go through all nodes, several times: with one DaemonSet at a time it
+// goes through them half as often.
+func (c *ControlPlane) managerArgs() []internalversion.ExtraArgs {
+	if c.nodes < largeFrom {
+		return nil
+	}
+	return []internalversion.ExtraArgs{
+		{Key: "concurrent-daemonset-syncs", Value: "1"},
+		{Key: "endpoint-updates-batch-period", Value: endpointsBatch},
+		{Key: "endpointslice-updates-batch-period", Value: endpointsBatch},
+	}
 }

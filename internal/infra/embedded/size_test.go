@@ -57,6 +57,11 @@ func TestControllersBySize(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		for _, arg := range []string{"--concurrent-daemonset-syncs=1", "--endpoint-updates-batch-period=2s", "--endpointslice-updates-batch-period=2s"} {
+			if slices.Contains(manager.Args, arg) != large {
+				t.Errorf("%d nodes: the controller manager has %q, where %s is for large clusters alone", nodes, manager.Args, arg)
+			}
+		}
 		if lease := leases[nodes]; !slices.Contains(kwok.Args, "--node-lease-duration-seconds="+lease) || !slices.Contains(manager.Args, "--node-monitor-grace-period="+graces[nodes]) {
 			t.Errorf("%d nodes: want leases of %s s and a grace of %s; KWOK has %q, the controller manager %q", nodes, lease, graces[nodes], kwok.Args, manager.Args)
 		}
@@ -75,9 +80,10 @@ func TestHeapLimit(t *testing.T) {
 	}{
 		{nodes: 6, free: 20 * gib},
 		{nodes: largeFrom - 1, free: 20 * gib},
-		{nodes: 1000, free: 20 * gib, want: []string{"GOMEMLIMIT=4600MiB"}},
+		{nodes: 1000, free: 20 * gib, want: []string{"GOMEMLIMIT=3100MiB"}},
 		{nodes: 1000, free: 6 * gib, want: []string{"GOMEMLIMIT=3072MiB"}},
-		{nodes: 5000, free: 20 * gib, want: []string{"GOMEMLIMIT=10240MiB"}},
+		{nodes: 5000, free: 20 * gib, want: []string{"GOMEMLIMIT=9100MiB"}},
+		{nodes: 5000, free: 12 * gib, want: []string{"GOMEMLIMIT=6144MiB"}},
 		{nodes: 1000, free: 3 * gib},
 		{nodes: 1000, free: 0},
 		{nodes: 1000, free: 20 * gib, own: "1GiB"},
