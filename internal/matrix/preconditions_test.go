@@ -7,10 +7,11 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// F323: what AICR's bundler refuses is refused before a cluster exists, unless AICR's own CLI makes the bundle, and says
+// F323: what AICR's bundler refuses ends the recipe's cells, and no others, before a cluster exists, unless AICR's own CLI makes the bundle, and says
 // so itself.
 func TestPlan_Preconditions(t *testing.T) {
 	const head = "apiVersion: aicr.run/v1alpha2\n"
@@ -34,7 +35,14 @@ components:
 		}
 		r := unitRunner(t)
 		r.Store = store
-		_, err = r.Plan("eks", bundle.Deployers()[:1])
+		plans, err := r.Plan("eks", bundle.Deployers()[:1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = r.Check(t.Context(), plans[0], false).Err
+		if run := r.Run(t.Context(), plans[0]); refused && (run.Status != result.Failed || run.Reason != reason.BundleFailed || run.Cause == "") {
+			t.Errorf("%s: the cell got %s %s: %s", root, run.Status, run.Reason, run.Cause)
+		}
 		if (err != nil) != refused || refused && (reason.Of(err) != reason.BundleFailed || !strings.Contains(err.Error(), "recipes/registry.yaml:7") || !strings.Contains(err.Error(), "set nvidia-dra-driver-gpu:nvidiaDriverRoot=/run/nvidia/driver")) {
 			t.Errorf("%s: got %v", root, err)
 		}

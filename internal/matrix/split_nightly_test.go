@@ -21,3 +21,21 @@ func TestNightlySplit(t *testing.T) {
 	}
 	t.Run("passes", func(t *testing.T) { t.Parallel(); splitSeed().run(t, *base, bundle.ArgoCDGit) })
 }
+
+// A split recipe is upgraded, rolled back, delivered twice and removed as any other: each half by its own root.
+func TestNightlySplit_SecondDay(t *testing.T) {
+	t.Parallel()
+	base := stackRunner(t)
+	split := func(r *tinyRecipe) { r.part("b").class = "ops" }
+	all := func(r *Runner) { r.Split, r.Rollback, r.Drift, r.Remove = true, true, true, true }
+	for _, through := range []string{bundle.ArgoCDOCI, bundle.ArgoCDGit} {
+		for name, s := range map[string]seed{
+			"upgrade":         {old: older(split), recipe: split, want: outcomeWanted{check: endsAlikeAndBack}},
+			"new in ops":      {old: older(func(r *tinyRecipe) { split(r); r.only("a", "b") }), recipe: func(r *tinyRecipe) { split(r); r.part("c").class = "ops" }, want: outcomeWanted{check: endsAlikeAndBack}},
+			"removed in core": {old: older(split), recipe: func(r *tinyRecipe) { split(r); r.only("b", "c") }, want: outcomeWanted{check: endsAlikeAndBack}},
+		} {
+			s.runner = all
+			t.Run(name+"/"+through, func(t *testing.T) { t.Parallel(); s.run(t, *base, through) })
+		}
+	}
+}

@@ -28,6 +28,8 @@ func (e *Explanation) grows(pod *corev1.Pod, growth *observe.Growth) {
 	switch said := growth.Rejected(pod); {
 	case said != "":
 		e.Notes = append(e.Notes, "Karpenter makes no node for it: "+cutShort(said))
+	case growth.Ended:
+		e.Notes = append(e.Notes, "Karpenter makes no node for it any more: it ended with the run that kept this cluster")
 	case growth.Read:
 		e.Notes = append(e.Notes, "Karpenter has not said that it makes no node for it, and none came")
 	}
