@@ -16,6 +16,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle/policy"
 	"github.com/nvidia/aicr-action/internal/bundle/rendering"
 	"github.com/nvidia/aicr-action/internal/charts/render"
+	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/util/lists"
 )
@@ -79,7 +80,10 @@ func (p *plan) expect(ctx context.Context, in Input, deployer string) error {
 			}
 		}
 	}
-	for _, r := range p.releases {
+	for i, r := range p.releases {
+		if i == 0 || p.releases[i-1].component != r.component {
+			e.Classes = append(e.Classes, classValues(r.component)...)
+		}
 		for _, line := range rewritten(r, e.Objects) {
 			p.warnf("%s: %s", r.Component, line)
 		}
@@ -95,6 +99,20 @@ func (p *plan) expect(ctx context.Context, in Input, deployer string) error {
 		return fmt.Errorf("the recipe %s renders no workload (releases: %d): %w", RecipeName(in.Recipe), len(e.Releases), errEmpty)
 	}
 	return nil
+}
+
+// classValues are the values of a component by whose names they are a StorageClass.
+func classValues(c *recipe.Component) (all []ClassValue) {
+	for _, keys := range setUnused(c.Values, c.Origins, nil) {
+		last, path := keys[len(keys)-1], strings.Join(keys, ".")
+		if !strings.EqualFold(last, "storageClassName") && !strings.EqualFold(last, "storageClass") {
+			continue
+		}
+		if class, _, _ := unstructured.NestedString(c.Values, keys...); class != "" {
+			all = append(all, ClassValue{c.Name, class, path, c.Origins[path]})
+		}
+	}
+	return all
 }
 
 // deliverable refuses an object that a recipe may not deliver.
