@@ -271,7 +271,7 @@ func (p *plan) trace(ctx context.Context, in Input, with render.Pool, kinds rend
 			p.warnf("%s: the scheduling paths could not be followed through chart %s, so its workloads are judged by their own node selectors: %v", c.Name, charts, t.failed)
 			return nil
 		}
-		p.warnUnreached(c.Name, charts, t.paths)
+		p.warnUnreached(c, charts, t.paths)
 		return nil
 	})
 	return found, err
@@ -279,7 +279,10 @@ func (p *plan) trace(ctx context.Context, in Input, with render.Pool, kinds rend
 
 // warnUnreached says which scheduling paths of a component lead nowhere, in one warning: they are one
 // finding about its entry in the registry.
-func (p *plan) warnUnreached(component, charts string, paths []*tracedPath) {
+func (p *plan) warnUnreached(c *recipe.Component, charts string, paths []*tracedPath) {
+	if c.Registered.File != "" {
+		charts += "; " + c.Registered.String() + " has the component's paths"
+	}
 	var unreached []string
 	for _, path := range paths {
 		if !path.reached {
@@ -289,9 +292,9 @@ func (p *plan) warnUnreached(component, charts string, paths []*tracedPath) {
 	switch len(unreached) {
 	case 0:
 	case 1:
-		p.warnf("%s: scheduling path %s reaches no object of chart %s", component, unreached[0], charts)
+		p.warnf("%s: scheduling path %s reaches no object of chart %s", c.Name, unreached[0], charts)
 	default:
-		p.warnf("%s: scheduling paths %s reach no object of chart %s", component, strings.Join(unreached, ", "), charts)
+		p.warnf("%s: scheduling paths %s reach no object of chart %s", c.Name, strings.Join(unreached, ", "), charts)
 	}
 }
 
