@@ -303,7 +303,13 @@ func TestBundle_Split(t *testing.T) {
 	class("prometheus-adapter", "half")
 	invoke(t, args...).want(t, 2, `class of component "prometheus-adapter" is "half"; write core or ops`)
 	class("prometheus-adapter", "ops")
-	invoke(t, args...).want(t, 0)
+	made, unsplit := invoke(t, args...), invoke(t, "bundle", "--recipes-dir", recipes, "-r", file, "-o", filepath.Join(t.TempDir(), "unsplit"))
+	made.want(t, 0)
+	_, releases, _ := strings.Cut(unsplit.stdout, " files for ")
+	releases, _, _ = strings.Cut(releases, " in ")
+	if want := " files for " + releases + " in " + to + "; start with core/README.md there\n"; !strings.Contains(made.stdout, want) {
+		t.Errorf("got %q, want %q", made.stdout, want)
+	}
 	files := tree(t, to)
 	for name, want := range map[string]bool{
 		"core/deploy.sh": true, "ops/deploy.sh": true, "recipe.yaml": true, "split.yaml": true, "checksums.txt": true, "core/cert-manager/values.yaml": true, "ops/prometheus-adapter/values.yaml": true,

@@ -69,6 +69,7 @@ func (f *bundleFlags) splitBundle(ctx context.Context, deployer bundle.Deployer,
 			continue
 		}
 		whole.Installs = append(whole.Installs, b.Installs...)
+		whole.Expectation.Releases = slices.Concat(whole.Expectation.Releases, b.Expectation.Releases) // a copy: it is shared
 		whole.Expectation.Warnings = append(whole.Expectation.Warnings, b.Expectation.Warnings...)
 	}
 	split := map[string]any{"order": bundle.Classes(), "components": said}

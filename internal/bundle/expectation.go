@@ -16,6 +16,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/bundle/policy"
 	"github.com/nvidia/aicr-action/internal/bundle/rendering"
 	"github.com/nvidia/aicr-action/internal/charts/render"
+	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/util/lists"
 )
@@ -79,7 +80,10 @@ func (p *plan) expect(ctx context.Context, in Input, deployer string) error {
 			}
 		}
 	}
-	for _, r := range p.releases {
+	for i, r := range p.releases {
+		if i == 0 || p.releases[i-1].component != r.component {
+			e.Classes = append(e.Classes, classValues(r.component)...)
+		}
 		for _, line := range rewritten(r, e.Objects) {
 			p.warnf("%s: %s", r.Component, line)
 		}
@@ -95,6 +99,20 @@ func (p *plan) expect(ctx context.Context, in Input, deployer string) error {
 		return fmt.Errorf("the recipe %s renders no workload (releases: %d): %w", RecipeName(in.Recipe), len(e.Releases), errEmpty)
 	}
 	return nil
+}
+
+// classValues are the values of a component by whose names they are a StorageClass.
+func classValues(c *recipe.Component) (all []ClassValue) {
+	for _, keys := range setUnused(c.Values, c.Origins, nil) {
+		last, path := keys[len(keys)-1], strings.Join(keys, ".")
+		if !strings.EqualFold(last, "storageClassName") && !strings.EqualFold(last, "storageClass") {
+			continue
+		}
+		if class, _, _ := unstructured.NestedString(c.Values, keys...); class != "" {
+			all = append(all, ClassValue{c.Name, class, path, c.Origins[path]})
+		}
+	}
+	return all
 }
 
 // deliverable refuses an object that a recipe may not deliver.
@@ -253,7 +271,7 @@ func (p *plan) trace(ctx context.Context, in Input, with render.Pool, kinds rend
 			p.warnf("%s: the scheduling paths could not be followed through chart %s, so its workloads are judged by their own node selectors: %v", c.Name, charts, t.failed)
 			return nil
 		}
-		p.warnUnreached(c.Name, charts, t.paths)
+		p.warnUnreached(c, charts, t.paths)
 		return nil
 	})
 	return found, err
@@ -261,7 +279,10 @@ func (p *plan) trace(ctx context.Context, in Input, with render.Pool, kinds rend
 
 // warnUnreached says which scheduling paths of a component lead nowhere, in one warning: they are one
 // finding about its entry in the registry.
-func (p *plan) warnUnreached(component, charts string, paths []*tracedPath) {
+func (p *plan) warnUnreached(c *recipe.Component, charts string, paths []*tracedPath) {
+	if c.Registered.File != "" {
+		charts += "; " + c.Registered.String() + " has the component's paths"
+	}
 	var unreached []string
 	for _, path := range paths {
 		if !path.reached {
@@ -271,9 +292,9 @@ func (p *plan) warnUnreached(component, charts string, paths []*tracedPath) {
 	switch len(unreached) {
 	case 0:
 	case 1:
-		p.warnf("%s: scheduling path %s reaches no object of chart %s", component, unreached[0], charts)
+		p.warnf("%s: scheduling path %s reaches no object of chart %s", c.Name, unreached[0], charts)
 	default:
-		p.warnf("%s: scheduling paths %s reach no object of chart %s", component, strings.Join(unreached, ", "), charts)
+		p.warnf("%s: scheduling paths %s reach no object of chart %s", c.Name, strings.Join(unreached, ", "), charts)
 	}
 }
 

@@ -16,7 +16,11 @@ import (
 )
 
 func TestExpectation(t *testing.T) {
-	e := mustBundle(t, helmDeployer{}, fixture()).Expectation
+	in := fixture()
+	for i := range in.Components {
+		in.Components[i].Registered = recipe.Origin{File: "registry.yaml", Line: i + 7}
+	}
+	e := mustBundle(t, helmDeployer{}, in).Expectation
 
 	if e.DefinitionBytes != 618 { // the CRDs of web and gpu, as testdata/golden/helm-template has them, without separators and sources
 		t.Errorf("got %d bytes of definitions", e.DefinitionBytes)
@@ -90,7 +94,7 @@ func TestExpectation(t *testing.T) {
 	}
 
 	wantWarnings := []string{
-		"gpu: scheduling path unused.nodeSelector (system) reaches no object of chart gpu v25.10.1 and gpu-post 0.1.0",
+		"gpu: scheduling path unused.nodeSelector (system) reaches no object of chart gpu v25.10.1 and gpu-post 0.1.0; registry.yaml:9 has the component's paths",
 		"web and gpu both own CustomResourceDefinition widgets.example.com (with different content)",
 	}
 	if !reflect.DeepEqual(e.Warnings, wantWarnings) {

@@ -15,7 +15,7 @@ import (
 )
 
 // findUnread warns of the values of a recipe that its charts do not have. Of a simulated chart it is
-// not known, as it has only some of its original's.
+// not known, as it has only some of its original's; a name that is most like one of these is misspelt all the same.
 func (p *plan) findUnread(ctx context.Context, in Input, with render.Pool, renderings []*rendering.Rendering) error {
 	simulated := false
 	var remote []int
@@ -24,6 +24,7 @@ func (p *plan) findUnread(ctx context.Context, in Input, with render.Pool, rende
 		case r.Local && r.Given.Defaults == nil || len(valuesOf(r.component)) == 0:
 		case unusedSimulated(r.chart):
 			simulated = true
+			remote = append(remote, i)
 		default:
 			remote = append(remote, i)
 		}
@@ -68,6 +69,11 @@ func (p *plan) unreadOf(ctx context.Context, in Input, renderer *render.Renderer
 	if r.Local { // a file of values that several charts share has values of each
 		unused = slices.DeleteFunc(unused, func(v unusedValue) bool { return v.Near == "" && p.shares(c, v) })
 	}
+	whose := "chart"
+	if unusedSimulated(r.chart) {
+		whose = "the simulated chart"
+		unused = slices.DeleteFunc(unused, func(v unusedValue) bool { return !v.misspelt() })
+	}
 	found := confirmUnused(unused, func(without []unusedValue) bool {
 		for i, r := range p.releases {
 			if r.component != c {
@@ -82,7 +88,7 @@ func (p *plan) unreadOf(ctx context.Context, in Input, renderer *render.Renderer
 	})
 	var warnings []string
 	for i := range found {
-		warnings = append(warnings, fmt.Sprintf("%s: chart %s %s has no value %s", r.Component, r.Chart, r.ChartVersion, found[i].Describe(c.Origins)))
+		warnings = append(warnings, fmt.Sprintf("%s: %s %s %s has no value %s", r.Component, whose, r.Chart, r.ChartVersion, found[i].Describe(c.Origins)))
 	}
 	return warnings
 }

@@ -85,12 +85,29 @@ func TestUnreadValues_Rendered(t *testing.T) {
 	}
 }
 
-// Of a simulated chart it is not known, and said once.
-func TestUnreadValues_Simulated(t *testing.T) {
-	in := withChart("annotations: {aicr.nvidia.com/simulated: \"true\"}\n", unreadTemplate, map[string]any{"opreator": 1}, "opreator")
-	if got := unreadOf(t, in); len(got) > 0 {
+// A key with dots is one name to Helm, and not the path that it looks like.
+func TestUnreadValues_Dotted(t *testing.T) {
+	want := []string{"app: chart app 1.0.0 has no value operator.replicas, set at recipes/components/app/values.yaml:1; nothing reads it: Helm takes a key with dots as one name; write it nested"}
+	if got := unreadOf(t, withChart("", unreadTemplate, map[string]any{"operator.replicas": 2}, "operator.replicas")); !slices.Equal(got, want) {
 		t.Errorf("got %q", got)
 	}
+}
+
+// Of a simulated chart it is not known, and said once, unless the name is misspelt.
+func TestUnreadValues_Simulated(t *testing.T) {
+	in := withChart("annotations: {aicr.nvidia.com/simulated: \"true\"}\n", unreadTemplate, map[string]any{
+		"opreator": 1, "operators": 1, "operand": 1, "operator.replicas": 3, "worker": map[string]any{"polciy": "x", "polic": "x"}, "extra": map[string]any{"c": "d"}, "policy": 1,
+	}, "opreator", "operators", "operand", "operator.replicas", "worker.polciy", "worker.polic", "extra.c", "policy")
+	want := []string{
+		`app: the simulated chart app 1.0.0 has no value operator.replicas, set at recipes/components/app/values.yaml:4; nothing reads it: Helm takes a key with dots as one name; write it nested`,
+		`app: the simulated chart app 1.0.0 has no value operators, set at recipes/components/app/values.yaml:2; nothing reads it: did you mean "operator"?`,
+		`app: the simulated chart app 1.0.0 has no value opreator, set at recipes/components/app/values.yaml:1; nothing reads it: did you mean "operator"?`,
+		`app: the simulated chart app 1.0.0 has no value worker.polic, set at recipes/components/app/values.yaml:6; nothing reads it: did you mean "worker.policy"?`,
+	}
+	if got := unreadOf(t, in); !slices.Equal(got, want) {
+		t.Errorf("got %s\nwant %s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	in = withChart("annotations: {aicr.nvidia.com/simulated: \"true\"}\n", unreadTemplate, map[string]any{"operand": 1}, "operand")
 	for _, set := range []bool{true, false} {
 		if !set {
 			in.Components[0].Values, in.Components[0].Origins = nil, nil

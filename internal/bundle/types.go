@@ -246,6 +246,12 @@ type Delivered struct {
 	ValuesSource bool
 }
 
+// ClassValue is a value of a component that names a StorageClass.
+type ClassValue struct {
+	Component, Class, Path string
+	Origin                 recipe.Origin
+}
+
 // Expectation is what the cluster must contain once the bundle is deployed. The gate compares the
 // cluster with it, by name (docs/how-it-works.md, The expectation): it never asks the cluster what
 // it should contain.
@@ -258,6 +264,8 @@ type Expectation struct {
 	Delivered []Delivered
 	Workloads []Workload
 	Objects   []Object
+	// Classes are the values that name a StorageClass: of claims that an operator makes, no object of the bundle has it.
+	Classes []ClassValue
 	// Made are the objects that operators make of Objects, workloads and others. No deployer knows
 	// of them.
 	Made []Object

@@ -27,6 +27,26 @@ type unusedValue struct {
 	Whole bool
 }
 
+// dotted reports whether the key is a path with dots, which leads to a value that the chart has.
+func (v *unusedValue) dotted() bool {
+	return v.Near != "" && v.Near == v.Path()
+}
+
+// misspelt reports whether the key has a dotted path for a name, or is at most one letter from a key beside it, of two if it
+// is long: other charts of its name may well have it, if it is less like one of this chart's.
+func (v *unusedValue) misspelt() bool {
+	last := len(v.Keys) - 1
+	key, edits := v.Keys[last], 1
+	if len(key) >= longKey {
+		edits = 2
+	}
+	name, beside := strings.CutPrefix(v.Near, strings.Join(append(slices.Clone(v.Keys[:last]), ""), "."))
+	return v.dotted() || v.Near != "" && beside && len(key) >= shortKey && lists.Within(key, []string{name}, edits) != ""
+}
+
+// Of keys below the first length each is like another, and above the second two letters are.
+const shortKey, longKey = 5, 8
+
 // Path is the dotted path of the key.
 func (v *unusedValue) Path() string { return strings.Join(v.Keys, ".") }
 
@@ -200,6 +220,16 @@ func inDefaults(defaults map[string]any, keys []string) (at int, siblings map[st
 // elsewhere among the defaults.
 func (q *question) near(readAt func(s *scope) []string) string {
 	key, prefix := q.keys[q.unknown], q.keys[:q.unknown:q.unknown]
+	if strings.Contains(key, ".") {
+		for i := range q.scopes {
+			s := &q.scopes[i]
+			if own := append(slices.Clone(prefix[min(s.depth, len(prefix)):]), strings.Split(key, ".")...); s.unknown == q.unknown {
+				if _, _, has := inDefaults(s.chart.Values, own); has {
+					return strings.Join(append(prefix, key), ".")
+				}
+			}
+		}
+	}
 	var beside, elsewhere []string
 	for i := range q.scopes {
 		s := &q.scopes[i]

@@ -105,7 +105,10 @@ func (v *unusedValue) Describe(places map[string]recipe.Origin) string {
 		what = fmt.Sprintf("%s (%s)", what, v.Paths[0])
 	}
 	text := fmt.Sprintf("%s, set at %s; nothing reads it", what, strings.Join(lists.AtMost(at, mostPlaces), ", "))
-	if v.Near != "" {
+	switch {
+	case v.dotted():
+		text += ": Helm takes a key with dots as one name; write it nested"
+	case v.Near != "":
 		text += fmt.Sprintf(": did you mean %q?", v.Near)
 	}
 	return text

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	yamlv3 "go.yaml.in/yaml/v3"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/argoapi"
@@ -35,12 +34,22 @@ type application struct {
 	git bool
 }
 
-// applicationsForm is a root Application and a directory with an Application per release.
+// applicationsForm is a root Application and a directory with an Application per release, or both for each half of a
+// bundle that this program has split.
 type applicationsForm struct {
 	tree     *tree
-	root     *yamlv3.Node
+	roots    []rootApplication
 	children []application
 }
+
+// rootApplication is the root of a half, or of the whole bundle.
+type rootApplication struct {
+	half, file string
+	node       *yamlv3.Node
+}
+
+// called is the root's name.
+func (r rootApplication) called() string { return yamlx.Text(r.node, "metadata", "name") }
 
 func (f *applicationsForm) units() []unit {
 	var all []unit
@@ -53,29 +62,88 @@ func (f *applicationsForm) units() []unit {
 func (f *applicationsForm) place(in bundle.Input) bundle.Input { return in }
 
 func readApplications(t *tree, deployer string) (form, error) {
-	if _, ok := t.files[rootFile]; !ok {
-		return nil, t.bad("", 0, "not a bundle for the lane %s: it has no %s%s", deployer, rootFile, guessNote(t.names()))
+	dirs, err := t.rootDirs(deployer)
+	if err != nil {
+		return nil, err
 	}
 	if err := t.noSources(); err != nil {
 		return nil, err
 	}
-	docs, err := t.documents(rootFile)
+	f := &applicationsForm{tree: t}
+	for _, half := range dirs {
+		root, err := t.rootApplication(half)
+		if err != nil {
+			return nil, err
+		}
+		for _, other := range f.roots {
+			if other.called() == root.called() {
+				return nil, t.bad(root.file, yamlx.LineOf(root.node, "metadata", "name"), "the root Application has the name of that in %s, %s", other.file, root.called())
+			}
+		}
+		children, err := t.childApplications(root, deployer)
+		if err != nil {
+			return nil, err
+		}
+		f.roots, f.children = append(f.roots, root), append(f.children, children...)
+	}
+	return f, nil
+}
+
+// rootDirs are the directories with a root Application: the bundle's own, or those of the halves that --split makes.
+func (t *tree) rootDirs(deployer string) ([]string, error) {
+	var found []string
+	for _, half := range halves {
+		if _, ok := t.files[path.Join(half, rootFile)]; ok {
+			found = append(found, half)
+		}
+	}
+	_, whole := t.files[rootFile]
+	switch {
+	case whole: // whose root finds what it applies
+		return []string{""}, nil
+	case len(found) == 0:
+		return nil, t.bad("", 0, "not a bundle for the lane %s: it has no %s%s", deployer, rootFile, guessNote(t.names()))
+	case len(found) != len(halves):
+		return nil, t.bad(path.Join(found[0], rootFile), 0, "the bundle is split into core and ops, and has only the half %s: copy all files of the bundle", found[0])
+	}
+	return found, nil
+}
+
+// rootApplication reads the root of a half, or of the whole bundle.
+func (t *tree) rootApplication(half string) (rootApplication, error) {
+	r := rootApplication{half: half, file: path.Join(half, rootFile)}
+	docs, err := t.documents(r.file)
 	if err != nil {
-		return nil, err
+		return r, err
 	}
 	if len(docs) != 1 || yamlx.Text(docs[0], "kind") != "Application" {
-		return nil, t.bad(rootFile, 0, "want one Application, the root")
+		return r, t.bad(r.file, 0, "want one Application, the root")
 	}
-	f := &applicationsForm{tree: t, root: docs[0]}
-	if err := t.applicationFields(rootFile, f.root, false); err != nil {
-		return nil, err
+	r.node = docs[0]
+	if err := t.applicationFields(r.file, r.node, false); err != nil {
+		return r, err
 	}
-	own := yamlx.Text(f.root, "spec", "source", "repoURL")
-	if own == "" {
-		return nil, t.bad(rootFile, yamlx.LineOf(f.root, "spec"), "the root Application has no spec.source.repoURL")
+	if yamlx.Text(r.node, "spec", "source", "repoURL") == "" {
+		return r, t.bad(r.file, yamlx.LineOf(r.node, "spec"), "the root Application has no spec.source.repoURL")
 	}
+	if dir := path.Clean(yamlx.Text(r.node, "spec", "source", "path")); half != "" && dir != half {
+		return r, t.bad(r.file, yamlx.LineOf(r.node, "spec", "source", "path"), "the root Application of the half %s has the path %q; want %s, where its Applications are", half, dir, half)
+	}
+	return r, nil
+}
+
+// childApplications reads the Applications that a root applies, in the order of their waves.
+func (t *tree) childApplications(root rootApplication, deployer string) (children []application, err error) {
+	own := yamlx.Text(root.node, "spec", "source", "repoURL")
 	for _, name := range t.names() {
-		if !childFile.MatchString(name) {
+		within := name
+		if root.half != "" {
+			var in bool
+			if within, in = strings.CutPrefix(name, root.half+"/"); !in {
+				continue
+			}
+		}
+		if !childFile.MatchString(within) {
 			continue
 		}
 		docs, err := t.documents(name)
@@ -90,11 +158,12 @@ func readApplications(t *tree, deployer string) (form, error) {
 			if err := a.read(t, own, func(line int) recipe.Origin { return t.at(name, line) }); err != nil {
 				return nil, err
 			}
-			f.children = append(f.children, a)
+			a.unit.half = root.half
+			children = append(children, a)
 		}
 	}
-	inWaves(f.children, t.places != nil)
-	return f, nil
+	inWaves(children, t.places != nil)
+	return children, nil
 }
 
 // inWaves sorts by wave; those of one wave keep the order of their files. AICR's bundles say by waves what
@@ -329,31 +398,69 @@ func (f *applicationsForm) fit(_ context.Context, in bundle.Input, b *bundle.Bun
 		toRegistry(source, in, releaseOf(b, a.unit.name))
 		changed[a.file] = append(changed[a.file], node)
 	}
-	nullsWarn(b, f.root, f.tree.at(rootFile, 0), all)
-	root := yamlx.Clone(f.root)
-	argoapi.BringTo(root, &b.Expectation.Overrides)
-	source := yamlx.Find(root, "spec", "source")
-	yamlx.Set(source, "repoURL", "!!str", in.RepoURL)
-	yamlx.Set(source, "targetRevision", "!!str", in.TargetRevision)
-	if path.Clean(yamlx.Text(source, "path")) == "." {
-		yamlx.Set(source, "path", "!!str", ".")
-	}
-	changed[rootFile] = []*yamlv3.Node{root}
-	var err error
-	others := map[string][]byte{}
-	for name, docs := range changed {
-		if others[name], err = yamlx.Encode(docs); err != nil {
-			return err
+	var roots []rootApplication
+	for _, r := range f.roots {
+		if f.delivers(r, b) {
+			roots = append(roots, r)
+			nullsWarn(b, r.node, f.tree.at(r.file, 0), slices.DeleteFunc(slices.Clone(all), func(n nullsApplication) bool { return f.halfOf(n.Release) != r.half }))
 		}
 	}
-	b.Files = f.tree.replaced(others)
-	object, err := objectOf(root)
-	if err != nil {
-		return err
+	for _, r := range roots {
+		root := yamlx.Clone(r.node)
+		argoapi.BringTo(root, &b.Expectation.Overrides)
+		source := yamlx.Find(root, "spec", "source")
+		yamlx.Set(source, "repoURL", "!!str", in.RepoURL)
+		yamlx.Set(source, "targetRevision", "!!str", in.TargetRevision)
+		if path.Clean(yamlx.Text(source, "path")) == "." {
+			yamlx.Set(source, "path", "!!str", ".")
+		}
+		changed[r.file] = []*yamlv3.Node{root}
+		object, err := objectOf(root)
+		if err != nil {
+			return err
+		}
+		b.Foreign.Roots = append(b.Foreign.Roots, object)
 	}
-	b.Foreign.Roots = []*unstructured.Unstructured{object}
-	b.Expectation.Delivered = applicationsDelivered(yamlx.Text(root, "metadata", "name"), f.children)
+	files := map[string][]byte{}
+	for name, docs := range changed {
+		text, err := yamlx.Encode(docs)
+		if err != nil {
+			return err
+		}
+		files[name] = text
+	}
+	b.Files = f.tree.replaced(files)
+	b.Expectation.Delivered = f.delivered(roots)
 	return nil
+}
+
+// delivers reports whether a root has an Application of a release that is delivered: with a class, only its half is.
+func (f *applicationsForm) delivers(root rootApplication, b *bundle.Bundle) bool {
+	return root.half == "" || slices.ContainsFunc(b.Expectation.Releases, func(r bundle.Release) bool { return f.halfOf(r.Name) == root.half })
+}
+
+// halfOf is the half of the Application of a release.
+func (f *applicationsForm) halfOf(release string) string {
+	for _, a := range f.children {
+		if a.unit.name == release {
+			return a.unit.half
+		}
+	}
+	return ""
+}
+
+// delivered are the roots and, behind them, the Applications of each.
+func (f *applicationsForm) delivered(roots []rootApplication) (list []bundle.Delivered) {
+	var behind []bundle.Delivered
+	for _, r := range roots {
+		of := slices.DeleteFunc(slices.Clone(f.children), func(a application) bool { return a.unit.half != r.half })
+		all := applicationsDelivered(r.called(), of)
+		for i := 1; i < len(all) && r.half != ""; i++ {
+			all[i].Of = r.called()
+		}
+		list, behind = append(list, all[0]), append(behind, all[1:]...)
+	}
+	return append(list, behind...)
 }
 
 func applicationsDelivered(root string, children []application) []bundle.Delivered {

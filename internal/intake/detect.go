@@ -18,7 +18,7 @@ var guessForms = []struct {
 	lanes []string
 }{
 	{regexp.MustCompile(`^helmfile\.yaml$`), []string{bundle.Helmfile}},
-	{regexp.MustCompile(`^app-of-apps\.yaml$`), []string{bundle.ArgoCDOCI, bundle.ArgoCDGit}},
+	{regexp.MustCompile(`^((core|ops)/)?app-of-apps\.yaml$`), []string{bundle.ArgoCDOCI, bundle.ArgoCDGit}},
 	{regexp.MustCompile(`^Chart\.yaml$`), []string{bundle.ArgoCDHelmOCI}},
 	{regexp.MustCompile(`^kustomization\.yaml$`), []string{bundle.FluxOCI, bundle.FluxGit}},
 	{regexp.MustCompile(`^(deploy\.sh|[0-9]{3}-[^/]+/install\.sh)$`), []string{bundle.Helm}},

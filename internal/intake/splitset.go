@@ -5,7 +5,6 @@ package intake
 
 import (
 	"fmt"
-	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -67,13 +66,16 @@ func (b *Bundle) checkSplit() error {
 			}
 		}
 		if other := class[name]; other != "" && other != u.half {
-			return b.tree.bad(path.Join(u.half, deployScript), 0, "component %s is in %s and in %s; a component of a split set is of one class", name, other, u.half)
+			return b.tree.bad(u.half, 0, "component %s is in %s and in %s; a component of a split set is of one class", name, other, u.half)
 		}
 		class[name] = u.half
 	}
-	docs, err := b.tree.documents(splitFile)
-	if err != nil {
-		return err
+	var docs []*yamlv3.Node
+	if _, ok := b.tree.files[splitFile]; ok { // this program's own for Argo CD have none
+		var err error
+		if docs, err = b.tree.documents(splitFile); err != nil {
+			return err
+		}
 	}
 	for _, d := range docs {
 		for name, said := range classesIn(d) {
@@ -144,10 +146,24 @@ func (b *Bundle) Only(class string) error {
 	case class != halves[0]:
 		return fmt.Errorf("there is no class %q%s; want %s, or all", class, lists.Tail(class, halves), halves[0])
 	case !split:
-		return fmt.Errorf("%s is no split set: it has no %s", b.tree.name, splitFile)
+		return fmt.Errorf("%s is no split set: it has no %s, and no half with an %s", b.tree.name, splitFile, rootFile)
 	}
 	b.only = class
 	return nil
+}
+
+// Split is the class of each release of a split set; nil for another bundle.
+func (b *Bundle) Split() map[string]string {
+	var classes map[string]string
+	for _, u := range b.form.units() {
+		if u.half != "" {
+			if classes == nil {
+				classes = map[string]string{}
+			}
+			classes[u.name] = u.half
+		}
+	}
+	return classes
 }
 
 // run are the units of the bundle that are run.

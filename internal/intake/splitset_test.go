@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -158,5 +160,87 @@ func TestSplitSet_OwnForm(t *testing.T) {
 	}
 	if left := b.leftOut(); len(left) != 1 || !strings.HasSuffix(left[0], "left out: late") {
 		t.Errorf("left out: %q", left)
+	}
+}
+
+// A bundle for Argo CD that this program has split is read with both of its roots: as what runs before an upgrade, or by
+// itself. With a class, only that root is applied.
+func TestSplitSet_Roots(t *testing.T) {
+	own, err := bundle.Prepare(t.Context(), ownInput(t, "eks-training"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	own.Split = map[string]string{"k8s-ephemeral-storage-metrics": "ops"}
+	for _, name := range []string{bundle.ArgoCDOCI, bundle.ArgoCDGit} {
+		d := mustDeployer(t, name)
+		dir := written(t, elsewhere(t, d, own))
+		b, in, made := readBack(t, dir, d, own)
+		cell := ownInput(t, "eks-training")
+		cell.Split = own.Split
+		want, err := d.Bundle(t.Context(), cell.InRegistry(cellRegistry, cellRegistry, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		byRelease(&want.Expectation) // the halves are its order
+		byRelease(&made.Expectation)
+		compareExpectations(t, &want.Expectation, &made.Expectation)
+		if !slices.EqualFunc(want.Expectation.Delivered, made.Expectation.Delivered, func(a, b bundle.Delivered) bool { return a.Ref == b.Ref && a.Root == b.Root && a.Of == b.Of }) {
+			t.Errorf("%s: got %+v\nwant %+v", name, made.Expectation.Delivered, want.Expectation.Delivered)
+		}
+		var roots []string
+		for _, r := range made.Foreign.Roots {
+			path, _, _ := unstructured.NestedString(r.Object, "spec", "source", "path")
+			repo, _, _ := unstructured.NestedString(r.Object, "spec", "source", "repoURL")
+			if repo != in.RepoURL {
+				t.Errorf("%s: root %s has the address %s", name, r.GetName(), repo)
+			}
+			roots = append(roots, r.GetName()+" "+path)
+		}
+		if !slices.Equal(roots, []string{"nvidia-stack-core core", "nvidia-stack-ops ops"}) {
+			t.Errorf("%s: got the roots %q", name, roots)
+		}
+		if classes := b.Split(); classes["k8s-ephemeral-storage-metrics"] != "ops" || classes["gpu-operator"] != "core" {
+			t.Errorf("%s: got the classes %v", name, classes)
+		}
+		if err := b.Only("core"); err != nil {
+			t.Fatal(err)
+		}
+		if _, half, err := b.Make(t.Context(), in); err != nil || len(half.Foreign.Roots) != 1 || half.Foreign.Roots[0].GetName() != "nvidia-stack-core" ||
+			slices.ContainsFunc(half.Expectation.Delivered, func(d bundle.Delivered) bool {
+				return d.Name == "nvidia-stack-ops" || d.Name == "k8s-ephemeral-storage-metrics"
+			}) {
+			t.Errorf("%s: of core alone: %+v, %v", name, half, err)
+		}
+	}
+	for what, wrong := range map[string]struct {
+		change func(*bundle.Bundle)
+		want   string
+	}{
+		"half": {func(b *bundle.Bundle) {
+			b.Files = slices.DeleteFunc(b.Files, func(f bundle.File) bool { return strings.HasPrefix(f.Path, "ops/") })
+		}, "has only the half core: copy all files"},
+		"path": {func(b *bundle.Bundle) { editFile(b, "ops/app-of-apps.yaml", "path: ops", "path: core") }, `the root Application of the half ops has the path "core"; want ops`},
+		"names": {func(b *bundle.Bundle) {
+			editFile(b, "ops/app-of-apps.yaml", "name: nvidia-stack-ops", "name: nvidia-stack-core")
+		}, "has the name of that in core/app-of-apps.yaml, nvidia-stack-core"},
+	} {
+		made := elsewhere(t, mustDeployer(t, bundle.ArgoCDOCI), own)
+		made.Files = slices.DeleteFunc(made.Files, func(f bundle.File) bool { return f.Path == checksumsFile })
+		wrong.change(made)
+		if _, err := Open(t.Context(), written(t, made), mustDeployer(t, bundle.ArgoCDOCI)); err == nil || !strings.Contains(err.Error(), wrong.want) {
+			t.Errorf("%s: got %v", what, err)
+		}
+	}
+	if _, err := Open(t.Context(), written(t, elsewhere(t, mustDeployer(t, bundle.ArgoCDOCI), own)), mustDeployer(t, bundle.Helm)); err == nil || !strings.Contains(err.Error(), "it looks like a bundle for argocd-oci or argocd-git") {
+		t.Errorf("for helm: got %v", err)
+	}
+}
+
+// editFile replaces a text in a file of a bundle.
+func editFile(b *bundle.Bundle, name, from, to string) {
+	for i := range b.Files {
+		if f := &b.Files[i]; f.Path == name {
+			f.Content = []byte(strings.Replace(string(f.Content), from, to, 1))
+		}
 	}
 }

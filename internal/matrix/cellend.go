@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/simulate"
 	"github.com/nvidia/aicr-action/internal/matrix/lane"
 	"github.com/nvidia/aicr-action/internal/matrix/why"
 	"github.com/nvidia/aicr-action/internal/result"
@@ -121,7 +122,7 @@ func (c *cellRun) artifactSource() *artifactsSource {
 // keep leaves the cluster running, with the provenance that `matrix why` reads.
 func (c *cellRun) keep(ctx context.Context) error {
 	c.result.Kubeconfig = c.env.Cluster.Kubeconfig()
-	origin, err := why.Provenance{Cell: c.plan.Cell, Workloads: c.env.Bundle.Expectation.Workloads}.Encode()
+	origin, err := why.Provenance{Cell: c.plan.Cell, Workloads: c.env.Bundle.Expectation.Workloads, Groups: simulate.Growing(c.plan.nodes)}.Encode()
 	if err != nil {
 		return err
 	}

@@ -30,6 +30,9 @@ import (
 // makeBundle renders the bundle. It runs before any process is started, so that faults in charts
 // and values are reported first.
 func (c *cellRun) makeBundle(ctx context.Context) error {
+	if c.plan.unfit != nil {
+		return c.plan.unfit
+	}
 	if c.plan.base != nil {
 		if err := c.makeBase(ctx); err != nil {
 			return err

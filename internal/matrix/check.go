@@ -51,7 +51,9 @@ func (c *Checked) say(r judge.Report, err error) {
 // API server is asked about each object, too. The lanes of a recipe share their rendering, so that all plans of a call to
 // Runner.Plan are checked in the same way.
 func (r *Runner) Check(ctx context.Context, p Plan, served bool) (c Checked) {
-	c.Cell = p.Cell
+	if c.Cell, c.Err = p.Cell, p.unfit; c.Err != nil {
+		return c
+	}
 	dir, err := os.MkdirTemp(r.Dir, "aicr-check-")
 	if err != nil {
 		c.Err = reason.Wrap(reason.Internal, err)

@@ -3,12 +3,19 @@
 package matrix
 
 import (
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/infra/embedded"
 	"github.com/nvidia/aicr-action/internal/infra/stack"
+	"github.com/nvidia/aicr-action/internal/matrix/why"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -174,5 +181,60 @@ func TestNightlyNodeGroups_Killed(t *testing.T) {
 	got := r.runLane(t.Context(), plan, seededLane{NewLane(plan.Deployer), seed{deployed: kill(name)}, nil}).Result
 	if got.Reason != reason.ComponentDied || got.Component != name || !strings.Contains(got.Cause, name+" ended unexpectedly (signal: killed)") {
 		t.Errorf("got %s, component %q: %s", got.Reason, got.Component, got.Cause)
+	}
+}
+
+// TestNightlyNodeGroups_Kept: of a cluster that a run has kept, why says of a pod that waits for a group what the cell said, and its
+// nodes can be deleted, though Karpenter has ended.
+func TestNightlyNodeGroups_Kept(t *testing.T) {
+	t.Parallel()
+	r := groupRunner(t, "    - {name: whole, max: 1, labels: {pool: whole}}\n", strings.Replace(gpuWork, "REPLICAS", "2", 1))
+	r.Keep = true
+	plans := plansOf(t, r, "growing", deployers(t, bundle.Helm)...)
+	infratest.Slots(t, 1)
+	got := r.Run(t.Context(), plans[0])
+	if got.Reason != reason.SchedulingFailed || got.Kubeconfig == "" {
+		t.Fatalf("got %s %s, kubeconfig %q", got.Status, got.Reason, got.Kubeconfig)
+	}
+	t.Cleanup(func() {
+		state, err := embedded.FindCluster(embeddedOf(r).Paths, filepath.Base(filepath.Dir(got.Kubeconfig)))
+		if err == nil {
+			err = state.Remove()
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	clients, err := infra.NewClients(got.Kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := embedded.Attachment(got.Kubeconfig, why.ProvenanceFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	known, err := why.ReadProvenance(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := why.Why(t.Context(), clients, &known, "work/deployment/trains")
+	if err != nil || len(all) != 2 {
+		t.Fatalf("got %d explanations, %v", len(all), err)
+	}
+	said := strings.Join(slices.Concat(all[0].Notes, all[0].Edits), "\n")
+	for _, g := range all[0].Groups {
+		said += "\n" + g.String()
+	}
+	for _, want := range []string{"Karpenter makes no node for it: Failed to schedule pod", "the group has its max of 1 node (profiles/grown.yaml:", "raise the max of 1 of group accelerated-whole in profiles/grown.yaml:", "no node is made any more: Karpenter ended"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("want %q in\n%s", want, said)
+		}
+	}
+	made := all[1].On[0]
+	if err := clients.Kube.CoreV1().Nodes().Delete(t.Context(), made, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if node, err := clients.Kube.CoreV1().Nodes().Get(t.Context(), made, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("node %s is still there, with the finalizers %q: %v", made, node.GetFinalizers(), err)
 	}
 }

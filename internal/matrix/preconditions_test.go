@@ -7,10 +7,11 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/recipe"
+	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
-// F323: what AICR's bundler refuses is refused before a cluster exists, unless AICR's own CLI makes the bundle, and says
+// F323: what AICR's bundler refuses ends the recipe's cells, and no others, before a cluster exists, unless AICR's own CLI makes the bundle, and says
 // so itself.
 func TestPlan_Preconditions(t *testing.T) {
 	const head = "apiVersion: aicr.run/v1alpha2\n"
@@ -34,10 +35,23 @@ components:
 		}
 		r := unitRunner(t)
 		r.Store = store
-		_, err = r.Plan("eks", bundle.Deployers()[:1])
-		if (err != nil) != refused || refused && (reason.Of(err) != reason.BundleFailed || !strings.Contains(err.Error(), "recipes/registry.yaml:7") || !strings.Contains(err.Error(), "set nvidia-dra-driver-gpu:nvidiaDriverRoot=/run/nvidia/driver")) {
-			t.Errorf("%s: got %v", root, err)
+		plans, err := r.Plan("eks", bundle.Deployers()[:1])
+		if err != nil {
+			t.Fatal(err)
 		}
+		const says = "set nvidia-dra-driver-gpu:nvidiaDriverRoot=/run/nvidia/driver"
+		checked, run := r.Check(t.Context(), plans[0], false).Err, r.Run(t.Context(), plans[0]) // without the refusal: the charts are missing
+		if reason.Of(checked) != reason.BundleFailed || strings.Contains(checked.Error(), says) != refused || refused && !strings.Contains(checked.Error(), "recipes/registry.yaml:7") {
+			t.Errorf("%s: the check got %v", root, checked)
+		}
+		if run.Status != result.Failed || run.Reason != reason.BundleFailed || strings.Contains(run.Cause, says) != refused {
+			t.Errorf("%s: the cell got %s %s: %s", root, run.Status, run.Reason, run.Cause)
+		}
+		r.From = &From{Name: "old", Inputs: r.Inputs}
+		if _, err := r.Plan("eks", bundle.Deployers()[:1]); (err != nil) != refused || refused && !strings.Contains(err.Error(), "--from old: what runs before: recipes/registry.yaml:7") {
+			t.Errorf("%s: as what runs before: %v", root, err)
+		}
+		r.From = nil
 		r.Bundler = ownBundler{}
 		if _, err := r.Plan("eks", bundle.Deployers()[:1]); err != nil {
 			t.Errorf("%s: with another bundler: %v", root, err)

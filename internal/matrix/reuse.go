@@ -253,7 +253,11 @@ func (r *Runner) Share(ctx context.Context, plans []Plan, n int) []string {
 	}
 	u, all, made := &Reuser{Harness: "this process"}, equalRecipes{}, r.made(ctx, plans, n)
 	for _, i := range r.startOrder(plans, 1) {
-		all.Add(plans[i].Cell, u.sameKey(ctx, r, plans[i], made[i]))
+		key := ""
+		if plans[i].unfit == nil { // criteria decide about that, too
+			key = u.sameKey(ctx, r, plans[i], made[i])
+		}
+		all.Add(plans[i].Cell, key)
 	}
 	same := all.Same()
 	for i := range plans {

@@ -61,6 +61,9 @@ type Plan struct {
 	validation *validate.Plan
 	// base is what runs before; nil for a first installation.
 	base *base
+	// unfit is what AICR's bundler refuses of the recipe: its cells fail with that before they have a cluster, and those of
+	// other recipes run. Nil if it takes it.
+	unfit error
 	// same is the recipe whose cells decide about this one's too (Share); empty if the cell runs.
 	same string
 	// skip says why the cell is not run; empty if it is.
@@ -138,9 +141,7 @@ func (r *Runner) planRecipe(name string) (p Plan, err error) {
 	if p.validation, err = r.planValidation(res); err != nil {
 		return p, err
 	}
-	if err := preconditions.Simulated(res, components, r.Bundler == nil); err != nil {
-		return p, reason.Wrap(reason.BundleFailed, err)
-	}
+	p.unfit = reason.Wrap(reason.BundleFailed, preconditions.Simulated(res, components, r.Bundler == nil))
 	p.input = bundle.Input{
 		Recipe: res, Components: components, Scheduling: bundle.KwokScheduling(), Charts: r.Charts, KubeVersion: on.KubeVersion(), APIs: r.existingAPIs(on.APIs()), PlainHTTP: true, Helm: r.Helm,
 	}

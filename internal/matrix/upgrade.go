@@ -2,6 +2,7 @@ package matrix
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -132,6 +133,9 @@ func (r *Runner) PlanUpgrades(name string, plans []Plan) ([]Plan, error) {
 		if err := daytwo.SameRecipe(r.From.Name, p.Cell.Recipe, b.input.Recipe, p.input.Recipe); err != nil {
 			return nil, err
 		}
+		if err := sameRoots(r.From.Name, p.Deployer.Name(), b.input, p.input); err != nil {
+			return nil, err
+		}
 		p.Cell.From, p.base = r.From.Name, b
 		p.notes = append(slices.Clone(p.notes), notes...)
 		p.skip = notUpgraded(p.Deployer.Name())
@@ -142,6 +146,22 @@ func (r *Runner) PlanUpgrades(name string, plans []Plan) ([]Plan, error) {
 		}
 	}
 	return upgrades, nil
+}
+
+// sameRoots refuses an upgrade in a lane of Argo CD where one bundle has a root for each class and the other one root
+// for all: the old root stays, and both write the Applications in turn, without end.
+func sameRoots(from, deployer string, old, next bundle.Input) error {
+	if !bundle.ByArgoCD(deployer) || (old.Split == nil) == (next.Split == nil) {
+		return nil
+	}
+	roots := func(in bundle.Input) string {
+		if in.Split == nil {
+			return "one root Application for all components"
+		}
+		return "a root Application for each of the classes core and ops"
+	}
+	return reason.New(reason.Usage, "--from %s: it has %s, and what is delivered has %s. Argo CD would write each Application from both without end. Compare two of one kind (--split, or a bundle that was made with it, on both sides). "+
+		"In a cluster, delete the old root without what it has made first: argocd app delete NAME --cascade=false", from, roots(old), roots(next))
 }
 
 // notUpgraded says why a deployer's cells are not upgraded; empty if they are.
@@ -161,7 +181,8 @@ func (r *Runner) planBase(name string) (Plan, error) {
 	old.Inputs, old.From, old.Verification = r.From.Inputs, nil, Verification{}
 	old.Split = r.Split
 	old.Nodes, old.Profiles, old.Health, old.Existing = r.Nodes, r.Profiles, r.Health, r.Existing
-	return old.planRecipe(name)
+	p, err := old.planRecipe(name)
+	return p, errors.Join(err, p.unfit)
 }
 
 // described adds to the input of a bundle what the old charts and this platform say.

@@ -104,3 +104,23 @@ func TestOtherCharts(t *testing.T) {
 	}
 	testkit.WantText(t, "error", err.Error(), "chart a 1 of a has other files", "from upstream (sha256:1) and now from simulated (sha256:2)", "pass the --charts of that run")
 }
+
+// Of two bundles for Argo CD one of which is split, both roots would write each Application: it is refused, on either side,
+// before a cluster exists.
+func TestSameRoots(t *testing.T) {
+	whole, split := bundle.Input{}, bundle.Input{Split: map[string]string{"a": "ops"}}
+	for _, c := range []struct {
+		deployer  string
+		old, next bundle.Input
+		want      string
+	}{
+		{bundle.ArgoCDOCI, whole, whole, ""}, {bundle.ArgoCDGit, split, split, ""}, {bundle.Helm, split, whole, ""},
+		{bundle.ArgoCDOCI, whole, split, "--from old: it has one root Application for all components, and what is delivered has a root Application for each of the classes core and ops"},
+		{bundle.ArgoCDGit, split, whole, "--from old: it has a root Application for each of the classes core and ops, and what is delivered has one root Application for all components"},
+	} {
+		err := sameRoots("old", c.deployer, c.old, c.next)
+		if c.want == "" && err != nil || c.want != "" && (reason.Of(err) != reason.Usage || !strings.HasPrefix(err.Error(), c.want)) {
+			t.Errorf("%s, %v to %v: got %v", c.deployer, c.old.Split, c.next.Split, err)
+		}
+	}
+}

@@ -35,6 +35,8 @@ type Growth struct {
 	Groups []infra.NodeGroup
 	// Read: what follows was read.
 	Read bool
+	// Ended: what made the nodes has ended, and the cluster stays.
+	Ended bool
 	// Claims are the nodes that are made or being made, in the order in which they were asked for.
 	Claims   []NodeClaim
 	rejected map[types.UID]string // what Karpenter said of pods that it makes no node for

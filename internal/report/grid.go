@@ -3,7 +3,9 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/result"
@@ -17,6 +19,8 @@ const manyRecipes = 5
 
 // grid is the table of recipes and deployers at the top of every report.
 type grid struct {
+	// What names the first column: recipe, app or bundle, as all cells ran one kind, else recipe.
+	What      string
 	Deployers []string
 	Groups    []gridGroup
 	// Many: the report is of many recipes.
@@ -38,10 +42,23 @@ type gridLine struct {
 	Same bool
 }
 
+// what is the kind of input that all cells ran, in the singular; recipe if they differ.
+func (r *Report) what() string {
+	kinds := map[string]bool{}
+	for i := range r.Results {
+		kind, _ := r.Results[i].Input()
+		kinds[strings.TrimSuffix(kind, "s")] = true
+	}
+	if len(kinds) == 1 {
+		return slices.Collect(maps.Keys(kinds))[0]
+	}
+	return "recipe"
+}
+
 // grid arranges the results.
 func (r *Report) grid() grid {
 	recipes, deployers, cells := r.axes()
-	g := grid{Deployers: deployers, Many: len(recipes) >= manyRecipes}
+	g := grid{What: r.what(), Deployers: deployers, Many: len(recipes) >= manyRecipes}
 	service := map[string]string{}
 	known := 0
 	for i := range r.Results {

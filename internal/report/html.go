@@ -57,6 +57,7 @@ type page struct {
 	URL       string // of the CI run
 	Unread    []string
 	Styles    []styleCount
+	What      string // of the first column
 	Deployers []string
 	Groups    []rowGroup
 	Summed    bool // rows have a summary of all lanes
@@ -147,7 +148,7 @@ func (r *Report) page() *page {
 	}
 	views := r.views(p.Phases)
 	g := r.grid()
-	p.Deployers, p.Summed, p.Alike = g.Deployers, g.Many && len(g.Deployers) > 1, r.sameObjects(g.Many)
+	p.What, p.Deployers, p.Summed, p.Alike = g.What, g.Deployers, g.Many && len(g.Deployers) > 1, r.sameObjects(g.Many)
 	for _, group := range g.Groups {
 		rows := rowGroup{Title: group.Title}
 		for _, l := range group.Lines {

@@ -105,7 +105,7 @@ func (r *Report) mdGrid() []string {
 	if r.narrow && len(g.Deployers) >= wideLanes {
 		return append(r.mdNarrow(&g), r.mdSame(g.Many), r.mdFrom())
 	}
-	head, line := "| recipe |", "|---|"
+	head, line := "| "+g.What+" |", "|---|"
 	summed := g.Many && len(g.Deployers) > 1
 	if summed {
 		head += " all lanes |"
@@ -152,7 +152,7 @@ const wideLanes = 3
 // mdNarrow is the grid with one column for all lanes: what they have in common, and those that did
 // not pass, each with its ending. Of a few recipes it has each lane.
 func (r *Report) mdNarrow(g *grid) []string {
-	head := "| recipe | "
+	head := "| " + g.What + " | "
 	for i, d := range g.Deployers {
 		head += strings.Repeat(", ", min(i, 1)) + mdtext.CellCode(d)
 	}

@@ -58,7 +58,7 @@ func (r *Report) gridTable(g *grid, d detail, gap int) string {
 		cells   []string // the recipe first
 		summary []string // in place of all but the first, from the longest to the shortest
 	}
-	rows := []row{{cells: append([]string{"RECIPE"}, g.Deployers...)}}
+	rows := []row{{cells: append([]string{strings.ToUpper(g.What)}, g.Deployers...)}}
 	for _, group := range g.Groups {
 		below := ""
 		if group.Title != "" {

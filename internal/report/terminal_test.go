@@ -103,6 +103,28 @@ func TestTerminalGrid(t *testing.T) {
 	}
 }
 
+// The first column is named by what the cells ran, in every report; recipe if they differ.
+func TestGrid_What(t *testing.T) {
+	r := sample()
+	r.Results = r.Results[:2]
+	app, of := result.RecipesOfApp("deploy"), result.RecipesOfBundle("out")
+	for _, c := range []struct{ recipes, other, want string }{{"recipes", "recipes", "recipe"}, {app, app, "app"}, {of, of, "bundle"}, {app, of, "recipe"}} {
+		r.Results[0].Recipes, r.Results[1].Recipes = c.recipes, c.other
+		var page, summary bytes.Buffer
+		if err := errors.Join(r.WriteHTML(&page), r.WriteMarkdown(&summary)); err != nil {
+			t.Fatal(err)
+		}
+		for what, found := range map[string]bool{
+			"terminal": strings.HasPrefix(r.terminalGrid(), strings.ToUpper(c.want)+" "), "markdown": strings.Contains(summary.String(), "| "+c.want+" | "),
+			"page": strings.Contains(page.String(), `<th scope="col">`+c.want+"</th>"),
+		} {
+			if !found {
+				t.Errorf("%s, %s: the %s has no column %s", c.recipes, c.other, what, c.want)
+			}
+		}
+	}
+}
+
 // Every report says of a cell that did not run whose verdict it has, red or green.
 func TestTwin(t *testing.T) {
 	r := sample()

@@ -168,7 +168,7 @@ func TestRun_From(t *testing.T) {
 // TestRun_Free: such an input becomes one argument with its flag, and none if it is empty.
 func TestRun_Free(t *testing.T) {
 	for _, tc := range []struct{ input, value, want string }{
-		{"kubernetes", "floor", "--kubernetes=floor"}, {"helm", "3,4", "--helm=3,4"}, {"mixins", "nvsentinel-observe,npd", "--mixin=nvsentinel-observe,npd"},
+		{"kubernetes", "floor", "--kubernetes=floor"}, {"helm", "3,4", "--helm=3,4"}, {"mixins", "nvsentinel-observe,npd", "--mixin=nvsentinel-observe,npd"}, {"args", "--split", "--split"},
 	} {
 		for _, value := range []string{"", tc.value} {
 			r := newRunner(t, map[string]string{"recipe": "eks", tc.input: value})

@@ -253,7 +253,7 @@ func refusals(ctx context.Context, in *input) (map[string]map[string]string, err
 	if err != nil {
 		return nil, err
 	}
-	all, err := why.Why(ctx, kube, nil, infra.NamespacedName(in.ref().Namespace, in.name()))
+	all, err := why.Why(ctx, &infra.Clients{Kube: kube}, &why.Provenance{}, infra.NamespacedName(in.ref().Namespace, in.name()))
 	if err != nil {
 		return nil, err
 	}

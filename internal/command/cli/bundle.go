@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
@@ -53,7 +54,12 @@ func (a *App) TellBundle(b *bundle.Bundle, in bundle.Input, where, output string
 		}
 		return PrintJSON(a.Stdout, map[string]any{"directory": where, "deployer": b.Deployer, "releases": len(b.Expectation.Releases), "files": files})
 	}
-	_, err := fmt.Fprintf(a.Stdout, "%d files for %d releases in %s; start with README.md there\n", len(b.Files), len(b.Expectation.Releases), where)
+	const page = "README.md"
+	first := page
+	if !slices.ContainsFunc(b.Files, func(f bundle.File) bool { return f.Path == page }) { // each half has its own
+		first = bundle.Classes()[0] + "/" + page
+	}
+	_, err := fmt.Fprintf(a.Stdout, "%d files for %d releases in %s; start with %s there\n", len(b.Files), len(b.Expectation.Releases), where, first)
 	return err
 }
 

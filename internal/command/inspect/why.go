@@ -115,7 +115,7 @@ func (a *app) why(ctx context.Context, kubeconfig, name, output string) error {
 	default:
 		answer.Cell = known.Cell.String()
 	}
-	if answer.Explanations, err = why.Why(ctx, clients.Kube, known.Workloads, name); err != nil {
+	if answer.Explanations, err = why.Why(ctx, clients, &known, name); err != nil {
 		return err
 	}
 	if output == "json" {

@@ -324,7 +324,7 @@ func oneName(args []string, own string) (string, error) {
 
 // planOne plans the cell of a bundle, and that of its upgrade.
 func planOne(read *intake.Bundle, name string, d bundle.Deployer, service, accelerator string) func(*matrix.Runner) ([]matrix.Plan, error) {
-	in := bundle.Input{Recipe: read.Resolved(name)}
+	in := bundle.Input{Recipe: read.Resolved(name), Split: read.Split()}
 	in.Components, in.Given = read.Components()
 	return func(r *matrix.Runner) ([]matrix.Plan, error) {
 		p, err := r.PlanBundle(d, in, service, accelerator)

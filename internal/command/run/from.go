@@ -288,7 +288,7 @@ func (a *app) fromBundles(made *matrix.From, source *matrix.FromSource, f runFla
 		if name, want := read.RecipeName(), bundle.RecipeName(next); name != "" && name != want {
 			return matrix.BaseBundle{}, cli.Usagef("--from %s is a bundle of recipe %s, and the upgrade is to %s; run %s, or give its own old bundle", f.before.from, name, cell.Recipe, name)
 		}
-		in := bundle.Input{Recipe: read.Resolved(cell.Recipe)}
+		in := bundle.Input{Recipe: read.Resolved(cell.Recipe), Split: read.Split()}
 		in.Components, in.Given = read.Components()
 		return matrix.BaseBundle{Bundler: intake.NewDir(read), Input: in, Charts: recorded, Notes: []string{
 			"what runs before: the bundle in " + dir + " has its charts by name and version, which were taken from " + made.Charts.Name(),

@@ -7,7 +7,9 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/host"
@@ -27,6 +30,7 @@ import (
 
 // What Karpenter has of each group of nodes.
 var (
+	nodeClaims  = schema.GroupVersionResource{Group: infra.KarpenterGroup, Version: "v1", Resource: "nodeclaims"}
 	nodePools   = schema.GroupVersionResource{Group: infra.KarpenterGroup, Version: "v1", Resource: "nodepools"}
 	nodeClasses = schema.GroupVersionResource{Group: infra.KarpenterKwokGroup, Version: "v1alpha1", Resource: "kwoknodeclasses"}
 )
@@ -61,8 +65,8 @@ func (r *Runner) startKarpenter(ctx context.Context, from *stack.Stack, groups [
 		return err
 	}
 	dir := filepath.Join(r.Dir, part.Name)
-	types := filepath.Join(dir, "types")
-	if err := os.MkdirAll(types, 0o700); err != nil {
+	offered := filepath.Join(dir, "types")
+	if err := os.MkdirAll(offered, 0o700); err != nil {
 		return err
 	}
 	if err := r.create(ctx, nodeClasses, object(nodeClasses, "KWOKNodeClass", nodeClass, map[string]any{})); err != nil {
@@ -71,7 +75,7 @@ func (r *Runner) startKarpenter(ctx context.Context, from *stack.Stack, groups [
 	for i := range groups {
 		raw, err := json.Marshal([]instanceType{typeOf(&groups[i])})
 		if err == nil {
-			err = os.WriteFile(filepath.Join(types, groups[i].Name+".json"), raw, 0o600)
+			err = os.WriteFile(filepath.Join(offered, groups[i].Name+".json"), raw, 0o600)
 		}
 		if err == nil {
 			err = r.create(ctx, nodePools, poolOf(&groups[i], max(mostWeight-i, 1)))
@@ -94,7 +98,7 @@ func (r *Runner) startKarpenter(ctx context.Context, from *stack.Stack, groups [
 		Name: part.Name, Path: from.Bin(part.Name), Dir: dir, Log: log,
 		// Its other settings are its defaults: how long it waits for further pods decides how many nodes it makes.
 		Args:    []string{"--disable-leader-election=true", "--disable-cluster-state-observability=true", "--health-probe-port=" + strconv.Itoa(ports[0]), "--log-output-paths=stderr"},
-		Env:     []string{"KUBECONFIG=" + kubeconfig, "GROUP_INSTANCE_TYPES=" + types},
+		Env:     []string{"KUBECONFIG=" + kubeconfig, "GROUP_INSTANCE_TYPES=" + offered},
 		Sandbox: &sandbox.Profile{Connect: []int{serverPort}, Bind: ports},
 	}); err != nil {
 		return err
@@ -132,6 +136,38 @@ func readiness(o *unstructured.Unstructured) string {
 	default:
 		return c.Reason + " " + c.Message
 	}
+}
+
+// LeaveNodes takes Karpenter's finalizers off what it has made and read, once it has ended: each would be deleted only when
+// it agrees, so that kubectl delete would wait without end. Reason: CLUSTER_FAILED.
+func (r *Runner) LeaveNodes(ctx context.Context) error {
+	for _, of := range []schema.GroupVersionResource{corev1.SchemeGroupVersion.WithResource("nodes"), nodeClaims, nodePools, nodeClasses} {
+		list, err := r.Clients.Dynamic.Resource(of).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return reason.New(reason.ClusterFailed, "list %s, to leave them without Karpenter: %w", of.Resource, err)
+		}
+		for i := range list.Items {
+			o := &list.Items[i]
+			others := slices.DeleteFunc(slices.Clone(o.GetFinalizers()), isKarpenters)
+			if len(others) == len(o.GetFinalizers()) {
+				continue
+			}
+			patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"finalizers": others}})
+			if err != nil {
+				return err
+			}
+			if _, err := r.Clients.Dynamic.Resource(of).Patch(ctx, o.GetName(), types.MergePatchType, patch, metav1.PatchOptions{}); err != nil && !apierrors.IsNotFound(err) {
+				return reason.New(reason.ClusterFailed, "take Karpenter's finalizer off %s %s: %w", of.Resource, o.GetName(), err)
+			}
+		}
+	}
+	return nil
+}
+
+// isKarpenters reports whether a finalizer waits for Karpenter or its KWOK provider.
+func isKarpenters(finalizer string) bool {
+	group, _, _ := strings.Cut(finalizer, "/")
+	return group == infra.KarpenterGroup || group == infra.KarpenterKwokGroup
 }
 
 func (r *Runner) create(ctx context.Context, of schema.GroupVersionResource, o *unstructured.Unstructured) error {

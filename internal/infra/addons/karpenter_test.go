@@ -2,14 +2,22 @@ package addons
 
 import (
 	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
 // A group is a NodePool with its labels, taints and limit, and an instance type with its resources and zones, the first of
@@ -59,5 +67,32 @@ func TestReadiness(t *testing.T) {
 		if got := readiness(o); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
+	}
+}
+
+// What Karpenter has made can be deleted once it has ended: its finalizers go, and those of others stay.
+func TestLeaveNodes(t *testing.T) {
+	of := func(apiVersion, kind string, finalizers ...string) *unstructured.Unstructured {
+		o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": apiVersion, "kind": kind, "metadata": map[string]any{"name": "a"}}}
+		o.SetFinalizers(finalizers)
+		return o
+	}
+	nodes := corev1.SchemeGroupVersion.WithResource("nodes")
+	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
+		nodes: "NodeList", nodeClaims: "NodeClaimList", nodePools: "NodePoolList", nodeClasses: "KWOKNodeClassList",
+	}, of("v1", "Node", "karpenter.sh/termination", "example.com/mine"), of("karpenter.sh/v1", "NodeClaim", "karpenter.sh/termination"), of("karpenter.sh/v1", "NodePool"), of("karpenter.kwok.sh/v1alpha1", "KWOKNodeClass", "karpenter.kwok.sh/termination"))
+	r := &Runner{Clients: &infra.Clients{Dynamic: client}}
+	if err := r.LeaveNodes(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for of, want := range map[schema.GroupVersionResource][]string{nodes: {"example.com/mine"}, nodeClaims: nil, nodePools: nil, nodeClasses: nil} {
+		o, err := client.Resource(of).Get(t.Context(), "a", metav1.GetOptions{})
+		if err != nil || !slices.Equal(o.GetFinalizers(), want) {
+			t.Errorf("%s: got the finalizers %q, %v; want %q", of.Resource, o.GetFinalizers(), err, want)
+		}
+	}
+	client.PrependReactor("list", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, errors.New("no") })
+	if err := r.LeaveNodes(t.Context()); reason.Of(err) != reason.ClusterFailed || !strings.Contains(err.Error(), "list nodes, to leave them without Karpenter: no") {
+		t.Errorf("got %v", err)
 	}
 }

@@ -262,11 +262,11 @@ func (c *cluster) CollectLogs(ctx context.Context, dir string) error {
 
 // Keep leaves the control plane running, with the files beside its kubeconfig.
 func (c *cluster) Keep(ctx context.Context, files map[string][]byte) error {
-	c.endKarpenter()
+	errs := []error{c.leaveNodes(ctx)}
 	c.endJobs()
 	c.endStandIns()
 	c.kept = true
-	errs := []error{c.control.Keep(ctx)}
+	errs = append(errs, c.control.Keep(ctx))
 	for name, content := range files {
 		if err := os.WriteFile(attachment(c.Kubeconfig(), name), content, 0o600); err != nil {
 			errs = append(errs, fmt.Errorf("leave %s with cluster %s: %w", name, c.Name(), err))

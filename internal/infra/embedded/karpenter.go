@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"context"
+	"time"
 
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/addons"
@@ -19,6 +20,20 @@ func (c *cluster) startKarpenter(ctx context.Context, clients *infra.Clients) er
 	c.nodes = &addons.Runner{Clients: clients, Kubeconfig: c.Kubeconfig(), Dir: c.logs, Ports: c.platform.Ports, Sup: c.sup}
 	return c.nodes.StartKarpenter(ctx, c.platform.Karpenter, c.spec.Groups)
 }
+
+// leaveNodes ends it, and leaves its nodes so that they can be deleted without it. What is not done within 10 s is an error.
+func (c *cluster) leaveNodes(ctx context.Context) error {
+	if c.nodes == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, leaveBudget)
+	defer cancel()
+	made := c.nodes
+	c.endKarpenter()
+	return made.LeaveNodes(ctx)
+}
+
+const leaveBudget = 10 * time.Second
 
 // endKarpenter ends it. The nodes that it made stay.
 func (c *cluster) endKarpenter() {

@@ -40,24 +40,25 @@ func (l *layout) member(o object, p *argoapi.Project) {
 	spec := yamlx.Find(o.Node, "spec")
 	to := yamlx.Find(spec, "destination")
 	l.Projects[o.Name()] = argoapi.Member{Project: p, Server: yamlx.Text(to, "server"), Cluster: yamlx.Text(to, "name")}
-	refuse := func(text string, n *yamlv3.Node) {
+	const permit = "add it to the project, or correct it"
+	refuse := func(text, then string, n *yamlv3.Node) {
 		if text == "" {
 			return
 		}
 		l.Refused = append(l.Refused, argoapi.Refusal{
 			Of: result.Ref{Group: groupArgoCD, Kind: kindApplication, Namespace: bundle.ArgoNamespace, Name: o.Name()}, At: l.repo.Origin(o, n.Line),
-			Text: "is refused by its project " + p.Name + " (" + p.At.String() + "), which " + text, Then: "Argo CD never syncs it: add it to the project, or correct it",
+			Text: "is refused by its project " + p.Name + " (" + p.At.String() + "), which " + text, Then: "Argo CD never syncs it: " + then,
 		})
 	}
 	if to != nil {
-		refuse(p.Destination(yamlx.Text(to, "server"), yamlx.Text(to, "name"), yamlx.Text(to, "namespace")), to)
+		refuse(p.Destination(yamlx.Text(to, "server"), yamlx.Text(to, "name"), yamlx.Text(to, "namespace")), permit, to)
 	}
 	for _, w := range p.SyncWindows {
 		if !w.IsFor(o.Name(), yamlx.Text(to, "server"), yamlx.Text(to, "name"), yamlx.Text(to, "namespace")) {
 			continue
 		}
 		if err := w.Err(); err != nil {
-			refuse("has a sync window that Argo CD cannot read: "+err.Error(), o.Node)
+			refuse("has a sync window that Argo CD cannot read: "+err.Error(), "correct the window", o.Node)
 			continue
 		}
 		l.unknown("Application %s (%s): when Argo CD syncs it: its project %s has the sync window %s, and a cell heeds none", o.Name(), l.repo.At(o), p.Name, w)
@@ -68,7 +69,7 @@ func (l *layout) member(o object, p *argoapi.Project) {
 	}
 	for _, s := range sources {
 		if url := yamlx.Text(s, "repoURL"); url != "" && url != ownURL {
-			refuse(p.Source(url), s)
+			refuse(p.Source(url), permit, s)
 		}
 	}
 }

@@ -51,6 +51,9 @@ func TestProjects_Missing(t *testing.T) {
 			var refused []string
 			for _, r := range l.Refused {
 				refused = append(refused, r.Text)
+				if strings.Contains(r.Text, "sync window") && r.Then != "Argo CD never syncs it: correct the window" {
+					t.Errorf("%s; %s", r.Text, r.Then)
+				}
 				if r.At.Line == 0 {
 					t.Errorf("%s has no line", r.Text)
 				}

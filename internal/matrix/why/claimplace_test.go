@@ -54,5 +54,14 @@ func TestPlaceOfAClaim(t *testing.T) {
 			t.Errorf("%s: got the place %s, want %s\n%v", want.workload.Kind, f.Place, want.place, f.Story)
 		}
 		testkit.WantText(t, "story", f.Story[len(f.Story)-1], "storageClassName: set in "+want.place)
+		// No object of the bundle has the claim of an operator; the component's value that names the class has a line.
+		want.workload.Component = "db"
+		e = &bundle.Expectation{Classes: []bundle.ClassValue{
+			{Component: "other", Class: class, Path: "x", Origin: recipe.Origin{File: "o.yaml", Line: 1}}, {Component: "db", Class: "gp2", Path: "y", Origin: recipe.Origin{File: "o.yaml", Line: 2}},
+			{Component: "db", Class: class, Path: "spec.storageClassName", Origin: recipe.Origin{File: "v.yaml", Line: 9}},
+		}}
+		if f = SchedulingFinding(e, report, &observe.View{Nodes: zoned(), Volumes: volumes}).Findings[0]; f.Place.String() != "v.yaml:9" || f.Story[len(f.Story)-1] != "  storageClassName: value path spec.storageClassName, set in v.yaml:9" {
+			t.Errorf("of a value: got %s, %q", f.Place, f.Story)
+		}
 	}
 }

@@ -9,7 +9,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/infra"
@@ -25,6 +24,8 @@ import (
 type Provenance struct {
 	result.Cell
 	Workloads []bundle.Workload `json:"workloads"`
+	// Groups are those of which the run's Karpenter made nodes; it ended with the run.
+	Groups []infra.NodeGroup `json:"groups,omitempty"`
 }
 
 // ProvenanceFile is its name among the files of a kept cluster.
@@ -49,30 +50,34 @@ func ReadProvenance(raw []byte) (Provenance, error) {
 }
 
 // Why explains a pod, NAMESPACE/POD, or the pods of a workload, NAMESPACE/KIND/NAME; pods in the
-// same position share an explanation. expected may be nil; sources and edits then have no value
+// same position share an explanation. known may be zero; sources and edits then have no value
 // paths. Reasons: USAGE for a name that does not exist, with similar names; CLUSTER_FAILED if the
 // cluster does not answer.
-func Why(ctx context.Context, kube kubernetes.Interface, expected []bundle.Workload, name string) ([]Explanation, error) {
+func Why(ctx context.Context, c *infra.Clients, known *Provenance, name string) ([]Explanation, error) {
 	parts := strings.Split(name, "/")
 	if len(parts) < 2 || len(parts) > 3 || slices.Contains(parts, "") {
 		return nil, reason.New(reason.Usage, "%q: want NAMESPACE/POD, or NAMESPACE/KIND/NAME for a workload", name)
 	}
-	s, err := observe.Poll(ctx, kube)
+	s, err := observe.Poll(ctx, c.Kube)
 	if err != nil {
 		return nil, reason.Wrap(reason.ClusterFailed, err)
 	}
-	if err := s.ReadScheduling(ctx, kube); err != nil {
+	if err := s.ReadScheduling(ctx, c.Kube); err != nil {
 		return nil, reason.Wrap(reason.ClusterFailed, err)
 	}
+	if s.Growth, err = observe.ReadGrowth(ctx, c, known.Groups); err != nil {
+		return nil, reason.Wrap(reason.ClusterFailed, err)
+	}
+	s.Growth.Ended = true
 	if len(parts) == 2 {
 		for i := range s.Pods {
 			if p := &s.Pods[i]; p.Namespace == parts[0] && p.Name == parts[1] {
-				return []Explanation{explain(s, []observe.PodFacts{observe.FactsOf(p)}, expected)}, nil
+				return []Explanation{explain(s, []observe.PodFacts{observe.FactsOf(p)}, known.Workloads)}, nil
 			}
 		}
 		return nil, noSuchPod(s, parts[0], parts[1])
 	}
-	return whyWorkload(s, parts[0], parts[1], parts[2], expected)
+	return whyWorkload(s, parts[0], parts[1], parts[2], known.Workloads)
 }
 
 // explain explains pods whose workload it finds first.

@@ -14,6 +14,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
+	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/recipe"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -61,7 +62,7 @@ func TestWhy(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			all, err := Why(t.Context(), fake.NewClientset(askable()...), workloads, tc.name)
+			all, err := Why(t.Context(), &infra.Clients{Kube: fake.NewClientset(askable()...)}, &Provenance{Workloads: workloads}, tc.name)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -95,7 +96,7 @@ func TestWhy_UnknownNames(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := Why(t.Context(), fake.NewClientset(askable()...), nil, tc.name)
+			_, err := Why(t.Context(), &infra.Clients{Kube: fake.NewClientset(askable()...)}, &Provenance{}, tc.name)
 			if reason.Of(err) != reason.Usage {
 				t.Fatalf("got %v, want a usage error", err)
 			}
@@ -111,7 +112,7 @@ func TestWhy_NoAnswer(t *testing.T) {
 		kube.PrependReactor("list", resource, func(clienttesting.Action) (bool, runtime.Object, error) {
 			return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: resource}, "", errors.New("no"))
 		})
-		if _, err := Why(t.Context(), kube, nil, "ns/alone"); reason.Of(err) != reason.ClusterFailed {
+		if _, err := Why(t.Context(), &infra.Clients{Kube: kube}, &Provenance{}, "ns/alone"); reason.Of(err) != reason.ClusterFailed {
 			t.Errorf("%s: got %v, want CLUSTER_FAILED", resource, err)
 		}
 	}
@@ -122,12 +123,12 @@ func TestProvenance(t *testing.T) {
 	w.PodSpec.Containers = wanting(requests("cpu", "100m")).Spec.Containers
 	w.SelectorPaths = []bundle.ValuePath{{Path: "a.b", Node: testkit.Sys, Origin: recipe.Origin{File: "f", Line: 3}, Set: true}}
 	w.Values = []bundle.SteeringSource{{Field: bundle.FieldRequests, Key: "cpu", Path: "x.cpu", Origin: recipe.Origin{File: "f", Line: 9}}}
-	raw, err := Provenance{result.Cell{Recipe: "r", Deployer: "helm"}, []bundle.Workload{w}}.Encode()
+	raw, err := Provenance{Cell: result.Cell{Recipe: "r", Deployer: "helm"}, Workloads: []bundle.Workload{w}, Groups: []infra.NodeGroup{{Name: "accelerated-a", Most: 1, Max: 3, Origin: "p.yaml:7", Node: &testkit.NodeList(testkit.TestNodes())[3]}}}.Encode()
 	if err != nil {
 		t.Fatal(err)
 	}
 	p, err := ReadProvenance(raw)
-	if err != nil || p.Cell.String() != "r/helm" || len(p.Workloads) != 1 {
+	if err != nil || p.Cell.String() != "r/helm" || len(p.Workloads) != 1 || len(p.Groups) != 1 || p.Groups[0].Name != "accelerated-a" || p.Groups[0].Most != 1 || p.Groups[0].Node.Name == "" {
 		t.Fatalf("got %+v, %v", p, err)
 	}
 	got := p.Workloads[0]

@@ -112,7 +112,14 @@ func refusedField(expected *bundle.Expectation, groups []NodeGroup, w *bundle.Wo
 			case path != nil:
 				at, ok = w.Origin(path...)
 			case r.Kind == refusalVolume && expected != nil:
-				path, at, ok = claimOrigin(expected, w, r.Key)
+				if path, at, ok = claimOrigin(expected, w, r.Key); ok {
+					break
+				}
+				for _, v := range expected.Classes { // an operator makes the claim
+					if v.Component == w.Component && v.Class == r.class {
+						return "storageClassName: value path " + v.Path + ", set in " + v.Origin.String(), result.Place{File: v.Origin.File, Line: v.Origin.Line}
+					}
+				}
 			}
 			if ok {
 				return path[len(path)-1] + ": set in " + at.String(), result.Place{File: at.File, Line: at.Line}

@@ -28,8 +28,11 @@ func (e *Explanation) grows(pod *corev1.Pod, growth *observe.Growth) {
 	switch said := growth.Rejected(pod); {
 	case said != "":
 		e.Notes = append(e.Notes, "Karpenter makes no node for it: "+cutShort(said))
-	case growth.Read:
+	case growth.Read && !growth.Ended:
 		e.Notes = append(e.Notes, "Karpenter has not said that it makes no node for it, and none came")
+	}
+	if growth.Ended {
+		e.Notes = append(e.Notes, "no node is made any more: Karpenter ended with the run that kept this cluster")
 	}
 	for i := range e.Groups {
 		if g := &e.Groups[i]; len(g.Refusals) == 1 && g.Refusals[0].Kind == refusalMax {

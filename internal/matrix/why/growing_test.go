@@ -37,6 +37,7 @@ func TestExplain_Groups(t *testing.T) {
 		"max":      {1, "whole", "the limit", []string{"Karpenter makes no node for it: the limit", "a further node of group accelerated-a (p5): the group has its max of 3 nodes (p.yaml:7)", "edit: raise the max of 3 of group accelerated-a in p.yaml:7"}, "a further node of group accelerated-a (p5) refuses by max of 3"},
 		"selector": {2, "half", "no such pool", []string{"Karpenter makes no node for it: no such pool", "a further node of group accelerated-a (p5): nodeSelector pool=half (has whole)", "edit: change `pool: half` to `aicr.nvidia.com/node-type: system` in its pod template; or change `pool: half` to `aicr.nvidia.com/node-type: accelerated` in its pod template; or change `pool: half` to `pool: whole`"}, "a further node of group accelerated-a (p5) refuses by nodeSelector pool"},
 		"silent":   {2, "whole", "", []string{"Karpenter has not said that it makes no node for it, and none came", "a further node of group accelerated-a (p5): nothing that is checked here rules them out"}, ""},
+		"ended":    {2, "whole", "", []string{"no node is made any more: Karpenter ended with the run that kept this cluster", "a further node of group accelerated-a (p5): nothing that is checked here rules them out"}, ""},
 	} {
 		pod := wanting(selecting("pool", tt.want))
 		pod.UID = "u"
@@ -50,6 +51,7 @@ func TestExplain_Groups(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		growth.Ended = name == "ended"
 		view := &observe.View{Nodes: zoned(), Growth: growth}
 		e := explainPods([]observe.PodFacts{observe.FactsOf(pod)}, nil, view)
 		lines := e.lines()

@@ -62,6 +62,7 @@ type Refusal struct {
 	filled string
 	into   []string
 	taint  corev1.Taint
+	class  string // that a claim names and the cluster lacks
 }
 
 // signature returns a key that is equal for refusals which one line can describe for several nodes.

@@ -54,6 +54,7 @@ func (l *check) volumes(n *corev1.Node) []Refusal {
 			add(name, "is not bound: %s", unfit(storage.Volumes, c))
 		case c.Spec.VolumeName == "" && storage.LacksClass(c):
 			add(name, "is not bound: its storage class %q does not exist%s; deliver it, or run with --with PATH if the cluster has it", volume.GetPersistentVolumeClaimClass(c), classesThere(storage.Classes))
+			all[len(all)-1].class = volume.GetPersistentVolumeClaimClass(c)
 		case c.Spec.VolumeName == "" && storage.BindsLate(c):
 			if text := unprovided(storage, c, n); text != "" {
 				add(name, "is not bound: %s", text)

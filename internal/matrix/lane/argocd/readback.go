@@ -118,7 +118,7 @@ func (l *appLane) expectApplications(env *lane.Env, rec *lane.Record) error {
 		if !d.Root || d.Kind != "Application" {
 			continue
 		}
-		own, err := published(in.RepoURL, in.TargetRevision, bundle.RootPath(in, d.Name))
+		own, err := published(in.RepoURL, in.TargetRevision, rootPath(env, d.Name))
 		if err != nil {
 			return err
 		}
@@ -150,6 +150,18 @@ func (l *appLane) expectApplications(env *lane.Env, rec *lane.Record) error {
 		rec.Want = append(rec.Want, lane.Delivered(applicationRef(r.Name), sourceFacts(sources, r.InHelm(), r.Namespace)...))
 	}
 	return nil
+}
+
+// rootPath is where a root Application finds the others in the bundle: as another program wrote it, if one has.
+func rootPath(env *lane.Env, root string) string {
+	if f := env.Bundle.Foreign; f != nil {
+		for _, r := range f.Roots {
+			if path, _, _ := unstructured.NestedString(r.Object, "spec", "source", "path"); r.GetName() == root && path != "" {
+				return path
+			}
+		}
+	}
+	return bundle.RootPath(env.Input, root)
 }
 
 // valuesPath stands for the path of a source that is only referred to.
