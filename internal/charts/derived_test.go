@@ -2,6 +2,9 @@ package charts
 
 import (
 	"context"
+	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -109,5 +112,38 @@ func TestDerived_Told(t *testing.T) {
 		if _, _, err := derivedSource(t).Load(t.Context(), ref); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: got %v, want %q", ref, err, want)
 		}
+	}
+}
+
+// A directory of charts with a list of derivations has what they make; one without has its charts alone.
+func TestFromDir(t *testing.T) {
+	shipped := "../../kwok/charts"
+	source, err := FromDir(shipped)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ref := catalog.Ref{Name: "cert-manager", Version: "v1.20.2"}
+	if ch, _, err := source.Load(t.Context(), ref); err != nil || ch.Metadata.Version != ref.Version {
+		t.Errorf("a copy of the simulated charts: %v", err)
+	}
+	if _, simulated := source.(*Simulated); simulated {
+		t.Error("what a user's directory lacks would be skipped in a sweep, as what the program lacks")
+	}
+	alone := t.TempDir()
+	if err := os.CopyFS(filepath.Join(alone, "cert-manager"), os.DirFS(filepath.Join(shipped, "cert-manager"))); err != nil {
+		t.Fatal(err)
+	}
+	if source, err = FromDir(alone); err != nil {
+		t.Fatal(err)
+	}
+	var missing *catalog.NotFoundError
+	if _, _, err := source.Load(t.Context(), ref); !errors.As(err, &missing) {
+		t.Errorf("one chart: %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(alone, derivedFile), []byte("charts: [{name: a, form: b}]\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := FromDir(alone); err == nil || !strings.Contains(err.Error(), "form") {
+		t.Errorf("a list with a mistake: %v", err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -57,6 +58,24 @@ func NewSimulated(fsys fs.FS, anyVersion bool) (*Simulated, error) {
 	}
 	return &Simulated{Source: catalog.FromFS(fsys, name), AnyVersion: anyVersion, Derived: derived}, nil
 }
+
+// FromDir is the source of a directory of charts. If it has the list of derivations of simulated charts,
+// as a copy of kwok/charts does, it has those charts too. An error names the directory, or what is
+// wrong in the list.
+func FromDir(dir string) (catalog.Source, error) {
+	source, err := catalog.FromDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	derived, err := readDerived(os.DirFS(dir))
+	if err != nil || len(derived) == 0 {
+		return source, err
+	}
+	return directory{&Simulated{Source: source, Derived: derived}}, nil
+}
+
+// directory is a user's: unlike of what is in the program, it has to have every chart of a recipe.
+type directory struct{ *Simulated }
 
 // Name is that of the source.
 func (s *Simulated) Name() string { return s.Source.Name() }

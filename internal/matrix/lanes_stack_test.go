@@ -161,8 +161,8 @@ func checkGreen(t *testing.T, r *Runner, p Plan, res result.Result) {
 	if res.Components != len(e.Releases) || res.Components < 11 {
 		t.Errorf("components: got %d, want all %d releases, and 11 at least", res.Components, len(e.Releases))
 	}
-	if res.Pods <= 100 || res.Pods < fewestPods(e) {
-		t.Errorf("pods: got %d, want more than 100, and %d at least", res.Pods, fewestPods(e))
+	if res.Pods <= 90 || res.Pods < fewestPods(e) {
+		t.Errorf("pods: got %d, want more than 90, and %d at least", res.Pods, fewestPods(e))
 	}
 	n := len(e.Releases)
 	counts := map[string]map[string]int{

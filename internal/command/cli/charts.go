@@ -123,7 +123,7 @@ func (a *App) chartSource(value, recipesDir string) (catalog.Source, error) {
 	case "":
 		return nil, Usagef("--charts is empty: " + wantedCharts)
 	}
-	source, err := catalog.FromDir(value)
+	source, err := charts.FromDir(value)
 	if err != nil {
 		return nil, reason.Wrap(reason.Usage, fmt.Errorf("--charts %s: "+wantedCharts+": %w", value, err))
 	}
