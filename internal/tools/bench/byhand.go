@@ -18,7 +18,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/bundle"
 	"github.com/nvidia/aicr-action/internal/bundle/publish"
-	"github.com/nvidia/aicr-action/internal/charts/catalog"
+	"github.com/nvidia/aicr-action/internal/charts"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/embedded"
 	"github.com/nvidia/aicr-action/internal/infra/host"
@@ -148,11 +148,15 @@ func (h *byHand) bundle(ctx context.Context, name string, deployer bundle.Deploy
 	if err != nil {
 		return bundle.Input{}, nil, err
 	}
-	charts, err := fs.Sub(kwok.Files, "charts")
+	files, err := fs.Sub(kwok.Files, "charts")
 	if err != nil {
 		return bundle.Input{}, nil, err
 	}
-	in := bundle.Input{Recipe: resolved, Components: components, Scheduling: bundle.KwokScheduling(), Charts: catalog.FromFS(charts, "simulated"), KubeVersion: h.stack.KubeVersion(), APIs: bundle.StackAPIs(), PlainHTTP: true}
+	simulated, err := charts.NewSimulated(files, false)
+	if err != nil {
+		return bundle.Input{}, nil, err
+	}
+	in := bundle.Input{Recipe: resolved, Components: components, Scheduling: bundle.KwokScheduling(), Charts: simulated, KubeVersion: h.stack.KubeVersion(), APIs: bundle.StackAPIs(), PlainHTTP: true}
 	in = in.InRegistry(registry, "", deployer.Name())
 	made, err := deployer.Bundle(ctx, in)
 	return in, made, err

@@ -91,11 +91,20 @@ func benchRatio(ctx context.Context, dir string, lanes, args []string, kept stri
 	return ratioTable(args[0], rows, kept, others(busyTime()-busy, ours)), nil
 }
 
+// cellArgs are those of the cell. In the lane helm it has Helm 3, which delivers by hand too.
+func cellArgs(recipe, lane string) []string {
+	args := []string{recipe, "--deployer", lane}
+	if lane == bundle.Helm {
+		args = append(args, "--helm", "3")
+	}
+	return args
+}
+
 // cellUsage runs a cell and takes from its result what it took.
 func cellUsage(ctx context.Context, bin, dir, recipe, lane string, stderr io.Writer) (usage, error) {
 	results := filepath.Join(dir, "cell")
 	begun := time.Now()
-	ended, err := runMatrix(ctx, bin, []string{recipe, "--deployer", lane, "--results", results}, stderr, func(context.Context, int) {})
+	ended, err := runMatrix(ctx, bin, append(cellArgs(recipe, lane), "--results", results), stderr, func(context.Context, int) {})
 	if err != nil {
 		return usage{}, err
 	}
@@ -121,7 +130,7 @@ const countEvery = 250 * time.Millisecond
 // countRequests runs the cell once more and counts its requests: reading the counters costs the API server time of its own.
 func countRequests(ctx context.Context, bin, recipe, lane string, stderr io.Writer) (usage, error) {
 	var counted map[string]float64
-	ended, err := runMatrix(ctx, bin, []string{recipe, "--deployer", lane}, stderr, func(ctx context.Context, root int) {
+	ended, err := runMatrix(ctx, bin, cellArgs(recipe, lane), stderr, func(ctx context.Context, root int) {
 		for ctx.Err() == nil {
 			for _, pid := range processesOf(root) {
 				name, _, url, client, ok := reach(pid)
