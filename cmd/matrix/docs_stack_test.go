@@ -217,7 +217,7 @@ func shownStory(t *testing.T, tmp string) []string {
 		}
 		for _, line := range strings.Split(strings.TrimSpace("✗ "+story), "\n") {
 			line = regexp.QuoteMeta(strings.TrimSpace(strings.ReplaceAll(line, "/tmp/", tmp+"/")))
-			lines = append(lines, regexp.MustCompile(`(cert-manager-[0-9a-f]{8})-[0-9a-z]{5}`).ReplaceAllString(line, `$1-[0-9a-z]{5}`))
+			lines = append(lines, regexp.MustCompile(`(cert-manager-[0-9a-f]{8,10})-[0-9a-z]{5}`).ReplaceAllString(line, `$1-[0-9a-z]{5}`))
 		}
 	}
 	return lines

@@ -205,6 +205,7 @@ func lastCommands() []docCommand {
 		{command: "cd aicr-action", where: elsewhere, test: "cmd/matrix TestDocumentedCommands", why: "that test starts in the directory"},
 		{command: "CGO_ENABLED=0 go build -o bin/matrix ./cmd/matrix", where: elsewhere, test: "cmd/matrix TestProcessExitCodes", why: "that test builds the program too, to a place of its own"},
 		{command: "matrix run eks-training", where: elsewhere, test: "internal/matrix TestLanes", why: allLanes},
+		{command: "matrix run eks-training -d helm,argocd-oci,argocd-helm-oci,flux-oci", where: elsewhere, test: "internal/matrix TestLanes", why: allLanes},
 		{command: "matrix run eks-training --deployer helm", where: elsewhere, test: "cmd/matrix TestReports_InterruptedRun", why: "that test runs it with further flags"},
 		{command: "matrix run eks-training --deployer helm,helm-template", where: elsewhere, test: "internal/matrix TestNightlyLanes", why: allLanes},
 		{command: "matrix stack lock kwok/stack/images.lock", where: elsewhere, test: "internal/infra/stack TestRelock", why: "it needs the makers' registries; that test has one of its own"},
