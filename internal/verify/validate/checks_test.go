@@ -166,6 +166,14 @@ func TestChecksHold(t *testing.T) {
 	if got := outcome(t, "dra-support", published.inputs(t)).Message; !strings.Contains(got, "1 ResourceSlice published") {
 		t.Errorf("devices of simulated nodes are not counted: %s", got)
 	}
+	since := healthy().inputs(t) // v0.12 the gateway has another name
+	for i := range since.Recipe.ComponentRefs {
+		ref := &since.Recipe.ComponentRefs[i]
+		ref.Name = strings.Replace(ref.Name, "kgateway", "agentgateway", 1)
+	}
+	if got := outcome(t, "inference-gateway", since); got.Status != result.StepPassed || got.Component != "agentgateway" {
+		t.Errorf("agentgateway: got %+v", got)
+	}
 	if got := outcome(t, "accelerator-metrics", in).Message; !strings.Contains(got, "not checked, since the nodes are simulated: the counters") {
 		t.Errorf("what was not seen is not said: %s", got)
 	}

@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -235,20 +236,25 @@ func clusterAutoscaling(ctx context.Context, in Inputs) (Outcome, error) {
 	return Outcome{Status: result.StepFailed, Message: "nothing scales the cluster: there is neither a NodePool of Karpenter nor a Deployment of cluster-autoscaler"}, nil
 }
 
-// inferenceGateway: requests to models have a way in. kgateway runs, its GatewayClass is accepted,
-// a Gateway is programmed, and InferencePools can be made.
+// inferenceGateway: requests to models have a way in. The recipe's gateway runs, its GatewayClass is
+// accepted, a Gateway is programmed, and InferencePools can be made.
 func inferenceGateway(ctx context.Context, in Inputs) (Outcome, error) {
-	const kgateway = "kgateway"
+	gateway := "agentgateway" // in AICR's recipes since v0.12
+	if _, ok := in.component("kgateway"); ok {
+		gateway = "kgateway" // before
+	}
 	l := &observation{}
 	err := steps(
-		func() error { return l.ready(ctx, &in, kgateway, "") },
+		func() error { return l.ready(ctx, &in, gateway, "") },
 		func() error {
-			return l.established(ctx, &in, "kgateway-crds", "inferencepools.inference.networking.k8s.io", "inferencepools.inference.networking.x-k8s.io")
+			return l.established(ctx, &in, gateway+"-crds", "inferencepools.inference.networking.k8s.io", "inferencepools.inference.networking.x-k8s.io")
 		},
-		func() error { return l.every(ctx, &in, kgateway, classKind, "GatewayClass", "Accepted") },
-		func() error { return l.every(ctx, &in, kgateway, gatewayKind, "Gateway", "Programmed") },
+		func() error { return l.every(ctx, &in, gateway, classKind, "GatewayClass", "Accepted") },
+		func() error { return l.every(ctx, &in, gateway, gatewayKind, "Gateway", "Programmed") },
 	)
-	return l.outcome(), err
+	out := l.outcome()
+	out.Component = cmp.Or(out.Component, gateway)
+	return out, err
 }
 
 // every checks that a condition is true for every object of a kind, and that at least one exists.
