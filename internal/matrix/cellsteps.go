@@ -94,7 +94,10 @@ func (c *cellRun) deliversByHelm(ctx context.Context, b *bundle.Bundle) error {
 	if p, ok := c.platform.(infra.HelmRunner); ok && !bundle.ByHelm(deployer) {
 		runs = fmt.Sprintf("helm: %s runs Helm %s", deployer, p.HelmVersion(b.Helm))
 	}
+	usual := c.plan.input.Helm == 0 && c.plan.input.Given == nil // by the recipe's form, as in every cell of such a recipe
 	switch {
+	case b.HelmWhy != "" && usual:
+		c.result.Controllers = append(c.result.Controllers, runs+": "+b.HelmWhy)
 	case b.HelmWhy != "":
 		c.result.Notes = append(c.result.Notes, runs+": "+b.HelmWhy)
 	case !bundle.ByHelm(deployer):

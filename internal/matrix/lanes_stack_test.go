@@ -180,6 +180,9 @@ func checkGreen(t *testing.T, r *Runner, p Plan, res result.Result) {
 	if localCharts(e) == 0 {
 		t.Error("no component is manifest-only: local charts are not exercised")
 	}
+	if p.Cell.Deployer == bundle.Helm && (!strings.Contains(strings.Join(res.Controllers, "\n"), "Helm 4 delivers") || len(res.Notes) > 0) {
+		t.Errorf("Helm 4 by the recipe's form: got controllers %q, notes %q", res.Controllers, res.Notes)
+	}
 	if res.Charts != "simulated" || res.Cluster != "embedded" || res.Recipes != "recipes" || res.Rerun != "again "+p.Cell.String() {
 		t.Errorf("what ran: got charts %q, cluster %q, recipes %q, rerun %q", res.Charts, res.Cluster, res.Recipes, res.Rerun)
 	}

@@ -62,7 +62,7 @@ func RemarkRows() []RemarkRow {
 		{remarkLeftBehind, "Left behind", "left behind", "what was left behind", "What stayed in the cluster when the recipe had been removed (--remove), and blocks nothing.", false, false, ""},
 		{remarkOutOfOrder, "Out of order", "out of order", "items out of order", "Items that started before an earlier one had finished, by the deployer's own times.", false, true, "out of order"},
 		{remarkSandbox, "Sandbox", "sandbox", "the sandbox", "What the kernel kept the processes of the control plane and of the deployer from.", false, true, ""},
-		{remarkControllers, "Controllers", "controllers", "the controllers", "How the deployer's controllers reached the API server: directly, or through a proxy of the harness.", false, true, ""},
+		{remarkControllers, "Controllers", "controllers", "the controllers", "What delivered: the version of Helm, and how the deployer's controllers reached the API server, directly or through a proxy of the harness.", false, true, ""},
 		{remarkReusedFrom, "Reused verdicts", "reused", "reused verdicts", "Cells that passed in an earlier run with exactly the same inputs, and were not run again.", false, false, ""},
 		{RemarkChartSources, "Chart sources", "chart source", "chart sources", "Where the chart of each component was found, if one source does not have them all.", false, false, ""},
 		{remarkHealthPolicy, "Health policy", "health policy", "the health policy", "Kinds whose objects count as healthy as soon as they exist, because no simulated operator writes their status.", true, true, ""},
