@@ -166,7 +166,7 @@ func TestChecksHold(t *testing.T) {
 	if got := outcome(t, "dra-support", published.inputs(t)).Message; !strings.Contains(got, "1 ResourceSlice published") {
 		t.Errorf("devices of simulated nodes are not counted: %s", got)
 	}
-	since := healthy().inputs(t) // v0.12 the gateway has another name
+	since := healthy().inputs(t) // July the gateway has another name
 	for i := range since.Recipe.ComponentRefs {
 		ref := &since.Recipe.ComponentRefs[i]
 		ref.Name = strings.Replace(ref.Name, "kgateway", "agentgateway", 1)

@@ -239,9 +239,9 @@ func clusterAutoscaling(ctx context.Context, in Inputs) (Outcome, error) {
 // inferenceGateway: requests to models have a way in. The recipe's gateway runs, its GatewayClass is
 // accepted, a Gateway is programmed, and InferencePools can be made.
 func inferenceGateway(ctx context.Context, in Inputs) (Outcome, error) {
-	gateway := "agentgateway" // in AICR's recipes since v0.12
+	gateway := "agentgateway" // in AICR's recipes of July 2026 and later
 	if _, ok := in.component("kgateway"); ok {
-		gateway = "kgateway" // before
+		gateway = "kgateway" // in those of March
 	}
 	l := &observation{}
 	err := steps(
