@@ -46,7 +46,7 @@ func TestEngineIsKilled(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	run := func() (*exec.Cmd, *testkit.Log) {
-		cmd := exec.CommandContext(t.Context(), matrix, "run", "eks-training", "--recipes-dir", "embedded", "-d", "helm", "--platform", "kind", "--results", filepath.Join(dir, "results"), "--artifacts", filepath.Join(dir, "artifacts"))
+		cmd := exec.CommandContext(t.Context(), matrix, "run", "eks-training", "--recipes-dir", "../recipes-march", "-d", "helm", "--platform", "kind", "--results", filepath.Join(dir, "results"), "--artifacts", filepath.Join(dir, "artifacts"))
 		cmd.Env = append(os.Environ(), "DOCKER_HOST="+e.socket(), "AICR_ACTION_KIND_NODE_IMAGE="+image, "AICR_ACTION_CACHE="+filepath.Join(dir, "cache"), "KWOK_CLUSTER=killed", "KWOK_SCHEDULING_TIMEOUT=900")
 		log := &testkit.Log{}
 		cmd.Stdout, cmd.Stderr = log, log

@@ -21,7 +21,7 @@ func TestLanesOfBothPlatforms(t *testing.T) {
 	if out, err := exec.Command("go", "build", "-o", matrix, "github.com/nvidia/aicr-action/cmd/matrix").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	cmd := exec.CommandContext(t.Context(), matrix, "parity", "eks-training", "--recipes-dir", "embedded", "-d", "all,argocd-appset", "-o", "json", "--artifacts", filepath.Join(dir, "artifacts"))
+	cmd := exec.CommandContext(t.Context(), matrix, "parity", "eks-training", "--recipes-dir", "../recipes-march", "-d", "helm,argocd-oci,argocd-helm-oci,flux-oci,argocd-appset", "-o", "json", "--artifacts", filepath.Join(dir, "artifacts"))
 	// The machine may be busy with other things.
 	cmd.Env = append(os.Environ(), "KWOK_ARGOCD_SYNC_TIMEOUT=900", "KWOK_FLUX_SYNC_TIMEOUT=900", "KWOK_SCHEDULING_TIMEOUT=600")
 	var out bytes.Buffer
