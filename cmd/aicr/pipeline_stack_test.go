@@ -4,7 +4,6 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -12,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
-	"github.com/nvidia/aicr-action/internal/charts/catalog"
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/embedded"
 	"github.com/nvidia/aicr-action/internal/infra/health"
@@ -25,6 +23,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/testkit/infratest"
+	"github.com/nvidia/aicr-action/internal/testkit/shippedtest"
 	"github.com/nvidia/aicr-action/internal/testkit/testskip"
 	"github.com/nvidia/aicr-action/internal/verify/validate"
 	"github.com/nvidia/aicr-action/kwok"
@@ -61,10 +60,6 @@ func keptCell(t *testing.T, store *recipe.Store, name string) result.Result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	charts, err := fs.Sub(kwok.Files, "charts")
-	if err != nil {
-		t.Fatal(err)
-	}
 	budgets, err := lane.BudgetsFromEnv(func(string) string { return "" })
 	if err != nil {
 		t.Fatal(err)
@@ -79,7 +74,7 @@ func keptCell(t *testing.T, store *recipe.Store, name string) result.Result {
 	runner := &matrix.Runner{
 		Platform: platform, Progress: quiet{},
 		Inputs: matrix.Inputs{
-			Store: store, RecipesName: "recipes", Charts: catalog.FromFS(charts, "simulated"), Profiles: infratest.Profiles(t), Nodes: simulate.DefaultNodeGroups(1, 1), Health: policy,
+			Store: store, RecipesName: "recipes", Charts: shippedtest.Charts(t), Profiles: infratest.Profiles(t), Nodes: simulate.DefaultNodeGroups(1, 1), Health: policy,
 		},
 		Limits:       matrix.Limits{Budgets: budgets},
 		Output:       matrix.Output{RunID: fmt.Sprintf("%08x", rand.Uint32()), Dir: t.TempDir(), ClusterPrefix: "test", Keep: true},

@@ -3,11 +3,9 @@ package bundle
 import (
 	"context"
 	"io/fs"
-	"os"
 	"slices"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"helm.sh/helm/v3/pkg/chart"
 
@@ -15,24 +13,10 @@ import (
 	"github.com/nvidia/aicr-action/internal/testkit/shippedtest"
 )
 
-const root = "../.."
-
 // registryWithout is this project's recipes, in which one entry of the registry lacks a line.
 func registryWithout(t *testing.T, component, line string) fs.FS {
 	t.Helper()
-	fsys := fstest.MapFS{}
-	recipes := os.DirFS(root + "/recipes")
-	err := fs.WalkDir(recipes, ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		raw, err := fs.ReadFile(recipes, name)
-		fsys[name] = &fstest.MapFile{Data: raw}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fsys := shippedtest.Copy(t)
 	if line == "" {
 		return fsys
 	}
@@ -219,10 +203,7 @@ func TestMark_TwoLanes(t *testing.T) {
 // node admits the workloads that only this path steers, other workloads are unaffected, and the
 // path is named.
 func TestMark_EveryRegistryPath(t *testing.T) {
-	store, err := recipe.Open(os.DirFS(root+"/recipes"), "recipes")
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := shippedtest.Recipes(t)
 	charts := shippedtest.Charts(t)
 	tried := map[string]bool{}
 	refused := 0

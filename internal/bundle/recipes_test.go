@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"slices"
@@ -65,10 +64,7 @@ func made(object string) bool {
 // Every recipe in the form of AICR v1, with each value of its profile, makes a bundle with the simulated charts. Nothing in it is
 // without effect, health checks are about objects that there are, and no component of class core waits for one of class ops.
 func TestRecipes(t *testing.T) {
-	store, err := recipe.Open(os.DirFS(recipesDir), "recipes")
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := shippedtest.Recipes(t)
 	class := map[string]string{}
 	for _, e := range store.Entries() {
 		if class[e.Name] = e.Class; e.Class == "" {
@@ -110,14 +106,14 @@ func TestRecipes(t *testing.T) {
 		})
 	}
 	source, schemas := shippedtest.Charts(t), customSchemas(t)
-	sound := func(store *recipe.Store, name string) error {
+	check := func(store *recipe.Store, name string) error {
 		in, err := prepared(store, source, name)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		return soundV1(t, in, schemas, name)
+		return sound(t, in, schemas, name)
 	}
-	if err := overAll(names, func(name string) error { return sound(store, name) }); err != nil {
+	if err := overAll(names, func(name string) error { return check(store, name) }); err != nil {
 		t.Fatal(err)
 	}
 
@@ -131,7 +127,7 @@ func TestRecipes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := soundV1(t, in, schemas, "slurm with a database"); err != nil {
+	if err := sound(t, in, schemas, "slurm with a database"); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"mariadb-operator-crds", "mariadb-operator", "slurm-accounting-mariadb"} {
@@ -150,18 +146,7 @@ func TestRecipes(t *testing.T) {
 	if want := []string{"gatekeeper", "k8s-aibom", "lws", "nvcre", "slinky-topograph"}; !slices.Equal(optional, want) {
 		t.Errorf("no recipe has %v; want %v", optional, want)
 	}
-	files, of := fstest.MapFS{}, os.DirFS(recipesDir)
-	err = fs.WalkDir(of, ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		raw, err := fs.ReadFile(of, name)
-		files[name] = &fstest.MapFile{Data: raw}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := shippedtest.Copy(t)
 	for _, name := range optional {
 		files["overlays/with-"+name+".yaml"] = &fstest.MapFile{Data: fmt.Appendf(nil, "apiVersion: aicr.run/v1beta1\nkind: RecipeMetadata\nmetadata: {name: with-%s}\nspec:\n  base: eks\n  criteria: {service: eks, intent: inference, platform: only-%[1]s}\n  componentRefs: [{name: %[1]s}]\n", name)}
 	}
@@ -169,13 +154,13 @@ func TestRecipes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := overAll(optional, func(name string) error { return sound(more, "with-"+name) }); err != nil {
+	if err := overAll(optional, func(name string) error { return check(more, "with-"+name) }); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// soundV1 makes the bundle of a recipe for Helm.
-func soundV1(t *testing.T, in Input, schemas map[schema.GroupVersionKind]customSchema, name string) error {
+// sound makes the bundle of a recipe for Helm.
+func sound(t *testing.T, in Input, schemas map[schema.GroupVersionKind]customSchema, name string) error {
 	helm, err := ByName([]string{"helm"})
 	if err != nil {
 		return err
@@ -230,10 +215,7 @@ func soundV1(t *testing.T, in Input, schemas map[schema.GroupVersionKind]customS
 
 // Each value of a criterion that AICR knows has a recipe in its form of v1.
 func TestRecipes_Cover(t *testing.T) {
-	store, err := recipe.Open(os.DirFS(recipesDir), "recipes")
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := shippedtest.Recipes(t)
 	covered, profiles := map[string]bool{}, map[string]bool{}
 	for _, name := range store.Names() {
 		o, _ := store.Overlay(name)

@@ -1,10 +1,8 @@
 package matrix
 
 import (
-	"io/fs"
 	"strings"
 	"testing"
-	"testing/fstest"
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/bundle"
@@ -19,18 +17,7 @@ import (
 // withFile is the shipped recipes directory with one file replaced.
 func withFile(t *testing.T, name, content string) *recipe.Store {
 	t.Helper()
-	shipped, files := shippedtest.Files(t), fstest.MapFS{}
-	err := fs.WalkDir(shipped, ".", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		data, err := fs.ReadFile(shipped, path)
-		files[path] = &fstest.MapFile{Data: data}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := shippedtest.Copy(t)
 	if files[name] == nil {
 		t.Fatalf("the shipped recipes have no %s", name)
 	}

@@ -8,8 +8,11 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/pager"
 )
 
 // lists are everything that a view is built from.
@@ -78,9 +81,8 @@ const podsAPage = 1000
 
 // listPods lists all pods as they were at one moment, without their managed fields, which are not
 // used here and are a third of a pod.
-func listPods(ctx context.Context, kube kubernetes.Interface) ([]corev1.Pod, error) {
-	var pods []corev1.Pod
-	for opts := (metav1.ListOptions{Limit: podsAPage}); ; {
+func listPods(ctx context.Context, kube kubernetes.Interface) (pods []corev1.Pod, err error) {
+	pages := pager.New(func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
 		page, err := kube.CoreV1().Pods("").List(ctx, opts)
 		if err != nil {
 			return nil, err
@@ -88,9 +90,15 @@ func listPods(ctx context.Context, kube kubernetes.Interface) ([]corev1.Pod, err
 		for i := range page.Items {
 			page.Items[i].ManagedFields = nil
 		}
-		pods = append(pods, page.Items...)
-		if opts.Continue = page.Continue; opts.Continue == "" {
-			return pods, nil
-		}
+		return page, nil
+	})
+	pages.PageSize = podsAPage
+	all, _, err := pages.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
 	}
+	return pods, meta.EachListItem(all, func(o runtime.Object) error {
+		pods = append(pods, *o.(*corev1.Pod))
+		return nil
+	})
 }

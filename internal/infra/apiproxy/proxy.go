@@ -35,6 +35,7 @@ import (
 	"sync"
 	"time"
 
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -79,7 +80,6 @@ type rules interface {
 type Proxy struct {
 	target   *url.URL
 	api      http.RoundTripper // with the token of the kubeconfig
-	idle     func()            // closes connections to the API server that no request uses
 	forward  *httputil.ReverseProxy
 	rules    rules
 	listener net.Listener
@@ -121,7 +121,7 @@ func start(o Options) (*Proxy, error) {
 		return nil, fmt.Errorf("read the server of kubeconfig %s: %w", o.Kubeconfig, err)
 	}
 	api := &http.Transport{TLSClientConfig: upstream, ForceAttemptHTTP2: true, DisableCompression: true, MaxIdleConnsPerHost: 64}
-	p.api, p.idle = transport.NewBearerAuthRoundTripper(cfg.BearerToken, api), api.CloseIdleConnections
+	p.api = transport.NewBearerAuthRoundTripper(cfg.BearerToken, api)
 	switch o.For {
 	case ArgoCD:
 		p.rules = newSchema(p)
@@ -178,7 +178,7 @@ func (p *Proxy) Close() {
 func (p *Proxy) shut() {
 	p.rules.close()
 	_ = p.server.Close() // what was under way is cut
-	p.idle()
+	utilnet.CloseIdleConnectionsFor(p.api)
 }
 
 // fail ends the proxy: its client gets errors from now on, and the run learns why.

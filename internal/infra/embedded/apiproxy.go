@@ -6,8 +6,6 @@ import (
 	"path/filepath"
 	"strconv"
 
-	kwokruntime "sigs.k8s.io/kwok/pkg/kwokctl/runtime"
-
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/infra/apiproxy"
 	"github.com/nvidia/aicr-action/internal/infra/host"
@@ -48,9 +46,9 @@ func startAPIProxy(controller apiproxy.Controller, ports *host.Ports, sup *host.
 		_ = os.Remove(p.kubeconfig) // the proxy at its address has stopped
 		ports.Release(taken...)
 	}
-	pkiDir := filepath.Join(filepath.Dir(kubeconfig), kwokruntime.PkiName)
+	dir := filepath.Dir(kubeconfig)
 	p.proxy, err = apiproxy.Start(apiproxy.Options{
-		For: controller, Kubeconfig: kubeconfig, Output: p.kubeconfig, Certificate: filepath.Join(pkiDir, "admin.crt"), Key: filepath.Join(pkiDir, "admin.key"), Address: net.JoinHostPort("127.0.0.1", strconv.Itoa(p.port)), Log: log,
+		For: controller, Kubeconfig: kubeconfig, Output: p.kubeconfig, Certificate: pkiFileIn(dir, "admin.crt"), Key: pkiFileIn(dir, "admin.key"), Address: net.JoinHostPort("127.0.0.1", strconv.Itoa(p.port)), Log: log,
 		Died: func(err error) {
 			sup.Report(&infra.DeathError{Name: name, Err: err, Reason: host.DeathReason(path, reason.ComponentDied), Log: path})
 		},

@@ -17,9 +17,10 @@ import (
 )
 
 // pkiFile is a file of the cluster's PKI: ca.crt, ca.key, admin.crt or admin.key.
-func (c *ControlPlane) pkiFile(name string) string {
-	return filepath.Join(c.dir, kwokruntime.PkiName, name)
-}
+func (c *ControlPlane) pkiFile(name string) string { return pkiFileIn(c.dir, name) }
+
+// pkiFileIn is one in the directory of a cluster.
+func pkiFileIn(dir, name string) string { return filepath.Join(dir, kwokruntime.PkiName, name) }
 
 // writePKI makes the files that kwokctl would make: an authority, and one certificate for the API
 // server and its clients. kwokctl makes none if the directory exists. Its keys would be RSA keys;

@@ -4,6 +4,7 @@ package shippedtest
 import (
 	"io/fs"
 	"testing"
+	"testing/fstest"
 
 	"github.com/nvidia/aicr-action"
 	"github.com/nvidia/aicr-action/internal/charts"
@@ -14,6 +15,24 @@ import (
 
 // Files are the files of recipes/.
 func Files(t testing.TB) fs.FS { return below(t, aicraction.Recipes, "recipes") }
+
+// Copy are the files of recipes/, for a test to change.
+func Copy(t testing.TB) fstest.MapFS {
+	t.Helper()
+	files, changed := Files(t), fstest.MapFS{}
+	err := fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		data, err := fs.ReadFile(files, name)
+		changed[name] = &fstest.MapFile{Data: data}
+		return err
+	})
+	if err != nil {
+		t.Fatalf("copy the recipes: %v", err)
+	}
+	return changed
+}
 
 // Recipes are the recipes, as a run without --recipes-dir has them.
 func Recipes(t testing.TB) *recipe.Store {
