@@ -6,12 +6,18 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/nvidia/aicr-action/internal/infra/host"
+	"github.com/nvidia/aicr-action/internal/infra/stack"
+	"github.com/nvidia/aicr-action/kwok"
 )
 
 // What --helm cannot mean is refused before anything starts.
 func TestHelm_Flag(t *testing.T) {
 	for name, tc := range map[string]struct{ args, want string }{
-		"no such version":    {"--helm 5", "--helm 5: there is no such version of Helm here; want 3, 4, both as 3,4, or auto"},
+		"no such version":    {"--helm 5", "--helm 5: there is no such version of Helm here: it is a library of matrix, in the versions 3."},
+		"another patch":      {"--helm v4.1.4", "; want 3, 4, both as 3,4, or auto"},
+		"this very patch":    {"--helm " + helmV4(t) + " --deployer flux-oci", "is for the lanes helm and helmfile"},
 		"no number":          {"--helm latest", "--helm latest: there is no such version"},
 		"auto and another":   {"--helm auto,4", "--helm auto: there is no such version"},
 		"another lane":       {"--helm 4 --deployer flux-oci", "--helm is for the lanes helm and helmfile, which are not among --deployer flux-oci"},
@@ -21,6 +27,16 @@ func TestHelm_Flag(t *testing.T) {
 			invoke(t, nil, append([]string{"run", "eks-training"}, strings.Fields(tc.args)...)...).want(t, 2, tc.want)
 		})
 	}
+}
+
+// helmV4 is the version of the library of Helm 4.
+func helmV4(t *testing.T) string {
+	t.Helper()
+	s, err := stack.NewStack(host.Paths{}, kwok.StackMod, kwok.StackSum, kwok.StackSources)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.Version("helm.sh/helm/v4")
 }
 
 // helm4 is testdata of this directory in a repository of its own, as --app wants it.

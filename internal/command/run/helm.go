@@ -12,16 +12,24 @@ import (
 
 const helmFlag = "helm"
 
-// settleHelm reads --helm, and adds the lane of Helm 4 where both versions are asked for.
-func (f *runFlags) settleHelm() error {
+// settleHelm reads --helm, and adds the lane of Helm 4 where both versions are asked for. The version of a module
+// of the stack is that of this program's library too (TestSharedPackages).
+func (f *runFlags) settleHelm(version func(module string) string) error {
+	here := map[string]int{} // major versions by how they can be written
+	var whole []string
+	for _, major := range bundle.HelmMajors() {
+		v := strings.TrimPrefix(version(fmt.Sprintf("helm.sh/helm/v%d", major)), "v")
+		here[strconv.Itoa(major)], here[v] = major, major
+		whole = append(whole, v)
+	}
 	var majors []int
 	for _, text := range cli.SplitList(f.helm) {
 		if text == "auto" && len(f.helm) == 1 {
 			return nil
 		}
-		major, err := strconv.Atoi(strings.TrimPrefix(text, "v"))
-		if err != nil || !slices.Contains(bundle.HelmMajors(), major) {
-			return cli.Usagef("--%s %s: there is no such version of Helm here; want 3, 4, both as 3,4, or auto", helmFlag, text)
+		major := here[strings.TrimPrefix(text, "v")]
+		if major == 0 {
+			return cli.Usagef("--%s %s: there is no such version of Helm here: it is a library of matrix, in the versions %s; want 3, 4, both as 3,4, or auto", helmFlag, text, strings.Join(whole, " and "))
 		}
 		if !slices.Contains(majors, major) {
 			majors = append(majors, major)

@@ -144,7 +144,7 @@ func (a *app) validateFlags(args []string, f *runFlags) (v validFlags, err error
 	if err := f.platform.Check(f.wanted()...); err != nil {
 		return v, err
 	}
-	if err := f.settleHelm(); err != nil {
+	if err := f.settleHelm(a.Stack.Version); err != nil {
 		return v, err
 	}
 	if v.deployers, err = bundle.ByName(cli.SplitList(f.deployers)); err != nil {
