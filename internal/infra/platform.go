@@ -58,10 +58,10 @@ type Platform interface {
 type ForeignProgram struct {
 	Name, Image string
 	// Pinned: by a digest of images.lock. Shared is the program in whose image it lies, whose maker chose
-	// its version; empty for its own. Changed: a compiled one has a constant set.
-	Pinned  bool
-	Shared  string
-	Changed bool
+	// its version; empty for its own. Lacks is what a compiled one has; empty if it is the same.
+	Pinned bool
+	Shared string
+	Lacks  string
 }
 
 // Differs says in what.
@@ -70,8 +70,8 @@ func (p ForeignProgram) Differs() string {
 	if p.Shared != "" {
 		text += ", in the version that the makers of " + p.Shared + " chose"
 	}
-	if p.Changed {
-		text += ", without the constant that the harness sets where it compiles one"
+	if p.Lacks != "" {
+		text += ", without " + p.Lacks
 	}
 	if !p.Pinned {
 		text += ", which images.lock does not pin (--allow-unpinned)"

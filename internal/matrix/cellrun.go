@@ -67,7 +67,8 @@ type cellRun struct {
 	running      []string               // schedulers of the recipe's pods and probes that run, as pods of the recipe
 	probes       *probe.Run             // nil before that step
 	jobs         *infra.JobControllers
-	observer     *placement.Observer // nil before there is a cluster
+	watches      *observe.Watches    // nil before there is a cluster
+	observer     *placement.Observer // the same
 	seenJobs     *observe.Jobs       // the same
 	deployed     time.Time           // when the deployment started
 	log          *os.File

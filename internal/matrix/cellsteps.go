@@ -286,7 +286,7 @@ func (c *cellRun) sayWarnings() {
 // newGate returns a gate, whose last poll will be among the debug artifacts.
 func (c *cellRun) newGate(l lane.Lane) *gate.Gate {
 	c.gated = gate.New(c.env, l, c.budgets(), c.Deadline, c.env.Tell)
-	c.gated.Slowness, c.gated.Jobs, c.gated.Awaited, c.gated.Schedulers = c.Slowness, c.seenJobs, c.awaited, c.running
+	c.gated.Slowness, c.gated.Watches, c.gated.Jobs, c.gated.Awaited, c.gated.Schedulers = c.Slowness, c.watches, c.seenJobs, c.awaited, c.running
 	c.gated.Bench, c.gated.Groups = c.bench, simulate.Growing(c.plan.nodes)
 	if c.upgrade != nil {
 		c.gated.FailedBefore, c.gated.Spent = c.upgrade.failed, c.upgrade.spent

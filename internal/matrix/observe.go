@@ -12,15 +12,17 @@ import (
 // observe starts watching where the cell's pods are placed. It decides nothing: if the cluster
 // cannot be watched, the result has a note.
 func (c *cellRun) observe(ctx context.Context) {
-	o, err := placement.Watch(ctx, c.env.Clients)
+	watches := observe.NewWatches(ctx, c.env.Clients.Kube)
+	o, err := placement.Watch(ctx, watches)
 	if err != nil {
+		watches.Stop()
 		c.result.Notes = append(c.result.Notes, fmt.Sprintf("placement: not measured: %s", err))
 		return
 	}
-	c.observer = o
+	c.observer, c.watches = o, watches
 	bounded, done := context.WithTimeout(ctx, time.Minute)
 	defer done()
-	if c.seenJobs, err = observe.WatchJobs(bounded, c.env.Clients.Kube); err != nil {
+	if c.seenJobs, err = observe.WatchJobs(bounded, watches); err != nil {
 		c.result.Notes = append(c.result.Notes, fmt.Sprintf("Jobs: how one ended that was deleted is not known: %s", err))
 	}
 	if !c.startedAhead {
@@ -35,14 +37,13 @@ func (c *cellRun) showPlacement() {
 	}
 }
 
-// stopObserving stops the watch before the API server stops, and computes how pods were placed
+// stopObserving stops the watches before the API server stops, and computes how pods were placed
 // since the deployment started.
 func (c *cellRun) stopObserving() {
 	if c.observer == nil {
 		return
 	}
-	c.observer.Stop()
-	c.seenJobs.Stop()
+	c.watches.Stop()
 	if !c.deployed.IsZero() {
 		c.result.Scheduling = c.observer.ComputeAll(c.deployed, time.Now(), placement.DefaultTopology())
 	}

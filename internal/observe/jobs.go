@@ -7,8 +7,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/nvidia/aicr-action/internal/infra"
@@ -20,7 +18,6 @@ import (
 type Jobs struct {
 	mu   sync.Mutex
 	ends map[string]jobEnd // by namespace/name
-	stop func()
 }
 
 // jobEnd is what was seen of the Jobs of one name.
@@ -33,38 +30,22 @@ type jobEnd struct {
 }
 
 // WatchJobs starts to watch the cluster's Jobs. It returns once all that exist have been seen, which
-// may take until ctx ends. The watch outlives ctx, and ends with Stop.
-func WatchJobs(ctx context.Context, kube kubernetes.Interface) (*Jobs, error) {
+// may take until ctx ends.
+func WatchJobs(ctx context.Context, watches *Watches) (*Jobs, error) {
 	j := &Jobs{ends: map[string]jobEnd{}}
-	watching, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	f := informers.NewSharedInformerFactoryWithOptions(kube, 0, informers.WithTransform(withoutManagedFields))
-	informer := f.Batch().V1().Jobs().Informer()
-	handled, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+	handled, err := watches.factory.Batch().V1().Jobs().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    j.saw,
 		UpdateFunc: func(_, obj any) { j.saw(obj) },
 		DeleteFunc: j.saw, // with its last state, which no update may have shown
 	})
 	if err != nil {
-		cancel()
 		return nil, err
 	}
-	j.stop = func() {
-		cancel()
-		f.Shutdown()
-	}
-	f.StartWithContext(watching)
+	watches.Start()
 	if !cache.WaitForCacheSync(ctx.Done(), handled.HasSynced) {
-		j.stop()
 		return nil, context.Cause(ctx)
 	}
 	return j, nil
-}
-
-// Stop ends the watch, and returns once it has ended. What was seen stays.
-func (j *Jobs) Stop() {
-	if j != nil {
-		j.stop()
-	}
 }
 
 func (j *Jobs) saw(obj any) {

@@ -19,11 +19,12 @@ import (
 // A Job that is deleted after it has finished is judged by what was seen of it.
 func TestJobs_Deleted(t *testing.T) {
 	kube := fake.NewClientset()
-	jobs, err := WatchJobs(t.Context(), kube)
+	watches := NewWatches(t.Context(), kube)
+	defer watches.Stop()
+	jobs, err := WatchJobs(t.Context(), watches)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer jobs.Stop()
 	runs := func(name string, uid types.UID, condition batchv1.JobConditionType) {
 		t.Helper()
 		before := jobs.Times("x", name)

@@ -14,6 +14,36 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
+// Watches are watches of a cluster that all who follow it share: the pods of 1,000 nodes take 170 MB in
+// each copy, and are decoded once for each. They are started as they are asked for.
+type Watches struct {
+	factory informers.SharedInformerFactory
+	ctx     context.Context
+	end     context.CancelFunc
+}
+
+// NewWatches watches nothing yet. The watches outlive ctx, and end with Stop.
+func NewWatches(ctx context.Context, kube kubernetes.Interface) *Watches {
+	w := &Watches{factory: informers.NewSharedInformerFactoryWithOptions(kube, 0, informers.WithTransform(withoutManagedFields))}
+	w.ctx, w.end = context.WithCancel(context.WithoutCancel(ctx))
+	return w
+}
+
+// Stop ends the watches, and returns when their last events have been handled.
+func (w *Watches) Stop() {
+	w.end()
+	w.factory.Shutdown()
+}
+
+// Pods and Nodes are those of all namespaces, watched once Start has been called.
+func (w *Watches) Pods() cache.SharedIndexInformer { return w.factory.Core().V1().Pods().Informer() }
+
+// Nodes are the cluster's.
+func (w *Watches) Nodes() cache.SharedIndexInformer { return w.factory.Core().V1().Nodes().Informer() }
+
+// Start starts the watches of what was asked for since the last call.
+func (w *Watches) Start() { w.factory.StartWithContext(w.ctx) }
+
 // Watcher follows a cluster by watches, for clusters where listing every pod in each poll would
 // cost more than all else: 15,000 pods are some 100 MB a list.
 //
@@ -24,14 +54,14 @@ type Watcher struct {
 	stores  []cache.SharedIndexInformer
 }
 
-// Watch starts following a cluster, until ctx ends.
-func Watch(ctx context.Context, kube kubernetes.Interface) *Watcher {
-	f := informers.NewSharedInformerFactoryWithOptions(kube, 0, informers.WithTransform(withoutManagedFields))
+// Watch starts following a cluster, until its watches end.
+func Watch(watches *Watches) *Watcher {
+	f := watches.factory
 	w := &Watcher{factory: f, stores: []cache.SharedIndexInformer{
 		f.Core().V1().Nodes().Informer(), f.Core().V1().Pods().Informer(), f.Apps().V1().Deployments().Informer(), f.Apps().V1().ReplicaSets().Informer(),
 		f.Apps().V1().StatefulSets().Informer(), f.Apps().V1().DaemonSets().Informer(), f.Batch().V1().Jobs().Informer(), f.Batch().V1().CronJobs().Informer(), f.Core().V1().ReplicationControllers().Informer(),
 	}}
-	f.StartWithContext(ctx)
+	watches.Start()
 	return w
 }
 
@@ -79,6 +109,3 @@ func values[T any](s cache.SharedIndexInformer) []T {
 	}
 	return items
 }
-
-// Stop waits until the watches have ended, which they do with their context.
-func (w *Watcher) Stop() { w.factory.Shutdown() }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/restmapper"
 
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/observe/placement"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -144,12 +145,13 @@ func (e *Engine) Run(ctx context.Context, plan *Plan) (*Result, error) {
 		}
 		r.Workflows = append(r.Workflows, one)
 	}
-	observer, err := placement.Watch(ctx, e.Clients)
+	watches := observe.NewWatches(ctx, e.Clients.Kube)
+	defer watches.Stop()
+	observer, err := placement.Watch(ctx, watches)
 	if err != nil {
 		return r, err
 	}
 	e.observer = observer
-	defer observer.Stop()
 	if e.Watching != nil {
 		e.Watching(observer)
 	}

@@ -22,6 +22,7 @@ import (
 
 	"github.com/nvidia/aicr-action/internal/infra"
 	"github.com/nvidia/aicr-action/internal/matrix"
+	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/observe/placement"
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
@@ -48,11 +49,12 @@ func pod(name, on string, n int) *corev1.Pod {
 func follow(t *testing.T, objects ...runtime.Object) (*prometheus.Registry, *metricsPlacement, *fake.Clientset) {
 	t.Helper()
 	kube := fake.NewClientset(objects...)
-	o, err := placement.Watch(t.Context(), &infra.Clients{Kube: kube})
+	watches := observe.NewWatches(t.Context(), kube)
+	t.Cleanup(watches.Stop)
+	o, err := placement.Watch(t.Context(), watches)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(o.Stop)
 	p, registry := newPlacement(), prometheus.NewRegistry()
 	jobs := []placement.Submitted{{Name: "a", Namespace: "lab", PodName: regexp.MustCompile("^a-.*$"), Wanted: 2}, {Name: "b", Namespace: "lab", PodName: regexp.MustCompile("^b-.*$"), Wanted: 2}}
 	p.Watch("workflows", o, func() []placement.Submitted { return jobs }, placement.DefaultTopology())

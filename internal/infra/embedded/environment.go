@@ -36,6 +36,9 @@ func (c *ControlPlane) environment(name string, of []internalversion.Env) []stri
 	if name == consts.ComponentKubeControllerManager && !c.plain && c.nodes < largeFrom {
 		env = append(env, jobBatches)
 	}
+	if c.nodes >= largeFrom && os.Getenv("GOGC") == "" && (name == consts.ComponentKubeControllerManager || name == consts.ComponentKubeScheduler) {
+		env = append(env, largeGOGC)
+	}
 	if name == consts.ComponentKubeApiserver {
 		env = append(env, "SSL_CERT_FILE="+c.authorityFile(), "SSL_CERT_DIR="+c.dir+"/none") // it dials nothing else that the system's authorities vouch for
 		env = append(env, c.heapLimit(host.MemoryAvailable, os.Getenv("GOMEMLIMIT"))...)

@@ -68,6 +68,10 @@ func (c *ControlPlane) kwokOptions() []byte {
 		podStages, nodeStages, nodeStages)
 }
 
+// largeGOGC is for the controller manager and the scheduler of a large cluster, which keep all its pods: with the 300 of
+// every process each has a heap of four times what it keeps.
+const largeGOGC = "GOGC=100"
+
 // endpointsBatch is how long the controllers of Endpoints and EndpointSlices wait after a change of a
 // pod for further ones: each change has them read all pods of a Service, which are a thousand.
 const endpointsBatch = "2s"

@@ -49,6 +49,11 @@ func TestControllersBySize(t *testing.T) {
 				t.Errorf("%d nodes, --plain-controllers %t: Jobs in short batches: %t", nodes, plain, got)
 			}
 		}
+		for component, keeps := range map[string]bool{consts.ComponentKubeControllerManager: true, consts.ComponentKubeScheduler: true, consts.ComponentEtcd: false, consts.ComponentKubeApiserver: false} {
+			if got := slices.Contains(c.environment(component, nil), largeGOGC); got != (large && keeps) {
+				t.Errorf("%d nodes: %s has %s: %t", nodes, component, largeGOGC, got)
+			}
+		}
 		manager, err := c.rt.GetComponent(t.Context(), consts.ComponentKubeControllerManager)
 		if err != nil {
 			t.Fatal(err)

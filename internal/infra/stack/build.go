@@ -246,7 +246,11 @@ func (s *Stack) leftText() string {
 func (s *Stack) buildPart(ctx context.Context, goTool, src string, p Part, task infra.Task) (string, error) {
 	tmp := s.compiled("." + p.Name + ".partial")
 	defer func() { _ = os.Remove(tmp) }() // a success has renamed it
-	args := append([]string{"build", "-v", "-ldflags", s.ldflags(), "-o", tmp}, likeBuild()...)
+	changed, err := s.changed(ctx, goTool, src, p)
+	if err != nil {
+		return "", err
+	}
+	args := slices.Concat([]string{"build", "-v", "-ldflags", s.ldflags(), "-o", tmp}, likeBuild(), changed)
 	name, args := yielding(goTool, append(args, p.source())...)
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = src
@@ -279,7 +283,7 @@ func (s *Stack) buildPart(ctx context.Context, goTool, src string, p Part, task 
 		}
 		_, _ = io.Copy(io.Discard, out) // a line over 1 MiB ends the scanner; the build must not block on it
 	}()
-	err := cmd.Run()
+	err = cmd.Run()
 	_ = in.Close()
 	<-read
 	detail := fmt.Sprintf("%d packages compiled", packages.Load())

@@ -256,14 +256,14 @@ func (s *Stack) recordOf(name string) *Pulled {
 const recordSuffix = ".json"
 
 // Foreign lists the programs of the groups that differ from those of the parts list: of images that
-// nothing pins, of another version, or without a constant that compiled ones have set.
+// nothing pins, of another version, or without what compiled ones have of their own.
 func (s *Stack) Foreign(groups ...Group) []infra.ForeignProgram {
 	var all []infra.ForeignProgram
 	for _, g := range groups {
 		for _, p := range g.Parts() {
 			r := s.recordOf(p.Name)
-			if r != nil && (!r.Pinned || r.Shared != "" || p.Main != "") {
-				all = append(all, infra.ForeignProgram{Name: p.Name, Image: r.Image, Pinned: r.Pinned, Shared: r.Shared, Changed: p.Main != ""})
+			if r != nil && (!r.Pinned || r.Shared != "" || p.own() != "") {
+				all = append(all, infra.ForeignProgram{Name: p.Name, Image: r.Image, Pinned: r.Pinned, Shared: r.Shared, Lacks: p.own()})
 			}
 		}
 	}

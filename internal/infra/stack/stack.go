@@ -29,6 +29,8 @@ type Part struct {
 	// Main is the directory beside the parts list whose main package is compiled in place of
 	// Package: one that calls the same function, and sets what upstream has no flag for.
 	Main string
+	// Change, if it names a file, is made in a copy of Module before the part is compiled.
+	Change change
 }
 
 // source is the package that is compiled, as the go command takes it.
@@ -94,7 +96,9 @@ func (g Group) Parts() []Part {
 	switch g {
 	case GroupControlPlane:
 		kubernetes := GroupKubernetes.Parts()
-		return slices.Concat([]Part{part("etcd", "go.etcd.io/etcd/server/v3", "")}, kubernetes[:2], []Part{part("kwok", "sigs.k8s.io/kwok", "/cmd/kwok")}, kubernetes[2:])
+		kwok := part("kwok", "sigs.k8s.io/kwok", "/cmd/kwok")
+		kwok.Change = resumedWatches()
+		return slices.Concat([]Part{part("etcd", "go.etcd.io/etcd/server/v3", "")}, kubernetes[:2], []Part{kwok}, kubernetes[2:])
 	case GroupKubernetes:
 		kubernetes := func(name string) Part { return part(name, kubernetesModule, "/cmd/"+name) }
 		manager := kubernetes("kube-controller-manager")
@@ -280,6 +284,13 @@ func newFrom(paths host.Paths, list string, groups []Group, goMod, goSum []byte,
 	}
 	h := sha256.New()
 	content := [][]byte{[]byte(stackLayout), goMod, goSum}
+	for _, g := range groups {
+		for _, p := range g.Parts() {
+			if p.Change.File != "" {
+				content = append(content, []byte(p.Name), []byte(p.Change.File), []byte(p.Change.Old), []byte(p.Change.New))
+			}
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(sources)) {
 		content = append(content, []byte(name), sources[name])
 	}

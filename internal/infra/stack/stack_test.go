@@ -159,6 +159,13 @@ func fakeGo(t *testing.T, build string) (log string) {
 			}
 		}
 	}
+	changed := filepath.Join(dir, "module", filepath.FromSlash(resumedWatches().File))
+	if err := os.MkdirAll(filepath.Dir(changed), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(changed, []byte(resumedWatches().Old), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	script := `#!/bin/sh
 case "$1 $2" in
 "list -deps") echo "$*" >> "` + dir + `/listed"; exit 1 ;;
@@ -207,6 +214,10 @@ func TestBuild(t *testing.T) {
 		if !progress.has(line) {
 			t.Errorf("progress lacks %q: %q", line, progress.lines)
 		}
+	}
+	replaced, err := os.ReadFile(filepath.Join(s.Dir, "src", "kwok.mod"))
+	if err != nil || !strings.HasSuffix(string(replaced), "\nreplace sigs.k8s.io/kwok => ./changed/kwok\n") {
+		t.Errorf("the list by which KWOK is compiled does not have its changed source: %v", err)
 	}
 	// While the first part is compiled, the modules of the others are downloaded.
 	listed, err := os.ReadFile(filepath.Join(filepath.Dir(log), "listed"))

@@ -82,7 +82,7 @@ func TestPoll_OneListPerKind(t *testing.T) {
 		testkit.Expected("Deployment", "d", 1, testkit.Sys), testkit.Expected("Deployment", "e", 2, testkit.Sys), testkit.Expected("DaemonSet", "f", -1, testkit.Acc), testkit.Expected("Job", "j", 1, testkit.Sys),
 	}})
 	g := New(env, &lanetest.Lane{Says: always(good("a"))}, lane.Budgets{}, Deadline{}, nil)
-	g.poll(t.Context(), t.Context())
+	g.poll(t.Context())
 	lists := map[string]int{}
 	for _, a := range kube.Actions() {
 		if a.GetVerb() != "list" {

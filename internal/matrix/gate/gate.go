@@ -73,6 +73,8 @@ type Gate struct {
 	// Slowness, if set, is how many times slower than at its best the machine was since a time
 	// (host.Speed).
 	Slowness func(since time.Time) float64
+	// Watches are the cell's, by which a large cluster is followed; nil if it has none, and the gate makes its own.
+	Watches *observe.Watches
 	// Jobs says how Jobs ended that have been deleted since; nil if that was not watched.
 	Jobs *observe.Jobs
 	// FailedBefore are the Jobs that had failed before what is awaited was delivered.
@@ -139,16 +141,13 @@ func (g *Gate) pass(ctx context.Context) (Outcome, error) {
 			return Outcome{}, err
 		}
 	}
-	watched, stop := context.WithCancel(ctx)
-	defer func() {
-		stop()
-		if g.watcher != nil {
-			g.watcher.Stop()
-		}
-	}()
+	if g.Watches == nil {
+		g.Watches = observe.NewWatches(ctx, g.Env.Clients.Kube)
+		defer g.Watches.Stop()
+	}
 	full, started := sync, time.Now()
 	sync = g.deadline.Shrink(full)
-	err := wait.For(ctx, g.Env.Cell.String()+" to be as the bundle says", wait.Options{Budget: sync, Interval: time.Second, Changed: g.tell}, func(ctx context.Context) wait.Result { return g.poll(ctx, watched) })
+	err := wait.For(ctx, g.Env.Cell.String()+" to be as the bundle says", wait.Options{Budget: sync, Interval: time.Second, Changed: g.tell}, func(ctx context.Context) wait.Result { return g.poll(ctx) })
 	if wait.IsTimeout(err) {
 		g.pollAfterDeadline(ctx)
 		if !g.unanswered() {

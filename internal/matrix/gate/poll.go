@@ -18,8 +18,8 @@ import (
 	"github.com/nvidia/aicr-action/internal/util/wait"
 )
 
-// poll polls the cluster once. A watch that it starts lasts until watched ends.
-func (g *Gate) poll(ctx, watched context.Context) wait.Result {
+// poll polls the cluster once.
+func (g *Gate) poll(ctx context.Context) wait.Result {
 	state, err := g.lane.Poll(ctx, g.Env)
 	if err != nil {
 		return g.readFailed(ctx, err)
@@ -57,7 +57,7 @@ func (g *Gate) poll(ctx, watched context.Context) wait.Result {
 	g.pace.note(time.Now(), &report)
 	g.listed, g.listTook, g.troubled = time.Now(), time.Since(start), len(report.Pending)+len(report.Refused) > 0
 	if g.watcher == nil && len(snap.Nodes) >= watchFrom {
-		g.watcher = observe.Watch(watched, g.Env.Clients.Kube)
+		g.watcher = observe.Watch(g.Watches)
 	}
 
 	if err := g.failedFights(ctx); err != nil {

@@ -89,11 +89,11 @@ func TestWatched_LargeCluster(t *testing.T) {
 
 // A slow poll is repeated less often: polling must not slow down what it waits for.
 func TestWatched_SlowPolls(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
 	kube := fake.NewClientset(testkit.Objects(testkit.TestNodes(), large(notReady()))...)
 	g := New(lanetest.Env(kube, bundle.Expectation{Workloads: oneDeployment()}), &lanetest.Lane{}, lane.Budgets{}, Deadline{}, func(string) {})
-	g.watcher = observe.Watch(ctx, kube)
+	watches := observe.NewWatches(t.Context(), kube)
+	defer watches.Stop()
+	g.watcher = observe.Watch(watches)
 	for _, ok := g.watcher.View(); !ok; _, ok = g.watcher.View() {
 		time.Sleep(time.Millisecond)
 	}

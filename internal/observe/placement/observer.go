@@ -12,10 +12,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 )
 
@@ -31,7 +31,6 @@ type Observer struct {
 	watching bool
 	// live are the pods as the API server has them now.
 	live cache.Store
-	stop func()
 }
 
 // pod is the life of one pod.
@@ -62,23 +61,16 @@ type nodeChange struct {
 	open bool // Ready, and neither cordoned nor gone
 }
 
-// Watch starts watching, and returns once it has seen the initial state. The watch outlives ctx,
-// and ends with Stop. Reasons: CLUSTER_ACCESS_FAILED if the API server does not let this program
+// Watch starts watching, and returns once it has seen the initial state. It ends with the watches. Reasons: CLUSTER_ACCESS_FAILED if the API server does not let this program
 // list nodes and pods, CLUSTER_FAILED if it does not answer within a minute; the cause of ctx if
 // that ends before.
-func Watch(ctx context.Context, c *infra.Clients) (*Observer, error) {
+func Watch(ctx context.Context, watches *observe.Watches) (*Observer, error) {
 	bounded, done := context.WithTimeout(ctx, time.Minute)
 	defer done()
 	bounded, refuse := context.WithCancelCause(bounded)
 	defer refuse(nil)
 	o := newObserver()
-	factory := informers.NewSharedInformerFactoryWithOptions(c.Kube, 0, informers.WithTransform(func(obj any) (any, error) {
-		if p, ok := obj.(*corev1.Pod); ok {
-			p.ManagedFields = nil
-		}
-		return obj, nil
-	}))
-	pods, nodes := factory.Core().V1().Pods().Informer(), factory.Core().V1().Nodes().Informer()
+	pods, nodes := watches.Pods(), watches.Nodes()
 	o.live = pods.GetStore()
 	var synced []cache.InformerSynced
 	for informer, handle := range map[cache.SharedIndexInformer]cache.ResourceEventHandler{
@@ -99,11 +91,8 @@ func Watch(ctx context.Context, c *infra.Clients) (*Observer, error) {
 		}
 		synced = append(synced, registration.HasSynced)
 	}
-	watching, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	o.stop = func() { cancel(); factory.Shutdown() }
-	factory.Start(watching.Done())
+	watches.Start()
 	if !cache.WaitForCacheSync(bounded.Done(), synced...) {
-		o.stop()
 		switch why := context.Cause(bounded); {
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
@@ -121,9 +110,6 @@ func Watch(ctx context.Context, c *infra.Clients) (*Observer, error) {
 func newObserver() *Observer {
 	return &Observer{now: time.Now, pods: map[string]*pod{}, nodes: map[string]*node{}}
 }
-
-// Stop ends the watch. What was recorded stays.
-func (o *Observer) Stop() { o.stop() }
 
 // Pods returns the current pods of a namespace.
 func (o *Observer) Pods(namespace string) []*corev1.Pod {

@@ -11,10 +11,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
-	"github.com/nvidia/aicr-action/internal/infra"
+	"github.com/nvidia/aicr-action/internal/observe"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/testkit"
 	"github.com/nvidia/aicr-action/internal/util/wait"
@@ -23,29 +24,33 @@ import (
 // A forbidden watch fails at once with the API server's error. A start that the caller cancels
 // returns the caller's cause. A started watch outlives its caller's context.
 func TestWatch(t *testing.T) {
-	refuses := func(err error) *infra.Clients {
+	watch := func(ctx context.Context, kube kubernetes.Interface) (*Observer, error) {
+		watches := observe.NewWatches(ctx, kube)
+		t.Cleanup(watches.Stop)
+		return Watch(ctx, watches)
+	}
+	refuses := func(err error) kubernetes.Interface {
 		kube := fake.NewClientset()
 		kube.PrependReactor("list", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, err })
-		return &infra.Clients{Kube: kube}
+		return kube
 	}
 	forbidden := apierrors.NewForbidden(corev1.Resource("nodes"), "", errors.New("the Role has no list"))
-	if _, err := Watch(t.Context(), refuses(forbidden)); reason.Of(err) != reason.ClusterAccess || !strings.Contains(err.Error(), "the Role has no list") {
+	if _, err := watch(t.Context(), refuses(forbidden)); reason.Of(err) != reason.ClusterAccess || !strings.Contains(err.Error(), "the Role has no list") {
 		t.Errorf("forbidden: got %v", err)
 	}
 	gone := errors.New("interrupted")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(gone)
-	if _, err := Watch(ctx, refuses(errors.New("the API server hangs"))); !errors.Is(err, gone) {
+	if _, err := watch(ctx, refuses(errors.New("the API server hangs"))); !errors.Is(err, gone) {
 		t.Errorf("given up: got %v", err)
 	}
 
 	ctx, end := context.WithCancel(t.Context())
 	kube := fake.NewClientset(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{"rack": "1"}}})
-	o, err := Watch(ctx, &infra.Clients{Kube: kube})
+	o, err := watch(ctx, kube)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer o.Stop()
 	end()
 	if o.NodeLabels("n")["rack"] != "1" {
 		t.Error("the node was not seen")
