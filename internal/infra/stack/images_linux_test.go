@@ -286,6 +286,10 @@ func TestImages_Unpinned(t *testing.T) {
 	if len(calls(t, log)) != 1 || !progress.has("Choosing where programs come from: done, 4 programs from images; etcd from modules: images.lock has no digest for "+platform()) {
 		t.Errorf("progress: %q", progress.lines)
 	}
+	const want = "--stack images: etcd cannot come from an image: images.lock has no digest for "
+	if err := stackOf(t, m.origin(t, sourceImages)).Build(t.Context(), &recorded{}, GroupControlPlane); err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("got %v, want %s", err, want)
+	}
 	o := m.origin(t, sourceAuto)
 	o.AllowUnpinned = true
 	s = stackOf(t, o)

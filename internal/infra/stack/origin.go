@@ -299,20 +299,24 @@ func (s *Stack) choose(ctx context.Context, progress infra.Progress, missing []P
 		}
 		images = append(images, image)
 	}
-	text := told(images, why)
+	text, lack := told(images, why, "from modules"), told(nil, why, "cannot come from an image")
 	for _, p := range rest {
 		if slices.Contains(s.named, p.Module) {
-			err = reason.New(reason.StackBuildFailed, "%s %s comes out of its image only, which cannot be had: %s", p.Name, s.versions[p.Module], text)
+			err = reason.New(reason.StackBuildFailed, "%s %s comes out of its image only, which cannot be had: %s", p.Name, s.versions[p.Module], lack)
 		}
 	}
 	if s.origin.Source == sourceImages && len(rest) > 0 {
-		err = reason.New(reason.StackBuildFailed, "--stack %s: %s; use --stack %s, which compiles what no image can give", sourceImages, text, sourceAuto)
+		err = reason.New(reason.StackBuildFailed, "--stack %s: %s; use --stack %s, which compiles what no image can give", sourceImages, lack, sourceAuto)
+	}
+	if err != nil {
+		text = lack
 	}
 	task.End(text, err)
 	return images, err
 }
 
-func told(images []*published, why map[string][]string) string {
+// told says how many programs come from images, and what else is so of the others, by why.
+func told(images []*published, why map[string][]string, others string) string {
 	var parts []string
 	if len(images) > 0 {
 		parts = append(parts, lists.Count(len(images), "program")+" from images")
@@ -324,10 +328,10 @@ func told(images []*published, why map[string][]string) string {
 	slices.Sort(reasons)
 	for _, r := range reasons {
 		which := lists.Count(len(why[r]), "program")
-		if len(images) > 0 || len(reasons) > 1 {
+		if len(images) > 0 || len(reasons) > 1 || len(why[r]) <= 3 {
 			which = strings.Join(why[r], ", ")
 		}
-		parts = append(parts, fmt.Sprintf("%s from modules: %s", which, r))
+		parts = append(parts, fmt.Sprintf("%s %s: %s", which, others, r))
 	}
 	return strings.Join(parts, "; ")
 }
