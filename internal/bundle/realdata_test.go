@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -60,53 +59,6 @@ func someRecipes() []string {
 	return []string{"eks-training", "h100-eks-ubuntu-inference-dynamo", "h100-gke-cos-training-kubeflow", "kind", "gb200-oke-ol-training-kueue"}
 }
 
-// Every recipe of this project makes a bundle for each of AICR's deployers, with the simulated
-// charts, and nothing in it is without effect: a scheduling path that reaches nothing, or an object
-// that two releases own, is a mistake in the set.
-func TestShippedRecipes(t *testing.T) {
-	store, charts := shipped(t)
-	four, err := ByName([]string{"all"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	schemas := customSchemas(t)
-	names := store.Names()
-	if testing.Short() {
-		names = someRecipes()
-	}
-	err = overAll(names, func(name string) error {
-		in, err := prepared(store, charts, name)
-		if err != nil {
-			return err
-		}
-		lanes := four
-		if slices.Contains(someRecipes(), name) {
-			lanes = Deployers()
-		}
-		for _, d := range lanes {
-			b, err := d.Bundle(context.Background(), placed(d, in))
-			if err != nil {
-				return err
-			}
-			if len(b.Expectation.Releases) < len(in.Components) {
-				t.Errorf("%s, %s: %d releases of %d components", name, d.Name(), len(b.Expectation.Releases), len(in.Components))
-			}
-		}
-		for _, w := range in.prepared.expectation.Warnings {
-			t.Errorf("%s: %s", name, w)
-		}
-		for _, o := range in.prepared.expectation.Objects {
-			if err := refusal(schemas, o.Object); err != nil {
-				t.Errorf("%s: %v", name, err)
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // The set has at least 36 recipes that can be run, a generic one for each service among them. Each has constraints, and phases of validation.
 func TestShippedSet(t *testing.T) {
 	store, _ := shipped(t)
@@ -138,10 +90,9 @@ func TestShippedSet(t *testing.T) {
 	}
 }
 
-// BenchmarkShippedRecipes renders all recipes for AICR's four deployers, on all cores. The figure
-// of docs/contributing/figures.md: under 20 s on 2 cores, in less than 300 MiB.
+// BenchmarkShippedRecipes renders all recipes for AICR's deployers, on all cores.
 func BenchmarkShippedRecipes(b *testing.B) {
-	four, err := ByName([]string{"all"})
+	lanes, err := ByName([]string{"all"})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -149,7 +100,7 @@ func BenchmarkShippedRecipes(b *testing.B) {
 		store, charts := shipped(b)
 		err := overAll(store.Names(), func(name string) error {
 			in, err := prepared(store, charts, name)
-			for _, d := range four {
+			for _, d := range lanes {
 				_, failed := d.Bundle(context.Background(), in)
 				err = errors.Join(err, failed)
 			}

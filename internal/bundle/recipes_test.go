@@ -61,9 +61,10 @@ func made(object string) bool {
 	return object == "StatefulSet prometheus-kube-prometheus-prometheus"
 }
 
-// Every recipe in the form of AICR v1, with each value of its profile, makes a bundle with the simulated charts. Nothing in it is
-// without effect, health checks are about objects that there are, and no component of class core waits for one of class ops.
-func TestRecipes(t *testing.T) {
+// Every recipe of this project, with each value of its profile, makes a bundle for each of AICR's deployers with the simulated
+// charts. Nothing in it is without effect (a scheduling path that reaches nothing, an object that two releases own), health checks
+// are about objects that there are, and no component of class core waits for one of class ops.
+func TestShippedRecipes(t *testing.T) {
 	store := shippedtest.Recipes(t)
 	class := map[string]string{}
 	for _, e := range store.Entries() {
@@ -74,6 +75,7 @@ func TestRecipes(t *testing.T) {
 	var names []string
 	for _, name := range store.Names() {
 		if o, _ := store.Overlay(name); !o.Testable() {
+			names = append(names, name)
 			continue
 		}
 		for _, v := range store.Variants(name) {
@@ -95,14 +97,14 @@ func TestRecipes(t *testing.T) {
 			}
 		}
 	}
-	if testing.Short() { // one of each service, and those with a platform of their own
+	if testing.Short() { // one of each service, those with a platform of their own, and one for each feature
 		seen := map[string]bool{}
 		names = slices.DeleteFunc(names, func(name string) bool {
 			r, _ := store.ResolveName(name) // resolved above
 			key := cmp.Or(strings.TrimPrefix(r.Criteria.Platform, recipe.Any), r.Criteria.Service)
 			had := seen[key]
 			seen[key] = true
-			return had
+			return had && !slices.Contains(someRecipes(), name)
 		})
 	}
 	source, schemas := shippedtest.Charts(t), customSchemas(t)
@@ -159,22 +161,39 @@ func TestRecipes(t *testing.T) {
 	}
 }
 
-// sound makes the bundle of a recipe for Helm.
+// sound makes the bundles of a recipe, for each of AICR's deployers or, of some, for all.
 func sound(t *testing.T, in Input, schemas map[schema.GroupVersionKind]customSchema, name string) error {
-	helm, err := ByName([]string{"helm"})
+	lanes, err := ByName([]string{"all"})
 	if err != nil {
 		return err
 	}
-	b, err := helm[0].Bundle(context.Background(), placed(helm[0], in))
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+	if slices.Contains(someRecipes(), name) {
+		lanes = Deployers()
 	}
-	if err := MarkMissingPaths(context.Background(), helm[0], in, b); err != nil {
-		return err
-	}
-	for i := range b.Expectation.Workloads {
-		if w := &b.Expectation.Workloads[i]; len(w.ForgottenPaths) > 0 {
-			t.Errorf("%s: the registry lacks a path for %s %s: %v", name, w.Kind, w.Name, w.ForgottenPaths)
+	for _, lane := range lanes {
+		b, err := lane.Bundle(context.Background(), placed(lane, in))
+		if err != nil {
+			return fmt.Errorf("%s, %s: %w", name, lane.Name(), err)
+		}
+		deployed := 0
+		for i := range in.Components {
+			if !in.Components[i].Disabled() {
+				deployed++
+			}
+		}
+		if len(b.Expectation.Releases) < deployed {
+			t.Errorf("%s, %s: %d releases of %d components", name, lane.Name(), len(b.Expectation.Releases), deployed)
+		}
+		if lane.Name() != Helm {
+			continue
+		}
+		if err := MarkMissingPaths(context.Background(), lane, in, b); err != nil {
+			return err
+		}
+		for i := range b.Expectation.Workloads {
+			if w := &b.Expectation.Workloads[i]; len(w.ForgottenPaths) > 0 {
+				t.Errorf("%s: the registry lacks a path for %s %s: %v", name, w.Kind, w.Name, w.ForgottenPaths)
+			}
 		}
 	}
 	for _, w := range in.prepared.expectation.Warnings {
@@ -214,7 +233,7 @@ func sound(t *testing.T, in Input, schemas map[schema.GroupVersionKind]customSch
 }
 
 // Each value of a criterion that AICR knows has a recipe in its form of v1.
-func TestRecipes_Cover(t *testing.T) {
+func TestShippedRecipes_Cover(t *testing.T) {
 	store := shippedtest.Recipes(t)
 	covered, profiles := map[string]bool{}, map[string]bool{}
 	for _, name := range store.Names() {

@@ -71,6 +71,8 @@ type reporter struct {
 	proof   *evidenceFile // nil without --evidence
 	// err is why a report could not be written during the run; the run goes on, and ends with it.
 	err error
+	// soFar writes the reports while cells run.
+	soFar paced[[]result.Result]
 }
 
 // openReports writes the first reports, in which nothing has run: a place that cannot be written to
@@ -99,7 +101,8 @@ func (a *app) openReports(ctx context.Context, run runFlags, this *prepared) (*r
 		return nil, reason.Wrap(infra.DiskReason(err, reason.Usage), err)
 	}
 	if r.files.Any() || r.ci.Wanted() || r.proof != nil {
-		runner.OnResult = func(results []result.Result) { r.err = errors.Join(r.err, r.write(append(results, skipped...))) }
+		r.soFar.write = func(results []result.Result) { r.err = errors.Join(r.err, r.write(append(results, skipped...))) }
+		runner.OnResult = r.soFar.give
 	}
 	if r.events != nil {
 		r.events.Begin(runner.RunID, len(plans)+len(skipped))
@@ -157,6 +160,7 @@ func (r *reporter) setupFailed(err error) error {
 // report that cannot be written never hides why the run failed, and a run does not pass without its
 // reports.
 func (r *reporter) close(results []result.Result, failed error) error {
+	r.soFar.stop()
 	// A report that could not be written once, but can now, is whole.
 	err := r.write(results)
 	if err != nil {
