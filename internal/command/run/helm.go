@@ -15,24 +15,24 @@ const helmFlag = "helm"
 // settleHelm reads --helm, and adds the lane of Helm 4 where both versions are asked for. The version of a module
 // of the stack is that of this program's library too (TestSharedPackages).
 func (f *runFlags) settleHelm(version func(module string) string) error {
-	here := map[string]int{} // major versions by how they can be written
-	var whole []string
-	for _, major := range bundle.HelmMajors() {
-		v := strings.TrimPrefix(version(fmt.Sprintf("helm.sh/helm/v%d", major)), "v")
-		here[strconv.Itoa(major)], here[v] = major, major
-		whole = append(whole, v)
-	}
 	var majors []int
 	for _, text := range cli.SplitList(f.helm) {
 		if text == "auto" && len(f.helm) == 1 {
 			return nil
 		}
-		major := here[strings.TrimPrefix(text, "v")]
-		if major == 0 {
-			return cli.Usagef("--%s %s: there is no such version of Helm here: it is a library of matrix, in the versions %s; want 3, 4, both as 3,4, or auto", helmFlag, text, strings.Join(whole, " and "))
+		var here []string
+		wanted := 0
+		for _, major := range bundle.HelmMajors() {
+			whole := strings.TrimPrefix(version(fmt.Sprintf("helm.sh/helm/v%d", major)), "v")
+			if here = append(here, whole); slices.Contains([]string{strconv.Itoa(major), whole}, strings.TrimPrefix(text, "v")) {
+				wanted = major
+			}
 		}
-		if !slices.Contains(majors, major) {
-			majors = append(majors, major)
+		if wanted == 0 {
+			return cli.Usagef("--%s %s: there is no such version of Helm here: it is a library of matrix, in the versions %s; want 3, 4, both as 3,4, or auto", helmFlag, text, strings.Join(here, " and "))
+		}
+		if !slices.Contains(majors, wanted) {
+			majors = append(majors, wanted)
 		}
 	}
 	if len(majors) == 0 {
