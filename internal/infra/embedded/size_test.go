@@ -85,9 +85,9 @@ func TestHeapLimit(t *testing.T) {
 	}{
 		{nodes: 6, free: 20 * gib},
 		{nodes: largeFrom - 1, free: 20 * gib},
-		{nodes: 1000, free: 20 * gib, want: []string{"GOMEMLIMIT=3100MiB"}},
-		{nodes: 1000, free: 6 * gib, want: []string{"GOMEMLIMIT=3072MiB"}},
-		{nodes: 5000, free: 20 * gib, want: []string{"GOMEMLIMIT=9100MiB"}},
+		{nodes: 1000, free: 20 * gib, want: []string{"GOMEMLIMIT=2900MiB"}},
+		{nodes: 1000, free: 5 * gib, want: []string{"GOMEMLIMIT=2560MiB"}},
+		{nodes: 5000, free: 20 * gib, want: []string{"GOMEMLIMIT=8100MiB"}},
 		{nodes: 5000, free: 12 * gib, want: []string{"GOMEMLIMIT=6144MiB"}},
 		{nodes: 1000, free: 3 * gib},
 		{nodes: 1000, free: 0},
