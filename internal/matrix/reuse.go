@@ -151,9 +151,13 @@ type Found struct {
 	// Rest are the plans that have to run. Reused are the verdicts of the others.
 	Rest   []Plan
 	Reused []result.Result
-	// Why says why cells run, a line per recipe. Problems are records that could not be used.
-	Why, Problems []string
+	// Why says of each recipe whose cells run why they do. Problems are records that could not be used.
+	Why      []Unkept
+	Problems []string
 }
+
+// Unkept is why no verdict of a recipe is reused.
+type Unkept struct{ Recipe, Why string }
 
 // Find looks for verdicts of earlier runs. The lanes of a recipe are reused together or not at all:
 // that they produce the same objects is part of the verdict, and is known only of lanes that passed
@@ -175,7 +179,7 @@ func (u *Reuser) Find(ctx context.Context, r *Runner, plans []Plan) (Found, erro
 			why = err.Error()
 		}
 		if why != "" {
-			f.Why = append(f.Why, lanes[0].Cell.Recipe+": "+why)
+			f.Why = append(f.Why, Unkept{lanes[0].Cell.Recipe, why})
 			f.Rest = append(f.Rest, lanes...)
 			continue
 		}

@@ -2,6 +2,7 @@ package matrix
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -235,7 +236,7 @@ func TestReuse(t *testing.T) {
 		}
 		return f
 	}
-	testkit.WantText(t, "an empty store", strings.Join(find(lanes...).Why, "\n"), "tiny: helm has not passed in a run that kept it")
+	testkit.WantText(t, "an empty store", fmt.Sprint(find(lanes...).Why), "{tiny helm has not passed in a run that kept it")
 
 	red := passedOf(r, plans)
 	red[1].Status = result.Failed
@@ -253,14 +254,14 @@ func TestReuse(t *testing.T) {
 	if kept, _ := u.Keep(t.Context(), r, plans[1:], passedOf(r, plans[1:])); kept != 1 {
 		t.Fatal("not kept")
 	}
-	testkit.WantText(t, "two runs", strings.Join(find(lanes...).Why, "\n"), "not in one run")
+	testkit.WantText(t, "two runs", fmt.Sprint(find(lanes...).Why), "not in one run")
 
 	if kept, _ := u.Keep(t.Context(), r, plans, passedOf(r, plans)); kept != 2 {
 		t.Fatal("not kept")
 	}
 	f := find(lanes...)
 	if len(f.Rest) != 0 || len(f.Reused) != 2 || f.Why != nil {
-		t.Fatalf("reused %d, run %d, why %q", len(f.Reused), len(f.Rest), f.Why)
+		t.Fatalf("reused %d, run %d, why %v", len(f.Reused), len(f.Rest), f.Why)
 	}
 	got := f.Reused[0]
 	if got.Status != result.Reused || got.Reused == nil || got.Reused.Run != "run1" || got.Pods != 7 || got.Duration != 0 || got.Artifacts != "" || got.Phases != nil || got.Reused.Duration != time.Minute+time.Second || got.ReadyAfter != 0 {
@@ -269,7 +270,7 @@ func TestReuse(t *testing.T) {
 	testkit.WantText(t, "where from", strings.Join(got.ReusedFrom, "\n"), "passed in run run1 on ", "https://ci.example.com/1")
 
 	u.Harness = "newer"
-	testkit.WantText(t, "another harness", strings.Join(find(lanes...).Why, "\n"), "changed since helm passed (run run1): harness")
+	testkit.WantText(t, "another harness", fmt.Sprint(find(lanes...).Why), "changed since helm passed (run run1): harness")
 }
 
 // What is damaged, or cannot be known, is run.
@@ -295,7 +296,7 @@ func TestReuse_UnknownInputs(t *testing.T) {
 		t.Errorf("damaged: got %+v, %v", f, err)
 	}
 	plans[0].input.Direct = true
-	if f, err := u.Find(t.Context(), r, plans); err != nil || len(f.Rest) != 1 || !strings.Contains(strings.Join(f.Why, ""), "--charts direct") {
+	if f, err := u.Find(t.Context(), r, plans); err != nil || len(f.Rest) != 1 || !strings.Contains(fmt.Sprint(f.Why), "--charts direct") {
 		t.Errorf("direct: got %+v, %v", f, err)
 	}
 	if kept, problems := u.Keep(t.Context(), r, plans, passedOf(r, plans)); kept != 0 || len(problems) != 1 {

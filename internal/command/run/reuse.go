@@ -18,6 +18,7 @@ import (
 	"github.com/nvidia/aicr-action/internal/result"
 	"github.com/nvidia/aicr-action/internal/result/reason"
 	"github.com/nvidia/aicr-action/internal/util/filesys"
+	"github.com/nvidia/aicr-action/internal/util/lists"
 )
 
 // reuser opens the store of a run's --reuse; nil without one.
@@ -88,18 +89,32 @@ func (a *app) reuseVerdicts(ctx context.Context, u *matrix.Reuser, runner *matri
 		return nil, nil, err
 	}
 	text := fmt.Sprintf("reuse: %d of %d cells passed already with the same inputs, and %d run\n", len(found.Reused), len(plans), len(found.Rest))
-	for i, line := range found.Why {
-		if i == mostChosen {
-			text += fmt.Sprintf("  and %d more recipes: see matrix why-run\n", len(found.Why)-i)
-			break
-		}
-		text += "  " + line + "\n"
-	}
+	text += whyRun(found.Why)
 	for _, p := range found.Problems {
 		text += "warning: reuse: " + p + "; the cell runs\n"
 	}
 	_, err = io.WriteString(a.Stderr, text)
 	return found.Rest, found.Reused, err
+}
+
+// whyRun has a line for each reason, with the recipes that run for it.
+func whyRun(all []matrix.Unkept) string {
+	recipes := map[string][]string{}
+	var reasons []string
+	for _, u := range all {
+		if recipes[u.Why] == nil {
+			reasons = append(reasons, u.Why)
+		}
+		recipes[u.Why] = append(recipes[u.Why], u.Recipe)
+	}
+	text := ""
+	for i, why := range reasons {
+		if i == mostChosen {
+			return text + fmt.Sprintf("  and %d more reasons: see matrix why-run\n", len(reasons)-i)
+		}
+		text += "  " + strings.Join(lists.AtMost(recipes[why], 3), ", ") + ": " + why + "\n"
+	}
+	return text
 }
 
 // keepVerdicts stores what passed. What cannot be stored is a warning: the verdicts of this run
@@ -184,7 +199,7 @@ func (a *app) whyRun(ctx context.Context, cell string, f runFlags) error {
 	}
 	answer := whyRunAnswer{Cell: cell, Runs: len(found.Rest) > 0, Key: in.Key(), Inputs: in}
 	if answer.Runs {
-		answer.Because = strings.TrimPrefix(strings.Join(found.Why, "; "), name+": ")
+		answer.Because = found.Why[0].Why
 	} else {
 		answer.Because = found.Reused[0].ReusedFrom[0]
 	}

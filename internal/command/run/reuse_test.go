@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/nvidia/aicr-action/internal/command/cli"
+	"github.com/nvidia/aicr-action/internal/matrix"
 	"github.com/nvidia/aicr-action/internal/report"
 	"github.com/nvidia/aicr-action/internal/result"
 )
@@ -71,6 +72,15 @@ func TestReuse(t *testing.T) {
 	invoke(t, env, "why-run", "eks/helm", "--reuse", store, "--data", dataDirectory(t)).wantOut(t, 0, "eks/helm runs: changed since helm passed (run 5eed5eed): component cert-manager: values\n", "  changed: component cert-manager: values\n")
 	invoke(t, env, "why-run", "eks/helm", "--reuse", store, "-o", "json").wantOut(t, 0, `"runs": false`, `"component cert-manager: chart": "`)
 	invoke(t, env, "why-run", "eks/helm", "--reuse", t.TempDir()).wantOut(t, 0, "eks/helm runs: helm has not passed in a run that kept it")
+}
+
+// Recipes that run for one reason have one line.
+func TestWhyRun_Lines(t *testing.T) {
+	const first, changed = "helm has not passed in a run that kept it", "changed since helm passed (run 1): harness"
+	got := whyRun([]matrix.Unkept{{Recipe: "a", Why: first}, {Recipe: "b", Why: first}, {Recipe: "c", Why: changed}, {Recipe: "d", Why: first}, {Recipe: "e", Why: first}, {Recipe: "f", Why: first}})
+	if want := "  a, b, d, and 2 more: " + first + "\n  c: " + changed + "\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
 }
 
 // wantOut is want for what is on stdout.

@@ -247,6 +247,7 @@ func (s *Stack) buildPart(ctx context.Context, goTool, src string, p Part, task 
 	tmp := s.compiled("." + p.Name + ".partial")
 	defer func() { _ = os.Remove(tmp) }() // a success has renamed it
 	changed, err := s.changed(ctx, goTool, src, p)
+	defer func() { _ = os.RemoveAll(changedDir(src, p)) }() // a copy, which only this build needs
 	if err != nil {
 		return "", err
 	}

@@ -58,8 +58,7 @@ func (s *Stack) changed(ctx context.Context, goTool, src string, p Part) ([]stri
 	if err != nil {
 		return nil, reason.New(reason.StackBuildFailed, "find the source of %s: %w", p.Name, err)
 	}
-	copied := filepath.Join(src, "changed", p.Name)
-	if err := copyChanged(dir, copied, p); err != nil {
+	if err := copyChanged(dir, changedDir(src, p), p); err != nil {
 		return nil, reason.Wrap(infra.DiskReason(err, reason.StackBuildFailed), fmt.Errorf("change the source of %s %s: %w", p.Name, s.versions[p.Module], err))
 	}
 	list := filepath.Join(src, p.Name+".mod")
@@ -69,6 +68,9 @@ func (s *Stack) changed(ctx context.Context, goTool, src string, p Part) ([]stri
 	}
 	return []string{"-modfile", list}, nil
 }
+
+// changedDir is where the copy of a part's module is.
+func changedDir(src string, p Part) string { return filepath.Join(src, "changed", p.Name) }
 
 // copyChanged copies a module, with the change of a part.
 func copyChanged(from, to string, p Part) error {

@@ -219,6 +219,9 @@ func TestBuild(t *testing.T) {
 	if err != nil || !strings.HasSuffix(string(replaced), "\nreplace sigs.k8s.io/kwok => ./changed/kwok\n") {
 		t.Errorf("the list by which KWOK is compiled does not have its changed source: %v", err)
 	}
+	if left, err := os.ReadDir(filepath.Join(s.Dir, "src", "changed")); err != nil || len(left) > 0 {
+		t.Errorf("copies of modules are left: %v, %v", left, err)
+	}
 	// While the first part is compiled, the modules of the others are downloaded.
 	listed, err := os.ReadFile(filepath.Join(filepath.Dir(log), "listed"))
 	if got := strings.Fields(string(listed)); err != nil || !slices.Contains(got, GroupControlPlane.Parts()[0].Package) || !slices.Contains(got, GroupFlux.Parts()[3].Package) {
