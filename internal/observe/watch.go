@@ -35,10 +35,10 @@ func (w *Watches) Stop() {
 	w.factory.Shutdown()
 }
 
-// Pods and Nodes are those of all namespaces, watched once Start has been called.
+// Pods are those of all namespaces, watched once Start has been called.
 func (w *Watches) Pods() cache.SharedIndexInformer { return w.factory.Core().V1().Pods().Informer() }
 
-// Nodes are the cluster's.
+// Nodes are watched once Start has been called.
 func (w *Watches) Nodes() cache.SharedIndexInformer { return w.factory.Core().V1().Nodes().Informer() }
 
 // Start starts the watches of what was asked for since the last call.

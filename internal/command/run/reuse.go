@@ -89,7 +89,7 @@ func (a *app) reuseVerdicts(ctx context.Context, u *matrix.Reuser, runner *matri
 		return nil, nil, err
 	}
 	text := fmt.Sprintf("reuse: %d of %d cells passed already with the same inputs, and %d run\n", len(found.Reused), len(plans), len(found.Rest))
-	text += whyRun(found.Why)
+	text += reasonLines(found.Why)
 	for _, p := range found.Problems {
 		text += "warning: reuse: " + p + "; the cell runs\n"
 	}
@@ -97,8 +97,8 @@ func (a *app) reuseVerdicts(ctx context.Context, u *matrix.Reuser, runner *matri
 	return found.Rest, found.Reused, err
 }
 
-// whyRun has a line for each reason, with the recipes that run for it.
-func whyRun(all []matrix.Unkept) string {
+// reasonLines has a line for each reason, with the recipes that run for it.
+func reasonLines(all []matrix.Unkept) string {
 	recipes := map[string][]string{}
 	var reasons []string
 	for _, u := range all {

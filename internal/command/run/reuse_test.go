@@ -75,9 +75,9 @@ func TestReuse(t *testing.T) {
 }
 
 // Recipes that run for one reason have one line.
-func TestWhyRun_Lines(t *testing.T) {
+func TestReasonLines(t *testing.T) {
 	const first, changed = "helm has not passed in a run that kept it", "changed since helm passed (run 1): harness"
-	got := whyRun([]matrix.Unkept{{Recipe: "a", Why: first}, {Recipe: "b", Why: first}, {Recipe: "c", Why: changed}, {Recipe: "d", Why: first}, {Recipe: "e", Why: first}, {Recipe: "f", Why: first}})
+	got := reasonLines([]matrix.Unkept{{Recipe: "a", Why: first}, {Recipe: "b", Why: first}, {Recipe: "c", Why: changed}, {Recipe: "d", Why: first}, {Recipe: "e", Why: first}, {Recipe: "f", Why: first}})
 	if want := "  a, b, d, and 2 more: " + first + "\n  c: " + changed + "\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -9,13 +9,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
-
-	"github.com/nvidia/aicr-action/internal/infra/stack"
 )
 
 // KWOK goes on where a watch ended. Upstream's begins anew from version 0, with all pods of the cluster.
@@ -25,29 +24,28 @@ func TestKWOK_ResumesWatches(t *testing.T) {
 	versions := make(chan string, 100)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		watch := r.URL.Query().Get("watch") != ""
-		switch r.URL.Path {
-		case "/api/v1/nodes", "/api/v1/pods":
-		default:
-			http.NotFound(w, r)
-			return
+		resource, _ := strings.CutPrefix(r.URL.Path, "/api/v1/")
+		if r.URL.Query().Get("watch") != "" {
+			resource += ", watched"
 		}
-		if pods := r.URL.Path == "/api/v1/pods"; pods && watch {
+		switch resource {
+		case "pods, watched":
 			select {
 			case versions <- r.URL.Query().Get("resourceVersion"):
 			default: // nobody reads any more
 			}
 			_, _ = io.WriteString(w, `{"type":"ADDED","object":{"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"n","name":"p","resourceVersion":"7"}}}`+"\n")
-			return // which ends the watch
-		} else if watch {
+			// and the watch ends
+		case "nodes, watched":
 			w.(http.Flusher).Flush()
 			<-r.Context().Done()
-			return
-		} else if pods {
+		case "pods":
 			_, _ = io.WriteString(w, `{"apiVersion":"v1","kind":"PodList","metadata":{"resourceVersion":"5"},"items":[]}`)
-			return
+		case "nodes":
+			_, _ = io.WriteString(w, `{"apiVersion":"v1","kind":"NodeList","metadata":{"resourceVersion":"5"},"items":[]}`)
+		default:
+			http.NotFound(w, r)
 		}
-		_, _ = io.WriteString(w, `{"apiVersion":"v1","kind":"NodeList","metadata":{"resourceVersion":"5"},"items":[]}`)
 	}))
 	t.Cleanup(server.Close)
 	home := t.TempDir()
@@ -65,7 +63,7 @@ func TestKWOK_ResumesWatches(t *testing.T) {
 	}
 	ctx, end := context.WithCancel(t.Context())
 	var said bytes.Buffer
-	kwok := exec.CommandContext(ctx, realStack(t).Bin(stack.GroupControlPlane.Parts()[3].Name), "--kubeconfig", kubeconfig, "--config", stages, "--manage-all-nodes", "--node-lease-duration-seconds", "0")
+	kwok := exec.CommandContext(ctx, realStack(t).Bin("kwok"), "--kubeconfig", kubeconfig, "--config", stages, "--manage-all-nodes", "--node-lease-duration-seconds", "0")
 	kwok.Env, kwok.Stdout, kwok.Stderr = append(os.Environ(), "HOME="+home, "KWOK_WORKDIR="+home), &said, &said
 	if err := kwok.Start(); err != nil {
 		t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 // KWOK does more at a time in a large cluster, by what its own reader makes of its file, and renews
 // leases less often than it would.
 func TestControllersBySize(t *testing.T) {
+	t.Setenv("GOGC", "")
 	leases := map[int]string{0: "40", 6: "40", largeFrom - 1: "40", largeFrom: "80", 1000: "400"}
 	graces := map[int]string{0: "40s", 6: "40s", largeFrom - 1: "40s", largeFrom: "1m20s", 1000: "6m40s"}
 	for nodes, large := range map[int]bool{0: false, 6: false, largeFrom - 1: false, largeFrom: true, 1000: true} {
@@ -54,6 +55,11 @@ func TestControllersBySize(t *testing.T) {
 				t.Errorf("%d nodes: %s has %s: %t", nodes, component, largeGOGC, got)
 			}
 		}
+		t.Setenv("GOGC", "50")
+		if slices.Contains(c.environment(consts.ComponentKubeScheduler, nil), largeGOGC) {
+			t.Errorf("%d nodes: a value of the user's own is not kept", nodes)
+		}
+		t.Setenv("GOGC", "")
 		manager, err := c.rt.GetComponent(t.Context(), consts.ComponentKubeControllerManager)
 		if err != nil {
 			t.Fatal(err)

@@ -4,7 +4,6 @@ package stack
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -54,11 +53,11 @@ func (s *Stack) changed(ctx context.Context, goTool, src string, p Part) ([]stri
 	if p.Change.File == "" {
 		return nil, nil
 	}
-	dir, err := downloaded(ctx, src, buildEnv(), goTool, p.Module)
+	out, err := host.RunCommand(ctx, src, buildEnv(), goTool, "list", "-f", "{{.Module.Dir}}", p.Package)
 	if err != nil {
 		return nil, reason.New(reason.StackBuildFailed, "find the source of %s: %w", p.Name, err)
 	}
-	if err := copyChanged(dir, changedDir(src, p), p); err != nil {
+	if err := copyChanged(strings.TrimSpace(out), changedDir(src, p), p); err != nil {
 		return nil, reason.Wrap(infra.DiskReason(err, reason.StackBuildFailed), fmt.Errorf("change the source of %s %s: %w", p.Name, s.versions[p.Module], err))
 	}
 	list := filepath.Join(src, p.Name+".mod")
@@ -89,15 +88,4 @@ func copyChanged(from, to string, p Part) error {
 		return fmt.Errorf("%s has %q %d times; want it once, as in the version that the parts list of matrix names", p.Change.File, p.Change.Old, n)
 	}
 	return os.WriteFile(file, []byte(strings.Replace(string(content), p.Change.Old, p.Change.New, 1)), 0o644)
-}
-
-// downloaded is the directory of a module, which `go mod download` puts into Go's cache if it is not there.
-// dir has the go.mod that the command is run with.
-func downloaded(ctx context.Context, dir string, env []string, goTool, module string) (string, error) {
-	out, err := host.RunCommand(ctx, dir, env, goTool, "mod", "download", "-json", module)
-	var found struct{ Dir, Error string }
-	if decoded := json.Unmarshal([]byte(out), &found); decoded == nil && found.Error != "" {
-		return "", fmt.Errorf("%s", found.Error)
-	}
-	return found.Dir, err
 }

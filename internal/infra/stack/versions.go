@@ -5,6 +5,7 @@ package stack
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -153,5 +154,10 @@ func (*Stack) moduleDir(ctx context.Context, goTool, module, version string) (st
 	if err := os.WriteFile(filepath.Join(tmp, "go.mod"), []byte("module other\n"), 0o600); err != nil {
 		return "", err
 	}
-	return downloaded(ctx, tmp, append(buildEnv(), "GOFLAGS=-mod=mod"), goTool, module+"@"+version)
+	out, err := host.RunCommand(ctx, tmp, append(buildEnv(), "GOFLAGS=-mod=mod"), goTool, "mod", "download", "-json", module+"@"+version)
+	var found struct{ Dir, Error string }
+	if decoded := json.Unmarshal([]byte(out), &found); decoded == nil && found.Error != "" {
+		return "", fmt.Errorf("%s", found.Error)
+	}
+	return found.Dir, err
 }

@@ -147,7 +147,7 @@ func (g *Gate) pass(ctx context.Context) (Outcome, error) {
 	}
 	full, started := sync, time.Now()
 	sync = g.deadline.Shrink(full)
-	err := wait.For(ctx, g.Env.Cell.String()+" to be as the bundle says", wait.Options{Budget: sync, Interval: time.Second, Changed: g.tell}, func(ctx context.Context) wait.Result { return g.poll(ctx) })
+	err := wait.For(ctx, g.Env.Cell.String()+" to be as the bundle says", wait.Options{Budget: sync, Interval: time.Second, Changed: g.tell}, g.poll)
 	if wait.IsTimeout(err) {
 		g.pollAfterDeadline(ctx)
 		if !g.unanswered() {

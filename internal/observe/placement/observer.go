@@ -61,8 +61,8 @@ type nodeChange struct {
 	open bool // Ready, and neither cordoned nor gone
 }
 
-// Watch starts watching, and returns once it has seen the initial state. It ends with the watches. Reasons: CLUSTER_ACCESS_FAILED if the API server does not let this program
-// list nodes and pods, CLUSTER_FAILED if it does not answer within a minute; the cause of ctx if
+// Watch starts watching, and returns once it has seen the initial state. It ends with the watches.
+// Reasons: CLUSTER_ACCESS_FAILED if the API server does not let this program list nodes and pods, CLUSTER_FAILED if it does not answer within a minute; the cause of ctx if
 // that ends before.
 func Watch(ctx context.Context, watches *observe.Watches) (*Observer, error) {
 	bounded, done := context.WithTimeout(ctx, time.Minute)
